@@ -5,10 +5,7 @@ use zten::{
     attributes::{Array, Item, Map, Value},
     element::ByteOrder,
 };
-
-fn read(name: &str) -> Vec<u8> {
-    std::fs::read(zten_testkit::corpus().join("accept").join(name)).unwrap()
-}
+use zten_testkit::read_accepted as read;
 
 /// Hands the first component of the file's first object to `with`.
 fn first<O>(name: &str, with: impl FnOnce(Component<'_>) -> O) -> O {

@@ -9,7 +9,7 @@ use zten::write::{Encoded, Level, NewObject, Settings, Writer};
 use zten::{
     Archive, Error, ErrorKind, Generation, Limits, Options, StorageType, Tolerance, error::Misuse,
 };
-use zten_testkit::{check, corpus, reject_index};
+use zten_testkit::{check, reject_index, slice};
 
 /// Appends to a file that is opened with those options.
 fn append(
@@ -19,7 +19,7 @@ fn append(
     add: impl FnOnce(&mut Writer<Vec<u8>>) -> Result<(), Error>,
 ) -> Result<Vec<u8>, Error> {
     let archive = Archive::open_with(old, options)?;
-    let blobs = old[..archive.extent().start as usize].to_vec();
+    let blobs = slice(old, 0..archive.extent().start).to_vec();
     let mut writer = Writer::append(blobs, archive.manifest(), settings)?;
     add(&mut writer)?;
     Ok(writer.finish()?)
@@ -118,7 +118,7 @@ fn what_a_file_decodes_to_counts() {
     assert_eq!(less("manifest", 20), Err(Some("limit-manifest")));
     assert!(less("decoded-total", 600).is_ok() && less("decoded", 600).is_ok());
     // What is there already counts as what is added.
-    let plane = std::fs::read(corpus().join("accept/v12-dense.zt")).unwrap();
+    let plane = zten_testkit::read_accepted("v12-dense.zt");
     let settings = Settings::default().limits(limited("rank", 1));
     let refused = append(&plane, &Options::default(), &settings, |_| Ok(())).unwrap_err();
     assert_eq!(refused.id(), Some("limit-rank"));
@@ -127,7 +127,7 @@ fn what_a_file_decodes_to_counts() {
 /// Where the manifest of 1.1 does not say what a component decodes to, the most is counted.
 #[test]
 fn what_is_not_said_counts_as_the_most() {
-    let old = std::fs::read(corpus().join("accept/unsupported-format--v11-zstd.zt")).unwrap();
+    let old = zten_testkit::read_accepted("unsupported-format--v11-zstd.zt");
     let with = |total, bytes| {
         let options = Options::default().limits(limited("decoded-total", total));
         let new = append(&old, &options, &Settings::default(), |w| compressed(w, "b", bytes))?;

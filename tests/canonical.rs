@@ -1,11 +1,5 @@
 //! The canonical form: one content has one file, and no bit of it is free to change.
-#![allow(
-    clippy::allow_attributes,
-    clippy::cast_possible_truncation,
-    reason = "a test that panics has failed, and its numbers are small"
-)]
 
-use zten::write::{Copier, Settings};
 use zten::{Archive, Error, Limits, Options, attributes::Attributes};
 use zten_corpus::base::{component, dense_object, v1};
 use zten_corpus::cbor::text;
@@ -14,10 +8,7 @@ use zten_testkit::{Accepted, accepted, check};
 
 /// The canonical form of a file.
 fn rewritten(file: &[u8]) -> Vec<u8> {
-    let archive = Archive::open(file).unwrap();
-    let copier = Copier::new(file.len() as u64, &Limits::default());
-    let settings = Settings::default().canonical();
-    copier.file(archive.manifest(), file, Vec::new(), &settings).unwrap()
+    zten_testkit::canonical(file).unwrap()
 }
 
 /// Validates that a file is canonical, all of it.
@@ -78,10 +69,7 @@ fn writing_what_is_read_of_a_canonical_file_gives_its_bytes() {
 fn any_file_has_one_canonical_form() {
     let mut forms = 0;
     for Accepted { name, bytes, .. } in readable() {
-        let archive = Archive::open(&bytes).unwrap();
-        let copier = Copier::new(bytes.len() as u64, &Limits::default());
-        let settings = Settings::default().canonical();
-        match copier.file(archive.manifest(), &bytes[..], Vec::new(), &settings) {
+        match zten_testkit::canonical(&bytes) {
             Ok(form) => {
                 validate(&form).unwrap_or_else(|error| panic!("{name}: {error}"));
                 assert!(rewritten(&form) == form, "{name} has two forms");
@@ -103,8 +91,7 @@ fn any_file_has_one_canonical_form() {
 #[test]
 fn unknown_fields_of_0_1_become_attributes() {
     for (name, fields) in [("v01-ignored-fields.zt", &["x"][..]), ("v01-all-fields.zt", &[])] {
-        let file = std::fs::read(zten_testkit::corpus().join("accept").join(name)).unwrap();
-        let file = rewritten(&file);
+        let file = rewritten(&zten_testkit::read_accepted(name));
         let archive = Archive::open(&file).unwrap();
         let attributes = archive.get("w").unwrap().attributes().into_iter().flatten();
         assert_eq!(attributes.map(|(key, _)| key).collect::<Vec<_>>(), fields, "{name}");
@@ -134,14 +121,7 @@ fn a_dtype_that_would_be_a_type_beside_another_is_refused() {
     let data = component("complex64", 64, 8);
     let valid = v1("1.1.0", vec![("x", dense_object(&[1], data))]).start(128);
     let wrong = valid.clone().set("x:data/type", text("foo"));
-    let copy = |file: &[u8]| {
-        let archive = Archive::open(file).unwrap();
-        let copier = Copier::new(file.len() as u64, &Limits::default());
-        let settings = Settings::default().canonical();
-        copier
-            .file(archive.manifest(), file, Vec::new(), &settings)
-            .map_err(|error| error.to_string())
-    };
-    validate(&copy(&valid.build("").bytes).unwrap()).unwrap();
-    assert!(copy(&wrong.build("").bytes).unwrap_err().contains("there is another `type` already"));
+    validate(&rewritten(&valid.build("").bytes)).unwrap();
+    let error = zten_testkit::canonical(&wrong.build("").bytes).unwrap_err();
+    assert!(error.to_string().contains("there is another `type` already"));
 }

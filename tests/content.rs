@@ -4,8 +4,9 @@ use std::cell::{Cell, RefCell};
 
 use zten::{Archive, Error, ErrorKind, Limits, ReadAt, ReadError, error::Misuse, verify::Verified};
 use zten_corpus::base::{dense_object, v1, zstd_component, zstd_frame};
+use zten_corpus::v2::words;
+use zten_testkit::reject_index;
 use zten_testkit::sample::least;
-use zten_testkit::{corpus, reject_index};
 
 /// A file that fails once, at the read of that number.
 struct Failing<'a> {
@@ -30,7 +31,7 @@ impl ReadAt for Failing<'_> {
 #[test]
 fn a_buffer_takes_whole_elements() {
     for name in ["v12-dense.zt", "v01-big-endian.zt"] {
-        let file = std::fs::read(corpus().join("accept").join(name)).unwrap();
+        let file = zten_testkit::read_accepted(name);
         let archive = Archive::open(&file).unwrap();
         let component = archive.objects().next().unwrap().components().next().unwrap();
         let width = usize::from(component.storage_type().unwrap().width());
@@ -46,7 +47,7 @@ fn a_buffer_takes_whole_elements() {
 
 #[test]
 fn chunks_of_a_slice_are_not_copied() {
-    let file = std::fs::read(corpus().join("accept/1.2.3/sha256.zt")).unwrap();
+    let file = zten_testkit::read_accepted("1.2.3/sha256.zt");
     let archive = Archive::open(&file).unwrap();
     let component = archive.get("t_f32").unwrap().component("data").unwrap();
     let mut content = component.content(&file[..], &Limits::default()).unwrap();
@@ -67,7 +68,7 @@ fn what_may_be_decoded_is_decoded() {
     let declared = "v12-frame-packed.zt";
     let in_frame = "unsupported-format--v11-zstd.zt";
     for (name, bytes) in [(declared, 16), (in_frame, 4)] {
-        let file = std::fs::read(corpus().join("accept").join(name)).unwrap();
+        let file = zten_testkit::read_accepted(name);
         let archive = Archive::open(&file).unwrap();
         let component = archive.objects().next().unwrap().components().next().unwrap();
         let read = |most: usize| {
@@ -173,10 +174,8 @@ impl ReadAt for Unsteady<'_> {
 /// say where it is wrong.
 #[test]
 fn indices_are_read_once() {
-    let words =
-        |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
     let validate = |name: &str, offset: usize, first: &[u32], others: &[usize]| {
-        let file = std::fs::read(corpus().join("v2/accept").join(name)).unwrap();
+        let file = zten_testkit::read(&format!("v2/accept/{name}"));
         let archive = Archive::open(&file[..]).unwrap();
         let (mut other, first) = (file.clone(), words(first));
         other[offset..offset + first.len()].copy_from_slice(&first);
@@ -288,7 +287,7 @@ fn a_refusal_is_final() {
 #[cfg_attr(miri, ignore = "decoding zstd takes minutes there")]
 fn a_failed_read_is_not_gone_on_with() {
     for name in ["1.2.3/sha256.zt", "1.2.3/zstd.zt"] {
-        let file = std::fs::read(corpus().join("accept").join(name)).unwrap();
+        let file = zten_testkit::read_accepted(name);
         let archive = Archive::open(&file).unwrap();
         let component = archive.objects().next().unwrap().component("data").unwrap();
         let mut failed = 0;

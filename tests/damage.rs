@@ -1,11 +1,5 @@
 //! Damaged files: cut anywhere, or with any one byte changed. Each ends in `Ok` or `Err`, never
 //! in a panic; a cut file never in `Ok`.
-#![allow(
-    clippy::allow_attributes,
-    clippy::cast_possible_truncation,
-    clippy::cast_precision_loss,
-    reason = "a test that panics has failed, and its numbers are small"
-)]
 
 use zten::{Archive, Limits, Options, verify::Verifier};
 use zten_testkit::sample::{least, stride};

@@ -8,7 +8,7 @@ use zten::{
     Archive, ElementType, ErrorKind, Limits, ReadError, StorageType, attributes::Value,
     error::OutOfMemory,
 };
-use zten_testkit::corpus;
+use zten_testkit::read_accepted as read;
 
 /// Far more than is shown.
 const MANY: usize = 10_000;
@@ -76,7 +76,6 @@ fn little_of_a_file_is_shown() {
 /// Sparse and quantized views show no more.
 #[test]
 fn little_of_a_view_is_shown() {
-    let read = |name: &str| std::fs::read(corpus().join("accept").join(name)).unwrap();
     let file = read("v12-csr.zt");
     let archive = Archive::open(&file).unwrap();
     let csr = archive.get("w").unwrap().sparse_csr().unwrap();
@@ -106,7 +105,7 @@ fn what_is_shown_says_how_much_there_is() {
     assert!(shown(&decoded).contains("10000 bytes"), "{decoded:?}");
     let missing = archive.manifest().require("dens").unwrap_err();
     assert!(shown(&missing).contains("\"dens\""));
-    let csr = std::fs::read(corpus().join("accept/v12-csr.zt")).unwrap();
+    let csr = read("v12-csr.zt");
     let archive = Archive::open(&csr).unwrap();
     let object = archive.get("w").unwrap();
     let indices = object.sparse_csr().unwrap().view().unwrap();

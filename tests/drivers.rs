@@ -1,20 +1,13 @@
 //! One file, three ways to open it: whole slice, step by step, and from disk. They agree on
 //! every corpus file, in what they accept and in what they say.
-#![allow(
-    clippy::allow_attributes,
-    clippy::cast_possible_truncation,
-    clippy::cast_precision_loss,
-    reason = "a test that panics has failed, and its numbers are small"
-)]
 
 use std::fmt::Write as _;
-use std::ops::Range;
 
 use zten::open::Opening;
 use zten::source::FileArchive;
 use zten::{Archive, Component, Error, Limits, Manifest, Options, ReadAt, ReadError};
 use zten_testkit::sample::least;
-use zten_testkit::{accepted, reject_index};
+use zten_testkit::{accepted, body, reject_index, slice};
 
 /// All that a manifest says, as text.
 fn facts(manifest: &Manifest<impl AsRef<[u8]>>) -> String {
@@ -52,24 +45,20 @@ fn content<R: ReadAt + ?Sized>(
 fn content_is_the_same_through_every_driver() {
     let mut compressed = 0;
     for file in accepted() {
-        let path = zten_testkit::corpus().join("accept").join(&file.name);
         let bytes = &file.bytes[..];
         let archive = Archive::open(bytes).unwrap();
         let whole = content(&archive, bytes);
-        let disk = FileArchive::open(&path, &Options::default()).unwrap();
+        let disk = FileArchive::open(&file.path, &Options::default()).unwrap();
         assert_eq!(whole, content(&disk, &disk), "{}", file.name);
-        let fetch = |range: Range<u64>| &bytes[range.start as usize..range.end as usize];
-        let opening = Opening::new(bytes.len() as u64, &Options::default()).unwrap();
-        let footer = opening.header(fetch(opening.needs())).unwrap();
-        let body = footer.footer(fetch(footer.needs())).unwrap();
-        let needs = body.needs();
-        let manifest = body.manifest(fetch(needs)).unwrap();
+        let (body, manifest) = body(bytes, &Options::default()).unwrap();
+        let manifest = body.manifest(manifest).unwrap();
         assert_eq!(whole, content(&manifest, bytes), "{}", file.name);
         // A blob alone is enough to bind a raw component.
         for component in manifest.objects().flat_map(|object| object.components()) {
             match component.bind(bytes) {
                 Ok(view) => {
-                    let blob = component.bind_blob(fetch(component.extent().range())).unwrap();
+                    let blob =
+                        component.bind_blob(slice(bytes, component.extent().range())).unwrap();
                     assert_eq!(view.as_bytes(), blob.as_bytes(), "{}", file.name);
                 }
                 Err(_) => compressed += 1,
@@ -79,18 +68,14 @@ fn content_is_the_same_through_every_driver() {
     assert!(compressed >= least(101), "only {compressed} components cannot be bound");
 }
 
-fn slice(file: &[u8], options: &Options) -> Result<String, Error> {
+fn whole(file: &[u8], options: &Options) -> Result<String, Error> {
     Archive::open_with(file, options).map(|archive| facts(&archive))
 }
 
 fn steps(file: &[u8], options: &Options) -> Result<String, Error> {
-    let fetch = |range: Range<u64>| &file[range.start as usize..range.end as usize];
-    let opening = Opening::new(file.len() as u64, options)?;
-    let footer = opening.header(fetch(opening.needs()))?;
-    let body = footer.footer(fetch(footer.needs()))?;
+    let (body, manifest) = body(file, options)?;
     // An owned manifest this time.
-    let bytes = fetch(body.needs()).to_vec();
-    Ok(facts(&body.manifest(bytes)?))
+    Ok(facts(&body.manifest(manifest.to_vec())?))
 }
 
 fn disk(file: &std::path::Path, options: &Options) -> Result<String, Error> {
@@ -105,11 +90,10 @@ fn disk(file: &std::path::Path, options: &Options) -> Result<String, Error> {
 fn drivers_agree_on_every_accepted_file() {
     for file in accepted() {
         let options = Options::default();
-        let path = zten_testkit::corpus().join("accept").join(&file.name);
-        let whole = slice(&file.bytes, &options);
+        let whole = whole(&file.bytes, &options);
         assert!(whole.is_ok(), "{}: {whole:?}", file.name);
         assert_eq!(whole, steps(&file.bytes, &options), "{}", file.name);
-        assert_eq!(whole, disk(&path, &options), "{}", file.name);
+        assert_eq!(whole, disk(&file.path, &options), "{}", file.name);
     }
 }
 
@@ -117,7 +101,7 @@ fn drivers_agree_on_every_accepted_file() {
 fn drivers_agree_on_every_reject_file() {
     for row in reject_index() {
         let file = row.read();
-        let whole = slice(&file, &row.options);
+        let whole = whole(&file, &row.options);
         assert_eq!(whole, steps(&file, &row.options), "{}", row.file);
         assert_eq!(whole, disk(&row.path, &row.options), "{}", row.file);
     }

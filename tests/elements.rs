@@ -5,27 +5,16 @@
 mod decoded;
 
 use zten::{
-    Archive, Element, ElementType, Error, ErrorKind, Limits, LogicalType, StorageType,
+    Archive, Element, ElementType, Limits, LogicalType, StorageType,
     element::{ByteOrder, Complex, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz},
     error::Misuse,
 };
-use zten_testkit::{borrows, corpus, placed};
-
-fn read(name: &str) -> Vec<u8> {
-    std::fs::read(corpus().join("accept").join(name)).unwrap()
-}
+use zten_testkit::{borrows, corpus, misuse, placed, read_accepted as read};
 
 /// The names of the accepted files.
 fn names() -> impl Iterator<Item = String> {
     let folder = std::fs::read_dir(corpus().join("accept")).unwrap();
     folder.map(|entry| entry.unwrap().file_name().into_string().unwrap())
-}
-
-fn misuse(error: Error) -> Misuse {
-    match error.kind() {
-        ErrorKind::Misuse(misuse) => misuse,
-        _ => panic!("{error}"),
-    }
 }
 
 /// What `ml_dtypes` makes of all 256 patterns, as the bits of an `f32`.

@@ -7,35 +7,17 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use zten::half;
-use zten::open::Opening;
 use zten::source::FileArchive;
 use zten::{
-    Archive, Digest, Encoding, Error, ErrorKind, Format, Generation, Limits, LogicalType, Manifest,
-    Object, Options, ReadError, StorageType, error::Misuse,
+    Archive, Digest, Encoding, Error, Format, Generation, Limits, LogicalType, Manifest, Object,
+    Options, ReadError, StorageType, error::Misuse,
 };
-use zten_testkit::{Expected, corpus, is_lax, placed, reject_index};
-
-fn misuse(error: Error) -> Misuse {
-    match error.kind() {
-        ErrorKind::Misuse(misuse) => misuse,
-        kind => panic!("{kind:?}"),
-    }
-}
-
-fn read(name: &str) -> Vec<u8> {
-    std::fs::read(corpus().join("accept").join(name)).unwrap()
-}
+use zten_testkit::{Expected, body, is_lax, misuse, placed, read_accepted as read, reject_index};
 
 /// The manifest of a file by itself.
 fn bare<B: AsRef<[u8]> + From<Vec<u8>>>(file: &[u8]) -> Manifest<B> {
-    let fetch = |range: std::ops::Range<u64>| {
-        &file[usize::try_from(range.start).unwrap()..usize::try_from(range.end).unwrap()]
-    };
-    let opening = Opening::new(file.len() as u64, &Options::default()).unwrap();
-    let footer = opening.header(fetch(opening.needs())).unwrap();
-    let body = footer.footer(fetch(footer.needs())).unwrap();
-    let needs = body.needs();
-    body.manifest(B::from(fetch(needs).to_vec())).map_err(Error::from).unwrap()
+    let (body, manifest) = body(file, &Options::default()).unwrap();
+    body.manifest(B::from(manifest.to_vec())).map_err(Error::from).unwrap()
 }
 
 /// Stored without a lifetime.
@@ -244,7 +226,7 @@ fn a_missing_object_is_named() {
     let missing = archive.require("t_fp32").unwrap_err();
     assert_eq!((missing.name(), missing.nearest()), ("t_fp32", Some("t_f32")));
     assert_eq!(missing.to_string(), r#"there is no object "t_fp32"; the nearest name is "t_f32""#);
-    assert_eq!(misuse(missing.into()), Misuse::NoObject);
+    assert_eq!(misuse(missing), Misuse::NoObject);
     let missing = archive.require("nothing like it\u{202e}").unwrap_err();
     assert_eq!(missing.nearest(), None);
     assert_eq!(missing.to_string(), r#"there is no object "nothing like it\u{202e}""#);

@@ -66,7 +66,7 @@ fn as_one_by_one() {
 #[test]
 #[cfg_attr(miri, ignore = "decodes zstd")]
 fn all_together_have_a_limit() {
-    let file = std::fs::read("corpus/accept/1.2.3/zstd.zt").unwrap();
+    let file = zten_testkit::read_accepted("1.2.3/zstd.zt");
     let archive = Archive::open(&file).unwrap();
     let components: Vec<_> = archive.objects().flat_map(|object| object.components()).collect();
     let packed = components.iter().filter(|it| it.encoding() != zten::Encoding::Raw);
@@ -104,7 +104,7 @@ impl ReadAt for Failing<'_> {
 /// The first failure is the one that is told, and little is read after it.
 #[test]
 fn the_first_failure_is_told() {
-    let file = std::fs::read("corpus/accept/1.2.3/dense_all.zt").unwrap();
+    let file = zten_testkit::read_accepted("1.2.3/dense_all.zt");
     let archive = Archive::open(&file).unwrap();
     let mut components: Vec<_> = archive.objects().flat_map(|it| it.components()).collect();
     components.sort_by_key(|component| component.extent().offset());
@@ -123,7 +123,7 @@ fn the_first_failure_is_told() {
 /// A component that is not supported keeps no other from being found invalid, in whichever thread.
 #[test]
 fn what_is_invalid_comes_before_what_is_not_supported() {
-    let file = std::fs::read("corpus/v2/reject/digest-mismatch--v2-behind-a-digest.zt").unwrap();
+    let file = zten_testkit::read("v2/reject/digest-mismatch--v2-behind-a-digest.zt");
     let archive = Archive::open(&file).unwrap();
     let components: Vec<_> = archive.objects().flat_map(|object| object.components()).collect();
     for threads in [1, 2, 5] {

@@ -1,13 +1,9 @@
 //! Heap while opening: at most 8 × the manifest and 64 KiB, for any input; at most 0.8 × the manifest for
 //! ordinary ones.
-#![allow(
-    clippy::allow_attributes,
-    clippy::cast_possible_truncation,
-    clippy::cast_precision_loss,
-    reason = "a test that panics has failed, and its numbers are small"
-)]
 
-use fastrand::Rng;
+#[path = "memory/v2.rs"]
+mod v2;
+
 use zten::Options;
 use zten_testkit::generate::{self, File};
 use zten_testkit::{accepted, heap_bound, reject_index};
@@ -31,16 +27,14 @@ fn bounded(file: &File, what: &str) -> (u64, Result<(), zten::Error>) {
 #[test]
 #[cfg_attr(miri, ignore = "it is a matter of sizes")]
 fn ordinary_manifests_take_less_than_they_are() {
-    let mut names = generate::names(100_000);
-    for shuffled in [false, true] {
-        if shuffled {
-            Rng::with_seed(1).shuffle(&mut names);
-        }
+    let sorted = generate::names(100_000);
+    for (shuffled, names) in [(false, sorted.clone()), (true, generate::shuffled(sorted))] {
         for digests in [false, true] {
             for disorder in [false, true] {
                 let file = generate::dense(&names, digests, disorder);
                 let (peak, opened) = bounded(&file, "ordinary");
                 opened.unwrap();
+                #[expect(clippy::cast_precision_loss, reason = "they are small")]
                 let share = peak as f64 / file.manifest.len() as f64;
                 let what = format!("shuffled {shuffled}, digests {digests}, disorder {disorder}");
                 println!("{what}: {share:.3} of the manifest");
@@ -121,14 +115,10 @@ fn order_takes_no_more_than_the_index() {
 /// The index takes the heap that it says, with the table of sorted names that looking up makes.
 #[test]
 fn the_index_knows_its_heap() {
-    let mut names = generate::names(10_000);
-    let wanted = names[777].clone();
-    for ascending in [false, true] {
-        if ascending {
-            names.sort();
-        } else {
-            Rng::with_seed(1).shuffle(&mut names);
-        }
+    let mut sorted = generate::names(10_000);
+    sorted.sort();
+    let wanted = sorted[777].clone();
+    for (ascending, names) in [(true, sorted.clone()), (false, generate::shuffled(sorted))] {
         let file = generate::dense(&names, false, false);
         let mut opened = None;
         let opening = allocation_counter::measure(|| opened = Some(file.open().unwrap()));
@@ -144,7 +134,7 @@ fn the_index_knows_its_heap() {
 
 #[test]
 fn sorted_rows_are_searched_without_heap() {
-    let file = std::fs::read(zten_testkit::corpus().join("accept/v12-csr.zt")).unwrap();
+    let file = zten_testkit::read_accepted("v12-csr.zt");
     let archive = zten::Archive::open(&file).unwrap();
     let csr = archive.get("w").unwrap().sparse_csr().unwrap().view().unwrap();
     assert_eq!(peak(|| csr.has_duplicates().unwrap()), (0, false));
@@ -200,12 +190,13 @@ fn what_is_read_takes_twice_what_comes() {
 #[cfg(feature = "write")]
 #[test]
 fn content_takes_a_chunk() {
-    use zten::write::{NewObject, Settings, Writer};
+    use zten::write::{NewObject, Settings};
     let bytes: Vec<u8> = (0..100_000_u32).map(|n| n.to_le_bytes()[0]).collect();
-    let mut writer = Writer::new(Vec::new(), &Settings::default()).unwrap();
     let object = NewObject::dense("x", &[100_000], zten::StorageType::U8);
-    writer.add(&object, &[("data", &bytes)]).unwrap();
-    let file = writer.finish().unwrap();
+    let file = zten_testkit::write(&Settings::default(), |writer| {
+        Ok(writer.add(&object, &[("data", &bytes)])?)
+    });
+    let file = file.unwrap();
     let archive = zten::Archive::open(&file).unwrap();
     let component = archive.get("x").unwrap().component("data").unwrap();
     let ask = zten::Limits::default();
@@ -269,7 +260,7 @@ fn finishing_takes_an_index() {
 
 #[test]
 fn binding_takes_no_heap() {
-    let file = std::fs::read(zten_testkit::corpus().join("accept/1.2.3/dense_all.zt")).unwrap();
+    let file = zten_testkit::read_accepted("1.2.3/dense_all.zt");
     let archive = zten::Archive::open_with(&file, &Options::default()).unwrap();
     let (peak, sum) = peak(|| {
         let view = archive.get("t_f32").unwrap().dense().unwrap().component().bind(&file).unwrap();

@@ -1,25 +1,9 @@
 //! The names at the place of an error in a manifest that was refused.
-#![allow(
-    clippy::allow_attributes,
-    clippy::cast_possible_truncation,
-    clippy::cast_precision_loss,
-    reason = "a test that panics has failed, and its numbers are small"
-)]
 
-use zten::open::{Body, Named, Opening};
+use zten::open::Named;
 use zten::source::{FileArchive, OpenError};
-use zten::{Archive, Error, Options};
-use zten_testkit::{accepted, accepted_v2, reject_index};
-
-/// The state that takes the manifest, and the manifest.
-fn body<'b>(file: &'b [u8], options: &Options) -> Result<(Body, &'b [u8]), Error> {
-    let part = |range: core::ops::Range<u64>| &file[range.start as usize..range.end as usize];
-    let opening = Opening::new(file.len() as u64, options)?;
-    let footer = opening.header(part(opening.needs()))?;
-    let body = footer.footer(part(footer.needs()))?;
-    let needs = body.needs();
-    Ok((body, part(needs)))
-}
+use zten::{Archive, Options};
+use zten_testkit::{accepted, accepted_v2, body, reject_index};
 
 #[test]
 fn names_are_those_of_a_manifest_that_can_be_asked() {
@@ -89,7 +73,7 @@ fn of_a_manifest_that_is_cut_there_are_fewer_names_and_no_others() {
 fn deep_and_endless_items_have_an_end() {
     let bytes = b"ZTEN0001\x80\x01\0\0\0\0\0\0\0";
     let (body, _) = body(bytes, &Options::default()).unwrap();
-    let file = std::fs::read(zten_testkit::corpus().join("accept/1.2.3/dense_all.zt")).unwrap();
+    let file = zten_testkit::read_accepted("1.2.3/dense_all.zt");
     let archive = Archive::open(&file).unwrap();
     let place = archive.objects().last().unwrap().components().next().unwrap().place();
     let tags = [0xd8, 0x40].repeat(1 << 20);

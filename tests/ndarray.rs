@@ -1,5 +1,4 @@
 //! Dense arrays as views of `ndarray`: over the whole corpus, and what is in the way.
-#![allow(clippy::allow_attributes, reason = "a test that panics has failed")]
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,18 +6,11 @@ use std::path::PathBuf;
 use zten::element::{ByteOrder, Complex};
 use zten::error::Misuse;
 use zten::view::Dense;
-use zten::{Archive, Element, Error, ErrorKind, StorageType};
-use zten_testkit::placed;
-
-fn read(path: &str) -> Vec<u8> {
-    fs::read(zten_testkit::corpus().join(path)).unwrap()
-}
+use zten::{Archive, Element, Error, StorageType};
+use zten_testkit::{placed, read};
 
 fn misuse<T>(result: Result<T, Error>) -> Misuse {
-    match result.err().unwrap().kind() {
-        ErrorKind::Misuse(misuse) => misuse,
-        other => panic!("{other:?}"),
-    }
+    zten_testkit::misuse(result.err().unwrap())
 }
 
 fn files(at: PathBuf) -> Vec<PathBuf> {

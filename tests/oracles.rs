@@ -1,16 +1,10 @@
 //! What fuzzing holds against any input, held against the corpus and against models that look
 //! like chance.
-#![allow(
-    clippy::allow_attributes,
-    clippy::cast_possible_truncation,
-    reason = "a test that panics has failed, and its numbers are small"
-)]
 
 use zten::attributes::Value;
-use zten_oracles::Grown;
-use zten_oracles::{Filled, Form, Front, Lie, Lied, Model, Outcome, Plan};
-use zten_testkit::sample::{least, rounds};
-use zten_testkit::{accepted, accepted_v2, reject_index, reject_index_v2};
+use zten_oracles::{Filled, Form, Front, Grown, Lie, Lied, Model, Outcome, Plan};
+use zten_testkit::sample::{chance, least, rounds};
+use zten_testkit::{Accepted, Reject, accepted, accepted_v2, reject_index, reject_index_v2};
 
 /// Says which input it was, if the test ends in a panic.
 struct Named(String);
@@ -25,19 +19,10 @@ impl Drop for Named {
 
 /// Every file of the corpus: its name, its path, and its bytes.
 fn corpus() -> impl Iterator<Item = (Named, std::path::PathBuf, Vec<u8>)> {
-    let root = zten_testkit::corpus().join("accept");
-    let valid = accepted().map(move |file| (file.name.clone(), root.join(file.name), file.bytes));
-    let bad = reject_index().map(|row| (row.file.clone(), row.path.clone(), row.read()));
-    valid.chain(bad).chain(corpus_v2()).map(|(name, path, bytes)| (Named(name), path, bytes))
-}
-
-/// The same of generation 2; none where it is left out.
-fn corpus_v2() -> impl Iterator<Item = (String, std::path::PathBuf, Vec<u8>)> {
-    let root = zten_testkit::corpus().join("v2/accept");
-    let valid =
-        accepted_v2().map(move |file| (file.name.clone(), root.join(file.name), file.bytes));
-    let bad = reject_index_v2().map(|row| (row.file.clone(), row.path.clone(), row.read()));
-    valid.chain(bad)
+    let valid = |file: Accepted| (Named(file.name), file.path, file.bytes);
+    let bad = |row: Reject| (Named(row.file.clone()), row.path.clone(), row.read());
+    let of_1 = accepted().map(valid).chain(reject_index().map(bad));
+    of_1.chain(accepted_v2().map(valid)).chain(reject_index_v2().map(bad))
 }
 
 #[test]
@@ -137,12 +122,6 @@ fn other_decoders_of_cbor_agree_on_the_corpus() {
         }
     }
     assert!(compared >= least(1001), "only {compared} items");
-}
-
-/// Bytes that look like chance.
-fn chance(seed: u64) -> Vec<u8> {
-    let mut rng = fastrand::Rng::with_seed(seed);
-    std::iter::repeat_with(|| rng.u8(..)).take(1500).collect()
 }
 
 #[test]

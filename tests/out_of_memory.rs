@@ -12,7 +12,7 @@ use work::{WORKS, is_memory};
 use zten::source::FileArchive;
 use zten::write::Checksum;
 use zten::{Error, Options, ReadError};
-use zten_testkit::{accepted, accepted_v2, corpus, reject_index, reject_index_v2};
+use zten_testkit::{accepted, accepted_v2, reject_index, reject_index_v2};
 
 #[global_allocator]
 static ALLOCATOR: ChaosAllocator = ChaosAllocator::system();
@@ -94,9 +94,7 @@ fn refused_files() {
 fn files_that_are_read_at_positions() {
     let _one = ONE.lock();
     let mut tally = Tally::default();
-    let before_2 = accepted().map(|file| corpus().join("accept").join(file.name));
-    for path in before_2.chain(accepted_v2().map(|file| corpus().join("v2/accept").join(file.name)))
-    {
+    for path in accepted().chain(accepted_v2()).map(|file| file.path) {
         let what = path.display().to_string();
         let open = || FileArchive::open(&path, &Options::default()).map_err(ReadError::from);
         tally.sweep(&what, || match open() {
@@ -147,7 +145,7 @@ fn files_with_shards() {
             beside.extend(shard.map(|shard| (shard.to_owned(), std::fs::read(&other).unwrap())));
         }
         let what = row.path.display().to_string();
-        tally.sweep(&what, || work::with_shards(&root, &work::Beside(&beside), &row.options));
+        tally.sweep(&what, || work::with_shards(&root, &beside, &row.options));
     }
     tally.validate("files with shards", 80);
 }

@@ -3,24 +3,14 @@
 use std::collections::BTreeMap;
 
 use zten::{
-    Archive, Encoding, Error, ErrorKind, Limits, Options, StorageType, Tolerance,
+    Archive, Encoding, Error, Limits, Options, StorageType, Tolerance,
     error::Misuse,
     view::{Packing, Quantized, QuantizedGroup, View},
 };
-
-fn read(path: &str) -> Vec<u8> {
-    std::fs::read(zten_testkit::corpus().join(path)).unwrap()
-}
+use zten_testkit::{misuse, read};
 
 fn open(file: &[u8]) -> Archive<&[u8]> {
     Archive::open_with(file, &Options::default().tolerate(Tolerance::MissingZeros)).unwrap()
-}
-
-fn misuse(error: Error) -> Misuse {
-    match error.kind() {
-        ErrorKind::Misuse(misuse) => misuse,
-        other => panic!("{other:?}"),
-    }
 }
 
 fn hexes<T>(text: &str, parse: impl Fn(&str) -> T) -> Vec<T> {

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use zten::{
-    Archive, Digest, Error, Limits, Options, ReadAt, shards::Candidate, shards::ComponentSource,
-    shards::Files, shards::Find, shards::Locate as _, shards::Shard, verify::Verifier,
+    Archive, Digest, Error, Limits, Options, ReadAt, shards::ComponentSource, shards::Files,
+    shards::Find, shards::Locate as _, verify::Verifier,
 };
 use zten_corpus::cbor::{fields, text, uint};
-use zten_testkit::{Expected, corpus, sharded};
+use zten_testkit::{Expected, Shards, corpus, sharded};
 
 /// Bytes, and how many have been read of them.
 #[derive(Debug, Default)]
@@ -28,37 +28,20 @@ impl ReadAt for Counted {
     }
 }
 
-/// Finds `STEM-NAME.zt` beside the file, and counts how often it was asked.
-struct Beside<'p> {
-    root: &'p Path,
-    asked: Cell<usize>,
-}
-
-impl<'p> Beside<'p> {
-    fn new(root: &'p Path) -> Self {
-        Self { root, asked: Cell::new(0) }
-    }
-}
-
-impl Find for Beside<'_> {
-    type Source = Counted;
-
-    fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<Counted>>, Error> {
-        self.asked.set(self.asked.get() + 1);
-        let stem = self.root.file_stem().unwrap().to_str().unwrap();
-        let path = self.root.with_file_name(format!("{stem}-{}.zt", shard.name()));
-        let file = std::fs::read(path).ok();
-        Ok(file.map(|bytes| {
-            let length = bytes.len() as u64;
-            Candidate { source: Counted { bytes, read: Cell::new(0) }, length }
-        }))
-    }
+/// Finds `STEM-NAME.zt` beside the file.
+fn beside(root: &Path) -> impl Find<Source = Counted> {
+    Shards(move |name: &str| {
+        let stem = root.file_stem().unwrap().to_str().unwrap();
+        let bytes = std::fs::read(root.with_file_name(format!("{stem}-{name}.zt"))).ok()?;
+        let length = bytes.len();
+        Some((Counted { bytes, read: Cell::new(0) }, length))
+    })
 }
 
 fn check(path: &Path, options: &Options) -> Result<(), Error> {
     let file = std::fs::read(path).unwrap();
     let archive = Archive::open_with(&file, options)?;
-    let mut shards = archive.bind_shards(&Beside::new(path), options.limit())?;
+    let mut shards = archive.bind_shards(&beside(path), options.limit())?;
     let mut verifier = Verifier::new(file.len() as u64, options.limit());
     let summary = verifier.file_in(&archive, &file[..], &mut shards)?;
     assert!(summary.components() > 0, "{}", path.display());
@@ -66,7 +49,7 @@ fn check(path: &Path, options: &Options) -> Result<(), Error> {
 }
 
 fn read(name: &str) -> Vec<u8> {
-    std::fs::read(corpus().join("v2/shards").join(name)).unwrap()
+    zten_testkit::read(&format!("v2/shards/{name}"))
 }
 
 /// Where a shard is listed that no part is in, what is wrong is the table.
@@ -101,25 +84,23 @@ impl ReadAt for Lends {
     }
 }
 
-/// Finds every shard in one source.
-struct One<F>(F, Vec<u8>);
-
-impl<F: Fn(Vec<u8>) -> Lends> Find for One<F> {
-    type Source = Lends;
-
-    fn find(&self, _: &Shard<'_>) -> Result<Option<Candidate<Lends>>, Error> {
-        let length = self.1.len() as u64;
-        Ok(Some(Candidate { source: (self.0)(self.1.clone()), length }))
+impl Lends {
+    fn new(bytes: Vec<u8>, most: usize) -> Self {
+        Self { copies: Counted { bytes, read: Cell::new(0) }, most }
     }
+}
+
+/// Finds every shard in a source that lends so many bytes.
+fn one(bytes: Vec<u8>, most: usize) -> impl Find<Source = Lends> {
+    Shards(move |_: &str| Some((Lends::new(bytes.clone(), most), bytes.len())))
 }
 
 #[test]
 fn shards_that_are_lent_are_not_copied() {
     let (root, shard) = (read("dense.zt"), read("dense-s.zt"));
     let archive = Archive::open(&root).unwrap();
-    let made = |bytes, most| Lends { copies: Counted { bytes, read: Cell::new(0) }, most };
     for (most, copied) in [(usize::MAX, 0), (7, shard.len())] {
-        let find = One(|bytes| made(bytes, most), shard.clone());
+        let find = one(shard.clone(), most);
         let mut shards = archive.bind_shards(&find, archive.limits()).unwrap();
         let before = shards.bound()[0].source().copies.read.get();
         shards.verify(archive.limits()).unwrap();
@@ -133,7 +114,7 @@ fn the_version_of_a_shard_is_told() {
     let path = corpus().join("v2/shards/unsupported-version--v2-shard.zt");
     let root = std::fs::read(&path).unwrap();
     let archive = Archive::open(&root).unwrap();
-    let mut shards = archive.bind_shards(&Beside::new(&path), archive.limits()).unwrap();
+    let mut shards = archive.bind_shards(&beside(&path), archive.limits()).unwrap();
     let files = Files { root: &root[..], shards: &shards };
     let component = archive.objects().next().unwrap().components().next().unwrap();
     let located = files.locate(&component).map(|_| ()).unwrap_err();
@@ -149,7 +130,7 @@ fn an_unknown_digest_costs_nothing() {
     let shard = fields([("size", uint(bytes.len() as u64)), ("digest", text("md5:00"))]);
     let file = zten_corpus::v2::full().set("shards", fields([("s", shard)])).bytes();
     let archive = Archive::open(&file).unwrap();
-    let find = One(|bytes| Lends { copies: Counted { bytes, read: Cell::new(0) }, most: 0 }, bytes);
+    let find = one(bytes, 0);
     let mut shards = archive.bind_shards(&find, archive.limits()).unwrap();
     let before = shards.bound()[0].source().copies.read.get();
     let error = Error::from(shards.verify(archive.limits()).unwrap_err());
@@ -203,7 +184,7 @@ fn a_shard_that_is_missing_keeps_nothing_else_from_being_read() {
     let component = archive.get("w").unwrap().component("data").unwrap();
     assert_eq!((component.shard(), component.extent().range()), (Some("s"), 4096..4112));
     assert_eq!(component.bind(&root).unwrap_err().id(), Some("unsupported-shard"));
-    let mut shards = archive.bind_shards(&Beside::new(&path), &Limits::default()).unwrap();
+    let mut shards = archive.bind_shards(&beside(&path), &Limits::default()).unwrap();
     assert!(shards.get("s").is_none() && shards.bound().is_empty());
     assert_eq!(shards.missing().map(|shard| shard.name()), Some("s"));
     let error = Error::from(shards.verify(&Limits::default()).unwrap_err());
@@ -216,7 +197,7 @@ fn binding_reads_the_frame_and_nothing_else() {
     let path = corpus().join("v2/shards/not-recursive.zt");
     let root = std::fs::read(&path).unwrap();
     let archive = Archive::open(&root).unwrap();
-    let shards = archive.bind_shards(&Beside::new(&path), &Limits::default()).unwrap();
+    let shards = archive.bind_shards(&beside(&path), &Limits::default()).unwrap();
     let shard = shards.get("s").unwrap();
     assert_eq!(shard.source().read.get(), 48);
     assert!(shards.get("t").is_none() && shards.get("").is_none());
@@ -239,7 +220,7 @@ fn an_object_in_one_shard_has_no_components_elsewhere() {
     let path = corpus().join("v2/shards/csr.zt");
     let root = std::fs::read(&path).unwrap();
     let archive = Archive::open(&root).unwrap();
-    let shards = archive.bind_shards(&Beside::new(&path), &Limits::default()).unwrap();
+    let shards = archive.bind_shards(&beside(&path), &Limits::default()).unwrap();
     let readable = |object: &zten::Object<'_>| {
         let components = object.components().filter(|component| component.readable().is_ok());
         components.map(|component| component.role().to_owned()).collect::<Vec<_>>()
@@ -256,7 +237,7 @@ fn an_object_in_one_shard_has_no_components_elsewhere() {
         let path = corpus().join("v2/shards/dense.zt");
         let root = std::fs::read(&path).unwrap();
         let archive = Archive::open(&root).unwrap();
-        let others = archive.bind_shards(&Beside::new(&path), &Limits::default()).unwrap();
+        let others = archive.bind_shards(&beside(&path), &Limits::default()).unwrap();
         assert!(readable(&object.in_shard(others.get("s").unwrap())).is_empty());
     }
 }
@@ -268,29 +249,24 @@ fn no_more_shards_are_looked_for_than_the_limit_allows() {
     let archive = Archive::open(&root).unwrap();
     for (most, asked) in [(0, 0), (1, 0), (2, 2), (3, 2)] {
         let limits = Limits::default().with_named("shards", most).unwrap();
-        let finder = Beside::new(&path);
+        let count = Cell::new(0);
+        let finder = Shards(|_: &str| {
+            count.set(count.get() + 1);
+            None::<(&[u8], usize)>
+        });
         assert_eq!(archive.bind_shards(&finder, &limits).is_ok(), asked > 0, "{most}");
-        assert_eq!(finder.asked.get(), asked, "{most}");
+        assert_eq!(count.get(), asked, "{most}");
     }
 }
 
 /// Whatever one byte of a shard becomes: an error, as its digest is another.
 #[test]
 fn damage_of_a_shard_is_refused() {
-    struct Given<'d>(&'d [u8]);
-
-    impl<'d> Find for Given<'d> {
-        type Source = &'d [u8];
-
-        fn find(&self, _: &Shard<'_>) -> Result<Option<Candidate<&'d [u8]>>, Error> {
-            Ok(Some(Candidate { source: self.0, length: self.0.len() as u64 }))
-        }
-    }
-
     let (root, mut shard) = (read("dense.zt"), read("dense-s.zt"));
     let archive = Archive::open(&root).unwrap();
     let verify = |shard: &[u8]| {
-        let mut bound = archive.bind_shards(&Given(shard), &Limits::default())?;
+        let find = Shards(|_: &str| Some((shard, shard.len())));
+        let mut bound = archive.bind_shards(&find, &Limits::default())?;
         let verified = bound.verify(&Limits::default());
         // What has been found is not forgotten.
         assert_eq!(bound.verify(&Limits::default()), verified);
@@ -310,7 +286,7 @@ fn damage_of_a_shard_is_refused() {
 fn a_part_without_a_digest_waits_for_its_shard() {
     let (root, shard) = (read("dense.zt"), read("dense-s.zt"));
     let archive = Archive::open(&root).unwrap();
-    let find = One(|bytes| Lends { copies: Counted { bytes, read: Cell::new(0) }, most: 0 }, shard);
+    let find = one(shard, 0);
     let mut shards = archive.bind_shards(&find, archive.limits()).unwrap();
     let part = archive.get("w").unwrap().component("data").unwrap();
     let own = Lends { copies: Counted::default(), most: 0 };
@@ -355,14 +331,8 @@ fn a_shard_that_failed_is_not_read() {
         }
     }
 
-    struct Given<'d>(&'d [u8], &'d AtomicBool);
-
-    impl<'d> Find for Given<'d> {
-        type Source = Fails<'d>;
-
-        fn find(&self, _: &Shard<'_>) -> Result<Option<Candidate<Fails<'d>>>, Error> {
-            Ok(Some(Candidate { source: Fails(self.0, self.1), length: self.0.len() as u64 }))
-        }
+    fn given<'d>(shard: &'d [u8], is_mended: &'d AtomicBool) -> impl Find<Source = Fails<'d>> {
+        Shards(move |_: &str| Some((Fails(shard, is_mended), shard.len())))
     }
 
     let (root, shard) = (read("dense.zt"), read("dense-s.zt"));
@@ -381,14 +351,14 @@ fn a_shard_that_failed_is_not_read() {
         located
     };
     let misuse = zten::ErrorKind::Misuse(zten::error::Misuse::UnverifiedShard);
-    let find = Given(&shard, &is_mended);
+    let find = given(&shard, &is_mended);
     let mut shards = archive.bind_shards(&find, limits).unwrap();
     assert!(shards.verify_for([part], limits).is_err() && shards.verify(limits).is_err());
     assert_eq!(outcome(&shards), Err(misuse));
     is_mended.store(true, Relaxed);
     shards.verify(limits).unwrap();
     assert_eq!(outcome(&shards), Ok(()));
-    let find = Given(&damaged, &is_mended);
+    let find = given(&damaged, &is_mended);
     for whole in [false, true] {
         let mut shards = archive.bind_shards(&find, limits).unwrap();
         assert_eq!(outcome(&shards), Err(misuse));
@@ -408,9 +378,9 @@ fn comparing_reads_each_byte_a_few_times() {
     use zten_corpus::v2::{FileV2, dense, frame, table};
 
     const FRAMES: usize = 50_000;
-    let one = frame(&[7]);
-    let entries = vec![(one.len(), 1); FRAMES];
-    let blob = [one.repeat(FRAMES), table(&entries, 0)].concat();
+    let tiny = frame(&[7]);
+    let entries = vec![(tiny.len(), 1); FRAMES];
+    let blob = [tiny.repeat(FRAMES), table(&entries, 0)].concat();
     let data = fields([
         ("blob", uints(&[4096, blob.len() as u64])),
         ("dtype", text("u8")),
@@ -425,7 +395,7 @@ fn comparing_reads_each_byte_a_few_times() {
         .set("w:data/shard", text("s"))
         .bytes();
     let archive = Archive::open(&root).unwrap();
-    let find = One(|bytes| Lends { copies: Counted { bytes, read: Cell::new(0) }, most: 0 }, shard);
+    let find = one(shard, 0);
     let mut shards = archive.bind_shards(&find, archive.limits()).unwrap();
     shards.verify(archive.limits()).unwrap();
     let read = || shards.bound()[0].source().copies.read.get();
@@ -447,7 +417,7 @@ fn shared_blobs_of_a_shard_count_as_often_as_they_are_read() {
     let shard = || fields([("size", uint(8192)), ("digest", text("xxh3:0123456789abcdef"))]);
     let names = ["a", "b", "c", "d"];
     let dense = || object(&[4000], "dense", vec![("data", part("u8", 4096, 4000))]);
-    let mut root = file(names.iter().map(|name| (*name, dense())).collect())
+    let mut root = file(names.iter().map(|name| (name, dense())))
         .set("shards", fields([("s", shard()), ("t", shard())]));
     for (name, shard) in names.iter().zip(["s", "t", "s", "s"]) {
         root = root.set(&format!("{name}:data/shard"), text(shard));

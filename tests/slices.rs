@@ -11,19 +11,9 @@ use std::ops::Range;
 
 use fastrand::Rng;
 use made::{KINDS, Kind, file};
-use zten::{Archive, Error, ErrorKind, Limits, ReadError, error::Misuse, view::Dense};
+use zten::{Archive, Error, Limits, ReadError, error::Misuse, view::Dense};
 use zten_testkit::sample::{least, rounds};
-
-fn misuse(error: Error) -> Misuse {
-    match error.kind() {
-        ErrorKind::Misuse(misuse) => misuse,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn read(path: &str) -> Vec<u8> {
-    std::fs::read(zten_testkit::corpus().join(path)).unwrap()
-}
+use zten_testkit::{misuse, read};
 
 /// The bytes of the elements with those indices, copied one by one, little-endian.
 fn naive(blob: &[u8], kind: Kind, shape: &[u64], ranges: &[Range<u64>]) -> Vec<u8> {
@@ -110,7 +100,7 @@ fn check(file: &[u8], kind: Kind, dense: &Dense<'_>, ranges: &[Range<u64>]) -> u
     for length in [expected.len().wrapping_sub(1), expected.len() + 1] {
         if let Some(buffer) = other.get(..length) {
             let error = slice.read(file, &Limits::default(), &mut buffer.to_vec()).unwrap_err();
-            assert_eq!(misuse(error.into()), Misuse::Buffer);
+            assert_eq!(misuse(error), Misuse::Buffer);
         }
     }
     runs.len() as u64
@@ -246,7 +236,7 @@ fn what_there_is_no_slice_of() {
     assert_eq!(misuse(slice.file_ranges().unwrap_err()), Misuse::Type);
     assert_eq!(misuse(slice.view().unwrap_err()), Misuse::Type);
     let error = slice.read(&packed[..], archive.limits(), &mut [0; 2]).unwrap_err();
-    assert_eq!(misuse(error.into()), Misuse::Type);
+    assert_eq!(misuse(error), Misuse::Type);
 
     // Of a type that is not known, and not one storage element for each place.
     let unknown = read("accept/unsupported-type--v12-other-size.zt");

@@ -18,18 +18,7 @@ use zten::{
     verify::Verifier,
     view::{Coo, Csr, View},
 };
-use zten_testkit::corpus;
-
-fn read(name: &str) -> Vec<u8> {
-    std::fs::read(corpus().join("accept").join(name)).unwrap()
-}
-
-fn misuse(error: Error) -> Misuse {
-    match error.kind() {
-        ErrorKind::Misuse(misuse) => misuse,
-        _ => panic!("{error}"),
-    }
-}
+use zten_testkit::{misuse, read_accepted as read};
 
 /// Reads the object as a matrix, bound or decoded as `how` says, and hands it to `with`.
 fn csr<O>(file: &[u8], name: &str, how: &str, with: impl FnOnce(Csr<View<'_>>) -> O) -> O {

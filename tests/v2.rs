@@ -7,8 +7,8 @@ use zten::rules::Scope;
 use zten::verify::{DigestAlgorithm, NoContentDigest};
 use zten::{Archive, Component, Generation, Options, element::F4E2M1, view::Normalization};
 use zten_corpus::cbor::{Item, array, fields, map, text, uints};
-use zten_corpus::v2::{FileV2, file, object, part};
-use zten_testkit::{Expected, accepted_v2, check, corpus, reject_index_v2, sharded};
+use zten_corpus::v2::{FileV2, file, object, part, words};
+use zten_testkit::{Expected, Layout, accepted_v2, check, corpus, read, reject_index_v2, sharded};
 
 #[test]
 fn every_reject_file_ends_in_its_rule_at_its_place() {
@@ -21,8 +21,7 @@ fn every_reject_file_ends_in_its_rule_at_its_place() {
         if found != Err(row.expected.clone()) {
             wrong.push(format!("{}: {found:?}, not {:?}", row.file, row.expected));
         }
-        let near = corpus().join("v2/accept").join(&row.neighbour);
-        let near = std::fs::read(near).unwrap();
+        let near = read(&format!("v2/accept/{}", row.neighbour));
         Archive::open(&near).unwrap_or_else(|error| panic!("{}: {error}", row.neighbour));
     }
     assert!(wrong.is_empty(), "{} files:\n{}", wrong.len(), wrong.join("\n"));
@@ -71,7 +70,7 @@ fn content_of_the_reference_writer_is_what_it_wrote() {
         let component = archive.get(&name).unwrap().component(role).unwrap();
         let content = component.read_to_vec(&file[..], &zten::Limits::default()).unwrap();
         assert_eq!(content.len().to_string(), bytes, "{name}/{role}");
-        let digest: [u8; 32] = <sha2::Sha256 as sha2::Digest>::digest(&content).into();
+        let digest = <sha2::Sha256 as sha2::Digest>::digest(&content);
         assert_eq!(zten_testkit::hex(&digest), sha256, "{name}/{role}");
     }
 }
@@ -89,7 +88,7 @@ fn content_digests_are_those_of_the_reference() {
         assert_eq!(own, xxh3, "{file}");
     }
     let undefined = |file: &str| {
-        let file = std::fs::read(corpus().join(file)).unwrap();
+        let file = read(file);
         let archive = Archive::open(&file).unwrap();
         archive.content_digest(DigestAlgorithm::Xxh3).unwrap_err()
     };
@@ -167,7 +166,6 @@ fn content_digests_of_many_objects() {
 #[test]
 #[cfg_attr(miri, ignore = "it needs the whole corpus")]
 fn content_is_normalized_by_what_it_is() {
-    let read = |name: &str| std::fs::read(corpus().join(name)).unwrap();
     let normalized = |file: &[u8], role: &str, of: fn(&Component<'_>) -> Normalization| {
         let archive = Archive::open(file).unwrap();
         let part = archive.objects().next().unwrap().component(role).unwrap();
@@ -215,7 +213,7 @@ fn content_is_normalized_by_what_it_is() {
 
 #[test]
 fn nibbles_are_unpacked_low_ones_first() {
-    let file = std::fs::read(corpus().join("v2/accept/nibbles.zt")).unwrap();
+    let file = read("v2/accept/nibbles.zt");
     let archive = Archive::open(&file).unwrap();
     let dense = archive.get("w").unwrap().dense().unwrap();
     assert_eq!(dense.component().packed_elements(), Some(3));
@@ -235,8 +233,7 @@ fn nibbles_are_unpacked_low_ones_first() {
 #[cfg_attr(miri, ignore = "it opens a file a few thousand times")]
 fn damage_is_refused_or_harmless() {
     for name in ["dense", "csr", "unsupported-shard--v2", "frames"] {
-        let mut file =
-            std::fs::read(corpus().join("v2/accept").join(name).with_extension("zt")).unwrap();
+        let mut file = read(&format!("v2/accept/{name}.zt"));
         let length = file.len();
         for at in (4096..length).filter(|at| at % 4096 < 320 || at + 48 > length) {
             for flip in [1, 0x20, 0x80, 0xff] {
@@ -277,19 +274,14 @@ fn cells_that_have_two_values_are_found_wherever_they_are() {
         }
         let coords: Vec<u32> =
             (0..shape.len()).flat_map(|axis| cells.iter().map(move |cell| cell[axis])).collect();
-        let coords = zten_corpus::v2::words(&coords);
-        let (n, start) = (cells.len() as u64, 8192);
-        let parts = vec![
-            ("coords", part("u32", start, coords.len() as u64)),
-            ("values", part("u8", 4096, n)),
+        let mut layout = Layout::new(4096);
+        let start = 4096;
+        let parts = [
+            ("coords", layout.part("u32", words(&coords))),
+            ("values", layout.part("u8", vec![0; cells.len()])),
         ];
-        let object = object(&shape, "zt.sparse_coo/1", parts);
-        let file = file(vec![("w", object)])
-            .blob(4096, &vec![0; cells.len()])
-            .blob(8192, &coords)
-            .start((8192 + coords.len()).next_multiple_of(4096))
-            .bytes();
-        let found = check(&file, &Options::default());
+        layout.named("w", object(&shape, "zt.sparse_coo/1", parts));
+        let found = check(&layout.v2().bytes(), &Options::default());
         match repeated(&cells) {
             None => good += u32::from(found.is_ok()),
             Some(value) => {
@@ -306,7 +298,7 @@ fn cells_that_have_two_values_are_found_wherever_they_are() {
 
 #[test]
 fn cells_are_spent_against_the_limit() {
-    let file = std::fs::read(corpus().join("v2/accept/coo.zt")).unwrap();
+    let file = read("v2/accept/coo.zt");
     let with = |decoded| {
         let limits = zten::Limits::default().with_named("decoded", decoded).unwrap();
         check(&file, &Options::default().limits(limits)).map_err(|error| error.id())

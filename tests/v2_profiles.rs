@@ -5,11 +5,11 @@ use zten::{
     error::Misuse,
 };
 use zten_corpus::cbor::{map, text, uint, uints};
-use zten_corpus::v2::{file, object, part, typed};
-use zten_testkit::corpus;
+use zten_corpus::v2::{object, typed, words};
+use zten_testkit::Layout;
 
 fn read(name: &str) -> Vec<u8> {
-    std::fs::read(corpus().join("v2").join(name).with_extension("zt")).unwrap()
+    zten_testkit::read(&format!("v2/{name}.zt"))
 }
 
 /// What elements of `zt.mx/1` are.
@@ -47,15 +47,14 @@ fn values_are_elements_times_their_scales() {
         }
         let scales: Vec<u8> = (0..elements / block).map(|_| rng.u8(..)).collect();
 
-        let second = (4096 + bytes).next_multiple_of(4096);
-        let at = |offset: usize, length: usize| (offset as u64, length as u64);
-        let (offset, length) = at(4096, bytes);
+        let mut layout = Layout::new(4096);
         let own = match logical {
-            Some(logical) => typed("u8", logical, offset, length),
-            None => part("i8", offset, length),
+            Some(logical) => typed("u8", logical, layout.blob(data.clone()), bytes as u64),
+            None => layout.part("i8", data.clone()),
         };
-        let (offset, length) = at(second, scales.len());
-        let parts = vec![("data", own), ("scales", typed("u8", "f8_e8m0", offset, length))];
+        let length = scales.len() as u64;
+        let of_blocks = typed("u8", "f8_e8m0", layout.blob(scales.clone()), length);
+        let parts = [("data", own), ("scales", of_blocks)];
         let wide: Vec<u64> = shape.iter().map(|dimension| *dimension as u64).collect();
         let mut attributes = vec![];
         if axis + 1 != rank || rng.bool() {
@@ -63,12 +62,8 @@ fn values_are_elements_times_their_scales() {
         }
         attributes.push((text("block_size"), uint(block as u64)));
         attributes.push((text("scale_form"), text("e8m0_exponent")));
-        let bytes = file(vec![("w", object(&wide, "zt.mx/1", parts))])
-            .set("w:/attributes", map(attributes))
-            .blob(4096, &data)
-            .blob(second, &scales)
-            .start((second + scales.len()).next_multiple_of(4096))
-            .bytes();
+        layout.named("w", object(&wide, "zt.mx/1", parts));
+        let bytes = layout.v2().set("w:/attributes", map(attributes)).bytes();
 
         let archive = Archive::open(&bytes).unwrap();
         zten_testkit::check(&bytes, &zten::Options::default()).unwrap();
@@ -246,15 +241,13 @@ fn look(file: &[u8]) -> Result<(), zten::Error> {
 fn cells_take_twice_eight_bytes_a_value_at_most() {
     let count = 200_000_u32;
     let cells: Vec<u32> = (0..count).rev().collect();
-    let parts = vec![
-        ("coords", part("u32", 4096, 4 * u64::from(count))),
-        ("values", part("u8", 1 << 20, u64::from(count))),
+    let mut layout = Layout::new(4096);
+    let parts = [
+        ("coords", layout.part("u32", words(&cells))),
+        ("values", layout.part("u8", vec![0; cells.len()])),
     ];
-    let file = file(vec![("w", object(&[u64::from(count)], "zt.sparse_coo/1", parts))])
-        .blob(4096, &zten_corpus::v2::words(&cells))
-        .blob(1 << 20, &vec![0; cells.len()])
-        .start(2 << 20)
-        .bytes();
+    layout.named("w", object(&[u64::from(count)], "zt.sparse_coo/1", parts));
+    let file = layout.v2().bytes();
     let measured = allocation_counter::measure(|| {
         zten_testkit::check(&file, &zten::Options::default()).unwrap();
     });
@@ -267,18 +260,14 @@ fn cells_take_twice_eight_bytes_a_value_at_most() {
 fn rows_take_twice_eight_bytes_a_row_at_most() {
     let count = 200_000_u32;
     let pointers: Vec<u32> = (0..=count).collect();
-    let size = 4 * u64::from(count);
-    let parts = vec![
-        ("indptr", part("u32", 4096, size + 4)),
-        ("values", part("u8", 1 << 20, u64::from(count))),
-        ("indices", part("u32", 2 << 20, size)),
+    let mut layout = Layout::new(4096);
+    let parts = [
+        ("indptr", layout.part("u32", words(&pointers))),
+        ("values", layout.part("u8", vec![0; 200_000])),
+        ("indices", layout.part("u32", vec![0; 800_000])),
     ];
-    let file = file(vec![("w", object(&[u64::from(count), 1], "zt.sparse_csr/1", parts))])
-        .blob(4096, &zten_corpus::v2::words(&pointers))
-        .blob(1 << 20, &vec![0; 200_000])
-        .blob(2 << 20, &vec![0; 800_000])
-        .start(3 << 20)
-        .bytes();
+    layout.named("w", object(&[u64::from(count), 1], "zt.sparse_csr/1", parts));
+    let file = layout.v2().bytes();
     let check =
         |limits: &Limits| zten_testkit::check(&file, &zten::Options::default().limits(*limits));
     let measured = allocation_counter::measure(|| check(&Limits::default()).unwrap());

@@ -7,21 +7,8 @@
 )]
 
 use half::{bf16, f16};
-use zten::{
-    Archive, Element, ErrorKind, attributes::Value, element::ByteOrder, error::Misuse, view::View,
-};
-use zten_testkit::{borrows, placed};
-
-fn read(path: &str) -> Vec<u8> {
-    std::fs::read(zten_testkit::corpus().join("accept").join(path)).unwrap()
-}
-
-fn misuse(error: zten::Error) -> Misuse {
-    match error.kind() {
-        ErrorKind::Misuse(misuse) => misuse,
-        other => panic!("{other:?}"),
-    }
-}
+use zten::{Archive, Element, attributes::Value, element::ByteOrder, error::Misuse, view::View};
+use zten_testkit::{borrows, misuse, placed, read_accepted as read};
 
 fn view<'d>(file: &'d [u8], name: &str) -> View<'d> {
     let archive = Archive::open(file).unwrap();
@@ -160,8 +147,7 @@ fn nothing_is_aligned_everywhere_and_part_of_an_element_nowhere() {
 
 #[test]
 fn bools_are_validated_before_they_are_handed_out() {
-    let path = zten_testkit::corpus().join("reject/interop/bool-value--1.2.3-bool_two.zt");
-    let file = std::fs::read(path).unwrap();
+    let file = zten_testkit::read("reject/interop/bool-value--1.2.3-bool_two.zt");
     let view = view(&file, "b");
     let error = view.as_slice::<bool>().unwrap_err();
     assert_eq!((error.id(), error.offset()), (Some("bool-value"), Some(66)));

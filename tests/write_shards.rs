@@ -12,8 +12,8 @@ mod failing;
 mod refused;
 
 use sha2::Digest as _;
-use zten::error::{ErrorKind, Misuse};
-use zten::shards::{Candidate, Files, Find, Shard};
+use zten::error::Misuse;
+use zten::shards::{Files, Find};
 use zten::verify::{DigestAlgorithm, Verifier};
 use zten::write::{
     Checksum, Copier, Encoded, Level, NewComponent, NewObject, Settings, ShardRecord, ShardWriter,
@@ -22,8 +22,9 @@ use zten::write::{
 use zten::{
     Archive, Component, Digest, Encoding, Error, Generation, Limits, LogicalType, StorageType,
 };
+use zten_corpus::base::words;
 use zten_testkit::sample::least;
-use zten_testkit::{Accepted, accepted_v2, corpus};
+use zten_testkit::{Accepted, Shards, accepted_v2, misuse};
 
 fn settings() -> Settings {
     Settings::default().generation(Generation::V2)
@@ -33,27 +34,19 @@ fn bytes(count: usize) -> Vec<u8> {
     (0..count).map(|at| (at % 251) as u8).collect()
 }
 
-fn longs(numbers: &[u64]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
-}
-
-/// Files by the names of shards.
-struct Given<'d>(&'d [(&'d str, Vec<u8>)]);
-
-impl<'d> Find for Given<'d> {
-    type Source = &'d [u8];
-
-    fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<&'d [u8]>>, Error> {
-        let found = self.0.iter().find(|(name, _)| *name == shard.name());
-        Ok(found.map(|(_, file)| Candidate { source: &file[..], length: file.len() as u64 }))
-    }
+/// Finds files by the names of shards.
+fn given<'d>(files: &'d [(&'d str, Vec<u8>)]) -> impl Find<Source = &'d [u8]> {
+    Shards(move |name: &str| {
+        let found = files.iter().find(|(own, _)| *own == name);
+        found.map(|(_, file)| (&file[..], file.len()))
+    })
 }
 
 /// Validates all of a root and of its shards.
 fn verify(root: &[u8], shards: &[(&str, Vec<u8>)]) -> Result<u64, Error> {
     let archive = Archive::open(root)?;
     let limits = Limits::default();
-    let mut bound = archive.bind_shards(&Given(shards), &limits)?;
+    let mut bound = archive.bind_shards(&given(shards), &limits)?;
     let all = shards.iter().fold(root.len(), |sum, (_, file)| sum + file.len());
     Ok(Verifier::new(all as u64, &limits).file_in(&archive, root, &mut bound)?.components())
 }
@@ -62,7 +55,7 @@ fn verify(root: &[u8], shards: &[(&str, Vec<u8>)]) -> Result<u64, Error> {
 fn joined(root: &[u8], shards: &[(&str, Vec<u8>)], settings: &Settings) -> Vec<u8> {
     let archive = Archive::open(root).unwrap();
     let limits = Limits::default();
-    let mut bound = archive.bind_shards(&Given(shards), &limits).unwrap();
+    let mut bound = archive.bind_shards(&given(shards), &limits).unwrap();
     bound.verify(&limits).unwrap();
     let files = Files { root, shards: &bound };
     let copier = Copier::new(1 << 20, &limits);
@@ -76,7 +69,7 @@ fn each(write: &mut impl FnMut(&NewObject<'_>, &[(&str, &[u8])])) {
     write(&NewObject::dense("bools", &[3], StorageType::Bool), &[("data", &[0, 1, 1])]);
     write(&NewObject::dense("same", &[100_000], StorageType::U8), &[("data", &data)]);
     write(&NewObject::dense("empty", &[0, 4], StorageType::F64), &[]);
-    let (indptr, indices) = (longs(&[0, 2, 2, 3]), longs(&[0, 2, 1]));
+    let (indptr, indices) = (words(&[0, 2, 2, 3]), words(&[0, 2, 1]));
     let parts: [(&str, &[u8]); 3] =
         [("indptr", &indptr), ("values", &[1, 2, 3]), ("indices", &indices)];
     write(&NewObject::sparse_csr("csr", &[3, 3], StorageType::U8, 3), &parts);
@@ -240,7 +233,7 @@ fn damage_of_what_was_written_is_found() {
 /// library, but for the place of the footer.
 #[test]
 fn a_shard_by_itself_is_that_of_the_corpus() {
-    let wanted = std::fs::read(corpus().join("v2/shards/dense-s.zt")).unwrap();
+    let wanted = zten_testkit::read("v2/shards/dense-s.zt");
     let mut shard = ShardWriter::new(Vec::new(), &settings()).unwrap();
     shard.write(&wanted[4096..4100]).unwrap();
     shard.write(&wanted[4100..4112]).unwrap();
@@ -255,7 +248,7 @@ fn a_shard_by_itself_is_that_of_the_corpus() {
     assert!(matches!(blob.digest, Some(Digest::Xxh3(_))));
 
     // Both are referred to, and the file of the corpus as well, under another name.
-    let root = std::fs::read(corpus().join("v2/shards/dense.zt")).unwrap();
+    let root = zten_testkit::read("v2/shards/dense.zt");
     let theirs = Archive::open(&root).unwrap().shards().next().map(|shard| {
         let Some(Digest::Xxh3(sum)) = shard.digest() else { panic!("another digest") };
         ShardRecord { size: shard.size(), digest: Digest::Xxh3(sum) }
@@ -314,13 +307,6 @@ fn any_file_of_2_may_be_a_shard() {
     assert_eq!(content(&root[..]).unwrap(), content(&one[..]).unwrap());
 }
 
-fn misuse(error: impl Into<Error>) -> Option<Misuse> {
-    match error.into().kind() {
-        ErrorKind::Misuse(misuse) => Some(misuse),
-        _ => None,
-    }
-}
-
 fn rule(error: impl Into<Error>) -> Option<&'static str> {
     error.into().id()
 }
@@ -332,7 +318,7 @@ const BLOB: StoredBlob = StoredBlob { offset: 4096, length: 4, compressed: false
 #[test]
 fn an_object_may_be_here_and_there() {
     let mut shard = ShardWriter::new(Vec::new(), &settings()).unwrap();
-    shard.write(&longs(&[2, 0])).unwrap();
+    shard.write(&words(&[2, 0])).unwrap();
     let indices = shard.end_blob().unwrap();
     let (file, record) = shard.finish().unwrap();
     let blob = indices.in_shard("s");
@@ -353,7 +339,7 @@ fn an_object_may_be_here_and_there() {
         writer.shard("s", &record).unwrap();
         let parts = parts(&blob);
         let object = NewObject::custom("w", &[2, 3], "zt.sparse_csr/1", &parts);
-        let indptr = longs(&indptr);
+        let indptr = words(&indptr);
         let added = writer.add(&object, &[("indptr", &indptr), ("values", &[1, 2])]);
         assert_eq!(added.err().and_then(rule), written);
         if written.is_none() {

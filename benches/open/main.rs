@@ -12,7 +12,6 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use fastrand::Rng;
 use zten_testkit::generate::{self, File};
 
 const OBJECTS: usize = 100_000;
@@ -61,8 +60,7 @@ fn main() {
     let quick = std::env::args().any(|argument| argument == "--quick");
     let rounds = if quick { QUICK } else { ROUNDS };
     let sorted = generate::names(OBJECTS);
-    let mut shuffled = sorted.clone();
-    Rng::with_seed(1).shuffle(&mut shuffled);
+    let shuffled = generate::shuffled(sorted.clone());
 
     let plain = generate::dense(&sorted, false, false);
     let digests = generate::dense(&sorted, true, false);
@@ -73,13 +71,12 @@ fn main() {
     let header = safetensors(&sorted);
 
     let million = generate::names(10 * OBJECTS);
-    let mut million_shuffled = million.clone();
-    Rng::with_seed(2).shuffle(&mut million_shuffled);
+    let million_shuffled = generate::shuffled(million.clone());
     let many = generate::dense(&million, false, false);
     let many_shuffled = generate::dense(&million_shuffled, false, false);
     let same_names = generate::same_names(10 * OBJECTS);
     let same_blobs = generate::same_blobs(10 * OBJECTS);
-    let smallest = generate::smallest(10 * OBJECTS as u64, true, false);
+    let smallest = generate::smallest(1_000_000, true, false);
     let attributes = generate::attributes(4096, 100);
     let nested = generate::nested(100_000);
 

@@ -71,11 +71,11 @@ fn buffers_of_the_callers_are_filled() {
                 assert_eq!(view.as_bytes(), wanted);
                 assert_eq!(view.verified(), Some(decoded.verified()));
                 let error = component.read_into(&file[..], &limits, &mut buffer).unwrap_err();
-                assert_eq!(misuse(error.into()), Misuse::Buffer);
+                assert_eq!(misuse(error), Misuse::Buffer);
                 if let Some(less) = wanted.len().checked_sub(1) {
                     let less = &mut buffer[..less];
                     let error = component.read_into(&file[..], &limits, less).unwrap_err();
-                    assert_eq!(misuse(error.into()), Misuse::Buffer);
+                    assert_eq!(misuse(error), Misuse::Buffer);
                 }
             }
         }

@@ -10,13 +10,8 @@ use zten::{
     Archive, Component, Error, Format, Limits, LogicalType, Object, Options, ReadError, StorageType,
 };
 
-use zten::{
-    Generation,
-    shards::{Candidate, Find, Shard},
-    verify::Verifier,
-    write::ShardWriter,
-};
-use zten_testkit::check;
+use zten::{Generation, verify::Verifier, write::ShardWriter};
+use zten_testkit::{Shards, check};
 
 /// Something that may be done with a file.
 pub(crate) type Work = fn(&[u8], &Options) -> Result<(), Error>;
@@ -192,26 +187,18 @@ fn view(object: &Object<'_>, file: &[u8], limits: &Limits) -> Result<(), Error> 
     Ok(())
 }
 
-/// The other files of a file with shards, by the names of the shards.
-pub(crate) struct Beside<'a>(pub(crate) &'a [(String, Vec<u8>)]);
-
-impl<'a> Find for Beside<'a> {
-    type Source = &'a [u8];
-
-    fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<&'a [u8]>>, Error> {
-        let found = self.0.iter().find(|(name, _)| name == shard.name());
-        Ok(found.map(|(_, file)| Candidate { source: &file[..], length: file.len() as u64 }))
-    }
-}
-
-/// Binds the shards of a file, which are found in memory, and validates all of it with them.
+/// Binds the shards of a file, which are in memory by their names, and validates all of it with them.
 pub(crate) fn with_shards(
     file: &[u8],
-    beside: &Beside<'_>,
+    beside: &[(String, Vec<u8>)],
     options: &Options,
 ) -> Result<(), Error> {
     let archive = Archive::open_with(file, options)?;
-    let mut shards = archive.bind_shards(beside, options.limit())?;
+    let find = Shards(|name: &str| {
+        let found = beside.iter().find(|(own, _)| own == name);
+        found.map(|(_, file)| (&file[..], file.len()))
+    });
+    let mut shards = archive.bind_shards(&find, options.limit())?;
     let mut verifier = Verifier::new(file.len() as u64, options.limit());
     verifier.file_in(&archive, file, &mut shards)?;
     Ok(())

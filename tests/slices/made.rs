@@ -1,6 +1,8 @@
 //! Files with one dense array, `t`, made from a kind of element, a shape and a blob.
 
-use zten_corpus::cbor::{Item, array, fields, map, text, uint, uints};
+use zten_corpus::base::{component, dense_object, entry, v0, v1};
+use zten_corpus::cbor::text;
+use zten_corpus::file::File;
 
 /// An element: whether in 0.1, its dtype, its type if that is another, big-endian or not, bytes
 /// of a storage element, storage elements.
@@ -22,41 +24,23 @@ pub(crate) const KINDS: &[Kind] = &[
     (true, "bool", "", true, 1, 1),
 ];
 
-fn keyed(pairs: Vec<(&str, Item)>) -> Item {
-    map(pairs.into_iter().map(|(key, value)| (text(key), value)).collect())
+/// The file without its blob, which has that length and begins at 64.
+fn around(kind: Kind, shape: &[u64], length: u64) -> File {
+    let (is_v0, dtype, logical, big, ..) = kind;
+    if is_v0 {
+        let file = v0(vec![entry("t", dtype, shape, 64, length)]);
+        return file.set("#0/data_endianness", text(if big { "big" } else { "little" }));
+    }
+    let file = v1("1.2.0", [("t", dense_object(shape, component(dtype, 64, length)))]);
+    if logical.is_empty() { file } else { file.set("t:data/type", text(logical)) }
 }
 
 /// What stands after a blob of that length at 64: a file's manifest and footer.
 pub(crate) fn tail(kind: Kind, shape: &[u64], length: u64) -> Vec<u8> {
-    let (v0, dtype, logical, big, ..) = kind;
-    let mut component = vec![("dtype", text(dtype)), ("offset", uint(64))];
-    let manifest = if v0 {
-        let order = if big { "big" } else { "little" };
-        component.extend([("name", text("t")), ("size", uint(length)), ("shape", uints(shape))]);
-        component.extend([("encoding", text("raw")), ("data_endianness", text(order))]);
-        array(vec![keyed(component)])
-    } else {
-        component.push(("length", uint(length)));
-        if !logical.is_empty() {
-            component.push(("type", text(logical)));
-        }
-        let object = fields([
-            ("shape", uints(shape)),
-            ("format", text("dense")),
-            ("components", fields([("data", keyed(component))])),
-        ]);
-        fields([("version", text("1.2.0")), ("objects", fields([("t", object)]))])
-    };
-    let manifest = manifest.encode().bytes;
-    let size = (manifest.len() as u64).to_le_bytes();
-    let magic: &[u8] = if v0 { b"" } else { b"ZTEN1000" };
-    [&manifest[..], &size, magic].concat()
+    around(kind, shape, length).start(64).build("").bytes.split_off(64)
 }
 
 /// A file of that blob, at 64.
 pub(crate) fn file(kind: Kind, shape: &[u64], blob: &[u8]) -> Vec<u8> {
-    let magic = if kind.0 { b"ZTEN0001" } else { b"ZTEN1000" };
-    let mut file = [magic, &[0; 56][..], blob].concat();
-    file.extend(tail(kind, shape, blob.len() as u64));
-    file
+    around(kind, shape, blob.len() as u64).blob(64, blob).start(64 + blob.len()).build("").bytes
 }

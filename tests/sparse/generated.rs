@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use fastrand::Rng;
-use zten_corpus::base::{component, object, v1, zstd_component};
+use zten_corpus::base::object;
+use zten_corpus::zstd::{Frame, WINDOW_128_KIB};
+use zten_testkit::Layout;
 
 pub(super) struct Part {
     pub(super) role: &'static str,
@@ -14,42 +16,25 @@ pub(super) struct Part {
 
 /// Raw blocks in one frame of an unknown size.
 fn compressed(content: &[u8]) -> Vec<u8> {
-    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 7 << 3];
-    let blocks: Vec<&[u8]> = content.chunks(1000).collect();
-    for (at, block) in blocks.iter().enumerate() {
-        let last = u32::from(at + 1 == blocks.len());
-        let header = last | u32::try_from(block.len()).unwrap() << 3;
-        frame.extend(&header.to_le_bytes()[..3]);
-        frame.extend(*block);
-    }
-    if blocks.is_empty() {
-        frame.extend([1, 0, 0]);
-    }
-    frame
+    let blocks = content.chunks(1000).chain(content.is_empty().then_some(content));
+    let frame = blocks.fold(Frame::windowed(WINDOW_128_KIB, 0), Frame::raw);
+    frame.end().bytes
 }
 
 /// A 1.1 file of one object `w`.
 pub(super) fn file(format: &str, shape: &[u64], parts: &[Part]) -> Vec<u8> {
-    let (mut components, mut blobs, mut end) = (Vec::new(), Vec::new(), 64);
-    for part in parts {
-        let at = usize::next_multiple_of(end, 64);
-        let blob = if part.zstd { compressed(&part.bytes) } else { part.bytes.clone() };
-        let (offset, length) = (at as u64, blob.len() as u64);
-        let component = if part.zstd {
-            zstd_component(part.dtype, offset, length, 0)
+    let mut layout = Layout::new(64);
+    let component = |part: &Part| {
+        let stored = if part.zstd {
+            layout.packed(part.dtype, compressed(&part.bytes))
         } else {
-            component(part.dtype, offset, length)
+            layout.raw(part.dtype, part.bytes.clone())
         };
-        components.push((part.role, component));
-        end = at + blob.len();
-        blobs.push((at, blob));
-    }
-    let file = v1("1.1.0", vec![("w", object(shape, format, components))]);
-    let file = blobs.iter().fold(file, |file, (at, blob)| file.blob(*at, blob));
-    let packed = parts.iter().filter(|part| part.zstd);
-    let file = packed
-        .fold(file, |file, part| file.without(&format!("w:{}/uncompressed_length", part.role)));
-    file.build("").bytes
+        (part.role, stored)
+    };
+    let components: Vec<_> = parts.iter().map(component).collect();
+    layout.named("w", object(shape, format, components));
+    layout.v1("1.1.0").build("").bytes
 }
 
 const TYPES: [&str; 8] = ["u64", "u32", "u16", "u8", "i64", "i32", "i16", "i8"];

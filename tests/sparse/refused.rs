@@ -5,6 +5,7 @@ use zten::{Archive, Options};
 #[cfg(feature = "zstd")]
 use super::generated::{Part, file};
 use super::{read, validate, verify};
+use zten_corpus::base::words;
 use zten_testkit::corpus;
 use zten_testkit::sample::least;
 #[cfg(feature = "zstd")]
@@ -60,10 +61,6 @@ fn patched(name: &str, offset: usize, bytes: &[u8]) -> Vec<u8> {
     let mut file = read(name);
     file[offset..offset + bytes.len()].copy_from_slice(bytes);
     file
-}
-
-fn words(words: &[u64]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
 #[test]

@@ -172,7 +172,7 @@ fn compressed_components_are_not_bound() {
     let error = sparse.view().unwrap_err();
     assert_eq!((misuse(error), error.place()), (Misuse::Compressed, sparse.values().place()));
     let error = sparse.decode(&file[..64], &Limits::default()).unwrap_err();
-    assert_eq!(misuse(error.into()), Misuse::Size);
+    assert_eq!(misuse(error), Misuse::Size);
 }
 
 #[test]

@@ -31,10 +31,10 @@ fn what_a_sink_fails_with_is_final() {
     let object = NewObject::dense("w", &[3], StorageType::U8);
     let mut out = writer.object_in("s", &mut shard, &object).unwrap();
     assert!(failed(out.write("data", &[1, 2, 3])));
-    assert_eq!(misuse(out.end().unwrap_err()), Some(Misuse::Aborted));
+    assert_eq!(misuse(out.end().unwrap_err()), Misuse::Aborted);
     assert!(shard.finish().is_err());
     assert!(matches!(writer.finish(), Err(WriteError::Refused(error))
-        if misuse(error) == Some(Misuse::Unfinished)));
+        if misuse(error) == Misuse::Unfinished));
 
     let shard = ShardWriter::new(Short(4096), &settings()).unwrap();
     assert!(failed(shard.finish().map(drop)));
@@ -44,7 +44,7 @@ fn what_a_sink_fails_with_is_final() {
 #[test]
 fn a_shard_that_lacks_bytes_is_not_finished() {
     let aborted = |error: WriteError<&str>| match error {
-        WriteError::Refused(error) => misuse(error) == Some(Misuse::Aborted),
+        WriteError::Refused(error) => misuse(error) == Misuse::Aborted,
         WriteError::Sink(_) => false,
     };
     let mut shard = ShardWriter::new(Short(5_000), &settings()).unwrap();

@@ -6,23 +6,23 @@ use super::*;
 fn other_files_have_no_shards() {
     for settings in [Settings::default(), Settings::default().canonical(), settings().canonical()] {
         let mut writer = Writer::new(Vec::new(), &settings).unwrap();
-        assert_eq!(misuse(writer.shard("s", &RECORD).unwrap_err()), Some(Misuse::NoShards));
+        assert_eq!(misuse(writer.shard("s", &RECORD).unwrap_err()), Misuse::NoShards);
         let mut shard = ShardWriter::new(Vec::new(), &self::settings()).unwrap();
         let object = NewObject::dense("w", &[4], StorageType::U8);
         let begun = writer.object_in("s", &mut shard, &object).map(drop);
-        assert_eq!(misuse(begun.unwrap_err()), Some(Misuse::NoShards));
+        assert_eq!(misuse(begun.unwrap_err()), Misuse::NoShards);
         let alone = ShardWriter::new(Vec::new(), &settings);
-        assert_eq!(misuse(alone.unwrap_err()), Some(Misuse::NoShards));
+        assert_eq!(misuse(alone.unwrap_err()), Misuse::NoShards);
         let blob = BLOB.in_shard("s");
         let data = [NewComponent::new("data", StorageType::U8, 4).stored(&blob)];
         let object = NewObject::custom("w", &[4], "dense", &data);
-        assert_eq!(misuse(writer.add(&object, &[]).unwrap_err()), Some(Misuse::NoShards));
+        assert_eq!(misuse(writer.add(&object, &[]).unwrap_err()), Misuse::NoShards);
         // Nothing has come of it.
         let file = writer.finish().unwrap();
         assert_eq!(Archive::open(&file).unwrap().len(), 0);
     }
     let wrong = settings().checksum(Checksum::Crc32c);
-    assert_eq!(misuse(ShardWriter::new(Vec::new(), &wrong).unwrap_err()), Some(Misuse::Settings));
+    assert_eq!(misuse(ShardWriter::new(Vec::new(), &wrong).unwrap_err()), Misuse::Settings);
 }
 
 #[test]
@@ -67,8 +67,8 @@ fn what_is_begun_has_to_end() {
     let object = NewObject::dense("w", &[1], StorageType::U8);
     drop(writer.object_in("s", &mut shard, &object).unwrap());
     let again = writer.object_in("s", &mut shard, &object).map(drop);
-    assert_eq!(misuse(again.unwrap_err()), Some(Misuse::Unfinished));
-    assert_eq!(misuse(writer.finish().unwrap_err()), Some(Misuse::Unfinished));
+    assert_eq!(misuse(again.unwrap_err()), Misuse::Unfinished);
+    assert_eq!(misuse(writer.finish().unwrap_err()), Misuse::Unfinished);
 
     // What a component refers to has to be listed at last.
     let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
@@ -83,10 +83,10 @@ fn what_is_begun_has_to_end() {
     let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
     shard.write(&[1]).unwrap();
     let within = writer.object_in("s", &mut shard, &object).map(drop);
-    assert_eq!(misuse(within.unwrap_err()), Some(Misuse::Unfinished));
+    assert_eq!(misuse(within.unwrap_err()), Misuse::Unfinished);
     let mut shard = ShardWriter::new(Vec::new(), &settings()).unwrap();
     shard.write(&[1]).unwrap();
-    assert_eq!(misuse(shard.finish().unwrap_err()), Some(Misuse::Unfinished));
+    assert_eq!(misuse(shard.finish().unwrap_err()), Misuse::Unfinished);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn blobs_of_given_files_are_where_readers_accept_them() {
         );
     }
     let blob = StoredBlob { length: 5, ..BLOB };
-    assert_eq!(misuse(declare("w", "s", blob, 4).unwrap_err()), Some(Misuse::Length));
+    assert_eq!(misuse(declare("w", "s", blob, 4).unwrap_err()), Misuse::Length);
     assert_eq!(declare("w", "s", blob, 5).unwrap_err().id(), Some("dense-size"));
     let digest = Some(Digest::Crc32c(1));
     let blob = StoredBlob { digest, ..BLOB };

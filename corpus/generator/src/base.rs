@@ -1,6 +1,6 @@
 //! The files that cases start from: right in every respect.
 
-use crate::cbor::{Item, array, fields, map, text, uint, uints};
+use crate::cbor::{Item, array, fields, keyed, text, uint, uints};
 use crate::file::File;
 
 /// 1.0, −2.0, 0.5 and 3.25 as little-endian `f32`.
@@ -10,6 +10,9 @@ pub const DATA_CRC32C: &str = "crc32c:0xC30D4189";
 /// The SHA-256 of [`DATA`].
 pub const DATA_SHA256: &str =
     "sha256:511521a121d228da0eba54ee5481104dd928880d040adfcf8be1fa42b41138f8";
+
+/// No components, or no objects.
+pub const NONE: [(&str, Item); 0] = [];
 
 /// A component map with the three required fields.
 pub fn component(dtype: &str, offset: u64, length: u64) -> Item {
@@ -28,9 +31,13 @@ pub fn zstd_component(dtype: &str, offset: u64, length: u64, decoded: u64) -> It
 }
 
 /// An object map.
-pub fn object(shape: &[u64], format: &str, components: Vec<(&str, Item)>) -> Item {
-    let components = components.into_iter().map(|(role, item)| (text(role), item)).collect();
-    fields([("shape", uints(shape)), ("format", text(format)), ("components", map(components))])
+pub fn object(
+    shape: &[u64],
+    format: &str,
+    components: impl IntoIterator<Item = (impl AsRef<str>, Item)>,
+) -> Item {
+    let components = keyed(components);
+    fields([("shape", uints(shape)), ("format", text(format)), ("components", components)])
 }
 
 /// A dense object of one component.
@@ -40,7 +47,7 @@ pub fn dense_object(shape: &[u64], data: Item) -> Item {
 
 /// The smallest object: an unknown format without components.
 pub fn bare_object() -> Item {
-    object(&[], "x", Vec::new())
+    object(&[], "x", NONE)
 }
 
 /// The smallest object that can be read: no elements.
@@ -49,9 +56,8 @@ pub fn empty_object() -> Item {
 }
 
 /// A 1.x file without data.
-pub fn v1(version: &str, objects: Vec<(&str, Item)>) -> File {
-    let objects = objects.into_iter().map(|(name, item)| (text(name), item)).collect();
-    File::v1(fields([("version", text(version)), ("objects", map(objects))]))
+pub fn v1(version: &str, objects: impl IntoIterator<Item = (impl AsRef<str>, Item)>) -> File {
+    File::v1(fields([("version", text(version)), ("objects", keyed(objects))]))
 }
 
 /// A 1.x file with one dense object `w`: `f32`, `[2, 2]`, raw, at 64.

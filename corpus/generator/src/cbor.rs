@@ -179,7 +179,12 @@ pub fn sorted_map(mut pairs: Vec<(Item, Item)>) -> Item {
 
 /// A map with text keys.
 pub fn fields<const N: usize>(pairs: [(&str, Item); N]) -> Item {
-    map(pairs.into_iter().map(|(key, value)| (text(key), value)).collect())
+    keyed(pairs)
+}
+
+/// A map with text keys, as many as there are.
+pub fn keyed(pairs: impl IntoIterator<Item = (impl AsRef<str>, Item)>) -> Item {
+    map(pairs.into_iter().map(|(key, value)| (text(key.as_ref()), value)).collect())
 }
 
 /// An item with a tag before it.

@@ -11,6 +11,16 @@ pub fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")
 }
 
+/// Reads a file by its path in the corpus.
+pub fn read(path: &str) -> Vec<u8> {
+    std::fs::read(corpus().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Reads an accepted file of a generation before 2.
+pub fn read_accepted(name: &str) -> Vec<u8> {
+    read(&format!("accept/{name}"))
+}
+
 /// What an error should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
@@ -136,6 +146,8 @@ fn reject_index_of(folders: &[&str]) -> impl Iterator<Item = Reject> + use<> {
 pub struct Accepted {
     /// Relative to `corpus/accept`.
     pub name: String,
+    /// Where it is.
+    pub path: PathBuf,
     /// What it holds.
     pub bytes: Vec<u8>,
     /// The feature that keeps its content from being read, if one does.
@@ -182,6 +194,7 @@ fn accepted_of(root: PathBuf, folders: &[&str]) -> impl Iterator<Item = Accepted
             bytes: std::fs::read(&path).unwrap(),
             opens_only: opens_only.map(|(_, why)| why.clone()),
             name,
+            path,
         }
     })
 }

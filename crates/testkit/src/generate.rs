@@ -1,13 +1,11 @@
 //! Files to open: realistic ones, and ones made to be expensive.
 
 use fastrand::Rng;
-use zten_corpus::base::{object, v1, zstd_component};
-use zten_corpus::cbor::{push_head as head, push_text as text};
+use zten_corpus::base::{NONE, bare_object, component, dense_object, object, v1, zstd_component};
+use zten_corpus::cbor::{Item, fields, keyed, nested as levels, push_head, push_text, text, uint};
 
 /// A file around a manifest, its data all zeros and not there: only for opening.
 pub struct File {
-    /// The magic.
-    pub head: [u8; 8],
     /// The manifest.
     pub manifest: Vec<u8>,
     /// Bytes before it.
@@ -17,30 +15,15 @@ pub struct File {
 }
 
 impl File {
-    fn v1(manifest: Vec<u8>, data: u64, objects: u64) -> Self {
-        Self { head: *b"ZTEN1000", manifest, data, objects }
-    }
-
     /// Opens it without I/O.
     ///
     /// # Errors
     /// What is wrong with the manifest.
     pub fn open(&self) -> Result<zten::Manifest<&[u8]>, zten::Error> {
-        self.open_with(&zten::Options::default())
-    }
-
-    /// The same, with other options.
-    ///
-    /// # Errors
-    /// What is wrong with the manifest.
-    pub fn open_with(&self, options: &zten::Options) -> Result<zten::Manifest<&[u8]>, zten::Error> {
-        let mut footer = (self.manifest.len() as u64).to_le_bytes().to_vec();
-        if &self.head == b"ZTEN1000" {
-            footer.extend(self.head);
-        }
-        let length = self.data + self.manifest.len() as u64 + footer.len() as u64;
-        let opening = zten::open::Opening::new(length, options)?;
-        let body = opening.header(&self.head)?.footer(&footer)?;
+        let length = self.manifest.len() as u64;
+        let footer = [&length.to_le_bytes()[..], b"ZTEN1000"].concat();
+        let opening = zten::open::Opening::new(self.data + length + 16, &zten::Options::default())?;
+        let body = opening.header(b"ZTEN1000")?.footer(&footer)?;
         Ok(body.manifest(self.manifest.as_slice())?)
     }
 }
@@ -62,88 +45,72 @@ pub fn names(count: usize) -> Vec<String> {
     (0..count).map(name).collect()
 }
 
+/// Those things in no order, which is the same each time.
+pub fn shuffled<T>(mut items: Vec<T>) -> Vec<T> {
+    Rng::with_seed(1).shuffle(&mut items);
+    items
+}
+
+/// A manifest of 1.2 of those objects, made one after another, in a map that says how many there are or does not.
+fn manifest<N: AsRef<str>>(
+    objects: impl ExactSizeIterator<Item = (N, Item)>,
+    indefinite: bool,
+) -> Vec<u8> {
+    let mut out = v1("1.2.0", NONE).take("").encode().bytes;
+    // The head of the empty map.
+    out.pop();
+    if indefinite {
+        out.push(0xbf);
+    } else {
+        push_head(&mut out, 5, objects.len() as u64);
+    }
+    for (name, object) in objects {
+        push_text(&mut out, name.as_ref());
+        out.extend(object.encode().bytes);
+    }
+    out.extend(indefinite.then_some(0xff));
+    out
+}
+
+/// Bytes of an object of [`dense`].
+const BLOB: u64 = 4096 * 32;
+
 /// A 1.2 file of dense objects.
 pub fn dense(names: &[String], digests: bool, disorder: bool) -> File {
-    let mut out = Vec::new();
-    head(&mut out, 5, 2);
-    text(&mut out, "version");
-    text(&mut out, "1.2.0");
-    text(&mut out, "objects");
-    head(&mut out, 5, names.len() as u64);
     let mut places: Vec<u64> = (0..names.len() as u64).collect();
     if disorder {
         Rng::with_seed(7).shuffle(&mut places);
     }
-    for (name, place) in names.iter().zip(&places) {
-        text(&mut out, name);
-        head(&mut out, 5, 3);
-        text(&mut out, "shape");
-        head(&mut out, 4, 2);
-        head(&mut out, 0, 4096);
-        head(&mut out, 0, 16);
-        text(&mut out, "format");
-        text(&mut out, "dense");
-        text(&mut out, "components");
-        head(&mut out, 5, 1);
-        text(&mut out, "data");
-        head(&mut out, 5, if digests { 4 } else { 3 });
-        text(&mut out, "dtype");
-        text(&mut out, "bf16");
-        text(&mut out, "offset");
-        head(&mut out, 0, 64 + place * 4096 * 32);
-        text(&mut out, "length");
-        head(&mut out, 0, 4096 * 32);
+    placed(names, digests, &places)
+}
+
+/// The same, with blobs in the places of those numbers.
+fn placed(names: &[String], digests: bool, places: &[u64]) -> File {
+    let digest = text(&format!("sha256:{}", "0123456789abcdef".repeat(4)));
+    let object = |(name, place): (&String, &u64)| {
+        let mut data = component("bf16", 64 + place * BLOB, BLOB);
         if digests {
-            text(&mut out, "digest");
-            text(&mut out, &format!("sha256:{}", "0123456789abcdef".repeat(4)));
+            data.pairs("").push((text("digest"), digest.clone()));
         }
-    }
-    let data = 64 + names.len() as u64 * 4096 * 32;
-    File::v1(out, data, names.len() as u64)
+        (name.clone(), dense_object(&[4096, 16], data))
+    };
+    let objects = names.len() as u64;
+    let manifest = manifest(names.iter().zip(places).map(object), false);
+    File { manifest, data: 64 + objects * BLOB, objects }
 }
 
 /// Objects as small as CBOR can spell them, with a component each or with none, in a map that
 /// claims how many there are or does not.
-pub fn smallest(count: u64, component: bool, indefinite: bool) -> File {
-    let mut out = Vec::new();
-    head(&mut out, 5, 2);
-    text(&mut out, "version");
-    text(&mut out, "1.2");
-    text(&mut out, "objects");
-    if indefinite {
-        out.push(0xbf);
-    } else {
-        head(&mut out, 5, count);
-    }
-    for i in 0..count {
-        text(&mut out, &short_name(i, count));
-        head(&mut out, 5, 3);
-        text(&mut out, "shape");
-        head(&mut out, 4, 0);
-        text(&mut out, "format");
-        text(&mut out, "");
-        text(&mut out, "components");
-        head(&mut out, 5, u64::from(component));
-        if component {
-            text(&mut out, "");
-            head(&mut out, 5, 3);
-            text(&mut out, "dtype");
-            text(&mut out, "u8");
-            text(&mut out, "offset");
-            head(&mut out, 0, 0);
-            text(&mut out, "length");
-            head(&mut out, 0, 0);
-        }
-    }
-    if indefinite {
-        out.push(0xff);
-    }
-    File::v1(out, 64, count)
+pub fn smallest(count: u32, has_component: bool, indefinite: bool) -> File {
+    let parts = has_component.then(|| ("", component("u8", 0, 0)));
+    let own = object(&[], "", parts);
+    let objects = (0..count).map(|i| (short_name(i, count), own.clone()));
+    File { manifest: manifest(objects, indefinite), data: 64, objects: count.into() }
 }
 
 /// Short names that are not sorted.
-fn short_name(i: u64, count: u64) -> String {
-    let mut n = (i * 7919 + 13) % count.max(1);
+fn short_name(i: u32, count: u32) -> String {
+    let mut n = (u64::from(i) * 7919 + 13) % u64::from(count.max(1));
     let mut name = String::new();
     while n > 0 {
         name.push(char::from(b'0' + (n % 64) as u8));
@@ -161,71 +128,36 @@ pub fn same_names(count: usize) -> File {
 
 /// Objects whose blobs all lie at the same place.
 pub fn same_blobs(count: usize) -> File {
-    let mut file = dense(&names(count), false, true);
-    // Every offset becomes the last: the digits of a CBOR integer of the same width.
-    let wanted = (64 + 4096_u64 * 32).to_be_bytes();
-    let key = b"foffset\x1a";
-    let mut at = 0;
-    while let Some(found) = file.manifest[at..].windows(key.len()).position(|w| w == key) {
-        at += found + key.len();
-        file.manifest[at..at + 4].copy_from_slice(&wanted[4..]);
-    }
-    file
+    placed(&names(count), false, &vec![1; count])
+}
+
+/// A file of those fields alone.
+fn of_fields<const N: usize>(pairs: [(&str, Item); N], objects: u64) -> File {
+    File { manifest: fields(pairs).encode().bytes, data: 64, objects }
 }
 
 /// Arrays in arrays, in an ignored field.
 pub fn nested(depth: usize) -> File {
-    let mut out = Vec::new();
-    head(&mut out, 5, 1);
-    text(&mut out, "x");
-    out.extend(std::iter::repeat_n(0x81, depth));
-    out.push(0);
-    File::v1(out, 64, depth as u64)
+    of_fields([("x", levels(depth, &[0x81], &[0], &[]))], depth as u64)
 }
 
 /// A container of each kind that claims 2^60 entries.
 pub fn claims() -> Vec<File> {
-    let initial = |major: u8| (major << 5) + 27;
-    let kinds = [2, 3, 4, 5].map(initial);
-    let file = |initial: u8, field: &str| {
-        let mut out = Vec::new();
-        head(&mut out, 5, 2);
-        text(&mut out, "version");
-        text(&mut out, "1.2");
-        text(&mut out, field);
-        out.push(initial);
-        out.extend((1_u64 << 60).to_be_bytes());
-        out.extend([0; 1000]);
-        File::v1(out, 64, 1)
-    };
-    kinds.iter().flat_map(|kind| ["x", "objects", "attributes"].map(|f| file(*kind, f))).collect()
+    let claim = |major: u8| [&[(major << 5) + 27][..], &(1_u64 << 60).to_be_bytes()].concat();
+    let item = |major| Item::Raw([claim(major), vec![0; 1000]].concat());
+    let file = |major, field| of_fields([("version", text("1.2")), (field, item(major))], 1);
+    let kinds = [2, 3, 4, 5].into_iter();
+    kinds.flat_map(|kind| ["x", "objects", "attributes"].map(|field| file(kind, field))).collect()
 }
 
 /// One attribute map of `count` keys that are not sorted and differ in their last bytes only.
-pub fn attributes(count: usize, maps: usize) -> File {
-    let mut out = Vec::new();
-    head(&mut out, 5, 2);
-    text(&mut out, "version");
-    text(&mut out, "1.2");
-    text(&mut out, "objects");
-    head(&mut out, 5, maps as u64);
-    for i in 0..maps {
-        text(&mut out, &format!("object {i:08}"));
-        head(&mut out, 5, 4);
-        text(&mut out, "shape");
-        head(&mut out, 4, 0);
-        text(&mut out, "format");
-        text(&mut out, "x");
-        text(&mut out, "attributes");
-        head(&mut out, 5, count as u64);
-        for key in 0..count {
-            text(&mut out, &short_name(key as u64, count as u64));
-            head(&mut out, 0, 0);
-        }
-        text(&mut out, "components");
-        head(&mut out, 5, 0);
-    }
-    File::v1(out, 64, (count * maps) as u64)
+pub fn attributes(count: u32, maps: u32) -> File {
+    let own = keyed((0..count).map(|key| (short_name(key, count), uint(0))));
+    let mut object = bare_object();
+    object.pairs("").insert(2, (text("attributes"), own));
+    let objects = (0..maps).map(|i| (format!("object {i:08}"), object.clone()));
+    let all = u64::from(count) * u64::from(maps);
+    File { manifest: manifest(objects, false), data: 64, objects: all }
 }
 
 /// A file of one object `w` of unknown format with one zstd component; with `declared`, of 1.2.

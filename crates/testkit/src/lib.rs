@@ -4,6 +4,8 @@
 
 mod corpus;
 pub mod generate;
+mod layout;
+mod open;
 mod placed;
 pub mod process;
 pub mod sample;
@@ -11,8 +13,10 @@ pub mod server;
 
 pub use corpus::{
     Accepted, Expected, Reject, Sharded, accepted, accepted_v2, check, corpus, is_lax, options,
-    reject_index, reject_index_v2, sharded,
+    read, read_accepted, reject_index, reject_index_v2, sharded,
 };
+pub use layout::Layout;
+pub use open::{Shards, body, canonical, copy, misuse, slice, write};
 pub use placed::{Placed, borrows, placed};
 
 /// The most heap, in bytes, that opening a file may take beside so many bytes of manifest: SECURITY.md.

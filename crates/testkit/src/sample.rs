@@ -65,3 +65,9 @@ pub fn rounds(count: usize) -> usize {
 pub fn stride(step: usize) -> usize {
     if cfg!(miri) { step * 199 } else { step }
 }
+
+/// Bytes that look like chance.
+pub fn chance(seed: u64) -> Vec<u8> {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    std::iter::repeat_with(|| rng.u8(..)).take(1500).collect()
+}

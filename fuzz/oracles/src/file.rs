@@ -1,15 +1,12 @@
 //! Files around what is to be tried.
 
+use zten_corpus::cbor::raw;
+use zten_corpus::file::File;
+
 /// A 1.x file of those blobs, which begin at byte 64, and that manifest.
 pub fn file(blobs: &[u8], manifest: &[u8]) -> Vec<u8> {
-    let mut file = b"ZTEN1000".to_vec();
-    file.resize(64, 0);
-    file.extend(blobs);
-    file.resize(file.len().next_multiple_of(64), 0);
-    file.extend(manifest);
-    file.extend((manifest.len() as u64).to_le_bytes());
-    file.extend(b"ZTEN1000");
-    file
+    let end = 64 + blobs.len().next_multiple_of(64);
+    File::v1(raw(manifest)).blob(64, blobs).start(end).build("").bytes
 }
 
 /// A file without objects whose attribute `a` is that item, if it is one.

@@ -148,11 +148,8 @@ impl Inputs {
 
 /// The names of a transformer's tensors.
 pub(crate) fn names(count: usize, order: Order) -> Vec<String> {
-    let mut names = generate::names(count);
-    if order == Order::Shuffled {
-        Rng::with_seed(1).shuffle(&mut names);
-    }
-    names
+    let names = generate::names(count);
+    if order == Order::Shuffled { generate::shuffled(names) } else { names }
 }
 
 /// A number that is normally distributed, nearly: the sum of twelve that are evenly.

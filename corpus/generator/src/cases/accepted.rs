@@ -1,8 +1,8 @@
 //! Accepted files that are the neighbour of none: what the specifications allow and few writers do.
 
 use crate::base::{
-    DATA, component, coo, dense, dense_object, dense_v0, entry, full, ignored, ignored_v0, object,
-    v0, v1, words,
+    DATA, NONE, component, coo, dense, dense_object, dense_v0, entry, full, ignored, ignored_v0,
+    object, v0, v1, words,
 };
 use crate::cbor::{
     Head, Item, array, bytes, chunked, fields, map, raw, tag, text, uint, uints, wide_head,
@@ -55,7 +55,7 @@ fn heads(t: &mut Table) {
     ]);
     t.accept("v12-wide-keys", dense("1.2.0").set("w:data", component));
     t.accept("v01-empty-indefinite", v0(vec![]).head("", Head::Indefinite));
-    t.accept("v12-smallest-indefinite", v1("1.2", vec![]).head("", Head::Indefinite));
+    t.accept("v12-smallest-indefinite", v1("1.2", NONE).head("", Head::Indefinite));
 }
 
 fn orders(t: &mut Table) {
@@ -159,7 +159,7 @@ fn names(t: &mut Table) {
     let objects = all.iter().enumerate().map(|(index, &name)| {
         (name, dense_object(&[1], component("u8", 64 * (index as u64 + 1), 1)))
     });
-    t.accept("v12-names", v1("1.2.0", objects.collect()).blob(64, &[5; 64 * 11 + 1]));
+    t.accept("v12-names", v1("1.2.0", objects).blob(64, &[5; 64 * 11 + 1]));
     let entries = all
         .iter()
         .enumerate()
@@ -181,7 +181,7 @@ fn names(t: &mut Table) {
     // A role that begins where a map ends is not a field of that map.
     let roles = ["data", "digest", "encoding", "uncompressed_length", "type"];
     let parts = roles.into_iter().zip(1..).map(|(role, at)| (role, component("u8", 64 * at, 1)));
-    let fields = v1("1.2.0", vec![("w", object(&[1], "dense", parts.collect()))]);
+    let fields = v1("1.2.0", vec![("w", object(&[1], "dense", parts))]);
     t.accept("v12-roles-named-as-fields", fields.blob(64, &[5; 64 * 4 + 1]));
 }
 

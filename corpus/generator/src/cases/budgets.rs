@@ -1,7 +1,8 @@
 //! Limits on what compressed components decode to.
 
 use crate::base::{
-    DATA, component, dense_object, entry, object, ramp, v0, v1, words, zstd_component, zstd_frame,
+    DATA, NONE, component, dense_object, entry, object, ramp, v0, v1, words, zstd_component,
+    zstd_frame,
 };
 use crate::cbor::text;
 use crate::file::File;
@@ -47,7 +48,7 @@ fn undeclared(nnz: u64) -> File {
         ("indices", "u8", repeated(nnz)),
         ("indptr", "u64", zstd_frame(&words(&[0, nnz]))),
     ];
-    let mut file = v1("1.1.0", vec![("w", object(&[1, 1], "sparse_csr", vec![]))]);
+    let mut file = v1("1.1.0", vec![("w", object(&[1, 1], "sparse_csr", NONE))]);
     for ((role, dtype, stored), offset) in parts.into_iter().zip([64, 128, 192]) {
         let item = zstd_component(dtype, offset as u64, stored.len() as u64, 0);
         file = file

@@ -1,6 +1,6 @@
 //! Magics, sizes, and what lies around the manifest.
 
-use crate::base::{DATA, component, dense, dense_object, dense_v0, v0, v1};
+use crate::base::{DATA, NONE, component, dense, dense_object, dense_v0, v0, v1};
 use crate::cbor::{array, fields, marked, raw, tag, text, uint};
 use crate::file::{File, MAGIC_V0, MAGIC_V1, MAGIC_V2};
 use crate::table::Table;
@@ -12,8 +12,8 @@ pub(crate) fn cases(t: &mut Table) {
     t.accept("v11-dense", dense("1.1.0"));
     t.accept("v01-dense", dense_v0());
     t.accept("v01-empty", v0(vec![]));
-    t.accept("v11-smallest", v1("1.1", vec![]));
-    t.accept("v12-smallest", v1("1.2", vec![]));
+    t.accept("v11-smallest", v1("1.1", NONE));
+    t.accept("v12-smallest", v1("1.2", NONE));
     lengths(t);
     magics(t);
     footers(t);
@@ -23,15 +23,15 @@ pub(crate) fn cases(t: &mut Table) {
 }
 
 fn lengths(t: &mut Table) {
-    t.reject("file-size", "empty", v1("1.2", vec![]).keep(0), "v12-smallest");
-    t.reject("file-size", "seven-bytes", v1("1.2", vec![]).keep(7), "v12-smallest");
+    t.reject("file-size", "empty", v1("1.2", NONE).keep(0), "v12-smallest");
+    t.reject("file-size", "seven-bytes", v1("1.2", NONE).keep(7), "v12-smallest");
     t.reject(
         "file-size",
         "seven-bytes-of-v2",
-        v1("1.2", vec![]).header(MAGIC_V2).keep(7),
+        v1("1.2", NONE).header(MAGIC_V2).keep(7),
         "v12-smallest",
     );
-    t.reject("file-size", "v12-header-only", v1("1.2", vec![]).keep(8), "v12-smallest");
+    t.reject("file-size", "v12-header-only", v1("1.2", NONE).keep(8), "v12-smallest");
     t.reject("file-size", "v12-header-as-footer", File::v1(raw(b"")).keep(16), "v12-smallest");
     // Both magics are whole, and the size field lacks one byte.
     let magic_as_size = u64::from_le_bytes(*MAGIC_V1);
@@ -71,7 +71,7 @@ fn magics(t: &mut Table) {
     t.reject(
         "header-magic",
         "ten-bytes",
-        v1("1.2", vec![]).header(b"PK\x03\x04....").keep(10),
+        v1("1.2", NONE).header(b"PK\x03\x04....").keep(10),
         "v12-smallest",
     );
 }
@@ -120,7 +120,7 @@ fn sizes(t: &mut Table) {
     for (name, less) in
         [("file", 0), ("file-less-16", 16), ("file-less-17", 17), ("file-less-23", 23)]
     {
-        let file = v1("1.2", vec![]).size_from_end(less);
+        let file = v1("1.2", NONE).size_from_end(less);
         t.reject("manifest-bounds", format!("v12-{name}"), file, "v12-smallest");
     }
     for (name, less) in [("file", 0), ("file-less-8", 8), ("file-less-15", 15)] {
@@ -187,7 +187,7 @@ fn roots(t: &mut Table) {
     let manifest = dense("1.2.0").edit("", marked).header(MAGIC_V0).footer(b"");
     t.reject("root-type", "v12-manifest-in-v01", manifest, "v12-dense");
     // One byte less, and the manifest begins at its first key; all but one, and at its last value.
-    let late = v1("1.2", vec![]);
+    let late = v1("1.2", NONE);
     let size = late.manifest_len() as u64;
     let key = late.mark_key("version").size(size - 1);
     t.reject("root-type", "v12-size-one-less", key, "v12-smallest");

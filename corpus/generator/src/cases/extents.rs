@@ -13,7 +13,7 @@ pub(super) fn vectors(extents: &[(&str, u64, u64)], start: usize) -> File {
     let objects = extents.iter().map(|&(name, offset, length)| {
         (name, dense_object(&[length], component("u8", offset, length)))
     });
-    v1("1.2.0", objects.collect()).blob(64, &ramp(start - 64)).start(start)
+    v1("1.2.0", objects).blob(64, &ramp(start - 64)).start(start)
 }
 
 /// The same in 0.1.

@@ -2,8 +2,8 @@
 
 use super::cbor::MAPS;
 use crate::base::{
-    DATA, component, dense, dense_object, dense_v0, empty_object, entry, full, ignored, ignored_v0,
-    ramp, v0, v1,
+    DATA, NONE, component, dense, dense_object, dense_v0, empty_object, entry, full, ignored,
+    ignored_v0, ramp, v0, v1,
 };
 use crate::cbor::{Head, Item, array, bytes, fields, map, marked, raw, tag, text, uint, wide_text};
 use crate::file::File;
@@ -178,7 +178,7 @@ fn far_apart(t: &mut Table) {
 /// A 1.x file of empty objects with these names; the error is at the marked one.
 fn named(names: Vec<Item>) -> File {
     let objects = names.into_iter().map(|name| (name, empty_object())).collect();
-    v1("1.2.0", vec![]).set("objects", map(objects))
+    v1("1.2.0", NONE).set("objects", map(objects))
 }
 
 fn names(t: &mut Table) {

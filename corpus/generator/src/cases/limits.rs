@@ -194,7 +194,7 @@ fn keys(t: &mut Table) {
 
     // Neither the names of objects nor keys inside attribute values and ignored fields count.
     let names: Vec<String> = (0..=KEYS).map(|index| format!("{index:x}")).collect();
-    let objects = names.iter().map(|name| (name.as_str(), bare_object())).collect();
+    let objects = names.iter().map(|name| (name, bare_object()));
     t.accept("unsupported-format--v12-4097-objects", v1("1.2.0", objects));
     let inner = (0..=KEYS).map(|index| (uint(index as u64), uint(0))).collect();
     let inner = Item::Map(Head::Shortest, inner);

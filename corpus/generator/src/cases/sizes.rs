@@ -1,7 +1,7 @@
 //! What shapes and types say of sizes.
 
 use crate::base::{
-    DATA, component, csr, dense, dense_object, dense_zstd, entry, object, quantized, v0, v1,
+    DATA, NONE, component, csr, dense, dense_object, dense_zstd, entry, object, quantized, v0, v1,
     zstd_component, zstd_frame,
 };
 use crate::cbor::{text, uint, uints};
@@ -76,7 +76,7 @@ fn overflow(t: &mut Table) {
     let fits = quantized("1.2.0").set("w:/shape", uints(&[1 << 40, 1 << 23]));
     t.accept("v12-quantized-of-2-pow-63", fits);
     // The dimensions are not multiplied of a format that is not known.
-    let unknown = object(&[1 << 40, 1 << 40], "x", vec![]);
+    let unknown = object(&[1 << 40, 1 << 40], "x", NONE);
     t.accept("unsupported-format--v12-huge-shape", v1("1.2.0", vec![("w", unknown)]));
 }
 

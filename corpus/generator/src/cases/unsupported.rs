@@ -1,6 +1,6 @@
 //! What opens and is listed, and cannot be read as what it is.
 
-use crate::base::{dense, dense_v0, object, v1};
+use crate::base::{NONE, dense, dense_v0, object, v1};
 use crate::cbor::{text, uint, uints};
 use crate::file::File;
 use crate::table::Table;
@@ -21,7 +21,7 @@ fn formats(t: &mut Table) {
         let file = dense("1.2.0").set("w:/format", text(format));
         t.accept(format!("unsupported-format--v12-{case}"), file);
     }
-    let none = object(&[2, 2], "x", vec![]);
+    let none = object(&[2, 2], "x", NONE);
     t.accept("unsupported-format--v12-no-components", v1("1.2.0", vec![("w", none)]));
     t.accept("unsupported-format--v11-unknown", dense("1.1.0").set("w:/format", text("ragged")));
 }

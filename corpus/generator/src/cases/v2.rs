@@ -9,6 +9,7 @@ mod records;
 mod shards;
 mod sparse;
 
+use crate::base::NONE;
 use crate::cbor::{array, bytes, fields, map, raw, text, uint, uints};
 use crate::table::Table;
 use crate::v2::{FileV2, coo, csr, dense, file, full, nested, object, part, sharded, typed};
@@ -30,7 +31,7 @@ pub(crate) fn cases(t: &mut Table) {
 fn accepted(t: &mut Table) {
     t.accept_v2("dense", full());
     t.accept_v2("reserved-of-the-footer", full().reserved(7));
-    t.accept_v2("empty", file(vec![]));
+    t.accept_v2("empty", file(NONE));
     t.accept_v2("data-shard", FileV2::shard().blob(4096, &[1, 2, 3, 4]));
     t.accept_v2("scalar", dense(&[], part("f32", 4096, 4), &[0, 0, 128, 63]));
     t.accept_v2("no-elements", dense(&[1 << 40, 1 << 40, 0], part("f32", 4096, 0), &[]));
@@ -76,8 +77,7 @@ fn accepted(t: &mut Table) {
         "names-by-length",
         file(
             ["b", "aa", "ab", "aaa"]
-                .map(|name| (name, object(&[0], "dense", vec![("data", part("u8", 4096, 0))])))
-                .into(),
+                .map(|name| (name, object(&[0], "dense", vec![("data", part("u8", 4096, 0))]))),
         )
         .blob(4096, &[]),
     );

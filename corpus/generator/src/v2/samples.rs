@@ -3,7 +3,7 @@
 use twox_hash::{XxHash3_64, XxHash64};
 
 use super::FileV2;
-use crate::cbor::{Item, array, fields, map, text, uint, uints};
+use crate::cbor::{Item, array, fields, keyed, text, uint, uints};
 
 /// A raw part.
 pub fn part(dtype: &str, offset: u64, length: u64) -> Item {
@@ -16,15 +16,17 @@ pub fn typed(dtype: &str, logical: &str, offset: u64, length: u64) -> Item {
 }
 
 /// An object.
-pub fn object(shape: &[u64], layout: &str, parts: Vec<(&str, Item)>) -> Item {
-    let parts = parts.into_iter().map(|(name, part)| (text(name), part)).collect();
-    fields([("parts", map(parts)), ("shape", uints(shape)), ("layout", text(layout))])
+pub fn object(
+    shape: &[u64],
+    layout: &str,
+    parts: impl IntoIterator<Item = (impl AsRef<str>, Item)>,
+) -> Item {
+    fields([("parts", keyed(parts)), ("shape", uints(shape)), ("layout", text(layout))])
 }
 
 /// A file with those objects, whose names have to be in order.
-pub fn file(objects: Vec<(&str, Item)>) -> FileV2 {
-    let objects = objects.into_iter().map(|(name, object)| (text(name), object)).collect();
-    FileV2::new(fields([("objects", map(objects))]))
+pub fn file(objects: impl IntoIterator<Item = (impl AsRef<str>, Item)>) -> FileV2 {
+    FileV2::new(fields([("objects", keyed(objects))]))
 }
 
 /// A file with one dense object `w` and its data at 4096.

@@ -16,10 +16,9 @@ pub(crate) struct Sample {
 
 /// Files that are validated without options.
 pub(crate) fn samples() -> impl Iterator<Item = Sample> {
-    let root = zten_testkit::corpus().join("accept");
-    let accepted = zten_testkit::accepted().map(move |file| {
+    let accepted = zten_testkit::accepted().map(|file| {
         let known = file.opens_only.map(|rule| Known::Refused(rule, None));
-        Sample { path: root.join(&file.name), known: known.unwrap_or(Known::Valid) }
+        Sample { path: file.path, known: known.unwrap_or(Known::Valid) }
     });
     let refused = zten_testkit::reject_index().filter(|row| row.given == "-").map(|row| Sample {
         path: row.path,

@@ -5,11 +5,10 @@ use std::path::Path;
 
 use crate::contestant::serve;
 use anyhow::{Context as _, Result, bail};
-use fastrand::Rng;
 use serde::Deserialize as _;
 use zten::Archive;
 use zten_readers::{safetensors, ztensor, ztensor_2};
-use zten_testkit::generate::{self, File};
+use zten_testkit::generate::{self, File, shuffled};
 
 use crate::workers::walk;
 
@@ -62,10 +61,6 @@ pub(crate) fn open_v2(reader: &str, path: &Path) -> Result<()> {
 
 /// Looks up each object by its name, in no order, and takes its bytes.
 pub(crate) fn look_up(reader: &str, file: &[u8]) -> Result<()> {
-    let shuffled = |mut names: Vec<String>| {
-        Rng::with_seed(9).shuffle(&mut names);
-        names
-    };
     match reader {
         "zten" => {
             let archive = Archive::open(file)?;
@@ -98,9 +93,7 @@ type Make = fn() -> File;
 pub(crate) const HOSTILE: &[(&str, Make)] = &[
     ("ordinary", || generate::dense(&generate::names(100_000), true, false)),
     ("names shuffled, blobs too", || {
-        let mut names = generate::names(100_000);
-        Rng::with_seed(1).shuffle(&mut names);
-        generate::dense(&names, true, true)
+        generate::dense(&shuffled(generate::names(100_000)), true, true)
     }),
     ("one name for all", || generate::same_names(300_000)),
     ("one blob for all", || generate::same_blobs(300_000)),

@@ -1,25 +1,20 @@
 //! Attribute maps, and fields that are hard to find.
 
 use zten_corpus::base::{bare_object, dense_object, v1};
-use zten_corpus::cbor::{Item, fields, map, text, uint};
+use zten_corpus::cbor::{Item, fields, keyed, text, uint};
+use zten_testkit::generate;
 
 use crate::search::known;
 
 /// Objects with attributes of those keys; more keys than `keys` begin a new object.
 fn objects(keys: &[Vec<String>]) -> Vec<u8> {
-    let objects: Vec<(String, Item)> = keys
-        .iter()
-        .enumerate()
-        .map(|(n, keys)| {
-            let Item::Map(head, mut pairs) = bare_object() else { unreachable!("a map") };
-            let keys = keys.iter().map(|key| (text(key), uint(0))).collect();
-            pairs.push((text("attributes"), map(keys)));
-            (format!("{n:06}"), Item::Map(head, pairs))
-        })
-        .collect();
-    v1("1.2.0", objects.iter().map(|(name, item)| (name.as_str(), item.clone())).collect())
-        .build("")
-        .bytes
+    let objects = keys.iter().enumerate().map(|(n, keys)| {
+        let mut object = bare_object();
+        let own = keyed(keys.iter().map(|key| (key, uint(0))));
+        object.pairs("").push((text("attributes"), own));
+        (format!("{n:06}"), object)
+    });
+    v1("1.2.0", objects).build("").bytes
 }
 
 /// Bytes of an object with no attributes.
@@ -40,8 +35,7 @@ pub(super) fn maps(size: usize, keys: usize, longer: usize) -> Vec<u8> {
 
 /// Objects with 4,096 attributes each, in no order.
 pub(super) fn shuffled(size: usize) -> Vec<u8> {
-    let mut own: Vec<String> = (0..4096).map(short).collect();
-    super::names::shuffle(&mut own);
+    let own: Vec<String> = generate::shuffled((0..4096).map(short).collect());
     let count = super::count(size, OBJECT + 4096 * 4);
     objects(&vec![own; count])
 }
@@ -53,7 +47,7 @@ pub(super) fn prefixes(size: usize) -> Vec<u8> {
     let mut own: Vec<String> = (0..8 * 512).map(key).collect();
     own.sort_unstable();
     own.dedup();
-    super::names::shuffle(&mut own);
+    let own = generate::shuffled(own);
     let count = super::count(size, OBJECT + own.len() * 9);
     objects(&vec![own; count])
 }
@@ -61,8 +55,7 @@ pub(super) fn prefixes(size: usize) -> Vec<u8> {
 /// Objects with 500 attributes each, in no order, whose hashes are equal by the seeds that are used where a process
 /// has none of its own.
 pub(super) fn colliding(size: usize) -> Vec<u8> {
-    let mut own: Vec<String> = (0..500).map(known::colliding).collect();
-    super::names::shuffle(&mut own);
+    let own: Vec<String> = generate::shuffled((0..500).map(known::colliding).collect());
     let count = super::count(size, OBJECT + 500 * 47);
     objects(&vec![own; count])
 }
@@ -88,9 +81,9 @@ pub(super) fn twice(size: usize) -> Vec<u8> {
 /// Components whose fields stand behind unknown ones, and a shape that does.
 pub(super) fn unknown(size: usize) -> Vec<u8> {
     let unknown = || (0..2000).map(|n| (text(&short(n)), uint(0)));
-    let behind = |item| match item {
-        Item::Map(head, pairs) => Item::Map(head, unknown().chain(pairs).collect()),
-        item => item,
+    let behind = |mut item: Item| {
+        item.pairs("").splice(..0, unknown());
+        item
     };
     let data = fields([
         ("dtype", text("u8")),
@@ -100,9 +93,6 @@ pub(super) fn unknown(size: usize) -> Vec<u8> {
     ]);
     let object = behind(dense_object(&[0], behind(data)));
     let count = super::count(size, 2 * 2000 * 4);
-    let names: Vec<String> = (0..count).map(|n| format!("{n:06}")).collect();
-    v1("1.2.0", names.iter().map(|name| (name.as_str(), object.clone())).collect())
-        .start(64)
-        .build("")
-        .bytes
+    let objects = (0..count).map(|n| (format!("{n:06}"), object.clone()));
+    v1("1.2.0", objects).start(64).build("").bytes
 }

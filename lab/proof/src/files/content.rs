@@ -1,58 +1,30 @@
 //! Raw content that is expensive to validate.
 
-use zten_corpus::base::{component, dense_object, object, v1, words};
-use zten_corpus::cbor::{Item, fields, text, uint, uints};
-use zten_corpus::file::File;
+use zten_corpus::base::{dense_object, object, words};
+use zten_corpus::cbor::{fields, text, uint};
 use zten_corpus::sha256;
+use zten_testkit::Layout;
 
-/// Where the first blob lies, and the multiple that each begins at.
+/// The multiple that each blob begins at.
 const BLOB: usize = 64;
 
-/// A file being laid out: objects, and blobs one after the other.
-#[derive(Default)]
-pub(super) struct Layout {
-    objects: Vec<(String, Item)>,
-    blobs: Vec<(usize, Vec<u8>)>,
-    end: usize,
+/// A file of 1.2 being laid out.
+pub(super) fn layout() -> Layout {
+    Layout::new(BLOB)
 }
 
-impl Layout {
-    /// Puts a blob behind the others: where it lies.
-    pub(super) fn blob(&mut self, bytes: Vec<u8>) -> u64 {
-        let at = self.end.max(BLOB).next_multiple_of(BLOB);
-        self.end = at + bytes.len();
-        self.blobs.push((at, bytes));
-        at as u64
-    }
-
-    /// Puts a blob behind the others: the map of its component.
-    pub(super) fn raw(&mut self, dtype: &str, bytes: Vec<u8>) -> Item {
-        let length = bytes.len() as u64;
-        component(dtype, self.blob(bytes), length)
-    }
-
-    /// Adds an object, whose name follows those of the others.
-    pub(super) fn object(&mut self, item: Item) {
-        self.objects.push((format!("{:06}", self.objects.len()), item));
-    }
-
-    /// The file.
-    pub(super) fn build(self, version: &str) -> Vec<u8> {
-        let objects = self.objects.iter().map(|(name, item)| (name.as_str(), item.clone()));
-        let file = v1(version, objects.collect());
-        let start = self.end.max(BLOB).next_multiple_of(BLOB);
-        let blobs = self.blobs.iter();
-        blobs.fold(file, |file, (at, bytes)| file.blob(*at, bytes)).start(start).build("").bytes
-    }
+/// Its bytes.
+pub(super) fn built(layout: Layout) -> Vec<u8> {
+    layout.v1("1.2.0").build("").bytes
 }
 
 /// A file with one dense object of those bytes.
 fn one(dtype: &str, bytes: Vec<u8>) -> Vec<u8> {
-    let mut layout = Layout::default();
+    let mut layout = layout();
     let length = bytes.len() as u64;
     let data = layout.raw(dtype, bytes);
     layout.object(dense_object(&[length], data));
-    layout.build("1.2.0")
+    built(layout)
 }
 
 /// Components that an object may have.
@@ -61,25 +33,23 @@ const PARTS: usize = 4096;
 /// Objects of as many components as may be.
 fn parts(size: usize, each: usize, bytes: &[u8], digest: bool) -> Vec<u8> {
     let sum = text(&sha256::sha256(bytes));
-    let mut layout = Layout::default();
+    let mut layout = layout();
     let mut left = super::count(size, each);
     while left > 0 {
         let count = left.min(PARTS);
         let roles: Vec<String> = (0..count).map(|n| format!("{n:04}")).collect();
-        let components = roles
-            .iter()
-            .map(|role| {
-                let mut item = layout.raw("u8", bytes.to_vec());
-                if let (Item::Map(_, pairs), true) = (&mut item, digest) {
-                    pairs.push((text("digest"), sum.clone()));
-                }
-                (role.as_str(), item)
-            })
-            .collect();
+        let part = |role| {
+            let mut item = layout.raw("u8", bytes.to_vec());
+            if digest {
+                item.pairs("").push((text("digest"), sum.clone()));
+            }
+            (role, item)
+        };
+        let components: Vec<_> = roles.iter().map(part).collect();
         layout.object(object(&[], "x", components));
         left -= count;
     }
-    layout.build("1.2.0")
+    built(layout)
 }
 
 pub(super) fn empty(size: usize) -> Vec<u8> {
@@ -102,9 +72,8 @@ pub(super) fn bad_bool(size: usize) -> Vec<u8> {
     one("bool", [vec![1; size], vec![2]].concat())
 }
 
-/// One dense object with that digest.
-fn digested(bytes: Vec<u8>, digest: &str) -> Vec<u8> {
-    let mut layout = Layout::default();
+/// Adds a dense object with that digest.
+fn add_digested(layout: &mut Layout, bytes: Vec<u8>, digest: &str) {
     let length = bytes.len() as u64;
     let data = fields([
         ("dtype", text("u8")),
@@ -112,13 +81,14 @@ fn digested(bytes: Vec<u8>, digest: &str) -> Vec<u8> {
         ("length", uint(length)),
         ("offset", uint(layout.blob(bytes))),
     ]);
-    let fields = fields([
-        ("shape", uints(&[length])),
-        ("format", text("dense")),
-        ("components", fields([("data", data)])),
-    ]);
-    layout.object(fields);
-    layout.build("1.2.0")
+    layout.object(dense_object(&[length], data));
+}
+
+/// One dense object with that digest.
+fn digested(bytes: Vec<u8>, digest: &str) -> Vec<u8> {
+    let mut layout = layout();
+    add_digested(&mut layout, bytes, digest);
+    built(layout)
 }
 
 pub(super) fn sha256(size: usize) -> Vec<u8> {
@@ -138,45 +108,31 @@ pub(super) fn bad_crc32c(size: usize) -> Vec<u8> {
 /// A canonical file of tiny objects.
 pub(super) fn canonical(size: usize) -> Vec<u8> {
     let digest = sha256::sha256(&[7]);
-    let mut layout = Layout::default();
+    let mut layout = layout();
     for _ in 0..super::count(size, 160 + BLOB) {
-        let data = fields([
-            ("dtype", text("u8")),
-            ("digest", text(&digest)),
-            ("length", uint(1)),
-            ("offset", uint(layout.blob(vec![7]))),
-        ]);
-        layout.object(fields([
-            ("shape", uints(&[1])),
-            ("format", text("dense")),
-            ("components", fields([("data", data)])),
-        ]));
+        add_digested(&mut layout, vec![7], &digest);
     }
-    let start = layout.end.next_multiple_of(BLOB);
-    let objects = layout.objects.iter().map(|(name, item)| (text(name), item.clone())).collect();
-    let manifest =
-        fields([("objects", zten_corpus::cbor::map(objects)), ("version", text("1.2.0"))]);
-    let blobs = layout.blobs.iter();
-    let file = blobs.fold(File::v1(manifest), |file, (at, bytes)| file.blob(*at, bytes));
-    file.start(start).build("").bytes
+    let file = layout.v1("1.2.0");
+    let objects = file.clone().take("objects");
+    file.set("", fields([("objects", objects), ("version", text("1.2.0"))])).build("").bytes
 }
 
 /// A matrix of empty rows, but for one value in the last.
 pub(super) fn rows(size: usize) -> Vec<u8> {
     let rows = size / 8;
-    let mut layout = Layout::default();
+    let mut layout = layout();
     let components = vec![
         ("values", layout.raw("u8", vec![1])),
         ("indices", layout.raw("u64", words(&[0]))),
         ("indptr", layout.raw("u64", words(&[vec![0; rows], vec![1]].concat()))),
     ];
     layout.object(object(&[rows as u64, 1], "sparse_csr", components));
-    layout.build("1.2.0")
+    built(layout)
 }
 
 /// Matrices of one row and one value.
 pub(super) fn tiny_csr(size: usize) -> Vec<u8> {
-    let mut layout = Layout::default();
+    let mut layout = layout();
     for _ in 0..super::count(size, 165 + 3 * BLOB) {
         let components = vec![
             ("values", layout.raw("u8", vec![1])),
@@ -185,7 +141,7 @@ pub(super) fn tiny_csr(size: usize) -> Vec<u8> {
         ];
         layout.object(object(&[1, 1], "sparse_csr", components));
     }
-    layout.build("1.2.0")
+    built(layout)
 }
 
 /// A tensor of as many dimensions as may be.
@@ -208,9 +164,9 @@ pub(super) fn bad_coo(size: usize) -> Vec<u8> {
 }
 
 fn coordinates(dtype: &str, values: Vec<u8>, indices: Vec<u8>) -> Vec<u8> {
-    let mut layout = Layout::default();
+    let mut layout = layout();
     let components =
         vec![("values", layout.raw("u8", values)), ("coords", layout.raw(dtype, indices))];
     layout.object(object(&[2; 64], "sparse_coo", components));
-    layout.build(if dtype == "u64" { "1.2.0" } else { "1.1.0" })
+    layout.v1(if dtype == "u64" { "1.2.0" } else { "1.1.0" }).build("").bytes
 }

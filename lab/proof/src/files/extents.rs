@@ -30,19 +30,13 @@ pub(super) fn blobs(size: usize, kind: Kind) -> Vec<u8> {
         _ => (1..=count).rev().map(|n| (n * BLOB, 1)).collect(),
     };
     match kind {
-        Kind::Shuffled => super::names::shuffle(&mut extents),
+        Kind::Shuffled => extents = zten_testkit::generate::shuffled(extents),
         Kind::LastOverlaps => extents[1].1 = BLOB + 1,
         _ => {}
     }
-    let objects: Vec<(String, _)> = extents
-        .iter()
-        .enumerate()
-        .map(|(n, (offset, length))| {
-            let data = component("u8", *offset as u64, *length as u64);
-            (format!("{n:08}"), dense_object(&[*length as u64], data))
-        })
-        .collect();
-    let file =
-        v1("1.2.0", objects.iter().map(|(name, item)| (name.as_str(), item.clone())).collect());
-    file.start(count * BLOB + 2 * BLOB).build("").bytes
+    let objects = extents.iter().enumerate().map(|(n, (offset, length))| {
+        let data = component("u8", *offset as u64, *length as u64);
+        (format!("{n:08}"), dense_object(&[*length as u64], data))
+    });
+    v1("1.2.0", objects).start(count * BLOB + 2 * BLOB).build("").bytes
 }

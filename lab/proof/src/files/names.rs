@@ -1,6 +1,7 @@
 //! Objects that differ in their names only.
 
 use zten_corpus::base::{empty_object, v1};
+use zten_testkit::generate::shuffled;
 
 use crate::search::known;
 
@@ -16,7 +17,7 @@ pub(super) enum Order {
 
 /// The smallest objects that can be read, of those names.
 fn named(names: &[String]) -> Vec<u8> {
-    v1("1.2.0", names.iter().map(|name| (name.as_str(), empty_object())).collect()).build("").bytes
+    v1("1.2.0", names.iter().map(|name| (name, empty_object()))).build("").bytes
 }
 
 /// Bytes of such an object without its name.
@@ -28,18 +29,13 @@ pub(super) fn objects(size: usize, order: Order) -> Vec<u8> {
     match order {
         Order::Sorted => {}
         Order::Reversed => names.reverse(),
-        Order::Shuffled => shuffle(&mut names),
+        Order::Shuffled => names = shuffled(names),
         Order::Twice => {
             names.reverse();
             names.push(names[0].clone());
         }
     }
     named(&names)
-}
-
-/// Puts things in an order that looks like chance.
-pub(super) fn shuffle<T>(items: &mut [T]) {
-    fastrand::Rng::with_seed(1).shuffle(items);
 }
 
 /// Few names, each of 60 KB of which only the end differs, descending.
@@ -52,9 +48,7 @@ pub(super) fn huge(size: usize) -> Vec<u8> {
 /// Names in no order whose hashes are equal, by the seeds that are used where a process has none of its own.
 pub(super) fn colliding(size: usize) -> Vec<u8> {
     let count = super::count(size, OBJECT + 46);
-    let mut names: Vec<String> = (0..count).map(known::colliding).collect();
-    shuffle(&mut names);
-    named(&names)
+    named(&shuffled((0..count).map(known::colliding).collect()))
 }
 
 /// Names each of which begins with the one before, the longest first.

@@ -10,19 +10,15 @@ use zten_corpus::zstd::Frame;
 const ENTRY: usize = 72;
 const BLOB: usize = 64;
 
-/// An entry of one element of one byte; with a field more, if one is given.
+/// An entry of one element of one byte.
 fn small(name: &str, at: usize, dtype: &str) -> Item {
     entry(name, dtype, &[1], at as u64, 1)
 }
 
-fn with(entry: Item, more: impl IntoIterator<Item = (Item, Item)>) -> Item {
-    match entry {
-        Item::Map(head, mut pairs) => {
-            pairs.extend(more);
-            Item::Map(head, pairs)
-        }
-        item => item,
-    }
+/// The same entry with more fields.
+fn with(mut entry: Item, more: impl IntoIterator<Item = (Item, Item)>) -> Item {
+    entry.pairs("").extend(more);
+    entry
 }
 
 fn file(entries: Vec<Item>, end: usize) -> File {
@@ -59,13 +55,9 @@ pub(super) fn zstd(size: usize) -> Made {
     let count = super::count(size, ENTRY + BLOB);
     let entries = (1..=count).map(|n| {
         let length = frame.len() as u64;
-        match entry(&format!("{n:08}"), "uint8", &[1], (n * BLOB) as u64, length) {
-            Item::Map(head, mut pairs) => {
-                pairs.last_mut().expect("fields").1 = text("zstd");
-                Item::Map(head, pairs)
-            }
-            item => item,
-        }
+        let mut entry = entry(&format!("{n:08}"), "uint8", &[1], (n * BLOB) as u64, length);
+        *entry.find("encoding") = text("zstd");
+        entry
     });
     let file = file(entries.collect(), (count + 1) * BLOB);
     let file = (1..=count).fold(file, |file, n| file.blob(n * BLOB, &frame));

@@ -1,9 +1,8 @@
 //! Compressed content that is expensive to decode.
 
 use super::Made;
-use super::content::Layout;
+use super::content::{built, layout};
 use zten_corpus::base::{object, zstd_component};
-use zten_corpus::cbor::{fields, text, uint};
 use zten_corpus::zstd::{CHECKED, Frame, WINDOW_1_KIB, raw_literals, sequence};
 
 /// Frames, and how many bytes they decode to.
@@ -14,11 +13,11 @@ pub(super) struct Content {
 
 /// A file of one component.
 pub(super) fn one(Content { stored, decoded }: Content) -> Made {
-    let mut layout = Layout::default();
+    let mut layout = layout();
     let length = stored.len() as u64;
     let data = zstd_component("u8", layout.blob(stored), length, decoded as u64);
     layout.object(object(&[], "x", vec![("data", data)]));
-    Made { file: layout.build("1.2.0"), decoded: decoded as u64 }
+    Made { file: built(layout), decoded: decoded as u64 }
 }
 
 /// What all blocks of a frame are like.
@@ -142,38 +141,31 @@ pub(super) fn corrupt(size: usize) -> Content {
 /// Components of one frame of one byte.
 pub(super) fn components(size: usize) -> Made {
     let frame = Frame::single(1, 0).raw(&[7]).end().bytes;
-    let mut layout = Layout::default();
+    let mut layout = layout();
     let mut left = super::count(size, 80 + 64);
     let decoded = left as u64;
     while left > 0 {
         let count = left.min(4096);
         let roles: Vec<String> = (0..count).map(|n| format!("{n:04}")).collect();
-        let parts = roles.iter().map(|role| {
+        let part = |role| {
             let at = layout.blob(frame.clone());
-            (role.as_str(), zstd_component("u8", at, frame.len() as u64, 1))
-        });
-        let parts = parts.collect();
+            (role, zstd_component("u8", at, frame.len() as u64, 1))
+        };
+        let parts: Vec<_> = roles.iter().map(part).collect();
         layout.object(object(&[], "x", parts));
         left -= count;
     }
-    Made { file: layout.build("1.2.0"), decoded }
+    Made { file: built(layout), decoded }
 }
 
 /// Matrices of one value, whose sizes only decoding shows.
 pub(super) fn unsized_csr(size: usize) -> Made {
-    let mut layout = Layout::default();
+    let mut layout = layout();
     let count = super::count(size, 240 + 3 * 64);
     for _ in 0..count {
         let mut part = |dtype, bytes: &[u8]| {
             let length = u8::try_from(bytes.len()).expect("a few bytes");
-            let frame = Frame::single(length, 0).raw(bytes).end().bytes;
-            let stored = frame.len() as u64;
-            fields([
-                ("dtype", text(dtype)),
-                ("offset", uint(layout.blob(frame))),
-                ("length", uint(stored)),
-                ("encoding", text("zstd")),
-            ])
+            layout.packed(dtype, Frame::single(length, 0).raw(bytes).end().bytes)
         };
         let components = vec![
             ("values", part("u8", &[1])),
@@ -182,5 +174,5 @@ pub(super) fn unsized_csr(size: usize) -> Made {
         ];
         layout.object(object(&[1, 1], "sparse_csr", components));
     }
-    Made { file: layout.build("1.1.0"), decoded: 4 * count as u64 }
+    Made { file: layout.v1("1.1.0").build("").bytes, decoded: 4 * count as u64 }
 }

@@ -1,6 +1,6 @@
 //! Maps whose keys the file chooses: attributes, fields that are unknown, roles and names.
 
-use zten_corpus::base::{bare_object, component, empty_object, entry, v0};
+use zten_corpus::base::{bare_object, component, empty_object, entry, v0, v1};
 use zten_corpus::cbor::{Head, Item, fields, map, text, uint, uints};
 use zten_corpus::file::File;
 use zten_corpus::v2;
@@ -24,7 +24,8 @@ fn attributes(of: &Description) -> Vec<u8> {
     let value = Item::Raw(value(of));
     let pairs = texts(of).iter().map(|key| (text(key), value.clone())).collect();
     let own = Item::Map(head(of, "head"), pairs);
-    let object = with(bare_object(), [(text("attributes"), own)]);
+    let mut object = bare_object();
+    object.pairs("").push((text("attributes"), own));
     file((0..fit(of, &object, 8)).map(|n| (format!("{n:06}"), object.clone())))
 }
 
@@ -121,9 +122,8 @@ fn names(of: &Description) -> Vec<u8> {
 pub(super) const NAMES_2: Kind = Kind { name: "names-2", traits: &[TEXTS], make: names_2 };
 
 fn names_2(of: &Description) -> Vec<u8> {
-    let names = texts(of);
     let object = || v2::object(&[], "x/1", vec![("a", v2::part("u8", 4096, 0))]);
-    v2::file(names.iter().map(|name| (name.as_str(), object())).collect()).bytes()
+    v2::file(texts(of).into_iter().map(|name| (name, object()))).bytes()
 }
 
 /// Entries of 0.1, with fields that are unknown.
@@ -152,14 +152,6 @@ fn entries(of: &Description) -> Vec<u8> {
     v0(entries.collect()).start(128).build("").bytes
 }
 
-/// A map with more fields.
-fn with(item: Item, more: impl IntoIterator<Item = (Item, Item)>) -> Item {
-    match item {
-        Item::Map(head, pairs) => Item::Map(head, pairs.into_iter().chain(more).collect()),
-        item => item,
-    }
-}
-
 /// How many of an item, with so many bytes before each, come to the size that is wanted.
 fn fit(of: &Description, item: &Item, before: usize) -> usize {
     (of.size() / (item.encode().bytes.len() + before)).max(1)
@@ -167,6 +159,5 @@ fn fit(of: &Description, item: &Item, before: usize) -> usize {
 
 /// A file of 1.2 of those objects.
 fn file(objects: impl Iterator<Item = (String, Item)>) -> Vec<u8> {
-    let objects = objects.map(|(name, item)| (text(&name), item)).collect();
-    File::v1(fields([("version", text("1.2.0")), ("objects", map(objects))])).build("").bytes
+    v1("1.2.0", objects).build("").bytes
 }

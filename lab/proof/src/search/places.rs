@@ -1,7 +1,7 @@
 //! Where blobs lie, shapes, and lists of shards.
 
-use zten_corpus::base::{component, v1};
-use zten_corpus::cbor::{Head, Item, array, fields, map, push_head_of, text, uint, uints};
+use zten_corpus::base::{component, object, v1};
+use zten_corpus::cbor::{Head, Item, array, fields, keyed, push_head_of, text, uint};
 use zten_corpus::v2;
 
 use super::texts::{TEXTS, texts};
@@ -72,11 +72,9 @@ fn objects(
 fn blobs(of: &Description) -> Vec<u8> {
     let count = number_of(of, 36, 64);
     let objects = objects(of, &extents(of, count, 64), |parts| {
-        let part = |(role, at, length)| (text(role), component("u8", at, length));
-        let parts = map(parts.into_iter().map(part).collect());
-        fields([("shape", uints(&[])), ("format", text("x")), ("components", parts)])
+        let part = |(role, at, length)| (role, component("u8", at, length));
+        object(&[], "x", parts.into_iter().map(part))
     });
-    let objects = objects.iter().map(|(name, item)| (name.as_str(), item.clone())).collect();
     v1("1.2.0", objects).start((count + 1) * 64).build("").bytes
 }
 
@@ -84,9 +82,8 @@ fn blobs_2(of: &Description) -> Vec<u8> {
     let count = number_of(of, 28, 4096);
     let objects = objects(of, &extents(of, count, 4096), |parts| {
         let part = |(role, at, length)| (role, v2::part("u8", at, length));
-        v2::object(&[], "x/1", parts.into_iter().map(part).collect())
+        v2::object(&[], "x/1", parts.into_iter().map(part))
     });
-    let objects = objects.iter().map(|(name, item)| (name.as_str(), item.clone())).collect();
     v2::file(objects).start((count + 1) * 4096).bytes()
 }
 
@@ -114,8 +111,8 @@ fn shapes(of: &Description) -> Vec<u8> {
     let shape = Item::Array(head, numbers.map(dimension).collect());
     let object = fields([("shape", shape), ("format", text("x")), ("components", fields([]))]);
     let each = object.encode().bytes.len() + 8;
-    let names: Vec<String> = (0..of.size().div_ceil(each)).map(|n| format!("{n:06}")).collect();
-    v1("1.2.0", names.iter().map(|name| (name.as_str(), object.clone())).collect()).build("").bytes
+    let objects = (0..of.size().div_ceil(each)).map(|n| (format!("{n:06}"), object.clone()));
+    v1("1.2.0", objects).build("").bytes
 }
 
 /// Shards of a file of 2, each with a part or without.
@@ -125,7 +122,7 @@ pub(super) const SHARDS: Kind =
 fn shards(of: &Description) -> Vec<u8> {
     let names = texts(of);
     let shard = || fields([("size", uint(8192)), ("digest", text("xxh3:0123456789abcdef"))]);
-    let listed = map(names.iter().map(|name| (text(name), shard())).collect());
+    let listed = keyed(names.iter().map(|name| (name, shard())));
     let part = |shard: &str| {
         fields([
             ("blob", array(vec![uint(4096), uint(0)])),
@@ -134,14 +131,12 @@ fn shards(of: &Description) -> Vec<u8> {
         ])
     };
     let used = if of.get("used") == 1 { names.as_slice() } else { &[] };
-    let objects: Vec<(String, Item)> = (0..)
+    let objects = (0..)
         .zip(used)
         .map(|(n, shard): (usize, _)| {
             let roles = ["a", "b", "c", "d"].into_iter().take(of.get("parts") + 1);
-            let parts = roles.map(|role| (role, part(shard))).collect();
+            let parts = roles.map(|role| (role, part(shard)));
             (format!("{n:06}"), v2::object(&[], "x/1", parts))
-        })
-        .collect();
-    let objects = objects.iter().map(|(name, item)| (name.as_str(), item.clone())).collect();
+        });
     v2::file(objects).set("shards", listed).bytes()
 }

@@ -2,7 +2,7 @@
 
 use twox_hash::XxHash3_64;
 
-use crate::base::DATA;
+use crate::base::{DATA, NONE};
 use crate::cbor::{Item, fields, map, marked, text, uint, uints};
 use crate::table::Table;
 use crate::v2::{FileV2, dense, file, object};
@@ -14,7 +14,7 @@ const THIRD: u64 = 196_608;
 
 pub(super) fn canonical(t: &mut Table) {
     t.accept_v2("canonical--dense", form());
-    t.accept_v2("canonical--empty", file(vec![]).start(65_536));
+    t.accept_v2("canonical--empty", file(NONE).start(65_536));
     t.accept_v2("canonical--attributes", attributes());
     t.accept_v2("canonical--tied", tied());
     t.accept_v2("canonical--order", order((SECOND, FIRST), SECOND));

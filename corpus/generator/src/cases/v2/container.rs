@@ -1,5 +1,6 @@
 //! The container, and deterministic CBOR.
 
+use crate::base::NONE;
 use crate::cbor::{
     Head, Item, array, chunked, fields, map, marked, raw, tag, text, text_of, uint, wide_text,
 };
@@ -7,7 +8,7 @@ use crate::table::Table;
 use crate::v2::{FileV2, file, full};
 
 pub(super) fn container(t: &mut Table) {
-    t.reject_v2("file-size", "47", file(vec![]).keep(47), "empty");
+    t.reject_v2("file-size", "47", file(NONE).keep(47), "empty");
     t.reject_v2("header-magic", "other", full().header(b"\x89ZT3\r\n\x1a\n"), "dense");
     t.reject_v2("footer-magic", "other", full().footer_magic(b"ZTEN1000"), "dense");
     t.reject_v2("unsupported-version", "3", full().version(3), "dense");

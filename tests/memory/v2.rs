@@ -6,18 +6,13 @@ use zten::{Error, Options};
 use zten_corpus::cbor::{push_head as head, push_text as text};
 use zten_corpus::file::MAGIC_V2;
 use zten_corpus::v2::footer;
-use zten_testkit::{accepted_v2, generate, heap_bound, reject_index_v2, sharded};
+use zten_testkit::{Shards, accepted_v2, generate, heap_bound, reject_index_v2, sharded};
+
+use super::peak;
 
 const MAP: u8 = 5;
 /// From here on, offsets in units of 4096 bytes do not fit in 32 bits.
 const FAR: u64 = 1 << 44;
-
-/// The most heap that was in use at once, in bytes.
-fn peak<T>(run: impl FnOnce() -> T) -> (u64, T) {
-    let mut result = None;
-    let info = allocation_counter::measure(|| result = Some(run()));
-    (info.bytes_max, result.unwrap())
-}
 
 /// Opens a file that has the manifest where it begins, and as many bytes as there can be behind it.
 fn bounded(manifest: &[u8], what: &str) -> (f64, Result<(), Error>) {
@@ -272,19 +267,8 @@ fn every_corpus_file_is_bounded() {
 #[test]
 fn verifying_shards_is_bounded() {
     use zten::Limits;
-    use zten::shards::{Candidate, Find, Shard};
     use zten_corpus::cbor::{fields, text as name, uint};
     use zten_corpus::v2::{FileV2, file, object, part};
-
-    struct Given<'d>(&'d [u8]);
-
-    impl<'d> Find for Given<'d> {
-        type Source = &'d [u8];
-
-        fn find(&self, _: &Shard<'_>) -> Result<Option<Candidate<&'d [u8]>>, Error> {
-            Ok(Some(Candidate { source: self.0, length: self.0.len() as u64 }))
-        }
-    }
 
     for (count, length) in [(0, 0), (1, 8 << 20), (2000, 1), (500, 5000)] {
         let stride = u64::next_multiple_of(length.max(1), 4096);
@@ -297,13 +281,14 @@ fn verifying_shards_is_bounded() {
         let objects = names.iter().zip(0..);
         let objects = objects
             .map(|(own, at)| (own.as_str(), object(&[length], "dense", vec![("data", blob(at))])));
-        let mut root = file(objects.collect()).set("shards", fields([("s", entry)]));
+        let mut root = file(objects).set("shards", fields([("s", entry)]));
         for own in &names {
             root = root.set(&format!("{own}:data/shard"), name("s"));
         }
         let root = root.bytes();
         let archive = zten::Archive::open(&root).unwrap();
-        let mut shards = archive.bind_shards(&Given(&shard), &Limits::default()).unwrap();
+        let find = Shards(|_: &str| Some((&shard[..], shard.len())));
+        let mut shards = archive.bind_shards(&find, &Limits::default()).unwrap();
         let (peak, verified) = peak(|| shards.verify(&Limits::default()));
         verified.unwrap();
         let blocks = count * length.div_ceil(256 << 10);
