@@ -1,32 +1,12 @@
 //! One file, three ways to open it: whole slice, step by step, and from disk. They agree on
 //! every corpus file, in what they accept and in what they say.
 
-use std::fmt::Write as _;
-
 use zten::open::Opening;
 use zten::source::FileArchive;
 use zten::{Archive, Component, Error, Limits, Manifest, Options, ReadAt, ReadError};
+use zten_oracles::said;
 use zten_testkit::sample::least;
 use zten_testkit::{accepted, body, reject_index, slice};
-
-/// All that a manifest says, as text.
-fn facts(manifest: &Manifest<impl AsRef<[u8]>>) -> String {
-    let mut text = String::new();
-    let (generation, version) = (manifest.generation().unwrap(), manifest.version());
-    writeln!(text, "{generation:?} {version:?} {:?}", manifest.attributes()).unwrap();
-    for object in manifest.objects() {
-        let shape: Vec<u64> = object.shape().to_vec();
-        writeln!(text, "{:?} {shape:?} {:?}", object.name(), object.format_name()).unwrap();
-        writeln!(text, " {:?}", object.attributes()).unwrap();
-        for component in object.components() {
-            let (length, digest) = (component.decoded_length(), component.digest());
-            let order = component.byte_order();
-            let encoding = component.encoding_name();
-            writeln!(text, " {component:?} {length:?} {digest:?} {order:?} {encoding}").unwrap();
-        }
-    }
-    text
-}
 
 /// The content of every component, or why it cannot be read.
 fn content<R: ReadAt + ?Sized>(
@@ -69,18 +49,18 @@ fn content_is_the_same_through_every_driver() {
 }
 
 fn whole(file: &[u8], options: &Options) -> Result<String, Error> {
-    Archive::open_with(file, options).map(|archive| facts(&archive))
+    Archive::open_with(file, options).map(|archive| said(&archive))
 }
 
 fn steps(file: &[u8], options: &Options) -> Result<String, Error> {
     let (body, manifest) = body(file, options)?;
     // An owned manifest this time.
-    Ok(facts(&body.manifest(manifest.to_vec())?))
+    Ok(said(&body.manifest(manifest.to_vec())?))
 }
 
 fn disk(file: &std::path::Path, options: &Options) -> Result<String, Error> {
     match FileArchive::open(file, options).map_err(ReadError::from) {
-        Ok(archive) => Ok(facts(&archive)),
+        Ok(archive) => Ok(said(&archive)),
         Err(ReadError::Refused(error)) => Err(error),
         Err(ReadError::Source(error)) => panic!("{}: {error}", file.display()),
     }

@@ -5,6 +5,7 @@
 mod corpus;
 pub mod generate;
 mod layout;
+pub mod objects;
 mod open;
 mod placed;
 pub mod process;

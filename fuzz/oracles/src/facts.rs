@@ -7,7 +7,10 @@ use zten::{Component, Error, Manifest, ReadAt, ReadError};
 use crate::{DECODED_TOTAL, limits};
 
 /// All that a manifest says.
-pub(crate) fn said(manifest: &Manifest<impl AsRef<[u8]>>) -> String {
+///
+/// # Panics
+/// Never: a string takes all.
+pub fn said(manifest: &Manifest<impl AsRef<[u8]>>) -> String {
     let mut text = String::new();
     write(manifest, &mut text).expect("a string takes all");
     text
@@ -22,6 +25,7 @@ fn write(manifest: &Manifest<impl AsRef<[u8]>>, to: &mut String) -> core::fmt::R
     for object in manifest.objects() {
         let shape: Vec<u64> = object.shape().to_vec();
         writeln!(to, "{:?} {shape:?} {:?}", object.name(), object.format_name())?;
+        writeln!(to, " {:?}", object.attributes())?;
         for component in object.components() {
             let (length, digest) = (component.decoded_length(), component.digest());
             let order = component.byte_order();

@@ -1,18 +1,19 @@
 //! Files of generation 2 by a grammar, without the library's writer: v2 §2 to §8. Chance alone never
 //! makes the hash of a manifest, nor keys in order.
 
-mod elements;
 mod objects;
 mod values;
 
 use arbitrary::{Result, Unstructured};
 use sha2::{Digest as _, Sha256};
 use twox_hash::XxHash3_64;
-use zten::{Archive, ErrorKind, ReadError, verify::Verifier};
+use zten::{Archive, ErrorKind, LogicalType, ReadError, StorageType, verify::Verifier};
 use zten_corpus::cbor::{Item, fields, sorted_map, text, uint, uints};
 use zten_corpus::v2::{FileV2, frame, table};
+use zten_testkit::hex;
+use zten_testkit::objects::Part;
 
-use self::objects::{Object, Part};
+use self::objects::Object;
 use crate::damage::{Broken, Damage};
 use crate::{limits, open, steps};
 
@@ -80,7 +81,7 @@ fn file(u: &mut Unstructured<'_>) -> Result<(Vec<u8>, usize)> {
     let has_shard = u.ratio(1, 8)?;
     let (mut elsewhere, mut shared) = (has_shard.then_some(4096), None);
     for name in &names {
-        let Object { layout, shape, attributes, parts } = objects::object(u)?;
+        let Object { layout, shape, attributes, parts, logical } = objects::object(u)?;
         let mut all = Vec::new();
         for part in parts {
             let role = text(part.role);
@@ -88,7 +89,7 @@ fn file(u: &mut Unstructured<'_>) -> Result<(Vec<u8>, usize)> {
                 role,
                 stored(
                     u,
-                    &part,
+                    (&part, logical),
                     Placing { data: &mut data, shared: &mut shared, elsewhere: &mut elsewhere },
                 )?,
             ));
@@ -127,11 +128,20 @@ struct Placing<'d> {
 }
 
 /// The fields of a part, whose bytes go into the file.
-fn stored(u: &mut Unstructured<'_>, part: &Part, placing: Placing<'_>) -> Result<Item> {
+fn stored(
+    u: &mut Unstructured<'_>,
+    (part, unknown_type): (&Part, Option<&'static str>),
+    placing: Placing<'_>,
+) -> Result<Item> {
     let compressed = u.ratio(1, 4)?;
     let bytes = if compressed { compress(u, &part.content)? } else { part.content.clone() };
-    let mut fields = vec![(text("dtype"), text(part.dtype))];
-    fields.extend(part.logical.map(|logical| (text("type"), text(logical))));
+    // Bools are a type of bytes here.
+    let (dtype, logical) = match part.of.storage {
+        StorageType::Bool => ("u8", Some("bool")),
+        storage => (storage.name(), part.of.logical.map(LogicalType::name)),
+    };
+    let mut fields = vec![(text("dtype"), text(dtype))];
+    fields.extend(unknown_type.or(logical).map(|logical| (text("type"), text(logical))));
     if compressed {
         let unknown = u.ratio(1, 16)?;
         let name = if unknown { "mine.coding/1" } else { "zt.zstd-seekable/1" };
@@ -141,14 +151,7 @@ fn stored(u: &mut Unstructured<'_>, part: &Part, placing: Placing<'_>) -> Result
     let digest = match u.int_in_range(0..=7)? {
         0..3 => None,
         3..6 => Some(format!("xxh3:{:016x}", XxHash3_64::oneshot(&part.content))),
-        6 => {
-            let digest: [u8; 32] = Sha256::digest(&part.content).into();
-            Some(
-                digest
-                    .iter()
-                    .fold("sha256:".to_owned(), |text, byte| text + &format!("{byte:02x}")),
-            )
-        }
+        6 => Some(format!("sha256:{}", hex(&Sha256::digest(&part.content)))),
         _ => Some("mine:0".to_owned()),
     };
     fields.extend(digest.map(|digest| (text("digest"), text(&digest))));

@@ -45,6 +45,7 @@ mod tree;
 pub use append::{Appended, append};
 pub use canonical::{Form, canonical};
 pub use cbor::cbor;
+pub use facts::said;
 pub use file::file;
 pub use foreign::foreign;
 pub use front::{Filled, Front, front};

@@ -82,15 +82,6 @@ impl Element {
             Self::Unknown(name) => ElementType::Unknown(name),
         }
     }
-
-    /// Bytes of one that is counted.
-    fn size(&self) -> u64 {
-        let ratio = match self {
-            Self::Logical(logical) => u64::from(logical.ratio()),
-            _ => 1,
-        };
-        ratio * self.element().storage().map_or(1, |storage| storage.width().into())
-    }
 }
 
 /// How far a model came.

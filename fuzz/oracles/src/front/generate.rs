@@ -3,6 +3,8 @@
 use arbitrary::{Arbitrary, Result, Unstructured};
 use zten::element::ByteOrder;
 use zten::{Encoding, Format, LogicalType, Options, StorageType};
+use zten_corpus::base::zstd_frame;
+use zten_testkit::objects::{self, Part, Type};
 
 use super::{Component, FORMATS, Front, Object, Step};
 use crate::limits;
@@ -93,56 +95,29 @@ fn object(u: &mut Unstructured<'_>, front: &mut Front) -> Result<Object> {
         attributes,
         components: Vec::new(),
     };
-    match layout {
-        Format::Dense => dense(u, front, &mut object)?,
-        Format::SparseCsr => csr(u, front, &mut object)?,
-        Format::SparseCoo => coo(u, front, &mut object)?,
-        _ => unknown(u, front, &mut object)?,
+    let of = Type::any(u, &LogicalType::ALL)?;
+    let (shape, mut parts) = match layout {
+        Format::Dense => objects::dense(u, of)?,
+        Format::SparseCsr => {
+            let types = [index(u)?, index(u)?];
+            objects::csr(u, of, types, true)?
+        }
+        Format::SparseCoo => {
+            let index = index(u)?;
+            objects::coo(u, of, index, true)?
+        }
+        _ => {
+            unknown(u, front, &mut object)?;
+            return Ok(object);
+        }
+    };
+    parts.sort_by_key(|part| part.role);
+    object.shape = shape;
+    for part in parts {
+        let column_major = layout == Format::Dense && u.ratio(1, 4)?;
+        object.components.push(Component { column_major, ..component(u, front, part)? });
     }
     Ok(object)
-}
-
-fn dense(u: &mut Unstructured<'_>, front: &mut Front, object: &mut Object) -> Result<()> {
-    for _ in 0..u.int_in_range(0..=3)? {
-        object.shape.push(u.int_in_range(0..=4)?);
-    }
-    let elements = object.shape.iter().product();
-    let element = element(u)?;
-    let data = component(u, front, "data", element, elements)?;
-    object.components.push(Component { column_major: u.ratio(1, 4)?, ..data });
-    Ok(())
-}
-
-/// A matrix in which each row has as many values as any other.
-fn csr(u: &mut Unstructured<'_>, front: &mut Front, object: &mut Object) -> Result<()> {
-    let (rows, columns) = (u.int_in_range(0..=3)?, u.int_in_range(1..=4)?);
-    let each = u.int_in_range(0..=columns)?;
-    object.shape = vec![rows, columns];
-    let indices: Vec<_> = (0..rows).flat_map(|_| 0..each).collect();
-    let indptr: Vec<_> = (0..=rows).map(|row| row * each).collect();
-    let nnz = rows * each;
-    object.components =
-        vec![index(u, front, "indices", &indices)?, index(u, front, "indptr", &indptr)?];
-    let element = element(u)?;
-    object.components.push(component(u, front, "values", element, nnz)?);
-    Ok(())
-}
-
-fn coo(u: &mut Unstructured<'_>, front: &mut Front, object: &mut Object) -> Result<()> {
-    for _ in 0..u.int_in_range(1..=3)? {
-        object.shape.push(u.int_in_range(1..=4)?);
-    }
-    let nnz = u.int_in_range(0..=3)?;
-    let mut coords = Vec::new();
-    for dimension in &object.shape {
-        for _ in 0..nnz {
-            coords.push(u.int_in_range(0..=dimension - 1)?);
-        }
-    }
-    object.components.push(index(u, front, "coords", &coords)?);
-    let element = element(u)?;
-    object.components.push(component(u, front, "values", element, nnz)?);
-    Ok(())
 }
 
 /// Components of any roles, and now and then of very many.
@@ -168,116 +143,68 @@ fn unknown(u: &mut Unstructured<'_>, front: &mut Front, object: &mut Object) -> 
     }
     for role in ROLES.into_iter().skip(usize::from(many > 0)) {
         if u.ratio(1, 4)? {
-            let (element, elements) = (element(u)?, u.int_in_range(0..=4)?);
-            object.components.push(component(u, front, role, element, elements)?);
+            let (of, elements) = (Type::any(u, &LogicalType::ALL)?, u.int_in_range(0..=4)?);
+            let part = Part::any(u, role, of, elements)?;
+            object.components.push(component(u, front, part)?);
         }
     }
     Ok(())
 }
 
-type Element = (StorageType, Option<LogicalType>);
-
-fn element(u: &mut Unstructured<'_>) -> Result<Element> {
-    if u.ratio(1, 3)? {
-        let logical = *u.choose(&LogicalType::ALL)?;
-        return Ok((logical.storage(), Some(logical)));
-    }
-    Ok((*u.choose(&StorageType::ALL)?, None))
-}
-
-/// A component of indices, as one of the types that hold them.
-fn index(
-    u: &mut Unstructured<'_>,
-    front: &mut Front,
-    role: &str,
-    numbers: &[u64],
-) -> Result<Component> {
-    let storage = *u.choose(&[
+/// One of the types that hold indices.
+fn index(u: &mut Unstructured<'_>) -> Result<StorageType> {
+    Ok(*u.choose(&[
         StorageType::U64,
         StorageType::I64,
         StorageType::U32,
         StorageType::I16,
         StorageType::U8,
         StorageType::I8,
-    ])?;
-    let order = order(u)?;
-    let mut content = Vec::new();
-    for number in numbers {
-        let bytes = &number.to_le_bytes()[..usize::from(storage.width())];
-        match order {
-            ByteOrder::Little => content.extend(bytes),
-            ByteOrder::Big => content.extend(bytes.iter().rev()),
+    ])?)
+}
+
+/// Puts a part at the end of the file, as a frame of zstd or in either byte order.
+fn component(u: &mut Unstructured<'_>, front: &mut Front, part: Part) -> Result<Component> {
+    let Part { role, of: Type { storage, logical }, mut content, .. } = part;
+    if storage == StorageType::Bool && u.ratio(1, 8)? {
+        u.fill_buffer(&mut content)?;
+    }
+    let (mut byte_order, mut encoding, mut decoded_length) =
+        (ByteOrder::Little, Encoding::Raw, None);
+    let (mut prefix, mut checksum) = (0, None);
+    if content.len() <= 255 && u.ratio(1, 4)? {
+        (encoding, decoded_length) = (Encoding::Zstd, Some(content.len() as u64));
+        content = zstd_frame(&content);
+    } else {
+        if u.ratio(1, 4)? {
+            byte_order = ByteOrder::Big;
+            content.chunks_mut(storage.width().into()).for_each(<[u8]>::reverse);
+        }
+        prefix = u.int_in_range(0..=6)?.max(3) - 3;
+        let prefixed = [&[0xee; 3][..prefix], &content].concat();
+        if prefix > 0 || u.ratio(1, 4)? {
+            checksum = Some(CRC32.checksum(&prefixed));
+        }
+        if content.len() <= 255 && u.ratio(1, 4)? {
+            (encoding, decoded_length) = (Encoding::Deflate, Some(content.len() as u64));
+            // One block as it is, behind its size: RFC 1951 §3.2.4.
+            let length = u16::try_from(prefixed.len()).expect("a short block");
+            let sizes = [length, !length].map(u16::to_le_bytes).concat();
+            content = [&[1], &*sizes, &prefixed].concat();
         }
     }
-    put(u, front, (role, (storage, None), order), content)
-}
-
-fn component(
-    u: &mut Unstructured<'_>,
-    front: &mut Front,
-    role: &str,
-    element: Element,
-    elements: u64,
-) -> Result<Component> {
-    let (storage, logical) = element;
-    let width = u64::from(storage.width()) * u64::from(logical.map_or(1, LogicalType::ratio));
-    let packed = logical == Some(LogicalType::F4E2M1);
-    let bytes = if packed { elements.div_ceil(2) } else { elements * width };
-    let mut content = Vec::new();
-    let mask = if storage == StorageType::Bool && u.ratio(7, 8)? { 1 } else { u8::MAX };
-    for _ in 0..bytes {
-        content.push(u.arbitrary::<u8>()? & mask);
-    }
-    let order = order(u)?;
-    put(u, front, (role, element, order), content)
-}
-
-fn order(u: &mut Unstructured<'_>) -> Result<ByteOrder> {
-    Ok(if u.ratio(1, 4)? { ByteOrder::Big } else { ByteOrder::Little })
-}
-
-/// Puts content at the end of the file, some of it as a frame of zstd, and some as a stream of deflate.
-fn put(
-    u: &mut Unstructured<'_>,
-    front: &mut Front,
-    (role, (storage, logical), mut byte_order): (&str, Element, ByteOrder),
-    content: Vec<u8>,
-) -> Result<Component> {
-    let (encoding, decoded) = match u8::try_from(content.len()) {
-        Ok(length) if u.ratio(1, 4)? => {
-            byte_order = ByteOrder::Little;
-            (Encoding::Zstd, Some(length))
-        }
-        Ok(length) if u.ratio(1, 4)? => (Encoding::Deflate, Some(length)),
-        _ => (Encoding::Raw, None),
-    };
-    let prefix = if encoding == Encoding::Zstd { 0 } else { u.int_in_range(0..=6)?.max(3) - 3 };
-    let prefixed = [&[0xee; 3][..prefix], &content].concat();
-    let is_summed = encoding != Encoding::Zstd && (prefix > 0 || u.ratio(1, 4)?);
-    let checksum = is_summed.then(|| CRC32.checksum(&prefixed));
     let gap = if u.ratio(1, 4)? { u.int_in_range(0..=8)? } else { 0 };
     front.file.resize(front.file.len() + gap, 0xaa);
     if encoding == Encoding::Raw {
-        front.file.extend(&prefixed[..prefix]);
+        front.file.extend(&[0xee; 3][..prefix]);
     }
     let offset = front.length();
-    if let (Encoding::Deflate, Ok(length)) = (encoding, u16::try_from(prefixed.len())) {
-        // One block as it is, behind its size: RFC 1951 §3.2.4.
-        front.file.push(1);
-        front.file.extend([length, !length].map(u16::to_le_bytes).concat());
-        front.file.extend(&prefixed[..prefix]);
-    } else if let Some(length) = decoded {
-        // One block as it is, behind its size: RFC 8878 §3.1.1.
-        let header = (u32::from(length) << 3 | 1).to_le_bytes();
-        front.file.extend([0x28, 0xb5, 0x2f, 0xfd, 0x20, length]);
-        front.file.extend(&header[..3]);
-    }
     front.file.extend(content);
     Ok(Component {
         role: role.to_owned(),
         offset,
         stored_length: front.length() - offset,
-        decoded_length: decoded.map(u64::from),
+        decoded_length,
         storage,
         logical,
         byte_order,

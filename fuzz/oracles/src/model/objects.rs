@@ -3,6 +3,7 @@
 use arbitrary::{Result, Unstructured};
 use zten::write::canonical_order;
 use zten::{LogicalType, StorageType};
+use zten_testkit::objects::{self, Type};
 
 use super::{Element, Object, Part, values};
 
@@ -43,9 +44,7 @@ pub(super) fn right(u: &mut Unstructured<'_>, canonical: bool) -> Result<Object>
     }
     let kind = u.int_in_range(0..=6)?;
     let (format, shape, mut parts) = match kind {
-        0 | 1 => dense(u)?,
-        2 => csr(u)?,
-        3 => coo(u)?,
+        0..4 => known(u, kind)?,
         4 => quantized(u)?,
         _ => custom(u)?,
     };
@@ -76,118 +75,84 @@ pub(super) fn right(u: &mut Unstructured<'_>, canonical: bool) -> Result<Object>
 
 type Body = (&'static str, Vec<u64>, Vec<Part>);
 
-/// A part of so many elements, whose bytes may be any.
-fn part(u: &mut Unstructured<'_>, role: &str, element: Element, elements: u64) -> Result<Part> {
-    let bytes = elements * element.size();
-    let bool = element.element().storage() == Some(StorageType::Bool);
-    let mut content = Vec::new();
-    // As many as there are to be had, then over again.
-    let drawn: Vec<u8> = (0..bytes.min(16)).map(|_| u.arbitrary()).collect::<Result<_>>()?;
-    content.extend(drawn.iter().cycle().take(usize::try_from(bytes).unwrap_or_default()));
-    if bool {
-        for byte in &mut content {
-            *byte &= 1;
-        }
+impl From<objects::Part> for Part {
+    fn from(part: objects::Part) -> Self {
+        let objects::Part { role, of, elements, content } = part;
+        let element = of.logical.map_or(Element::Plain(of.storage), Element::Logical);
+        Self { role: role.to_owned(), element, elements, level: None, content, named: None }
     }
-    let role = role.to_owned();
-    Ok(Part { role, element, elements, level: None, content, named: None })
 }
 
 pub(super) fn element(u: &mut Unstructured<'_>) -> Result<Element> {
-    let storage = *u.choose(&StorageType::ALL)?;
-    Ok(match u.int_in_range(0..=7)? {
-        0..5 => Element::Plain(storage),
-        5 | 6 => Element::Logical(*u.choose(&LogicalType::V1_2)?),
-        _ => Element::Named(u.choose(&["f4", "", "F32", "int4"])?.to_string(), storage),
+    let of = Type::any(u, &LogicalType::V1_2)?;
+    of.logical.map_or_else(|| plain(u, of.storage), |logical| Ok(Element::Logical(logical)))
+}
+
+/// That type, or now and then one on it that is not known.
+fn plain(u: &mut Unstructured<'_>, storage: StorageType) -> Result<Element> {
+    Ok(if u.ratio(7, 8)? {
+        Element::Plain(storage)
+    } else {
+        Element::Named((*u.choose(&["f4", "", "F32", "int4"])?).to_owned(), storage)
     })
 }
 
-fn any_part(u: &mut Unstructured<'_>, role: &str) -> Result<Part> {
-    let (element, elements) = (element(u)?, u.int_in_range(0..=9)?);
-    part(u, role, element, elements)
+fn any_part(u: &mut Unstructured<'_>, role: &'static str) -> Result<Part> {
+    let (of, elements) = (Type::any(u, &LogicalType::V1_2)?, u.int_in_range(0..=9)?);
+    let part = objects::Part::any(u, role, of, elements)?;
+    perhaps_unknown(u, part)
 }
 
-/// Indices as the bytes that they are stored as.
-fn indices(role: &str, indices: &[u64]) -> Part {
-    Part {
-        role: role.to_owned(),
-        element: Element::Plain(StorageType::U64),
-        elements: indices.len() as u64,
-        level: None,
-        content: indices.iter().flat_map(|index| index.to_le_bytes()).collect(),
-        named: None,
+/// The same part, now and then of a type that is not known.
+fn perhaps_unknown(u: &mut Unstructured<'_>, part: objects::Part) -> Result<Part> {
+    let (of, mut part) = (part.of, Part::from(part));
+    if of.logical.is_none() {
+        part.element = plain(u, of.storage)?;
     }
+    Ok(part)
 }
 
-fn dense(u: &mut Unstructured<'_>) -> Result<Body> {
-    let rank = u.int_in_range(0..=3)?;
-    let mut shape: Vec<u64> = (0..rank).map(|_| u.int_in_range(0..=4)).collect::<Result<_>>()?;
-    match u.int_in_range(0..=15)? {
-        // Nothing in a vast space.
-        0 => shape = vec![1 << 40, 0, 1 << 40],
-        // More than one piece of what is compressed in blocks.
-        1 => shape = vec![u.int_in_range(200..=5000)?],
-        _ => {}
-    }
-    let element = element(u)?;
-    let product = if shape.contains(&0) { 0 } else { shape.iter().product() };
-    let data = part(u, "data", element, product)?;
-    Ok(("dense", shape, vec![data]))
-}
-
-fn csr(u: &mut Unstructured<'_>) -> Result<Body> {
-    let (rows, columns) = (u.int_in_range(0..=4_u64)?, u.int_in_range(0..=5_u64)?);
-    let nnz = if rows == 0 || columns == 0 { 0 } else { u.int_in_range(0..=6)? };
-    let mut pointers: Vec<u64> =
-        (1..rows).map(|_| u.int_in_range(0..=nnz)).collect::<Result<_>>()?;
-    pointers.sort_unstable();
-    pointers.insert(0, 0);
-    if rows > 0 {
-        pointers.push(nnz);
-    }
-    let within: Vec<u64> =
-        (0..nnz).map(|_| u.int_in_range(0..=columns.saturating_sub(1))).collect::<Result<_>>()?;
-    let element = sparse_element(u)?;
-    let values = part(u, "values", element, nnz)?;
-    let parts = vec![indices("indptr", &pointers), values, indices("indices", &within)];
-    Ok(("sparse_csr", vec![rows, columns], parts))
-}
-
-fn coo(u: &mut Unstructured<'_>) -> Result<Body> {
-    let rank = u.int_in_range(1..=3)?;
-    let shape: Vec<u64> = (0..rank).map(|_| u.int_in_range(0..=4)).collect::<Result<_>>()?;
-    let nnz = if shape.contains(&0) { 0 } else { u.int_in_range(0..=5_u64)? };
-    let mut coords = Vec::new();
-    for dimension in &shape {
-        for _ in 0..nnz {
-            coords.push(u.int_in_range(0..=dimension - 1)?);
+/// An array or a matrix.
+fn known(u: &mut Unstructured<'_>, kind: u8) -> Result<Body> {
+    let (of, in_order) = (Type::any(u, &LogicalType::V1_2)?, u.arbitrary()?);
+    let (format, (shape, parts)) = match kind {
+        2 => ("sparse_csr", objects::csr(u, of, [StorageType::U64; 2], in_order)?),
+        3 => ("sparse_coo", objects::coo(u, of, StorageType::U64, in_order)?),
+        _ => {
+            let body = match u.int_in_range(0..=15)? {
+                // Nothing in a vast space.
+                0 => objects::array(u, vec![1 << 40, 0, 1 << 40], of)?,
+                // More than one piece of what is compressed in blocks.
+                1 => {
+                    let shape = vec![u.int_in_range(200..=5000)?];
+                    objects::array(u, shape, of)?
+                }
+                _ => objects::dense(u, of)?,
+            };
+            ("dense", body)
         }
-    }
-    let element = sparse_element(u)?;
-    let values = part(u, "values", element, nnz)?;
-    Ok(("sparse_coo", shape, vec![indices("coords", &coords), values]))
-}
-
-/// Values of a type that is not known are not counted, and so may be any number: these are one
-/// an entry.
-fn sparse_element(u: &mut Unstructured<'_>) -> Result<Element> {
-    element(u)
+    };
+    let part = |part: objects::Part| match part.role {
+        "data" | "values" => perhaps_unknown(u, part),
+        _ => Ok(part.into()),
+    };
+    let parts = parts.into_iter().map(part).collect::<Result<_>>()?;
+    Ok((format, shape, parts))
 }
 
 fn quantized(u: &mut Unstructured<'_>) -> Result<Body> {
     let (words, outputs) = (u.int_in_range(0..=2_u64)?, u.int_in_range(0..=4)?);
-    let float =
-        Element::Plain(*u.choose(&[StorageType::F16, StorageType::Bf16, StorageType::F32])?);
+    let float = Type::from(*u.choose(&[StorageType::F16, StorageType::Bf16, StorageType::F32])?);
     let codes = *u.choose(&[8_u64, 4])?;
     let shape = vec![words * codes, outputs];
     // A reader of groups of 24 to 64 inputs finds one.
     let groups = if words == 0 { 0 } else { outputs };
-    let parts = vec![
-        part(u, "zeros", float.clone(), groups)?,
-        part(u, "scales", float, groups)?,
-        part(u, "packed_weight", Element::Plain(StorageType::I32), words * outputs)?,
+    let parts = [
+        objects::Part::any(u, "zeros", float, groups)?,
+        objects::Part::any(u, "scales", float, groups)?,
+        objects::Part::any(u, "packed_weight", StorageType::I32.into(), words * outputs)?,
     ];
-    Ok(("quantized_group", shape, parts))
+    Ok(("quantized_group", shape, parts.into_iter().map(Part::from).collect()))
 }
 
 fn custom(u: &mut Unstructured<'_>) -> Result<Body> {

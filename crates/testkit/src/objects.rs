@@ -1,0 +1,173 @@
+//! Objects that look like chance, and in which nothing is wrong: what every model of a file is made of.
+
+use arbitrary::{Result, Unstructured};
+use zten::{LogicalType, StorageType};
+
+/// What elements are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Type {
+    /// What they are stored as.
+    pub storage: StorageType,
+    /// What is meant by that, if it is something else.
+    pub logical: Option<LogicalType>,
+}
+
+impl From<StorageType> for Type {
+    fn from(storage: StorageType) -> Self {
+        Self { storage, logical: None }
+    }
+}
+
+impl From<LogicalType> for Type {
+    fn from(logical: LogicalType) -> Self {
+        Self { storage: logical.storage(), logical: Some(logical) }
+    }
+}
+
+impl Type {
+    /// Any type, a third of them one of those logical types.
+    ///
+    /// # Errors
+    /// None: zeros follow.
+    pub fn any(u: &mut Unstructured<'_>, logical: &[LogicalType]) -> Result<Self> {
+        let is_logical = u.ratio(1, 3)?;
+        Ok(if is_logical {
+            (*u.choose(logical)?).into()
+        } else {
+            (*u.choose(&StorageType::ALL)?).into()
+        })
+    }
+
+    /// Bits of one element.
+    fn bits(self) -> u64 {
+        match self.logical {
+            Some(LogicalType::F4E2M1) => 4,
+            logical => {
+                let ratio = logical.map_or(1, LogicalType::ratio);
+                8 * u64::from(self.storage.width()) * u64::from(ratio)
+            }
+        }
+    }
+}
+
+/// One part of an object: its decoded little-endian elements.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Its role.
+    pub role: &'static str,
+    /// What its elements are.
+    pub of: Type,
+    /// How many there are.
+    pub elements: u64,
+    /// Their bytes.
+    pub content: Vec<u8>,
+}
+
+impl Part {
+    /// So many elements: 16 bytes of chance, over and over again.
+    ///
+    /// # Errors
+    /// None: zeros follow.
+    pub fn any(
+        u: &mut Unstructured<'_>,
+        role: &'static str,
+        of: Type,
+        elements: u64,
+    ) -> Result<Self> {
+        let bits = elements * of.bits();
+        let length = usize::try_from(bits.div_ceil(8)).unwrap();
+        let mut drawn = vec![0; length.min(16)];
+        u.fill_buffer(&mut drawn)?;
+        let mut content: Vec<u8> = drawn.into_iter().cycle().take(length).collect();
+        if of.storage == StorageType::Bool {
+            for byte in &mut content {
+                *byte &= 1;
+            }
+        }
+        if !bits.is_multiple_of(8)
+            && let Some(last) = content.last_mut()
+        {
+            *last &= 0x0f;
+        }
+        Ok(Self { role, of, elements, content })
+    }
+
+    /// Those indices, as numbers of that type.
+    pub fn indices(role: &'static str, storage: StorageType, indices: &[u64]) -> Self {
+        let width = usize::from(storage.width());
+        let number = |index: &u64| index.to_le_bytes().into_iter().take(width);
+        let content = indices.iter().flat_map(number).collect();
+        Self { role, of: storage.into(), elements: indices.len() as u64, content }
+    }
+}
+
+/// A shape, and the parts of an object of it.
+pub type Body = (Vec<u64>, Vec<Part>);
+
+/// A dense array of that shape.
+///
+/// # Errors
+/// None: zeros follow.
+pub fn array(u: &mut Unstructured<'_>, shape: Vec<u64>, of: Type) -> Result<Body> {
+    let elements = if shape.contains(&0) { 0 } else { shape.iter().product() };
+    let data = Part::any(u, "data", of, elements)?;
+    Ok((shape, vec![data]))
+}
+
+/// A small dense array.
+///
+/// # Errors
+/// None: zeros follow.
+pub fn dense(u: &mut Unstructured<'_>, of: Type) -> Result<Body> {
+    let rank = u.int_in_range(0..=3)?;
+    let shape = (0..rank).map(|_| u.int_in_range(0..=5)).collect::<Result<_>>()?;
+    array(u, shape, of)
+}
+
+/// Cells of so many, in their order; or some that may repeat, in no order.
+fn cells(u: &mut Unstructured<'_>, of: u64, in_order: bool) -> Result<Vec<u64>> {
+    if in_order {
+        let chosen = |cell| u.ratio(1, 3).map(|is| is.then_some(cell)).transpose();
+        return (0..of).filter_map(chosen).collect();
+    }
+    let count = if of == 0 { 0 } else { u.int_in_range(0..=3)? };
+    (0..count).map(|_| u.int_in_range(0..=of - 1)).collect()
+}
+
+/// A matrix of compressed sparse rows: what its values are, its indices and its pointers.
+///
+/// # Errors
+/// None: zeros follow.
+pub fn csr(
+    u: &mut Unstructured<'_>,
+    of: Type,
+    [index, pointer]: [StorageType; 2],
+    in_order: bool,
+) -> Result<Body> {
+    let (rows, columns) = (u.int_in_range(0..=4)?, u.int_in_range(0..=6)?);
+    let (mut indptr, mut indices) = (vec![0], Vec::new());
+    for _ in 0..rows {
+        indices.extend(cells(u, columns, in_order)?);
+        indptr.push(indices.len() as u64);
+    }
+    let values = Part::any(u, "values", of, indices.len() as u64)?;
+    let indices = Part::indices("indices", index, &indices);
+    Ok((vec![rows, columns], vec![Part::indices("indptr", pointer, &indptr), values, indices]))
+}
+
+/// A sparse tensor of coordinates: what its values are, and its coordinates.
+///
+/// # Errors
+/// None: zeros follow.
+pub fn coo(u: &mut Unstructured<'_>, of: Type, index: StorageType, in_order: bool) -> Result<Body> {
+    let rank = u.int_in_range(1..=3)?;
+    let shape: Vec<u64> = (0..rank).map(|_| u.int_in_range(0..=4)).collect::<Result<_>>()?;
+    let cells = cells(u, shape.iter().product(), in_order)?;
+    let mut coords = Vec::new();
+    for (dimension, size) in shape.iter().enumerate() {
+        let behind: u64 = shape[dimension + 1..].iter().product();
+        coords.extend(cells.iter().map(|cell| cell / behind % size));
+    }
+    let values = Part::any(u, "values", of, cells.len() as u64)?;
+    Ok((shape, vec![Part::indices("coords", index, &coords), values]))
+}
