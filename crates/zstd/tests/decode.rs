@@ -5,7 +5,8 @@ mod common;
 
 use std::path::Path;
 
-use common::{Chance, KINDS, WIDE, content, first, theirs};
+use common::{KINDS, WIDE, content, first, theirs};
+use fastrand::Rng;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use zten_zstd::decode::{Bounds, Flaw, decode};
 use zten_zstd::encode::{Level, encode};
@@ -32,13 +33,13 @@ fn corpus(folder: &Path, frames: &mut Vec<Vec<u8>>) {
     }
 }
 
-fn frames(chance: &mut Chance) -> Vec<Vec<u8>> {
+fn frames(rng: &mut Rng) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     corpus(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/accept"), &mut frames);
     assert!(frames.len() > 50, "only {} frames", frames.len());
     for kind in KINDS {
         for level in 1..=5 {
-            let content = content(*kind, 10 + chance.below(20_000) as usize);
+            let content = content(*kind, 10 + rng.usize(..20_000));
             frames.push(encode(&content, Level::new(level).unwrap()).unwrap());
             frames.push(compress_to_vec(&content[..], CompressionLevel::Fastest));
         }
@@ -52,8 +53,8 @@ fn frames(chance: &mut Chance) -> Vec<Vec<u8>> {
 #[test]
 #[cfg_attr(miri, ignore = "decoding takes minutes there")]
 fn another_decoder_agrees() {
-    let mut chance = Chance(5);
-    let frames = frames(&mut chance);
+    let mut rng = Rng::with_seed(5);
+    let frames = frames(&mut rng);
     let bounds = Bounds { window: 4 << 20, decoded: 1 << 20, declared: None };
     for frame in &frames {
         let decoded = decode(frame, bounds).ok();
@@ -62,14 +63,14 @@ fn another_decoder_agrees() {
     let (mut agreed, mut refused) = (0, 0);
     std::panic::set_hook(Box::new(|_| {}));
     for _ in 0..60_000 {
-        let mut frame = frames[chance.below(frames.len() as u64) as usize].clone();
+        let mut frame = frames[rng.usize(..frames.len())].clone();
         // Headers and tables stand in front.
         for within in [frame.len(), frame.len().min(40)] {
-            let at = chance.below(within as u64) as usize;
-            frame[at] = match chance.below(3) {
-                0 => frame[at] ^ 1 << chance.below(8),
+            let at = rng.usize(..within);
+            frame[at] = match rng.u8(..3) {
+                0 => frame[at] ^ 1 << rng.u8(..8),
                 1 => frame[at].wrapping_add(1),
-                _ => chance.next() as u8,
+                _ => rng.u8(..),
             };
         }
         match decode(&frame, bounds) {

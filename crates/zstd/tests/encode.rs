@@ -4,7 +4,8 @@
 
 mod common;
 
-use common::{Chance, KINDS, WIDE, content, theirs};
+use common::{KINDS, WIDE, content, theirs};
+use fastrand::Rng;
 use zten_zstd::decode::decode;
 use zten_zstd::encode::{EncodeError, Encoder, Level, Seekable};
 
@@ -90,18 +91,18 @@ fn how_it_comes_in_makes_no_difference() {
 
 #[test]
 fn short_contents_of_all_sorts() {
-    let mut chance = Chance(1);
+    let mut rng = Rng::with_seed(1);
     for round in 0..if cfg!(miri) { 10 } else { 20_000 } {
         let mut content = Vec::new();
-        for _ in 0..=chance.below(3) {
-            let kind = KINDS[chance.below(KINDS.len() as u64) as usize];
-            let length = content.len() + chance.below(600) as usize;
+        for _ in 0..=rng.u8(..3) {
+            let kind = KINDS[rng.usize(..KINDS.len())];
+            let length = content.len() + rng.usize(..600);
             while content.len() < length {
-                kind.1(&mut chance, &mut content);
+                kind.1(&mut rng, &mut content);
             }
             content.truncate(2000);
         }
-        let frame = compress(&content, 1 + chance.below(5) as u8, usize::MAX);
+        let frame = compress(&content, 1 + rng.u8(..5), usize::MAX);
         assert!(theirs(&frame).unwrap() == content, "{round}: {content:?}");
         assert!(decode(&frame, WIDE).unwrap() == content, "{round}: {content:?}");
     }
