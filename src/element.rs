@@ -56,9 +56,9 @@ impl StorageType {
         Self::ALL.into_iter().find(|storage| storage.names().0.as_bytes() == name)
     }
 
-    /// [`from_v1`](Self::from_v1) for a name that comes as a word, and quicker.
+    /// [`from_v1`](Self::from_v1), or [`from_v2`](Self::from_v2), for a name that comes as a word, and quicker.
     #[inline]
-    pub(crate) fn from_word(name: Word) -> Option<Self> {
+    pub(crate) fn from_word<const V2: bool>(name: Word) -> Option<Self> {
         named! { name;
             "bf16" => Self::Bf16,
             "f32" => Self::F32,
@@ -72,19 +72,13 @@ impl StorageType {
             "u64" => Self::U64,
             "u32" => Self::U32,
             "u16" => Self::U16,
-            "bool" => Self::Bool,
+            "bool" => if V2 { return None } else { Self::Bool },
         }
     }
 
     /// The type of that name in 2, which has no `bool`: v2 §4.1.
     pub(crate) fn from_v2(name: &[u8]) -> Option<Self> {
         Self::from_v1(name).filter(|storage| *storage != Self::Bool)
-    }
-
-    /// [`from_v2`](Self::from_v2) for a name that comes as a word, and quicker.
-    #[inline]
-    pub(crate) fn from_word_v2(name: Word) -> Option<Self> {
-        Self::from_word(name).filter(|storage| *storage != Self::Bool)
     }
 
     /// The type of that name in 0.1.

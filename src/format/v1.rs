@@ -334,7 +334,7 @@ impl<'m> Slot<'m> for DtypeName {
     #[inline]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         if let Some((rest, _, word)) = short_text(at)
-            && let Some(storage) = StorageType::from_word(word)
+            && let Some(storage) = StorageType::from_word::<false>(word)
         {
             return Ok((rest, Self { remaining: Remaining::of(at), meaning: (storage, None) }));
         }

@@ -240,34 +240,38 @@ fn part<'m>(cx: &mut ParseContext<'_>, last: &mut Input<'m>, at: Input<'m>) -> C
         }
     };
     let (at, map) = (Remaining::of(at), Remaining::of(value));
-    let (rest, ()) =
-        Part::read(cx, value, |cx, part| cx.component(&part.raw(at, map, role)?, FACTS))?;
+    let (rest, ()) = Part::read(cx, value, |cx, part| {
+        part.check(map)?;
+        cx.component(&part.raw(at, map, role), FACTS)
+    })?;
     Ok(rest)
 }
 
 impl Part<'_> {
+    /// Checks fields that are there, or of a type, only together with others.
     #[inline]
-    fn raw(self, at: Remaining, map: Remaining, role: Option<Role>) -> Checked<RawComponent> {
-        let decoded = self.decoded_length;
-        match (&self.encoding, decoded) {
-            (None, Some(decoded)) => {
-                return Err(Fault::new(Rule::DecodedLengthAlone, decoded.remaining).into());
-            }
-            (Some(_), None) => return Err(Fault::new(Rule::DecodedLengthMissing, map).into()),
-            _ => {}
+    fn check(&self, map: Remaining) -> Result<(), Fault> {
+        match (&self.encoding, self.decoded_length) {
+            (None, Some(decoded)) => Err(Fault::new(Rule::DecodedLengthAlone, decoded.remaining)),
+            (Some(_), None) => Err(Fault::new(Rule::DecodedLengthMissing, map)),
+            _ => self.dtype.check(self.logical_type),
         }
-        Ok(RawComponent {
+    }
+
+    #[inline]
+    fn raw(self, at: Remaining, map: Remaining, role: Option<Role>) -> RawComponent {
+        RawComponent {
             at,
             map,
             role,
-            dtype: self.dtype.and(self.logical_type)?,
+            dtype: self.dtype.and(self.logical_type),
             offset: self.blob.offset,
             length: self.blob.length,
-            decoded,
+            decoded: self.decoded_length,
             encoding: self.encoding.unwrap_or(Encoding::Raw),
             digest: self.digest.map(|digest| digest.0),
             big_endian: None,
             shard: self.shard.map(|shard| shard.0),
-        })
+        }
     }
 }

@@ -99,7 +99,7 @@ impl<'m> Slot<'m, true> for DtypeName {
     #[inline(always)]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         if let Some((rest, _, word)) = short_text(at)
-            && let Some(storage) = StorageType::from_word_v2(word)
+            && let Some(storage) = StorageType::from_word::<true>(word)
         {
             return Ok((rest, Self { remaining: Remaining::of(at), storage }));
         }
@@ -112,35 +112,37 @@ impl<'m> Slot<'m, true> for DtypeName {
 }
 
 impl DtypeName {
-    /// What it and the `type` beside it say of the elements: v2 §4.2.
+    /// Checks that a `type` that is `bool` is that of bytes: v2 §4.2.
+    #[inline]
+    pub(super) fn check(self, logical_type: Option<TypeName>) -> Result<(), Fault> {
+        match logical_type {
+            Some(TypeName { meaning: Meaning::Bool, remaining })
+                if self.storage != StorageType::U8 =>
+            {
+                Err(Fault::new(Rule::LogicalTypeStorage, remaining))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The elements by it and the `type` beside it: v2 §4.2.
     ///
     /// A `bool` is the storage type of that name: its content has the rule of 1.2.
     #[inline]
-    pub(super) fn and(self, logical_type: Option<TypeName>) -> Checked<Dtype> {
-        let mut storage = self.storage;
-        let logical = match &logical_type {
-            None => Logical::NONE,
-            Some(TypeName { meaning: Meaning::Bool, remaining }) => {
-                if storage != StorageType::U8 {
-                    return Err(Fault::new(Rule::LogicalTypeStorage, *remaining).into());
-                }
-                storage = StorageType::Bool;
-                Logical::NONE
-            }
-            Some(TypeName { meaning: Meaning::Known(known), .. }) => {
-                Logical { known: Some(*known), unknown: false }
-            }
-            Some(TypeName { meaning: Meaning::Unknown, .. }) => {
-                Logical { known: None, unknown: true }
-            }
+    pub(super) fn and(self, logical_type: Option<TypeName>) -> Dtype {
+        let (storage, logical) = match logical_type.map(|name| name.meaning) {
+            None => (self.storage, Logical::NONE),
+            Some(Meaning::Bool) => (StorageType::Bool, Logical::NONE),
+            Some(Meaning::Known(logical)) => (self.storage, Logical::known(logical)),
+            Some(Meaning::Unknown) => (self.storage, Logical { known: None, unknown: true }),
         };
-        Ok(Dtype {
+        Dtype {
             remaining: self.remaining,
             storage: Some(storage),
             logical,
             type_remaining: logical_type.map(|name| name.remaining),
             implied: false,
-        })
+        }
     }
 }
 
