@@ -242,7 +242,8 @@ impl<'m, const STRICT: bool> Slot<'m, STRICT> for DigestText {
 
     #[inline]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, text) = <Text<'m> as Slot<'m, STRICT>>::parse(cx, wrong, at)?;
+        let (rest, bytes) = read_text::<STRICT>(wrong, at)?;
+        let text = Text { remaining: Remaining::of(at), bytes, behind: Remaining::of(rest) };
         Ok((rest, Self::of::<STRICT>(cx.dialect, text)?))
     }
 }
