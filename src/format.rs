@@ -8,7 +8,6 @@
 
 mod context;
 pub(crate) mod frame;
-mod profile;
 mod record;
 mod table;
 pub(crate) mod v0_1;
@@ -19,21 +18,19 @@ use context::OpenList;
 pub(crate) use context::pass_attributes;
 pub(crate) use context::{Header, ParseContext, push, reserve};
 use frame::Container;
-pub(crate) use profile::{Count, Profile, Types};
 pub(crate) use record::ShardRecord;
 pub(crate) use record::{
     ComponentRecord, ElementOrder, Logical, Product, RawObject, ShapeSpan, Shapes, Text,
 };
 pub use record::{Dimensions, Extent, Shape};
-pub(crate) use v2::content;
+pub(crate) use v2::{Count, Profile, Types, content};
 
 use crate::cbor::{
     Checked, Entries, Fault, Input, Parsed, Remaining, UNLIMITED, array_head, find, key, strict,
     uint,
 };
 use crate::digest::Digest;
-use crate::element::LogicalType;
-use crate::element::StorageType;
+use crate::element::{LogicalType, StorageType};
 use crate::error::{ErrorKind, Place};
 use crate::limits::format;
 use crate::num::listed;

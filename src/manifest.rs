@@ -29,15 +29,12 @@ pub(crate) use refused::named;
 pub use refused::{Named, RefusedManifest};
 pub use shard::Shard;
 
-use crate::cbor::item;
-use crate::cbor::{Attributes, seek};
-use crate::error::Error;
-use crate::error::Misuse;
+use crate::cbor::{Attributes, item, seek};
+use crate::error::{Error, Misuse};
 use crate::format::Generation;
 use crate::format::frame::Frame;
 use crate::limits::{Limits, Options};
-use crate::num::u64_from_usize;
-use crate::num::{len_u32, usize_from_u32};
+use crate::num::{len_u32, u64_from_usize, usize_from_u32};
 
 /// A manifest that has been read and found to keep every rule that needs no data bytes.
 ///

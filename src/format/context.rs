@@ -3,8 +3,9 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::record::ShardRecord;
-use super::record::{ComponentRecord, Product, RawComponent, ShapeSpan, Shapes, Text, Uint};
+use super::record::{
+    ComponentRecord, Product, RawComponent, ShapeSpan, Shapes, ShardRecord, Text, Uint,
+};
 use super::{Dialect, Facts, Format, Version, v2};
 use crate::cbor::{
     Checked, Entries, Fault, Input, Keys, Parsed, Remaining, array_head, check_utf8, fault, key,

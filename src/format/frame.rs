@@ -32,6 +32,12 @@ impl Magic {
     const V0: Self = Self(*b"ZTEN0001");
     const V1: Self = Self(*b"ZTEN1000");
     const V2: Self = Self([0x89, b'Z', b'T', b'2', b'\r', b'\n', 0x1a, b'\n']);
+
+    /// Validates the magic at the end of a file of `file_len` bytes.
+    fn check_footer_magic(self, wanted: Self, file_len: u64) -> Result<(), Error> {
+        let offset = file_len.saturating_sub(HEADER);
+        if self == wanted { Ok(()) } else { Err(Error::new(Rule::FooterMagic, offset)) }
+    }
 }
 
 /// The end of a 1.x file: v1.1 I.1, v1.2 §4.
@@ -56,14 +62,6 @@ struct FooterV2 {
 
 /// The version that a footer of generation 2 names.
 const VERSION_V2: u32 = 2;
-
-impl Magic {
-    /// Validates the magic at the end of a file of `file_len` bytes.
-    fn check_footer_magic(self, wanted: Self, file_len: u64) -> Result<(), Error> {
-        let offset = file_len.saturating_sub(HEADER);
-        if self == wanted { Ok(()) } else { Err(Error::new(Rule::FooterMagic, offset)) }
-    }
-}
 
 /// Holds the size of a manifest, which stands at `at`, against the cap and the limit.
 fn check_manifest_size(size: u64, at: u64, limits: &Limits) -> Result<(), Error> {
@@ -146,6 +144,45 @@ impl Container {
             Some(start) if start >= HEADER => Ok(start..file_len),
             _ => Err(Error::new(Rule::FileSize, file_len).found(file_len)),
         }
+    }
+
+    /// The container of a generation that is written.
+    pub(crate) fn written(generation: Generation) -> Self {
+        match generation {
+            Generation::V2 => Self::V2,
+            _ => Self::V1,
+        }
+    }
+
+    pub(crate) fn header(self) -> [u8; size_of::<Magic>()] {
+        match self {
+            Self::V0 => Magic::V0.0,
+            Self::V1 => Magic::V1.0,
+            Self::V2 => Magic::V2.0,
+        }
+    }
+
+    /// The footer of a data shard: v2 §7.2.
+    pub(crate) fn footer_of_shard() -> Footer {
+        Self::V2.footer(0, &[])
+    }
+
+    /// The footer of a file whose manifest begins at `start`.
+    pub(crate) fn footer(self, start: u64, manifest: &[u8]) -> Footer {
+        let manifest_size = U64::new(u64_from_usize(manifest.len()));
+        if self != Self::V2 {
+            return Footer::new(&FooterV1 { manifest_size, magic: Magic::V1 });
+        }
+        // Without a manifest, there is no hash.
+        let hash = if manifest.is_empty() { 0 } else { twox_hash::XxHash3_64::oneshot(manifest) };
+        Footer::new(&FooterV2 {
+            manifest_offset: U64::new(start),
+            manifest_size,
+            manifest_hash: U64::new(hash),
+            version: U32::new(VERSION_V2),
+            reserved: U32::ZERO,
+            magic: Magic::V2,
+        })
     }
 }
 
@@ -280,47 +317,6 @@ impl Footer {
 
     pub(crate) fn as_bytes(&self) -> &[u8] {
         self.bytes.get(..self.length).unwrap_or(&self.bytes)
-    }
-}
-
-impl Container {
-    /// The container of a generation that is written.
-    pub(crate) fn written(generation: Generation) -> Self {
-        match generation {
-            Generation::V2 => Self::V2,
-            _ => Self::V1,
-        }
-    }
-
-    pub(crate) fn header(self) -> [u8; size_of::<Magic>()] {
-        match self {
-            Self::V0 => Magic::V0.0,
-            Self::V1 => Magic::V1.0,
-            Self::V2 => Magic::V2.0,
-        }
-    }
-
-    /// The footer of a data shard: v2 §7.2.
-    pub(crate) fn footer_of_shard() -> Footer {
-        Self::V2.footer(0, &[])
-    }
-
-    /// The footer of a file whose manifest begins at `start`.
-    pub(crate) fn footer(self, start: u64, manifest: &[u8]) -> Footer {
-        let manifest_size = U64::new(u64_from_usize(manifest.len()));
-        if self != Self::V2 {
-            return Footer::new(&FooterV1 { manifest_size, magic: Magic::V1 });
-        }
-        // Without a manifest, there is no hash.
-        let hash = if manifest.is_empty() { 0 } else { twox_hash::XxHash3_64::oneshot(manifest) };
-        Footer::new(&FooterV2 {
-            manifest_offset: U64::new(start),
-            manifest_size,
-            manifest_hash: U64::new(hash),
-            version: U32::new(VERSION_V2),
-            reserved: U32::ZERO,
-            magic: Magic::V2,
-        })
     }
 }
 

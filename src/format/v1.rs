@@ -1,7 +1,6 @@
 //! `ZTEN1000`: v1.1 II, v1.2 §1. One schema for 1.1 and 1.2; the minor version decides three
 //! things only: the set of dtypes, whether zstd needs `uncompressed_length`, and index types.
 
-use super::Writing;
 use super::context::{
     Attributes, DigestText, Header, Name, OpenList, ParseContext, ShapeField, Slot,
 };
@@ -9,7 +8,7 @@ use super::record::{Dtype, Logical, RawComponent, RawObject, Text, Uint};
 use super::table::table;
 use super::{
     Blob, Dialect, Encoding, Facts, Fields, Format, Generation, IndexTypes, Nesting, Objects, Role,
-    Version,
+    Version, Writing,
 };
 use crate::cbor::{
     Checked, Fault, Input, Keys, Parsed, Remaining, UNLIMITED, check_utf8, fault, key, keys_before,

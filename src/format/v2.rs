@@ -7,7 +7,7 @@ mod shards;
 mod values;
 
 pub(crate) use self::content::content;
-pub(crate) use self::profiles::{GgufKey, MxKey, QuantKey, profile};
+pub(crate) use self::profiles::{Count, GgufKey, MxKey, Profile, QuantKey, Types, profile};
 use self::shards::Table;
 pub(crate) use self::shards::{ShardKey, validate_shards};
 use self::values::{BlobPlace, DtypeName, NAME_CAP, ShardName, TypeName, validate_name};

@@ -409,22 +409,18 @@ pub(super) fn find_overlap(
         let by_length = || (length(one.1), one.1).cmp(&(length(other.1), other.1));
         one.0.cmp(&other.0).then_with(by_length)
     });
-    let identical = !matches!(rule, BlobRule::Disjoint);
+    let allowed = |identical: bool| match rule {
+        BlobRule::Disjoint => false,
+        BlobRule::Identical { .. } => identical,
+        BlobRule::Any { .. } => true,
+    };
     let (mut last, mut alike, mut clash) = (None::<Extent>, false, None);
     for (_, component) in &sorted {
         let Some(extent) = extent(*component) else { continue };
+        let overlaps = last.is_some_and(|last| extent.offset() < last.end());
         match clash {
-            None if last == Some(extent) => {
-                alike = true;
-                clash = (!identical).then_some((extent, *component));
-            }
-            None if last.is_some_and(|last| extent.offset() < last.end()) => {
-                if let BlobRule::Any { .. } = rule {
-                    alike = true;
-                } else {
-                    clash = Some((extent, *component));
-                }
-            }
+            None if overlaps && allowed(last == Some(extent)) => alike = true,
+            None if overlaps => clash = Some((extent, *component)),
             Some((clashing, _)) if extent == clashing => clash = Some((extent, *component)),
             Some(_) => break,
             None => {}
@@ -479,10 +475,7 @@ fn check_shards(
     for group in entries.chunk_by(|one, other| one >> 32 == other >> 32) {
         let shard = group.first().and_then(|entry| usize::try_from(entry >> 32).ok());
         let shard = shard.and_then(|shard| shards.get(shard)).ok_or(PlacedFault::INTERNAL)?;
-        let of_shard = group.iter().map(|entry| {
-            let [_, component] = halves(*entry);
-            component
-        });
+        let of_shard = group.iter().map(|entry| halves(*entry)[1]);
         let most = limits.shared_total(shard.blobs_end());
         check_blobs(records, of_shard, blob_rule.with_most(most))?;
     }

@@ -5,11 +5,10 @@ use core::ops::Range;
 
 use crate::cbor::{Input, Remaining, key, seek, text};
 use crate::error::Place;
-use crate::format::ShardRecord;
 use crate::format::frame::Frame;
 use crate::format::{
-    ComponentRecord, Dialect, Encoding, Format, Nesting, RawObject, ShapeSpan, Shapes, Text,
-    Version,
+    ComponentRecord, Dialect, Encoding, Format, Nesting, RawObject, ShapeSpan, Shapes, ShardRecord,
+    Text, Version,
 };
 use crate::limits::Options;
 use crate::names::Names;

@@ -3,15 +3,12 @@
 use super::index::{ObjectRecord, utf8};
 use super::{ManifestRef, Shard};
 use crate::brief::Start;
-use crate::cbor::item;
-use crate::cbor::uint;
-use crate::cbor::{Attributes, Input, Remaining, seek, text};
+use crate::cbor::{Attributes, Input, Remaining, item, seek, uint};
 use crate::digest::Digest;
 use crate::element::{ByteOrder, LogicalType, StorageType};
 use crate::error::{Error, Misuse, Place};
-use crate::format::Field;
 use crate::format::{
-    ComponentRecord, Dialect, Encoding, Extent, Format, Generation, Logical, Role, Shape,
+    ComponentRecord, Dialect, Encoding, Extent, Field, Format, Generation, Logical, Role, Shape,
 };
 use crate::limits::Limits;
 use crate::num::{len_u32, usize_from_u32};
@@ -329,7 +326,7 @@ impl<'a> Component<'a> {
                 // It is the one text that no record has a place for: it is rare.
                 let map = self.parts.records().component_map(self.record);
                 let field = map.and_then(|map| self.dialect().fields.encoding.find(map));
-                field.and_then(string).unwrap_or(Encoding::Unknown.name())
+                field.map_or(Encoding::Unknown.name(), |at| self.text(Remaining::of(at)))
             }
             known => known.name(),
         }
@@ -489,10 +486,4 @@ impl core::fmt::Debug for Component<'_> {
             .field("extent", &self.extent())
             .finish()
     }
-}
-
-/// A text that has been checked.
-pub(super) fn string(at: Input<'_>) -> Option<&str> {
-    let (_, bytes) = text(Rule::FormatType, at).ok()?;
-    core::str::from_utf8(bytes).ok()
 }

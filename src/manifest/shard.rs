@@ -7,7 +7,6 @@ use crate::brief::Start;
 use crate::cbor::Remaining;
 use crate::digest::Digest;
 use crate::error::{Error, ErrorKind};
-use crate::format::ShardRecord;
 use crate::rules::Unsupported;
 
 /// Another file that holds blobs of this one, as the table `shards` gives it: v2 §7.1.
@@ -69,22 +68,19 @@ impl<B: AsRef<[u8]>> Manifest<B> {
 
 impl<'a> ManifestRef<'a> {
     pub(crate) fn shards(self) -> impl ExactSizeIterator<Item = Shard<'a>> + Clone {
-        self.index().shards.iter().map(move |record| self.shard(record))
-    }
-
-    fn shard(&self, record: &ShardRecord) -> Shard<'a> {
-        let text = |at| utf8(self.records().text(at));
-        let digest = (record.digest != Remaining::END).then(|| text(record.digest));
-        // Texts of other formats have no place in the file.
-        let offset =
-            digest.map_or(0, |_| self.extent().end.saturating_sub(record.name.left().into()));
-        Shard {
-            name: text(record.name),
-            size: record.size,
-            // It was well-formed: of bytes that have changed since, nothing can be verified.
-            digest: digest.map(|text| Digest::read_v2(text).unwrap_or(Digest::Unverifiable(text))),
-            offset,
-        }
+        let text = move |at| utf8(self.records().text(at));
+        self.index().shards.iter().map(move |record| {
+            let digest = (record.digest != Remaining::END).then(|| text(record.digest));
+            let name_end = record.name.left().into();
+            Shard {
+                name: text(record.name),
+                size: record.size,
+                // It was well-formed: of bytes that have changed since, nothing can be verified.
+                digest: digest.map(|it| Digest::read_v2(it).unwrap_or(Digest::Unverifiable(it))),
+                // Texts of other formats have no place in the file.
+                offset: digest.map_or(0, |_| self.extent().end.saturating_sub(name_end)),
+            }
+        })
     }
 
     /// Bytes of the file and of all its shards.
