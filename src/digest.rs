@@ -144,7 +144,8 @@ fn bytes<const N: usize>(hex: &str) -> Option<[u8; N]> {
     }
     let mut bytes = [0; N];
     for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
-        *byte = digit(*high)? << 4 | digit(*low)?;
+        let [high, low] = [*high, *low].map(|digit| char::from(digit).to_digit(16));
+        *byte = u8::try_from(high? << 4 | low?).ok()?;
     }
     Some(bytes)
 }
@@ -163,17 +164,6 @@ fn all_digits<const CASE: u8>(bytes: &[u8]) -> bool {
         wrong | u8::from(!decimal) & u8::from(!letter)
     });
     wrong == 0
-}
-
-/// The value of a hexadecimal digit.
-#[inline]
-fn digit(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => digit.checked_sub(b'0'),
-        b'a'..=b'f' => digit.checked_sub(b'a' - 10),
-        b'A'..=b'F' => digit.checked_sub(b'A' - 10),
-        _ => None,
-    }
 }
 
 /// The text of a digest in a manifest: `sha256:8f4a…` in lower-case digits; `crc32c:0x8F4A…` in

@@ -7,7 +7,7 @@ pub use floats::{Complex, F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8
 use core::num::NonZeroU8;
 
 use half::{bf16, f16};
-use zerocopy::{FromBytes, TryFromBytes};
+use zerocopy::TryFromBytes as _;
 
 use crate::num::{Word, listed, named};
 
@@ -220,7 +220,10 @@ impl ByteOrder {
 }
 
 mod sealed {
-    pub trait Sealed {}
+    use zerocopy::{Immutable, KnownLayout, TryFromBytes};
+
+    /// Kept from being implemented elsewhere.
+    pub trait Sealed: TryFromBytes + Immutable + KnownLayout {}
 }
 
 /// A Rust type that stands for a [`StorageType`], or for a [`LogicalType`] on one. Sealed.
@@ -239,7 +242,10 @@ pub trait Element: Copy + PartialEq + sealed::Sealed + 'static {
     /// The bytes as native elements; none if they are not aligned, not a whole number of
     /// elements, or not valid ones.
     #[doc(hidden)]
-    fn native(bytes: &[u8]) -> Option<&[Self]>;
+    #[inline]
+    fn native(bytes: &[u8]) -> Option<&[Self]> {
+        <[Self]>::try_ref_from_bytes(bytes).ok()
+    }
 
     /// One element, from the bytes at the front.
     #[doc(hidden)]
@@ -253,11 +259,6 @@ macro_rules! elements {
         impl Element for $rust {
             const DTYPE: StorageType = StorageType::$dtype;
             const ZERO: Self = Self::from_le_bytes([0; size_of::<Self>()]);
-
-            #[inline]
-            fn native(bytes: &[u8]) -> Option<&[Self]> {
-                <[Self]>::ref_from_bytes(bytes).ok()
-            }
 
             #[inline]
             fn read(bytes: &[u8], order: ByteOrder) -> Option<Self> {
@@ -281,11 +282,6 @@ impl sealed::Sealed for bool {}
 impl Element for bool {
     const DTYPE: StorageType = StorageType::Bool;
     const ZERO: Self = false;
-
-    #[inline]
-    fn native(bytes: &[u8]) -> Option<&[Self]> {
-        <[Self]>::try_ref_from_bytes(bytes).ok()
-    }
 
     #[inline]
     fn read(bytes: &[u8], _: ByteOrder) -> Option<Self> {

@@ -69,9 +69,7 @@ impl Encoder {
     /// Adds items that are CBOR already before all others.
     pub(crate) fn prepend(&mut self, items: &[u8]) -> Result<(), OutOfMemory> {
         self.reserve(items.len())?;
-        self.raw(items)?;
-        self.move_to(0, items.len());
-        Ok(())
+        self.insert(0, items)
     }
 
     /// Adds a head before what stands from `at` on.
@@ -81,17 +79,17 @@ impl Encoder {
         major: u8,
         argument: u64,
     ) -> Result<(), OutOfMemory> {
-        let before = self.len();
-        self.head(major, argument)?;
-        self.move_to(at, self.len().saturating_sub(before));
-        Ok(())
+        let (bytes, start) = head_bytes(major, argument);
+        self.insert(at, bytes.get(start..).unwrap_or_default())
     }
 
-    /// Moves the last `length` bytes before what stands from `at` on.
-    fn move_to(&mut self, at: usize, length: usize) {
-        if let Some(moved) = self.0.get_mut(at..).filter(|moved| length <= moved.len()) {
-            moved.rotate_right(length);
+    /// Adds items that are CBOR already before what stands from `at` on.
+    fn insert(&mut self, at: usize, items: &[u8]) -> Result<(), OutOfMemory> {
+        self.raw(items)?;
+        if let Some(moved) = self.0.get_mut(at..).filter(|moved| items.len() <= moved.len()) {
+            moved.rotate_right(items.len());
         }
+        Ok(())
     }
 
     /// Moves what stands from `end` on over as many bytes from `at` on; none if there are fewer before `end`.

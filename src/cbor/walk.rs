@@ -120,21 +120,18 @@ pub(crate) fn skip(at: Input<'_>, open: u8, limit: u8) -> Parsed<'_, ()> {
 /// not. None if it is cut.
 #[inline]
 pub(crate) fn pass(at: Input<'_>) -> Option<Input<'_>> {
-    match pass_definite(at, 1)? {
-        (rest, 0) => Some(rest),
-        (rest, items) => pass_indefinite(rest, items),
-    }
+    pass_definite(at).or_else(|| skip(at, 0, DEPTH_CAP).ok().map(|(rest, ())| rest))
 }
 
-/// Passes over so many items, and those within them: up to their end, or to a break or a head of indefinite
-/// length and how many are left with it.
+/// [`pass`] for an item in which all lengths are definite.
 #[inline]
-fn pass_definite(mut input: Input<'_>, mut items: u32) -> Option<(Input<'_>, u32)> {
+fn pass_definite(mut input: Input<'_>) -> Option<Input<'_>> {
+    let mut items = 1_u32;
     while items > 0 {
         let (initial, rest) = input.split_first()?;
         let argument;
         (input, argument) = match initial & 31 {
-            Head::INDEFINITE => return Some((input, items)),
+            Head::INDEFINITE => return None,
             info @ 24.. => argument_of(input, info)?,
             info => (rest, info.into()),
         };
@@ -147,7 +144,7 @@ fn pass_definite(mut input: Input<'_>, mut items: u32) -> Option<(Input<'_>, u32
             _ => {}
         }
     }
-    Some((input, 0))
+    Some(input)
 }
 
 /// The argument of a head that has bytes of its own for it.
@@ -156,27 +153,6 @@ fn argument_of(at: Input<'_>, info: u8) -> Option<(Input<'_>, u32)> {
     let (rest, argument) = argument(at, info)?;
     // Numbers and tags may be any.
     Some((rest, u32::try_from(argument).unwrap_or(u32::MAX)))
-}
-
-/// [`pass_definite`] from a head of indefinite length on, with all that is open there.
-#[inline(never)]
-fn pass_indefinite(mut input: Input<'_>, mut items: u32) -> Option<Input<'_>> {
-    // What is left of what is around each item of indefinite length.
-    let mut around = [0; MOST];
-    let mut open = 0_usize;
-    while items > 0 {
-        let (initial, rest) = input.split_first()?;
-        if *initial == BREAK {
-            open = open.checked_sub(1)?;
-            items = *around.get(open)?;
-        } else {
-            *around.get_mut(open)? = items.wrapping_sub(1);
-            open = open.wrapping_add(1);
-            items = Items::INDEFINITE;
-        }
-        (input, items) = pass_definite(rest, items)?;
-    }
-    Some(input)
 }
 
 /// The bytes of the item at `at`, which has been passed over before.

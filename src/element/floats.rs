@@ -88,11 +88,6 @@ macro_rules! byte_floats {
             const ZERO: Self = Self(0);
 
             #[inline]
-            fn native(bytes: &[u8]) -> Option<&[Self]> {
-                <[Self]>::ref_from_bytes(bytes).ok()
-            }
-
-            #[inline]
             fn read(bytes: &[u8], _: ByteOrder) -> Option<Self> {
                 bytes.first().copied().map(Self)
             }
@@ -173,11 +168,6 @@ macro_rules! complex {
             const DTYPE: StorageType = <$float>::DTYPE;
             const LOGICAL: Option<LogicalType> = Some(LogicalType::$logical);
             const ZERO: Self = Self { re: 0.0, im: 0.0 };
-
-            #[inline]
-            fn native(bytes: &[u8]) -> Option<&[Self]> {
-                <[Self]>::ref_from_bytes(bytes).ok()
-            }
 
             // Each part by itself is in the byte order of its storage type.
             #[inline]
