@@ -90,14 +90,11 @@ impl Loader {
     /// cannot be verified. It is the error of the first component that has one, those that are not supported last.
     ///
     /// [`Files`]: crate::shards::Files
-    pub fn decode<'a, L>(
+    pub fn decode<'a, L: Locate<Source: ReadAt<Error: Send> + Sync> + Sync>(
         &self,
         components: impl Iterator<Item = Component<'a>> + Send,
         files: L,
-    ) -> Result<Vec<Decoded>, ReadError<L::Error>>
-    where
-        L: Locate<Source: ReadAt<Error: Send> + Sync> + Sync,
-    {
+    ) -> Result<Vec<Decoded>, ReadError<L::Error>> {
         let decode = |component: Component<'_>, idle: &Idle| {
             let (component, source) = files.locate(&component)?;
             self.spend(&component, component.decoded_length().unwrap_or(0))?;
@@ -116,14 +113,11 @@ impl Loader {
     /// # Errors
     /// The same as [`Component::read_into`] and [`Locate::locate`]; `limit-decoded-total`; `unsupported-digest` where a digest
     /// cannot be verified. It is the error of the first component that has one, those that are not supported last.
-    pub fn read_into<'a, 'b, L>(
+    pub fn read_into<'a, 'b, L: Locate<Source: ReadAt<Error: Send> + Sync> + Sync>(
         &self,
         targets: impl Iterator<Item = Target<'a, 'b>> + Send,
         files: L,
-    ) -> Result<(), ReadError<L::Error>>
-    where
-        L: Locate<Source: ReadAt<Error: Send> + Sync> + Sync,
-    {
+    ) -> Result<(), ReadError<L::Error>> {
         let read = |Target { component, buffer }: Target<'_, '_>, idle: &Idle| {
             let (component, source) = files.locate(&component)?;
             self.spend(&component, u64_from_usize(buffer.len()))?;
@@ -146,15 +140,11 @@ impl Loader {
     /// Does `work` on each item. Items are handed out in order, so that of all that fail the first
     /// is among those that have been tried. One that is not supported does not keep the others from being tried.
     /// When there are none left, a thread is idle.
-    fn each<T, O, E>(
+    fn each<T, O: Send, E: Send>(
         &self,
         items: impl Iterator<Item = T> + Send,
         work: impl Fn(T, &Idle) -> Result<O, ReadError<E>> + Sync,
-    ) -> Result<Vec<O>, ReadError<E>>
-    where
-        O: Send,
-        E: Send,
-    {
+    ) -> Result<Vec<O>, ReadError<E>> {
         let begun = Progress { items: Some(items.enumerate()), done: Vec::new(), failed: None };
         let (progress, idle) = (Mutex::new(begun), Idle::default());
         let worker = || {

@@ -74,16 +74,12 @@ impl Verifier {
     /// # Errors
     /// The same as [`object`](Self::object), with offsets in the file that the component is in;
     /// `unsupported-shard` where that has not been found.
-    pub fn object_in<R, S>(
+    pub fn object_in<R: ReadAt + ?Sized, S: ReadAt<Error = R::Error>>(
         &mut self,
         object: &Object<'_>,
         files: Files<'_, '_, R, S>,
         tap: impl FnMut(&Component<'_>, &[u8]),
-    ) -> Result<(), ReadError<R::Error>>
-    where
-        R: ReadAt + ?Sized,
-        S: ReadAt<Error = R::Error>,
-    {
+    ) -> Result<(), ReadError<R::Error>> {
         self.located(object, files, tap).map_err(ReadError::flatten)
     }
 
@@ -139,16 +135,12 @@ impl Verifier {
     ///
     /// # Errors
     /// The same as [`object_in`](Self::object_in) and [`Shards::verify`]; `canonical-padding`, `canonical-sharing`.
-    pub fn file_in<R, S>(
+    pub fn file_in<R: ReadAt + ?Sized, S: ReadAt<Error = R::Error>>(
         &mut self,
         manifest: &Manifest<impl AsRef<[u8]>>,
         root: &R,
         shards: &mut Shards<'_, S>,
-    ) -> Result<Summary, ReadError<R::Error>>
-    where
-        R: ReadAt + ?Sized,
-        S: ReadAt<Error = R::Error>,
-    {
+    ) -> Result<Summary, ReadError<R::Error>> {
         let of_shards = match shards.verify(&self.limits) {
             // Without memory they are not verified, and nothing can be read of them.
             Err(ReadError::Refused(error)) if error.id().is_some() => Some(error),
@@ -223,17 +215,13 @@ impl Verifier {
     }
 
     /// Reads one component, validates it, and hands its chunks to `take`, whatever its elements mean.
-    pub(crate) fn component<R, E>(
+    pub(crate) fn component<R: ReadAt, E: From<ReadError<R::Error>>>(
         &mut self,
         component: &Component<'_>,
         sparse: &mut Sparse<Dimensions<'_>>,
         source: R,
         mut take: impl FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<(), E>
-    where
-        R: ReadAt,
-        E: From<ReadError<R::Error>>,
-    {
+    ) -> Result<(), E> {
         let refused = |error: Error| E::from(ReadError::Refused(error));
         let storage = component.storage_type().unwrap_or(StorageType::U8);
         let begun = sparse.begin(component.role(), storage);

@@ -62,14 +62,8 @@ impl Piece {
 /// All frames of a component, of which there are several.
 pub(crate) struct Pieces {
     all: Vec<Piece>,
-    decoded: usize,
-}
-
-impl Pieces {
     /// Bytes that they decode to.
-    pub(crate) fn decoded(&self) -> usize {
-        self.decoded
-    }
+    pub(crate) decoded: usize,
 }
 
 /// The work on a component: frames that are still to be decoded, and what has been decoded.

@@ -193,39 +193,41 @@ impl<S: ReadAt> BoundShard<'_, S> {
         if hasher.is_unverifiable() {
             return Err(self.shard.error(Unsupported::Digest).into());
         }
-        let mut blocks = blobs.flat_map(|blob| {
-            let end = blob.end;
-            let starts = blob.step_by(BLOCK);
-            starts.map(move |start| start..start.saturating_add(u64_from_usize(BLOCK)).min(end))
-        });
-        let (mut block, mut block_sum, mut done) = (blocks.next(), sum(), Vec::new());
-        let (mut buffer, chunk) = (Vec::new(), usize_from_u32(limits.chunk()));
-        let (mut at, end) = (0, self.shard.size());
-        while at < end {
-            let is_inside = block.as_ref().is_some_and(|block| block.start <= at);
-            let until = block.as_ref().map_or(end, |it| if is_inside { it.end } else { it.start });
-            let left = until.min(end).saturating_sub(at);
-            let length = usize::try_from(left).unwrap_or(chunk).clamp(1, chunk);
-            let bytes = match self.source.bytes_at(at, length) {
-                Some(bytes) if bytes.len() == length => bytes,
-                _ => {
-                    extend(&mut buffer, length)?;
-                    let bytes = buffer.get_mut(..length).ok_or(Error::internal())?;
-                    self.source.read_at(at, bytes).map_err(ReadError::Source)?;
-                    bytes
+        let (mut at, mut buffer, chunk) = (0, Vec::new(), usize_from_u32(limits.chunk()));
+        let mut read_to = |end: u64, mut block: Option<&mut Sum>| {
+            let end = end.min(self.shard.size());
+            while at < end {
+                let left = end.saturating_sub(at);
+                let length = usize::try_from(left).unwrap_or(chunk).min(chunk);
+                let bytes = match self.source.bytes_at(at, length) {
+                    Some(bytes) if bytes.len() == length => bytes,
+                    _ => {
+                        extend(&mut buffer, length)?;
+                        let bytes = buffer.get_mut(..length).ok_or(Error::internal())?;
+                        self.source.read_at(at, bytes).map_err(ReadError::Source)?;
+                        bytes
+                    }
+                };
+                hasher.update(bytes);
+                if let Some(sum) = &mut block {
+                    sum.update(bytes);
                 }
-            };
-            hasher.update(bytes);
-            at = at.saturating_add(u64_from_usize(length));
-            if is_inside {
-                block_sum.update(bytes);
+                at = at.saturating_add(u64_from_usize(length));
             }
-            if let Some(range) = block.take_if(|block| block.end <= at) {
+            Ok::<(), ReadError<S::Error>>(())
+        };
+        let mut done = Vec::new();
+        for blob in blobs {
+            for start in blob.clone().step_by(BLOCK) {
+                read_to(start, None)?;
+                let (mut sum, end) = (sum(), start.saturating_add(u64_from_usize(BLOCK)));
+                let range = start..end.min(blob.end);
+                read_to(range.end, Some(&mut sum))?;
                 done.try_reserve(1).map_err(|_| Error::from(OutOfMemory))?;
-                done.push(Block { range, sum: mem::replace(&mut block_sum, sum()).finish() });
-                block = blocks.next();
+                done.push(Block { range, sum: sum.finish() });
             }
         }
+        read_to(u64::MAX, None)?;
         match hasher.finish() {
             Ok(Verified::Digest) => Ok(VerifiedBlocks(done)),
             Ok(_) | Err(_) => Err(self.shard.error(Rule::ShardDigest).into()),
@@ -486,11 +488,7 @@ impl<R: ?Sized, S> Copy for Files<'_, '_, R, S> {}
 
 impl<R: ?Sized, S> sealed::Sealed for Files<'_, '_, R, S> {}
 
-impl<'s, R, S> Locate for Files<'s, '_, R, S>
-where
-    R: ReadAt + ?Sized,
-    S: ReadAt<Error = R::Error>,
-{
+impl<'s, R: ReadAt + ?Sized, S: ReadAt<Error = R::Error>> Locate for Files<'s, '_, R, S> {
     type Error = R::Error;
     type Source = ComponentSource<'s, R, S>;
 
@@ -531,11 +529,7 @@ pub enum ComponentSource<'s, R: ?Sized, S> {
     Shard(ShardReader<'s, S>),
 }
 
-impl<R, S> ReadAt for ComponentSource<'_, R, S>
-where
-    R: ReadAt + ?Sized,
-    S: ReadAt<Error = R::Error>,
-{
+impl<R: ReadAt + ?Sized, S: ReadAt<Error = R::Error>> ReadAt for ComponentSource<'_, R, S> {
     type Error = ReadError<R::Error>;
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Self::Error> {

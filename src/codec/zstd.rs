@@ -47,8 +47,7 @@ impl Frames {
         source: &R,
         each: impl FnMut(Range<u64>, Option<u64>) -> bool,
     ) -> Result<(), ReadError<R::Error>> {
-        let mut source = |at: u64, buffer: &mut [u8]| source.read_at(at, buffer);
-        self.0.places(&mut source, each).map_err(failed)
+        self.0.places(&mut |at, buffer| source.read_at(at, buffer), each).map_err(failed)
     }
 
     /// The number of bytes that may still come.
@@ -64,8 +63,7 @@ impl Frames {
         buffer: &mut [u8],
         mut tap: impl FnMut(&[u8]),
     ) -> Result<usize, ReadError<R::Error>> {
-        let mut source = |at: u64, buffer: &mut [u8]| source.read_at(at, buffer);
-        self.0.read(&mut source, buffer, &mut tap).map_err(failed)
+        self.0.read(&mut |at, buffer| source.read_at(at, buffer), buffer, &mut tap).map_err(failed)
     }
 }
 

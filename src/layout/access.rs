@@ -8,14 +8,12 @@ use core::num::NonZeroU64;
 use ndarray::{ArrayViewD, IxDyn};
 
 use super::blocks::{GgufBlocks, Mx, QuantGroup};
-use super::buffer::{Decoded, Lines, grow};
+use super::buffer::{Decoded, Lines, grow, with_room};
 use super::quantized::QuantizedGroup;
 use super::sparse::{Coo, Csr};
 use super::view::{Kind, View};
 use crate::codec::{Content, Idle, ReadAt, ReadError, Verified};
 use crate::element::{ByteOrder, Element, StorageType};
-#[cfg(feature = "ndarray")]
-use crate::error::OutOfMemory;
 use crate::error::{Error, ErrorKind, Misuse};
 use crate::format::{Encoding, Format};
 use crate::limits::Limits;
@@ -242,22 +240,18 @@ impl<'a> Component<'a> {
     }
 
     /// The same as [`decode`](Self::decode), with threads that have nothing else to do.
-    pub(crate) fn decode_on<S>(
+    pub(crate) fn decode_on<S: ReadAt + Sync + ?Sized>(
         &self,
         source: &S,
         limits: &Limits,
         idle: &Idle,
-    ) -> Result<Decoded, ReadError<S::Error>>
-    where
-        S: ReadAt + Sync + ?Sized,
-    {
+    ) -> Result<Decoded, ReadError<S::Error>> {
         let kind = self.decoded_kind()?;
         let content = self.content(source, limits)?;
         #[cfg(all(feature = "zstd", feature = "std"))]
         if let Some(pieces) = content.pieces() {
-            let length = pieces.decoded();
-            let mut lines =
-                Lines::zeros(length).map_err(|error| Error::from(error).at(self.place()))?;
+            let lines = Lines::zeros(pieces.decoded);
+            let mut lines = lines.map_err(|error| Error::from(error).at(self.place()))?;
             if let Some(verified) = content.read_together(pieces, lines.as_mut(), limits, idle) {
                 return Ok(Decoded::new(lines, kind, verified));
             }
@@ -315,16 +309,13 @@ impl<'a> Component<'a> {
     }
 
     /// The same as [`read_into`](Self::read_into), with threads that have nothing else to do.
-    pub(crate) fn read_into_on<'b, S>(
+    pub(crate) fn read_into_on<'b, S: ReadAt + Sync + ?Sized>(
         &self,
         source: &S,
         limits: &Limits,
         buffer: &'b mut [u8],
         idle: &Idle,
-    ) -> Result<View<'b>, ReadError<S::Error>>
-    where
-        S: ReadAt + Sync + ?Sized,
-    {
+    ) -> Result<View<'b>, ReadError<S::Error>> {
         let kind = self.kind_in(buffer)?;
         let content = self.content(source, limits)?;
         #[cfg(all(feature = "zstd", feature = "std"))]
@@ -525,9 +516,7 @@ impl<'a> Dense<'a> {
         let place = self.component().place();
         let misuse = |misuse| Error::misuse(misuse).at(place);
         let elements = self.view()?.as_slice::<T>()?;
-        let mut shape = Vec::new();
-        let memory = Error::from(OutOfMemory).at(place);
-        shape.try_reserve_exact(self.shape().len()).map_err(|_| memory)?;
+        let mut shape = with_room(self.shape().len(), place)?;
         for dimension in self.shape() {
             shape.push(usize::try_from(dimension).map_err(|_| misuse(Misuse::Size))?);
         }

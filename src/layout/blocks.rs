@@ -120,9 +120,7 @@ impl<'a> Mx<'a, Component<'a>> {
     /// # Errors
     /// The same as [`Component::view`]; `nibble-value`.
     pub fn view(&self) -> Result<Mx<'a, View<'a>>, Error> {
-        let mx = self.map(Component::view)?;
-        mx.check()?;
-        Ok(mx)
+        self.map(Component::view)?.checked()
     }
 
     /// Decodes the parts, whatever their encoding, into memory of their own. The elements stay as
@@ -136,7 +134,7 @@ impl<'a> Mx<'a, Component<'a>> {
         limits: &Limits,
     ) -> Result<Mx<'a, Decoded>, ReadError<R::Error>> {
         let mx = self.map(|part| part.decode(source, limits))?;
-        mx.view().check()?;
+        mx.view().checked()?;
         Ok(mx)
     }
 
@@ -160,14 +158,14 @@ impl<'a> Mx<'a, Decoded> {
 }
 
 impl Mx<'_, View<'_>> {
-    fn check(&self) -> Result<(), Error> {
+    fn checked(self) -> Result<Self, Error> {
         let size = self.data.kind().misuse(Misuse::Size);
         let length = usize::try_from(self.blocks.elements).map_err(|_| size)?;
         if self.data.kind().logical.is_packed() {
             self.data.nibbles(length).map(drop)?;
         }
         MxDequantizer::new(self.blocks, *self.data.kind(), self.scales)?;
-        if self.data.may_hold(length) { Ok(()) } else { Err(size) }
+        if self.data.may_hold(length) { Ok(self) } else { Err(size) }
     }
 
     /// The number of values.

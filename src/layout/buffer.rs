@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, FromZeros as _, Immutable, IntoBytes, KnownLayout};
 use super::view::{Kind, View};
 use crate::brief::Bytes;
 use crate::codec::Verified;
-use crate::error::OutOfMemory;
+use crate::error::{Error, OutOfMemory, Place};
 
 /// All of a component, decoded and verified: little-endian elements in memory of its own,
 /// aligned to 64 bytes. It derefs to its bytes.
@@ -125,6 +125,14 @@ impl Lines {
     pub(super) fn add(&mut self, bytes: usize) {
         self.length = self.length.saturating_add(bytes);
     }
+}
+
+/// An empty list with room for so many items of what is at `place`.
+pub(super) fn with_room<T>(count: usize, place: Place) -> Result<Vec<T>, Error> {
+    let mut items = Vec::new();
+    let reserved = items.try_reserve_exact(count);
+    reserved.map_err(|_| Error::from(OutOfMemory).at(place))?;
+    Ok(items)
 }
 
 /// Makes room for `needed` items in all. Memory doubles as they come, and stops at `most`.

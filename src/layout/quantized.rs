@@ -107,9 +107,7 @@ impl<'a> QuantizedGroup<'a> {
     /// 2, and at the component that has not the type or the number of elements that shape and
     /// attributes ask for.
     pub fn view(&self) -> Result<Quantized<View<'a>>, Error> {
-        let quantized = self.parts()?.map(Component::view)?;
-        quantized.check()?;
-        Ok(quantized)
+        self.parts()?.map(Component::view)?.checked()
     }
 
     /// Decodes the components, whatever their encoding, into memory of their own, and checks
@@ -123,7 +121,7 @@ impl<'a> QuantizedGroup<'a> {
         limits: &Limits,
     ) -> Result<Quantized<Decoded>, ReadError<R::Error>> {
         let quantized = self.parts()?.map(|part| part.decode(source, limits))?;
-        quantized.view().check()?;
+        quantized.view().checked()?;
         Ok(quantized)
     }
 
@@ -306,7 +304,7 @@ impl Quantized<Decoded> {
 }
 
 impl Quantized<View<'_>> {
-    fn check(&self) -> Result<(), Error> {
+    fn checked(self) -> Result<Self, Error> {
         let fits = |view: &View<'_>, types: &[StorageType], count: Option<u64>| {
             let plain = view.kind().logical == Logical::NONE;
             let typed = plain && types.contains(&view.storage_type());
@@ -321,7 +319,8 @@ impl Quantized<View<'_>> {
         fits(&self.packed_weight, &[packing.word()], words)?;
         let factors = inputs.div_ceil(group_size).checked_mul(outputs);
         fits(&self.scales, FLOATS, factors)?;
-        self.zeros.as_ref().map_or(Ok(()), |zeros| fits(zeros, FLOATS, factors))
+        self.zeros.as_ref().map_or(Ok(()), |zeros| fits(zeros, FLOATS, factors))?;
+        Ok(self)
     }
 
     /// Fills `codes` with the codes of all weights: `[inputs, outputs]` in row-major order, each

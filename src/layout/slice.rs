@@ -4,10 +4,11 @@ use alloc::vec::Vec;
 use core::num::NonZeroU64;
 use core::ops::Range;
 
+use super::buffer::with_room;
 use super::{Dense, View};
 use crate::codec::{ReadAt, ReadError, Verified, validate_bools};
 use crate::element::{ByteOrder, StorageType};
-use crate::error::{Error, Misuse, OutOfMemory};
+use crate::error::{Error, Misuse};
 use crate::limits::Limits;
 use crate::manifest::Component;
 use crate::num::{u64_from_usize, usize_from_u32};
@@ -74,21 +75,20 @@ impl<'a> Dense<'a> {
     ///
     /// # Errors
     /// [`Misuse::Slice`] where there are more ranges than dimensions, or one ends before it
-    /// starts or beyond its dimension; [`Misuse::Type`] where the size of an element is not known; [`OutOfMemory`];
+    /// starts or beyond its dimension; [`Misuse::Type`] where the size of an element is not known;
+    /// [`OutOfMemory`](crate::error::OutOfMemory);
     /// `unsupported-dtype`, `unsupported-encoding` in 0.1.
     pub fn slice(&self, ranges: &[Range<u64>]) -> Result<Slice<'a>, Error> {
         let component = self.component();
         let misuse = |misuse| Error::misuse(misuse).at(component.place());
-        let memory = Error::from(OutOfMemory).at(component.place());
         let storage = component.readable()?;
         let rank = self.shape().len();
         if ranges.len() > rank {
             return Err(misuse(Misuse::Slice));
         }
         let size = self.element_size().ok_or(misuse(Misuse::Type))?;
-        let (mut dimensions, mut axes) = (Vec::new(), Vec::new());
-        dimensions.try_reserve_exact(rank).map_err(|_| memory)?;
-        axes.try_reserve_exact(rank).map_err(|_| memory)?;
+        let mut dimensions = with_room(rank, component.place())?;
+        let axes = with_room(rank, component.place())?;
         // Each dimension, the first index taken, and how many are.
         for (at, dimension) in self.shape().iter().enumerate() {
             let range = ranges.get(at).cloned().unwrap_or(0..dimension);
@@ -225,16 +225,12 @@ impl<'a> Slice<'a> {
     /// The same as [`Component::content`](crate::Component::content) and
     /// [`Content::next_chunk`](crate::source::Content::next_chunk); [`Misuse::Type`] where two elements share a byte;
     /// whatever `take` fails with.
-    pub fn parts<R, E>(
+    pub fn parts<R: ReadAt, E: From<ReadError<R::Error>>>(
         &self,
         source: R,
         limits: &Limits,
         mut take: impl FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<Option<Verified>, E>
-    where
-        R: ReadAt,
-        E: From<ReadError<R::Error>>,
-    {
+    ) -> Result<Option<Verified>, E> {
         self.require_whole_bytes().map_err(ReadError::Refused)?;
         let mut content = self.component.content(source, limits)?;
         let (seeks, most) = (content.seeks(), usize_from_u32(limits.chunk()));

@@ -6,7 +6,7 @@ use core::convert::Infallible;
 use core::iter::{FusedIterator, Skip, StepBy};
 use core::ops::Range;
 
-use super::buffer::Decoded;
+use super::buffer::{Decoded, with_room};
 use super::elements::{Elements, Widened};
 use super::index::{Below, Coords, Indptr};
 use super::view::View;
@@ -105,9 +105,7 @@ impl<'a> Csr<Component<'a>> {
     /// The same as [`Component::view`]; `csr-indptr-start`, `csr-indptr-order`, `csr-indptr-end`,
     /// `index-range`, at the byte of the file.
     pub fn view(&self) -> Result<Csr<View<'a>>, Error> {
-        let csr = self.map(Component::view)?;
-        csr.check()?;
-        Ok(csr)
+        self.map(Component::view)?.checked()
     }
 
     /// Decodes the matrix, whatever its encoding, into memory of its own, and checks it.
@@ -121,7 +119,7 @@ impl<'a> Csr<Component<'a>> {
         limits: &Limits,
     ) -> Result<Csr<Decoded>, ReadError<R::Error>> {
         let csr = self.map(|part| part.decode(source, limits))?;
-        csr.view().check()?;
+        csr.view().checked()?;
         Ok(csr)
     }
 }
@@ -135,8 +133,8 @@ impl Csr<Decoded> {
 }
 
 impl<'d> Csr<View<'d>> {
-    fn check(&self) -> Result<(), Error> {
-        let Self { values, indices, indptr, .. } = self;
+    fn checked(self) -> Result<Self, Error> {
+        let Self { values, indices, indptr, .. } = &self;
         let nnz = indices.len();
         let refuse = |rule, view: &View<'_>| {
             Error::nowhere(rule).found(u64_from_usize(view.len())).at(view.kind().place)
@@ -152,7 +150,8 @@ impl<'d> Csr<View<'d>> {
         taken.and_then(|()| pointers.finish()).map_err(|bad| bad.error_in(indptr.kind()))?;
         let mut below = Below::new(self.columns);
         let taken = indices.widened().each(|index| below.validate(index));
-        taken.map_err(|bad| bad.error_in(indices.kind()))
+        taken.map_err(|bad| bad.error_in(indices.kind()))?;
+        Ok(self)
     }
 
     /// The number of entries, repeated ones and stored zeros included.
@@ -390,9 +389,7 @@ impl<'a> Coo<'a, Component<'a>> {
     /// # Errors
     /// The same as [`Component::view`]; `index-range`, at the byte of the file.
     pub fn view(&self) -> Result<Coo<'a, View<'a>>, Error> {
-        let coo = self.map(Component::view)?;
-        coo.check()?;
-        Ok(coo)
+        self.map(Component::view)?.checked()
     }
 
     /// Decodes the tensor, whatever its encoding, into memory of its own, and checks it.
@@ -406,7 +403,7 @@ impl<'a> Coo<'a, Component<'a>> {
         limits: &Limits,
     ) -> Result<Coo<'a, Decoded>, ReadError<R::Error>> {
         let coo = self.map(|part| part.decode(source, limits))?;
-        coo.view().check()?;
+        coo.view().checked()?;
         Ok(coo)
     }
 }
@@ -423,7 +420,7 @@ impl<'a> Coo<'a, Decoded> {
 pub type Coordinate<'d> = StepBy<Skip<Widened<'d>>>;
 
 impl<'d> Coo<'_, View<'d>> {
-    fn check(&self) -> Result<(), Error> {
+    fn checked(self) -> Result<Self, Error> {
         let (nnz, coords) = (self.nnz(), &self.coords);
         if nnz.checked_mul(self.shape.len()) != Some(coords.len()) || !self.values.may_hold(nnz) {
             let found = u64_from_usize(coords.len());
@@ -431,7 +428,8 @@ impl<'d> Coo<'_, View<'d>> {
         }
         let mut check = Coords::new(self.shape.iter(), u64_from_usize(nnz));
         let taken = coords.widened().each(|coordinate| check.validate(coordinate));
-        taken.map_err(|bad| bad.error_in(coords.kind()))
+        taken.map_err(|bad| bad.error_in(coords.kind()))?;
+        Ok(self)
     }
 
     /// The number of entries, repeated ones and stored zeros included.
@@ -471,9 +469,7 @@ impl<'d> Coo<'_, View<'d>> {
     /// The same as [`entries`](Self::entries); [`Misuse::Buffer`] where `dense` has not exactly as many
     /// elements as the product of the shape; [`OutOfMemory`].
     pub fn to_dense<T: Element>(&self, dense: &mut [T]) -> Result<(), Error> {
-        let mut shape = Vec::new();
-        let memory = Error::from(OutOfMemory).at(self.coords.kind().place);
-        shape.try_reserve_exact(self.shape.len()).map_err(|_| memory)?;
+        let mut shape = with_room(self.shape.len(), self.coords.kind().place)?;
         shape.extend(self.shape);
         let cells = self.entries::<T>()?.map(|(coordinate, value)| {
             let at = coordinate.zip(&shape).try_fold(0_u64, |at, (place, dimension)| {
@@ -506,9 +502,7 @@ impl<'d> Coo<'_, View<'d>> {
         if sorted {
             return Ok(false);
         }
-        let mut entries: Vec<usize> = Vec::new();
-        let memory = Error::from(OutOfMemory).at(self.coords.kind().place);
-        entries.try_reserve_exact(self.nnz()).map_err(|_| memory)?;
+        let mut entries = with_room(self.nnz(), self.coords.kind().place)?;
         entries.extend(0..self.nnz());
         let place = self.places();
         entries.sort_unstable_by(|one, other| place(*one).cmp(place(*other)));

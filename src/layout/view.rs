@@ -4,11 +4,12 @@ use alloc::vec::Vec;
 use core::num::NonZeroUsize;
 use core::ops::Range;
 
+use super::buffer::with_room;
 use super::elements::{Elements, Widened};
 use crate::brief::Bytes;
 use crate::codec::{Verified, validate_bools};
 use crate::element::{ByteOrder, Element, F4E2M1, LogicalType, StorageType};
-use crate::error::{Described, Error, ErrorKind, Misuse, OutOfMemory, Place};
+use crate::error::{Described, Error, ErrorKind, Misuse, Place};
 use crate::format::Logical;
 use crate::num::u64_from_usize;
 use crate::rules::Rule;
@@ -189,12 +190,10 @@ impl<'d> View<'d> {
     /// The elements, copied.
     ///
     /// # Errors
-    /// The same as [`elements`](Self::elements); [`OutOfMemory`].
+    /// The same as [`elements`](Self::elements); [`OutOfMemory`](crate::error::OutOfMemory).
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, Error> {
         let elements = self.elements::<T>()?;
-        let mut vec = Vec::new();
-        let memory = Error::from(OutOfMemory).at(self.kind.place);
-        vec.try_reserve_exact(elements.len()).map_err(|_| memory)?;
+        let mut vec = with_room(elements.len(), self.kind.place)?;
         vec.extend(elements);
         Ok(vec)
     }
