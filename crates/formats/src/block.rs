@@ -1,10 +1,17 @@
 //! Blocks of elements that are kept as they are.
 
+use std::error::Error;
+use std::fmt;
+
 use zten::attributes::Encoder;
 use zten::error::OutOfMemory;
+use zten::num::u64_from_usize;
+
+use super::gguf::dequantize::{Record, dequantize};
+use super::gguf::types::BLOCKS;
 
 /// A type whose elements come in blocks, which are kept as they are.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Block {
     /// Its name in ggml.
     pub name: &'static str,
@@ -12,9 +19,46 @@ pub struct Block {
     pub elements: u64,
     /// Bytes of one block.
     pub bytes: u64,
+    dequantize: fn(&[u8], &mut [f32]) -> Option<()>,
 }
 
+/// Types are equal if their names are.
+impl PartialEq for Block {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Block {}
+
 impl Block {
+    /// The type of that name, whose blocks are such records.
+    pub(crate) const fn new<R: Record<N>, const N: usize>(name: &'static str) -> Self {
+        let (elements, bytes) = (u64_from_usize(N), u64_from_usize(size_of::<R>()));
+        Self { name, elements, bytes, dequantize: dequantize::<R, N> }
+    }
+
+    /// Finds the type of a name, such as `Q4_K` or `q4_k`.
+    pub fn by_name(name: &str) -> Option<&'static Self> {
+        BLOCKS.iter().map(|row| &row.1).find(|block| block.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Finds the type of a number of ggml.
+    pub fn by_number(number: u32) -> Option<&'static Self> {
+        BLOCKS.iter().find(|row| row.0 == number).map(|row| &row.1)
+    }
+
+    /// Computes the elements of a whole number of blocks, without taking memory. They are equal, to the bit but for those of
+    /// NaN, to what the Python package `gguf` computes.
+    ///
+    /// # Errors
+    /// The bytes are no whole number of blocks, or not of as many elements as `out` has.
+    pub fn dequantize(&self, bytes: &[u8], out: &mut [f32]) -> Result<(), LengthMismatch> {
+        let (given, elements) = (bytes.len(), out.len());
+        let mismatch = LengthMismatch { block: self.name, bytes: given, elements };
+        (self.dequantize)(bytes, out).ok_or(mismatch)
+    }
+
     /// The format of an object that holds such blocks.
     pub fn format(&self) -> String {
         format!("gguf.{}", self.name.to_ascii_lowercase())
@@ -36,3 +80,26 @@ impl Block {
         Ok(out.into_bytes())
     }
 }
+
+/// Bytes that do not hold as many elements as they should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LengthMismatch {
+    /// The name of the type of blocks.
+    pub block: &'static str,
+    /// Bytes of the blocks.
+    pub bytes: usize,
+    /// Elements that there is room for.
+    pub elements: usize,
+}
+
+impl fmt::Display for LengthMismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { block, bytes, elements } = self;
+        write!(
+            f,
+            "{bytes} bytes do not hold exactly {elements} elements in whole blocks of {block}"
+        )
+    }
+}
+
+impl Error for LengthMismatch {}

@@ -1,5 +1,6 @@
 //! GGUF, versions 2 and 3: metadata, a list of tensors, and their data.
 
+pub(super) mod dequantize;
 mod layout;
 pub(super) mod types;
 mod value;

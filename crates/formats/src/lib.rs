@@ -52,7 +52,7 @@ use zten::num::u64_from_usize;
 use zten::source::{FileArchive, SourceArchive};
 use zten::{Archive, Limits, Options, ReadAt, ReadError};
 
-pub use block::Block;
+pub use block::{Block, LengthMismatch};
 pub use chunk::Take;
 pub use detect::{Detected, Format, START, by_name, by_start, detect};
 pub use index::Beside;

@@ -2,6 +2,10 @@
 
 use zten::StorageType;
 
+use super::dequantize::{
+    Iq1M, Iq1S, Iq2S, Iq2Xs, Iq2Xxs, Iq3S, Iq3Xxs, Iq4Nl, Iq4Xs, Mxfp4, Nvfp4, Q1_0, Q2_0, Q2K,
+    Q3K, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0, Q8K, Tq1_0, Tq2_0,
+};
 use crate::block::Block;
 use crate::kind::Kind;
 
@@ -18,51 +22,98 @@ const PLAIN: [(u32, StorageType); 8] = [
 ];
 
 /// Types of blocks, by their numbers. The others were given up, or never were.
-static BLOCKS: [(u32, Block); 25] = [
-    (2, block("Q4_0", 32, 18)),
-    (3, block("Q4_1", 32, 20)),
-    (6, block("Q5_0", 32, 22)),
-    (7, block("Q5_1", 32, 24)),
-    (8, block("Q8_0", 32, 34)),
-    (10, block("Q2_K", 256, 84)),
-    (11, block("Q3_K", 256, 110)),
-    (12, block("Q4_K", 256, 144)),
-    (13, block("Q5_K", 256, 176)),
-    (14, block("Q6_K", 256, 210)),
-    (15, block("Q8_K", 256, 292)),
-    (16, block("IQ2_XXS", 256, 66)),
-    (17, block("IQ2_XS", 256, 74)),
-    (18, block("IQ3_XXS", 256, 98)),
-    (19, block("IQ1_S", 256, 50)),
-    (20, block("IQ4_NL", 32, 18)),
-    (21, block("IQ3_S", 256, 110)),
-    (22, block("IQ2_S", 256, 82)),
-    (23, block("IQ4_XS", 256, 136)),
-    (29, block("IQ1_M", 256, 56)),
-    (34, block("TQ1_0", 256, 54)),
-    (35, block("TQ2_0", 256, 66)),
-    (39, block("MXFP4", 32, 17)),
-    (40, block("NVFP4", 64, 36)),
-    (41, block("Q1_0", 128, 18)),
+pub(crate) static BLOCKS: [(u32, Block); 26] = [
+    (2, Block::new::<Q4_0, _>("Q4_0")),
+    (3, Block::new::<Q4_1, _>("Q4_1")),
+    (6, Block::new::<Q5_0, _>("Q5_0")),
+    (7, Block::new::<Q5_1, _>("Q5_1")),
+    (8, Block::new::<Q8_0, _>("Q8_0")),
+    (10, Block::new::<Q2K, _>("Q2_K")),
+    (11, Block::new::<Q3K, _>("Q3_K")),
+    (12, Block::new::<Q4K, _>("Q4_K")),
+    (13, Block::new::<Q5K, _>("Q5_K")),
+    (14, Block::new::<Q6K, _>("Q6_K")),
+    (15, Block::new::<Q8K, _>("Q8_K")),
+    (16, Block::new::<Iq2Xxs, _>("IQ2_XXS")),
+    (17, Block::new::<Iq2Xs, _>("IQ2_XS")),
+    (18, Block::new::<Iq3Xxs, _>("IQ3_XXS")),
+    (19, Block::new::<Iq1S, _>("IQ1_S")),
+    (20, Block::new::<Iq4Nl, _>("IQ4_NL")),
+    (21, Block::new::<Iq3S, _>("IQ3_S")),
+    (22, Block::new::<Iq2S, _>("IQ2_S")),
+    (23, Block::new::<Iq4Xs, _>("IQ4_XS")),
+    (29, Block::new::<Iq1M, _>("IQ1_M")),
+    (34, Block::new::<Tq1_0, _>("TQ1_0")),
+    (35, Block::new::<Tq2_0, _>("TQ2_0")),
+    (39, Block::new::<Mxfp4, _>("MXFP4")),
+    (40, Block::new::<Nvfp4, _>("NVFP4")),
+    (41, Block::new::<Q1_0, _>("Q1_0")),
+    // A fork has had blocks of 128 elements in 34 bytes of this name and number. Then the next tensor is not where this
+    // one ends, unless it is small.
+    (42, Block::new::<Q2_0, _>("Q2_0")),
 ];
 
 /// The type of blocks that are only made while computing. Some readers count 36 bytes a block and
 /// some 40, so it is not known where such a tensor ends.
 const Q8_1: u32 = 9;
 
-const fn block(name: &'static str, elements: u64, bytes: u64) -> Block {
-    Block { name, elements, bytes }
-}
+/// Types that ggml gave up, by their numbers.
+const GIVEN_UP: [(u32, &str); 8] = [
+    (4, "Q4_2"),
+    (5, "Q4_3"),
+    (31, "Q4_0_4_4"),
+    (32, "Q4_0_4_8"),
+    (33, "Q4_0_8_8"),
+    (36, "IQ4_NL_4_4, or I2_S of bitnet.cpp"),
+    (37, "IQ4_NL_4_8"),
+    (38, "IQ4_NL_8_8"),
+];
+
+/// Types that only a fork of ggml has, by their numbers.
+const FORKS: [(u32, &str); 20] = [
+    (133, "Q6_0 of ik_llama.cpp"),
+    (134, "IQ1_BN of ik_llama.cpp"),
+    (135, "IQ2_BN of ik_llama.cpp"),
+    (137, "IQ2_K of ik_llama.cpp"),
+    (138, "IQ3_K of ik_llama.cpp"),
+    (139, "IQ4_K of ik_llama.cpp"),
+    (140, "IQ5_K of ik_llama.cpp"),
+    (141, "IQ6_K of ik_llama.cpp"),
+    (142, "PQ2_0 of PrismML"),
+    (143, "PTQ1_0 of PrismML"),
+    (144, "IQ4_KS of ik_llama.cpp"),
+    (145, "IQ2_KS of ik_llama.cpp"),
+    (146, "IQ4_KSS of ik_llama.cpp"),
+    (152, "IQ5_KS of ik_llama.cpp"),
+    (153, "IQ2_KT of ik_llama.cpp"),
+    (154, "IQ3_KT of ik_llama.cpp"),
+    (155, "IQ4_KT of ik_llama.cpp"),
+    (156, "IQ3_KS of ik_llama.cpp"),
+    (157, "IQ2_KL of ik_llama.cpp"),
+    (158, "IQ1_KT of ik_llama.cpp"),
+];
 
 /// The type of that number, or what is wrong with it.
 pub(crate) fn kind(id: u32) -> Result<Kind, String> {
     let plain = PLAIN.iter().find(|row| row.0 == id).map(|row| Kind::Plain(row.1));
-    let found = plain
-        .or_else(|| BLOCKS.iter().find(|row| row.0 == id).map(|(_, block)| Kind::Verbatim(block)));
-    found.ok_or_else(|| match id {
-        Q8_1 => "its type 9 (Q8_1) has blocks of no certain size".to_owned(),
-        _ => format!("its type {id} is not known"),
-    })
+    plain.or_else(|| Block::by_number(id).map(Kind::Verbatim)).ok_or_else(|| refusal(id))
+}
+
+/// What is wrong with a type that is not supported.
+fn refusal(id: u32) -> String {
+    let name = |rows: &[(u32, &'static str)]| rows.iter().find(|row| row.0 == id).map(|row| row.1);
+    if id == Q8_1 {
+        return "its type 9 (Q8_1) has blocks of no certain size".to_owned();
+    }
+    match (name(&GIVEN_UP), name(&FORKS)) {
+        (Some(name), _) => {
+            format!("its type {id} ({name}) was given up by ggml, and is not supported")
+        }
+        (None, Some(name)) => {
+            format!("its type {id} ({name}) is that of a fork of ggml, and is not supported")
+        }
+        (None, None) => format!("its type {id} is not known"),
+    }
 }
 
 #[cfg(test)]
@@ -94,9 +145,18 @@ mod tests {
 
     #[test]
     fn types_that_were_given_up() {
-        for id in [4, 5, 31, 32, 33, 36, 37, 38, 42, u32::MAX] {
+        for id in [4, 5, 31, 32, 33, 36, 37, 38, 43, u32::MAX] {
             assert!(kind(id).unwrap_err().contains(&id.to_string()));
         }
         assert!(kind(9).unwrap_err().contains("Q8_1"));
+        assert!(
+            kind(31)
+                .unwrap_err()
+                .ends_with(" 31 (Q4_0_4_4) was given up by ggml, and is not supported")
+        );
+        let sentence =
+            "its type 137 (IQ2_K of ik_llama.cpp) is that of a fork of ggml, and is not supported";
+        assert_eq!(kind(137).unwrap_err(), sentence);
+        assert_eq!(kind(43).unwrap_err(), "its type 43 is not known");
     }
 }
