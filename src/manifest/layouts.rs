@@ -110,11 +110,11 @@ impl<'c> Candidate<'c> {
     }
 
     /// The component of a role, of which a layout has `known` and in some generations no others; without, the object
-    /// breaks `rule`.
+    /// breaks `broken`.
     #[inline]
-    fn require(&self, role: Role, known: usize, rule: Rule) -> Result<Part<'c>, ObjectFault> {
+    fn require(&self, role: Role, known: usize, broken: Rule) -> Result<Part<'c>, ObjectFault> {
         let allowed = || !self.dialect.facts.exact_roles || self.components.len() == known;
-        self.get(role).filter(|_| allowed()).ok_or_else(|| in_components(rule))
+        self.get(role).filter(|_| allowed()).ok_or_else(|| in_components(broken))
     }
 
     #[inline]
