@@ -59,7 +59,7 @@ fn joined(root: &[u8], shards: &[(&str, Vec<u8>)], settings: &Settings) -> Vec<u
     bound.verify(&limits).unwrap();
     let files = Files { root, shards: &bound };
     let copier = Copier::new(1 << 20, &limits);
-    copier.file_in(&archive, files, Vec::new(), settings).unwrap()
+    copier.file(&archive, files, Vec::new(), settings).unwrap()
 }
 
 /// Objects of several kinds, in an order that is not that of the manifest, with their parts.

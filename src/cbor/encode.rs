@@ -44,6 +44,15 @@ impl Encoder {
         self.0
     }
 
+    /// The items that `write` adds.
+    pub(crate) fn with(
+        write: impl FnOnce(&mut Self) -> Result<(), OutOfMemory>,
+    ) -> Result<Self, OutOfMemory> {
+        let mut out = Self::default();
+        write(&mut out)?;
+        Ok(out)
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }

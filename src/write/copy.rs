@@ -30,7 +30,6 @@ use super::shard::ShardWriter;
 use super::sink::{Sink, WriteError};
 use super::writer::Writer;
 use crate::cbor::Encoder;
-use crate::codec::Files;
 use crate::codec::{Locate, ReadAt, ReadError, Sum};
 use crate::digest::Digest;
 use crate::error::{Error, OutOfMemory, Place};
@@ -83,41 +82,22 @@ impl Copier {
     /// Writes all of a file: its attributes, and its objects in their order; in canonical form,
     /// in the order that this asks for. It becomes a file of the generation of the settings.
     ///
-    /// # Errors
-    /// As [`object`](Self::object).
-    pub fn file<R: ReadAt + ?Sized, S: Sink>(
-        self,
-        manifest: &Manifest<impl AsRef<[u8]>>,
-        source: &R,
-        sink: S,
-        settings: &Settings,
-    ) -> Result<S, CopyError<R::Error, S::Error>> {
-        let target = settings.target().map_err(WriteError::Refused)?;
-        let copied = self.whole(manifest.parts(), source, sink, settings);
-        copied.map_err(|error| error.of(target.writing.generation))
-    }
-
-    /// As [`file`](Self::file), of a file some of whose components are in shards: they become
-    /// components of the one file. Who [verifies](crate::shards::Shards::verify) the shards before has no other bytes
-    /// written than were verified.
+    /// Components that are in shards, where `files` is [`Files`](crate::shards::Files), become components of the one
+    /// file. Who [verifies](crate::shards::Shards::verify) the shards before has no other bytes written than were
+    /// verified.
     ///
     /// # Errors
-    /// As [`object`](Self::object), and as [`Files::locate`].
-    pub fn file_in<R, F, S>(
-        self,
+    /// As [`object`](Self::object), and as [`Locate::locate`].
+    pub fn file<L: Locate, S: Sink>(
+        mut self,
         manifest: &Manifest<impl AsRef<[u8]>>,
-        files: Files<'_, '_, R, F>,
+        files: L,
         sink: S,
         settings: &Settings,
-    ) -> Result<S, CopyError<R::Error, S::Error>>
-    where
-        R: ReadAt + ?Sized,
-        F: ReadAt<Error = R::Error>,
-        S: Sink,
-    {
+    ) -> Result<S, CopyError<L::Error, S::Error>> {
         let target = settings.target().map_err(WriteError::Refused)?;
         let copied = self.whole(manifest.parts(), files, sink, settings);
-        copied.map_err(|error| error.flatten().of(target.writing.generation))
+        copied.map_err(|error| error.of::<L>(target.writing.generation))
     }
 
     /// Writes one object, into a shard if one is given, with its name. What [`Verifier::object`] refuses is not
@@ -126,19 +106,19 @@ impl Copier {
     /// # Errors
     /// Any rule on content, what is unsupported, and whatever source and sink fail with; what
     /// keeps the object from being one of the generation that is written.
-    pub fn object<R: ReadAt + ?Sized, S: Sink>(
+    pub fn object<L: Locate, S: Sink>(
         &mut self,
         object: &Object<'_>,
-        source: &R,
+        files: L,
         writer: &mut Writer<S>,
         shard: Option<(&str, &mut ShardWriter<S>)>,
-    ) -> Result<(), CopyError<R::Error, S::Error>> {
+    ) -> Result<(), CopyError<L::Error, S::Error>> {
         let generation = writer.target().writing.generation;
-        self.one(object, source, writer, shard).map_err(|error| error.of(generation))
+        self.one(object, files, writer, shard).map_err(|error| error.of::<L>(generation))
     }
 
     fn whole<L: Locate, S: Sink>(
-        mut self,
+        &mut self,
         manifest: ManifestRef<'_>,
         files: L,
         sink: S,
@@ -147,8 +127,7 @@ impl Copier {
         let mut writer = Writer::new(sink, settings)?;
         let target = *writer.target();
         if let Some(attributes) = manifest.encoded_attributes() {
-            let attributes = Encoded::from_cbor(copied(attributes)?);
-            writer.attributes(&attributes).map_err(WriteError::Refused)?;
+            writer.attributes(&Encoded::copied(attributes)?).map_err(WriteError::Refused)?;
         }
         let mut order = collect((0..usize_from_u32(manifest.len())).map(len_u32))?;
         if target.canonical {
@@ -282,8 +261,7 @@ impl Copier {
 /// The attributes of an object, as they are; those of a 0.1 object are its unknown fields.
 fn attributes(object: &Object<'_>) -> Result<Option<Encoded>, Error> {
     let Some(known) = object.dialect().object_fields else {
-        let attributes = object.encoded_attributes();
-        return attributes.map(|bytes| copied(bytes).map(Encoded::from_cbor)).transpose();
+        return object.encoded_attributes().map(Encoded::copied).transpose();
     };
     let Some(fields) = object.fields() else { return Ok(None) };
     let unknown = || fields.clone().filter(|(name, _)| !known(name.as_bytes()));
@@ -291,17 +269,12 @@ fn attributes(object: &Object<'_>) -> Result<Option<Encoded>, Error> {
     if count == 0 {
         return Ok(None);
     }
-    let mut out = Encoder::default();
-    out.map(u64_from_usize(count))?;
-    for (name, item) in unknown() {
-        out.text(name)?;
-        out.raw(item.as_bytes())?;
-    }
-    Ok(Some(Encoded::from_cbor(out.into_bytes())))
-}
-
-fn copied(bytes: &[u8]) -> Result<Vec<u8>, Error> {
-    let mut out = Encoder::default();
-    out.raw(bytes)?;
-    Ok(out.into_bytes())
+    let attributes = Encoder::with(|out| {
+        out.map(u64_from_usize(count))?;
+        unknown().try_for_each(|(name, item)| {
+            out.text(name)?;
+            out.raw(item.as_bytes())
+        })
+    })?;
+    Ok(Some(Encoded::from_cbor(attributes.into_bytes())))
 }

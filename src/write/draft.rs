@@ -7,7 +7,10 @@ use super::declare::{Declared, NewObject, Part, ShardRecord};
 use super::encoded::{self, Encoded, Value, record};
 use super::entry;
 use super::settings::{Settings, Target};
-use crate::cbor::{Encoder, Input, UNLIMITED, fault, key, map_head, pass, rewrite, skip, span};
+use crate::cbor::{
+    BREAK, Encoder, Input, UNLIMITED, fault, key, map_head, pass, rewrite, skip, span,
+};
+use crate::digest::Spelled;
 use crate::error::{Error, Misuse, OutOfMemory, Place};
 use crate::format::frame::Footer;
 use crate::format::{Encoding, pass_attributes, v1, v2};
@@ -27,24 +30,21 @@ pub(super) struct Draft {
     /// Without tolerances, for what is added.
     checker: ObjectChecker,
     target: Target,
-    /// An entry of 1.x.
-    version: Encoder,
-    attributes: Option<Encoder>,
-    /// Keys and values of the root that are not known.
-    others: Vec<(Encoder, Encoder)>,
+    /// Keys and values of the root but for shards and objects: the version (1.x), the attributes, if there are some,
+    /// and those that are not known.
+    fields: Vec<(Encoder, Option<Encoder>)>,
     /// The entries of the table of shards.
     shards: Encoder,
-    shard_count: u64,
     entries: Encoder,
-    objects: u64,
+    /// The number of objects that have ended: the place of the next in the manifest.
+    pub(super) objects: u32,
     names: Names,
     /// True if the entries are in the order of deterministic CBOR.
     sorted: bool,
     /// Bytes that components may decode to of which the file that is appended to does not say it.
     unsaid: u64,
-    /// True if an object has begun and not ended, whose entry begins there.
-    within: bool,
-    begin: usize,
+    /// Where the entry of the object begins that has begun and not ended.
+    begun: Option<usize>,
 }
 
 /// What comes behind the blobs.
@@ -56,28 +56,25 @@ pub(super) struct End {
 impl Draft {
     /// The manifest of a new file.
     pub(super) fn new(options: Options, target: Target) -> Result<Self, Error> {
-        let mut version = Encoder::default();
-        version.text(VERSION)?;
-        Ok(Self {
+        let added = Options::default().limits(*options.limit());
+        let mut draft = Self {
             options,
-            checker: ObjectChecker::new(
-                Options::default().limits(*options.limit()),
-                target.writing.dialect,
-            ),
+            checker: ObjectChecker::new(added, target.writing.dialect),
             target,
-            version,
-            attributes: None,
-            others: Vec::new(),
+            fields: Vec::new(),
             shards: Encoder::default(),
-            shard_count: 0,
             entries: Encoder::default(),
             objects: 0,
             names: Names::default(),
             sorted: true,
             unsaid: 0,
-            within: false,
-            begin: 0,
-        })
+            begun: None,
+        };
+        if !target.writing.deterministic {
+            draft.set(text(v1::RootKey::version.as_str())?, Some(text(VERSION)?))?;
+        }
+        draft.set(text(v1::RootKey::attributes.as_str())?, None)?;
+        Ok(draft)
     }
 
     /// The manifest of a file that has one already.
@@ -87,16 +84,14 @@ impl Draft {
         target: Target,
     ) -> Result<Self, Error> {
         let mut draft = Self::new(settings.options_behind(manifest.options()), target)?;
-        let head = map_head(Rule::RootType, UNLIMITED, manifest.as_bytes());
-        let (mut input, mut left) = head.map_err(internal)?;
-        while left.next(input) {
-            let (own, value) = split(input)?;
+        let mut fields = map_entries(manifest.as_bytes())?;
+        while !fields.is_empty() {
+            let (own, value) = split(fields)?;
             let (item, rest) = split(value)?;
             draft.field(own, item)?;
-            input = rest;
+            fields = rest;
         }
-        draft.shard_count = u64_from_usize(manifest.shards().len());
-        draft.objects = manifest.len().into();
+        draft.objects = manifest.len();
         let entries = draft.entries.as_bytes();
         places(entries).try_for_each(|at| draft.names.add(entries, at))?;
         let (said, unsaid) = decoded(manifest, draft.limits())?;
@@ -109,41 +104,33 @@ impl Draft {
     fn field(&mut self, own: Input<'_>, item: Input<'_>) -> Result<(), Error> {
         let name = key(own).ok().map(|(_, name)| name);
         let is = |key: &str| name == Some(key.as_bytes());
-        let deterministic = self.target.writing.deterministic;
         if is(v1::RootKey::objects.as_str()) {
-            return Ok(self.entries.raw(entries(item)?)?);
-        } else if is(v1::RootKey::attributes.as_str()) {
-            return Ok(self.attributes.insert(Encoder::default()).raw(item)?);
-        } else if deterministic && is(v2::RootKey::shards.as_str()) {
-            return Ok(self.shards.raw(entries(item)?)?);
-        } else if !deterministic && is(v1::RootKey::version.as_str()) {
-            self.version.truncate(0);
-            return Ok(self.version.raw(item)?);
+            return Ok(self.entries.raw(map_entries(item)?)?);
+        } else if self.target.writing.deterministic && is(v2::RootKey::shards.as_str()) {
+            return Ok(self.shards.raw(map_entries(item)?)?);
         }
-        let (mut key, mut value) = (Encoder::default(), Encoder::default());
         // In 2, keys need not be text.
-        match name {
-            Some(name) => key.text_of(name)?,
-            None => key.raw(own)?,
+        let key = match name {
+            Some(name) => Encoder::with(|out| out.text_of(name))?,
+            None => Encoder::with(|out| out.raw(own))?,
+        };
+        Ok(self.set(key, Some(Encoder::with(|out| out.raw(item))?))?)
+    }
+
+    /// Sets a field of the root: one of the first two, which every file may have, or another one.
+    fn set(&mut self, key: Encoder, value: Option<Encoder>) -> Result<(), OutOfMemory> {
+        let mut first = self.fields.iter_mut().take(2);
+        if let Some((_, own)) = first.find(|(own, _)| own.as_bytes() == key.as_bytes()) {
+            *own = value;
+            return Ok(());
         }
-        value.raw(item)?;
-        self.others.try_reserve(1).map_err(|_| OutOfMemory)?;
-        self.others.push((key, value));
+        self.fields.try_reserve(1).map_err(|_| OutOfMemory)?;
+        self.fields.push((key, value));
         Ok(())
     }
 
     pub(super) fn limits(&self) -> &Limits {
         self.options.limit()
-    }
-
-    /// Returns whether an object has begun and not ended.
-    pub(super) fn is_unfinished(&self) -> bool {
-        self.within
-    }
-
-    /// The number of objects that have ended: the place of the next in the manifest.
-    pub(super) fn ordinal(&self) -> u32 {
-        u32::try_from(self.objects).unwrap_or(u32::MAX)
     }
 
     /// Gives the file attributes, in place of those that it has.
@@ -157,8 +144,7 @@ impl Draft {
                 pass_attributes(limits, Rule::AttributesType, own, 1).map_err(refused)?;
             }
         }
-        self.attributes = attributes;
-        Ok(())
+        Ok(self.set(text(v1::RootKey::attributes.as_str())?, attributes)?)
     }
 
     /// Gives one item of CBOR, which lies within `open` levels, the form of the file; none if the form leaves it out.
@@ -181,20 +167,16 @@ impl Draft {
     /// Lists a shard, which is checked as a reader does.
     pub(super) fn shard(&mut self, name: &str, shard: &ShardRecord) -> Result<(), Error> {
         self.target.has_shards()?;
-        let before = self.shards.len();
-        let mut table = Encoder::default();
-        table.map(1)?;
-        let head = table.len();
-        table.text(name)?;
-        record(&mut table, v2::ShardKey::TABLE_ORDER, v2::ShardKey::write, |key| match key {
-            v2::ShardKey::size => Some(Value::Uint(shard.size)),
-            v2::ShardKey::digest => Some(Value::Digest(&shard.digest)),
+        let table = Encoder::with(|table| {
+            table.map(1)?;
+            table.text(name)?;
+            record(table, v2::ShardKey::TABLE_ORDER, v2::ShardKey::write, |key| match key {
+                v2::ShardKey::size => Some(Value::Uint(shard.size)),
+                v2::ShardKey::digest => Some(Value::Digest(&shard.digest)),
+            })
         })?;
         v2::validate_shards(self.limits(), table.as_bytes()).map_err(refused)?;
-        let entry = table.as_bytes().get(head..).ok_or(Error::internal())?;
-        self.shards.raw(entry).inspect_err(|_| self.shards.truncate(before))?;
-        self.shard_count = self.shard_count.saturating_add(1);
-        Ok(())
+        Ok(self.shards.raw(map_entries(table.as_bytes())?)?)
     }
 
     /// Checks an object, whose first blob will lie at `offset`, as a reader does, and adds its entry. Where it is
@@ -206,22 +188,22 @@ impl Draft {
         offset: u64,
         shard: Option<&'a str>,
     ) -> Result<Declared<'a>, Error> {
-        if self.within {
+        if self.begun.is_some() {
             return Err(Error::misuse(Misuse::Unfinished));
         }
-        self.begin = self.entries.len();
-        let declared = self.check(object, offset, shard).map_err(|error| {
-            self.entries.truncate(self.begin);
-            let place = Place::new(Some(self.ordinal()), error.place().component());
-            error.at(place)
+        let begin = self.entries.len();
+        let declared = self.check(object, begin, offset, shard).map_err(|error| {
+            self.entries.truncate(begin);
+            error.at(Place::new(Some(self.objects), error.place().component()))
         })?;
-        self.within = true;
+        self.begun = Some(begin);
         Ok(declared)
     }
 
     fn check<'a>(
         &mut self,
         object: &NewObject<'a>,
+        begin: usize,
         mut offset: u64,
         shard: Option<&'a str>,
     ) -> Result<Declared<'a>, Error> {
@@ -250,9 +232,8 @@ impl Draft {
         let (name, shape) = (object.name, object.shape);
         let mut declared = Declared { name, layout, shape, attributes, parts };
         self.write(&mut declared)?;
-        let entry = self.entries.as_bytes().get(self.begin..).ok_or(Error::internal())?;
-        let ordinal = self.ordinal();
-        let records = self.checker.check(entry, ordinal).map_err(|error| {
+        let entry = self.entries.as_bytes().get(begin..).ok_or(Error::internal())?;
+        let records = self.checker.check(entry, self.objects).map_err(|error| {
             let component = error.place().component();
             let part = component.and_then(|it| declared.parts.get(usize_from_u32(it)));
             error.at(Place::new(None, part.map_or(component, |part| Some(part.ordinal))))
@@ -271,13 +252,14 @@ impl Draft {
         if size > self.limits().manifest() {
             return Err(Error::nowhere(Limit::Manifest).found(size));
         }
-        let own = name.as_bytes();
-        let last = self.names.last.map(|last| self::name(self.entries.as_bytes(), last));
-        if self.target.canonical && last.is_some_and(|last| self.target.order(last, own).is_gt()) {
+        let (own, entries) = (name.as_bytes(), self.entries.as_bytes());
+        let last = || self.names.last.map(|last| self::name(entries, last));
+        if self.target.canonical && last().is_some_and(|last| self.target.order(last, own).is_gt())
+        {
             return Err(Error::misuse(Misuse::Order));
         }
-        let ascends = last.is_none_or(|last| by_length(last, own).is_lt());
-        self.names.add(self.entries.as_bytes(), len_u32(self.begin))?;
+        let ascends = !writing.deterministic || last().is_none_or(|it| by_length(it, own).is_lt());
+        self.names.add(entries, len_u32(begin))?;
         self.sorted &= ascends;
         Ok(declared)
     }
@@ -318,8 +300,9 @@ impl Draft {
     /// Ends an object, all of whose bytes have come. `changed` tells whether more than the digests of its blobs
     /// is other than was expected.
     pub(super) fn end(&mut self, mut declared: Declared<'_>, changed: bool) -> Result<(), Error> {
+        let begin = self.begun.ok_or(Error::internal())?;
         if changed {
-            self.entries.truncate(self.begin);
+            self.entries.truncate(begin);
             self.write(&mut declared)?;
         } else {
             let end = self.entries.len();
@@ -331,13 +314,16 @@ impl Draft {
             }
         }
         self.objects = self.objects.saturating_add(1);
-        self.within = false;
+        self.begun = None;
         Ok(())
     }
 
     /// Manifest and footer of a file whose manifest begins at `start`. It has been opened as any reader opens it:
     /// what is refused here would be refused by them.
     pub(super) fn finish(mut self, start: u64) -> Result<End, Error> {
+        if self.begun.is_some() {
+            return Err(Error::misuse(Misuse::Unfinished));
+        }
         // The index of the reader takes their place.
         self.names = Names::default();
         if self.target.writing.deterministic {
@@ -346,7 +332,8 @@ impl Draft {
                 sort(&mut self.entries)?;
             }
         }
-        self.surround()?;
+        let shards = u64_from_usize(places(self.shards.as_bytes()).count());
+        self.surround(shards)?;
         let Self { options, target, entries: manifest, objects, .. } = self;
         let container = target.container();
         let footer = container.footer(start, manifest.as_bytes());
@@ -356,9 +343,9 @@ impl Draft {
         let opening = Opening::new(end.ok_or(Error::misuse(Misuse::Length))?, &options)?;
         let opening = opening.header(&container.header())?.footer(footer.as_bytes())?;
         let opened = opening.manifest(manifest.as_bytes())?;
-        debug_assert_eq!(u64::from(opened.len()), objects, "another number of objects");
-        if self.shard_count > options.limit().shards().into() {
-            return Err(Error::nowhere(Limit::Shards).found(self.shard_count));
+        debug_assert_eq!(opened.len(), objects, "another number of objects");
+        if shards > options.limit().shards().into() {
+            return Err(Error::nowhere(Limit::Shards).found(shards));
         }
         let (said, _) = decoded(opened.parts(), options.limit())?;
         let total = said.saturating_add(self.unsaid);
@@ -370,44 +357,31 @@ impl Draft {
     }
 
     /// Writes the root around the entries of its objects.
-    fn surround(&mut self) -> Result<(), OutOfMemory> {
-        let (deterministic, objects) =
-            (self.target.writing.deterministic, v1::RootKey::objects.as_str());
-        let field = |key: &str, value| {
-            let mut own = Encoder::default();
-            own.text(key)?;
-            Ok((own, value))
-        };
-        let map = |entries| {
-            let mut head = Encoder::default();
-            head.map(entries)?;
-            Ok(head)
-        };
-        let mut fields = Vec::new();
-        fields.try_reserve_exact(self.others.len().saturating_add(4)).map_err(|_| OutOfMemory)?;
-        if !deterministic {
-            let version = core::mem::take(&mut self.version);
-            fields.push(field(v1::RootKey::version.as_str(), version)?);
+    fn surround(&mut self, shards: u64) -> Result<(), OutOfMemory> {
+        self.fields.retain(|(_, value)| value.is_some());
+        if shards > 0 {
+            let table = Encoder::with(|out| {
+                out.map(shards)?;
+                out.raw(self.shards.as_bytes())
+            })?;
+            self.set(text(v2::RootKey::shards.as_str())?, Some(table))?;
         }
-        if let Some(attributes) = self.attributes.take() {
-            fields.push(field(v1::RootKey::attributes.as_str(), attributes)?);
+        // Their entries are there.
+        self.set(text(v1::RootKey::objects.as_str())?, None)?;
+        if self.target.writing.deterministic || self.target.canonical {
+            self.fields.sort_unstable_by(|(a, _), (b, _)| a.as_bytes().cmp(b.as_bytes()));
         }
-        fields.append(&mut self.others);
-        if self.shard_count > 0 {
-            let mut table = map(self.shard_count)?;
-            table.raw(self.shards.as_bytes())?;
-            fields.push(field(v2::RootKey::shards.as_str(), table)?);
-        }
-        fields.push(field(objects, map(self.objects)?)?);
-        if deterministic || self.target.canonical {
-            fields.sort_unstable_by(|(a, _), (b, _)| a.as_bytes().cmp(b.as_bytes()));
-        }
-        let (mut head, mut before) = (map(u64_from_usize(fields.len()))?, true);
-        for (own, value) in fields {
+        let (mut head, mut before) = (Encoder::default(), true);
+        head.map(u64_from_usize(self.fields.len()))?;
+        for (own, value) in &self.fields {
             let out = if before { &mut head } else { &mut self.entries };
             out.raw(own.as_bytes())?;
-            out.raw(value.as_bytes())?;
-            before &= key(own.as_bytes()).map_or(true, |(_, own)| own != objects.as_bytes());
+            if let Some(value) = value {
+                out.raw(value.as_bytes())?;
+            } else {
+                out.map(self.objects.into())?;
+                before = false;
+            }
         }
         self.entries.prepend(head.as_bytes())
     }
@@ -495,14 +469,22 @@ fn slot(slots: &mut [u64], hash: u32, is_own: impl Fn(u32) -> bool) -> Option<&m
     slots.get_mut(place)
 }
 
+/// The entries (key and value) that follow one another, without a head.
+fn split_entries(mut rest: Input<'_>) -> impl Iterator<Item = Input<'_>> {
+    core::iter::from_fn(move || {
+        let after = pass(pass(rest)?)?;
+        let entry = span(rest, after).ok()?;
+        rest = after;
+        Some(entry)
+    })
+}
+
 /// The places where entries begin.
 fn places(entries: Input<'_>) -> impl Iterator<Item = u32> {
-    let mut at = 0;
-    core::iter::from_fn(move || {
-        let here = at;
-        let (value, _) = key(entries.get(at..)?).ok()?;
-        at = entries.len().checked_sub(pass(value)?.len())?;
-        Some(len_u32(here))
+    split_entries(entries).scan(0_usize, |at, entry| {
+        let here = len_u32(*at);
+        *at = at.checked_add(entry.len())?;
+        Some(here)
     })
 }
 
@@ -512,36 +494,34 @@ fn name(entries: Input<'_>, at: u32) -> &[u8] {
     name.map(|(_, name)| name).unwrap_or_default()
 }
 
-/// Puts entries (text and value) in the order of deterministic CBOR: that of their keys' encodings. It takes 8 bytes
+/// Puts entries (text and value) in the order of deterministic CBOR: that of their keys' encodings. It takes 16 bytes
 /// an entry, and a copy of all of them.
 fn sort(out: &mut Encoder) -> Result<(), Error> {
-    let written = out.as_bytes();
-    let mut entries: Vec<(u32, u32)> = Vec::new();
-    entries.try_reserve_exact(places(written).count()).map_err(|_| OutOfMemory)?;
-    let ends = places(written).skip(1).chain([len_u32(written.len())]);
-    entries.extend(places(written).zip(ends));
+    let mut entries: Vec<Input<'_>> = Vec::new();
+    let count = split_entries(out.as_bytes()).count();
+    entries.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
+    entries.extend(split_entries(out.as_bytes()));
     // No key is the beginning of another, so that values are not compared.
-    let bytes = |(start, end): (u32, u32)| written.get(usize_from_u32(start)..usize_from_u32(end));
-    entries.sort_unstable_by(|a, b| bytes(*a).cmp(&bytes(*b)));
+    entries.sort_unstable();
     let mut sorted = Encoder::default();
-    sorted.reserve(written.len())?;
-    for entry in entries {
-        sorted.raw(bytes(entry).ok_or(Error::internal())?)?;
-    }
+    sorted.reserve(out.len())?;
+    entries.iter().try_for_each(|entry| sorted.raw(entry))?;
     *out = sorted;
     Ok(())
 }
 
 /// The entries of a map, without head and break.
-fn entries(map: Input<'_>) -> Result<Input<'_>, Error> {
-    let head = map_head(Rule::ObjectsType, UNLIMITED, map);
-    let (first, mut entries) = head.map_err(internal)?;
-    let mut rest = first;
-    while entries.next(rest) {
-        let (value, _) = key(rest).map_err(internal)?;
-        rest = pass(value).ok_or(Error::internal())?;
+fn map_entries(map: Input<'_>) -> Result<Input<'_>, Error> {
+    let (entries, count) = map_head(Rule::ObjectsType, UNLIMITED, map).map_err(internal)?;
+    match count.claimed() {
+        Some(_) => Ok(entries),
+        None => entries.strip_suffix(&[BREAK]).ok_or(Error::internal()),
     }
-    span(first, rest).map_err(internal)
+}
+
+/// A text as CBOR.
+fn text(text: &str) -> Result<Encoder, OutOfMemory> {
+    Encoder::with(|out| out.text(text))
 }
 
 /// The item at `input`, and what is left after it.

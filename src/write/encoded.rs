@@ -49,13 +49,11 @@ impl Encoded {
     /// # Errors
     /// [`OutOfMemory`].
     pub fn mx(block_size: u64, axis: Option<u64>) -> Result<Self, Error> {
-        let mut out = Encoder::default();
-        record(&mut out, MxKey::TABLE_ORDER, MxKey::write, |key| match key {
+        Self::of_record(MxKey::TABLE_ORDER, MxKey::write, |key| match key {
             MxKey::axis => axis.map(Value::Uint),
             MxKey::block_size => Some(Value::Uint(block_size)),
             MxKey::scale_form => Some(Value::Text("e8m0_exponent")),
-        })?;
-        Ok(Self(out.into_bytes()))
+        })
     }
 
     /// The attributes of [`NewObject::gguf`](super::NewObject::gguf): elements and bytes of a block. v2 §5.2.
@@ -63,12 +61,23 @@ impl Encoded {
     /// # Errors
     /// [`OutOfMemory`].
     pub fn gguf(elems_per_block: u64, block_bytes: u64) -> Result<Self, Error> {
-        let mut out = Encoder::default();
-        record(&mut out, GgufKey::TABLE_ORDER, GgufKey::write, |key| match key {
+        Self::of_record(GgufKey::TABLE_ORDER, GgufKey::write, |key| match key {
             GgufKey::block_bytes => Some(Value::Uint(block_bytes)),
             GgufKey::elems_per_block => Some(Value::Uint(elems_per_block)),
-        })?;
-        Ok(Self(out.into_bytes()))
+        })
+    }
+
+    fn of_record<'a, K: Copy>(
+        keys: &[K],
+        write: impl Fn(K, &mut Encoder) -> Result<(), OutOfMemory>,
+        value: impl Fn(K) -> Option<Value<'a>>,
+    ) -> Result<Self, Error> {
+        Ok(Self(Encoder::with(|out| record(out, keys, write, value))?.into_bytes()))
+    }
+
+    /// A copy of attributes that a manifest has.
+    pub(super) fn copied(attributes: &[u8]) -> Result<Self, Error> {
+        Ok(Self(Encoder::with(|out| out.raw(attributes))?.into_bytes()))
     }
 
     /// Bytes that should be the CBOR of attributes; validated where they are used.

@@ -157,7 +157,7 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
     }
 
     fn place(&self) -> Place {
-        Place::new(Some(self.draft.ordinal()), Some(len_u32(self.ordinal)))
+        Place::new(Some(self.draft.objects), Some(len_u32(self.ordinal)))
     }
 
     /// Notes where the current component is.

@@ -108,9 +108,6 @@ impl<S: Sink> Writer<S> {
     /// `duplicate-key` where a shard is listed twice. Of a file that is appended to, any rule `limit-…` that it
     /// breaks itself, where the settings give limits. Nothing is written then.
     pub fn finish(mut self) -> Result<S, WriteError<S::Error>> {
-        if self.draft.is_unfinished() {
-            return Err(Error::misuse(Misuse::Unfinished).into());
-        }
         let end = self.draft.finish(self.file.position())?;
         self.file.put(end.manifest.as_bytes())?;
         self.file.put(end.footer.as_bytes())?;

@@ -359,7 +359,7 @@ pub(crate) fn convert(
         let (shards, verified) = open.verified_shards(cancel).map_err(reading)?;
         verified.map_err(reading)?;
         let files = Files { root: &open.root(cancel), shards: &shards };
-        let sink = copier.file_in(&open.manifest, files, sink, &settings);
+        let sink = copier.file(&open.manifest, files, sink, &settings);
         let sink = sink.map_err(|error| match error {
             CopyError::Read(error) => reading(error),
             error => {

@@ -30,7 +30,7 @@ pub(super) fn convert<S: Sink<Error = io::Error>>(
         Some(level) => copier.compressed(level),
         None => copier,
     };
-    let written = copier.file_in(archive, files.all(), sink, &plan.settings);
+    let written = copier.file(archive, files.all(), sink, &plan.settings);
     let written = written.map_err(|error| match error {
         CopyError::Read(failure) => CopyError::Read(files.settle(failure, limits)),
         other => other,

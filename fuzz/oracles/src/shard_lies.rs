@@ -93,7 +93,7 @@ fn read(files: &Sharded, plan: Plan<'_>, lied: &mut Lied) {
     }
     let copy = |files| {
         let copier = Copier::new(1 << 20, &limits());
-        copier.file_in(&archive, files, Vec::new(), &Settings::default()).ok()
+        copier.file(&archive, files, Vec::new(), &Settings::default()).ok()
     };
     if let Some(copied) = copy(files) {
         assert!(Some(copied) == copy(right), "what was copied is not what was verified");

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::codec::ReadError;
+use crate::codec::{Locate, ReadAt, ReadError};
 use crate::error::{Error, ErrorKind};
 use crate::format::Generation;
 use crate::rules::{Limit, Rule, Unsupported};
@@ -97,12 +97,17 @@ impl fmt::Display for Sentence {
 
 impl<R, W> CopyError<R, W> {
     /// The error of a copy of a generation: what its writer refuses has been accepted by the reader.
-    pub(super) fn of(self, generation: Generation) -> Self {
+    pub(super) fn of<L>(self, generation: Generation) -> CopyError<L::Error, W>
+    where
+        L: Locate<Source: ReadAt<Error = R>>,
+    {
         match self {
             Self::Write(WriteError::Refused(error)) if error.kind().row().is_some() => {
-                Self::Inexpressible(Inexpressible { error, generation })
+                CopyError::Inexpressible(Inexpressible { error, generation })
             }
-            other => other,
+            Self::Read(error) => CopyError::Read(L::flatten(error)),
+            Self::Write(error) => CopyError::Write(error),
+            Self::Inexpressible(error) => CopyError::Inexpressible(error),
         }
     }
 
@@ -111,17 +116,6 @@ impl<R, W> CopyError<R, W> {
         match self {
             Self::Write(WriteError::Refused(error)) => Self::Write(WriteError::Refused(own(error))),
             other => other,
-        }
-    }
-}
-
-impl<R, W> CopyError<ReadError<R>, W> {
-    /// The error of what the source reads from.
-    pub(super) fn flatten(self) -> CopyError<R, W> {
-        match self {
-            Self::Read(error) => CopyError::Read(error.flatten()),
-            Self::Write(error) => CopyError::Write(error),
-            Self::Inexpressible(error) => CopyError::Inexpressible(error),
         }
     }
 }

@@ -92,7 +92,7 @@ fn joined(path: &Path, one: &Path) -> Result<String> {
     let settings = Settings::default().generation(Generation::V2);
     let files = Files { root: &root, shards: &shards };
     let copier = Copier::new(1 << 30, &limits);
-    let copy = copier.file_in(&root, files, Vec::new(), &settings);
+    let copy = copier.file(&root, files, Vec::new(), &settings);
     fs::write(one, copy.map_err(|error| anyhow::anyhow!("{error}"))?)?;
     let digest = root.content_digest(DigestAlgorithm::Xxh3);
     Ok(digest.map_err(|error| anyhow::anyhow!("{error}"))?.to_string())
