@@ -3,12 +3,13 @@
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
+use sha2::{Digest as _, Sha256};
+
 use super::compress::{Encoder, Level};
 use super::declare::{Identity, StoredBlob};
 use super::settings::Target;
 use super::sink::{Sink, WriteError};
 use crate::codec::Sum;
-use crate::digest::Digest;
 use crate::error::{Error, Misuse, OutOfMemory};
 use crate::num::u64_from_usize;
 
@@ -16,10 +17,10 @@ use crate::num::u64_from_usize;
 pub(super) struct BlobSink<S> {
     sink: S,
     /// Where the next byte goes.
-    position: u64,
+    pub(super) position: u64,
     /// Whether the sink has failed: what it has is not known then, and never becomes a file.
     failed: bool,
-    target: Target,
+    pub(super) target: Target,
     /// The digest of all that is written, where it is asked for.
     sum: Option<Sum>,
     /// The blobs that have been written, if components share them.
@@ -40,7 +41,7 @@ struct Current {
     digest: Option<Sum>,
     /// The sha256 of what has come, where components share blobs, what it is to be, and the blob that
     /// has it all.
-    identity: Option<Sum>,
+    identity: Option<Sha256>,
     announced: Option<Identity>,
     shared: Option<StoredBlob>,
 }
@@ -63,20 +64,9 @@ impl<S: core::fmt::Debug> core::fmt::Debug for BlobSink<S> {
     }
 }
 
-/// A blob that has been written, by what it holds: components of equal bytes share one.
-#[derive(Clone, Copy, Debug)]
-struct Shared {
-    identity: Identity,
-    /// Decoded bytes.
-    decoded: u64,
-    blob: StoredBlob,
-}
-
-impl Shared {
-    fn key(&self) -> (Identity, u64) {
-        (self.identity, self.decoded)
-    }
-}
+/// A blob that has been written, by its decoded bytes, their sha256 and their number: components of equal bytes share
+/// one.
+type Shared = ((Identity, u64), StoredBlob);
 
 impl<S: Sink> BlobSink<S> {
     /// A new file.
@@ -116,7 +106,7 @@ impl<S: Sink> BlobSink<S> {
         }
         blob.identity = None;
         if self.target.sharing && new.bytes > 0 {
-            blob.identity = Some(Sum::sha256());
+            blob.identity = Some(Sha256::new());
         }
         blob.announced = new.announced.copied();
         blob.shared = blob.announced.and_then(|sha256| find(&self.blobs, sha256, new.bytes));
@@ -177,13 +167,13 @@ impl<S: Sink> BlobSink<S> {
         let length = self.position.saturating_sub(offset);
         let digest = self.blob.digest.as_ref().map(Sum::finish);
         let own = StoredBlob { offset, length, compressed, digest };
-        if let Some(Digest::Sha256(identity)) = self.blob.identity.as_ref().map(Sum::finish) {
+        if let Some(identity) = self.blob.identity.take() {
+            let identity = identity.finalize().into();
             if announced.is_some_and(|announced| announced != identity) {
                 return Err(Error::misuse(Misuse::Announced));
             }
             if shared.is_none() && find(&self.blobs, identity, decoded).is_none() {
-                let own = Shared { identity, decoded, blob: own };
-                self.blobs.add(own, |a, b| a.key().cmp(&b.key()))?;
+                self.blobs.add(((identity, decoded), own), |(a, _), (b, _)| a.cmp(b))?;
             } else if shared.is_none() && self.target.canonical {
                 // It has been written a second time.
                 return Err(Error::misuse(Misuse::Announced));
@@ -233,14 +223,6 @@ impl<S: Sink> BlobSink<S> {
 }
 
 impl<S> BlobSink<S> {
-    pub(super) fn target(&self) -> &Target {
-        &self.target
-    }
-
-    pub(super) fn position(&self) -> u64 {
-        self.position
-    }
-
     /// Looks for a blob that holds just those bytes, where components share blobs and they are all that
     /// is to come. For an announced digest, this has been done.
     pub(super) fn look_up(&mut self, bytes: &[u8]) {
@@ -248,17 +230,13 @@ impl<S> BlobSink<S> {
         if identity.is_none() || announced.is_some() || u64_from_usize(bytes.len()) != *decoded {
             return;
         }
-        let mut sum = Sum::sha256();
-        sum.update(bytes);
-        if let Digest::Sha256(sha256) = sum.finish() {
-            *shared = find(&self.blobs, sha256, *decoded);
-        }
+        *shared = find(&self.blobs, Sha256::digest(bytes).into(), *decoded);
     }
 }
 
 /// The blob that holds those decoded bytes.
 fn find(blobs: &Runs<Shared>, identity: Identity, decoded: u64) -> Option<StoredBlob> {
-    blobs.find(|blob| blob.key().cmp(&(identity, decoded))).map(|shared| shared.blob)
+    blobs.find(|(key, _)| key.cmp(&(identity, decoded))).map(|(_, blob)| blob)
 }
 
 /// Items that are not sorted yet, at most.

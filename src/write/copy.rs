@@ -19,19 +19,20 @@ mod error;
 use alloc::vec::Vec;
 use core::num::NonZeroU64;
 
+use sha2::{Digest as _, Sha256};
+
 use self::becomes::Change;
 pub use self::error::{CopyError, Inexpressible};
 use super::collect;
 use super::compress::Level;
-use super::declare::{NewComponent, NewObject};
+use super::declare::{Identity, NewComponent, NewObject};
 use super::encoded::Encoded;
 use super::settings::{Settings, Target};
 use super::shard::ShardWriter;
 use super::sink::{Sink, WriteError};
 use super::writer::Writer;
 use crate::cbor::Encoder;
-use crate::codec::{Locate, ReadAt, ReadError, Sum};
-use crate::digest::Digest;
+use crate::codec::{Locate, ReadAt, ReadError};
 use crate::error::{Error, OutOfMemory, Place};
 use crate::format::Format;
 use crate::limits::Limits;
@@ -41,7 +42,7 @@ use crate::rules::Unsupported;
 use crate::verify::Verifier;
 
 /// A component, and the sha256 of its bytes.
-type NewWithDigest<'a> = (NewComponent<'a>, Option<[u8; 32]>);
+type NewWithDigest<'a> = (NewComponent<'a>, Option<Identity>);
 
 /// What a source fails with.
 type SourceError<L> = <<L as Locate>::Source as ReadAt>::Error;
@@ -113,7 +114,7 @@ impl Copier {
         writer: &mut Writer<S>,
         shard: Option<(&str, &mut ShardWriter<S>)>,
     ) -> Result<(), CopyError<L::Error, S::Error>> {
-        let generation = writer.target().writing.generation;
+        let generation = writer.file.target.writing.generation;
         self.one(object, files, writer, shard).map_err(|error| error.of::<L>(generation))
     }
 
@@ -125,7 +126,7 @@ impl Copier {
         settings: &Settings,
     ) -> Result<S, CopyError<SourceError<L>, S::Error>> {
         let mut writer = Writer::new(sink, settings)?;
-        let target = *writer.target();
+        let target = writer.file.target;
         if let Some(attributes) = manifest.encoded_attributes() {
             writer.attributes(&Encoded::copied(attributes)?).map_err(WriteError::Refused)?;
         }
@@ -146,7 +147,7 @@ impl Copier {
         writer: &mut Writer<S>,
         shard: Option<(&str, &mut ShardWriter<S>)>,
     ) -> Result<(), CopyError<SourceError<L>, S::Error>> {
-        let target = *writer.target();
+        let target = writer.file.target;
         if object.dialect().writing.is_none() {
             object.unknown_layout().map_or(Ok(()), Err)?;
         }
@@ -222,15 +223,16 @@ impl Copier {
             Some(bytes) => bytes,
             None => self.verifier.measure(&component, source)?,
         };
-        let new = match change {
+        let mut new = match change {
             Change::Widen(_) => {
                 let elements = bytes / NonZeroU64::from(storage.divisor());
                 NewComponent::new(part.role(), element, elements)
             }
             Change::Nothing | Change::Bools => NewComponent::of_bytes(part.role(), element, bytes),
         };
-        let identity = if target.sharing { self.identity(part, files, target)? } else { None };
-        Ok((new.at(self.level), identity))
+        let identity = target.sharing.then(|| self.identity(part, files, target)).transpose()?;
+        new.level = self.level;
+        Ok((new, identity))
     }
 
     /// The sha256 of what a component of an object becomes.
@@ -239,10 +241,10 @@ impl Copier {
         part: &Component<'_>,
         files: L,
         target: &Target,
-    ) -> Result<Option<[u8; 32]>, ReadError<SourceError<L>>> {
+    ) -> Result<Identity, ReadError<SourceError<L>>> {
         let change = becomes::change(&part.object(), part, target);
         let (component, source) = files.locate(part)?;
-        let mut sum = Sum::sha256();
+        let mut sum = Sha256::new();
         let mut hash = |bytes: &[u8]| {
             sum.update(bytes);
             Ok::<(), ReadError<SourceError<L>>>(())
@@ -251,10 +253,7 @@ impl Copier {
         while let Some(chunk) = content.next_chunk()? {
             change.apply(chunk, &mut hash)?;
         }
-        match sum.finish() {
-            Digest::Sha256(sha256) => Ok(Some(sha256)),
-            _ => Ok(None),
-        }
+        Ok(sum.finalize().into())
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is to be written: objects and components, before any of their bytes.
 
 use alloc::vec::Vec;
+use core::num::NonZeroU8;
 
 use super::compress::Level;
 use super::encoded::Encoded;
@@ -8,7 +9,7 @@ use crate::cbor::{Encoder, Remaining};
 use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
 use crate::error::Error;
-use crate::format::{Format, Logical, Writing};
+use crate::format::{Format, Logical, Product, Writing};
 use crate::manifest::ElementType;
 use crate::rules::{Rule, Unsupported};
 
@@ -29,8 +30,11 @@ impl From<LogicalType> for ElementType<'_> {
 pub struct NewComponent<'a> {
     role: &'a str,
     element: ElementType<'a>,
-    amount: Amount,
-    level: Option<Level>,
+    /// The number of its elements, or of its bytes; none where there are more elements than can be counted.
+    count: Option<u64>,
+    in_bytes: bool,
+    /// The level of compression, if it is compressed.
+    pub(super) level: Option<Level>,
     /// The sha256 that its bytes are to have.
     announced: Option<&'a Identity>,
     /// Where its bytes are already.
@@ -84,32 +88,21 @@ pub struct ShardRecord {
 /// length is taken for one: an attacker who can make two such could forge any digest.
 pub(super) type Identity = [u8; 32];
 
-/// How much a component holds.
-#[derive(Clone, Copy, Debug)]
-enum Amount {
-    /// Elements; none where there are more than can be counted.
-    Elements(Option<u64>),
-    Bytes(u64),
-}
-
 impl<'a> NewComponent<'a> {
     /// A component of so many elements: logical ones where the type is known, else those that
     /// they are stored as. A type that is given by a name that the generation knows is known.
     pub fn new(role: &'a str, element: impl Into<ElementType<'a>>, elements: u64) -> Self {
-        Self::counted(role, element.into(), Some(elements))
+        Self::counted(role, element, Some(elements))
     }
 
     /// A component of so many bytes, whatever its elements are.
     pub fn of_bytes(role: &'a str, element: impl Into<ElementType<'a>>, bytes: u64) -> Self {
-        Self::of(role, element.into(), Amount::Bytes(bytes))
+        Self { in_bytes: true, ..Self::new(role, element, bytes) }
     }
 
-    fn counted(role: &'a str, element: ElementType<'a>, elements: Option<u64>) -> Self {
-        Self::of(role, element, Amount::Elements(elements))
-    }
-
-    fn of(role: &'a str, element: ElementType<'a>, amount: Amount) -> Self {
-        Self { role, element, amount, level: None, announced: None, stored: None }
+    fn counted(role: &'a str, element: impl Into<ElementType<'a>>, count: Option<u64>) -> Self {
+        let (element, in_bytes) = (element.into(), false);
+        Self { role, element, count, in_bytes, level: None, announced: None, stored: None }
     }
 
     /// The component, whose decoded bytes will have that sha256: where they come in pieces, a blob that
@@ -132,13 +125,8 @@ impl<'a> NewComponent<'a> {
     /// The component, compressed on the way.
     #[cfg(feature = "zstd")]
     #[must_use]
-    pub fn compressed(self, level: Level) -> Self {
-        self.at(Some(level))
-    }
-
-    /// The component at a level of compression, or as it is.
-    pub(super) fn at(mut self, level: Option<Level>) -> Self {
-        self.level = level;
+    pub fn compressed(mut self, level: Level) -> Self {
+        self.level = Some(level);
         self
     }
 
@@ -180,14 +168,11 @@ impl<'a> NewComponent<'a> {
             }
         };
         let packed = logical.is_packed();
-        let bytes = match self.amount {
-            Amount::Bytes(bytes) => Some(bytes),
-            Amount::Elements(Some(elements)) if packed => Some(elements.div_ceil(2)),
-            Amount::Elements(elements) => {
-                let each = logical.element_size(storage);
-                let each = each.map_or(storage.width(), core::num::NonZero::get);
-                elements.and_then(|elements| elements.checked_mul(each.into()))
-            }
+        let each = logical.element_size(storage).map_or(storage.width(), NonZeroU8::get);
+        let bytes = match self.count {
+            count if self.in_bytes => count,
+            Some(elements) if packed => Some(elements.div_ceil(2)),
+            count => count.and_then(|elements| elements.checked_mul(each.into())),
         };
         let bytes = bytes.ok_or(Error::nowhere(Rule::ShapeOverflow))?;
         let level = self.level.filter(|_| self.stored.is_none() && bytes != 0);
@@ -291,7 +276,7 @@ impl<'a> Components<'a> {
 impl<'a> NewObject<'a> {
     /// A dense array in row-major order: v1.2 §3. Its component is `data`.
     pub fn dense(name: &'a str, shape: &'a [u64], element: impl Into<ElementType<'a>>) -> Self {
-        let data = NewComponent::counted("data", element.into(), product(shape));
+        let data = NewComponent::counted("data", element, product(shape));
         Self::new(name, Layout::Known(Format::Dense), shape, Components::one(data))
     }
 
@@ -304,7 +289,7 @@ impl<'a> NewObject<'a> {
         nnz: u64,
     ) -> Self {
         let [rows, _] = shape;
-        let index = |role, count| NewComponent::counted(role, StorageType::U64.into(), count);
+        let index = |role, count| NewComponent::counted(role, StorageType::U64, count);
         let components = [
             index("indptr", rows.checked_add(1)),
             NewComponent::new("values", element, nnz),
@@ -323,7 +308,7 @@ impl<'a> NewObject<'a> {
     ) -> Self {
         let rank = u64::try_from(shape.len()).ok();
         let count = rank.and_then(|rank| rank.checked_mul(nnz));
-        let coords = NewComponent::counted("coords", StorageType::U64.into(), count);
+        let coords = NewComponent::counted("coords", StorageType::U64, count);
         let components = Components::two(coords, NewComponent::new("values", element, nnz));
         Self::new(name, Layout::Known(Format::SparseCoo), shape, components)
     }
@@ -336,17 +321,12 @@ impl<'a> NewObject<'a> {
         shape: &'a [u64],
         [packed_weight, scales, zeros]: [(StorageType, u64); 3],
     ) -> Self {
-        let part = |role, (storage, count): (StorageType, u64)| {
-            NewComponent::new(role, ElementType::Plain(storage), count)
-        };
+        let part =
+            |role, (storage, count): (StorageType, u64)| NewComponent::new(role, storage, count);
         let components =
             [part("zeros", zeros), part("scales", scales), part("packed_weight", packed_weight)];
-        Self::new(
-            name,
-            Layout::Known(Format::QuantizedGroup),
-            shape,
-            Components::Few(components, 3),
-        )
+        let components = Components::Few(components, 3);
+        Self::new(name, Layout::Known(Format::QuantizedGroup), shape, components)
     }
 
     /// Blocks of `block_size` elements along an axis, the last unless the attributes say another, each
@@ -361,8 +341,8 @@ impl<'a> NewObject<'a> {
         let elements = product(shape);
         let scales = elements.and_then(|elements| elements.checked_div(block_size));
         let components = Components::two(
-            NewComponent::counted("data", element.into(), elements),
-            NewComponent::counted("scales", LogicalType::F8E8M0.into(), scales),
+            NewComponent::counted("data", element, elements),
+            NewComponent::counted("scales", LogicalType::F8E8M0, scales),
         );
         Self::new(name, Layout::Known(Format::Mx), shape, components)
     }
@@ -439,8 +419,9 @@ impl<'a> NewObject<'a> {
 
 /// The number of elements of a shape; none where it overflows and no dimension is 0.
 fn product(shape: &[u64]) -> Option<u64> {
-    if shape.contains(&0) {
-        return Some(0);
+    let mut product = Product::ONE;
+    for dimension in shape {
+        product.multiply(*dimension);
     }
-    shape.iter().try_fold(1_u64, |product, dimension| product.checked_mul(*dimension))
+    product.elements()
 }

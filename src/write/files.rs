@@ -160,6 +160,16 @@ impl FileSink {
     }
 }
 
+impl io::Write for Draft {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file().flush()
+    }
+}
+
 /// What a file may be published in place of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Over {

@@ -78,8 +78,8 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
         shard: Option<&'a str>,
         object: &NewObject<'a>,
     ) -> Result<Self, Error> {
-        let declared = draft.declare(object, file.position(), shard)?;
-        let writing = file.target().writing;
+        let declared = draft.declare(object, file.position, shard)?;
+        let writing = file.target.writing;
         let (format, parts) = (object.format(writing), &declared.parts);
         let (shape, nnz) = (object.shape.iter().copied(), nnz(format, object.shape, parts));
         let mut sparse = Sparse::new(format, shape, nnz);
@@ -133,7 +133,8 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
         }
         if stream.left == 0 {
             stream.finish(&mut self.sparse).map_err(|error| error.at(place))?;
-            let blob = self.file.end_blob().map_err(|error| error.at(place))?;
+            let blob = self.file.end_blob();
+            let blob = blob.map_err(|error| error.map_refused(|error| error.at(place)))?;
             self.stream = None;
             self.note(blob);
             self.open()?;

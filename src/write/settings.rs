@@ -34,7 +34,7 @@ pub struct Settings {
     generation: Generation,
     checksum: Option<Checksum>,
     alignment: Option<u64>,
-    canonical: bool,
+    pub(super) canonical: bool,
     sharing: bool,
     limits: Option<Limits>,
 }
@@ -107,10 +107,6 @@ impl Settings {
         self
     }
 
-    pub(super) fn is_canonical(&self) -> bool {
-        self.canonical
-    }
-
     /// What a new file is to be.
     pub(super) fn target(&self) -> Result<Target, Error> {
         self.target_of(written(self.generation).ok_or(Error::misuse(Misuse::Settings))?)
@@ -120,21 +116,15 @@ impl Settings {
     pub(super) fn target_of(&self, writing: &'static Writing) -> Result<Target, Error> {
         let decoded = writing.digests_decoded;
         let own = if decoded { Checksum::Xxh3 } else { Checksum::Sha256 };
-        let checksum = match self.checksum {
-            Some(checksum) if !self.canonical => checksum,
-            _ => own,
-        };
+        let checksum = self.checksum.filter(|_| !self.canonical).unwrap_or(own);
         let known = match checksum {
             Checksum::None | Checksum::Sha256 => true,
             Checksum::Crc32c => !decoded,
             Checksum::Xxh3 => decoded,
         };
         let least = writing.dialect.facts.alignment;
-        let alignment = match self.alignment {
-            _ if self.canonical => writing.canonical_alignment,
-            Some(alignment) => alignment,
-            None => least,
-        };
+        let canonical = self.canonical.then_some(writing.canonical_alignment);
+        let alignment = canonical.or(self.alignment).unwrap_or(least);
         let shares = writing.dialect.facts.shares_blobs;
         if !known
             || self.sharing && !shares

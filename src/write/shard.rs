@@ -102,7 +102,7 @@ impl<S: Sink> ShardWriter<S> {
             return Err(Error::misuse(Misuse::Unfinished).into());
         }
         self.file.put(Container::footer_of_shard().as_bytes())?;
-        let size = self.file.position();
+        let size = self.file.position;
         let (sink, sum) = self.file.end()?;
         // It is always computed.
         let digest = sum.as_ref().map(Sum::finish).ok_or(Error::internal())?;
@@ -154,7 +154,7 @@ impl<S: Sink> Writer<S> {
         shard: &'w mut ShardWriter<S>,
         object: &NewObject<'a>,
     ) -> Result<ObjectWriter<'w, 'a, S>, Error> {
-        self.file.target().has_shards()?;
+        self.file.target.has_shards()?;
         if shard.within {
             return Err(Error::misuse(Misuse::Unfinished));
         }

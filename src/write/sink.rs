@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::error::{Error, OutOfMemory, Place};
+use crate::error::{Error, OutOfMemory};
 
 /// Takes the bytes of a file, in order; nothing is ever asked to be written again.
 pub trait Sink {
@@ -75,10 +75,10 @@ pub enum WriteError<E> {
 }
 
 impl<E> WriteError<E> {
-    /// The same error, a refusal being of what is at that place.
-    pub(super) fn at(self, place: Place) -> Self {
+    /// The same error, with another refusal.
+    pub(super) fn map_refused(self, map: impl FnOnce(Error) -> Error) -> Self {
         match self {
-            Self::Refused(error) => Self::Refused(error.at(place)),
+            Self::Refused(error) => Self::Refused(map(error)),
             sink @ Self::Sink(_) => sink,
         }
     }

@@ -3,7 +3,7 @@
 use super::blob_sink::BlobSink;
 use super::draft::Draft;
 use super::encoded::Encoded;
-use super::settings::{Settings, Target};
+use super::settings::Settings;
 use super::sink::{Sink, WriteError};
 use crate::error::{Error, Misuse};
 use crate::manifest::Manifest;
@@ -72,7 +72,7 @@ impl<S: Sink> Writer<S> {
         let manifest = manifest.parts();
         let misuse = Error::misuse(Misuse::Append);
         let frame = manifest.frame().ok_or(misuse)?;
-        if settings.is_canonical() || frame.is_data_shard() {
+        if settings.canonical || frame.is_data_shard() {
             return Err(misuse.into());
         }
         let target = settings.target_of(manifest.dialect().writing.ok_or(misuse)?)?;
@@ -108,13 +108,9 @@ impl<S: Sink> Writer<S> {
     /// `duplicate-key` where a shard is listed twice. Of a file that is appended to, any rule `limit-…` that it
     /// breaks itself, where the settings give limits. Nothing is written then.
     pub fn finish(mut self) -> Result<S, WriteError<S::Error>> {
-        let end = self.draft.finish(self.file.position())?;
+        let end = self.draft.finish(self.file.position)?;
         self.file.put(end.manifest.as_bytes())?;
         self.file.put(end.footer.as_bytes())?;
         Ok(self.file.end()?.0)
-    }
-
-    pub(super) fn target(&self) -> &Target {
-        self.file.target()
     }
 }

@@ -114,7 +114,7 @@ impl<R, W> CopyError<R, W> {
     /// The same error, its refusal to write being at another place.
     pub(super) fn placed(self, own: impl Fn(Error) -> Error) -> Self {
         match self {
-            Self::Write(WriteError::Refused(error)) => Self::Write(WriteError::Refused(own(error))),
+            Self::Write(error) => Self::Write(error.map_refused(own)),
             other => other,
         }
     }

@@ -1,7 +1,7 @@
 //! Publishing where there are no file modes: by path.
 
 use std::fs::{self, File, Metadata};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -69,15 +69,5 @@ impl Draft {
             Over::Nothing => self.file.persist_noclobber(&self.target.0)?,
         };
         Ok(())
-    }
-}
-
-impl Write for Draft {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
     }
 }

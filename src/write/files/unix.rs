@@ -6,7 +6,7 @@ use alloc::string::String;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use rustix::fs::{
@@ -168,16 +168,6 @@ impl Drop for Draft {
     }
 }
 
-impl Write for Draft {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
 /// The settings of a new file.
 const ANY: Mode = Mode::RUSR
     .union(Mode::WUSR)
@@ -194,8 +184,14 @@ fn keep(file: &File, target: &Target, old: &Stat) -> io::Result<()> {
     let mut mode = Mode::from_raw_mode(old.st_mode) & RIGHTS;
     let group = fstat(file)?.st_gid == old.st_gid
         || fchown(file, None, Some(Gid::from_raw(old.st_gid))).is_ok();
-    if !(group && acl::keep(file, target).is_ok()) {
+    #[cfg(target_os = "linux")]
+    let kept = group && acl::keep(file, target).is_ok();
+    // Elsewhere ACLs are not POSIX's, and beside the mode.
+    #[cfg(not(target_os = "linux"))]
+    let (kept, _) = (group, target);
+    if !kept {
         // The bits of the group are those of another group, or the mask of an ACL that is lost.
+        #[cfg(target_os = "linux")]
         acl::remove(file)?;
         for (group, all) in
             [(Mode::RGRP, Mode::ROTH), (Mode::WGRP, Mode::WOTH), (Mode::XGRP, Mode::XOTH)]
@@ -264,26 +260,6 @@ mod acl {
     }
 }
 
-/// Elsewhere they are not POSIX's, and beside the mode.
-#[cfg(not(target_os = "linux"))]
-mod acl {
-    use std::fs::File;
-
-    use rustix::io::Result;
-
-    use super::Target;
-
-    #[expect(clippy::unnecessary_wraps, reason = "on Linux it can fail")]
-    pub(super) fn keep(_: &File, _: &Target) -> Result<()> {
-        Ok(())
-    }
-
-    #[expect(clippy::unnecessary_wraps, reason = "on Linux it can fail")]
-    pub(super) fn remove(_: &File) -> Result<()> {
-        Ok(())
-    }
-}
-
 /// Files without a name.
 #[cfg(target_os = "linux")]
 mod unnamed {
@@ -322,6 +298,7 @@ mod tests {
     use alloc::vec::Vec;
     use std::ffi::OsString;
     use std::fs;
+    use std::io::Write as _;
     use std::os::unix::fs::PermissionsExt as _;
     use std::path::Path;
 
