@@ -55,32 +55,19 @@ impl Verifier {
         self.total.saturating_sub(self.left)
     }
 
-    /// Reads all components of an object. `tap` sees every chunk of each: decoded,
+    /// Reads all components of an object, wherever they are. `tap` sees every chunk of each: decoded,
     /// little-endian, and validated so far.
     ///
     /// # Errors
-    /// Any rule on content; what is unsupported, a digest that cannot be verified among it.
-    pub fn object<R: ReadAt + ?Sized>(
+    /// Any rule on content, with offsets in the file that the component is in; what is unsupported, a digest that cannot be
+    /// verified among it; what [`Locate::locate`] fails with.
+    pub fn object<L: Locate>(
         &mut self,
         object: &Object<'_>,
-        source: &R,
+        files: L,
         tap: impl FnMut(&Component<'_>, &[u8]),
-    ) -> Result<(), ReadError<R::Error>> {
-        self.located(object, source, tap)
-    }
-
-    /// Reads all components of an object, as [`object`](Self::object), of a file some of whose components are in shards.
-    ///
-    /// # Errors
-    /// The same as [`object`](Self::object), with offsets in the file that the component is in;
-    /// `unsupported-shard` where that has not been found.
-    pub fn object_in<R: ReadAt + ?Sized, S: ReadAt<Error = R::Error>>(
-        &mut self,
-        object: &Object<'_>,
-        files: Files<'_, '_, R, S>,
-        tap: impl FnMut(&Component<'_>, &[u8]),
-    ) -> Result<(), ReadError<R::Error>> {
-        self.located(object, files, tap).map_err(ReadError::flatten)
+    ) -> Result<(), ReadError<L::Error>> {
+        self.located(object, files, tap).map_err(L::flatten)
     }
 
     pub(crate) fn located<L: Locate>(
@@ -134,7 +121,7 @@ impl Verifier {
     /// not been.
     ///
     /// # Errors
-    /// The same as [`object_in`](Self::object_in) and [`Shards::verify`]; `canonical-padding`, `canonical-sharing`.
+    /// The same as [`object`](Self::object) and [`Shards::verify`]; `canonical-padding`, `canonical-sharing`.
     pub fn file_in<R: ReadAt + ?Sized, S: ReadAt<Error = R::Error>>(
         &mut self,
         manifest: &Manifest<impl AsRef<[u8]>>,

@@ -402,7 +402,7 @@ fn comparing_reads_each_byte_a_few_times() {
     let before = read();
     let files = Files { root: &Lends { copies: Counted::default(), most: 0 }, shards: &shards };
     let mut verifier = Verifier::new(1 << 30, archive.limits());
-    verifier.object_in(&archive.get("w").unwrap(), files, |_, _| ()).unwrap();
+    verifier.object(&archive.get("w").unwrap(), files, |_, _| ()).unwrap();
     let read = read() - before;
     assert!(blob.len() > 1 << 20 && read < 5 * blob.len(), "{read} of {}", blob.len());
 }

@@ -55,7 +55,7 @@ impl<'a> Sources<'a> {
         object: &Object<'_>,
         tap: impl FnMut(&Component<'_>, &[u8]),
     ) -> Result<(), Failure> {
-        verifier.object_in(object, self.all(), tap)
+        verifier.object(object, self.all(), tap)
     }
 
     /// All of them, to read content from.

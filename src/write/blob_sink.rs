@@ -46,17 +46,6 @@ struct Current {
     shared: Option<StoredBlob>,
 }
 
-/// A blob that is to be written.
-#[derive(Clone, Copy, Default)]
-pub(super) struct NewBlob<'a> {
-    /// Decoded bytes.
-    pub(super) bytes: u64,
-    /// How hard it is compressed, if it is.
-    pub(super) level: Option<Level>,
-    /// The sha256 that its decoded bytes are to have.
-    pub(super) announced: Option<&'a Identity>,
-}
-
 impl<S: core::fmt::Debug> core::fmt::Debug for BlobSink<S> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let mut file = f.debug_struct("BlobSink");
@@ -87,17 +76,23 @@ impl<S: Sink> BlobSink<S> {
         Self { sink, position, failed: false, target, sum: None, blobs, blob }
     }
 
-    /// Begins a blob. Memory for compressing it is taken here.
+    /// Begins a blob of so many decoded bytes, which are to have the sha256 that is announced. Memory for compressing it
+    /// is taken here.
     ///
     /// # Errors
     /// [`OutOfMemory`](crate::error::OutOfMemory).
-    pub(super) fn begin_blob(&mut self, new: &NewBlob<'_>) -> Result<(), Error> {
+    pub(super) fn begin_blob(
+        &mut self,
+        bytes: u64,
+        level: Option<Level>,
+        announced: Option<&Identity>,
+    ) -> Result<(), Error> {
         let (writing, blob) = (self.target.writing, &mut self.blob);
-        (blob.offset, blob.decoded) = (self.position, new.bytes);
-        blob.compressed = new.level.is_some();
+        (blob.offset, blob.decoded) = (self.position, bytes);
+        blob.compressed = level.is_some();
         blob.encoder = None;
-        if let Some(level) = new.level {
-            blob.encoder = Some(Encoder::new(level, new.bytes, writing.compression)?);
+        if let Some(level) = level {
+            blob.encoder = Some(Encoder::new(level, bytes, writing.compression)?);
         }
         // What is not computed is not copied either.
         blob.digest = None;
@@ -105,11 +100,11 @@ impl<S: Sink> BlobSink<S> {
             blob.digest = Some(sum);
         }
         blob.identity = None;
-        if self.target.sharing && new.bytes > 0 {
+        if self.target.sharing && bytes > 0 {
             blob.identity = Some(Sha256::new());
         }
-        blob.announced = new.announced.copied();
-        blob.shared = blob.announced.and_then(|sha256| find(&self.blobs, sha256, new.bytes));
+        blob.announced = announced.copied();
+        blob.shared = blob.announced.and_then(|sha256| find(&self.blobs, sha256, bytes));
         Ok(())
     }
 

@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use super::canonical_order;
 use super::declare::{Declared, NewObject, Part, ShardRecord};
-use super::encoded::{self, Encoded, Value, record};
-use super::entry;
+use super::encoded::Encoded;
+use super::entry::{self, Value, record};
 use super::settings::{Settings, Target};
 use crate::cbor::{
     BREAK, Encoder, Input, UNLIMITED, fault, key, map_head, pass, rewrite, skip, span,

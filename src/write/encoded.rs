@@ -1,16 +1,15 @@
-//! Attributes that are to be written, and records of fields.
+//! Attributes that are to be written.
 
 use alloc::vec::Vec;
 
 use serde::Serialize;
 use serde_cbor_2::Serializer;
 
+use super::entry::{Value, record};
 use crate::brief::Bytes;
 use crate::cbor::Encoder;
-use crate::digest::{Digest, Spelled};
 use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::v2::{GgufKey, MxKey};
-use crate::num::u64_from_usize;
 
 /// Attributes of a file or an object, as CBOR: a map whose keys are text. v1.2 §1.
 ///
@@ -88,53 +87,6 @@ impl Encoded {
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
-}
-
-/// The value of a field.
-#[derive(Clone, Copy)]
-pub(super) enum Value<'a> {
-    Uint(u64),
-    Text(&'a str),
-    Numbers(&'a [u64]),
-    Digest(&'a Digest<'static>),
-    Encoded(&'a [u8]),
-    /// Whatever it writes.
-    Written(&'a dyn Fn(&mut Encoder) -> Result<(), OutOfMemory>),
-}
-
-/// Writes a map of those of the keys that have a value.
-pub(super) fn record<'a, K: Copy>(
-    out: &mut Encoder,
-    keys: &[K],
-    write: impl Fn(K, &mut Encoder) -> Result<(), OutOfMemory>,
-    value: impl Fn(K) -> Option<Value<'a>>,
-) -> Result<(), OutOfMemory> {
-    let (head, mut count) = (out.len(), 0_u8);
-    out.map(0)?;
-    for key in keys {
-        let Some(value) = value(*key) else { continue };
-        count = count.saturating_add(1);
-        write(*key, out)?;
-        match value {
-            Value::Uint(number) => out.uint(number)?,
-            Value::Text(text) => out.text(text)?,
-            Value::Numbers(numbers) => {
-                out.array(u64_from_usize(numbers.len()))?;
-                numbers.iter().try_for_each(|number| out.uint(*number))?;
-            }
-            Value::Digest(own) => digest(out, own)?,
-            Value::Encoded(bytes) => out.raw(bytes)?,
-            Value::Written(write) => write(out)?,
-        }
-    }
-    out.count(head, count);
-    Ok(())
-}
-
-/// Writes a digest; one that is not known as the empty text, which readers refuse.
-pub(super) fn digest(out: &mut Encoder, digest: &Digest<'_>) -> Result<(), OutOfMemory> {
-    let spelled = Spelled::new(digest);
-    out.text_of(spelled.as_ref().map_or(b"", Spelled::as_bytes))
 }
 
 /// Takes what the serializer writes, where a plain `Vec` would abort when out of memory.

@@ -4,9 +4,9 @@
 //! which is what readers guess first.
 
 use super::declare::{Declared, Part};
-use super::encoded::{Value, record};
 use super::settings::Target;
 use crate::cbor::Encoder;
+use crate::digest::{Digest, Spelled};
 use crate::element::StorageType;
 use crate::error::OutOfMemory;
 use crate::format::v1::{ComponentKey, ObjectKey};
@@ -78,4 +78,49 @@ fn component(out: &mut Encoder, part: &Part<'_>, target: &Target) -> Result<(), 
         ComponentKey::decoded_length => decoded,
         ComponentKey::logical_type => logical,
     })
+}
+
+/// The value of a field.
+#[derive(Clone, Copy)]
+pub(super) enum Value<'a> {
+    Uint(u64),
+    Text(&'a str),
+    Numbers(&'a [u64]),
+    Digest(&'a Digest<'static>),
+    Encoded(&'a [u8]),
+    /// Whatever it writes.
+    Written(&'a dyn Fn(&mut Encoder) -> Result<(), OutOfMemory>),
+}
+
+/// Writes a map of those of the keys that have a value.
+pub(super) fn record<'a, K: Copy>(
+    out: &mut Encoder,
+    keys: &[K],
+    write: impl Fn(K, &mut Encoder) -> Result<(), OutOfMemory>,
+    value: impl Fn(K) -> Option<Value<'a>>,
+) -> Result<(), OutOfMemory> {
+    let (head, mut count) = (out.len(), 0_u8);
+    out.map(0)?;
+    for key in keys {
+        let Some(value) = value(*key) else { continue };
+        count = count.saturating_add(1);
+        write(*key, out)?;
+        match value {
+            Value::Uint(number) => out.uint(number)?,
+            Value::Text(text) => out.text(text)?,
+            Value::Numbers(numbers) => {
+                out.array(u64_from_usize(numbers.len()))?;
+                numbers.iter().try_for_each(|number| out.uint(*number))?;
+            }
+            // One that is not known becomes the empty text, which readers refuse.
+            Value::Digest(own) => {
+                let spelled = Spelled::new(own);
+                out.text_of(spelled.as_ref().map_or(b"", Spelled::as_bytes))?;
+            }
+            Value::Encoded(bytes) => out.raw(bytes)?,
+            Value::Written(write) => write(out)?,
+        }
+    }
+    out.count(head, count);
+    Ok(())
 }

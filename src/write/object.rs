@@ -5,7 +5,7 @@ use core::mem::discriminant;
 use core::num::NonZeroUsize;
 use core::slice::Iter;
 
-use super::blob_sink::{BlobSink, NewBlob};
+use super::blob_sink::BlobSink;
 use super::declare::{Declared, NewObject, Part, StoredBlob};
 use super::draft::Draft;
 use super::sink::{Sink, WriteError};
@@ -182,7 +182,7 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
                 continue;
             }
             let Part { role, storage, bytes: left, level, announced, .. } = *part;
-            self.file.begin_blob(&NewBlob { bytes: left, level, announced })?;
+            self.file.begin_blob(left, level, announced)?;
             self.sparse.begin(role, storage)?;
             let odd = part.packed && self.is_odd(role);
             let stream = Stream { role, storage, left, part: ([0; 8], 0), odd, last: 0 };

@@ -1,6 +1,6 @@
 //! Data shards: files of blobs that another file, their root, refers to. v2 §7.
 
-use super::blob_sink::{BlobSink, NewBlob};
+use super::blob_sink::BlobSink;
 use super::declare::{NewObject, ShardRecord, StoredBlob};
 use super::object::ObjectWriter;
 use super::settings::{Checksum, Settings};
@@ -86,7 +86,7 @@ impl<S: Sink> ShardWriter<S> {
     /// Begins a blob, where none has begun.
     fn begin_blob(&mut self) -> Result<(), Error> {
         if !self.within {
-            self.file.begin_blob(&NewBlob::default())?;
+            self.file.begin_blob(0, None, None)?;
             self.within = true;
         }
         Ok(())

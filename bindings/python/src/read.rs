@@ -49,7 +49,7 @@ fn tapped(
         let shards = open.shards_for(components.iter().copied(), cancel)?;
         open.plan_components(components)?;
         let files = Files { root: &open.root(cancel), shards: &shards };
-        Verifier::new(open.length, open.limits()).object_in(&object, files, tap)
+        Verifier::new(open.length, open.limits()).object(&object, files, tap)
     };
     verify().map_err(|error| Failure::reading(&open.manifest, error))
 }

@@ -71,7 +71,7 @@ fn read(files: &Sharded, plan: Plan<'_>, lied: &mut Lied) {
     let mut has_failed = false;
     for object in archive.objects() {
         let mut read = vec![Vec::new(); object.components().len()];
-        let validated = verifier.object_in(&object, files, |component, chunk| {
+        let validated = verifier.object(&object, files, |component, chunk| {
             let ordinal = component.place().component().expect("a component");
             read[usize::try_from(ordinal).expect("a small number")].extend_from_slice(chunk);
         });

@@ -21,7 +21,7 @@ pub(super) fn read(path: &Path, options: &str, report: &mut Report) {
     let files = Files { root: &file[..], shards: &shards };
     let mut verifier = Verifier::new(file.len() as u64, options.limit());
     for object in archive.objects() {
-        let validated = verifier.object_in(&object, files, |_, _| ());
+        let validated = verifier.object(&object, files, |_, _| ());
         if report.read(validated.map_err(rule)).is_none() {
             continue;
         }
