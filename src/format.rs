@@ -26,8 +26,7 @@ pub use record::{Dimensions, Extent, Shape};
 pub(crate) use v2::{Count, Profile, Types, content};
 
 use crate::cbor::{
-    Checked, Entries, Fault, Input, Parsed, Remaining, UNLIMITED, array_head, find, key, strict,
-    uint,
+    Checked, Fault, Input, Parsed, Remaining, UNLIMITED, array_head, find, key, strict, uint,
 };
 use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
@@ -82,15 +81,6 @@ impl<'m> Objects<'m> {
         Ok(Self { container, root, list, last: Input::default(), header, ordinal: 0 })
     }
 
-    /// The one object of an entry that is in no manifest: its name and its fields. It is at `ordinal`.
-    pub(crate) fn of_entry(dialect: &Dialect, entry: Input<'m>, ordinal: u32) -> Self {
-        let strict = dialect.facts.sorted_by_length;
-        let container = if strict { Container::V2 } else { Container::V1 };
-        let list = Some(OpenList { at: entry, input: entry, entries: Entries::definite(1) });
-        let root = Root::Read;
-        Self { container, root, list, last: Input::default(), header: None, ordinal }
-    }
-
     /// Parses the next object into `raw`, which spares moving it. Returns false at the end of the manifest. The
     /// fields of the root around the objects are read on the way.
     #[inline]
@@ -107,8 +97,8 @@ impl<'m> Objects<'m> {
                 self.ordinal = self.ordinal.wrapping_add(1);
                 list.input = match self.container {
                     Container::V0 => v0_1::object(cx, list.input, raw)?,
-                    Container::V1 => v1::object(cx, list.input, raw)?,
-                    Container::V2 => v2::object(cx, &mut self.last, list.input, raw)?,
+                    Container::V1 => v1::object::<true>(cx, list.input, raw)?,
+                    Container::V2 => v2::object::<true>(cx, &mut self.last, list.input, raw)?,
                 };
                 return Ok(true);
             }
@@ -143,6 +133,20 @@ impl<'m> Objects<'m> {
     pub(crate) fn finish(self) -> Parsed<'m, Header> {
         self.header.ok_or_else(|| Fault::new(ErrorKind::Internal, Remaining::END).into())
     }
+}
+
+/// Parses the object of an entry that is in no manifest, its name and its fields, into `raw`.
+pub(crate) fn parse_entry<'m>(
+    cx: &mut ParseContext<'_>,
+    entry: Input<'m>,
+    raw: &mut RawObject<'m>,
+) -> Checked<()> {
+    if cx.dialect.facts.sorted_by_length {
+        v2::object::<false>(cx, &mut Input::default(), entry, raw)?;
+    } else {
+        v1::object::<false>(cx, entry, raw)?;
+    }
+    Ok(())
 }
 
 /// Validates the form of a manifest as a whole, where its container asks for one form. If it is refused, a fault in the

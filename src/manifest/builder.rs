@@ -10,7 +10,7 @@ use crate::cbor::{Checked, Fault, Input, Parsed, Remaining, fault};
 use crate::error::{Error, ErrorKind, OutOfMemory, Place};
 use crate::format::frame::Frame;
 use crate::format::{
-    ComponentRecord, Extent, Header, Objects, ParseContext, RawObject, push, reserve,
+    ComponentRecord, Extent, Header, Objects, ParseContext, RawObject, parse_entry, push, reserve,
 };
 use crate::format::{Dialect, Shapes};
 use crate::format::{Format, ShardRecord, check_form, v2};
@@ -176,15 +176,12 @@ pub(super) fn parse(frame: &Frame, manifest: &[u8], options: &Options) -> Result
     } else {
         BlobRule::Disjoint
     };
-    let mut parser = Parser {
-        options,
-        manifest,
-        cx: ParseContext::new(limits, dialect, frame.manifest.clone(), frame.blobs_end),
-        builder: IndexBuilder::new(blob_rule),
-    };
+    let cx = ParseContext::new(limits, dialect, frame.manifest.clone(), frame.blobs_end);
+    let mut builder = IndexBuilder::new(blob_rule);
+    let mut parser = Parser { options, manifest, cx };
     let objects = Objects::open(container, &mut parser.cx, manifest);
-    let parsed = objects.and_then(|objects| parser.pull(objects));
-    let Parser { mut cx, builder, .. } = parser;
+    let parsed = objects.and_then(|objects| parser.pull(objects, &mut builder));
+    let mut cx = parser.cx;
     debug_assert!(
         parsed.is_err() || check_form(container, &mut cx, manifest).is_ok(),
         "a manifest that is accepted has the form that its container asks for"
@@ -213,13 +210,11 @@ pub(crate) struct ObjectChecker {
     dialect: &'static Dialect,
     components: Vec<ComponentRecord>,
     shapes: Shapes,
-    builder: IndexBuilder,
 }
 
 impl ObjectChecker {
     pub(crate) fn new(options: Options, dialect: &'static Dialect) -> Self {
-        let builder = IndexBuilder::new(BlobRule::Disjoint);
-        Self { options, dialect, components: Vec::new(), shapes: Shapes::new(), builder }
+        Self { options, dialect, components: Vec::new(), shapes: Shapes::new() }
     }
 
     /// Checks the object of that ordinal, and returns its components. `entry` is its name and its fields.
@@ -228,23 +223,22 @@ impl ObjectChecker {
         entry: &[u8],
         ordinal: u32,
     ) -> Result<&[ComponentRecord], Error> {
-        let Self { options, dialect, components, shapes, builder } = self;
+        let Self { options, dialect, components, shapes } = self;
         let mut cx = ParseContext::new(options.limit(), dialect, u64::MAX..u64::MAX, u64::MAX);
-        components.clear();
-        shapes.clear();
-        builder.objects.clear();
+        cx.place = Place::new(Some(ordinal), None);
         core::mem::swap(&mut cx.components, components);
         core::mem::swap(&mut cx.shapes, shapes);
-        let builder_before = core::mem::replace(builder, IndexBuilder::new(BlobRule::Disjoint));
-        let mut parser = Parser { options, manifest: entry, cx, builder: builder_before };
-        let checked = parser.pull(Objects::of_entry(dialect, entry, ordinal));
-        let Parser { mut cx, builder: used, .. } = parser;
-        core::mem::swap(&mut cx.components, components);
-        core::mem::swap(&mut cx.shapes, shapes);
-        *builder = used;
-        checked.map(|_| &**components).map_err(|found| {
+        cx.components.clear();
+        cx.shapes.clear();
+        let mut parser = Parser { options, manifest: entry, cx };
+        let mut raw = RawObject::NONE;
+        let parsed = parse_entry(&mut parser.cx, entry, &mut raw);
+        let checked = parsed.and_then(|()| parser.check::<false>(&raw));
+        let ParseContext { components: used, shapes: kept, place, .. } = parser.cx;
+        (*components, *shapes) = (used, kept);
+        checked.map(|()| &**components).map_err(|found| {
             let fault = fault(found);
-            Error::nowhere(fault.kind).found(fault.found).at(cx.place)
+            Error::nowhere(fault.kind).found(fault.found).at(place)
         })
     }
 }
@@ -263,41 +257,37 @@ struct Parser<'m, 'o> {
     options: &'o Options,
     manifest: Input<'m>,
     cx: ParseContext<'o>,
-    builder: IndexBuilder,
 }
 
 impl<'m> Parser<'m, '_> {
     /// Pulls all objects, and adds them to the index.
-    fn pull(&mut self, mut objects: Objects<'m>) -> Parsed<'m, Header> {
+    fn pull(&mut self, mut objects: Objects<'m>, builder: &mut IndexBuilder) -> Parsed<'m, Header> {
         let mut last: Option<&[u8]> = None;
         let mut raw = RawObject::NONE;
         while objects.next(&mut self.cx, &mut raw)? {
             if last.is_none() {
-                self.builder.reserve(self.cx.expected)?;
+                builder.reserve(self.cx.expected)?;
             }
             let facts = &self.cx.dialect.facts;
             // Names of 2 have been found to ascend.
             let ascends =
                 facts.sorted_by_length || last.is_none_or(|last| is_before(last, raw.name.bytes));
             last = Some(raw.name.bytes);
-            self.object(&raw, ascends)?;
+            self.check::<true>(&raw)?;
+            let components = candidate(&self.cx, &raw).components;
+            builder.push(ObjectRecord::of(&raw, components.len()), components, ascends)?;
         }
         objects.finish()
     }
 
-    /// Checks an object by its layout, and adds it.
+    /// Checks an object by its layout. `LISTED` is that of the parsers.
     #[inline]
-    fn object(&mut self, raw: &RawObject<'m>, ascends: bool) -> Checked<()> {
+    fn check<const LISTED: bool>(&mut self, raw: &RawObject<'m>) -> Checked<()> {
         if let Format::Mx | Format::QuantGroup | Format::GgufBlocks = raw.layout {
             self.check_profile(raw)?;
         }
-        let candidate = candidate(&self.cx, raw);
-        if let Err(found) = candidate.check(self.options) {
-            return Err(self.fault(raw, found));
-        }
-        let components = candidate.components;
-        let record = ObjectRecord::of(raw, components.len());
-        Ok(self.builder.push(record, components, ascends)?)
+        let checked = candidate(&self.cx, raw).check(self.options);
+        checked.map_err(|found| self.fault(raw, found))
     }
 
     /// Checks the attributes of an object of a profile, and its parts by what they say.

@@ -109,11 +109,11 @@ impl<'c> Candidate<'c> {
         Some(Part { ordinal: len_u32(ordinal), record: self.components.get(ordinal)? })
     }
 
-    /// The component of a role, of which a layout has `known` and in some generations no others; without, the object
+    /// The component of a role, of which a layout has `count` and in some generations no others; without, the object
     /// breaks `broken`.
     #[inline]
-    fn require(&self, role: Role, known: usize, broken: Rule) -> Result<Part<'c>, ObjectFault> {
-        let allowed = || !self.dialect.facts.exact_roles || self.components.len() == known;
+    fn require(&self, role: Role, count: usize, broken: Rule) -> Result<Part<'c>, ObjectFault> {
+        let allowed = || !self.dialect.facts.exact_roles || self.components.len() == count;
         self.get(role).filter(|_| allowed()).ok_or_else(|| in_components(broken))
     }
 
