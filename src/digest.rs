@@ -176,26 +176,31 @@ pub(crate) struct Spelled {
 impl Spelled {
     /// None where the algorithm is not known.
     pub(crate) fn new(digest: &Digest<'_>) -> Option<Self> {
-        let (prefix, above_nine): (&[u8], u8) = match digest {
-            Digest::Sha256(_) => (b"sha256:", b'a'),
-            Digest::Crc32c(_) => (b"crc32c:0x", b'A'),
-            Digest::Xxh3(_) => (b"xxh3:", b'a'),
-            Digest::Unverifiable(_) => return None,
-        };
+        match digest {
+            Digest::Sha256(sum) => Self::of(b"sha256:", *sum, b'a'),
+            Digest::Crc32c(sum) => Self::of(b"crc32c:0x", sum.to_be_bytes(), b'A'),
+            Digest::Xxh3(sum) => Self::of(b"xxh3:", sum.to_be_bytes(), b'a'),
+            Digest::Unverifiable(_) => None,
+        }
+    }
+
+    /// A prefix and hexadecimal digits, `letter` being the first above 9.
+    fn of<const P: usize, const N: usize>(
+        prefix: &[u8; P],
+        sum: [u8; N],
+        letter: u8,
+    ) -> Option<Self> {
         let digit = |value: u8| {
-            let base = if value < 10 { b'0' } else { above_nine.wrapping_sub(10) };
+            let base = if value < 10 { b'0' } else { letter.wrapping_sub(10) };
             value.wrapping_add(base)
         };
-        let (sum, length) = digest.sum();
         let mut text = [0; 73];
-        let (head, digits) = text.split_at_mut_checked(prefix.len())?;
-        head.iter_mut().zip(prefix).for_each(|(to, from)| *to = *from);
-        // All 32 bytes, whatever the length: a count that is known is spelled many at once.
+        let (head, digits) = text.split_first_chunk_mut()?;
+        *head = *prefix;
         for (pair, byte) in digits.as_chunks_mut().0.iter_mut().zip(sum) {
             *pair = [digit(byte >> 4), digit(byte & 15)];
         }
-        let length = prefix.len().saturating_add(length.saturating_mul(2));
-        Some(Self { text, length })
+        Some(Self { text, length: P.saturating_add(N.saturating_mul(2)) })
     }
 
     /// The text, which is ASCII.

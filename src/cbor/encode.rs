@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::value::shortest_float;
-use super::{NULL, SIMPLE, head_bytes, major};
+use super::{NULL, SIMPLE, major};
 use crate::brief::Bytes;
 use crate::error::OutOfMemory;
 use crate::num::u64_from_usize;
@@ -101,26 +101,38 @@ impl Encoder {
         Ok(())
     }
 
-    /// Moves what stands from `end` on over as many bytes from `at` on; none if there are fewer before `end`.
-    pub(crate) fn move_over(&mut self, at: usize, end: usize) -> Option<()> {
-        let (before, moved) = self.0.split_at_mut_checked(end)?;
-        let over = before.get_mut(at..)?.get_mut(..moved.len())?;
-        over.iter_mut().zip(moved).for_each(|(over, byte)| *over = *byte);
-        self.0.truncate(end);
+    /// Puts bytes in the place of as many from `at` on; none if there are fewer.
+    pub(crate) fn overwrite(&mut self, at: usize, bytes: &[u8]) -> Option<()> {
+        let over = self.0.get_mut(at..)?.get_mut(..bytes.len())?;
+        over.copy_from_slice(bytes);
         Some(())
     }
 
     /// Adds a head of the major type, the argument in as few bytes as can be.
     #[inline]
     pub(super) fn head(&mut self, major: u8, argument: u64) -> Result<(), OutOfMemory> {
-        // Pieces of known sizes: most heads are short.
         match u8::try_from(argument) {
             Ok(argument @ 0..24) => self.raw(&[major << 5 | argument]),
-            Ok(argument) => self.raw(&[major << 5 | 0x18, argument]),
-            Err(_) => {
-                let (bytes, start) = head_bytes(major, argument);
-                self.raw(bytes.get(start..).unwrap_or_default())
-            }
+            _ => self.long_head(major, argument),
+        }
+    }
+
+    /// Adds a head whose argument does not fit into its first byte.
+    #[inline(never)]
+    fn long_head(&mut self, major: u8, argument: u64) -> Result<(), OutOfMemory> {
+        // In pieces of known sizes, which are copied without a call.
+        let initial = major << 5;
+        if let Ok(argument) = u8::try_from(argument) {
+            self.raw(&[initial | 0x18, argument])
+        } else if let Ok(argument) = u16::try_from(argument) {
+            self.raw(&[initial | 0x19])?;
+            self.raw(&argument.to_be_bytes())
+        } else if let Ok(argument) = u32::try_from(argument) {
+            self.raw(&[initial | 0x1a])?;
+            self.raw(&argument.to_be_bytes())
+        } else {
+            self.raw(&[initial | 0x1b])?;
+            self.raw(&argument.to_be_bytes())
         }
     }
 

@@ -307,10 +307,15 @@ impl Draft {
         } else {
             let end = self.entries.len();
             for part in &declared.parts {
-                let Some(digest) = &part.blob.digest else { continue };
-                encoded::digest(&mut self.entries, digest)?;
+                let Some(spelled) = part.blob.digest.as_ref().and_then(Spelled::new) else {
+                    continue;
+                };
+                let text = spelled.as_bytes();
+                // Behind the head of the text, which is one byte for up to 23.
+                let head = if text.len() < 24 { 1 } else { 2 };
                 let at = end.saturating_sub(usize_from_u32(part.digest.left()));
-                self.entries.move_over(at, end).ok_or(Error::internal())?;
+                let at = at.saturating_add(head);
+                self.entries.overwrite(at, text).ok_or(Error::internal())?;
             }
         }
         self.objects = self.objects.saturating_add(1);
