@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use zten_corpus::cbor::wide_head;
+use zten_corpus::cbor::{self, wide_head};
+use zten_corpus::file::File;
 
 /// A CBOR head.
 pub(crate) fn head(major: u8, argument: usize) -> Vec<u8> {
@@ -57,25 +58,19 @@ pub(crate) fn object(format: &str, dimensions: &[usize], components: &[Component
 /// A 1.2 file of those objects; `data` begins at byte 64.
 pub(crate) fn file(name: &str, objects: &[(&str, Vec<u8>)], data: &[u8]) -> PathBuf {
     let manifest = map(&[("version", text("1.2.0")), ("objects", map(objects))]);
-    let mut bytes = b"ZTEN1000".to_vec();
-    bytes.resize(64, 0);
-    bytes.extend(data);
-    bytes.extend(&manifest);
-    bytes.extend(u64::try_from(manifest.len()).unwrap().to_le_bytes());
-    bytes.extend(b"ZTEN1000");
-    write(name, &bytes)
+    write(name, &around(File::v1(cbor::raw(&manifest)), data))
+}
+
+/// A file with `data` at byte 64, and its manifest behind that.
+fn around(file: File, data: &[u8]) -> Vec<u8> {
+    file.blob(64, data).start(64 + data.len()).build("").bytes
 }
 
 /// A 0.1 file of entries; `data` begins at byte 64.
 pub(crate) fn old_file(name: &str, entries: &[Vec<(&str, Vec<u8>)>], data: &[u8]) -> PathBuf {
     let mut manifest = head(4, entries.len());
     manifest.extend(entries.iter().flat_map(|fields| map(fields)));
-    let mut bytes = b"ZTEN0001".to_vec();
-    bytes.resize(64, 0);
-    bytes.extend(data);
-    bytes.extend(&manifest);
-    bytes.extend(u64::try_from(manifest.len()).unwrap().to_le_bytes());
-    write(name, &bytes)
+    write(name, &around(File::v0(cbor::raw(&manifest)), data))
 }
 
 /// An entry of a 0.1 file.
