@@ -26,7 +26,7 @@ pub use self::error::{DecodeError, Flaw};
 pub use self::header::Header;
 use self::walk::Walk;
 use crate::Failure;
-use crate::num::{Assured as _, impossible, u64_from_usize};
+use crate::num::u64_from_usize;
 use crate::xxh64::Xxh64;
 
 /// How much frames may ask for.
@@ -187,13 +187,12 @@ impl<D: BlockDecoder> Frames<D> {
             if self.produced.saturating_add(self.decoder.pending()) > self.most {
                 return Err(self.error(Flaw::Decoded).into());
             }
-            let Some(frame) = &mut self.frame else {
-                impossible();
-                break;
-            };
+            let decoded = rest.get(..read).ok_or_else(|| self.error(Flaw::Corrupt))?;
+            let missing = self.error(Flaw::Corrupt);
+            let frame = self.frame.as_mut().ok_or(missing)?;
             frame.produced = frame.produced.saturating_add(u64_from_usize(read));
             if frame.header.checksum {
-                frame.sum.update(rest.get(..read).assured());
+                frame.sum.update(decoded);
             }
             if read > 0 {
                 continue;
@@ -312,7 +311,8 @@ pub fn decode(frames: &[u8], bounds: Bounds) -> Result<Vec<u8>, DecodeError> {
     const PIECE: usize = 64 << 10;
     let mut source = |at: u64, buffer: &mut [u8]| {
         let from = usize::try_from(at).ok().and_then(|at| frames.get(at..));
-        buffer.iter_mut().zip(from.assured()).for_each(|(to, from)| *to = *from);
+        let from = from.ok_or(DecodeError::new(Flaw::Truncated, at))?;
+        buffer.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
         Ok(())
     };
     let stored = 0..u64_from_usize(frames.len());
@@ -326,7 +326,7 @@ pub fn decode(frames: &[u8], bounds: Bounds) -> Result<Vec<u8>, DecodeError> {
         let reserved = all.try_reserve(room);
         reserved.map_err(|_| DecodeError::new(Flaw::Memory, 0))?;
         all.resize(filled.saturating_add(room), 0);
-        let rest = all.get_mut(filled..).assured();
+        let rest = all.get_mut(filled..).ok_or(DecodeError::new(Flaw::Corrupt, 0))?;
         let read = frames.read(&mut source, rest, &mut |_| ()).map_err(Failure::either)?;
         all.truncate(filled.saturating_add(read));
         if read < room {

@@ -25,7 +25,21 @@ pub(crate) fn len_u32(n: usize) -> u32 {
     n as u32
 }
 
-/// A value that earlier checks have shown to be there.
+/// The low 32 bits of a number.
+#[inline(always)]
+#[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "it says so")]
+pub(crate) fn low_u32(n: u64) -> u32 {
+    n as u32
+}
+
+/// The low 8 bits of a number.
+#[inline(always)]
+#[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "it says so")]
+pub(crate) fn low_u8(n: u32) -> u8 {
+    n as u8
+}
+
+/// A value that earlier checks have shown to be there, in the loops that decode and in the encoder.
 ///
 /// Where it is missing after all, builds with debug assertions panic, those of tests and fuzz
 /// targets among them; other builds continue with a default and contain no code to panic.
@@ -59,12 +73,4 @@ impl<T, E> Assured<T> for Result<T, E> {
     fn assured_or(self, other: T) -> T {
         self.ok().assured_or(other)
     }
-}
-
-/// Marks code that earlier checks have shown to be unreachable: panics in builds with debug
-/// assertions, does nothing in others.
-#[inline(always)]
-#[track_caller]
-pub(crate) fn impossible() {
-    debug_assert!(false, "code that earlier checks made unreachable was reached");
 }

@@ -1,7 +1,7 @@
 //! Streams of bits: RFC 8878 §4. Those that encode are read from the back; descriptions of tables
 //! from the front.
 
-use crate::num::{Assured as _, usize_from_u32};
+use crate::num::{Assured as _, low_u32, usize_from_u32};
 
 /// A stream that is read from its last bit to its first.
 ///
@@ -89,7 +89,7 @@ impl<'s> Bits<'s> {
     pub(super) fn read(&mut self, count: u32) -> u32 {
         let bits = (self.held >> 1).wrapping_shr(63_u32.wrapping_sub(count));
         self.skip(count);
-        u32::try_from(bits & u64::from(u32::MAX)).assured()
+        low_u32(bits)
     }
 
     /// Begins to take several numbers of what is held.
@@ -142,9 +142,9 @@ impl Taken {
     pub(super) fn take(&mut self, count: u8) -> u32 {
         const MASKS: [u32; 32] = masks();
         self.left = self.left.wrapping_sub(count.into());
-        let bits = self.held.wrapping_shr(self.left) & u64::from(u32::MAX);
+        let bits = low_u32(self.held.wrapping_shr(self.left));
         let mask = MASKS.get(usize::from(count & 31)).copied().assured();
-        u32::try_from(bits).assured() & mask
+        bits & mask
     }
 
     /// Bits of 64 that have not been taken; many, where more have been than there are.

@@ -4,7 +4,7 @@
 use super::header::number;
 use super::{DecodeError, Flaw};
 use crate::format::{BLOCK_HEADER, COMPRESSED, RAW, REPEATED};
-use crate::num::{Assured as _, u64_from_usize, usize_from_u32};
+use crate::num::{u64_from_usize, usize_from_u32};
 
 /// The header of a block: §3.1.1.2.
 #[derive(Clone, Copy)]
@@ -61,7 +61,7 @@ impl<'s> Block<'s> {
         let end = BLOCK_HEADER.saturating_add(header.stored().ok_or(corrupt)?);
         // What follows may be a checksum.
         let bytes = input.get(..end).ok_or(corrupt)?;
-        let content = match bytes.get(BLOCK_HEADER..).assured() {
+        let content = match bytes.get(BLOCK_HEADER..).ok_or(corrupt)? {
             content if header.kind == COMPRESSED => {
                 let (sizes, rest) = LiteralsSizes::parse(content).ok_or(corrupt)?;
                 if sizes.decoded > most {

@@ -8,7 +8,7 @@ use super::bits::{Bits, Taken, forward};
 use crate::format::BYTES;
 use crate::format::codes::Range;
 use crate::format::fse::{SMALLEST_LOG, Telling, spread};
-use crate::num::{Assured as _, impossible, usize_from_u32};
+use crate::num::{low_u8, usize_from_u32};
 
 /// A state, and what its symbol stands for.
 #[derive(Clone, Copy, Default)]
@@ -50,8 +50,7 @@ impl<const STATES: usize> Table<STATES> {
     /// those ranges; for themselves, where there are none.
     pub(super) fn make(&mut self, log: u32, shares: &[i16], ranges: &[Range]) -> Result<(), Flaw> {
         self.log = log;
-        make(self.room()?, log, shares, ranges);
-        Ok(())
+        make(self.room()?, log, shares, ranges).ok_or(Flaw::Corrupt)
     }
 
     /// The states. None before there are any.
@@ -67,26 +66,25 @@ impl<const STATES: usize> Table<STATES> {
     }
 }
 
-fn make(states: &mut [State], log: u32, shares: &[i16], ranges: &[Range]) {
-    let size = 1_usize.wrapping_shl(log);
+/// Makes the states. None where a number of theirs is larger than it can be.
+fn make(states: &mut [State], log: u32, shares: &[i16], ranges: &[Range]) -> Option<()> {
+    let size = 1_u16.wrapping_shl(log);
     // The states of a symbol share the numbers from its share to twice that.
     let mut numbers = [1_u16; BYTES];
     for (number, share) in numbers.iter_mut().zip(shares) {
         *number = share.unsigned_abs().max(1);
     }
-    for (state, owner) in states.iter_mut().zip(spread(log, shares)).take(size) {
-        let Some(number) = numbers.get_mut(usize::from(owner)) else {
-            impossible();
-            continue;
-        };
-        let bits = log.wrapping_sub(number.checked_ilog2().assured());
-        let base = number.wrapping_shl(bits).wrapping_sub(u16::try_from(size).assured());
+    for (state, owner) in states.iter_mut().zip(spread(log, shares)).take(size.into()) {
+        let number = numbers.get_mut(usize::from(owner))?;
+        let bits = log.wrapping_sub(number.checked_ilog2()?);
+        let base = number.wrapping_shl(bits).wrapping_sub(size);
         *number = number.wrapping_add(1);
-        let bits = u8::try_from(bits).assured();
+        let bits = low_u8(bits);
         let itself = Range { first: owner.into(), bits: 0 };
         let Range { first, bits: more } = *ranges.get(usize::from(owner)).unwrap_or(&itself);
         *state = State { first, base, more, bits };
     }
+    Some(())
 }
 
 // Eight bytes are as many as a reference has on 64 bits, and twice as many on 32.
@@ -138,7 +136,7 @@ pub(super) fn describe<'s>(
         };
         at = at.wrapping_add(bits);
         // 0 is a share worth less than one state, which takes one all the same.
-        *share = i16::try_from(value).assured().wrapping_sub(1);
+        *share = i16::try_from(value).ok()?.wrapping_sub(1);
         left = left.checked_sub(share.unsigned_abs().into())?;
         if *share == 0 {
             loop {

@@ -7,7 +7,7 @@ use super::bits::Bits;
 use super::fse::{State, Table, describe};
 use super::streams::{CODES, Code, Codes};
 use crate::format::{BYTES, LISTED, LONGEST_CODE, WEIGHTS_LOG};
-use crate::num::{Assured as _, usize_from_u32};
+use crate::num::{low_u8, usize_from_u32};
 
 /// Weights of codes, 0 for none, and one more.
 const WEIGHTS_MOST: usize = usize_from_u32(LONGEST_CODE) + 2;
@@ -58,11 +58,11 @@ impl Huffman {
         let mut first = self.weights.begin(&mut bits);
         let mut second = self.weights.begin(&mut bits);
         bits.refill();
-        let symbol = |state: &State| u8::try_from(state.first).assured();
+        let symbol = |state: &State| u8::try_from(state.first).map_err(|_| Flaw::Corrupt);
         // The last weight goes without saying, so there is always room for one more.
         for (count, weight) in (1..BYTES).zip(&mut *weights) {
             let state = states.get(first).ok_or(Flaw::Corrupt)?;
-            *weight = symbol(state);
+            *weight = symbol(state)?;
             let mut taken = bits.taking();
             first = state.next(&mut taken);
             bits.pass(taken);
@@ -70,7 +70,7 @@ impl Huffman {
             // Where the bits run out, the other state is the last one.
             if bits.is_overrun() {
                 let last = states.get(second).ok_or(Flaw::Corrupt)?;
-                *weights.get_mut(count).ok_or(Flaw::Corrupt)? = symbol(last);
+                *weights.get_mut(count).ok_or(Flaw::Corrupt)? = symbol(last)?;
                 return Ok(count.wrapping_add(1));
             }
             core::mem::swap(&mut first, &mut second);
@@ -94,7 +94,7 @@ impl Huffman {
             return Err(Flaw::Corrupt);
         }
         let last = weights.get_mut(listed).ok_or(Flaw::Corrupt)?;
-        *last = u8::try_from(left.checked_ilog2().assured().wrapping_add(1)).assured();
+        *last = low_u8(left.trailing_zeros().wrapping_add(1));
         // There are codes of the length that is the longest. Their count is even, for all others
         // take an even part of what is filled.
         if !weights.contains(&1) {
@@ -123,7 +123,7 @@ impl Huffman {
             let end = start.wrapping_add(wide(*weight));
             let codes = self.codes.get_mut(*start..end).ok_or(Flaw::Corrupt)?;
             let bits = longest.wrapping_add(1).wrapping_sub(u32::from(*weight));
-            codes.fill(Code::new(symbol, u8::try_from(bits).assured()));
+            codes.fill(Code::new(symbol, low_u8(bits)));
             *start = end;
         }
         self.is_made = true;

@@ -3,7 +3,7 @@
 use super::Flaw;
 use super::bits::{AT_ONCE, Bits};
 use crate::format::LONGEST_CODE;
-use crate::num::{Assured as _, usize_from_u32};
+use crate::num::{Assured as _, low_u32, usize_from_u32};
 
 /// What the next bits stand for: by as many of them as the longest code has.
 pub(super) type Codes = [Code; CODES];
@@ -90,7 +90,7 @@ pub(super) fn four(codes: &Codes, streams: [&[u8]; 4], out: &mut [u8]) -> Result
         done = done.wrapping_add(TOGETHER);
     }
     for (bits, out) in [(a, first), (b, second), (c, third), (d, fourth)] {
-        finish(codes, bits, out.get_mut(done..).assured())?;
+        finish(codes, bits, out.get_mut(done..).ok_or(Flaw::Corrupt)?)?;
     }
     Ok(())
 }
@@ -121,6 +121,6 @@ fn finish(codes: &Codes, mut bits: Bits<'_>, out: &mut [u8]) -> Result<(), Flaw>
 
 #[inline(always)]
 fn next(codes: &Codes, bits: &Bits<'_>) -> Code {
-    let at = usize::try_from(bits.peek(LONGEST_CODE)).assured();
+    let at = usize_from_u32(low_u32(bits.peek(LONGEST_CODE)));
     codes.get(at).copied().assured()
 }

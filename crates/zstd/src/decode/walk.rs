@@ -7,7 +7,7 @@ use super::header::{Header, LONGEST_HEADER};
 use super::{DecodeError, Flaw};
 use crate::Failure;
 use crate::format::BLOCK_HEADER;
-use crate::num::{Assured as _, u64_from_usize};
+use crate::num::u64_from_usize;
 
 const CHECKSUM: u64 = 4;
 
@@ -49,8 +49,8 @@ impl Walk {
     /// As many of the bytes from `at` on as have been read ahead, but at most so many.
     pub(super) fn ahead(&self, at: u64, most: usize) -> &[u8] {
         let from = at.checked_sub(self.ahead.at).and_then(|from| usize::try_from(from).ok());
-        let bytes = self.ahead.bytes.get(..self.ahead.length).assured();
-        let bytes = from.and_then(|from| bytes.get(from..)).unwrap_or_default();
+        let bytes = from.and_then(|from| self.ahead.bytes.get(from..self.ahead.length));
+        let bytes = bytes.unwrap_or_default();
         bytes.get(..most).unwrap_or(bytes)
     }
 
@@ -71,11 +71,12 @@ impl Walk {
         if self.held(at, count).is_none() {
             (self.ahead.at, self.ahead.length) = (at, 0);
             let more = fitting(AHEAD, left);
-            let bytes = self.ahead.bytes.get_mut(..more).assured();
+            let bytes = self.ahead.bytes.get_mut(..more);
+            let bytes = bytes.ok_or(DecodeError::new(Flaw::Truncated, at))?;
             source(at, bytes).map_err(Failure::Callback)?;
             self.ahead.length = more;
         }
-        Ok(self.held(at, count).assured())
+        Ok(self.held(at, count).ok_or(DecodeError::new(Flaw::Truncated, at))?)
     }
 
     /// Where the first frame begins.

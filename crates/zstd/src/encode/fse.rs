@@ -3,7 +3,7 @@
 
 use super::bits::Bits;
 use crate::format::fse::{LARGEST, SMALLEST_LOG, Telling, spread};
-use crate::num::{Assured as _, impossible, len_u32, usize_from_u32};
+use crate::num::{Assured as _, len_u32, usize_from_u32};
 
 /// Symbols that any of the alphabets may have: those of match lengths are the most.
 pub(super) const SYMBOLS: usize = 53;
@@ -94,14 +94,12 @@ impl Table {
         let owners = spread(self.log, &shares);
         let mut firsts = self.symbols.map(|symbol| symbol.first);
         for (state, owner) in (0..size).zip(owners) {
-            let Some(first) = firsts.get_mut(usize::from(owner)) else {
-                impossible();
-                continue;
-            };
-            if let Some(place) = self.states.get_mut(usize_from_u32(*first)) {
+            if let Some(first) = firsts.get_mut(usize::from(owner))
+                && let Some(place) = self.states.get_mut(usize_from_u32(*first))
+            {
                 *place = u16::try_from(state.wrapping_add(size)).assured();
+                *first = first.wrapping_add(1);
             }
-            *first = first.wrapping_add(1);
         }
     }
 

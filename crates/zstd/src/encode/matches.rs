@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use super::huffman::Lengths;
 use super::sequences::Sequence;
-use crate::num::{Assured as _, len_u32, usize_from_u32};
+use crate::num::{Assured as _, len_u32, low_u32, usize_from_u32};
 
 /// Bytes by which places are looked up. Shorter matches are found by chance, and at the last
 /// distance.
@@ -141,9 +141,9 @@ impl Finder {
         // The golden ratio, whose multiples spread evenly.
         const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;
         let key = word.wrapping_shl(u64::BITS.wrapping_sub(8 * LOOKED_UP)).wrapping_mul(PRIME);
-        let key = u32::try_from(key >> 32).assured();
+        let key = low_u32(key >> 32);
         let place = self.origin.wrapping_add(len_u32(at)).wrapping_shl(TAG);
-        let shift = u32::BITS.wrapping_sub(self.rows.len().checked_ilog2().assured());
+        let shift = u32::BITS.wrapping_sub(self.rows.len().trailing_zeros());
         let places = self.effort.places;
         let start = usize_from_u32(key.wrapping_shr(shift)) & !places.wrapping_sub(1);
         let row = self.rows.get_mut(start..start.wrapping_add(places)).assured();

@@ -1,7 +1,5 @@
 //! Finite state entropy, as far as reading and writing it have it in common: RFC 8878 §4.1.
 
-use crate::num::Assured as _;
-
 /// The smallest table that can be described: §4.1.1.
 pub(crate) const SMALLEST_LOG: u32 = 5;
 /// States of the largest table: §3.1.1.3.2.1.
@@ -49,7 +47,7 @@ pub(crate) struct Telling {
 impl Telling {
     pub(crate) fn new(left: u32) -> Self {
         let most = left.wrapping_add(1);
-        let bits = most.checked_ilog2().assured().wrapping_add(1);
+        let bits = u32::BITS.wrapping_sub(most.leading_zeros());
         let half = 1_u32.wrapping_shl(bits.wrapping_sub(1));
         let saved = half.wrapping_shl(1).wrapping_sub(1).wrapping_sub(most);
         Self { bits, half, saved }
