@@ -1,10 +1,4 @@
 //! Elements where they lie: borrowed, unaligned, big-endian; and what is in the way.
-#![allow(
-    clippy::allow_attributes,
-    clippy::cast_possible_truncation,
-    clippy::cast_precision_loss,
-    reason = "a test that panics has failed, and its numbers are small"
-)]
 
 use half::{bf16, f16};
 use zten::{Archive, Element, attributes::Value, element::ByteOrder, error::Misuse, view::View};
@@ -90,7 +84,7 @@ fn signalling_nans_keep_their_bits() {
     let mut file = read("1.2.3/dense_all.zt");
     let archive = Archive::open(&file).unwrap();
     let start = |name| archive.get(name).unwrap().component("data").unwrap().extent().offset();
-    let starts = [start("t_f32"), start("t_f64")].map(|start| start as usize);
+    let starts = [start("t_f32"), start("t_f64")].map(|start| usize::try_from(start).unwrap());
     file[starts[0]..][..4].copy_from_slice(&single.to_le_bytes());
     file[starts[1]..][..8].copy_from_slice(&double.to_le_bytes());
     let (floats, doubles) = (view(&file, "t_f32"), view(&file, "t_f64"));

@@ -1,10 +1,5 @@
 //! Files of generation 2 that are written with their shards: they hold what the same objects in one file
 //! hold; and what is refused before it is a file. v2 §7.
-#![allow(
-    clippy::allow_attributes,
-    clippy::cast_possible_truncation,
-    reason = "a test that panics has failed, and its numbers are small"
-)]
 
 #[path = "write_shards/failing.rs"]
 mod failing;
@@ -22,16 +17,12 @@ use zten::write::{
 use zten::{
     Archive, Component, Digest, Encoding, Error, Generation, Limits, LogicalType, StorageType,
 };
-use zten_corpus::base::words;
+use zten_corpus::base::{ramp, words};
 use zten_testkit::sample::least;
 use zten_testkit::{Accepted, Shards, accepted_v2, misuse};
 
 fn settings() -> Settings {
     Settings::default().generation(Generation::V2)
-}
-
-fn bytes(count: usize) -> Vec<u8> {
-    (0..count).map(|at| (at % 251) as u8).collect()
 }
 
 /// Finds files by the names of shards.
@@ -64,7 +55,7 @@ fn joined(root: &[u8], shards: &[(&str, Vec<u8>)], settings: &Settings) -> Vec<u
 
 /// Objects of several kinds, in an order that is not that of the manifest, with their parts.
 fn each(write: &mut impl FnMut(&NewObject<'_>, &[(&str, &[u8])])) {
-    let data = bytes(100_000);
+    let data = ramp(100_000);
     write(&NewObject::dense("zz", &[25_000], StorageType::F32), &[("data", &data)]);
     write(&NewObject::dense("bools", &[3], StorageType::Bool), &[("data", &[0, 1, 1])]);
     write(&NewObject::dense("same", &[100_000], StorageType::U8), &[("data", &data)]);
@@ -382,7 +373,7 @@ fn shards_are_appended_to_a_root() {
 #[test]
 fn padding_of_small_tensors_is_bounded() {
     const COUNT: usize = 10_000;
-    let blob = |at: usize| bytes(at % 300);
+    let blob = |at: usize| ramp(at % 300);
     let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
     let mut data = 0;
     for at in 0..COUNT {

@@ -1,16 +1,12 @@
 //! Files of generation 2 that are written: all layouts and types, in any order, compressed or not; and
 //! what is refused before it is a file.
-#![allow(
-    clippy::allow_attributes,
-    clippy::cast_possible_truncation,
-    reason = "a test that panics has failed, and its numbers are small"
-)]
 
 use zten::error::Misuse;
 use zten::manifest::ElementType;
 use zten::write::{Checksum, Encoded, Level, NewComponent, NewObject, Settings, Writer};
 use zten::{Archive, Encoding, Generation, Limits, LogicalType, Options, StorageType};
-use zten_corpus::base::words;
+use zten_corpus::base::{ramp, words};
+use zten_corpus::cbor::{Head, Item, map, uint, wide_head, wide_text};
 use zten_corpus::v2;
 use zten_testkit::{accepted_v2, check, misuse};
 
@@ -18,16 +14,12 @@ fn settings() -> Settings {
     Settings::default().generation(Generation::V2)
 }
 
-fn bytes(count: usize) -> Vec<u8> {
-    (0..count).map(|at| (at % 251) as u8).collect()
-}
-
 /// One object of each kind that there is, with its parts, in the order in which they are declared.
 fn each(write: &mut impl FnMut(&NewObject<'_>, &[(&str, &[u8])])) {
     for storage in StorageType::ALL {
         let name = format!("plain {}", storage.name());
         let width = usize::from(storage.width());
-        let data = if storage == StorageType::Bool { vec![1; 6] } else { bytes(6 * width) };
+        let data = if storage == StorageType::Bool { vec![1; 6] } else { ramp(6 * width) };
         write(&NewObject::dense(&name, &[2, 3], storage), &[("data", &data)]);
     }
     for logical in LogicalType::ALL {
@@ -35,7 +27,7 @@ fn each(write: &mut impl FnMut(&NewObject<'_>, &[(&str, &[u8])])) {
         let each = usize::from(logical.storage().width()) * usize::from(logical.ratio());
         let data = match logical {
             LogicalType::F4E2M1 => vec![0x21, 0x43, 0x05],
-            _ => bytes(5 * each),
+            _ => ramp(5 * each),
         };
         write(&NewObject::dense(&name, &[5], logical), &[("data", &data)]);
     }
@@ -64,14 +56,14 @@ fn each(write: &mut impl FnMut(&NewObject<'_>, &[(&str, &[u8])])) {
     write(&mx, &[("data", &[0x21, 0x43, 0x65, 0x07]), ("scales", &[127, 128])]);
     let attributes = Encoded::gguf(32, 18).unwrap();
     let gguf = NewObject::gguf("gguf", &[2, 32], "gguf.q4_0/1", 36).attributes(&attributes);
-    write(&gguf, &[("data", &bytes(36))]);
+    write(&gguf, &[("data", &ramp(36))]);
     let quant = [
         NewComponent::new("data", StorageType::U32, 2),
         NewComponent::new("scales", StorageType::F16, 2),
     ];
     let attributes = Encoded::from_cbor(quantization());
     let quant = NewObject::custom("quant", &[2, 8], "zt.quant_group/1", &quant);
-    let parts: [(&str, &[u8]); 2] = [("data", &bytes(8)), ("scales", &bytes(4))];
+    let parts: [(&str, &[u8]); 2] = [("data", &ramp(8)), ("scales", &ramp(4))];
     write(&quant.attributes(&attributes), &parts);
     let any = [
         NewComponent::new("zzz", StorageType::I16, 1),
@@ -84,33 +76,21 @@ fn each(write: &mut impl FnMut(&NewObject<'_>, &[(&str, &[u8])])) {
 
 /// Attributes of `zt.quant_group/1`, in an order and with heads that are not deterministic.
 fn quantization() -> Vec<u8> {
-    let text = |text: &str| [&[0x78, text.len() as u8], text.as_bytes()].concat();
-    let mut cbor = vec![0xbf];
-    for (key, value) in [
-        ("zero_point", [&[0xa1][..], &text("form"), &text("none")].concat()),
-        ("scale_form", text("f16_factors")),
-        ("group_size", vec![0x18, 8]),
-        ("bits", vec![4]),
-        ("axis", vec![1]),
-        (
-            "packing",
-            [
-                &[0xa3][..],
-                &text("word"),
-                &text("u32"),
-                &text("per_word"),
-                &[8],
-                &text("order"),
-                &text("lsb_first"),
-            ]
-            .concat(),
-        ),
-    ] {
-        cbor.extend(text(key));
-        cbor.extend(value);
-    }
-    cbor.push(0xff);
-    cbor
+    let entry = |key, value| (wide_text(key), value);
+    let packing = map(vec![
+        entry("word", wide_text("u32")),
+        entry("per_word", uint(8)),
+        entry("order", wide_text("lsb_first")),
+    ]);
+    let all = vec![
+        entry("zero_point", map(vec![entry("form", wide_text("none"))])),
+        entry("scale_form", wide_text("f16_factors")),
+        entry("group_size", Item::Raw(wide_head(0, 8))),
+        entry("bits", uint(4)),
+        entry("axis", uint(1)),
+        entry("packing", packing),
+    ];
+    Item::Map(Head::Indefinite, all).encode().bytes
 }
 
 /// All of them, in a file.
