@@ -131,12 +131,10 @@ fn shards(of: &Description) -> Vec<u8> {
         ])
     };
     let used = if of.get("used") == 1 { names.as_slice() } else { &[] };
-    let objects = (0..)
-        .zip(used)
-        .map(|(n, shard): (usize, _)| {
-            let roles = ["a", "b", "c", "d"].into_iter().take(of.get("parts") + 1);
-            let parts = roles.map(|role| (role, part(shard)));
-            (format!("{n:06}"), v2::object(&[], "x/1", parts))
-        });
+    let objects = (0..).zip(used).map(|(n, shard): (usize, _)| {
+        let roles = ["a", "b", "c", "d"].into_iter().take(of.get("parts") + 1);
+        let parts = roles.map(|role| (role, part(shard)));
+        (format!("{n:06}"), v2::object(&[], "x/1", parts))
+    });
     v2::file(objects).set("shards", listed).bytes()
 }
