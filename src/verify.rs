@@ -77,9 +77,8 @@ impl Verifier {
         mut tap: impl FnMut(&Component<'_>, &[u8]),
     ) -> Result<(), ReadError<<L::Source as ReadAt>::Error>> {
         let mut deferred = Deferred::default();
-        let sparse = deferred.pass(self.sparse(object, files))?;
-        let mut sparse =
-            sparse.unwrap_or_else(|| Sparse::new(object.format(), object.shape().iter(), None));
+        let nnz = deferred.pass(self.nnz(object, files))?.flatten();
+        let mut sparse = Sparse::new(object.format(), object.shape().iter(), nnz);
         if object.dialect().single_cells {
             let at = |over: BadIndex| match object.component("coords") {
                 Some(coords) => over.error(&coords),

@@ -64,7 +64,7 @@ impl<'m> Watch<'m> for Rewriter<'_> {
         let (_, head) = head(at)?;
         let (begin, outside) = (self.out.len(), self.listed.len());
         let written = match own {
-            None => leaf(Item::whole(span(at, rest)?), head.major, self.out),
+            None => leaf(Item(span(at, rest)?), head.major, self.out),
             Some(own) => {
                 *own = Open { at, begin, outside };
                 // That of indefinite length is written when its items have been counted.

@@ -9,13 +9,13 @@ use core::fmt;
 use serde::Deserialize;
 use serde_cbor_2::de::from_slice_with_scratch;
 
-use super::{Entries, Head, Input, UNLIMITED, content, entries, head, major, pass};
+use super::{Entries, Head, Input, UNLIMITED, content, entries, head, major, pass, span};
 use crate::brief::{Bytes, Start};
 use crate::error::{Error, Misuse, OutOfMemory};
 
 /// One CBOR item of a checked manifest.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Item<'m>(&'m [u8]);
+pub struct Item<'m>(pub(super) &'m [u8]);
 
 /// What a CBOR item is: RFC 8949 §3.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,18 +51,6 @@ pub enum Value<'m> {
 }
 
 impl<'m> Item<'m> {
-    /// The item that is all of `bytes`, which have been checked.
-    pub(super) fn whole(bytes: &'m [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// Splits the item at the front of `input`, which has been checked.
-    pub(super) fn split(input: Input<'m>) -> Option<(Self, Input<'m>)> {
-        let rest = pass(input)?;
-        let length = input.len().checked_sub(rest.len())?;
-        input.get(..length).map(|bytes| (Self(bytes), rest))
-    }
-
     /// Its CBOR, as the manifest spells it.
     pub fn as_bytes(&self) -> &'m [u8] {
         self.0
@@ -80,13 +68,10 @@ impl<'m> Item<'m> {
             major::NEGATIVE => Value::Negative(head.argument),
             major::BYTES => Value::Bytes(Chunks::new(self.0, rest, head)),
             major::TEXT => Value::Text(Chunks::new(self.0, rest, head)),
-            major::ARRAY => {
+            major::ARRAY | major::MAP => {
                 let (rest, entries) = entries((self.0, head), UNLIMITED, rest).ok()?;
-                Value::Array(Array { rest, entries })
-            }
-            major::MAP => {
-                let (rest, entries) = entries((self.0, head), UNLIMITED, rest).ok()?;
-                Value::Map(Map { rest, entries })
+                let items = Array { rest, entries };
+                if head.major == major::MAP { Value::Map(Map(items)) } else { Value::Array(items) }
             }
             major::TAG => Value::Tag(head.argument, Self(rest)),
             _ => simple(head),
@@ -237,27 +222,31 @@ impl PartialEq for Array<'_> {
     }
 }
 
+impl<'m> Array<'m> {
+    /// The item that comes next, which has been checked.
+    fn split(&mut self) -> Option<Item<'m>> {
+        let rest = pass(self.rest)?;
+        let item = span(self.rest, rest).ok()?;
+        self.rest = rest;
+        Some(Item(item))
+    }
+}
+
 impl<'m> Iterator for Array<'m> {
     type Item = Item<'m>;
 
     fn next(&mut self) -> Option<Item<'m>> {
-        self.entries.next(self.rest).then_some(())?;
-        let (item, rest) = Item::split(self.rest)?;
-        self.rest = rest;
-        Some(item)
+        self.entries.next(self.rest).then(|| self.split())?
     }
 }
 
 /// The entries of a map, in order.
 #[derive(Clone)]
-pub struct Map<'m> {
-    rest: &'m [u8],
-    entries: Entries,
-}
+pub struct Map<'m>(Array<'m>);
 
 impl fmt::Debug for Map<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Map").field("entries", &self.entries.claimed()).finish_non_exhaustive()
+        f.debug_struct("Map").field("entries", &self.0.entries.claimed()).finish_non_exhaustive()
     }
 }
 
@@ -271,11 +260,7 @@ impl<'m> Iterator for Map<'m> {
     type Item = (Item<'m>, Item<'m>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.entries.next(self.rest).then_some(())?;
-        let (key, rest) = Item::split(self.rest)?;
-        let (value, rest) = Item::split(rest)?;
-        self.rest = rest;
-        Some((key, value))
+        Some((self.0.next()?, self.0.split()?))
     }
 }
 

@@ -135,10 +135,8 @@ impl<'a> Component<'a> {
     pub fn bind<'d>(&self, file: &'d [u8]) -> Result<View<'d>, Error> {
         let storage = self.readable()?;
         let extent = self.extent();
-        let range = extent.range();
-        let start = usize::try_from(range.start).ok();
-        let end = usize::try_from(range.end).ok();
-        let blob = start.zip(end).and_then(|(start, end)| file.get(start..end));
+        let length = usize::try_from(extent.length()).ok();
+        let blob = length.and_then(|length| file.bytes_at(extent.offset(), length));
         let blob = blob.ok_or_else(|| Error::misuse(Misuse::Size).at(self.place()))?;
         self.bound(blob, self.kind_of(storage, extent))
     }

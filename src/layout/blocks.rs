@@ -294,7 +294,7 @@ impl<'d> MxDequantizer<'d> {
             if self.blocks.stride == 1 {
                 (now, rest) = split(rest, self.blocks.size.saturating_sub(self.row).max(1));
                 match self.factors(1) {
-                    Some([scale]) => now.iter_mut().for_each(|value| *value *= factor(*scale)),
+                    Some([scale]) => now.iter_mut().for_each(|value| *value *= scale.to_f32()),
                     _ => now.fill(f32::NAN),
                 }
                 self.row = self.row.saturating_add(u64_from_usize(now.len()));
@@ -304,7 +304,7 @@ impl<'d> MxDequantizer<'d> {
                 match self.factors(now.len()) {
                     Some(scales) => {
                         let pairs = now.iter_mut().zip(scales);
-                        pairs.for_each(|(value, scale)| *value *= factor(*scale));
+                        pairs.for_each(|(value, scale)| *value *= scale.to_f32());
                     }
                     None => now.fill(f32::NAN),
                 }
@@ -323,15 +323,10 @@ impl<'d> MxDequantizer<'d> {
     }
 
     /// The given number of scales, from the one of the next element on, if they are there. No number is made by others.
-    fn factors(&self, count: usize) -> Option<&'d [u8]> {
+    fn factors(&self, count: usize) -> Option<&'d [F8E8M0]> {
         let start = self.first.checked_add(usize::try_from(self.column).ok()?)?;
-        self.scales.as_bytes().get(start..start.checked_add(count)?)
+        F8E8M0::native(self.scales.as_bytes().get(start..start.checked_add(count)?)?)
     }
-}
-
-/// The number that a scale stands for.
-fn factor(scale: u8) -> f32 {
-    F8E8M0::from_bits(scale).to_f32()
 }
 
 /// The first `length` values, or all there are, and the rest.
