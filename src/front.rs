@@ -13,7 +13,7 @@ use crate::element::{ByteOrder, LogicalType, StorageType};
 use crate::error::{Error, ErrorKind, Misuse, OutOfMemory, Place};
 use crate::format::{
     ComponentRecord, Dialect, ElementOrder, Encoding, Extent, Format, Header, Logical,
-    ParseContext, Product, Role, ShardRecord, pass_attributes, push,
+    ParseContext, Product, Role, ShardRecord, pass_attributes, push, reserve,
 };
 use crate::limits::Options;
 use crate::manifest::{BlobRule, Candidate, IndexBuilder, ObjectRecord, ValidatedManifest};
@@ -209,6 +209,17 @@ impl<'o> Builder<'o> {
             index: IndexBuilder::new(blobs),
             failed: None,
         })
+    }
+
+    /// Makes room for so many tensors of one component each, and for so many bytes of their names and attributes. Lists
+    /// that grow take up to three times as much for a moment.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn reserve(&mut self, tensors: u32, text: usize) -> Result<(), Error> {
+        self.index.reserve(tensors).map_err(refused)?;
+        reserve(&mut self.cx.components, tensors).map_err(refused)?;
+        Ok(self.text.reserve(text)?)
     }
 
     /// Takes the attributes of the file: a CBOR map whose keys are text, and differ.

@@ -29,7 +29,7 @@ use crate::error::{Error, OutOfMemory};
 
 #[cfg(feature = "zstd")]
 pub use compress::Level;
-pub use copy::{Copier, CopyError, Inexpressible};
+pub use copy::{Copier, CopyError, Inexpressible, Layouts};
 pub use declare::{BlobInShard, StoredBlob};
 pub use declare::{NewComponent, NewObject, ShardRecord};
 pub use encoded::Encoded;

@@ -65,7 +65,7 @@ impl IndexBuilder {
     }
 
     /// Makes room for objects.
-    pub(super) fn reserve(&mut self, objects: u32) -> Result<(), Fault> {
+    pub(crate) fn reserve(&mut self, objects: u32) -> Result<(), Fault> {
         reserve(&mut self.objects, objects)
     }
 

@@ -16,6 +16,7 @@
 mod becomes;
 mod error;
 
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::num::NonZeroU64;
 
@@ -64,12 +65,25 @@ pub struct Copier {
     verifier: Verifier,
     limits: Limits,
     level: Option<Level>,
+    layouts: Option<Layouts>,
 }
+
+/// Returns the layout that an object of another format is to have, and the attributes that belong to that layout; none
+/// if it keeps its own.
+pub type Layouts = fn(&Object<'_>) -> Result<Option<(String, Encoded)>, Error>;
 
 impl Copier {
     /// Copies from a file of `file_len` bytes, within limits.
     pub fn new(file_len: u64, limits: &Limits) -> Self {
-        Self { verifier: Verifier::new(file_len, limits), limits: *limits, level: None }
+        let verifier = Verifier::new(file_len, limits);
+        Self { verifier, limits: *limits, level: None, layouts: None }
+    }
+
+    /// Gives objects other layouts, whose components are the same.
+    #[must_use]
+    pub fn layouts(mut self, layouts: Layouts) -> Self {
+        self.layouts = Some(layouts);
+        self
     }
 
     /// Compresses all components on the way.
@@ -177,8 +191,15 @@ impl Copier {
             None => *new,
         }))?;
         let shape = collect(object.shape().iter())?;
-        let attributes = attributes(object)?;
-        let format = becomes::format(object, &target).map_err(WriteError::Refused)?;
+        let other = self.layouts.map_or(Ok(None), |layouts| layouts(object))?;
+        let (layout, attributes) = match other {
+            Some((layout, attributes)) => (Some(layout), Some(attributes)),
+            None => (None, attributes(object)?),
+        };
+        let format = match &layout {
+            Some(layout) => layout,
+            None => becomes::format(object, &target).map_err(WriteError::Refused)?,
+        };
         let mut new = NewObject::custom(object.name(), &shape, format, &components);
         if let Some(attributes) = &attributes {
             new = new.attributes(attributes);
