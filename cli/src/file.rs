@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use zten::num::u64_from_usize;
 use zten::source::SourceArchive;
 use zten::{Options, ReadAt as _, ReadError};
-use zten_formats::{Detected, Format, START, by_name, by_start, is_ztensor};
+use zten_formats::{Detected, START, by_name, by_start, is_ztensor};
 use zten_shards::{Want, runs, wanted};
 
 use crate::companion::Companion;
@@ -20,7 +20,7 @@ use crate::report::Problem;
 /// Bytes of the magic that all zTensor files begin with.
 const HEADER: u64 = 8;
 
-/// A zTensor or safetensors file whose manifest or header is valid.
+/// A zTensor, safetensors or GGUF file whose manifest or header is valid.
 pub(crate) type TensorFile = SourceArchive<Handle>;
 
 /// A file of any format that is read.
@@ -133,7 +133,7 @@ impl Opened {
     ) -> Result<AnyFile, Box<Problem>> {
         match self.detect(unknown) {
             Err(error) => Err(Box::new(Problem::io(&self.path, &error))),
-            Ok(Some(found)) if found != SAFETENSORS => Ok(AnyFile::Other(self, found)),
+            Ok(Some(found)) if !has_archives(found) => Ok(AnyFile::Other(self, found)),
             Ok(found) => Ok(AnyFile::Archive(Box::new(self.archive_of(found, options)?))),
         }
     }
@@ -165,8 +165,9 @@ impl Opened {
     }
 }
 
-/// The format beside zTensor that has archives.
-const SAFETENSORS: Detected = Detected::Read(Format::Safetensors);
+fn has_archives(found: Detected) -> bool {
+    matches!(found, Detected::Read(format) if format.has_archives())
+}
 
 fn irregular(is_folder: bool) -> io::Error {
     let what = if is_folder { "a folder, not a regular file" } else { "not a regular file" };

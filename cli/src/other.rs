@@ -72,6 +72,6 @@ pub(crate) fn alone(attributes: Vec<u8>, options: &Options) -> Result<Archive<Ve
 
 /// What a file says of itself, to be shown; none where it says nothing, or more than a zTensor file may.
 pub(crate) fn attributes(input: &mut Input) -> Option<Archive<Vec<u8>>> {
-    let cbor = input.take_attributes().cbor;
+    let cbor = input.take_attributes();
     if cbor.is_empty() { None } else { alone(cbor, &Options::default()).ok() }
 }

@@ -1,6 +1,7 @@
 //! What the formats name and number, in a few columns.
 
 use zten::{ElementType, Format, Object};
+use zten_formats::Block;
 
 use crate::escape;
 
@@ -31,7 +32,12 @@ pub(crate) fn element(element: ElementType<'_>) -> String {
 
 /// The format of an object.
 pub(crate) fn format(object: &Object<'_>) -> String {
-    word(object.format_name(), object.format() != Format::Unknown)
+    word(object.format_name(), is_known(object))
+}
+
+/// Whether it is known how the components of an object make up a tensor.
+pub(crate) fn is_known(object: &Object<'_>) -> bool {
+    object.format() != Format::Unknown || Block::of(object).is_some()
 }
 
 /// The shape of an object.

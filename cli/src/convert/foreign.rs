@@ -4,12 +4,11 @@ use std::io;
 use std::path::Path;
 
 use zten::write::{Encoded, NewComponent, NewObject, Sink, WriteError, Writer, canonical_order};
-use zten::{ElementType, Error, ErrorKind, Generation, LogicalType, StorageType};
-use zten_formats::{Failure, Input, Kind, Tensor, Trouble};
+use zten::{ElementType, Error, ErrorKind, Generation, LogicalType};
+use zten_formats::{Failure, Input, Kind, Trouble};
 
 use super::plan::Plan;
 use crate::args::Convert;
-use crate::escape;
 use crate::progress::Progress;
 use crate::report::Problem;
 
@@ -23,18 +22,8 @@ pub(super) fn convert<S: Sink<Error = io::Error>>(
     let failed = |error| problem(args, None, error);
     let mut writer = Writer::new(sink, &plan.settings).map_err(failed)?;
     let attributes = input.take_attributes();
-    let strict = plan.canonical || plan.generation == Generation::V2;
-    if let Some(key) = attributes.other_nan.filter(|_| strict) {
-        let key = escape::quoted(&key);
-        let what = if plan.canonical { "the canonical form" } else { plan.generation.as_str() };
-        let sentence = format!(
-            "it can be read, and not be written: the attribute {key} has a NaN that {what} does not \
-             have"
-        );
-        return Err(Box::new(Problem::inexpressible(&args.input, &sentence)));
-    }
-    if !attributes.cbor.is_empty() {
-        let attributes = Encoded::from_cbor(attributes.cbor);
+    if !attributes.is_empty() {
+        let attributes = Encoded::from_cbor(attributes);
         let declared = writer.attributes(&attributes);
         declared.map_err(|error| undeclared(args, plan, None, &error))?;
     }
@@ -51,14 +40,13 @@ pub(super) fn convert<S: Sink<Error = io::Error>>(
     for at in 0..input.tensors().len() {
         let Some(tensor) = input.tensors().get(at) else { continue };
         let failed = |error| problem(args, Some(&tensor.name), error);
-        let becomes = Becomes::new(&tensor, plan.generation)
-            .map_err(|error| undeclared(args, plan, Some(&tensor.name), &error))?;
-        let components = [becomes.component(plan)];
-        let mut object =
-            NewObject::custom(&tensor.name, &tensor.shape, &becomes.format, &components);
-        if let Some(attributes) = &becomes.attributes {
-            object = object.attributes(attributes);
+        let element = element(tensor.kind, plan.generation);
+        let mut component = NewComponent::of_bytes("data", element, tensor.bytes);
+        if let Some(level) = plan.level {
+            component = component.compressed(level);
         }
+        let components = [component];
+        let object = NewObject::custom(&tensor.name, &tensor.shape, "dense", &components);
         let declared = writer.object(&object);
         let mut out =
             declared.map_err(|error| undeclared(args, plan, Some(&tensor.name), &error))?;
@@ -75,46 +63,17 @@ pub(super) fn convert<S: Sink<Error = io::Error>>(
     writer.finish().map_err(failed)
 }
 
-/// What a tensor becomes.
-struct Becomes {
-    format: String,
-    attributes: Option<Encoded>,
-    element: ElementType<'static>,
-    bytes: u64,
-}
-
-impl Becomes {
-    fn new(tensor: &Tensor, generation: Generation) -> Result<Self, Error> {
-        let element = match tensor.kind {
-            Kind::Plain(storage) => storage.into(),
-            // As copying does: readers of 1.2 list it, and show how it is stored.
-            Kind::Logical(logical)
-                if generation == Generation::V1_2 && !LogicalType::V1_2.contains(&logical) =>
-            {
-                ElementType::UnknownLogical(logical.name(), logical.storage())
-            }
-            Kind::Logical(logical) => logical.into(),
-            Kind::Verbatim(_) => StorageType::U8.into(),
-        };
-        let (format, attributes) = match (tensor.kind, generation) {
-            (Kind::Verbatim(block), Generation::V2) => {
-                let attributes = Encoded::gguf(block.elements, block.bytes)?;
-                (format!("{}/1", block.format()), Some(attributes))
-            }
-            (Kind::Verbatim(block), _) => {
-                (block.format(), Some(Encoded::from_cbor(block.attributes()?)))
-            }
-            _ => ("dense".to_owned(), None),
-        };
-        Ok(Self { format, attributes, element, bytes: tensor.bytes })
-    }
-
-    fn component(&self, plan: &Plan) -> NewComponent<'static> {
-        let component = NewComponent::of_bytes("data", self.element, self.bytes);
-        match plan.level {
-            Some(level) => component.compressed(level),
-            None => component,
+/// The type that the elements of a tensor have in a generation.
+fn element(kind: Kind, generation: Generation) -> ElementType<'static> {
+    match kind {
+        Kind::Plain(storage) => storage.into(),
+        // As copying does: readers of 1.2 list it, and show how it is stored.
+        Kind::Logical(logical)
+            if generation == Generation::V1_2 && !LogicalType::V1_2.contains(&logical) =>
+        {
+            ElementType::UnknownLogical(logical.name(), logical.storage())
         }
+        Kind::Logical(logical) => logical.into(),
     }
 }
 

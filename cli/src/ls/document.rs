@@ -4,9 +4,10 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use zten::{
-    Component, ElementType, Format, Generation, Object, attributes::Attributes, element::ByteOrder,
+    Component, ElementType, Generation, Object, attributes::Attributes, element::ByteOrder,
 };
 
+use zten_formats::Block;
 use zten_present::finding::format_name;
 
 use super::blocks::Blocks;
@@ -16,6 +17,7 @@ use crate::json::Json;
 use crate::remote::shown;
 use crate::spelled::{digest, version};
 use crate::value;
+use crate::words::is_known;
 
 /// Writes the document of one file, on one line.
 pub(super) fn write(out: &mut impl Write, path: &Path, archive: &TensorFile) -> io::Result<()> {
@@ -84,7 +86,7 @@ fn object<W: Write>(json: &mut Json<'_, W>, object: &Object<'_>) -> io::Result<(
     json.key("format")?;
     json.string(object.format_name())?;
     json.key("known")?;
-    json.plain(object.format() != Format::Unknown)?;
+    json.plain(is_known(object))?;
     json.key("shape")?;
     json.integers(object.shape())?;
     let blocks = Blocks::of(object);
@@ -105,7 +107,9 @@ fn object<W: Write>(json: &mut Json<'_, W>, object: &Object<'_>) -> io::Result<(
 fn component<W: Write>(json: &mut Json<'_, W>, component: &Component<'_>) -> io::Result<()> {
     let element = component.element_type();
     let logical = match element {
-        ElementType::Plain(_) | ElementType::Unknown(_) => None,
+        ElementType::Plain(_) | ElementType::Unknown(_) => {
+            Block::of(&component.object()).map(|block| block.name)
+        }
         _ => Some(element.name()),
     };
     let dtype = match element {

@@ -78,7 +78,6 @@ fn kind(kind: Kind) -> &'static str {
     match kind {
         Kind::Plain(storage) => storage.name(),
         Kind::Logical(logical) => logical.name(),
-        Kind::Verbatim(block) => block.name,
     }
 }
 
@@ -121,17 +120,13 @@ fn object<W: Write>(
     input: &Input,
     (ordinal, tensor): (usize, &Tensor),
 ) -> io::Result<()> {
-    let format = match tensor.kind {
-        Kind::Verbatim(block) => block.format(),
-        _ => "dense".to_owned(),
-    };
     json.open('{')?;
     json.key("name")?;
     json.string(&tensor.name)?;
     json.key("ordinal")?;
     json.plain(ordinal)?;
     json.key("format")?;
-    json.string(&format)?;
+    json.string("dense")?;
     json.key("known")?;
     json.plain(true)?;
     json.key("shape")?;
@@ -152,7 +147,6 @@ fn component<W: Write>(json: &mut Json<'_, W>, input: &Input, tensor: &Tensor) -
     let (dtype, logical) = match tensor.kind {
         Kind::Plain(storage) => (storage.name(), None),
         Kind::Logical(logical) => (logical.storage().name(), Some(logical.name())),
-        Kind::Verbatim(block) => ("u8", Some(block.name)),
     };
     json.open('{')?;
     json.key("role")?;

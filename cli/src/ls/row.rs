@@ -1,6 +1,7 @@
 //! The rows of the table.
 
 use zten::{Component, Digest, Encoding, Object};
+use zten_formats::Block;
 
 use super::blocks::Blocks;
 use super::totals::Totals;
@@ -40,9 +41,13 @@ pub(super) fn object<'a>(object: &Object<'a>) -> Row<'a> {
 
 /// A component, below its object.
 pub(super) fn component<'a>(component: &Component<'a>) -> Row<'a> {
+    let element = match Block::of(&component.object()) {
+        Some(block) => block.name.to_owned(),
+        None => element(component.element_type()),
+    };
     let cells = [
         String::new(),
-        element(component.element_type()),
+        element,
         String::new(),
         human(component.extent().length()),
         size(component.decoded_length()),

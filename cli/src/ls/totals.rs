@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use zten::{ElementType, Object};
+use zten::{Component, ElementType, Object};
+use zten_formats::Block;
 
 use crate::json::Json;
 use crate::size::{grouped, human};
@@ -69,7 +70,7 @@ impl FileTotals {
             totals.object(object.shape().elements());
             for component in object.components() {
                 let stored = component.extent().length();
-                let element = known(component.element_type());
+                let element = known(&component);
                 totals.component(element, stored, component.decoded_length());
             }
         }
@@ -140,9 +141,12 @@ impl FileTotals {
     }
 }
 
-/// The name of a type that is known.
-fn known(element: ElementType<'_>) -> Option<&'static str> {
-    match element {
+/// The name of the type of a component, if it is known.
+fn known(component: &Component<'_>) -> Option<&'static str> {
+    if let Some(block) = Block::of(&component.object()) {
+        return Some(block.name);
+    }
+    match component.element_type() {
         ElementType::Plain(storage) => Some(storage.name()),
         ElementType::Logical(logical) => Some(logical.name()),
         _ => None,

@@ -9,7 +9,7 @@ use crate::strictness::Strictness;
 const BASE: u64 = 256 << 20;
 /// Bytes of memory for each byte of the largest manifest or header that there can be.
 ///
-/// Opening a zTensor or safetensors file takes at most 8, beside the manifest or header itself. The most is taken by
+/// Opening a zTensor, safetensors or GGUF file takes at most 8, beside the manifest or header itself. The most is taken by
 /// converting: an object of 30 bytes in a GGUF header becomes 220 of a
 /// manifest, whose buffer may have twice that reserved. 3.4 million tensors, as many as the longest
 /// header holds, need less than 8 bytes of address space for each of its 104 MB, and those of blocks

@@ -210,7 +210,7 @@ fn what_one_command_refuses_all_do() {
 
 #[test]
 fn formats_without_archives_are_no_tensor_files_yet() {
-    let path = corpus_folder().join("other/gguf/accept/tiny.gguf");
+    let path = corpus_folder().join("other/npz/accept/stored.npz");
     for (command, options) in
         [("hash", &[][..]), ("cat", &["--index=0"]), ("diff", &[path.to_str().unwrap()])]
     {

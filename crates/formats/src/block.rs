@@ -6,9 +6,17 @@ use std::fmt;
 use zten::attributes::Encoder;
 use zten::error::OutOfMemory;
 use zten::num::u64_from_usize;
+use zten::{Format, Object};
 
 use super::gguf::dequantize::{Record, dequantize};
 use super::gguf::types::BLOCKS;
+use super::kind::elements;
+
+/// The layouts of blocks begin so; the name of the type in lowercase follows.
+const LAYOUT: &str = "gguf.";
+
+/// The types of blocks for which generation 2 has no profile.
+const WITHOUT_PROFILE: [&str; 5] = ["TQ1_0", "TQ2_0", "NVFP4", "Q1_0", "Q2_0"];
 
 /// A type whose elements come in blocks, which are kept as they are.
 #[derive(Debug)]
@@ -59,9 +67,32 @@ impl Block {
         (self.dequantize)(bytes, out).ok_or(mismatch)
     }
 
-    /// The format of an object that holds such blocks.
-    pub fn format(&self) -> String {
-        format!("gguf.{}", self.name.to_ascii_lowercase())
+    /// The type of the blocks that an object of a GGUF file consists of. In a zTensor file, attributes tell it.
+    pub fn of(object: &Object<'_>) -> Option<&'static Self> {
+        let component = object.component("data")?;
+        if object.format() != Format::Unknown || component.generation().is_some() {
+            return None;
+        }
+        object.format_name().strip_prefix(LAYOUT).and_then(Self::by_name)
+    }
+
+    /// The layout of an object that consists of such blocks.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn layout(&self) -> Result<String, OutOfMemory> {
+        let mut layout = String::new();
+        let length = LAYOUT.len().saturating_add(self.name.len());
+        layout.try_reserve_exact(length).map_err(|_| OutOfMemory)?;
+        layout.push_str(LAYOUT);
+        layout.push_str(self.name);
+        layout.make_ascii_lowercase();
+        Ok(layout)
+    }
+
+    /// Whether generation 2 has a profile for such blocks: the layout, and `/1`.
+    pub fn has_profile(&self) -> bool {
+        !WITHOUT_PROFILE.contains(&self.name)
     }
 
     /// The facts that a reader must know of the blocks: a CBOR map in the order of deterministic CBOR.
@@ -78,6 +109,16 @@ impl Block {
         out.text("block_elements")?;
         out.uint(self.elements)?;
         Ok(out.into_bytes())
+    }
+
+    /// Returns the bytes of the blocks of a shape; none where these cannot be counted, or are no whole number in each
+    /// row.
+    pub(super) fn bytes_of(&self, shape: &[u64]) -> Option<u64> {
+        let row = shape.last().copied().unwrap_or(1);
+        if row.checked_rem(self.elements)? != 0 {
+            return None;
+        }
+        elements(shape)?.checked_div(self.elements)?.checked_mul(self.bytes)
     }
 }
 

@@ -55,8 +55,17 @@ impl Map {
         key: &str,
         value: impl FnOnce(&mut Encoder) -> Written,
     ) -> Written {
+        self.try_put(key, value)
+    }
+
+    /// The same, where writing the value may fail with another error.
+    pub(super) fn try_put<E: From<Trouble>>(
+        &mut self,
+        key: &str,
+        value: impl FnOnce(&mut Encoder) -> Result<(), E>,
+    ) -> Result<(), E> {
         let start = place(self.entries.as_bytes().len())?;
-        self.entries.text(key)?;
+        self.entries.text(key).map_err(Trouble::from)?;
         let after = place(self.entries.as_bytes().len())?;
         value(&mut self.entries)?;
         let end = place(self.entries.as_bytes().len())?;

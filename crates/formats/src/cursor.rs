@@ -36,8 +36,6 @@ pub(super) struct Blames {
 }
 
 impl Blames {
-    /// Those of GGUF, whose header is so long at most.
-    pub(super) const GGUF: Self = Self { cut: Rule::GgufTruncated, longer: Rule::LimitHeader };
     /// Those of the directory of an archive.
     pub(super) const DIRECTORY: Self = Self { cut: Rule::NpzDirectory, longer: Rule::NpzDirectory };
     /// Those of the end records of an archive.
@@ -114,27 +112,6 @@ impl<'s> Cursor<'s> {
         self.fill(out.get_mut(start..).unwrap_or_default())
     }
 
-    /// Passes over zeros, up to `end` or as far as there are bytes.
-    pub(super) fn zeros(&mut self, end: u64) -> Result<(), Trouble> {
-        let end = end.min(self.end);
-        let mut piece = [0; 256];
-        while self.at < end {
-            let start = self.at;
-            let length = usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX);
-            let piece = piece.get_mut(..length.min(256)).unwrap_or_default();
-            self.fill(piece)?;
-            if let Some(other) = piece.iter().position(|byte| *byte != 0) {
-                let at = start.saturating_add(u64_from_usize(other));
-                return Err(Trouble::refused_at(
-                    Rule::GgufPadding,
-                    "a byte of padding is not zero",
-                    at,
-                ));
-            }
-        }
-        Ok(())
-    }
-
     fn fill(&mut self, out: &mut [u8]) -> Result<(), Trouble> {
         let end = self.reach(u64_from_usize(out.len()))?;
         if u64_from_usize(out.len()) > self.most {
@@ -158,11 +135,6 @@ impl<'s> Cursor<'s> {
         }
         self.at = end;
         Ok(())
-    }
-
-    /// A number of one byte.
-    pub(super) fn u8(&mut self) -> Result<u8, Trouble> {
-        self.bytes().map(u8::from_le_bytes)
     }
 
     /// A little-endian number of two bytes.
@@ -193,7 +165,7 @@ mod tests {
         file.write_at(0, &bytes).unwrap();
         let source = file.into_source();
         let mut all = Vec::new();
-        let mut cursor = Cursor::new(&source, 0..u64::MAX, Blames::GGUF);
+        let mut cursor = Cursor::new(&source, 0..u64::MAX, Blames::END);
         for step in [1, 7, 8, 3, 65_000, 0, 70_000, 2, 65_536] {
             cursor.append(step, &mut all).unwrap();
             all.extend(cursor.bytes::<5>().unwrap());
@@ -212,10 +184,10 @@ mod tests {
         file.write_at(0, &[1; 100]).unwrap();
         let source = file.into_source();
         for (end, why) in [(10, "longer than the 10 bytes"), (100, "the file ends before")] {
-            let mut cursor = Cursor::new(&source, 0..end, Blames::GGUF);
+            let mut cursor = Cursor::new(&source, 0..end, Blames::END);
             cursor.skip(end - 4).unwrap();
             assert_eq!(cursor.u32().unwrap(), 0x0101_0101);
-            let sentence = cursor.u8().unwrap_err().to_string();
+            let sentence = cursor.bytes::<1>().unwrap_err().to_string();
             assert!(sentence.contains(why), "{sentence}");
             for length in [1, u64::MAX] {
                 assert!(cursor.append(length, &mut Vec::new()).is_err());

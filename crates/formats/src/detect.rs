@@ -35,6 +35,11 @@ impl Format {
         }
     }
 
+    /// Whether its files are opened as archives.
+    pub fn has_archives(self) -> bool {
+        matches!(self, Self::Safetensors | Self::Gguf)
+    }
+
     /// A file of it, in words.
     pub fn words(self) -> &'static str {
         match self {

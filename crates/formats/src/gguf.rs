@@ -1,163 +1,123 @@
 //! GGUF, versions 2 and 3: metadata, a list of tensors, and their data.
 
 pub(super) mod dequantize;
+mod header;
+mod input;
 mod layout;
 pub(super) mod types;
 mod value;
 
-use zten::Limits;
+use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules};
+use zten::num::u64_from_usize;
+use zten::{Format, Options, ReadAt, StorageType};
 
-use super::cbor::Map;
-use super::cursor::{Blames, Cursor};
-use super::kind::Kind;
-use super::limits::{validate_keys, validate_rank};
-use super::listing::{Attributes, Listing, Tensors};
-use super::place::Place;
+use super::front;
 use super::rules::Rule;
-use super::source::Source;
-use super::tensor::Tensor;
-use super::trouble::Trouble;
+use super::trouble::{Trouble, copied};
+use header::{Header, Info};
+use input::{Input, Stop};
 use layout::Layout;
-use zten_present::escape;
+use types::Type;
 
-/// The longest header that is read. Large vocabularies take some ten million bytes.
-const HEADER: u64 = 100 << 20;
-/// What data is aligned to, where the metadata does not tell.
-const ALIGNMENT: u64 = 32;
-/// The key that tells.
-const ALIGNMENT_KEY: &str = "general.alignment";
+/// Bytes that are read at first of a file, beside the few that tell its format: half of what opening may take beside
+/// what follows from the header.
+const FIRST: u64 = 32 << 10;
 
-/// Reads the header.
-pub(super) fn list(source: &Source, limits: &Limits) -> Result<Listing, Trouble> {
-    let mut cursor = Cursor::new(source, 0..HEADER, Blames::GGUF);
-    // What the file is has been told by its magic.
-    cursor.skip(4)?;
-    validate_version(cursor.u32()?)?;
-    let (tensors, keys) = (cursor.u64()?, cursor.u64()?);
-    let (attributes, alignment) = metadata(&mut cursor, keys, limits)?;
-    let mut tensors = infos(&mut cursor, tensors, &Asked { alignment, limits })?;
-    let header = cursor.at();
-    let data = header.checked_next_multiple_of(alignment);
-    let data = data.ok_or_else(|| {
-        Trouble::refused(Rule::GgufAlignment, "the data begins beyond what can be")
-    })?;
-    tensors.put_in_order(data);
-    layout::validate(source, &tensors, &Layout { header, data, alignment })?;
-    tensors.check_unique(Rule::GgufDuplicateName)?;
-    Ok(Listing { attributes, tensors })
-}
+/// The format, for the index that it fills.
+static GGUF: FrontEnd = FrontEnd::new(
+    "GGUF",
+    Blobs::Disjoint,
+    Rules { duplicate_name: Rule::GgufDuplicateName.row(), bool_value: None, stream: None },
+);
 
-fn validate_version(version: u32) -> Result<(), Trouble> {
-    let sentence = match version {
-        2 | 3 => return Ok(()),
-        1 => "version 1 of GGUF is not supported".to_owned(),
-        // Small numbers, with their bytes in the other order.
-        _ if version.trailing_zeros() >= 16 => "big-endian GGUF is not supported".to_owned(),
-        _ => format!("version {version} of GGUF is not known"),
-    };
-    Err(Trouble::refused_at(Rule::GgufVersion, sentence, 4))
-}
-
-/// The metadata as CBOR, and the alignment that it asks for.
-fn metadata(
-    cursor: &mut Cursor<'_>,
-    keys: u64,
-    limits: &Limits,
-) -> Result<(Attributes, u64), Trouble> {
-    validate_keys(keys, limits, "the metadata")?;
-    let mut map = Map::default();
-    let mut alignment = ALIGNMENT;
-    let mut other_nan = None;
-    for _ in 0..keys {
-        let key = text(cursor, "a key of the metadata")?;
-        let start = cursor.at();
-        let kind = cursor.u32()?;
-        let mut has_other_nan = false;
-        map.put(&key, |out| {
-            if key == ALIGNMENT_KEY {
-                alignment = read_alignment(cursor, kind, start)?;
-                return Ok(out.uint(alignment)?);
-            }
-            has_other_nan = value::copy(cursor, kind, out)?;
-            Ok(())
-        })
-        .map_err(|trouble: Trouble| trouble.about(&key))?;
-        if has_other_nan {
-            other_nan.get_or_insert(key);
+/// Reads the header of a source of `length` bytes that begins with `start`, and parses it. As long as it goes on, twice
+/// as many bytes are read.
+pub(crate) fn read<S: ReadAt>(
+    source: &S,
+    length: u64,
+    mut start: Vec<u8>,
+    options: &Options,
+) -> Result<Parsed, Trouble>
+where
+    Trouble: From<S::Error>,
+{
+    loop {
+        if let Some(parsed) = parse(source, length, &start, options)? {
+            return Ok(parsed);
         }
+        let there = u64_from_usize(start.len());
+        let most = Input::new(&start, length, options.limit()).end();
+        let end = FIRST.max(there.saturating_mul(2)).min(most);
+        if end <= there {
+            return Err(Trouble::internal("a header goes on behind its end"));
+        }
+        source.append_range(there..end, &mut start)?;
     }
-    let cbor = map.finish(|key| {
-        let key = escape::quoted(key);
-        Trouble::refused(Rule::GgufDuplicateKey, format!("the metadata has the key {key} twice"))
-    })?;
-    Ok((Attributes { cbor, other_nan }, alignment))
 }
 
-fn read_alignment(cursor: &mut Cursor<'_>, kind: u32, start: u64) -> Result<u64, Trouble> {
-    let alignment = if kind == value::U32 { cursor.u32()? } else { 0 };
-    if alignment.is_power_of_two() {
-        return Ok(alignment.into());
-    }
-    Err(Trouble::refused_at(
-        Rule::GgufAlignment,
-        "the alignment is no power of two of type u32",
-        start,
-    ))
+/// Parses the header of a file that is in memory.
+pub(crate) fn open(bytes: &[u8], options: &Options) -> Result<Parsed, Trouble> {
+    let parsed = parse(&bytes, u64_from_usize(bytes.len()), bytes, options)?;
+    parsed.ok_or_else(|| Trouble::internal("a header goes on behind its file"))
 }
 
-/// A length and a text of that length.
-fn text(cursor: &mut Cursor<'_>, what: &str) -> Result<String, Trouble> {
-    let start = cursor.at();
-    let length = cursor.u64()?;
-    let mut bytes = Vec::new();
-    cursor.append(length, &mut bytes)?;
-    String::from_utf8(bytes)
-        .map_err(|_| Trouble::refused_at(Rule::GgufUtf8, format!("{what} is not UTF-8"), start))
+/// Parses the header of a file that begins with `start`, checks the places of data, and fills the index; none if the
+/// header goes on behind these bytes.
+fn parse<S: ReadAt>(
+    source: &S,
+    length: u64,
+    start: &[u8],
+    options: &Options,
+) -> Result<Option<Parsed>, Trouble>
+where
+    Trouble: From<S::Error>,
+{
+    let input = Input::new(start, length, options.limit());
+    let (header, metadata, extents) = match Header::parse(input, options.limit()) {
+        Ok(parsed) => parsed,
+        Err(Stop::More) => return Ok(None),
+        Err(Stop::Refused(trouble)) => return Err(trouble),
+    };
+    Layout { source, length, start, header: &header }.check(extents)?;
+    let refused = |error| {
+        front::refusal(error, Rule::GgufDuplicateName, |ordinal| {
+            let info = header.nth(ordinal)?;
+            Ok((copied(info.name)?, info.at))
+        })
+    };
+    let mut builder = Builder::new(&GGUF, 0..header.end, length, options).map_err(refused)?;
+    // Lists that double could take more memory than a header may.
+    let text = header.text.saturating_add(metadata.len());
+    builder.reserve(header.tensors, text).map_err(refused)?;
+    if !metadata.is_empty() {
+        builder.attributes(&metadata).map_err(refused)?;
+    }
+    for info in header.infos() {
+        let info = info?;
+        let (layout, blocks) = match info.kind {
+            Type::Plain(_) => (Format::Dense, None),
+            Type::Blocks(block) => (Format::Unknown, Some((block.layout()?, block.attributes()?))),
+        };
+        let object = RawObject {
+            name: info.name,
+            shape: info.shape(),
+            layout,
+            layout_name: blocks.as_ref().map(|(name, _)| &**name),
+            attributes: blocks.as_ref().map(|(_, attributes)| &**attributes),
+            components: &[component(&info, header.data, length)],
+        };
+        builder.push(&object).map_err(refused)?;
+    }
+    builder.finish().map_err(refused).map(Some)
 }
 
-/// What a tensor is held to.
-struct Asked<'l> {
-    alignment: u64,
-    limits: &'l Limits,
-}
-
-/// The list of tensors. Each place is still counted from where the data begins.
-fn infos(cursor: &mut Cursor<'_>, count: u64, asked: &Asked<'_>) -> Result<Tensors, Trouble> {
-    let mut tensors = Tensors::default();
-    for _ in 0..count {
-        let start = cursor.at();
-        let name = text(cursor, "the name of a tensor")?;
-        let tensor = info(cursor, name, asked).map_err(|trouble| trouble.or_at(start))?;
-        tensors.push(&tensor)?;
-    }
-    Ok(tensors)
-}
-
-fn info(cursor: &mut Cursor<'_>, name: String, asked: &Asked<'_>) -> Result<Tensor, Trouble> {
-    let refused = |rule, sentence: String| Trouble::refused(rule, sentence).about(&name);
-    let rank = cursor.u32()?;
-    validate_rank(usize::try_from(rank).unwrap_or(usize::MAX), asked.limits, "it")
-        .map_err(|trouble| trouble.about(&name))?;
-    let mut shape = Vec::new();
-    for _ in 0..rank {
-        shape.push(cursor.u64()?);
-    }
-    // The first dimension is the one that moves fastest.
-    shape.reverse();
-    let kind =
-        types::kind(cursor.u32()?).map_err(|sentence| refused(Rule::GgufTensorType, sentence))?;
-    let bytes = kind.bytes(&shape).ok_or_else(|| match kind {
-        Kind::Verbatim(block) => refused(
-            Rule::GgufShape,
-            format!("its rows are no whole blocks of {}, or too many", block.name),
-        ),
-        _ => refused(Rule::GgufShape, "its elements are too many".to_owned()),
-    })?;
-    let offset = cursor.u64()?;
-    let alignment = asked.alignment;
-    if offset.checked_rem(alignment) != Some(0) {
-        let sentence = format!("its data, at {offset}, is not aligned to {alignment} bytes");
-        return Err(refused(Rule::GgufOffset, sentence));
-    }
-    Ok(Tensor { name, shape, kind, bytes, place: Place::Extent(offset) })
+/// The only component of a tensor.
+fn component(info: &Info<'_>, data: u64, length: u64) -> RawComponent<'static> {
+    let storage = match info.kind {
+        Type::Plain(storage) => storage,
+        Type::Blocks(_) => StorageType::U8,
+    };
+    // Without data, it may be said to be anywhere.
+    let offset = data.saturating_add(info.offset).min(length.saturating_sub(info.bytes));
+    RawComponent::raw(storage, offset, info.bytes)
 }

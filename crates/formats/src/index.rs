@@ -10,7 +10,7 @@ use zten::{ElementType, Limits, Object, Options};
 use super::cbor::Map;
 use super::kind::Kind;
 use super::limits::validate_keys;
-use super::listing::{Attributes, Listing, Tensors};
+use super::listing::{Listing, Tensors};
 use super::place::Place;
 use super::rules::Rule;
 use super::safetensors;
@@ -64,8 +64,7 @@ pub(super) fn list(
             format!("the files do not agree on the metadata {key}"),
         )
     })?;
-    let attributes = Attributes { cbor, other_nan: None };
-    Ok((parts, Listing { attributes, tensors: all.tensors }))
+    Ok((parts, Listing { attributes: cbor, tensors: all.tensors }))
 }
 
 fn read(index: &Source, limits: &Limits) -> Result<Header, Trouble> {

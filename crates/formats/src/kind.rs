@@ -2,8 +2,6 @@
 
 use zten::{LogicalType, StorageType};
 
-use super::block::Block;
-
 /// What the elements of a tensor are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -11,19 +9,12 @@ pub enum Kind {
     Plain(StorageType),
     /// What their logical type says.
     Logical(LogicalType),
-    /// Blocks that are kept as they are: `Block::format`, `Block::attributes`.
-    Verbatim(&'static Block),
 }
 
 impl Kind {
-    /// Bytes of all elements of a shape; none where these cannot be counted, or are no whole
-    /// number of blocks in each row.
+    /// Bytes of all elements of a shape; none where these cannot be counted.
     pub fn bytes(self, shape: &[u64]) -> Option<u64> {
-        let elements = if shape.contains(&0) {
-            0
-        } else {
-            shape.iter().try_fold(1_u64, |product, dimension| product.checked_mul(*dimension))?
-        };
+        let elements = elements(shape)?;
         let (elements, width) = match self {
             Self::Plain(storage) => (elements, storage.width().into()),
             // Two share a byte.
@@ -34,14 +25,15 @@ impl Kind {
                 let parts = u64::from(logical.ratio());
                 (elements.checked_mul(parts)?, logical.storage().width().into())
             }
-            Self::Verbatim(block) => {
-                let row = shape.last().copied().unwrap_or(1);
-                if row.checked_rem(block.elements)? != 0 {
-                    return None;
-                }
-                (elements.checked_div(block.elements)?, block.bytes)
-            }
         };
         elements.checked_mul(width)
     }
+}
+
+/// The elements of a shape; none where these cannot be counted.
+pub(super) fn elements(shape: &[u64]) -> Option<u64> {
+    if shape.contains(&0) {
+        return Some(0);
+    }
+    shape.iter().try_fold(1_u64, |product, dimension| product.checked_mul(*dimension))
 }

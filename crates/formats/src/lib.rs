@@ -21,6 +21,7 @@ mod cbor;
 mod chunk;
 mod cursor;
 mod detect;
+mod front;
 mod gguf;
 mod index;
 mod json;
@@ -58,7 +59,7 @@ pub use detect::{Detected, Format, START, by_name, by_start, detect};
 pub use index::Beside;
 pub use kind::Kind;
 use listing::Listing;
-pub use listing::{Attributes, Tensors};
+pub use listing::Tensors;
 use place::Place;
 pub use rules::Rule;
 pub use scratch::prepare;
@@ -82,8 +83,9 @@ pub struct Input {
 }
 
 impl Input {
-    /// What the file says of itself, which is given away.
-    pub fn take_attributes(&mut self) -> Attributes {
+    /// What the file says of itself, which is given away: a CBOR map with text keys, in deterministic order. Empty where
+    /// the file says nothing.
+    pub fn take_attributes(&mut self) -> Vec<u8> {
         mem::take(&mut self.listing.attributes)
     }
 
@@ -124,7 +126,7 @@ impl Input {
     }
 }
 
-/// Opens the file at `path`, which is of zTensor or safetensors, with the default options: parses and validates its
+/// Opens the file at `path`, which is of zTensor, safetensors or GGUF, with the default options: parses and validates its
 /// header. The page of the crate has an example.
 ///
 /// # Errors
@@ -142,7 +144,8 @@ pub fn open(path: impl AsRef<Path>) -> Result<FileArchive, Trouble> {
 /// Opens any source of `length` bytes as an archive. Its name tells the format where its bytes do not.
 ///
 /// No byte of a safetensors file is read twice, and none beyond the end of its header or [`START`] bytes, whichever
-/// comes later.
+/// comes later. Of a GGUF file, whose header does not say how long it is, 32 KiB are read, then twice as many until the
+/// header ends in them, and all padding.
 ///
 /// # Errors
 /// The errors of [`open`].
@@ -160,9 +163,14 @@ pub fn open_source<S: ReadAt<Error = io::Error>>(
     }
     let there = u64_from_usize(START).min(length);
     source.append_range(MAGIC.min(length)..there, &mut start)?;
-    known(&start, path)?;
-    safetensors::read(&source, length, &mut start, options.limit())?;
-    let parsed = safetensors::open(&start, length, options)?;
+    let parsed = match known(&start, path)? {
+        Format::Safetensors => {
+            safetensors::read(&source, length, &mut start, options.limit())?;
+            safetensors::open(&start, length, options)?
+        }
+        Format::Gguf => gguf::read(&source, length, start, options)?,
+        other => return Err(without_archives(other)),
+    };
     Ok(SourceArchive::from_front(source, parsed))
 }
 
@@ -176,8 +184,11 @@ pub fn open_bytes<B: AsRef<[u8]>>(file: B, options: &Options) -> Result<Archive<
     if is_ztensor(start) {
         return Ok(Archive::open_with(file, options)?);
     }
-    known(start, Path::new(""))?;
-    let parsed = safetensors::open(bytes, u64_from_usize(bytes.len()), options)?;
+    let parsed = match known(start, Path::new(""))? {
+        Format::Safetensors => safetensors::open(bytes, u64_from_usize(bytes.len()), options)?,
+        Format::Gguf => gguf::open(bytes, options)?,
+        other => return Err(without_archives(other)),
+    };
     Ok(Archive::from_front(file, parsed)?)
 }
 
@@ -186,16 +197,18 @@ pub fn is_ztensor(start: &[u8]) -> bool {
     [&b"ZTEN"[..], b"\x89ZT"].iter().any(|magic| start.starts_with(magic))
 }
 
-/// Checks that a file that begins so is of a format that has archives.
-fn known(start: &[u8], path: &Path) -> Result<(), Trouble> {
+/// Returns the format of a file that begins so.
+fn known(start: &[u8], path: &Path) -> Result<Format, Trouble> {
     match by_start(start, path).or_else(|| by_name(path)) {
-        Some(Detected::Read(Format::Safetensors)) => Ok(()),
-        Some(Detected::Read(format)) => {
-            let name = format.name();
-            Err(unsupported(&format!("{name} files cannot be opened as archives yet")))
-        }
+        Some(Detected::Read(format)) => Ok(format),
         found => Err(refused(found)),
     }
+}
+
+/// The error for a file of a format that has no archives.
+fn without_archives(format: Format) -> Trouble {
+    let name = format.name();
+    unsupported(&format!("{name} files cannot be opened as archives yet"))
 }
 
 /// The refusal of a file of no format that is read.
@@ -247,8 +260,10 @@ pub fn open_input(
     let mut archive = None;
     let mut parts = Vec::new();
     let mut listing = match format {
-        Format::Safetensors => return Err(unsupported("safetensors files are opened as archives")),
-        Format::Gguf => gguf::list(&source, limits)?,
+        Format::Safetensors | Format::Gguf => {
+            let name = format.name();
+            return Err(unsupported(&format!("{name} files are opened as archives")));
+        }
         Format::Npy => npy::list(&source, path, limits)?,
         Format::Npz => {
             let (opened, listing) = npz::open(&source, limits)?;

@@ -19,32 +19,21 @@ const MOST: usize = 128 << 20;
 /// What a foreign file holds, before any data is read.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
-    /// What the file says of itself.
-    pub attributes: Attributes,
+    /// What the file says of itself: a CBOR map with text keys, in deterministic order. Empty where it says nothing.
+    pub attributes: Vec<u8>,
     /// The tensors, in the order in which reading them is quickest. No two have one name.
     pub tensors: Tensors,
-}
-
-/// What a file says of itself.
-#[derive(Debug, Default)]
-pub struct Attributes {
-    /// A CBOR map with text keys, in deterministic order. Empty where the file says nothing.
-    pub cbor: Vec<u8>,
-    /// A key in whose value there is a NaN that the canonical form does not have.
-    pub other_nan: Option<String>,
 }
 
 /// Tensors, in a few bytes each.
 #[derive(Debug, Default)]
 pub struct Tensors {
-    /// Name, offset, whether there is data, kind, shape and the rest of the place of each.
+    /// Name, offset, kind, shape and the rest of the place of each.
     records: Vec<u8>,
     /// Where the record of each begins.
     starts: Vec<u32>,
     /// The kinds that there are, which records have numbers for.
     kinds: Vec<Kind>,
-    /// What the offsets are counted from.
-    base: u64,
 }
 
 impl Tensors {
@@ -62,8 +51,7 @@ impl Tensors {
     pub fn get(&self, at: usize) -> Option<Tensor> {
         let mut record = self.record(*self.starts.get(at)?);
         let name = record.text().to_owned();
-        let offset = self.base.saturating_add(record.number());
-        let _has_data = record.number();
+        let offset = record.number();
         let kind = *self.kinds.get(usize::try_from(record.number()).ok()?)?;
         let shape = record.numbers();
         let bytes = kind.bytes(&shape)?;
@@ -119,10 +107,10 @@ impl Tensors {
         Record(self.records.get(start..).unwrap_or_default())
     }
 
-    /// One more. Its offset is counted from where [`put_in_order`](Self::put_in_order) will say.
+    /// One more.
     pub(super) fn push(&mut self, tensor: &Tensor) -> Result<(), Trouble> {
         let start = self.records.len();
-        let numbers = tensor.shape.len().saturating_add(Place::NUMBERS).saturating_add(5);
+        let numbers = tensor.shape.len().saturating_add(Place::NUMBERS).saturating_add(4);
         let most = numbers.saturating_mul(NUMBER).saturating_add(tensor.name.len());
         if start.saturating_add(most) > MOST {
             let sentence = format!("the headers of the tensors take more than {MOST} bytes");
@@ -138,26 +126,11 @@ impl Tensors {
         let out = &mut self.records;
         record::text(out, &tensor.name);
         record::number(out, tensor.place.offset());
-        record::number(out, (tensor.bytes > 0).into());
         record::number(out, u64_from_usize(kind));
         record::numbers(out, &tensor.shape);
         tensor.place.record(out);
         self.starts.push(u32::try_from(start).unwrap_or(u32::MAX));
         Ok(())
-    }
-
-    /// Puts them in the order of their data, which is counted from `base`. Those without data take
-    /// no place, and stay in front of what begins where they do.
-    pub(super) fn put_in_order(&mut self, base: u64) {
-        self.base = base;
-        let mut starts = std::mem::take(&mut self.starts);
-        let place = |start: u32| {
-            let mut record = self.record(start);
-            record.text();
-            (record.number(), record.number(), start)
-        };
-        starts.sort_unstable_by_key(|start| place(*start));
-        self.starts = starts;
     }
 
     /// Gives back the memory that no tensor has come for.

@@ -117,7 +117,9 @@ catalogue! {
         "The header, with all lengths that it gives, is within the file.",
         "the file ends before its header does", DAMAGED;
     GgufUtf8 "gguf-utf8", Refused, Spec("GGUF: File structure"), GGUF,
-        "Keys and names are UTF-8.", "a key or a name is not UTF-8", WRITER;
+        "Keys, strings and names are UTF-8.", "a key, a string or a name is not UTF-8", WRITER;
+    GgufName "gguf-name", Refused, Spec("GGUF: gguf_tensor_info_t"), GGUF,
+        "The name of a tensor takes at most 64 bytes.", "the name of a tensor is too long", WRITER;
     GgufDuplicateKey "gguf-duplicate-key", Refused, Implied("readers differ on which of them counts"), GGUF,
         "No key of the metadata stands there twice.", "a key stands there twice", DISTRUST;
     GgufDuplicateName "gguf-duplicate-name", Refused, Implied("readers differ on which of them counts"), GGUF,
@@ -129,12 +131,13 @@ catalogue! {
     GgufDepth "gguf-depth", Limit, Policy("the reader keeps a counter a level; no writer needs as many"), GGUF,
         "Arrays lie within each other at most 16 deep.", "arrays lie within each other too deep", DISTRUST;
     GgufAlignment "gguf-alignment", Refused, Spec("GGUF: general.alignment"), GGUF,
-        "`general.alignment` is a power of two of type u32.", "the alignment is no power of two of type u32", WRITER;
+        "`general.alignment` is a power of two, at least 8, of type u32.",
+        "the alignment is no power of two of type u32, or less than 8", WRITER;
     GgufTensorType "gguf-tensor-type", Unsupported, Spec("GGUF: ggml_type"), GGUF,
         "The type of a tensor is one that is known here.", "the type of a tensor is not known", TYPE;
     GgufShape "gguf-shape", Refused, Spec("GGUF: gguf_tensor_info_t"), GGUF,
-        "Elements can be counted, and a row is whole blocks of them.",
-        "the rows are no whole blocks, or the elements are too many", DISTRUST;
+        "There are at most 4 dimensions, elements can be counted, and a row is whole blocks of them.",
+        "the rows are no whole blocks, or the elements or dimensions are too many", DISTRUST;
     GgufOffset "gguf-offset", Refused, Spec("GGUF: gguf_tensor_info_t"), GGUF,
         "The data of a tensor is aligned.", "the data is not aligned", WRITER;
     GgufBounds "gguf-bounds", Refused, Spec("GGUF: gguf_tensor_info_t"), GGUF,

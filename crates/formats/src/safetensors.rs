@@ -9,10 +9,11 @@ use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rul
 use zten::num::{len_u32, u64_from_usize};
 use zten::rules::Limit;
 use zten::source::SourceArchive;
-use zten::{Error, ErrorKind, Format, Limits, Options, ReadAt, StorageType};
+use zten::{Error, Format, Limits, Options, ReadAt};
 use zten_present::escape::Short;
 
 use super::cbor::Map;
+use super::front;
 use super::kind::Kind;
 use super::rules::Rule;
 use super::source::Source;
@@ -153,8 +154,6 @@ fn component(entry: &Entry<'_>, data: u64) -> RawComponent<'static> {
     let (storage, logical) = match entry.kind {
         Kind::Logical(logical) => (logical.storage(), Some(logical)),
         Kind::Plain(storage) => (storage, None),
-        // No dtype of the format stands for blocks.
-        Kind::Verbatim(_) => (StorageType::U8, None),
     };
     let (offset, length) = (data.saturating_add(begin), end.saturating_sub(begin));
     RawComponent { logical, ..RawComponent::raw(storage, offset, length) }
@@ -219,27 +218,9 @@ fn nth(header: &[u8], ordinal: u32, limits: &Limits) -> Result<(String, u64), Tr
 }
 
 /// The error for a header that its index refused.
-#[cold]
 fn refusal(error: Error, header: &[u8], limits: &Limits) -> Trouble {
     let duplicate = Rule::SafetensorsDuplicateName;
-    match (error.kind(), error.place().object()) {
-        (ErrorKind::OutOfMemory, _) => Trouble::memory(),
-        (ErrorKind::Limit(limit), _) => Trouble::refused(limit, error.sentence()),
-        (ErrorKind::Format(row), Some(ordinal)) if row.id == duplicate.row().id => {
-            match nth(header, ordinal, limits) {
-                Ok((name, at)) => {
-                    let name = Short(&name);
-                    let sentence = format_args!("there are two tensors of the name {name}");
-                    Trouble::refused_at(duplicate, sentence, at)
-                }
-                Err(trouble) => trouble,
-            }
-        }
-        // Canonical files are of zTensor.
-        (ErrorKind::Malformed(zten::rules::Rule::CanonicalGeneration), _) => error.into(),
-        // What else the index refuses has been found before: this package is at fault.
-        _ => Trouble::internal(&error.to_string()),
-    }
+    front::refusal(error, duplicate, |ordinal| nth(header, ordinal, limits))
 }
 
 /// The error for a key of the metadata that stands there twice.

@@ -1,5 +1,6 @@
 //! Files made here, files that other programs made, and damage to both.
 
+mod archive;
 mod batter;
 mod gguf;
 mod index;
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 use zten::{Limits, Options};
 
 use super::source::{Scratch, Source};
-use super::{Detected, Failure, Format, Input, Kind, START, Trouble, by_name, by_start};
+use super::{Detected, Failure, Input, Kind, START, Trouble, by_name, by_start};
 
 /// A tensor that has been read: name, shape, kind, bytes.
 type Read = (String, Vec<u64>, Kind, Vec<u8>);
@@ -59,12 +60,12 @@ fn read_all(input: &mut Input) -> Result<Vec<Read>, Trouble> {
 fn read(name: &str, bytes: &[u8]) -> Result<(Vec<u8>, Vec<Read>), Trouble> {
     let path = Path::new(name);
     let found = by_start(&bytes[..bytes.len().min(START)], path).or_else(|| by_name(path));
-    if found == Some(Detected::Read(Format::Safetensors)) {
-        return safetensors::read(name, bytes);
+    if matches!(found, Some(Detected::Read(format)) if format.has_archives()) {
+        return archive::read(name, bytes);
     }
     let mut input = open(name, bytes)?;
     let tensors = read_all(&mut input)?;
-    Ok((input.take_attributes().cbor, tensors))
+    Ok((input.take_attributes(), tensors))
 }
 
 /// The only tensor of a file.
@@ -111,7 +112,7 @@ fn the_content_decides_and_then_the_name() {
 
 /// zTensor files are opened, too, and refused by the rules of the library; other formats have a way of their own.
 #[test]
-fn archives_are_of_two_formats() {
+fn archives_are_of_some_formats() {
     let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../corpus/v2/accept");
     let path = corpus.join("frames.zt");
     let mut bytes = fs::read(&path).unwrap();
@@ -122,9 +123,10 @@ fn archives_are_of_two_formats() {
     let trouble = super::open_bytes(&*bytes, &Options::default()).unwrap_err();
     assert!(trouble.is_refusal(), "{trouble}");
     assert!(zten::rules::find(trouble.finding().row.unwrap().id).is_some());
-    let tensors = safetensors::file("{}", &[]);
-    let trouble = open("x", &tensors).unwrap_err();
-    assert!(!trouble.is_refusal() && trouble.to_string().contains("as archives"), "{trouble}");
+    for tensors in [safetensors::file("{}", &[]), gguf::file(&[], &[], &[])] {
+        let trouble = open("x", &tensors).unwrap_err();
+        assert!(!trouble.is_refusal() && trouble.to_string().contains("as archives"), "{trouble}");
+    }
     let array = npy::file("<i4", false, "(1,)", &[1, 2, 3, 4]);
     let trouble = super::open_bytes(array, &Options::default()).unwrap_err();
     assert!(!trouble.is_refusal() && trouble.to_string().contains("as archives"), "{trouble}");

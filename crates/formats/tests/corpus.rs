@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use zten::{Limits, Options};
 use zten_formats::{
-    Beside, Detected, Failure, Format, Rule, Source, Trouble, detect, open, open_bytes, open_input,
+    Beside, Detected, Failure, Rule, Source, Trouble, detect, open, open_bytes, open_input,
     opened_beside,
 };
 
@@ -37,7 +37,7 @@ fn beside(path: &Path) -> Vec<Beside> {
 /// that is broken.
 fn validate(path: &Path) -> Result<usize, String> {
     let found = detect(&source(path), path).unwrap();
-    let counted = if found == Some(Detected::Read(Format::Safetensors)) {
+    let counted = if matches!(found, Some(Detected::Read(format)) if format.has_archives()) {
         validate_archive(path)
     } else {
         validate_input(path)
@@ -59,7 +59,7 @@ fn validate_archive(path: &Path) -> Result<usize, Trouble> {
                 let data = object.component("data").unwrap().extent();
                 let again = archive.require(object.name()).unwrap();
                 assert_eq!(again.component("data").unwrap().extent(), data);
-                if borrowed.verify().is_ok() {
+                if borrowed.verify().is_ok() && object.format() == zten::Format::Dense {
                     let view = object.dense().unwrap().view().unwrap();
                     assert_eq!(u64::try_from(view.as_bytes().len()).unwrap(), data.length());
                 }

@@ -1,4 +1,4 @@
-//! Out of memory: whichever allocation fails, opening a safetensors file and verifying it ends in an error.
+//! Out of memory: whichever allocation fails, opening a safetensors or GGUF file and verifying it ends in an error.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -6,6 +6,7 @@ use std::{fs, io};
 
 use alloc_chaos::{ChaosAllocator, Check};
 use zten::{ErrorKind, Limits, Options, ReadAt};
+use zten_corpus::other::gguf;
 use zten_corpus::other::safetensors::file;
 use zten_formats::{Trouble, open_bytes, open_source};
 
@@ -80,9 +81,10 @@ fn sweep(what: &str, work: impl Fn() -> Result<(), Trouble>) -> [usize; 2] {
 
 /// Valid and invalid files of the corpus, and some that take other ways.
 fn files() -> Vec<(String, Vec<u8>)> {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/other/safetensors");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/other");
     let read = |path: PathBuf| (path.display().to_string(), fs::read(path).unwrap());
-    let folders = ["accept", "reject"].map(|folder| fs::read_dir(corpus.join(folder)).unwrap());
+    let folders = ["safetensors/accept", "safetensors/reject", "gguf/accept", "gguf/reject"];
+    let folders = folders.map(|folder| fs::read_dir(corpus.join(folder)).unwrap());
     let mut files: Vec<_> =
         folders.into_iter().flatten().map(|file| read(file.unwrap().path())).collect();
     let entry = |begin: usize, end: usize| {
@@ -104,6 +106,22 @@ fn files() -> Vec<(String, Vec<u8>)> {
     ] {
         files.push((what.to_owned(), file(&header, &vec![0; data])));
     }
+    let infos: Vec<_> = (0..300_u64)
+        .rev()
+        .map(|at| match at % 3 {
+            0 => gguf::info(&format!("{at}"), &[0, at], 17, 0),
+            1 => gguf::info(&format!("{at}"), &[256, 0], 18, 0),
+            _ => gguf::info(&format!("{at}"), &[32], 24, at / 3 * 32),
+        })
+        .collect();
+    let pairs: Vec<_> = (0..99).rev().map(|at| gguf::pair(&format!("{at}"), 0, &[200])).collect();
+    files.push(("GGUF".to_owned(), gguf::file(&pairs, &infos, &[7; 3200])));
+    let text = [gguf::pair("long", 8, &gguf::text("x".repeat(100_000)))];
+    files.push(("a long header".to_owned(), gguf::file(&text, &[], &[])));
+    let twice = ["a", "b", "a"].map(|name| gguf::info(name, &[0], 0, 0));
+    files.push(("a name of GGUF twice".to_owned(), gguf::file(&[], &twice, &[])));
+    let key = gguf::pair(&"k".repeat(300), 7, &[1]);
+    files.push(("a key twice".to_owned(), gguf::file(&[key.clone(), key], &[], &[])));
     files
 }
 

@@ -49,7 +49,11 @@ pub const ZTENSOR: &str = "ztensor";
 
 /// The format of an open file, as JSON gives it.
 pub fn format_name<B>(manifest: &Manifest<B>) -> &'static str {
-    if manifest.generation().is_some() { ZTENSOR } else { manifest.file_format() }
+    match manifest.file_format() {
+        _ if manifest.generation().is_some() => ZTENSOR,
+        "GGUF" => "gguf",
+        other => other,
+    }
 }
 
 /// How much of a file is validated.

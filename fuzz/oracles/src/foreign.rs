@@ -7,7 +7,7 @@ use safetensors::SafeTensors;
 use zten::source::SourceArchive;
 use zten::{Archive, Error, Object, ReadAt, ReadError};
 use zten_formats::{
-    Beside, Detected, Failure, Format, Input, START, Source, Trouble, by_name, by_start,
+    Beside, Block, Detected, Failure, Format, Input, START, Source, Trouble, by_name, by_start,
     open_bytes, open_input, open_source,
 };
 
@@ -38,7 +38,7 @@ fn named(bytes: &[u8], name: &str) -> bool {
     let path = Path::new(name);
     let start = &bytes[..bytes.len().min(START)];
     match by_start(start, path).or_else(|| by_name(path)) {
-        Some(Detected::Read(Format::Safetensors)) => archive(bytes, path),
+        Some(Detected::Read(format)) if format.has_archives() => archive(bytes, path, format),
         _ => input(bytes, name),
     }
 }
@@ -54,19 +54,26 @@ impl ReadAt for Positions<'_> {
     }
 }
 
-/// Opens a safetensors file in memory and at positions, which agree.
-fn archive(bytes: &[u8], path: &Path) -> bool {
+/// Opens a file in memory and at positions, which agree.
+fn archive(bytes: &[u8], path: &Path, format: Format) -> bool {
     let length = u64::try_from(bytes.len()).expect("a length");
     let (peak, opened) = heap::peak(|| open_source(Positions(bytes), length, path, &options()));
-    let header = bytes.first_chunk().map_or(0, |first| u64::from_le_bytes(*first));
+    let header = match format {
+        Format::Safetensors => bytes.first_chunk().map_or(0, |first| u64::from_le_bytes(*first)),
+        // It does not say how long it is.
+        _ => length,
+    };
     let most = EACH_OF_HEADER * header.min(length) + FIXED_ARCHIVE;
     assert!(peak <= most, "{peak} bytes of heap for {header} of a header");
     let (peak, again) = heap::peak(|| open_bytes(bytes, &options()));
     assert!(peak <= most, "{peak} bytes of heap for {header} of a header in memory");
     match (opened, again) {
         (Ok(opened), Ok(archive)) => {
+            assert_eq!(archive.generation(), None);
             read_archive(&archive, &opened);
-            as_the_crate_does(&archive);
+            if format == Format::Safetensors {
+                as_the_crate_does(&archive);
+            }
             archive.verify().is_ok()
         }
         (Err(one), other) => {
@@ -87,7 +94,7 @@ fn archive(bytes: &[u8], path: &Path) -> bool {
 /// Every tensor is found by its name and can be read, by views, in memory of its own and at positions, unless a bool
 /// is neither 0 nor 1.
 fn read_archive(archive: &Archive<&[u8]>, opened: &SourceArchive<Positions<'_>>) {
-    assert_eq!((archive.file_format(), archive.generation()), ("safetensors", None));
+    assert_eq!(archive.file_format(), opened.file_format());
     let same = |error| match error {
         ReadError::Refused(error) => error,
         ReadError::Source(error) => panic!("{error}"),
@@ -106,8 +113,13 @@ fn read_archive(archive: &Archive<&[u8]>, opened: &SourceArchive<Positions<'_>>)
         assert_eq!(again.extent(), component.extent());
         let bytes = data(archive, &object);
         let decoded = component.read_to_vec(archive.data(), &limits()).map_err(Error::from);
-        let view = object.dense().expect("a dense tensor").view();
-        assert_eq!(view.expect("raw bytes").as_bytes(), bytes);
+        match Block::of(&object) {
+            Some(block) => assert_eq!(data_length(block, &object), component.extent().length()),
+            None => {
+                let view = object.dense().expect("a dense tensor").view();
+                assert_eq!(view.expect("raw bytes").as_bytes(), bytes);
+            }
+        }
         match decoded {
             Ok(decoded) => assert_eq!(decoded, bytes),
             Err(error) => {
@@ -117,6 +129,11 @@ fn read_archive(archive: &Archive<&[u8]>, opened: &SourceArchive<Positions<'_>>)
         }
     }
     assert_eq!(is_valid, verified.is_ok());
+}
+
+/// The bytes that a tensor of such blocks takes.
+fn data_length(block: &Block, object: &Object<'_>) -> u64 {
+    object.shape().elements().expect("a number of elements") / block.elements * block.bytes
 }
 
 /// The bytes of a tensor.

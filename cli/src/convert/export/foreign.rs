@@ -24,7 +24,7 @@ impl<'a> Foreign<'a> {
     /// All of a file.
     pub(super) fn new(args: &'a Convert, mut input: Input) -> Result<Self, Box<Problem>> {
         let options = args.strictness.options();
-        let attributes = other::alone(input.take_attributes().cbor, &options)
+        let attributes = other::alone(input.take_attributes(), &options)
             .map_err(|error| Box::new(Problem::unwritable(&args.input, None, &error)))?;
         let bytes = input.tensors().iter().map(|tensor| tensor.bytes);
         let progress = Progress::new(bytes.fold(0, u64::saturating_add));
@@ -46,12 +46,6 @@ impl Source for Foreign<'_> {
         let element = match tensor.kind {
             Kind::Plain(storage) => Element::Plain(storage),
             Kind::Logical(logical) => Element::Logical(logical),
-            Kind::Verbatim(block) => {
-                let format = block.format();
-                return Err(format!(
-                    "it is of blocks ({format}), and only dense arrays can be held"
-                ));
-            }
         };
         Ok(Array { shape: tensor.shape, element })
     }

@@ -1,72 +1,89 @@
 //! Where the data of tensors lies: one behind the other, with zeros up to the next multiple of the
 //! alignment between them and at the end. Nothing is in the file that belongs to no tensor.
 
-use crate::cursor::{Blames, Cursor};
-use crate::listing::Tensors;
+use zten::ReadAt;
+use zten::num::u64_from_usize;
+use zten_present::escape::Short;
+
+use super::header::{Extent, Header};
 use crate::rules::Rule;
-use crate::source::Source;
-use crate::tensor::Tensor;
 use crate::trouble::Trouble;
-use zten_present::escape;
 
-/// What the header says of where data lies.
-pub(super) struct Layout {
-    /// Where the header ends.
-    pub(super) header: u64,
-    /// Where the data begins.
-    pub(super) data: u64,
-    pub(super) alignment: u64,
+/// Bytes of padding that are read at once.
+const PIECE: usize = 4096;
+
+/// A file of which the header has been parsed.
+pub(super) struct Layout<'l, 'h, S> {
+    pub(super) source: &'l S,
+    /// The length of the file.
+    pub(super) length: u64,
+    /// The first bytes of the file, which are not read again.
+    pub(super) start: &'l [u8],
+    pub(super) header: &'l Header<'h>,
 }
 
-/// Validates the places of tensors that are in the order of their data.
-pub(super) fn validate(source: &Source, tensors: &Tensors, layout: &Layout) -> Result<(), Trouble> {
-    let mut cursor = Cursor::new(source, layout.header..source.len(), Blames::GGUF);
-    let mut before = String::new();
-    for tensor in tensors.iter() {
-        let start = place(&tensor, layout, source.len())?;
-        // What is empty takes no place, wherever it lies.
-        if tensor.bytes == 0 {
-            continue;
+impl<S: ReadAt> Layout<'_, '_, S>
+where
+    Trouble: From<S::Error>,
+{
+    /// Checks the places of data.
+    pub(super) fn check(&self, mut extents: Vec<Extent>) -> Result<(), Trouble> {
+        let name = |ordinal| self.header.nth(ordinal).map(|info| info.name);
+        // Tensors without data take no place, wherever they lie.
+        extents.retain(|extent| extent.bytes > 0);
+        extents.sort_unstable_by_key(|extent| (extent.start, extent.ordinal));
+        let (mut end, mut before) = (self.header.end, 0);
+        for Extent { start, bytes, ordinal } in extents {
+            let behind = start.checked_add(bytes).filter(|behind| *behind <= self.length);
+            let Some(behind) = behind else {
+                let offset = start.saturating_sub(self.header.data);
+                let sentence =
+                    format_args!("its data, at {offset}, takes {bytes} bytes, which are not there");
+                return Err(Trouble::refused(Rule::GgufBounds, sentence).about(name(ordinal)?));
+            };
+            if start < end {
+                let (name, before) = (Short(name(ordinal)?), Short(name(before)?));
+                let sentence = format_args!("{name} shares data with {before}");
+                return Err(Trouble::refused_at(Rule::GgufOverlap, sentence, start));
+            }
+            end = self.check_padding(end)?;
+            if start != end {
+                let sentence = "its data does not begin where that of the tensor before it ends";
+                let trouble = Trouble::refused_at(Rule::GgufContiguous, sentence, start);
+                return Err(trouble.about(name(ordinal)?));
+            }
+            (end, before) = (behind, ordinal);
         }
-        if start < cursor.at() {
-            let (name, before) = (escape::quoted(&tensor.name), escape::quoted(&before));
-            let sentence = format!("{name} shares data with {before}");
-            return Err(Trouble::refused_at(Rule::GgufOverlap, sentence, start));
+        end = self.check_padding(end)?;
+        match self.length.saturating_sub(end) {
+            0 => Ok(()),
+            more => {
+                let sentence = format_args!("{more} bytes stand behind the data of the tensors");
+                Err(Trouble::refused_at(Rule::GgufTrailing, sentence, end))
+            }
         }
-        padding(&mut cursor, layout.alignment)?;
-        if start != cursor.at() {
-            let sentence = "its data does not begin where that of the tensor before it ends";
-            return Err(
-                Trouble::refused_at(Rule::GgufContiguous, sentence, start).about(&tensor.name)
-            );
-        }
-        cursor.skip(tensor.bytes)?;
-        before = tensor.name;
     }
-    padding(&mut cursor, layout.alignment)?;
-    match source.len().checked_sub(cursor.at()) {
-        None | Some(0) => Ok(()),
-        Some(more) => {
-            let sentence = format!("{more} bytes stand behind the data of the tensors");
-            Err(Trouble::refused_at(Rule::GgufTrailing, sentence, cursor.at()))
-        }
-    }
-}
 
-/// Where the data of a tensor begins, if it can be there.
-fn place(tensor: &Tensor, layout: &Layout, length: u64) -> Result<u64, Trouble> {
-    let start = tensor.place.offset();
-    let end = start.checked_add(tensor.bytes);
-    if tensor.bytes == 0 || end.is_some_and(|end| end <= length) {
-        return Ok(start);
+    /// Checks that the bytes up to the next multiple of the alignment are zeros, as far as the file goes, and returns
+    /// where they end.
+    fn check_padding(&self, start: u64) -> Result<u64, Trouble> {
+        let end = start.checked_next_multiple_of(self.header.alignment).unwrap_or(u64::MAX);
+        let (mut at, end) = (start, end.min(self.length));
+        let mut piece = [0; PIECE];
+        while at < end {
+            let length = usize::try_from(end.saturating_sub(at)).unwrap_or(PIECE).min(PIECE);
+            let piece = piece.get_mut(..length).unwrap_or_default();
+            match self.start.bytes_at(at, length) {
+                Some(read) => piece.copy_from_slice(read),
+                None => self.source.read_at(at, piece)?,
+            }
+            if let Some(other) = piece.iter().position(|byte| *byte != 0) {
+                let at = at.saturating_add(u64_from_usize(other));
+                let sentence = Rule::GgufPadding.row().broken;
+                return Err(Trouble::refused_at(Rule::GgufPadding, sentence, at));
+            }
+            at = at.saturating_add(u64_from_usize(length));
+        }
+        Ok(end)
     }
-    let (offset, bytes) = (start.saturating_sub(layout.data), tensor.bytes);
-    let sentence = format!("its data, at {offset}, takes {bytes} bytes, which are not there");
-    Err(Trouble::refused(Rule::GgufBounds, sentence).about(&tensor.name))
-}
-
-/// Passes over the bytes up to the next multiple of the alignment, as far as the file goes.
-fn padding(cursor: &mut Cursor<'_>, alignment: u64) -> Result<(), Trouble> {
-    let end = cursor.at().checked_next_multiple_of(alignment).unwrap_or(u64::MAX);
-    cursor.zeros(end)
 }

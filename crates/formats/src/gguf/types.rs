@@ -1,5 +1,7 @@
 //! The types of ggml.
 
+use std::fmt;
+
 use zten::StorageType;
 
 use super::dequantize::{
@@ -7,7 +9,27 @@ use super::dequantize::{
     Q3K, Q4_0, Q4_1, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0, Q8K, Tq1_0, Tq2_0,
 };
 use crate::block::Block;
-use crate::kind::Kind;
+use crate::kind::elements;
+
+/// The type of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Type {
+    /// Elements that stand for themselves.
+    Plain(StorageType),
+    /// Blocks of elements.
+    Blocks(&'static Block),
+}
+
+impl Type {
+    /// Returns the bytes of all elements of a shape; none where these cannot be counted, or are no whole number of
+    /// blocks in each row.
+    pub(super) fn bytes(self, shape: &[u64]) -> Option<u64> {
+        match self {
+            Self::Plain(storage) => elements(shape)?.checked_mul(storage.width().into()),
+            Self::Blocks(block) => block.bytes_of(shape),
+        }
+    }
+}
 
 /// Types whose elements stand for themselves, by their numbers.
 const PLAIN: [(u32, StorageType); 8] = [
@@ -93,27 +115,34 @@ const FORKS: [(u32, &str); 20] = [
     (158, "IQ1_KT of ik_llama.cpp"),
 ];
 
-/// The type of that number, or what is wrong with it.
-pub(crate) fn kind(id: u32) -> Result<Kind, String> {
-    let plain = PLAIN.iter().find(|row| row.0 == id).map(|row| Kind::Plain(row.1));
-    plain.or_else(|| Block::by_number(id).map(Kind::Verbatim)).ok_or_else(|| refusal(id))
+/// The number of a type that is not supported.
+#[derive(Debug)]
+pub(crate) struct Unsupported(u32);
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let id = self.0;
+        let name =
+            |rows: &[(u32, &'static str)]| rows.iter().find(|row| row.0 == id).map(|row| row.1);
+        if id == Q8_1 {
+            return f.write_str("its type 9 (Q8_1) has blocks of no certain size");
+        }
+        match (name(&GIVEN_UP), name(&FORKS)) {
+            (Some(name), _) => {
+                write!(f, "its type {id} ({name}) was given up by ggml, and is not supported")
+            }
+            (None, Some(name)) => {
+                write!(f, "its type {id} ({name}) is that of a fork of ggml, and is not supported")
+            }
+            (None, None) => write!(f, "its type {id} is not known"),
+        }
+    }
 }
 
-/// What is wrong with a type that is not supported.
-fn refusal(id: u32) -> String {
-    let name = |rows: &[(u32, &'static str)]| rows.iter().find(|row| row.0 == id).map(|row| row.1);
-    if id == Q8_1 {
-        return "its type 9 (Q8_1) has blocks of no certain size".to_owned();
-    }
-    match (name(&GIVEN_UP), name(&FORKS)) {
-        (Some(name), _) => {
-            format!("its type {id} ({name}) was given up by ggml, and is not supported")
-        }
-        (None, Some(name)) => {
-            format!("its type {id} ({name}) is that of a fork of ggml, and is not supported")
-        }
-        (None, None) => format!("its type {id} is not known"),
-    }
+/// The type of that number.
+pub(crate) fn kind(id: u32) -> Result<Type, Unsupported> {
+    let plain = PLAIN.iter().find(|row| row.0 == id).map(|row| Type::Plain(row.1));
+    plain.or_else(|| Block::by_number(id).map(Type::Blocks)).ok_or(Unsupported(id))
 }
 
 #[cfg(test)]
@@ -122,8 +151,8 @@ mod tests {
 
     #[test]
     fn what_readers_are_told() {
-        let Ok(Kind::Verbatim(block)) = kind(12) else { panic!("not blocks") };
-        assert_eq!(block.format(), "gguf.q4_k");
+        let Ok(Type::Blocks(block)) = kind(12) else { panic!("not blocks") };
+        assert_eq!(block.layout().unwrap(), "gguf.q4_k");
         assert_eq!(
             block.attributes().unwrap(),
             b"\xa3\x69ggml_type\x64Q4_K\x6bblock_bytes\x18\x90\x6eblock_elements\x19\x01\x00"
@@ -146,17 +175,18 @@ mod tests {
     #[test]
     fn types_that_were_given_up() {
         for id in [4, 5, 31, 32, 33, 36, 37, 38, 43, u32::MAX] {
-            assert!(kind(id).unwrap_err().contains(&id.to_string()));
+            assert!(kind(id).unwrap_err().to_string().contains(&id.to_string()));
         }
-        assert!(kind(9).unwrap_err().contains("Q8_1"));
+        assert!(kind(9).unwrap_err().to_string().contains("Q8_1"));
         assert!(
             kind(31)
                 .unwrap_err()
+                .to_string()
                 .ends_with(" 31 (Q4_0_4_4) was given up by ggml, and is not supported")
         );
         let sentence =
             "its type 137 (IQ2_K of ik_llama.cpp) is that of a fork of ggml, and is not supported";
-        assert_eq!(kind(137).unwrap_err(), sentence);
-        assert_eq!(kind(43).unwrap_err(), "its type 43 is not known");
+        assert_eq!(kind(137).unwrap_err().to_string(), sentence);
+        assert_eq!(kind(43).unwrap_err().to_string(), "its type 43 is not known");
     }
 }

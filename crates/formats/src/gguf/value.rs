@@ -2,10 +2,9 @@
 
 use zten::attributes::Encoder;
 
+use super::input::{Input, Stop};
 use crate::cbor::int;
-use crate::cursor::Cursor;
 use crate::rules::Rule;
-use crate::trouble::Trouble;
 
 /// Types of values.
 const U8: u32 = 0;
@@ -22,89 +21,70 @@ const U64: u32 = 10;
 const I64: u32 = 11;
 const F64: u32 = 12;
 
-/// The bits of the one NaN that the canonical form has.
-const CANONICAL_NAN: u64 = 0x7ff8_0000_0000_0000;
-
 /// Arrays within arrays, the outermost being the first.
 const DEPTH: usize = 16;
 
-/// Copies a value of that type, and says whether there is a NaN in it that is not the one of the
-/// canonical form. An array is copied as far as there are elements: what it claims to have costs
-/// nothing.
-pub(super) fn copy(cursor: &mut Cursor<'_>, kind: u32, out: &mut Encoder) -> Result<bool, Trouble> {
+/// Reads a type and a value of that type, and writes it as CBOR. An array is read as far as there are elements: the
+/// number that it claims costs nothing.
+pub(super) fn copy(input: &mut Input<'_>, out: &mut Encoder) -> Result<(), Stop> {
+    let mut kind = input.u32()?;
     // The type and number of the elements that are still to come in each open array.
-    let mut open: Vec<(u32, u64)> = Vec::new();
-    let mut kind = kind;
-    let mut other_nan = false;
-    let mut scratch = Vec::new();
+    let (mut open, mut depth) = ([(0, 0_u64); DEPTH], 0_usize);
     loop {
         if kind == ARRAY {
-            let start = cursor.at();
-            let (elements, length) = (cursor.u32()?, cursor.u64()?);
-            if open.len() >= DEPTH {
-                let sentence = format!("arrays lie within each other more than {DEPTH} deep");
-                return Err(Trouble::refused_at(Rule::GgufDepth, sentence, start));
-            }
+            let start = input.at();
+            let (elements, length) = (input.u32()?, input.u64()?);
+            let Some(slot) = open.get_mut(depth) else {
+                let sentence = format_args!("arrays lie within each other more than {DEPTH} deep");
+                return Err(Stop::at(Rule::GgufDepth, sentence, start));
+            };
             if elements > F64 {
                 return Err(unknown(elements, start));
             }
             out.array(length)?;
-            open.push((elements, length));
+            *slot = (elements, length);
+            depth = depth.saturating_add(1);
         } else {
-            other_nan |= scalar(cursor, kind, out, &mut scratch)?;
+            scalar(input, kind, out)?;
         }
         // Arrays that have all their elements are closed.
-        while open.pop_if(|(_, left)| *left == 0).is_some() {}
-        let Some((elements, left)) = open.last_mut() else {
-            return Ok(other_nan);
+        kind = loop {
+            let Some(last) = depth.checked_sub(1) else { return Ok(()) };
+            match open.get_mut(last) {
+                Some((elements, left)) if *left > 0 => {
+                    *left = left.saturating_sub(1);
+                    break *elements;
+                }
+                _ => depth = last,
+            }
         };
-        *left = left.saturating_sub(1);
-        kind = *elements;
     }
 }
 
 /// Copies a value that is no array.
-fn scalar(
-    cursor: &mut Cursor<'_>,
-    kind: u32,
-    out: &mut Encoder,
-    scratch: &mut Vec<u8>,
-) -> Result<bool, Trouble> {
-    let start = cursor.at();
+fn scalar(input: &mut Input<'_>, kind: u32, out: &mut Encoder) -> Result<(), Stop> {
+    let start = input.at();
     match kind {
-        U8 => out.uint(cursor.u8()?.into()),
-        I8 => int(out, i8::from_le_bytes(cursor.bytes()?).into()),
-        U16 => out.uint(cursor.u16()?.into()),
-        I16 => int(out, i16::from_le_bytes(cursor.bytes()?).into()),
-        U32 => out.uint(cursor.u32()?.into()),
-        I32 => int(out, i32::from_le_bytes(cursor.bytes()?).into()),
-        U64 => out.uint(cursor.u64()?),
-        I64 => int(out, i64::from_le_bytes(cursor.bytes()?)),
-        F32 => return float(widened(f32::from_le_bytes(cursor.bytes()?)), out),
-        F64 => return float(f64::from_le_bytes(cursor.bytes()?), out),
-        BOOL => match cursor.u8()? {
-            value @ (0 | 1) => out.bool(value == 1),
-            _ => {
-                return Err(Trouble::refused_at(
-                    Rule::GgufBoolValue,
-                    "a bool is neither 0 nor 1",
-                    start,
-                ));
+        U8 => out.uint(u8::from_le_bytes(input.bytes()?).into()),
+        I8 => int(out, i8::from_le_bytes(input.bytes()?).into()),
+        U16 => out.uint(u16::from_le_bytes(input.bytes()?).into()),
+        I16 => int(out, i16::from_le_bytes(input.bytes()?).into()),
+        U32 => out.uint(input.u32()?.into()),
+        I32 => int(out, i32::from_le_bytes(input.bytes()?).into()),
+        U64 => out.uint(input.u64()?),
+        I64 => int(out, i64::from_le_bytes(input.bytes()?)),
+        F32 => out.float(widened(f32::from_le_bytes(input.bytes()?))),
+        F64 => out.float(f64::from_le_bytes(input.bytes()?)),
+        BOOL => match input.bytes()? {
+            [value @ (0 | 1)] => out.bool(value == 1),
+            [_] => {
+                return Err(Stop::at(Rule::GgufBoolValue, "a bool is neither 0 nor 1", start));
             }
         },
-        STRING => {
-            let length = cursor.u64()?;
-            scratch.clear();
-            cursor.append(length, scratch)?;
-            // A string that is not UTF-8 is a byte string.
-            match str::from_utf8(scratch) {
-                Ok(text) => out.text(text),
-                Err(_) => out.bytes(scratch),
-            }
-        }
+        STRING => out.text(input.text("a string")?),
         _ => return Err(unknown(kind, start)),
     }?;
-    Ok(false)
+    Ok(())
 }
 
 /// The same number as an `f64`, a NaN with the same bits and zeros behind them.
@@ -116,14 +96,8 @@ fn widened(value: f32) -> f64 {
     f64::from_bits(bits >> 31 << 63 | 0x7ff << 52 | (bits & 0x7f_ffff) << 29)
 }
 
-/// Copies a float, and says whether it is a NaN that the canonical form does not have.
-fn float(value: f64, out: &mut Encoder) -> Result<bool, Trouble> {
-    out.float(value)?;
-    Ok(value.is_nan() && value.to_bits() != CANONICAL_NAN)
-}
-
-fn unknown(kind: u32, at: u64) -> Trouble {
-    Trouble::refused_at(Rule::GgufValueType, format!("the type {kind} of a value is not known"), at)
+fn unknown(kind: u32, at: u64) -> Stop {
+    Stop::at(Rule::GgufValueType, format_args!("the type {kind} of a value is not known"), at)
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ impl Type {
     pub(super) fn width(self) -> usize {
         match self.kind {
             Kind::Logical(logical) => self.part().saturating_mul(logical.ratio().into()),
-            _ => self.part(),
+            Kind::Plain(_) => self.part(),
         }
     }
 
@@ -62,7 +62,6 @@ impl Type {
         match self.kind {
             Kind::Plain(storage) => storage.width().into(),
             Kind::Logical(logical) => logical.storage().width().into(),
-            Kind::Verbatim(_) => 1,
         }
     }
 

@@ -1,9 +1,13 @@
-use zten::StorageType;
+use std::path::Path;
+
+use zten::{Options, StorageType};
 
 pub(super) use zten_corpus::other::gguf::{file, info, pair, text};
 
-use super::{Kind, open, read, refusal};
-use crate::gguf::types::kind;
+use super::archive::Noted;
+use super::{Kind, START, read, refusal};
+use crate::gguf::types::{Type, kind};
+use crate::{Block, Rule, Trouble, open_bytes, open_source};
 
 /// The attributes of a file with one key, `k`: what follows that key.
 fn value(kind: u32, value: &[u8]) -> Vec<u8> {
@@ -43,7 +47,6 @@ fn every_type_of_value() {
         (7, &[0], &[0xf4]),
         (7, &[1], &[0xf5]),
         (8, b"\x02\0\0\0\0\0\0\0hi", b"\x62hi"),
-        (8, b"\x02\0\0\0\0\0\0\0h\xff", b"\x42h\xff"),
         (9, &array(8, 0, &[]), &[0x80]),
         (9, &array(1, 3, &[1, 2, 0xfe]), &[0x83, 1, 2, 0x21]),
         (10, &[0xff; 8], &[0x1b, 255, 255, 255, 255, 255, 255, 255, 255]),
@@ -113,13 +116,18 @@ fn every_type_of_tensor() {
     }
     let mut blocks = 0;
     for id in 0..100 {
-        let Ok(kind @ Kind::Verbatim(block)) = kind(id) else { continue };
+        let Ok(Type::Blocks(block)) = kind(id) else { continue };
         blocks += 1;
         let data: Vec<u8> =
             (0..=u8::MAX).cycle().take(usize::try_from(6 * block.bytes).unwrap()).collect();
         let bytes = file(&[], &[info("t", &[2 * block.elements, 3], id, 0)], &data);
         let (_, tensors) = read("x", &bytes).unwrap();
-        assert_eq!(tensors, [("t".to_owned(), vec![3, 2 * block.elements], kind, data.clone())]);
+        let shape = vec![3, 2 * block.elements];
+        assert_eq!(tensors, [("t".to_owned(), shape, Kind::Plain(StorageType::U8), data.clone())]);
+        let archive = open_bytes(&*bytes, &Options::default()).unwrap();
+        let object = archive.require("t").unwrap();
+        assert_eq!(object.format_name(), format!("gguf.{}", block.name.to_ascii_lowercase()));
+        assert_eq!(Block::of(&object), Some(block));
         for dimensions in [&[block.elements + 1, block.elements][..], &[1, block.elements], &[]] {
             let sentence = refusal("x", &file(&[], &[info("t", dimensions, id, 0)], &data));
             assert!(sentence.contains(&format!("whole blocks of {}", block.name)));
@@ -155,7 +163,7 @@ fn versions() {
 #[test]
 fn alignment() {
     let tensor = info("t", &[1], 24, 0);
-    for alignment in [1_u32, 8, 32, 64, 4096] {
+    for alignment in [8_u32, 16, 32, 64, 4096, 1 << 20] {
         let pairs = [pair("general.alignment", 4, &alignment.to_le_bytes())];
         let mut bytes = file(&pairs, std::slice::from_ref(&tensor), &[]);
         let header = 24 + pairs[0].len() + tensor.len();
@@ -164,9 +172,14 @@ fn alignment() {
         bytes.push(7);
         assert_eq!(read("x", &bytes).unwrap().1[0].3, [7]);
     }
-    for (kind, value) in
-        [(4, &[0, 0, 0, 0][..]), (4, &[48, 0, 0, 0]), (10, &[32, 0, 0, 0, 0, 0, 0, 0])]
-    {
+    for (kind, value) in [
+        (4, &[0, 0, 0, 0][..]),
+        (4, &[1, 0, 0, 0]),
+        (4, &[4, 0, 0, 0]),
+        (4, &[24, 0, 0, 0]),
+        (4, &[48, 0, 0, 0]),
+        (10, &[32, 0, 0, 0, 0, 0, 0, 0]),
+    ] {
         let pairs = [pair("general.alignment", kind, value)];
         assert!(refusal("x", &file(&pairs, &[], &[])).contains("power of two of type u32"));
     }
@@ -182,7 +195,7 @@ fn places() {
     };
     let two = |a, b| with(a, b, &data);
     let (_, tensors) = read("x", &two((32, 32), (0, 32))).unwrap();
-    assert_eq!([&tensors[0].0, &tensors[1].0], ["b", "a"]);
+    assert_eq!([&tensors[0].0, &tensors[1].0], ["a", "b"]);
     // What is empty shares nothing, wherever it lies.
     assert!(read("x", &two((0, 64), (32, 0))).is_ok());
     assert!(read("x", &with((1 << 40, 0), (0, 0), &[])).is_ok());
@@ -196,7 +209,8 @@ fn places() {
         (two((0, u64::MAX), (0, 0)), "which are not there"),
         (file(&[], &[info("a", &[1 << 40, 1 << 40], 24, 0)], &data), "too many"),
         (file(&[], &[info("a", &[1 << 63], 25, 0)], &data), "too many"),
-        (file(&[], &[info("a", &[1; 65], 24, 0)], &data), "64 dimensions"),
+        (file(&[], &[info("a", &[1; 5], 24, 0)], &data), "it has 5 dimensions, and 4 can be"),
+        (file(&[], &[info("a", &[1; 65], 24, 0)], &data), "it has 65 dimensions"),
         (file(&[], &[info("a", &[1], 24, 0), info("a", &[1], 24, 32)], &data), "two tensors"),
     ] {
         let sentence = refusal("x", &bytes);
@@ -251,17 +265,90 @@ fn more_keys_than_can_be() {
 }
 
 #[test]
-fn a_nan_that_the_canonical_form_lacks_is_known_by_its_key() {
-    let key = |bits: u32| {
-        let nan = array(6, 2, &[[0; 4], bits.to_le_bytes()].concat());
-        let mut input = open("x", &file(&[pair("k", 9, &nan)], &[], &[])).unwrap();
-        input.take_attributes().other_nan
-    };
-    assert_eq!(key(0x7fc0_0000), None);
-    assert_eq!(key(0x7f80_0000), None);
-    for bits in [0x7fc0_0001, 0xffc0_0000, 0x7f80_0001] {
-        assert_eq!(key(bits).as_deref(), Some("k"), "{bits:#x}");
+fn texts_are_utf_8() {
+    for (bad, place) in [(&b"\xff"[..], 0x25), (b"a\xc3", 0x25)] {
+        let sentence = refusal("x", &file(&[pair("k", 8, &text(bad))], &[], &[]));
+        assert_eq!(sentence, format!("\"k\": a string is not UTF-8 at byte {place:#x}"));
+        let elements = array(8, 2, &[text("ok"), text(bad)].concat());
+        let sentence = refusal("x", &file(&[pair("k", 9, &elements)], &[], &[]));
+        assert_eq!(sentence, format!("\"k\": a string is not UTF-8 at byte {:#x}", place + 22));
     }
+    let mut bytes = file(&[], &[info("t", &[0], 24, 0)], &[]);
+    bytes[0x20] = 0xff;
+    assert_eq!(refusal("x", &bytes), "the name of a tensor is not UTF-8 at byte 0x18");
+}
+
+#[test]
+fn names_have_a_length() {
+    for name in ["n".repeat(64), "é".repeat(32)] {
+        let bytes = file(&[], &[info(&name, &[1], 24, 0)], &[7]);
+        assert_eq!(read("x", &bytes).unwrap().1[0].0, name);
+    }
+    let bytes = file(&[], &[info(&"é".repeat(33), &[1], 24, 0)], &[7]);
+    assert!(refusal("x", &bytes).contains("its name takes 66 bytes, and 64 can be"));
+}
+
+/// Opens a file with limits, and says which rule it breaks.
+fn open_within(bytes: &[u8], limits: &[(&str, u64)]) -> Result<u32, &'static str> {
+    let limits =
+        limits.iter().fold(Options::default().limit().to_owned(), |limits, (name, most)| {
+            limits.with_named(name, *most).unwrap()
+        });
+    let options = Options::default().limits(limits);
+    let length = u64::try_from(bytes.len()).unwrap();
+    let id = |trouble: Trouble| trouble.finding().row.unwrap().id;
+    let borrowed = open_bytes(bytes, &options).map(|archive| archive.len()).map_err(id);
+    let source = open_source(Noted::new(bytes), length, Path::new("x"), &options);
+    assert_eq!(source.map(|archive| archive.len()).map_err(id), borrowed);
+    borrowed
+}
+
+#[test]
+fn limits_hold() {
+    let long = pair("k", 8, &text("x".repeat(100_000)));
+    let header = 24 + long.len();
+    let bytes = file(&[long], &[], &[]);
+    assert_eq!(open_within(&bytes, &[("manifest", header as u64)]), Ok(0));
+    assert_eq!(open_within(&bytes, &[("manifest", header as u64 - 1)]), Err("limit-manifest"));
+    assert_eq!(open_within(&bytes, &[("manifest", 1000)]), Err("limit-manifest"));
+    // Numbers of one byte take two.
+    let bytes = file(&[pair("k", 9, &array(0, 1000, &[200; 1000]))], &[], &[]);
+    assert_eq!(open_within(&bytes, &[("manifest", 1900)]), Err("limit-manifest"));
+    assert_eq!(open_within(&bytes, &[("depth", 6)]), Ok(0));
+    let bytes = file(&[pair("k", 9, &nest(7))], &[], &[]);
+    assert_eq!(open_within(&bytes, &[("depth", 6)]), Err("limit-depth"));
+    let bytes = file(&[], &[info("a", &[1, 1, 1], 24, 0)], &[7]);
+    assert_eq!(open_within(&bytes, &[("rank", 3)]), Ok(1));
+    assert_eq!(open_within(&bytes, &[("rank", 2)]), Err("limit-rank"));
+    // No file is read to where its header claims to end.
+    let mut bytes = file(&[pair("k", 8, &text("x"))], &[], &[]);
+    bytes[37..45].copy_from_slice(&(200_u64 << 20).to_le_bytes());
+    assert_eq!(open_within(&bytes, &[]), Err("gguf-truncated"));
+    bytes.resize(START, 0);
+    let source = Noted::new(&bytes);
+    let trouble = open_source(source, 1 << 40, Path::new("x"), &Options::default()).unwrap_err();
+    assert_eq!(trouble.finding().row.unwrap().id, Rule::LimitHeader.row().id);
+}
+
+/// Of a header that does not say how long it is, twice as many bytes are read until it ends in them.
+#[test]
+fn a_source_is_read_as_far_as_the_header_goes() {
+    let ranges = |header: usize, elements: u64| {
+        let filling = pair("k", 8, &text("x".repeat(header)));
+        let mut data = vec![7; usize::try_from(elements).unwrap()];
+        data.resize(data.len().next_multiple_of(32), 0);
+        let bytes = file(&[filling], &[info("t", &[elements], 24, 0)], &data);
+        let length = u64::try_from(bytes.len()).unwrap();
+        let source = Noted::new(&bytes);
+        let archive = open_source(source, length, Path::new("x"), &Options::default()).unwrap();
+        (archive.source().ranges.borrow().clone(), length)
+    };
+    assert_eq!(ranges(0, 200_000).0, [(0, 8), (8, 512)]);
+    // Padding is read, too.
+    let (read, length) = ranges(0, 199_990);
+    assert_eq!(read, [(0, 8), (8, 512), (length - 10, length)]);
+    let (read, _) = ranges(100_000, 200_000);
+    assert_eq!(read[2..], [(512, 32 << 10), (32 << 10, 64 << 10), (64 << 10, 128 << 10)]);
 }
 
 #[test]
@@ -272,5 +359,5 @@ fn counts_cost_nothing() {
         let why = if at == 8 { "the file ends before its header does" } else { "the metadata has" };
         assert!(refusal("x", &bytes).contains(why));
     }
-    assert!(open("x", b"GGUF").unwrap_err().to_string().contains("ends before"));
+    assert!(refusal("x", b"GGUF").contains("ends before"));
 }

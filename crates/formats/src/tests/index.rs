@@ -24,7 +24,7 @@ fn read_with(index: &[u8], files: Files<'_>, limits: &Limits) -> Result<Content,
     let beside = files.iter().map(beside).collect();
     let mut input = open_input(source(index), beside, "a.safetensors.index.json".as_ref(), limits)?;
     let tensors = read_all(&mut input)?;
-    Ok((input.take_attributes().cbor, tensors))
+    Ok((input.take_attributes(), tensors))
 }
 
 fn read(index: &str, files: Files<'_>) -> Result<Content, Trouble> {

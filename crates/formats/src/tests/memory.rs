@@ -5,7 +5,8 @@ use std::path::Path;
 use zten::num::u64_from_usize;
 use zten::{Limits, Options};
 
-use super::safetensors::{Noted, file};
+use super::archive::Noted;
+use super::safetensors::file;
 use super::{Trouble, gguf, npy, npz, open};
 use crate::{open_bytes, open_source};
 
@@ -33,29 +34,6 @@ fn validate(what: &str, bytes: &[u8], header: usize) {
 
 #[test]
 fn memory_follows_the_header() {
-    // Millions of tensors of one byte each, and some of none.
-    let mut infos = Vec::new();
-    let mut header = 24;
-    for at in 0..200_000 {
-        let info = gguf::info(&format!("{at:x}"), &[], 24, at);
-        header += info.len();
-        infos.push(info);
-    }
-    let pairs = [gguf::pair("general.alignment", 4, &1_u32.to_le_bytes())];
-    validate("GGUF, tensors", &unaligned(&pairs, &infos, 200_000), header);
-
-    let ones = gguf::info("x", &[1; 64], 24, 0);
-    let infos: Vec<_> = (0..20_000).map(|at| named(&ones, at)).collect();
-    validate("GGUF, dimensions", &unaligned(&pairs, &infos, 20_000), 20_000 * ones.len());
-
-    let length = 8_000_000_u64;
-    let array = [&0_u32.to_le_bytes()[..], &length.to_le_bytes(), &vec![200; 8_000_000]].concat();
-    let pairs = [gguf::pair("k", 9, &array)];
-    let one = [gguf::info("x", &[0], 24, 0)];
-    validate("GGUF, an array", &gguf::file(&pairs, &one, &[]), array.len());
-    let pairs = [gguf::pair("k", 8, &gguf::text("x".repeat(8_000_000)))];
-    validate("GGUF, a text", &gguf::file(&pairs, &one, &[]), array.len());
-
     let array = npy::file("|u1", false, "(0,)", &[]);
     let names: Vec<_> = (0..20_000).map(|at| format!("{at:x}.npy")).collect();
     let members: Vec<_> = names.iter().map(|name| (name.as_str(), array.clone())).collect();
@@ -63,35 +41,21 @@ fn memory_follows_the_header() {
     validate("archive", &bytes, bytes.len());
 }
 
-/// A file whose data is aligned to one byte.
-fn unaligned(pairs: &[Vec<u8>], infos: &[Vec<u8>], data: usize) -> Vec<u8> {
-    let mut bytes = gguf::file(pairs, infos, &[]);
-    bytes.truncate(24 + pairs.concat().len() + infos.concat().len());
-    bytes.resize(bytes.len() + data, 0);
-    bytes
-}
+/// Bytes of heap for each byte of the header of a file that is opened as an archive, at most, and beside it:
+/// `SECURITY.md`.
+const EACH_OF_ARCHIVE: u64 = 8;
+const FIXED_OF_ARCHIVE: u64 = 64 << 10;
 
-/// The entry of a tensor of one byte, with another name and place.
-fn named(info: &[u8], at: u64) -> Vec<u8> {
-    let dimensions = &info[9..info.len() - 8];
-    [&gguf::text(format!("{at:x}")), dimensions, &at.to_le_bytes()].concat()
-}
-
-/// Bytes of heap for each byte of a header of safetensors, at most, and beside it: `SECURITY.md`.
-const EACH_SAFETENSORS: u64 = 8;
-const FIXED_SAFETENSORS: u64 = 64 << 10;
-
-/// Opens a file in both ways, and checks the heap that it takes, whatever comes of it.
-fn validate_safetensors(what: &str, header: &str, data: usize) -> Result<u32, Trouble> {
-    let bytes = file(header, &vec![0; data]);
+/// Opens a file with a header of so many bytes in both ways, and checks the heap that it takes, whatever comes of it.
+fn validate_archive(what: &str, bytes: &[u8], header: usize) -> Result<u32, Trouble> {
     let length = u64_from_usize(bytes.len());
     // As many keys as there are, so that no limit keeps memory small.
     let limits = Limits::default().with_named("keys", u32::MAX.into()).unwrap();
     let options = Options::default().limits(limits);
     let mut opened = None;
-    let borrowed = allocation_counter::measure(|| opened = Some(open_bytes(&*bytes, &options)));
+    let borrowed = allocation_counter::measure(|| opened = Some(open_bytes(bytes, &options)));
     let count = opened.unwrap().map(|archive| archive.len());
-    let source = Noted::new(&bytes);
+    let source = Noted::new(bytes);
     source.ranges.borrow_mut().reserve(64);
     let mut opened = None;
     let read = allocation_counter::measure(|| {
@@ -99,13 +63,17 @@ fn validate_safetensors(what: &str, header: &str, data: usize) -> Result<u32, Tr
     });
     let again = opened.unwrap().map(|archive| archive.len());
     assert_eq!(count.as_ref().ok(), again.as_ref().ok());
-    let header = u64_from_usize(header.len());
-    let most = EACH_SAFETENSORS * header + FIXED_SAFETENSORS;
+    let header = u64_from_usize(header);
+    let most = EACH_OF_ARCHIVE * header + FIXED_OF_ARCHIVE;
     let (borrowed, read) = (borrowed.bytes_max, read.bytes_max);
     let ratio = |bytes: u64| bytes * 100 / header;
     println!("{what}: {header} bytes, {} % borrowed, {} % read", ratio(borrowed), ratio(read));
     assert!(borrowed <= most && read <= most, "{what}: {borrowed} and {read}, not {most}");
     count
+}
+
+fn validate_safetensors(what: &str, header: &str, data: usize) -> Result<u32, Trouble> {
+    validate_archive(what, &file(header, &vec![0; data]), header.len())
 }
 
 /// The header of tensors of one byte, in the order of those ordinals.
@@ -172,6 +140,69 @@ fn heap_follows_headers_of_safetensors() {
     let header = header_of(0..1, &vec!["1"; 4_000_000].join(","));
     let trouble = validate_safetensors("dimensions", &header, 1).unwrap_err();
     assert!(trouble.to_string().contains("64 dimensions"));
+}
+
+/// Opens a GGUF file of such metadata and tensors, whose data takes so many bytes.
+fn validate_gguf(what: &str, pairs: &[Vec<u8>], infos: &[Vec<u8>], data: usize) -> Option<u32> {
+    let pairs = [&[gguf::pair("general.alignment", 4, &8_u32.to_le_bytes())], pairs].concat();
+    let header = 24 + [&pairs[..], infos].concat().iter().map(Vec::len).sum::<usize>();
+    let mut bytes = gguf::file(&pairs, infos, &[]);
+    bytes.truncate(header);
+    bytes.resize(header.next_multiple_of(8) + data, 0);
+    validate_archive(what, &bytes, header).ok()
+}
+
+#[test]
+fn heap_follows_headers_of_gguf() {
+    const I64: u32 = 27;
+    // Just after lists and what is read have doubled, and just before.
+    for count in [1, 100, 1_000, 1_025, 1_400, 4_097, 65_536, 70_000, 131_073] {
+        let whole = u32::try_from(count).ok();
+        let of = |info: &dyn Fn(u64) -> Vec<u8>| {
+            (0..u64_from_usize(count)).map(info).collect::<Vec<_>>()
+        };
+        let scalars = of(&|at| gguf::info(&format!("{at:x}"), &[], I64, at * 8));
+        assert_eq!(validate_gguf("tensors", &[], &scalars, count * 8), whole);
+        let reversed: Vec<_> = scalars.iter().rev().cloned().collect();
+        assert_eq!(validate_gguf("tensors in disorder", &[], &reversed, count * 8), whole);
+        // The smallest descriptions that there are, all of one name.
+        let same = of(&|at| gguf::info("", &[], I64, (u64_from_usize(count) - 1 - at) * 8));
+        assert_eq!(validate_gguf("one name", &[], &same, count * 8).is_some(), count == 1);
+        // The most that is said of the fewest bytes: no shape and no type is that of the tensor before.
+        let blocks = |at: u64| {
+            let (shape, kind) =
+                if at.is_multiple_of(2) { ([256 << 50, 0], 17) } else { ([0, u64::MAX], 16) };
+            gguf::info(&format!("{at:x}"), &shape, kind, 0)
+        };
+        assert_eq!(validate_gguf("blocks of two types", &[], &of(&blocks), 0), whole);
+        let empty = |at: u64| gguf::info(&format!("{at:x}"), &[0], 16, 0);
+        assert_eq!(validate_gguf("blocks", &[], &of(&empty), 0), whole);
+        let anywhere = |at: u64| gguf::info("", &[0], 16, (1 << 40) - at * 8);
+        assert_eq!(
+            validate_gguf("one name of blocks", &[], &of(&anywhere), 0),
+            whole.filter(|n| *n == 1)
+        );
+
+        let keys = |key: &dyn Fn(usize) -> String| {
+            let pairs = (0..count).map(|at| gguf::pair(&key(at), 0, &[200]));
+            pairs.collect::<Vec<_>>()
+        };
+        assert_eq!(validate_gguf("keys", &keys(&|at| format!("{at:x}")), &[], 0), Some(0));
+        let one = validate_gguf("one key", &keys(&|_| String::new()), &[], 0);
+        assert_eq!(one.is_some(), count == 1);
+        let both = validate_gguf("keys and blocks", &keys(&|at| format!("{at:x}")), &of(&empty), 0);
+        assert_eq!(both, whole);
+
+        let numbers = [&0_u32.to_le_bytes()[..], &u64_from_usize(count * 20).to_le_bytes()];
+        let numbers = [&numbers.concat()[..], &vec![200; count * 20]].concat();
+        let numbers = [gguf::pair("k", 9, &numbers)];
+        assert_eq!(validate_gguf("numbers", &numbers, &[], 0), Some(0));
+        assert_eq!(validate_gguf("numbers and blocks", &numbers, &of(&empty), 0), whole);
+        let text = [gguf::pair("k", 8, &gguf::text("x".repeat(count * 30)))];
+        assert_eq!(validate_gguf("a text", &text, &scalars, count * 8), whole);
+        let key = [gguf::pair(&"\n".repeat(count * 30), 7, &[2])];
+        assert_eq!(validate_gguf("a key in an error", &key, &[], 0), None);
+    }
 }
 
 /// Nothing is allocated for an entry but the room of the index, which doubles.

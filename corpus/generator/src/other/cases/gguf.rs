@@ -20,13 +20,25 @@ pub(super) fn all(cases: &mut Cases) {
         pair("k", 9, &[levels, array(0, 0)].concat())
     };
     let meta = |pairs: &[Vec<u8>]| file(pairs, &[], &[]);
+    let alignment =
+        |kind: u32, value: u32| meta(&[pair("general.alignment", kind, &value.to_le_bytes())]);
+    let strings = |last: &[u8]| {
+        let strings = [array(8, 2), text("ä"), text(last)].concat();
+        meta(&[pair("k", 9, &strings)])
+    };
+    let named = |length: usize| file(&[], &[info(&"n".repeat(length), &[3], I8, 0)], &[1, 2, 3]);
+    let shaped = |dimensions: &[u64]| file(&[], &[info("a", dimensions, I8, 0)], &[7; 6]);
     let accepted = [
         ("two", valid.clone()),
         ("none", meta(&[])),
         ("padded", [&valid[..], &[0; 29]].concat()),
         ("bool", meta(&[pair("k", 7, &[1])])),
         ("deep", meta(&[nested(16)])),
-        ("alignment", meta(&[pair("general.alignment", 4, &64_u32.to_le_bytes())])),
+        ("alignment", alignment(4, 64)),
+        ("alignment-8", alignment(4, 8)),
+        ("strings", strings("é".as_bytes())),
+        ("long-name", named(64)),
+        ("dimensions", shaped(&[1, 3, 2, 1])),
         ("blocks", file(&[], &[info("q", &[32], Q4_0, 0)], &[7; 18])),
         ("empty-tensor", file(&[], &[info("e", &[0], F32, 0)], &[])),
     ];
@@ -41,8 +53,8 @@ pub(super) fn all(cases: &mut Cases) {
     not_text[8] = 0xff;
     let long = [&u64::MAX.to_le_bytes()[..], b"x"].concat();
     let tensors = |infos: &[Vec<u8>]| file(&[], infos, &data);
-    let alignment =
-        |kind: u32, value: u32| meta(&[pair("general.alignment", kind, &value.to_le_bytes())]);
+    let mut wrong_name = info("a", &[2], F32, 0);
+    wrong_name[8] = 0xff;
     let mut wrong_type = pair("k", 13, &[]);
     wrong_type.extend([0; 8]);
     let rejected = [
@@ -54,6 +66,10 @@ pub(super) fn all(cases: &mut Cases) {
         ("gguf-truncated", "header", valid[..40].to_vec()),
         ("gguf-truncated", "length-of-a-text", meta(&[pair("k", 8, &long)])),
         ("gguf-utf8", "key", meta(&[not_text])),
+        ("gguf-utf8", "string", meta(&[pair("k", 8, &text(b"\xc3"))])),
+        ("gguf-utf8", "element", strings(b"\xe9")),
+        ("gguf-utf8", "name", tensors(&[wrong_name])),
+        ("gguf-name", "65", named(65)),
         ("gguf-duplicate-key", "key", meta(&[name.clone(), name.clone()])),
         ("gguf-duplicate-name", "name", tensors(&[first.clone(), info("a", &[3], I8, 32)])),
         ("gguf-value-type", "13", meta(&[wrong_type])),
@@ -61,10 +77,13 @@ pub(super) fn all(cases: &mut Cases) {
         ("gguf-bool-value", "2", meta(&[pair("k", 7, &[2])])),
         ("gguf-depth", "17", meta(&[nested(17)])),
         ("gguf-alignment", "3", alignment(4, 3)),
+        ("gguf-alignment", "4", alignment(4, 4)[..60].to_vec()),
+        ("gguf-alignment", "24", alignment(4, 24)),
         ("gguf-alignment", "type", alignment(5, 64)),
         ("gguf-tensor-type", "q8_1", tensors(&[info("a", &[32], 9, 0)])),
         ("gguf-tensor-type", "unknown", tensors(&[info("a", &[2], 99, 0)])),
         ("gguf-shape", "blocks", tensors(&[info("a", &[33], Q4_0, 0)])),
+        ("gguf-shape", "dimensions", shaped(&[1, 3, 2, 1, 1])),
         ("gguf-shape", "overflow", tensors(&[info("a", &[1 << 40, 1 << 40], F32, 0)])),
         ("gguf-offset", "odd", tensors(&[info("a", &[2], F32, 1)])),
         ("gguf-bounds", "cut", valid[..valid.len() - 1].to_vec()),

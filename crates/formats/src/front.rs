@@ -1,0 +1,35 @@
+//! Errors of the index that front ends fill.
+
+use zten::{Error, ErrorKind};
+use zten_present::escape::Short;
+
+use super::rules::Rule;
+use super::trouble::Trouble;
+
+/// The error for a header that its index refused. `duplicate` is the rule that names are unique, and `nth` gives the name
+/// of a tensor by its ordinal, and the byte of the file at which it stands.
+#[cold]
+pub(super) fn refusal(
+    error: Error,
+    duplicate: Rule,
+    nth: impl FnOnce(u32) -> Result<(String, u64), Trouble>,
+) -> Trouble {
+    match (error.kind(), error.place().object()) {
+        (ErrorKind::OutOfMemory, _) => Trouble::memory(),
+        (ErrorKind::Limit(limit), _) => Trouble::refused(limit, error.sentence()),
+        (ErrorKind::Format(row), Some(ordinal)) if row.id == duplicate.row().id => {
+            match nth(ordinal) {
+                Ok((name, at)) => {
+                    let name = Short(&name);
+                    let sentence = format_args!("there are two tensors of the name {name}");
+                    Trouble::refused_at(duplicate, sentence, at)
+                }
+                Err(trouble) => trouble,
+            }
+        }
+        // Canonical files are of zTensor.
+        (ErrorKind::Malformed(zten::rules::Rule::CanonicalGeneration), _) => error.into(),
+        // What else the index refuses has been found before: this package is at fault.
+        _ => Trouble::internal(&error.to_string()),
+    }
+}

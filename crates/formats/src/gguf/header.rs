@@ -1,0 +1,206 @@
+//! The header: the metadata, and the descriptions of tensors.
+
+use std::fmt;
+
+use zten::Limits;
+use zten::num::{len_u32, usize_from_u32};
+use zten_present::escape::Short;
+
+use super::input::{Input, Stop};
+use super::types::{self, Type};
+use super::value;
+use crate::cbor::Map;
+use crate::limits::{validate_keys, validate_rank};
+use crate::rules::Rule;
+use crate::trouble::Trouble;
+
+/// The alignment of data, if the metadata has none.
+const ALIGNMENT: u64 = 32;
+/// The key of the alignment.
+const ALIGNMENT_KEY: &str = "general.alignment";
+/// The least alignment that the format allows, of which all others are multiples.
+const LEAST_ALIGNMENT: u32 = 8;
+/// Dimensions of a tensor, at most.
+const RANK: usize = 4;
+/// Bytes of the name of a tensor, at most.
+const NAME: usize = 64;
+/// Bytes of CBOR that a tensor takes beside its name and shape, at most: the head of the name, and what is said of blocks.
+const SAID: usize = 82;
+
+/// A valid header, but for the places of data.
+#[derive(Debug)]
+pub(super) struct Header<'h> {
+    pub(super) tensors: u32,
+    /// Bytes that the names of tensors, and what is said of blocks, take as CBOR, at most.
+    pub(super) text: usize,
+    pub(super) alignment: u64,
+    /// The byte at which the header ends, and the one at which data begins.
+    pub(super) end: u64,
+    pub(super) data: u64,
+    /// The description of the first tensor.
+    first: Input<'h>,
+    limits: Limits,
+}
+
+/// The place of a tensor's data.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    pub(super) start: u64,
+    pub(super) bytes: u64,
+    pub(super) ordinal: u32,
+}
+
+/// A tensor, as the header describes it.
+#[derive(Debug)]
+pub(super) struct Info<'h> {
+    pub(super) name: &'h str,
+    pub(super) kind: Type,
+    /// The bytes of its data.
+    pub(super) bytes: u64,
+    /// The place of its data, counted from where data begins.
+    pub(super) offset: u64,
+    /// The byte at which its description begins.
+    pub(super) at: u64,
+    shape: [u64; RANK],
+    rank: usize,
+}
+
+impl Info<'_> {
+    /// The dimensions, outermost first.
+    pub(super) fn shape(&self) -> &[u64] {
+        self.shape.get(..self.rank).unwrap_or_default()
+    }
+}
+
+/// A header, its metadata as CBOR, and the places of data.
+pub(super) type Parsed<'h> = (Header<'h>, Vec<u8>, Vec<Extent>);
+
+impl<'h> Header<'h> {
+    /// Parses a header from the first byte on.
+    pub(super) fn parse(mut input: Input<'h>, limits: &Limits) -> Result<Parsed<'h>, Stop> {
+        // The file has been told by its magic.
+        input.bytes::<4>()?;
+        check_version(input.u32()?)?;
+        let (tensors, keys) = (input.u64()?, input.u64()?);
+        let (metadata, alignment) = metadata(&mut input, keys, limits)?;
+        let (first, mut extents, mut text) = (input, Vec::new(), 0_usize);
+        for ordinal in 0..tensors {
+            let Info { name, kind, bytes, offset, .. } = info(&mut input, alignment, limits)?;
+            let said = if matches!(kind, Type::Plain(_)) { 2 } else { SAID };
+            text = text.saturating_add(name.len()).saturating_add(said);
+            extents.try_reserve(1).map_err(|_| Trouble::memory())?;
+            let ordinal = u32::try_from(ordinal).map_err(|_| Trouble::memory())?;
+            extents.push(Extent { start: offset, bytes, ordinal });
+        }
+        let end = input.at();
+        let data = end.checked_next_multiple_of(alignment).ok_or_else(|| {
+            Trouble::refused(Rule::GgufAlignment, "the data begins beyond what can be")
+        })?;
+        for extent in &mut extents {
+            extent.start = extent.start.saturating_add(data);
+        }
+        let (tensors, limits) = (len_u32(extents.len()), *limits);
+        Ok((Self { tensors, text, alignment, end, data, first, limits }, metadata, extents))
+    }
+
+    /// Hands out the tensors in their order, all of which have been parsed.
+    pub(super) fn infos(&self) -> impl Iterator<Item = Result<Info<'h>, Trouble>> {
+        let mut input = self.first;
+        (0..self.tensors).map(move |_| {
+            info(&mut input, self.alignment, &self.limits).map_err(|stop| match stop {
+                Stop::More => Trouble::internal("the header has not been read"),
+                Stop::Refused(trouble) => trouble,
+            })
+        })
+    }
+
+    /// The tensor of that ordinal.
+    pub(super) fn nth(&self, ordinal: u32) -> Result<Info<'h>, Trouble> {
+        let info = self.infos().nth(usize_from_u32(ordinal));
+        info.ok_or_else(|| Trouble::internal("a tensor is not in the header"))?
+    }
+}
+
+fn check_version(version: u32) -> Result<(), Stop> {
+    let refused = |sentence: fmt::Arguments<'_>| Err(Stop::at(Rule::GgufVersion, sentence, 4));
+    match version {
+        2 | 3 => Ok(()),
+        1 => refused(format_args!("version 1 of GGUF is not supported")),
+        // Small numbers, with their bytes in the other order.
+        _ if version.trailing_zeros() >= 16 => {
+            refused(format_args!("big-endian GGUF is not supported"))
+        }
+        _ => refused(format_args!("version {version} of GGUF is not known")),
+    }
+}
+
+/// Reads the metadata: as CBOR, and the alignment in it.
+fn metadata(input: &mut Input<'_>, keys: u64, limits: &Limits) -> Result<(Vec<u8>, u64), Stop> {
+    validate_keys(keys, limits, "the metadata")?;
+    let (mut map, mut alignment) = (Map::default(), ALIGNMENT);
+    for _ in 0..keys {
+        let key = input.text("a key of the metadata")?;
+        let value = *input;
+        map.try_put(key, |out| value::copy(input, out)).map_err(|stop: Stop| stop.about(key))?;
+        if key == ALIGNMENT_KEY {
+            alignment = read_alignment(value).map_err(|stop| stop.about(key))?;
+        }
+    }
+    let cbor = map.finish(|key| {
+        let sentence = format_args!("the metadata has the key {} twice", Short(key));
+        Trouble::refused(Rule::GgufDuplicateKey, sentence)
+    })?;
+    Ok((cbor, alignment))
+}
+
+/// Reads the alignment from where its type is.
+fn read_alignment(mut input: Input<'_>) -> Result<u64, Stop> {
+    let start = input.at();
+    if input.u32()? == value::U32 {
+        let alignment = input.u32()?;
+        if alignment >= LEAST_ALIGNMENT && alignment.is_power_of_two() {
+            return Ok(alignment.into());
+        }
+    }
+    Err(Stop::at(Rule::GgufAlignment, Rule::GgufAlignment.row().broken, start))
+}
+
+/// Reads the description of a tensor.
+fn info<'h>(input: &mut Input<'h>, alignment: u64, limits: &Limits) -> Result<Info<'h>, Stop> {
+    let at = input.at();
+    let name = input.text("the name of a tensor")?;
+    let refused = |rule, sentence: fmt::Arguments<'_>| Stop::at(rule, sentence, at).about(name);
+    if name.len() > NAME {
+        let length = name.len();
+        let sentence = format_args!("its name takes {length} bytes, and {NAME} can be");
+        return Err(refused(Rule::GgufName, sentence));
+    }
+    let dimensions = input.u32()?;
+    let rank = usize::try_from(dimensions).unwrap_or(usize::MAX);
+    let mut shape = [0; RANK];
+    let Some(slots) = shape.get_mut(..rank) else {
+        let sentence = format_args!("it has {dimensions} dimensions, and {RANK} can be");
+        return Err(refused(Rule::GgufShape, sentence));
+    };
+    validate_rank(rank, limits, "it").map_err(|trouble| trouble.about(name).or_at(at))?;
+    // The first dimension is the one that moves fastest.
+    for slot in slots.iter_mut().rev() {
+        *slot = input.u64()?;
+    }
+    let kind = types::kind(input.u32()?)
+        .map_err(|unknown| refused(Rule::GgufTensorType, format_args!("{unknown}")))?;
+    let bytes = kind.bytes(slots).ok_or_else(|| match kind {
+        Type::Blocks(block) => {
+            let name = block.name;
+            let sentence = format_args!("its rows are no whole blocks of {name}, or too many");
+            refused(Rule::GgufShape, sentence)
+        }
+        Type::Plain(_) => refused(Rule::GgufShape, format_args!("its elements are too many")),
+    })?;
+    let offset = input.u64()?;
+    if offset.checked_rem(alignment) != Some(0) {
+        let sentence = format_args!("its data, at {offset}, is not aligned to {alignment} bytes");
+        return Err(refused(Rule::GgufOffset, sentence));
+    }
+    Ok(Info { name, kind, bytes, offset, at, shape, rank })
+}
