@@ -113,12 +113,11 @@ fn read_archive(archive: &Archive<&[u8]>, opened: &SourceArchive<Positions<'_>>)
         assert_eq!(again.extent(), component.extent());
         let bytes = data(archive, &object);
         let decoded = component.read_to_vec(archive.data(), &limits()).map_err(Error::from);
-        match Block::of(&object) {
-            Some(block) => assert_eq!(data_length(block, &object), component.extent().length()),
-            None => {
-                let view = object.dense().expect("a dense tensor").view();
-                assert_eq!(view.expect("raw bytes").as_bytes(), bytes);
-            }
+        if let Some(block) = Block::of(&object) {
+            assert_eq!(data_length(block, &object), component.extent().length());
+        } else {
+            let view = object.dense().expect("a dense tensor").view();
+            assert_eq!(view.expect("raw bytes").as_bytes(), bytes);
         }
         match decoded {
             Ok(decoded) => assert_eq!(decoded, bytes),
