@@ -9,18 +9,19 @@ use std::sync::OnceLock;
 use zten::num::u64_from_usize;
 use zten::source::SourceArchive;
 use zten::{Options, ReadAt as _, ReadError};
-use zten_formats::{Detected, START, by_name, by_start, is_ztensor};
+use zten_formats::{Detected, Format, Part, START, by_name, by_start, is_ztensor};
 use zten_shards::{Want, runs, wanted};
 
 use crate::companion::Companion;
 use crate::handle::Handle;
+use crate::other::find_listed;
 use crate::remote::{Remote, is_remote};
 use crate::report::Problem;
 
 /// Bytes of the magic that all zTensor files begin with.
 const HEADER: u64 = 8;
 
-/// A zTensor, safetensors or GGUF file whose manifest or header is valid.
+/// A file of a format that has archives, whose manifest or header is valid.
 pub(crate) type TensorFile = SourceArchive<Handle>;
 
 /// A file of any format that is read.
@@ -138,6 +139,15 @@ impl Opened {
         }
     }
 
+    /// The same, but an index that is not read over the network waits for the files that it names.
+    pub(crate) fn begin(self, options: &Options) -> Result<AnyFile, Box<Problem>> {
+        let is_named_so = zten_formats::opened_beside(&self.path).is_some();
+        if is_named_so && self.file.is_local() && matches!(self.detect(None), Ok(Some(INDEX))) {
+            return Ok(AnyFile::Other(self, INDEX));
+        }
+        self.any(options, None)
+    }
+
     /// Validates its manifest or header. A file whose format has no archives is no zTensor file.
     pub(crate) fn archive(self, options: &Options) -> Result<FileWithShards, Box<Problem>> {
         match self.any(options, None)? {
@@ -148,22 +158,38 @@ impl Opened {
 
     /// Validates the header of a file of that format, or the manifest of a zTensor file.
     fn archive_of(
-        self,
+        mut self,
         found: Option<Detected>,
         options: &Options,
     ) -> Result<FileWithShards, Box<Problem>> {
+        if found == Some(INDEX) {
+            find_listed(&mut self, options.limit())
+                .map_err(|error| Box::new(Problem::io(&self.path, &error)))?;
+        }
         let root = match found {
-            Some(found) => zten_formats::open_source(self.file, self.length, &self.path, options)
-                .map_err(|trouble| Problem::foreign(&self.path, &trouble, found.name())),
+            Some(found) => {
+                let parts = self.beside.iter().map(|Companion { name, file, length }| Part {
+                    name,
+                    source: file,
+                    length: *length,
+                });
+                let parts: Vec<_> = parts.collect();
+                let (file, length) = (self.file, self.length);
+                zten_formats::open_with_parts(file, length, &self.path, &parts, options)
+                    .map_err(|trouble| Problem::foreign(&self.path, &trouble, found.name()))
+            }
             None => TensorFile::with_length(self.file, self.length, options)
                 .map_err(|error| Problem::opening(&self.path, &error)),
         };
         let root = root.map_err(Box::new)?;
-        let is_local = root.source().is_local();
-        let shards = if is_local { self.beside.into() } else { OnceLock::new() };
+        let is_found = root.source().is_local() || found == Some(INDEX);
+        let shards = if is_found { self.beside.into() } else { OnceLock::new() };
         Ok(FileWithShards { root, shards })
     }
 }
+
+/// An index of several safetensors files.
+const INDEX: Detected = Detected::Read(Format::Index);
 
 fn has_archives(found: Detected) -> bool {
     matches!(found, Detected::Read(format) if format.has_archives())

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use zten::num::u64_from_usize;
 use zten::write::{Checksum, Encoded, Settings, Writer};
 use zten::{Archive, Error, Limits, Options};
-use zten_formats::{Beside, Input, Source, Trouble};
+use zten_formats::{Input, Source, Trouble};
 use zten_shards::Want;
 
 use crate::companion::Companion;
@@ -21,18 +21,13 @@ const LONGEST: u64 = 100_000_001;
 pub(crate) fn listed(opened: &Opened, limits: &Limits) -> io::Result<Result<Vec<String>, Trouble>> {
     // A confined process cannot open a file again, nor take a second descriptor of it.
     let bytes = opened.start(opened.length.min(LONGEST))?;
-    Ok(zten_formats::listed(&Source::from(bytes), limits))
+    Ok(zten_formats::listed(&bytes, limits))
 }
 
 /// Opens a file of a format that has no archives, and validates everything but its data.
 pub(crate) fn open(opened: Opened, path: &Path, limits: &Limits) -> Result<Input, Trouble> {
-    let found = find_listed(&opened, limits).map_err(|error| Trouble::Io { what: "", error })?;
-    let Opened { file, length, beside, .. } = opened;
-    let beside = beside
-        .into_iter()
-        .chain(found)
-        .map(|Companion { name, file, length }| Beside { name, source: source(file, length) });
-    zten_formats::open_input(source(file, length), beside.collect(), path, limits)
+    let Opened { file, length, .. } = opened;
+    zten_formats::open_input(source(file, length), path, limits)
 }
 
 fn source(file: Handle, length: u64) -> Source {
@@ -43,21 +38,21 @@ fn source(file: Handle, length: u64) -> Source {
 }
 
 /// Finds the files that an index lists which is read over the network: those beside others have been opened.
-fn find_listed(opened: &Opened, limits: &Limits) -> io::Result<Vec<Companion>> {
-    let mut found = Vec::new();
+pub(crate) fn find_listed(opened: &mut Opened, limits: &Limits) -> io::Result<()> {
     if opened.file.is_local() || zten_formats::opened_beside(&opened.path).is_none() {
-        return Ok(found);
+        return Ok(());
     }
-    let Ok(names) = listed(opened, limits)? else { return Ok(found) };
+    let Ok(names) = listed(opened, limits)? else { return Ok(()) };
     let most = limits.shards();
     if u64_from_usize(names.len()) > most.into() {
         let sentence = format!("it names more than {most} files; --limit shards=N allows more");
         return Err(io::Error::other(sentence));
     }
     for name in names.iter().filter_map(|name| zten_shards::Beside::new(name)) {
-        found.extend(Companion::find(&opened.file, &Want::Beside(name))?);
+        let found = Companion::find(&opened.file, &Want::Beside(name))?;
+        opened.beside.extend(found);
     }
-    Ok(found)
+    Ok(())
 }
 
 /// A file that has attributes and nothing else.

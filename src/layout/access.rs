@@ -8,7 +8,7 @@ use core::num::NonZeroU64;
 use ndarray::{ArrayViewD, IxDyn};
 
 use super::blocks::{GgufBlocks, Mx, QuantGroup};
-use super::buffer::{Decoded, Lines, grow, with_room};
+use super::buffer::{Decoded, Lines, grow};
 use super::quantized::QuantizedGroup;
 use super::sparse::{Coo, Csr};
 use super::view::{Kind, View};

@@ -32,9 +32,14 @@ pub(super) fn validate(path: &Path, opened: Opened, what: Detected, args: &Check
     Ok(Valid { verdict, summary, format: input.format().name() })
 }
 
+/// Returns whether a file is an index, which names others.
+pub(super) fn is_index(what: Detected) -> bool {
+    what == Detected::Read(Format::Index)
+}
+
 /// The names of the files that an index is to be given before it is validated.
 pub(super) fn wanted(opened: &Opened, what: Detected, args: &Check) -> Vec<String> {
-    if what != Detected::Read(Format::Index) || !args.strictness.looks_for_shards() {
+    if !is_index(what) || !args.strictness.looks_for_shards() {
         return Vec::new();
     }
     // What is wrong with it will be told when it is validated.

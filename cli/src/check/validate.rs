@@ -30,7 +30,7 @@ pub(super) fn task(args: &Check) -> Task {
 
 /// Validates the manifest or header of a file, or finds out what else it is.
 pub(super) fn begin(file: Opened, args: &Check) -> Result<AnyFile, Box<Problem>> {
-    file.any(&options(args), None)
+    file.begin(&options(args))
 }
 
 impl AnyFile {
@@ -69,7 +69,13 @@ impl AnyFile {
     pub(super) fn validate(self, path: &Path, args: &Check) -> Outcome {
         match self {
             Self::Archive(archive) => validate_content(path, &archive, args),
-            Self::Other(opened, what) => foreign::validate(path, opened, what, args),
+            Self::Other(opened, what) if !foreign::is_index(what) => {
+                foreign::validate(path, opened, what, args)
+            }
+            Self::Other(opened, what) => match opened.any(&options(args), None)? {
+                Self::Archive(archive) => validate_content(path, &archive, args),
+                Self::Other(opened, _) => foreign::validate(path, opened, what, args),
+            },
         }
     }
 }

@@ -168,6 +168,6 @@ fn component<W: Write>(json: &mut Json<'_, W>, input: &Input, tensor: &Tensor) -
     json.key("digest")?;
     json.null()?;
     json.key("shard")?;
-    json.string_or_null(stored.part)?;
+    json.null()?;
     json.close('}')
 }

@@ -37,7 +37,7 @@ impl Format {
 
     /// Whether its files are opened as archives.
     pub fn has_archives(self) -> bool {
-        matches!(self, Self::Safetensors | Self::Gguf)
+        matches!(self, Self::Safetensors | Self::Gguf | Self::Index)
     }
 
     /// A file of it, in words.

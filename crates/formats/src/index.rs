@@ -1,31 +1,33 @@
 //! Safetensors in several files: an index in JSON says which tensor is in which of them.
 //!
-//! The files lie beside the index. They have been opened before it is read, by their suffix, and it
-//! says which of them it means.
+//! The index is the root of an archive, and the files beside it are those that its components are in.
 
 mod header;
 
-use zten::{ElementType, Limits, Object, Options};
+use std::io;
+
+use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject};
+use zten::num::{u64_from_usize, usize_from_u32};
+use zten::rules::Limit;
+use zten::{ElementType, Error, Format, Limits, Object, Options, ReadAt, StorageType};
+use zten_present::escape;
 
 use super::cbor::Map;
-use super::kind::Kind;
+use super::front;
 use super::limits::validate_keys;
-use super::listing::{Listing, Tensors};
-use super::place::Place;
 use super::rules::Rule;
 use super::safetensors;
-use super::source::Source;
-use super::tensor::Tensor;
 use super::trouble::Trouble;
 pub(crate) use header::PARTS;
 use header::{Header, Weights};
-use zten::num::{u64_from_usize, usize_from_u32};
-use zten_present::escape;
 
 /// What the names of indices end with.
 const SUFFIX: &str = ".index.json";
 /// The longest index that is read: as long as the header of one file may be.
 const LONGEST: u64 = 100_000_000;
+
+/// The format, for the index of objects that it fills.
+static INDEX: FrontEnd = FrontEnd::new("safetensors index", Blobs::Disjoint, safetensors::RULES);
 
 /// Whether a file is an index, as its name says: it is asked before a byte of it is read.
 pub(crate) fn is_named_so(name: &str) -> bool {
@@ -34,98 +36,152 @@ pub(crate) fn is_named_so(name: &str) -> bool {
     end.is_some_and(|end| end.eq_ignore_ascii_case(SUFFIX))
 }
 
-/// A file beside the index, by its name.
+/// A file beside an index, which names it.
 #[derive(Debug)]
-pub struct Beside {
+pub struct Part<'p, S> {
     /// Its name in the folder.
-    pub name: String,
-    /// The file.
-    pub source: Source,
+    pub name: &'p str,
+    /// Its bytes.
+    pub source: &'p S,
+    /// The number of them.
+    pub length: u64,
 }
 
-/// Reads an index and the headers of all files that it names. Places are in the files that are
-/// returned.
-pub(super) fn list(
-    index: &Source,
-    beside: Vec<Beside>,
-    limits: &Limits,
-) -> Result<(Vec<Beside>, Listing), Trouble> {
-    let Header { weights, total_size, metadata } = read(index, limits)?;
-    let parts = parts(&weights, beside)?;
-    let mut all = All { tensors: Tensors::default(), metadata, bytes: 0, file_bytes: 0 };
-    for (number, part) in parts.iter().enumerate() {
-        all.add(number, part, &weights, limits).map_err(|trouble| trouble.in_part(&part.name))?;
+/// Parses an index and the headers of all files that it names. `beside` may have others, too.
+pub(super) fn open<P>(
+    index: &[u8],
+    beside: &[Part<'_, P>],
+    options: &Options,
+) -> Result<Parsed, Trouble>
+where
+    P: ReadAt<Error = io::Error>,
+{
+    let limits = options.limit();
+    let Header { weights, total_size, metadata } = Header::parse(index, limits)?;
+    let mut parts = parts(&weights, beside)?;
+    let length = u64_from_usize(index.len());
+    let mut builder = Builder::new(&INDEX, 0..length, length, options).map_err(refusal)?;
+    // Shorter names come first there, and are read in the order of the folder.
+    parts.sort_unstable_by(|(a, _), (b, _)| {
+        a.name.len().cmp(&b.name.len()).then_with(|| a.name.cmp(b.name))
+    });
+    for (part, ordinal) in &mut parts {
+        *ordinal = builder.file(part.name, part.length).map_err(refusal)?;
+    }
+    parts.sort_unstable_by_key(|(part, _)| part.name);
+    let mut all = All { builder, metadata, bytes: 0, file_bytes: 0 };
+    for (part, ordinal) in &parts {
+        let added = all.add(part, *ordinal, &weights, options);
+        added.map_err(|trouble| trouble.in_part(part.name))?;
     }
     all.validate_size(total_size)?;
-    let cbor = all.metadata.finish(|key| {
+    let All { mut builder, metadata, .. } = all;
+    let cbor = metadata.finish(|key| {
         let key = escape::quoted(key);
         Trouble::refused(
             Rule::IndexMetadata,
             format!("the files do not agree on the metadata {key}"),
         )
     })?;
-    Ok((parts, Listing { attributes: cbor, tensors: all.tensors }))
+    if !cbor.is_empty() {
+        builder.attributes(&cbor).map_err(refusal)?;
+    }
+    builder.finish().map_err(refusal)
 }
 
-fn read(index: &Source, limits: &Limits) -> Result<Header, Trouble> {
-    if index.len() > LONGEST {
+/// Reads the bytes of an index of `length` bytes, from where `start` ends.
+pub(super) fn read<S: ReadAt>(
+    source: &S,
+    length: u64,
+    start: &mut Vec<u8>,
+    limits: &Limits,
+) -> Result<(), Trouble>
+where
+    Trouble: From<S::Error>,
+{
+    check_length(length, limits)?;
+    Ok(source.append_range(u64_from_usize(start.len())..length, start)?)
+}
+
+/// Checks that an index may have that many bytes.
+pub(super) fn check_length(length: u64, limits: &Limits) -> Result<(), Trouble> {
+    if length > LONGEST {
         let sentence = format!("the index is longer than {LONGEST} bytes");
         return Err(Trouble::refused_at(Rule::LimitHeader, sentence, LONGEST));
     }
-    Header::parse(&index.fetch(0, index.len())?, limits)
+    let most = limits.manifest();
+    if length > most {
+        let sentence = format!("the index takes {length} bytes, beyond the limit of {most}");
+        return Err(Trouble::refused_at(Limit::Manifest, sentence, 0));
+    }
+    Ok(())
 }
 
 /// The names of the files that an index names.
-pub(super) fn listed(index: &Source, limits: &Limits) -> Result<Vec<String>, Trouble> {
-    let Header { weights, .. } = read(index, limits)?;
+pub(super) fn listed(index: &[u8], limits: &Limits) -> Result<Vec<String>, Trouble> {
+    check_length(u64_from_usize(index.len()), limits)?;
+    let Header { weights, .. } = Header::parse(index, limits)?;
     Ok(weights.files().map(str::to_owned).collect())
 }
 
-/// The files that the index names, in the order of their names.
-fn parts(weights: &Weights, mut beside: Vec<Beside>) -> Result<Vec<Beside>, Trouble> {
-    beside.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-    beside.retain(|file| weights.file(&file.name).is_some());
-    let found = |name: &str| beside.binary_search_by(|file| file.name.as_str().cmp(name)).is_ok();
+/// The files that the index names, in the order of their names, each with an ordinal that is still to be known.
+fn parts<'b, 'p, P>(
+    weights: &Weights,
+    beside: &'b [Part<'p, P>],
+) -> Result<Vec<(&'b Part<'p, P>, u32)>, Trouble> {
+    let mut parts = Vec::new();
+    parts.try_reserve_exact(beside.len()).map_err(|_| Trouble::memory())?;
+    parts.extend(beside.iter().filter(|file| weights.file(file.name).is_some()).map(|it| (it, 0)));
+    parts.sort_unstable_by_key(|(part, _)| part.name);
+    let found = |name: &str| parts.binary_search_by_key(&name, |(part, _)| part.name).is_ok();
     match weights.files().filter(|name| !found(name)).min() {
-        None => Ok(beside),
+        None => Ok(parts),
         Some(missing) => {
-            let sentence = "it is no regular file beside the index; links are not followed";
+            let sentence = "it was not found: beside the index there is no regular file of that name, and links are not followed";
             Err(Trouble::refused(Rule::IndexFile, sentence).in_part(missing))
         }
     }
 }
 
+/// The error of what the library refused. Names differ: each is in one file, where no two tensors have one.
+fn refusal(error: Error) -> Trouble {
+    front::refusal(error, Rule::SafetensorsDuplicateName, |_| {
+        Err(Trouble::internal("two tensors of one name"))
+    })
+}
+
 /// What has been found in the files so far.
-struct All {
-    tensors: Tensors,
+struct All<'o> {
+    builder: Builder<'o>,
     metadata: Map,
     /// Bytes of all tensors, and of all files.
     bytes: u64,
     file_bytes: u64,
 }
 
-impl All {
+impl All<'_> {
     /// Adds what is in a file, which must be what the index says is in it.
-    fn add(
+    fn add<P>(
         &mut self,
-        number: usize,
-        part: &Beside,
+        part: &Part<'_, P>,
+        ordinal: u32,
         weights: &Weights,
-        limits: &Limits,
-    ) -> Result<(), Trouble> {
-        let options = Options::default().limits(*limits);
-        let (archive, metadata) = safetensors::archive(&part.source, &options)?;
-        let file = weights.file(&part.name);
+        options: &Options,
+    ) -> Result<(), Trouble>
+    where
+        P: ReadAt<Error = io::Error>,
+    {
+        let limits = options.limit();
+        let (archive, metadata) = safetensors::archive(part.source, part.length, options)?;
+        let file = weights.file(part.name);
         for object in archive.objects() {
             if weights.of_tensor(object.name()) != file {
                 let sentence = "the index does not say that it is in this file";
                 return Err(Trouble::refused(Rule::IndexTensor, sentence).about(object.name()));
             }
-            let tensor = tensor(&object, number)?;
-            self.bytes = self.bytes.saturating_add(tensor.bytes);
-            self.tensors.push(&tensor)?;
+            self.push(&object, ordinal)?;
         }
-        self.file_bytes = self.file_bytes.saturating_add(part.source.len());
+        self.file_bytes = self.file_bytes.saturating_add(part.length);
         self.metadata.append(metadata)?;
         validate_keys(u64_from_usize(self.metadata.len()), limits, "the metadata of all files")?;
         // None is in a file twice, so as many as there should be are all that should be.
@@ -139,6 +195,32 @@ impl All {
                 Err(Trouble::refused(Rule::IndexTensor, sentence))
             }
         }
+    }
+
+    /// Adds a tensor of the file of that ordinal.
+    fn push(&mut self, object: &Object<'_>, file: u32) -> Result<(), Trouble> {
+        let component = object.component("data");
+        let component = component.ok_or_else(|| Trouble::internal("a tensor has no data"))?;
+        let (element, extent) = (component.element_type(), component.extent());
+        let storage = element.storage().unwrap_or(StorageType::U8);
+        let logical = match element {
+            ElementType::Logical(logical) => Some(logical),
+            _ => None,
+        };
+        let raw = RawComponent::raw(storage, extent.offset(), extent.length());
+        self.bytes = self.bytes.saturating_add(extent.length());
+        let mut shape = Vec::new();
+        shape.try_reserve_exact(object.shape().len()).map_err(|_| Trouble::memory())?;
+        shape.extend(object.shape());
+        let raw = RawObject {
+            name: object.name(),
+            shape: &shape,
+            layout: Format::Dense,
+            layout_name: None,
+            attributes: None,
+            components: &[RawComponent { file: Some(file), logical, ..raw }],
+        };
+        self.builder.push(&raw).map_err(refusal)
     }
 
     /// Some writers count the bytes of the tensors, and some those of the files.
@@ -157,19 +239,4 @@ impl All {
             _ => Ok(()),
         }
     }
-}
-
-/// The tensor that is an object of a part of that number.
-fn tensor(object: &Object<'_>, file: usize) -> Result<Tensor, Trouble> {
-    let component = object.component("data");
-    let component = component.ok_or_else(|| Trouble::internal("a tensor has no data"))?;
-    let kind = match component.element_type() {
-        ElementType::Plain(storage) => Kind::Plain(storage),
-        ElementType::Logical(logical) => Kind::Logical(logical),
-        _ => return Err(Trouble::internal("a tensor has an unknown type")),
-    };
-    let extent = component.extent();
-    let place = Place::Part { file, offset: extent.offset() };
-    let (name, shape) = (object.name().to_owned(), object.shape().to_vec());
-    Ok(Tensor { name, shape, kind, bytes: extent.length(), place })
 }

@@ -45,18 +45,19 @@ mod verify;
 mod tests;
 
 use std::cmp::Ordering;
-use std::fs::File;
-use std::path::Path;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 use std::{io, mem};
 
 use zten::num::u64_from_usize;
+use zten::shards::{Candidate, Find, Shard};
 use zten::source::{FileArchive, SourceArchive};
 use zten::{Archive, Limits, Options, ReadAt, ReadError};
 
 pub use block::{Block, LengthMismatch};
 pub use chunk::Take;
 pub use detect::{Detected, Format, START, by_name, by_start, detect};
-pub use index::Beside;
+pub use index::Part;
 pub use kind::Kind;
 use listing::Listing;
 pub use listing::Tensors;
@@ -78,8 +79,6 @@ pub struct Input {
     listing: Listing,
     source: Source,
     archive: Option<npz::Archive>,
-    /// The files that an index names.
-    parts: Vec<Beside>,
 }
 
 impl Input {
@@ -114,10 +113,6 @@ impl Input {
             (Place::Extent(offset), _) => self
                 .source
                 .stream(offset, tensor.bytes, &mut |chunk| take(chunk).map_err(Failure::Taker)),
-            (Place::Part { file, offset }, _) => {
-                let part = self.parts.get(file).map_or(&self.source, |part| &part.source);
-                part.stream(offset, tensor.bytes, &mut |chunk| take(chunk).map_err(Failure::Taker))
-            }
             (Place::Array(array), _) => array.read(&self.source, tensor, take),
             (Place::Member(packed), Some(archive)) => archive.read(&packed, tensor, take),
             // None has been opened, so no tensor is in one.
@@ -126,19 +121,75 @@ impl Input {
     }
 }
 
-/// Opens the file at `path`, which is of zTensor, safetensors or GGUF, with the default options: parses and validates its
-/// header. The page of the crate has an example.
+/// Opens the file at `path`, which is of zTensor, safetensors or GGUF, or an index of several safetensors files, with the
+/// default options: parses and validates its header. The page of the crate has an example.
+///
+/// The files that an index names are those beside it, and no links. [`Folder`] finds them again for
+/// [`bind_shards`](zten::Manifest::bind_shards), as components are in them.
 ///
 /// # Errors
 /// The file cannot be read, breaks a rule of its format, or is of a format that has no archives yet.
 pub fn open(path: impl AsRef<Path>) -> Result<FileArchive, Trouble> {
-    let path = path.as_ref();
-    let file = File::open(path).map_err(Trouble::reading)?;
-    let metadata = file.metadata().map_err(Trouble::reading)?;
-    if !metadata.is_file() {
-        return Err(Trouble::reading(io::ErrorKind::InvalidInput.into()));
+    let (path, options) = (path.as_ref(), Options::default());
+    let (file, length) = open_regular(path)?.ok_or_else(irregular)?;
+    if opened_beside(path).is_none() {
+        return open_source(file, length, path, &options);
     }
-    open_source(file, metadata.len(), path, &Options::default())
+    let folder = Folder::of(path);
+    let mut index = Vec::new();
+    index::read(&file, length, &mut index, options.limit())?;
+    let mut beside = Vec::new();
+    for name in listed(&index, options.limit())? {
+        if let Some((part, length)) = folder.open(&name)? {
+            beside.push((name, part, length));
+        }
+    }
+    let parts: Vec<_> = beside
+        .iter()
+        .map(|(name, source, length)| Part { name, source, length: *length })
+        .collect();
+    open_with_parts(file, length, path, &parts, &options)
+}
+
+/// Opens a regular file; none if it is another one.
+fn open_regular(path: &Path) -> io::Result<Option<(File, u64)>> {
+    let file = File::open(path)?;
+    let metadata = file.metadata()?;
+    Ok(metadata.is_file().then_some((file, metadata.len())))
+}
+
+fn irregular() -> Trouble {
+    Trouble::reading(io::ErrorKind::InvalidInput.into())
+}
+
+/// The folder of an index, in which the files lie that it names.
+#[derive(Clone, Debug)]
+pub struct Folder(PathBuf);
+
+impl Folder {
+    /// The folder of the file at `path`.
+    pub fn of(path: &Path) -> Self {
+        Self(path.parent().unwrap_or(Path::new("")).to_owned())
+    }
+
+    /// Opens the regular file of that name, which is no link; none if there is none.
+    fn open(&self, name: &str) -> io::Result<Option<(File, u64)>> {
+        let path = self.0.join(name);
+        match fs::symlink_metadata(&path) {
+            Ok(found) if found.is_file() => open_regular(&path),
+            Ok(_) => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Find for Folder {
+    type Source = File;
+
+    fn find(&self, shard: &Shard<'_>) -> io::Result<Option<Candidate<File>>> {
+        Ok(self.open(shard.name())?.map(|(source, length)| Candidate { source, length }))
+    }
 }
 
 /// Opens any source of `length` bytes as an archive. Its name tells the format where its bytes do not.
@@ -148,13 +199,31 @@ pub fn open(path: impl AsRef<Path>) -> Result<FileArchive, Trouble> {
 /// header ends in them, and all padding.
 ///
 /// # Errors
-/// The errors of [`open`].
+/// The errors of [`open`]; `index-file` for an index that names any files.
 pub fn open_source<S: ReadAt<Error = io::Error>>(
     source: S,
     length: u64,
     path: &Path,
     options: &Options,
 ) -> Result<SourceArchive<S>, Trouble> {
+    open_with_parts::<S, S>(source, length, path, &[], options)
+}
+
+/// The same as [`open_source`], with the files beside it, of which an index names some. Their headers are read.
+///
+/// # Errors
+/// The errors of [`open`].
+pub fn open_with_parts<S, P>(
+    source: S,
+    length: u64,
+    path: &Path,
+    parts: &[Part<'_, P>],
+    options: &Options,
+) -> Result<SourceArchive<S>, Trouble>
+where
+    S: ReadAt<Error = io::Error>,
+    P: ReadAt<Error = io::Error>,
+{
     let mut start = Vec::new();
     source.append_range(0..MAGIC.min(length), &mut start)?;
     if is_ztensor(&start) {
@@ -169,6 +238,10 @@ pub fn open_source<S: ReadAt<Error = io::Error>>(
             safetensors::open(&start, length, options)?
         }
         Format::Gguf => gguf::read(&source, length, start, options)?,
+        Format::Index => {
+            index::read(&source, length, &mut start, options.limit())?;
+            index::open(&start, parts, options)?
+        }
         other => return Err(without_archives(other)),
     };
     Ok(SourceArchive::from_front(source, parsed))
@@ -230,8 +303,8 @@ fn unsupported(sentence: &str) -> Trouble {
 /// The names of the files that an index lists.
 ///
 /// # Errors
-/// The index cannot be read, or is refused.
-pub fn listed(index: &Source, limits: &Limits) -> Result<Vec<String>, Trouble> {
+/// The index is refused.
+pub fn listed(index: &[u8], limits: &Limits) -> Result<Vec<String>, Trouble> {
     index::listed(index, limits)
 }
 
@@ -242,25 +315,18 @@ pub fn opened_beside(path: &Path) -> Option<&'static str> {
     name.is_some_and(index::is_named_so).then_some(index::PARTS)
 }
 
-/// Opens a file of a format that has no archives yet, and validates everything but its data. `beside` are the files
-/// that it may name.
+/// Opens a file of a format that has no archives yet, and validates everything but its data.
 ///
 /// # Errors
 /// The file cannot be read, is refused, or is of a format that has archives.
-pub fn open_input(
-    source: Source,
-    beside: Vec<Beside>,
-    path: &Path,
-    limits: &Limits,
-) -> Result<Input, Trouble> {
+pub fn open_input(source: Source, path: &Path, limits: &Limits) -> Result<Input, Trouble> {
     let format = match detect(&source, path)? {
         Some(Detected::Read(format)) => format,
         found => return Err(refused(found)),
     };
     let mut archive = None;
-    let mut parts = Vec::new();
     let mut listing = match format {
-        Format::Safetensors | Format::Gguf => {
+        Format::Safetensors | Format::Gguf | Format::Index => {
             let name = format.name();
             return Err(unsupported(&format!("{name} files are opened as archives")));
         }
@@ -270,12 +336,7 @@ pub fn open_input(
             archive = Some(opened);
             listing
         }
-        Format::Index => {
-            let (sources, listing) = index::list(&source, beside, limits)?;
-            parts = sources;
-            listing
-        }
     };
     listing.tensors.shrink();
-    Ok(Input { format, listing, source, archive, parts })
+    Ok(Input { format, listing, source, archive })
 }

@@ -1,19 +1,12 @@
 //! Where tensors lie in a foreign file, and the record that is kept of it.
 
 use super::record::{self, Record};
-use zten::num::u64_from_usize;
 
 /// Where a tensor lies.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
     /// As it is handed out, from this byte of the file on.
     Extent(u64),
-    /// The same, in one of several files.
-    Part {
-        /// Which of them.
-        file: usize,
-        offset: u64,
-    },
     /// In a NumPy file, which is the whole file.
     Array(Array),
     /// In a NumPy file, which is a member of the archive.
@@ -56,7 +49,7 @@ impl Place {
     /// Where it begins in the file.
     pub(super) fn offset(&self) -> u64 {
         match self {
-            Self::Extent(offset) | Self::Part { offset, .. } => *offset,
+            Self::Extent(offset) => *offset,
             Self::Array(_) => 0,
             Self::Member(packed) => packed.member.start,
         }
@@ -75,10 +68,6 @@ impl Place {
                 packed.member.record(out);
                 packed.array.record(out);
             }
-            Self::Part { file, .. } => {
-                record::number(out, 3);
-                record::number(out, u64_from_usize(*file));
-            }
         }
     }
 
@@ -87,10 +76,6 @@ impl Place {
         match record.number() {
             0 => Self::Extent(offset),
             1 => Self::Array(Array::recorded(record)),
-            3 => {
-                let file = usize::try_from(record.number()).unwrap_or(usize::MAX);
-                Self::Part { file, offset }
-            }
             _ => {
                 let member = Member::recorded(record, offset);
                 Self::Member(PackedArray { member, array: Array::recorded(record) })

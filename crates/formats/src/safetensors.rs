@@ -16,7 +16,6 @@ use super::cbor::Map;
 use super::front;
 use super::kind::Kind;
 use super::rules::Rule;
-use super::source::Source;
 use super::trouble::{Trouble, copied};
 use entries::{Entries, Entry, METADATA};
 
@@ -26,16 +25,15 @@ const HEADER: u64 = 100_000_000;
 const LENGTH: u64 = 8;
 const LENGTH_BYTES: usize = 8;
 
+/// The rules for what is found when the files are read.
+pub(crate) const RULES: Rules = Rules {
+    duplicate_name: Rule::SafetensorsDuplicateName.row(),
+    bool_value: Some(Rule::TensorBoolValue.row()),
+    stream: None,
+};
+
 /// The format, for the index that it fills.
-static SAFETENSORS: FrontEnd = FrontEnd::new(
-    "safetensors",
-    Blobs::Disjoint,
-    Rules {
-        duplicate_name: Rule::SafetensorsDuplicateName.row(),
-        bool_value: Some(Rule::TensorBoolValue.row()),
-        stream: None,
-    },
-);
+static SAFETENSORS: FrontEnd = FrontEnd::new("safetensors", Blobs::Disjoint, RULES);
 
 /// Returns the header of a file of `length` bytes that begins with `start`.
 fn header<'s>(start: &'s [u8], length: u64, limits: &Limits) -> Result<&'s [u8], Trouble> {
@@ -96,17 +94,21 @@ pub(crate) fn open(start: &[u8], length: u64, options: &Options) -> Result<Parse
     builder.finish().map_err(refused)
 }
 
-/// Reads and parses the header of a file, and returns its metadata apart from it.
-pub(crate) fn archive(
-    source: &Source,
+/// Reads and parses the header of a file of `length` bytes, and returns its metadata apart from it.
+pub(crate) fn archive<S: ReadAt>(
+    source: S,
+    length: u64,
     options: &Options,
-) -> Result<(SourceArchive<Source>, Map), Trouble> {
+) -> Result<(SourceArchive<S>, Map), Trouble>
+where
+    Trouble: From<S::Error>,
+{
     let mut start = Vec::new();
-    read(source, source.len(), &mut start, options.limit())?;
-    let header = header(&start, source.len(), options.limit())?;
-    let (builder, metadata) = parse(header, source.len(), options)?;
+    read(&source, length, &mut start, options.limit())?;
+    let header = header(&start, length, options.limit())?;
+    let (builder, metadata) = parse(header, length, options)?;
     let parsed = builder.finish().map_err(|error| refusal(error, header, options.limit()))?;
-    Ok((SourceArchive::from_front(source.clone(), parsed), metadata))
+    Ok((SourceArchive::from_front(source, parsed), metadata))
 }
 
 /// Parses the header of a file of `length` bytes: its tensors, in the order of the header, and its metadata, in

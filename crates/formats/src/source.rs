@@ -66,13 +66,6 @@ impl Source {
         Ok(there)
     }
 
-    /// `length` bytes, which have been held against the length of the file.
-    pub(super) fn fetch(&self, offset: u64, length: u64) -> Result<Vec<u8>, Trouble> {
-        let mut bytes = Vec::new();
-        self.append(offset..offset.saturating_add(length), &mut bytes)?;
-        Ok(bytes)
-    }
-
     /// Appends the bytes of a range, which has been held against the length of the file.
     pub(super) fn append(&self, range: Range<u64>, bytes: &mut Vec<u8>) -> Result<(), Trouble> {
         Ok(self.append_range(range, bytes)?)

@@ -6,9 +6,7 @@ use super::tensor::Tensor;
 
 /// How a tensor lies in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stored<'i> {
-    /// The name of the file, of those that an index names.
-    pub part: Option<&'i str>,
+pub struct Stored {
     /// The first byte of its elements, or of the member of an archive that has them behind a header of their own.
     pub offset: u64,
     /// How many bytes that are.
@@ -23,9 +21,8 @@ pub struct Stored<'i> {
 
 impl Input {
     /// How one of the tensors lies in the file.
-    pub fn stored(&self, tensor: &Tensor) -> Stored<'_> {
+    pub fn stored(&self, tensor: &Tensor) -> Stored {
         let plain = Stored {
-            part: None,
             offset: tensor.place.offset(),
             length: tensor.bytes,
             is_deflated: false,
@@ -34,10 +31,6 @@ impl Input {
         };
         match tensor.place {
             Place::Extent(_) => plain,
-            Place::Part { file, .. } => {
-                let part = self.parts.get(file).map(|part| part.name.as_str());
-                Stored { part, ..plain }
-            }
             Place::Array(array) => Stored {
                 offset: array.start,
                 is_big: array.is_big,

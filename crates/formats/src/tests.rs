@@ -30,7 +30,7 @@ fn open(name: &str, bytes: &[u8]) -> Result<Input, Trouble> {
 fn open_with(name: &str, bytes: &[u8], limits: &Limits) -> Result<Input, Trouble> {
     let mut file = Scratch::new().unwrap();
     file.write_at(0, bytes).unwrap();
-    super::open_input(file.into_source(), Vec::new(), Path::new(name), limits)
+    super::open_input(file.into_source(), Path::new(name), limits)
 }
 
 /// Reads everything, and holds each tensor to what the listing says.
@@ -149,7 +149,7 @@ fn a_file_that_shrinks_is_a_failure_of_reading() {
     let bytes = npy::file("<i2", false, "(2,)", &[1, 2, 3, 4]);
     fs::write(&path, &bytes).unwrap();
     let source = Source::new(File::open(&path).unwrap(), u64::try_from(bytes.len()).unwrap());
-    let mut input = super::open_input(source, Vec::new(), &path, &Limits::default()).unwrap();
+    let mut input = super::open_input(source, &path, &Limits::default()).unwrap();
     fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
     let trouble = read_all(&mut input).unwrap_err();
     assert!(!trouble.is_refusal());

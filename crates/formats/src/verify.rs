@@ -41,7 +41,7 @@ impl Input {
                 packed.array = packed.array.in_order();
                 Place::Member(packed)
             }
-            other => other,
+            extent @ Place::Extent(_) => extent,
         };
         // What takes the bytes fails at what is wrong with a member only after its checksum has been read.
         let mut first = Ok(());

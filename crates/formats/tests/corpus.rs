@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use zten::verify::Verifier;
 use zten::{Limits, Options};
 use zten_formats::{
-    Beside, Detected, Failure, Rule, Source, Trouble, detect, open, open_bytes, open_input,
+    Detected, Failure, Folder, Rule, Source, Trouble, detect, open, open_bytes, open_input,
     opened_beside,
 };
 
@@ -23,14 +24,6 @@ fn files(folder: &str) -> Vec<PathBuf> {
     }
     files.sort();
     files
-}
-
-fn beside(path: &Path) -> Vec<Beside> {
-    let Some(suffix) = opened_beside(path) else { return Vec::new() };
-    let names = fs::read_dir(path.parent().unwrap()).unwrap().map(|file| file.unwrap().path());
-    let names = names.filter(|path| path.to_str().unwrap().ends_with(suffix));
-    let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
-    names.map(|path| Beside { name: name(&path), source: source(&path) }).collect()
 }
 
 /// Validates all of a file, and reads all of it if it is valid. Returns the number of tensors, or the id of the rule
@@ -50,6 +43,9 @@ fn validate(path: &Path) -> Result<usize, String> {
 
 /// Opens a file in both ways.
 fn validate_archive(path: &Path) -> Result<usize, Trouble> {
+    if opened_beside(path).is_some() {
+        return validate_index(path);
+    }
     let bytes = fs::read(path).unwrap();
     let (opened, borrowed) = (open(path), open_bytes(&*bytes, &Options::default()));
     let archive = match (opened, borrowed) {
@@ -79,8 +75,18 @@ fn validate_archive(path: &Path) -> Result<usize, Trouble> {
     }
 }
 
+/// Opens an index, and reads the files that it names.
+fn validate_index(path: &Path) -> Result<usize, Trouble> {
+    let archive = open(path)?;
+    let (folder, limits) = (Folder::of(path), archive.limits());
+    let mut shards = archive.bind_shards(&folder, limits)?;
+    let mut verifier = Verifier::new(archive.file_len(), limits);
+    let summary = verifier.file_in(archive.manifest(), archive.source(), &mut shards)?;
+    Ok(usize::try_from(summary.components()).unwrap())
+}
+
 fn validate_input(path: &Path) -> Result<usize, Trouble> {
-    let mut input = open_input(source(path), beside(path), path, &Limits::default())?;
+    let mut input = open_input(source(path), path, &Limits::default())?;
     input.verify(&mut |_| ())?;
     for at in 0..input.tensors().len() {
         let tensor = input.tensors().get(at).unwrap();

@@ -52,6 +52,7 @@ pub fn format_name<B>(manifest: &Manifest<B>) -> &'static str {
     match manifest.file_format() {
         _ if manifest.generation().is_some() => ZTENSOR,
         "GGUF" => "gguf",
+        "safetensors index" => "safetensors-index",
         other => other,
     }
 }

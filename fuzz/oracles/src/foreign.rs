@@ -4,11 +4,13 @@ use std::io;
 use std::path::Path;
 
 use safetensors::SafeTensors;
+use zten::shards::{Candidate, Find, Shard};
 use zten::source::SourceArchive;
+use zten::verify::Verifier;
 use zten::{Archive, Error, Object, ReadAt, ReadError};
 use zten_formats::{
-    Beside, Block, Detected, Failure, Format, Input, START, Source, Trouble, by_name, by_start,
-    open_bytes, open_input, open_source,
+    Block, Detected, Failure, Format, Input, Part, START, Source, Trouble, by_name, by_start,
+    open_bytes, open_input, open_source, open_with_parts,
 };
 
 use crate::heap;
@@ -21,6 +23,9 @@ const FIXED: u64 = 2 << 20;
 /// Bytes of heap for each byte of the header of an archive, at most, and beside it.
 const EACH_OF_HEADER: u64 = 8;
 const FIXED_ARCHIVE: u64 = 64 << 10;
+
+/// The name of the file beside an index.
+const PART: &str = "a.safetensors";
 
 /// Opens a file as each of the formats, by its bytes and by names, and reads all of it: memory follows its length, two
 /// runs end alike, and what tensors take lies within the file. Whether it is valid under any name.
@@ -38,6 +43,7 @@ fn named(bytes: &[u8], name: &str) -> bool {
     let path = Path::new(name);
     let start = &bytes[..bytes.len().min(START)];
     match by_start(start, path).or_else(|| by_name(path)) {
+        Some(Detected::Read(Format::Index)) => index(bytes, path),
         Some(Detected::Read(format)) if format.has_archives() => archive(bytes, path, format),
         _ => input(bytes, name),
     }
@@ -195,13 +201,64 @@ fn input(bytes: &[u8], name: &str) -> bool {
     }
 }
 
+/// The file beside an index, by its name.
+struct Only<'b>(&'b [u8]);
+
+impl<'b> Find for Only<'b> {
+    type Source = Positions<'b>;
+
+    fn find(&self, shard: &Shard<'_>) -> io::Result<Option<Candidate<Positions<'b>>>> {
+        assert_eq!(shard.name(), PART, "no other is beside the index");
+        let length = u64::try_from(self.0.len()).expect("a length");
+        Ok(Some(Candidate { source: Positions(self.0), length }))
+    }
+}
+
+/// Opens an index, which is what comes before the first zero, with the rest as the file beside it.
+fn index(bytes: &[u8], path: &Path) -> bool {
+    let split = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    let (index, beside) = bytes.split_at(split);
+    let beside = beside.get(1..).unwrap_or_default();
+    let length = |bytes: &[u8]| u64::try_from(bytes.len()).expect("a length");
+    let part = Part { name: PART, source: &Positions(beside), length: length(beside) };
+    let open = || {
+        let parts = std::slice::from_ref(&part);
+        open_with_parts(Positions(index), length(index), path, parts, &options())
+    };
+    let (peak, opened) = heap::peak(open);
+    let most = EACH_OF_HEADER * length(bytes) + FIXED_ARCHIVE;
+    assert!(peak <= most, "{peak} bytes of heap for an index of {}", length(bytes));
+    let archive = match (opened, open()) {
+        (Ok(archive), Ok(_)) => archive,
+        (Err(one), Err(other)) => {
+            assert_eq!(one.to_string(), other.to_string());
+            refused(&one, length(index).max(length(beside)));
+            return false;
+        }
+        (one, other) => panic!("{:?} and then {:?}", one.err(), other.err()),
+    };
+    if archive.shards().len() == 0 {
+        assert_eq!(archive.objects().len(), 0);
+        return true;
+    }
+    let alone = open_bytes(beside, &options()).expect("a header that was read with the index");
+    assert_eq!(archive.objects().len(), alone.objects().len());
+    let mut shards =
+        archive.bind_shards(&Only(beside), archive.limits()).expect("the file is there");
+    let mut verifier = Verifier::new(archive.file_len(), archive.limits());
+    let summary = verifier.file_in(archive.manifest(), archive.source(), &mut shards);
+    for object in archive.objects() {
+        let of_part = alone.require(object.name()).expect("a tensor of the part");
+        let [here, there] = [&object, &of_part].map(|it| it.component("data").expect("data"));
+        assert_eq!((here.shard(), here.extent()), (Some(PART), there.extent()));
+        assert_eq!((object.shape(), here.element_type()), (of_part.shape(), there.element_type()));
+    }
+    assert_eq!(summary.is_ok(), alone.verify().is_ok());
+    summary.is_ok()
+}
+
 fn validate(bytes: &[u8], name: &str) -> Result<Input, Trouble> {
-    let is_index = zten_formats::opened_beside(Path::new(name)).is_some();
-    let split = bytes.iter().position(|byte| *byte == 0).filter(|_| is_index);
-    let (bytes, beside) = bytes.split_at(split.unwrap_or(bytes.len()));
-    let beside = beside.get(1..).unwrap_or_default().to_vec();
-    let beside = vec![Beside { name: "a.safetensors".to_owned(), source: Source::from(beside) }];
-    let mut input = open_input(Source::from(bytes.to_vec()), beside, Path::new(name), &limits())?;
+    let mut input = open_input(Source::from(bytes.to_vec()), Path::new(name), &limits())?;
     input.verify(&mut |_| ())?;
     Ok(input)
 }

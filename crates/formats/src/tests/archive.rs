@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::io;
 use std::path::Path;
 
+use zten::attributes::Attributes;
 use zten::{Archive, ElementType, Object, Options, ReadAt, StorageType};
 
 use super::batter::Content;
@@ -59,19 +60,24 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Content, Trouble> {
     };
     assert!(["safetensors", "GGUF"].contains(&archive.file_format()));
     assert_eq!(archive.generation(), None);
+    let tensors = archive.objects().map(|object| tensor(&archive, &object)).collect();
+    Ok((metadata(archive.attributes())?, tensors))
+}
+
+/// Metadata in deterministic order.
+pub(super) fn metadata(attributes: Option<Attributes<'_>>) -> Result<Vec<u8>, Trouble> {
     let mut map = Map::default();
-    for (key, value) in archive.attributes().into_iter().flatten() {
+    for (key, value) in attributes.into_iter().flatten() {
         map.put(key, |out| {
             out.raw(value.as_bytes())?;
             Ok(())
         })?;
     }
-    let tensors = archive.objects().map(|object| tensor(&archive, &object)).collect();
-    Ok((map.finish(Trouble::internal)?, tensors))
+    map.finish(Trouble::internal)
 }
 
 /// The facts of a tensor that come from the header.
-fn facts(object: &Object<'_>) -> (String, Vec<u64>, Kind, std::ops::Range<u64>) {
+pub(super) fn facts(object: &Object<'_>) -> (String, Vec<u64>, Kind, std::ops::Range<u64>) {
     let data = object.component("data").unwrap();
     let kind = match data.element_type() {
         ElementType::Plain(storage) => Kind::Plain(storage),

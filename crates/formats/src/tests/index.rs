@@ -1,30 +1,60 @@
-use zten::Limits;
+use std::io;
+use std::path::Path;
 
+use zten::shards::{Candidate, Find, Shard};
+use zten::verify::Verifier;
+use zten::{Limits, Options};
+
+use super::Trouble;
+use super::archive::{Noted, facts, metadata};
 use super::batter::{Content, batter_for};
 use super::safetensors::file;
-use super::{Trouble, read_all};
-use crate::index::Beside;
-use crate::open_input;
-use crate::source::Scratch;
+use crate::{Part, open_with_parts};
 
 /// Files by their names.
 type Files<'f> = &'f [(&'f str, Vec<u8>)];
 
-fn source(bytes: &[u8]) -> crate::source::Source {
-    let mut scratch = Scratch::new().unwrap();
-    scratch.write_at(0, bytes).unwrap();
-    scratch.into_source()
+/// Finds files by their names.
+struct Named<'f>(Files<'f>);
+
+impl<'f> Find for Named<'f> {
+    type Source = Noted<'f>;
+
+    fn find(&self, shard: &Shard<'_>) -> io::Result<Option<Candidate<Noted<'f>>>> {
+        let file = self.0.iter().find(|(name, _)| *name == shard.name());
+        Ok(file.map(|(_, bytes)| candidate(bytes)))
+    }
 }
 
+fn candidate(bytes: &[u8]) -> Candidate<Noted<'_>> {
+    Candidate { source: Noted::new(bytes), length: u64::try_from(bytes.len()).unwrap() }
+}
+
+/// Opens an index, and reads all of it from the files beside it, which are bound as shards are.
 fn read_with(index: &[u8], files: Files<'_>, limits: &Limits) -> Result<Content, Trouble> {
-    let beside = |(name, bytes): &(&str, Vec<u8>)| Beside {
-        name: (*name).to_owned(),
-        source: source(bytes),
+    let options = Options::default().limits(*limits);
+    let beside: Vec<_> = files.iter().map(|(name, bytes)| (name, candidate(bytes))).collect();
+    let part = |(name, file)| {
+        let Candidate { source, length }: &Candidate<_> = file;
+        Part { name, source, length: *length }
     };
-    let beside = files.iter().map(beside).collect();
-    let mut input = open_input(source(index), beside, "a.safetensors.index.json".as_ref(), limits)?;
-    let tensors = read_all(&mut input)?;
-    Ok((input.take_attributes(), tensors))
+    let parts: Vec<_> = beside.iter().map(|(name, file)| part((**name, file))).collect();
+    let Candidate { source, length } = candidate(index);
+    let path = Path::new("a.safetensors.index.json");
+    let archive = open_with_parts(source, length, path, &parts, &options)?;
+    assert_eq!((archive.file_format(), archive.generation()), ("safetensors index", None));
+    let mut shards = archive.bind_shards(&Named(files), limits).unwrap();
+    let mut verifier = Verifier::new(length, limits);
+    let summary = verifier.file_in(archive.manifest(), archive.source(), &mut shards).unwrap();
+    assert_eq!(summary.components(), u64::from(archive.len()));
+    let tensor = |object| {
+        let (name, shape, kind, range) = facts(&object);
+        let shard = object.component("data").unwrap().shard().unwrap();
+        let (_, bytes) = files.iter().find(|(name, _)| *name == shard).unwrap();
+        let place = |at| usize::try_from(at).unwrap();
+        (name, shape, kind, bytes[place(range.start)..place(range.end)].to_vec())
+    };
+    Ok((metadata(archive.attributes())?, archive.objects().map(tensor).collect()))
 }
 
 fn read(index: &str, files: Files<'_>) -> Result<Content, Trouble> {
@@ -112,7 +142,7 @@ fn what_an_index_may_say() {
         (of(r#"{"a":"y.safetensors","\u0061":"y.safetensors"}"#), "\"weight_map\": the key \"a\""),
         (
             of(r#"{"a":"z.safetensors"}"#),
-            "\"z.safetensors\": it is no regular file beside the index",
+            "\"z.safetensors\": it was not found: beside the index there is no regular file",
         ),
     ] {
         let sentence = refusal(&index, &two());
@@ -223,14 +253,15 @@ fn memory_follows_the_index() {
     let map = (0..count).map(map).collect::<Vec<_>>().join(",");
     let index = format!(r#"{{"weight_map":{{{map}}}}}"#);
     let bytes = file(&header, &vec![0; count]);
-    let beside = || vec![Beside { name: "x.safetensors".to_owned(), source: source(&bytes) }];
-    let (index_source, beside) = (source(index.as_bytes()), beside());
-    let mut input = None;
+    let Candidate { source, length } = candidate(&bytes);
+    let parts = [Part { name: "x.safetensors", source: &source, length }];
+    let Candidate { source, length } = candidate(index.as_bytes());
+    let mut opened = None;
     let memory = allocation_counter::measure(|| {
-        let name = "a.index.json".as_ref();
-        input = Some(open_input(index_source, beside, name, &Limits::default()));
+        let (path, options) = (Path::new("a.index.json"), Options::default());
+        opened = Some(open_with_parts(source, length, path, &parts, &options));
     });
-    assert_eq!(input.unwrap().unwrap().tensors().len(), count);
-    let most = 5 * u64::try_from(header.len() + index.len()).unwrap() + (1 << 20);
+    assert_eq!(usize::try_from(opened.unwrap().unwrap().len()).unwrap(), count);
+    let most = 8 * u64::try_from(header.len() + index.len()).unwrap() + (64 << 10);
     assert!(memory.bytes_max <= most, "{} bytes, {most}", memory.bytes_max);
 }
