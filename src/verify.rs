@@ -18,12 +18,22 @@ pub use crate::codec::{DigestAlgorithm, NoContentDigest};
 pub use crate::codec::{Mismatch, Verified};
 pub(crate) use sparse::Sparse;
 
+/// The order in which elements are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Order {
+    /// Row-major, which whoever takes them expects.
+    Rows,
+    /// The order in which they are stored.
+    Stored,
+}
+
 /// Validates the content of objects, one after another, within the limits on a whole file.
 ///
 /// Memory does not depend on the size of a component: 64 KiB, and for zstd what
-/// [`Content`](crate::source::Content) needs. Only a sparse object of 2, whose rows ascend and no cell of which may
-/// be there twice, takes 8 bytes a row or a value (twice as many if its cells do not ascend), at most as many as
-/// [`Limits::decoded`] says.
+/// [`Content`](crate::source::Content) needs. Two kinds of objects take more, at most as many bytes as
+/// [`Limits::decoded`] says: elements in column-major order that are handed on, all of them; and a sparse object of 2,
+/// whose rows ascend and no cell of which may be there twice, 8 bytes a row or a value (twice as many if its cells do not
+/// ascend).
 ///
 /// ```
 /// # let file = &std::fs::read("corpus/accept/1.2.3/csr_raw.zt").unwrap()[..];
@@ -67,13 +77,27 @@ impl Verifier {
         files: L,
         tap: impl FnMut(&Component<'_>, &[u8]),
     ) -> Result<(), ReadError<L::Error>> {
-        self.located(object, files, tap).map_err(L::flatten)
+        self.located(object, files, Order::Rows, tap).map_err(L::flatten)
+    }
+
+    /// Validates all components of an object, as [`object`](Self::object), in the order in which their elements are
+    /// stored: those in column-major order take no more memory than others.
+    ///
+    /// # Errors
+    /// The same as [`object`](Self::object).
+    pub fn check<L: Locate>(
+        &mut self,
+        object: &Object<'_>,
+        files: L,
+    ) -> Result<(), ReadError<L::Error>> {
+        self.located(object, files, Order::Stored, |_, _| ()).map_err(L::flatten)
     }
 
     pub(crate) fn located<L: Locate>(
         &mut self,
         object: &Object<'_>,
         files: L,
+        order: Order,
         mut tap: impl FnMut(&Component<'_>, &[u8]),
     ) -> Result<(), ReadError<<L::Source as ReadAt>::Error>> {
         let mut deferred = Deferred::default();
@@ -91,7 +115,7 @@ impl Verifier {
             let Some((component, source)) = located else { continue };
             // Bytes of a type that is not known have a digest and frames all the same.
             deferred.pass(component.readable())?;
-            let read = self.component(&component, &mut sparse, source, |chunk| {
+            let read = self.component(&component, &mut sparse, source, order, |chunk| {
                 tap(&component, chunk);
                 Ok::<(), ReadError<<L::Source as ReadAt>::Error>>(())
             });
@@ -154,7 +178,7 @@ impl Verifier {
     ) -> Result<(Summary, Deferred), ReadError<<L::Source as ReadAt>::Error>> {
         let (mut summary, mut deferred) = (Summary::default(), Deferred::default());
         for object in manifest.objects() {
-            deferred.pass(self.located(&object, files, |_, _| ()))?;
+            deferred.pass(self.located(&object, files, Order::Stored, |_, _| ()))?;
             for component in object.components() {
                 let digest = u64::from(component.digest().is_some());
                 summary.components = summary.components.saturating_add(1);
@@ -206,6 +230,7 @@ impl Verifier {
         component: &Component<'_>,
         sparse: &mut Sparse<Dimensions<'_>>,
         source: R,
+        order: Order,
         mut take: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let refused = |error: Error| E::from(ReadError::Refused(error));
@@ -213,7 +238,10 @@ impl Verifier {
         let begun = sparse.begin(component.role(), storage);
         begun.map_err(|error| refused(error.at(component.place())))?;
         let compressed = component.encoding() != Encoding::Raw;
-        let mut content = component.content_as_stored(source, &self.limits)?;
+        let mut content = match order {
+            Order::Rows => component.any_content(source, &self.limits)?,
+            Order::Stored => component.content_as_stored(source, &self.limits)?,
+        };
         self.admit(component).map_err(refused)?;
         let mut bytes = 0_u64;
         self.mismatch = None;

@@ -312,6 +312,23 @@ fn columns_are_handed_out_as_rows() {
         let small = Limits::default().with_decoded(11);
         let error = component.read_to_vec(archive.data(), &small).unwrap_err();
         assert_eq!(Error::from(error).id(), Some("limit-decoded"));
+        let mut tapped = Vec::new();
+        let mut verifier = Verifier::new(archive.data().len() as u64, archive.limits());
+        let object = archive.require("a").unwrap();
+        verifier
+            .object(&object, archive.data(), |_, chunk| tapped.extend_from_slice(chunk))
+            .unwrap();
+        assert_eq!(tapped, [0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0]);
+        #[cfg(feature = "write")]
+        {
+            use zten::write::{Copier, Settings};
+            let copier = Copier::new(archive.data().len() as u64, archive.limits());
+            let settings = Settings::default();
+            let copy = copier.file(archive.manifest(), archive.data(), Vec::new(), &settings);
+            let copy = Archive::open(copy.unwrap()).unwrap();
+            let data = copy.require("a").unwrap().component("data").unwrap();
+            assert_eq!(*data.to_cow::<u16>().unwrap(), [0, 1, 2, 3, 4, 5]);
+        }
         // Chunks end within a row.
         let limits = Limits::default().with_chunk(4096);
         assert_eq!(component.read_to_vec(archive.data(), &limits).unwrap().len(), 12);

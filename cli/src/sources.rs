@@ -49,6 +49,15 @@ impl<'a> Sources<'a> {
     }
 
     /// Validates an object.
+    pub(crate) fn check(
+        &self,
+        verifier: &mut Verifier,
+        object: &Object<'_>,
+    ) -> Result<(), Failure> {
+        verifier.check(object, self.all())
+    }
+
+    /// Validates an object, and hands on what is in it.
     pub(crate) fn object(
         &self,
         verifier: &mut Verifier,

@@ -40,7 +40,7 @@ use crate::limits::Limits;
 use crate::manifest::{Component, Manifest, ManifestRef, Object};
 use crate::num::{len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::Unsupported;
-use crate::verify::Verifier;
+use crate::verify::{Order, Verifier};
 
 /// A component, and the sha256 of its bytes.
 type NewWithDigest<'a> = (NewComponent<'a>, Option<Identity>);
@@ -170,7 +170,7 @@ impl Copier {
         {
             // What its indices show only together is found before any of it is written. Values of a
             // type that is not known are copied all the same.
-            match self.verifier.clone().located(object, files, |_, _| ()) {
+            match self.verifier.clone().located(object, files, Order::Stored, |_, _| ()) {
                 Err(ReadError::Refused(error))
                     if error.kind() == Unsupported::LogicalType.into() => {}
                 read => read?,
@@ -223,7 +223,8 @@ impl Copier {
                 let mut write = |bytes: &[u8]| out.write(part.role(), bytes);
                 Ok(change.apply(chunk, &mut write)?)
             };
-            let copied = self.verifier.component(&component, &mut sparse, source, take);
+            let copied =
+                self.verifier.component(&component, &mut sparse, source, Order::Rows, take);
             copied.map_err(|error| error.placed(own))?;
         }
         Ok(out.end().map_err(refused)?)

@@ -113,8 +113,7 @@ fn read(
         Err(ReadError::Refused(error)) if error.id().is_some() => Some(ReadError::Refused(error)),
         other => other.map(|()| None).map_err(failed)?,
     };
-    let validate =
-        |verifier: &mut Verifier, object: &Object<'_>| files.object(verifier, object, |_, _| ());
+    let validate = |verifier: &mut Verifier, object: &Object<'_>| files.check(verifier, object);
     let results = Work { archive, limits, passes, validate }.run();
     let failures: Vec<(u32, &Failure)> = results
         .iter()
