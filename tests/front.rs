@@ -283,7 +283,9 @@ fn columns(
     raw.stored_length = file.len() as u64 - raw.offset;
     let options = Options::default();
     let mut builder = Builder::new(&DISJOINT, 0..8, file.len() as u64, &options)?;
-    builder.push(&RawObject { shape: &[2, 3], ..dense("a", &[raw]) })?;
+    // All elements take 12 bytes.
+    let shape = [2, 6 / u64::from(raw.storage.width())];
+    builder.push(&RawObject { shape: &shape, ..dense("a", &[raw]) })?;
     Archive::from_front(file, builder.finish()?)
 }
 
@@ -332,6 +334,25 @@ fn columns_are_handed_out_as_rows() {
         // Chunks end within a row.
         let limits = Limits::default().with_chunk(4096);
         assert_eq!(component.read_to_vec(archive.data(), &limits).unwrap().len(), 12);
+    }
+}
+
+/// A flipped bit is not the fault of what wrote the file.
+#[test]
+fn a_wrong_bool_is_damage_where_the_checksum_is_wrong() {
+    for encoding in [Encoding::Raw, Encoding::Deflate] {
+        for (checksum, wanted) in [(None, "test-bool"), (Some(7), "test-crc")] {
+            let archive = columns(encoding, |_, raw| {
+                raw.storage = StorageType::Bool;
+                raw.column_major = false;
+                raw.checksum = checksum.or(raw.checksum);
+            });
+            let archive = archive.unwrap_or_else(|error| panic!("{error}"));
+            let component = archive.require("a").unwrap().component("data").unwrap();
+            assert_eq!(archive.verify().unwrap_err().id(), Some(wanted));
+            let read = component.read_to_vec(archive.data(), archive.limits());
+            assert_eq!(Error::from(read.unwrap_err()).id(), Some(wanted));
+        }
     }
 }
 

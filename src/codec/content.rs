@@ -62,6 +62,8 @@ pub(super) struct Reading<'a> {
     mismatch: Option<Mismatch>,
     /// The error of every later call, after one.
     failed: Option<Error>,
+    /// True as long as no bool has been found to be wrong.
+    validates_bools: bool,
 }
 
 /// The stored bytes, and what decodes them.
@@ -200,6 +202,7 @@ impl<'a> Component<'a> {
             verified: None,
             mismatch: None,
             failed: None,
+            validates_bools: true,
         };
         Content { source, reading, buffer: Vec::new() }
     }
@@ -255,7 +258,10 @@ impl<R: ReadAt> Content<'_, R> {
     /// source.
     pub fn next_chunk(&mut self) -> Result<Option<&[u8]>, ReadError<R::Error>> {
         let Self { source, reading, buffer } = self;
-        reading.unless_failed(|reading| reading.next(source, buffer))
+        reading.unless_failed(|reading| {
+            let read = reading.next(source, buffer);
+            read.map_err(|error| reading.damage(source, error))
+        })
     }
 
     /// As [`next_chunk`](Self::next_chunk), straight into `buffer`: how many bytes were written
@@ -266,7 +272,10 @@ impl<R: ReadAt> Content<'_, R> {
     /// As [`next_chunk`](Self::next_chunk); [`Misuse::Buffer`] where there is more to read than
     /// `buffer` has room for, and not even one element has.
     pub fn read_chunk(&mut self, buffer: &mut [u8]) -> Result<usize, ReadError<R::Error>> {
-        self.reading.unless_failed(|reading| reading.read(&self.source, buffer))
+        self.reading.unless_failed(|reading| {
+            let read = reading.read(&self.source, buffer);
+            read.map_err(|error| reading.damage(&self.source, error))
+        })
     }
 
     /// Bytes that the next chunk has, or some more.
@@ -509,10 +518,35 @@ impl Reading<'_> {
 
     /// Validates a chunk, and goes on behind it.
     pub(super) fn pass(&mut self, chunk: &[u8]) -> Result<(), Error> {
-        validate_bools(chunk, self.offset_of(self.position), self.component.bool_rule())?;
+        let offset = self.offset_of(self.position);
         self.last = chunk.last().copied().unwrap_or(self.last);
         self.position = self.position.saturating_add(u64_from_usize(chunk.len()));
-        Ok(())
+        let rule = self.component.bool_rule().filter(|_| self.validates_bools);
+        validate_bools(chunk, offset, rule)
+    }
+
+    /// The error of content that has a checksum and a wrong bool. If the checksum is wrong, too, the content is damaged, and
+    /// the bool says nothing of what wrote it.
+    #[cold]
+    fn damage<R: ReadAt>(&mut self, source: &R, error: ReadError<R::Error>) -> ReadError<R::Error> {
+        let has_checksum = self.component.stream().is_some_and(|(_, checksum)| checksum.is_some());
+        let kind = error.refusal().map(|error| error.kind());
+        if !has_checksum || kind.is_none() || kind != self.component.bool_rule() {
+            return error;
+        }
+        self.validates_bools = false;
+        let mut room = Vec::new();
+        loop {
+            let filled = match extend(&mut room, self.wanted()) {
+                Ok(()) => self.fill(source, &mut room),
+                Err(memory) => return memory.into(),
+            };
+            match filled {
+                Ok(0) => return error,
+                Ok(_) => {}
+                Err(damage) => return damage,
+            }
+        }
     }
 
     /// Validates what only the end shows.
