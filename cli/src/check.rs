@@ -3,7 +3,6 @@
 mod entries;
 #[cfg(target_os = "linux")]
 mod fleet;
-mod foreign;
 mod here;
 mod kind;
 mod output;

@@ -2,7 +2,6 @@
 //! as safetensors and NumPy files.
 
 mod export;
-mod foreign;
 mod in_process;
 #[cfg(test)]
 mod memory;

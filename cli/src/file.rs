@@ -14,7 +14,7 @@ use zten_shards::{Want, runs, wanted};
 
 use crate::companion::Companion;
 use crate::handle::Handle;
-use crate::other::find_listed;
+use crate::index::find_listed;
 use crate::remote::{Remote, is_remote};
 use crate::report::Problem;
 
@@ -23,14 +23,6 @@ const HEADER: u64 = 8;
 
 /// A file of a format that has archives, whose manifest or header is valid.
 pub(crate) type TensorFile = SourceArchive<Handle>;
-
-/// A file of any format that is read.
-pub(crate) enum AnyFile {
-    /// A file of a format that has archives.
-    Archive(Box<FileWithShards>),
-    /// A file of a format that has none. No more is known of it.
-    Other(Opened, Detected),
-}
 
 /// A regular file that is open, and of which nothing has been read. Nothing but reading it needs
 /// the system from here on.
@@ -110,11 +102,6 @@ impl Opened {
         Ok(start)
     }
 
-    /// Says that all of it will be read.
-    pub(crate) fn plan_all(&self) -> io::Result<()> {
-        self.file.plan([std::iter::once(0..self.length)])
-    }
-
     /// Returns the format of a file that is not a zTensor file, and `unknown` if nothing tells it.
     fn detect(&self, unknown: Option<Detected>) -> io::Result<Option<Detected>> {
         // Of zTensor files no more is read than their header: over the network each byte counts.
@@ -125,35 +112,27 @@ impl Opened {
         Ok(by_start(&start, &self.path).or_else(|| by_name(&self.path)).or(unknown))
     }
 
-    /// Validates its manifest or header, if its format has archives. A file of which nothing tells the format is taken
-    /// for `unknown`, or without that for a zTensor file.
+    /// Returns whether it is an index that is not read over the network: it is to be given the files that it names.
+    pub(crate) fn is_index(&self) -> bool {
+        let is_named_so = zten_formats::opened_beside(&self.path).is_some();
+        is_named_so && self.file.is_local() && matches!(self.detect(None), Ok(Some(INDEX)))
+    }
+
+    /// Validates its manifest or header. A file of which nothing tells the format is taken for `unknown`, or without that
+    /// for a zTensor file.
     pub(crate) fn any(
         self,
         options: &Options,
         unknown: Option<Detected>,
-    ) -> Result<AnyFile, Box<Problem>> {
-        match self.detect(unknown) {
-            Err(error) => Err(Box::new(Problem::io(&self.path, &error))),
-            Ok(Some(found)) if !has_archives(found) => Ok(AnyFile::Other(self, found)),
-            Ok(found) => Ok(AnyFile::Archive(Box::new(self.archive_of(found, options)?))),
-        }
+    ) -> Result<FileWithShards, Box<Problem>> {
+        let found = self.detect(unknown);
+        let found = found.map_err(|error| Box::new(Problem::io(&self.path, &error)))?;
+        self.archive_of(found, options)
     }
 
-    /// The same, but an index that is not read over the network waits for the files that it names.
-    pub(crate) fn begin(self, options: &Options) -> Result<AnyFile, Box<Problem>> {
-        let is_named_so = zten_formats::opened_beside(&self.path).is_some();
-        if is_named_so && self.file.is_local() && matches!(self.detect(None), Ok(Some(INDEX))) {
-            return Ok(AnyFile::Other(self, INDEX));
-        }
-        self.any(options, None)
-    }
-
-    /// Validates its manifest or header. A file whose format has no archives is no zTensor file.
+    /// Validates its manifest or header. A file of which nothing tells the format is taken for a zTensor file.
     pub(crate) fn archive(self, options: &Options) -> Result<FileWithShards, Box<Problem>> {
-        match self.any(options, None)? {
-            AnyFile::Archive(archive) => Ok(*archive),
-            AnyFile::Other(file, _) => file.archive_of(None, options),
-        }
+        self.any(options, None)
     }
 
     /// Validates the header of a file of that format, or the manifest of a zTensor file.
@@ -190,10 +169,6 @@ impl Opened {
 
 /// An index of several safetensors files.
 const INDEX: Detected = Detected::Read(Format::Index);
-
-fn has_archives(found: Detected) -> bool {
-    matches!(found, Detected::Read(format) if format.has_archives())
-}
 
 fn irregular(is_folder: bool) -> io::Error {
     let what = if is_folder { "a folder, not a regular file" } else { "not a regular file" };

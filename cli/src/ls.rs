@@ -3,24 +3,19 @@
 mod attributes;
 mod blocks;
 mod document;
-mod other;
 mod row;
 mod totals;
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use zten::Options;
-use zten_formats::Input;
-
 use crate::app::App;
 use crate::args::Ls;
 use crate::escape;
-use crate::file::{AnyFile, FileWithShards, Opened, TensorFile, counted};
+use crate::file::{TensorFile, counted};
 use crate::mode::Mode;
 use crate::paint::{Painted, Palette};
 use crate::remote::shown;
-use crate::report::Problem;
 use crate::sandbox::{self, Access, Task};
 use crate::size::human;
 use crate::spelled::version;
@@ -38,17 +33,8 @@ pub(crate) fn run(app: &mut App, args: &Ls, mode: Mode) -> io::Result<()> {
     };
     let mut place = if args.files.len() == 1 { Place::Alone } else { Place::First };
     for (path, file) in args.files.iter().zip(files) {
-        let archive = match file.and_then(|file| open(path, file, &options)) {
-            Ok(Listed::Other(mut input)) => {
-                if args.json {
-                    other::document(&mut app.out, path, &mut input)?;
-                } else {
-                    place.head(app, path)?;
-                    other::list(app, &mut input)?;
-                }
-                continue;
-            }
-            Ok(Listed::Tensors(archive)) => archive,
+        let archive = match file.and_then(|file| file.archive(&options)) {
+            Ok(archive) => archive,
             Err(problem) => {
                 app.problem(&problem)?;
                 continue;
@@ -62,23 +48,6 @@ pub(crate) fn run(app: &mut App, args: &Ls, mode: Mode) -> io::Result<()> {
         list(app, &archive)?;
     }
     Ok(())
-}
-
-/// A file that is listed.
-enum Listed {
-    Tensors(Box<FileWithShards>),
-    Other(Box<Input>),
-}
-
-/// Opens a file of any format.
-fn open(path: &Path, file: Opened, options: &Options) -> Result<Listed, Box<Problem>> {
-    let (file, found) = match file.any(options, None)? {
-        AnyFile::Archive(archive) => return Ok(Listed::Tensors(archive)),
-        AnyFile::Other(file, found) => (file, found),
-    };
-    let input = crate::other::open(file, path, options.limit());
-    let problem = |trouble| Box::new(Problem::foreign(path, &trouble, found.name()));
-    input.map(|input| Listed::Other(Box::new(input))).map_err(problem)
 }
 
 /// Where a file is among those that are listed.

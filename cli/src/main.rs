@@ -13,12 +13,12 @@ mod explain;
 mod file;
 mod handle;
 mod hash;
+mod index;
 #[cfg(target_os = "linux")]
 mod list_shards;
 mod ls;
 mod mode;
 mod objects;
-mod other;
 mod pages;
 mod paint;
 mod progress;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use zten::num::u64_from_usize;
 use zten::rules::Unsupported;
 use zten::source::OpenError;
-use zten::{Component, Error, ErrorKind, Manifest, ReadError, error::Place};
+use zten::{Component, ErrorKind, Manifest, ReadError, error::Place};
 use zten_formats::Trouble;
 use zten_present::finding::{self, Finding};
 
@@ -135,22 +135,6 @@ impl Problem {
     /// A file of another format that cannot be read, or is not valid.
     pub(crate) fn foreign(file: &Path, trouble: &Trouble, format: Option<&'static str>) -> Self {
         Self::found(file, Finding { format, ..trouble.finding() })
-    }
-
-    /// A file of another format, which cannot be canonical.
-    pub(crate) fn not_canonical(file: &Path, words: &str, format: Option<&'static str>) -> Self {
-        let sentence = format!("a {words} has no canonical form");
-        let row = zten::rules::find("canonical-generation");
-        let finding = Finding::new(Verdict::Refused, sentence);
-        Self::found(file, Finding { row, format, ..finding })
-    }
-
-    /// A file of another format that holds what cannot be written, in that tensor.
-    pub(crate) fn unwritable(file: &Path, tensor: Option<&str>, error: &Error) -> Self {
-        let mut finding = Finding::unnamed(error, None);
-        finding.place = Place::default();
-        finding.object = tensor.map(str::to_owned);
-        Self::found(file, finding)
     }
 
     /// A file that can be read, and holds what the file to write has no place for: neither breaks

@@ -530,8 +530,8 @@ impl Reading<'_> {
     #[cold]
     fn damage<R: ReadAt>(&mut self, source: &R, error: ReadError<R::Error>) -> ReadError<R::Error> {
         let has_checksum = self.component.stream().is_some_and(|(_, checksum)| checksum.is_some());
-        let kind = error.refusal().map(|error| error.kind());
-        if !has_checksum || kind.is_none() || kind != self.component.bool_rule() {
+        let ReadError::Refused(refused) = &error else { return error };
+        if !has_checksum || Some(refused.kind()) != self.component.bool_rule() {
             return error;
         }
         self.validates_bools = false;

@@ -7,11 +7,11 @@ use zten::{ErrorKind, Limits, Object, Options, ReadError, verify::Verifier};
 use zten_present::finding::{Scope, format_name, summary};
 use zten_shards::{Beside, Want};
 
-use super::foreign;
 use super::kind::{Outcome, Valid};
 use crate::args::Check;
 use crate::companion::Companion;
-use crate::file::{AnyFile, FileWithShards, Opened, stored};
+use crate::file::{FileWithShards, Opened, stored};
+use crate::index::listed;
 use crate::objects::{Failure, Work};
 use crate::progress::Watched;
 use crate::report::{More, Problem};
@@ -28,32 +28,42 @@ pub(super) fn task(args: &Check) -> Task {
     if args.manifest_only { Task::Look } else { Task::Decode }
 }
 
-/// Validates the manifest or header of a file, or finds out what else it is.
-pub(super) fn begin(file: Opened, args: &Check) -> Result<AnyFile, Box<Problem>> {
-    file.begin(&options(args))
+/// A file that is being validated.
+pub(super) enum Begun {
+    /// Its manifest or header is valid.
+    Archive(Box<FileWithShards>),
+    /// It is an index, which waits for the files that it names.
+    Index(Opened),
 }
 
-impl AnyFile {
+/// Validates the manifest or header of a file, unless that takes other files.
+pub(super) fn begin(file: Opened, args: &Check) -> Result<Begun, Box<Problem>> {
+    if file.is_index() {
+        return Ok(Begun::Index(file));
+    }
+    Ok(Begun::Archive(Box::new(file.archive(&options(args))?)))
+}
+
+impl Begun {
     /// The other files that it is to be given before its content is validated: none where it finds them itself.
     pub(super) fn wants(&self, args: &Check) -> Vec<Want> {
-        let file = match self {
-            Self::Archive(archive) => archive.source(),
-            Self::Other(opened, _) => &opened.file,
-        };
-        if !file.is_local() {
-            return Vec::new();
-        }
         match self {
             Self::Archive(archive) => {
-                let looks = !args.manifest_only && args.strictness.looks_for_shards();
+                let looks = archive.source().is_local()
+                    && !args.manifest_only
+                    && args.strictness.looks_for_shards()
+                    && archive.generation().is_some();
                 let wanted =
                     if looks { zten_shards::wanted(archive, &options(args)) } else { Vec::new() };
                 wanted.into_iter().map(Want::Shard).collect()
             }
-            Self::Other(opened, what) => {
-                let names = foreign::wanted(opened, *what, args);
+            Self::Index(opened) if args.strictness.looks_for_shards() => {
+                // What is wrong with it will be told when it is validated.
+                let listed = listed(opened, args.strictness.options().limit());
+                let names = listed.ok().and_then(Result::ok).unwrap_or_default();
                 names.iter().filter_map(|name| Beside::new(name)).map(Want::Beside).collect()
             }
+            Self::Index(_) => Vec::new(),
         }
     }
 
@@ -61,22 +71,17 @@ impl AnyFile {
     pub(super) fn add(&mut self, files: impl IntoIterator<Item = Companion>) {
         match self {
             Self::Archive(archive) => archive.add_shards(files),
-            Self::Other(opened, _) => opened.beside.extend(files),
+            Self::Index(opened) => opened.beside.extend(files),
         }
     }
 
     /// Validates the content.
     pub(super) fn validate(self, path: &Path, args: &Check) -> Outcome {
-        match self {
-            Self::Archive(archive) => validate_content(path, &archive, args),
-            Self::Other(opened, what) if !foreign::is_index(what) => {
-                foreign::validate(path, opened, what, args)
-            }
-            Self::Other(opened, what) => match opened.any(&options(args), None)? {
-                Self::Archive(archive) => validate_content(path, &archive, args),
-                Self::Other(opened, _) => foreign::validate(path, opened, what, args),
-            },
-        }
+        let archive = match self {
+            Self::Archive(archive) => archive,
+            Self::Index(opened) => Box::new(opened.archive(&options(args))?),
+        };
+        validate_content(path, &archive, args)
     }
 }
 

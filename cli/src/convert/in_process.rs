@@ -3,18 +3,16 @@
 use std::fs;
 use std::io::{self, Write as _};
 
-use zten::num::u64_from_usize;
 use zten::write::FileSink;
 use zten_formats::{Detected, Rule};
 
 use super::output::{Output, Target};
 use super::plan::Plan;
-use super::{export, foreign, tensors};
+use super::{export, tensors};
 use crate::app::App;
 use crate::args::Convert;
 use crate::escape;
-use crate::file::{AnyFile, Opened, counted};
-use crate::other;
+use crate::file::{Opened, counted};
 use crate::report::Problem;
 use crate::shards;
 
@@ -104,24 +102,11 @@ pub(super) fn convert<S: Output>(
     plan: &Plan,
     create: impl FnOnce() -> Result<S, Box<Problem>>,
 ) -> Result<(S, u64), Box<Problem>> {
-    let (input, options) = (&args.input, args.strictness.options());
     let unknown = Detected::Misnamed(Rule::FormatUnknown);
-    let file = match file.any(&options, Some(unknown))? {
-        AnyFile::Archive(archive) => {
-            let objects = archive.len().into();
-            if plan.target == Target::Tensors {
-                return Ok((tensors::convert(args, &archive, create()?, plan)?, objects));
-            }
-            return Ok((export::archive(args, &archive, create()?, plan.target)?, objects));
-        }
-        AnyFile::Other(file, _) => file,
-    };
-    file.plan_all().map_err(|error| Box::new(Problem::io(input, &error)))?;
-    let foreign = other::open(file, input, options.limit())
-        .map_err(|trouble| foreign::troubled(input, &trouble))?;
-    let objects = u64_from_usize(foreign.tensors().len());
+    let archive = file.any(&args.strictness.options(), Some(unknown))?;
+    let objects = archive.len().into();
     if plan.target == Target::Tensors {
-        return Ok((foreign::convert(args, foreign, create()?, plan)?, objects));
+        return Ok((tensors::convert(args, &archive, create()?, plan)?, objects));
     }
-    Ok((export::foreign(args, foreign, create()?, plan.target)?, objects))
+    Ok((export::archive(args, &archive, create()?, plan.target)?, objects))
 }

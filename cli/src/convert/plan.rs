@@ -13,7 +13,6 @@ pub(super) struct Plan {
     /// The generation of a zTensor file.
     pub(super) generation: Generation,
     pub(super) settings: Settings,
-    pub(super) canonical: bool,
     pub(super) level: Option<Level>,
 }
 
@@ -39,7 +38,7 @@ impl Plan {
             None => settings,
         };
         let settings = if args.canonical { settings.canonical() } else { settings };
-        Ok(Self { target, generation, settings, canonical: args.canonical, level: args.zstd })
+        Ok(Self { target, generation, settings, level: args.zstd })
     }
 }
 

@@ -126,7 +126,6 @@ pub(super) fn work(app: &mut App, args: &Convert, plan: &Plan, mode: Mode) -> io
         Ok(file) => file,
         Err(problem) => return app.problem(&problem),
     };
-    zten_formats::prepare();
     write!(app.out, "{BEGUN}")?;
     app.out.flush()?;
     let beside = file.beside.iter().map(|file| file.length);

@@ -5,8 +5,6 @@ use std::path::Path;
 use super::index;
 use super::npy;
 use super::rules::Rule;
-use super::source::Source;
-use super::trouble::Trouble;
 
 /// A format that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,11 +31,6 @@ impl Format {
             Self::Gguf => "gguf",
             Self::Index => "safetensors-index",
         }
-    }
-
-    /// Whether its files are opened as archives.
-    pub fn has_archives(self) -> bool {
-        matches!(self, Self::Safetensors | Self::Gguf | Self::Index)
     }
 
     /// A file of it, in words.
@@ -76,17 +69,6 @@ impl Detected {
 
 /// Bytes of the start of a file that tell what it is.
 pub const START: usize = 512;
-
-/// What a file is; none where neither its bytes nor its name tell.
-///
-/// # Errors
-/// The file cannot be read.
-pub fn detect(source: &Source, path: &Path) -> Result<Option<Detected>, Trouble> {
-    let mut start = [0; START];
-    let there = source.read_up_to(0, &mut start)?;
-    let start = start.get(..there).unwrap_or_default();
-    Ok(by_start(start, path).or_else(|| by_name(path)))
-}
 
 /// What a file is that begins so, with as many as [`START`] bytes if it has them. Of its name nothing counts but what
 /// its kind of index is called.

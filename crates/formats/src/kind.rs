@@ -4,7 +4,7 @@ use zten::{LogicalType, StorageType};
 
 /// What the elements of a tensor are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// What their storage type says.
     Plain(StorageType),
     /// What their logical type says.
@@ -13,7 +13,7 @@ pub enum Kind {
 
 impl Kind {
     /// Bytes of all elements of a shape; none where these cannot be counted.
-    pub fn bytes(self, shape: &[u64]) -> Option<u64> {
+    pub(crate) fn bytes(self, shape: &[u64]) -> Option<u64> {
         let elements = elements(shape)?;
         let (elements, width) = match self {
             Self::Plain(storage) => (elements, storage.width().into()),
@@ -32,8 +32,6 @@ impl Kind {
 
 /// The elements of a shape; none where these cannot be counted.
 pub(super) fn elements(shape: &[u64]) -> Option<u64> {
-    if shape.contains(&0) {
-        return Some(0);
-    }
+    // Readers multiply dimensions in order, and one of 0 does not mend what has overflowed before it.
     shape.iter().try_fold(1_u64, |product, dimension| product.checked_mul(*dimension))
 }

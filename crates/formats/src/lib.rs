@@ -18,8 +18,6 @@
 
 mod block;
 mod cbor;
-mod chunk;
-mod cursor;
 mod detect;
 mod front;
 mod gguf;
@@ -27,27 +25,19 @@ mod index;
 mod json;
 mod kind;
 mod limits;
-mod listing;
 mod npy;
 mod npz;
-mod place;
 mod record;
 pub mod rules;
 mod safetensors;
-mod scratch;
-mod source;
-mod stored;
-mod tensor;
 mod trouble;
-mod verify;
 
 #[cfg(test)]
 mod tests;
 
-use std::cmp::Ordering;
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{io, mem};
 
 use zten::num::u64_from_usize;
 use zten::shards::{Candidate, Find, Shard};
@@ -55,80 +45,22 @@ use zten::source::{FileArchive, SourceArchive};
 use zten::{Archive, Limits, Options, ReadAt, ReadError};
 
 pub use block::{Block, LengthMismatch};
-pub use chunk::Take;
-pub use detect::{Detected, Format, START, by_name, by_start, detect};
+pub use detect::{Detected, Format, START, by_name, by_start};
 pub use index::Part;
-pub use kind::Kind;
-use listing::Listing;
-pub use listing::Tensors;
-use place::Place;
 pub use rules::Rule;
-pub use scratch::prepare;
-pub use source::Source;
-pub use stored::Stored;
-pub use tensor::Tensor;
-pub use trouble::{Failure, Refusal, Trouble};
+pub use trouble::{Refusal, Trouble};
 
 /// Bytes of the magic of a zTensor file.
 const MAGIC: u64 = 8;
 
-/// An open foreign file.
-#[derive(Debug)]
-pub struct Input {
-    format: Format,
-    listing: Listing,
-    source: Source,
-    archive: Option<npz::Archive>,
-}
-
-impl Input {
-    /// What the file says of itself, which is given away: a CBOR map with text keys, in deterministic order. Empty where
-    /// the file says nothing.
-    pub fn take_attributes(&mut self) -> Vec<u8> {
-        mem::take(&mut self.listing.attributes)
-    }
-
-    /// What it is.
-    pub fn format(&self) -> Format {
-        self.format
-    }
-
-    /// The tensors that it holds.
-    pub fn tensors(&self) -> &Tensors {
-        &self.listing.tensors
-    }
-
-    /// Puts the tensors in an order of their names.
-    pub fn put_in_order_of_names(
-        &mut self,
-        order: fn(&str, &str) -> Ordering,
-    ) -> Result<(), Trouble> {
-        self.listing.tensors.put_in_order_of_names(order)
-    }
-
-    /// Hands on the bytes of one of the tensors, in order, in chunks of at most 1 MiB. They are as
-    /// many as the tensor says, or this fails.
-    pub fn read<E>(&mut self, tensor: &Tensor, take: &mut Take<'_, E>) -> Result<(), Failure<E>> {
-        match (tensor.place, &mut self.archive) {
-            (Place::Extent(offset), _) => self
-                .source
-                .stream(offset, tensor.bytes, &mut |chunk| take(chunk).map_err(Failure::Taker)),
-            (Place::Array(array), _) => array.read(&self.source, tensor, take),
-            (Place::Member(packed), Some(archive)) => archive.read(&packed, tensor, take),
-            // None has been opened, so no tensor is in one.
-            (Place::Member(_), None) => Ok(()),
-        }
-    }
-}
-
-/// Opens the file at `path`, which is of zTensor, safetensors or GGUF, or an index of several safetensors files, with the
-/// default options: parses and validates its header. The page of the crate has an example.
+/// Opens the file at `path`, which is of zTensor, safetensors, GGUF or NumPy, or an index of several safetensors files, with
+/// the default options: parses and validates its header. The page of the crate has an example.
 ///
 /// The files that an index names are those beside it, and no links. [`Folder`] finds them again for
 /// [`bind_shards`](zten::Manifest::bind_shards), as components are in them.
 ///
 /// # Errors
-/// The file cannot be read, breaks a rule of its format, or is of a format that has no archives yet.
+/// The file cannot be read, breaks a rule of its format, or is of none that is read.
 pub fn open(path: impl AsRef<Path>) -> Result<FileArchive, Trouble> {
     let (path, options) = (path.as_ref(), Options::default());
     let (file, length) = open_regular(path)?.ok_or_else(irregular)?;
@@ -196,7 +128,7 @@ impl Find for Folder {
 ///
 /// No byte of a safetensors file is read twice, and none beyond the end of its header or [`START`] bytes, whichever
 /// comes later. Of a GGUF file, whose header does not say how long it is, 32 KiB are read, then twice as many until the
-/// header ends in them, and all padding.
+/// header ends in them, and all padding. Of an `.npz` file the directory is read, and the headers of each member.
 ///
 /// # Errors
 /// The errors of [`open`]; `index-file` for an index that names any files.
@@ -242,12 +174,14 @@ where
             index::read(&source, length, &mut start, options.limit())?;
             index::open(&start, parts, options)?
         }
-        other => return Err(without_archives(other)),
+        Format::Npy => npy::open(&source, length, start, Some(path), options)?,
+        Format::Npz => npz::open(&source, length, options)?,
     };
     Ok(SourceArchive::from_front(source, parsed))
 }
 
-/// Opens a file whose bytes are in memory, and are borrowed by views, as an archive.
+/// Opens a file whose bytes are in memory, and are borrowed by views, as an archive. The array of an `.npy` file, which
+/// has the name of its file, is `arr_0` then.
 ///
 /// # Errors
 /// The errors of [`open`].
@@ -257,10 +191,14 @@ pub fn open_bytes<B: AsRef<[u8]>>(file: B, options: &Options) -> Result<Archive<
     if is_ztensor(start) {
         return Ok(Archive::open_with(file, options)?);
     }
+    let length = u64_from_usize(bytes.len());
     let parsed = match known(start, Path::new(""))? {
-        Format::Safetensors => safetensors::open(bytes, u64_from_usize(bytes.len()), options)?,
+        Format::Safetensors => safetensors::open(bytes, length, options)?,
         Format::Gguf => gguf::open(bytes, options)?,
-        other => return Err(without_archives(other)),
+        Format::Npy => npy::open(&bytes, length, Vec::new(), None, options)?,
+        Format::Npz => npz::open(&bytes, length, options)?,
+        // Only a name tells it, and bytes have none.
+        Format::Index => return Err(Trouble::internal("an index without a name")),
     };
     Ok(Archive::from_front(file, parsed)?)
 }
@@ -278,12 +216,6 @@ fn known(start: &[u8], path: &Path) -> Result<Format, Trouble> {
     }
 }
 
-/// The error for a file of a format that has no archives.
-fn without_archives(format: Format) -> Trouble {
-    let name = format.name();
-    unsupported(&format!("{name} files cannot be opened as archives yet"))
-}
-
 /// The refusal of a file of no format that is read.
 fn refused(found: Option<Detected>) -> Trouble {
     let at_start = |rule: Rule| Trouble::refused_at(rule, rule.row().broken, 0);
@@ -293,11 +225,6 @@ fn refused(found: Option<Detected>) -> Trouble {
         Some(Detected::Read(format)) => Trouble::internal(format.name()),
         None => at_start(Rule::FormatUnknown),
     }
-}
-
-/// The error for a file that is opened in the wrong way.
-fn unsupported(sentence: &str) -> Trouble {
-    Trouble::reading(io::Error::new(io::ErrorKind::Unsupported, sentence))
 }
 
 /// The names of the files that an index lists.
@@ -313,30 +240,4 @@ pub fn listed(index: &[u8], limits: &Limits) -> Result<Vec<String>, Trouble> {
 pub fn opened_beside(path: &Path) -> Option<&'static str> {
     let name = path.file_name().and_then(|name| name.to_str());
     name.is_some_and(index::is_named_so).then_some(index::PARTS)
-}
-
-/// Opens a file of a format that has no archives yet, and validates everything but its data.
-///
-/// # Errors
-/// The file cannot be read, is refused, or is of a format that has archives.
-pub fn open_input(source: Source, path: &Path, limits: &Limits) -> Result<Input, Trouble> {
-    let format = match detect(&source, path)? {
-        Some(Detected::Read(format)) => format,
-        found => return Err(refused(found)),
-    };
-    let mut archive = None;
-    let mut listing = match format {
-        Format::Safetensors | Format::Gguf | Format::Index => {
-            let name = format.name();
-            return Err(unsupported(&format!("{name} files are opened as archives")));
-        }
-        Format::Npy => npy::list(&source, path, limits)?,
-        Format::Npz => {
-            let (opened, listing) = npz::open(&source, limits)?;
-            archive = Some(opened);
-            listing
-        }
-    };
-    listing.tensors.shrink();
-    Ok(Input { format, listing, source, archive })
 }

@@ -1,199 +1,210 @@
 //! NumPy files, by themselves and as members of an archive.
 
 mod header;
-mod order;
 mod types;
 
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
-use zten::Limits;
-
-use super::chunk::{CHUNK, Take};
-use super::kind::Kind;
-use super::limits::validate_rank;
-use super::listing::{Listing, Tensors};
-use super::place::{Array, Place};
-use super::rules::Rule;
-use super::source::{Source, buffer};
-use super::tensor::Tensor;
-use super::trouble::{Failure, Trouble};
-use types::Type;
+use zten::element::ByteOrder;
+use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules};
 use zten::num::u64_from_usize;
+use zten::rules::Limit;
+use zten::{Error, Format, Limits, Options, ReadAt};
+
+use super::front;
+use super::rules::Rule;
+use super::trouble::Trouble;
+use types::Type;
 
 /// What NumPy files begin with.
 pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
+/// Bytes of the magic and the version.
+const START: usize = 8;
 /// The longest literal that is read: the longest of version 1.0. Only records need more.
 const LITERAL: u32 = 0xffff;
+/// The name of an array whose file has none: as NumPy calls one that is put into an archive without a name.
+const NAME: &str = "arr_0";
+
+/// The format, for the index that it fills.
+static NPY: FrontEnd = FrontEnd::new(
+    ".npy",
+    Blobs::Disjoint,
+    Rules {
+        // There is one array.
+        duplicate_name: Rule::NpzDuplicateName.row(),
+        bool_value: Some(Rule::TensorBoolValue.row()),
+        stream: None,
+    },
+);
 
 /// A header, and what follows from it.
 #[derive(Debug)]
 pub(super) struct Header {
-    pub(super) array: Array,
-    kind: Kind,
-    pub(super) shape: Vec<u64>,
+    /// Bytes of the header.
+    pub(super) length: u64,
+    elements: Type,
+    columns_first: bool,
+    shape: Vec<u64>,
     /// Bytes of all elements.
     pub(super) bytes: u64,
 }
 
 impl Header {
-    /// Reads the header that `reader` is in front of. Faults of the reader become what `fault`
-    /// makes of them.
+    /// Parses the header that `start` begins with. `extend` makes it so long, or as long as there are bytes.
     pub(super) fn read(
-        reader: &mut impl Read,
+        start: &mut Vec<u8>,
         limits: &Limits,
-        fault: impl Fn(io::Error) -> Trouble,
+        mut extend: impl FnMut(&mut Vec<u8>, usize) -> Result<(), Trouble>,
     ) -> Result<Self, Trouble> {
-        let mut start = [0; 8];
-        read(reader, &mut start, &fault)?;
-        let [magic @ .., major, minor] = start;
+        extend(start, START)?;
+        let [magic @ .., major, minor] = first::<START>(start)?;
         if magic != MAGIC {
             return Err(Trouble::refused(Rule::NpyMagic, "there is no NumPy array"));
         }
         let (prefix, length) = match (major, minor) {
             (1, 0) => {
-                let mut length = [0; 2];
-                read(reader, &mut length, &fault)?;
-                (10, u16::from_le_bytes(length).into())
+                extend(start, 10)?;
+                let [.., low, high] = first::<10>(start)?;
+                (10, u16::from_le_bytes([low, high]).into())
             }
             (2 | 3, 0) => {
-                let mut length = [0; 4];
-                read(reader, &mut length, &fault)?;
-                (12, u32::from_le_bytes(length))
+                extend(start, 12)?;
+                let [.., a, b, c, d] = first::<12>(start)?;
+                (12, u32::from_le_bytes([a, b, c, d]))
             }
             _ => {
-                let sentence = format!("version {major}.{minor} of the NumPy format is not known");
+                let sentence =
+                    format_args!("version {major}.{minor} of the NumPy format is not known");
                 return Err(Trouble::refused(Rule::NpyVersion, sentence));
             }
         };
         if length > LITERAL {
-            let sentence = format!("the NumPy header is longer than {LITERAL} bytes");
+            let sentence = format_args!("the NumPy header is longer than {LITERAL} bytes");
             return Err(Trouble::refused(Rule::LimitHeader, sentence));
         }
-        let mut literal = vec![0; usize::try_from(length).unwrap_or_default()];
-        read(reader, &mut literal, &fault)?;
-        let start = u64::from(length).saturating_add(prefix);
-        Self::parse(&literal, start, limits)
-    }
-
-    fn parse(literal: &[u8], start: u64, limits: &Limits) -> Result<Self, Trouble> {
-        let literal = header::parse(literal)?;
-        let Type { kind, is_big } = Type::parse(literal.descr)
-            .map_err(|sentence| Trouble::refused(Rule::NpyDtype, sentence))?;
-        let shape = literal.shape;
-        validate_rank(shape.len(), limits, "the array")?;
-        let bytes = kind.bytes(&shape);
-        let bytes = bytes
-            .ok_or_else(|| Trouble::refused(Rule::NpyShape, "the array is larger than can be"))?;
-        let array = Array { start, is_big, columns_first: literal.columns_first };
-        Ok(Self { array, kind, shape, bytes })
-    }
-
-    /// The tensor that the array is.
-    pub(super) fn tensor(self, name: String, place: Place) -> Tensor {
-        let Self { kind, shape, bytes, .. } = self;
-        Tensor { name, shape, kind, bytes, place }
-    }
-}
-
-/// Fills the buffer.
-fn read(
-    reader: &mut impl Read,
-    buffer: &mut [u8],
-    fault: &impl Fn(io::Error) -> Trouble,
-) -> Result<(), Trouble> {
-    reader.read_exact(buffer).map_err(|error| match error.kind() {
-        io::ErrorKind::UnexpectedEof => {
-            Trouble::refused(Rule::NpyHeader, "the NumPy header is cut off")
+        let all = u64::from(length).saturating_add(u64_from_usize(prefix));
+        if all > limits.manifest() {
+            let most = limits.manifest();
+            let sentence =
+                format_args!("the NumPy header takes {all} bytes, beyond the limit of {most}");
+            return Err(Trouble::refused(Limit::Manifest, sentence));
         }
-        _ => fault(error),
-    })
+        let end = usize::try_from(all).unwrap_or(usize::MAX);
+        extend(start, end)?;
+        let literal = start.get(prefix..end).ok_or_else(cut)?;
+        Self::parse(literal, all, major, limits)
+    }
+
+    fn parse(literal: &[u8], length: u64, major: u8, limits: &Limits) -> Result<Self, Trouble> {
+        // Before version 3.0, headers are Latin-1, and Python 2 wrote some.
+        let is_old = major < 3;
+        let decoded;
+        let text = match str::from_utf8(literal) {
+            Ok(text) if text.is_ascii() || !is_old => text,
+            _ if is_old => {
+                decoded = latin1(literal)?;
+                &decoded
+            }
+            _ => return Err(Trouble::refused(Rule::NpyHeader, "the NumPy header is not text")),
+        };
+        let literal = header::parse(text, is_old, limits)?;
+        let elements = Type::parse(literal.descr)?;
+        let shape = literal.shape;
+        // NumPy counts in signed numbers, and leaves out what is 0.
+        let most = shape
+            .iter()
+            .filter(|dimension| **dimension > 0)
+            .try_fold(elements.width(), |bytes, dimension| bytes.checked_mul(*dimension))
+            .filter(|bytes| i64::try_from(*bytes).is_ok());
+        let Some(most) = most else {
+            return Err(Trouble::refused(Rule::NpyShape, "the array is larger than can be"));
+        };
+        let bytes = if shape.contains(&0) { 0 } else { most };
+        Ok(Self { length, elements, columns_first: literal.columns_first, shape, bytes })
+    }
+
+    /// The component of the array, whose elements lie at `offset`.
+    pub(super) fn component(&self, offset: u64) -> RawComponent<'static> {
+        let Type { storage, logical, is_big } = self.elements;
+        RawComponent {
+            logical,
+            byte_order: if is_big { ByteOrder::Big } else { ByteOrder::Little },
+            column_major: self.columns_first,
+            ..RawComponent::raw(storage, offset, self.bytes)
+        }
+    }
+
+    /// The tensor of that name that the array is.
+    pub(super) fn object<'a>(
+        &'a self,
+        name: &'a str,
+        components: &'a [RawComponent<'a>],
+    ) -> RawObject<'a> {
+        let layout = Format::Dense;
+        RawObject {
+            name,
+            shape: &self.shape,
+            layout,
+            layout_name: None,
+            attributes: None,
+            components,
+        }
+    }
 }
 
-/// Reads the header of a file that is one array, and named after the file.
-pub(super) fn list(source: &Source, path: &Path, limits: &Limits) -> Result<Listing, Trouble> {
-    let header = Header::read(&mut source.reader_at(0), limits, Trouble::reading)?;
-    let there = source.len().saturating_sub(header.array.start);
+fn first<const N: usize>(start: &[u8]) -> Result<[u8; N], Trouble> {
+    start.first_chunk().copied().ok_or_else(cut)
+}
+
+fn cut() -> Trouble {
+    Trouble::refused(Rule::NpyHeader, "the NumPy header is cut off")
+}
+
+/// The characters that bytes are in Latin-1.
+fn latin1(bytes: &[u8]) -> Result<String, Trouble> {
+    let mut text = String::new();
+    // Each takes two bytes at most.
+    text.try_reserve_exact(bytes.len().saturating_mul(2)).map_err(|_| Trouble::memory())?;
+    text.extend(bytes.iter().copied().map(char::from));
+    Ok(text)
+}
+
+/// Reads the header of a file of `length` bytes that begins with `start`, and is one array, named after the file.
+pub(super) fn open<S: ReadAt>(
+    source: &S,
+    length: u64,
+    mut start: Vec<u8>,
+    path: Option<&Path>,
+    options: &Options,
+) -> Result<Parsed, Trouble>
+where
+    Trouble: From<S::Error>,
+{
+    let header = Header::read(&mut start, options.limit(), |start, end| {
+        let there = u64_from_usize(start.len());
+        let end = u64_from_usize(end).min(length).max(there);
+        Ok(source.append_range(there..end, start)?)
+    })?;
+    let there = length.saturating_sub(header.length);
     if there != header.bytes {
-        let sentence =
-            format!("there are {there} bytes of data, and the array has {}", header.bytes);
-        return Err(Trouble::refused_at(Rule::NpySize, sentence, header.array.start));
+        let bytes = header.bytes;
+        let sentence = format_args!("there are {there} bytes of data, and the array has {bytes}");
+        return Err(Trouble::refused_at(Rule::NpySize, sentence, header.length));
     }
-    let name = path.file_stem().and_then(|stem| stem.to_str());
+    let name = path.map_or(Some(NAME), |path| path.file_stem().and_then(|stem| stem.to_str()));
     let name = name.ok_or_else(|| {
         Trouble::reading(io::Error::other(
             "the name of the file, which is that of the array, is not Unicode",
         ))
     })?;
-    let mut tensors = Tensors::default();
-    let place = Place::Array(header.array);
-    tensors.push(&header.tensor(name.to_owned(), place))?;
-    Ok(Listing { tensors, ..Listing::default() })
-}
-
-impl Array {
-    /// The same array, with its first element at another place.
-    pub(super) fn at(self, start: u64) -> Self {
-        Self { start, ..self }
-    }
-
-    /// The same, handed out in the order in which its elements lie.
-    pub(super) fn in_order(self) -> Self {
-        Self { columns_first: false, ..self }
-    }
-
-    /// Whether the elements lie in another order than they are handed out in.
-    pub(super) fn is_out_of_order(&self, shape: &[u64]) -> bool {
-        self.columns_first && order::matters(shape)
-    }
-
-    /// Hands on the elements of an array that `source` holds.
-    pub(super) fn read<E>(
-        &self,
-        source: &Source,
-        tensor: &Tensor,
-        take: &mut Take<'_, E>,
-    ) -> Result<(), Failure<E>> {
-        let kind = self.elements_of(tensor);
-        let mut put = |bytes: &mut [u8]| put(kind, bytes, take);
-        if self.is_out_of_order(&tensor.shape) {
-            let width = kind.width();
-            order::row_major(source, self.start, &tensor.shape, width, &mut put)
-        } else {
-            source.stream(self.start, tensor.bytes, &mut put)
-        }
-    }
-
-    /// Hands on the elements that `reader` is in front of, which lie in order.
-    pub(super) fn stream<E>(
-        &self,
-        reader: &mut impl Read,
-        tensor: &Tensor,
-        fault: impl Fn(io::Error) -> Trouble,
-        take: &mut Take<'_, E>,
-    ) -> Result<(), Failure<E>> {
-        let most = usize::try_from(tensor.bytes).unwrap_or(CHUNK).min(CHUNK);
-        let kind = self.elements_of(tensor);
-        let mut chunk = buffer(most, 0_u8)?;
-        let mut left = tensor.bytes;
-        while left > 0 {
-            let next = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
-            let bytes = chunk.get_mut(..next).unwrap_or_default();
-            reader.read_exact(bytes).map_err(&fault)?;
-            put(kind, bytes, take)?;
-            left = left.saturating_sub(u64_from_usize(next));
-        }
-        Ok(())
-    }
-
-    /// What NumPy calls the elements of the tensor that it is.
-    fn elements_of(&self, tensor: &Tensor) -> Type {
-        Type { kind: tensor.kind, is_big: self.is_big }
-    }
-}
-
-/// Hands on whole elements, made little-endian.
-fn put<E>(kind: Type, bytes: &mut [u8], take: &mut Take<'_, E>) -> Result<(), Failure<E>> {
-    kind.make_little(bytes);
-    bytes.chunks(CHUNK).try_for_each(|chunk| take(chunk).map_err(Failure::Taker))
+    let refused = |error: Error| {
+        front::refusal(error, Rule::NpzDuplicateName, |_| {
+            Err(Trouble::internal("one array has two names"))
+        })
+    };
+    let mut builder = Builder::new(&NPY, 0..header.length, length, options).map_err(refused)?;
+    let component = header.component(header.length);
+    builder.push(&header.object(name, &[component])).map_err(refused)?;
+    builder.finish().map_err(refused)
 }

@@ -4,77 +4,122 @@
 //! them twice or thrice is the same each time, and what readers of zip differ on is refused. What
 //! says nothing of arrays is read and left out: times, owners, and what has made the archive.
 
+mod cursor;
 mod directory;
 mod entry;
 mod extra;
 mod member;
 
-use std::io::{self, Read};
-
-use flate2::Decompress;
-use zten::Limits;
+use miniz_oxide::inflate::core::DecompressorOxide;
+use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules, StreamRules};
 use zten::rules::Limit;
+use zten::source::SourceArchive;
+use zten::verify::Verifier;
+use zten::{Encoding, Error, ErrorKind, Format, Options, ReadAt, ReadError, StorageType};
+use zten_present::escape::Short;
 
-use super::chunk::{CHUNK, Take};
-use super::cursor::{Blames, Cursor};
-use super::listing::{Listing, Tensors};
-use super::npy;
-use super::place::{PackedArray, Place};
+use super::front;
+use super::npy::Header;
 use super::rules::Rule;
-use super::source::{Scratch, Source, buffer};
-use super::tensor::Tensor;
-use super::trouble::{Damage, Failure, Trouble};
-use entry::{Entry, Found};
-use member::Content;
-use zten::num::u64_from_usize;
+use super::trouble::{Trouble, copied};
+use cursor::Window;
+use directory::Directory;
+use entry::SUFFIX;
+use member::{Content, Member};
 
-/// An archive whose members are all arrays.
-#[derive(Debug)]
-pub(super) struct Archive {
-    source: Source,
-    /// What decompresses one member after the other.
-    inflate: Decompress,
-}
+/// Rules of what is found when a member is read.
+const STREAM: [Rule; 3] = [Rule::NpzDeflate, Rule::NpzLength, Rule::NpzCrc];
 
-/// Opens an archive, and reads the header of each array in it.
-pub(super) fn open(source: &Source, limits: &Limits) -> Result<(Archive, Listing), Trouble> {
-    let directory = directory::find(source)?;
-    let mut archive = Archive { source: source.clone(), inflate: Decompress::new(false) };
-    let mut cursor = Cursor::new(source, directory.start..directory.end, Blames::DIRECTORY);
-    let mut tensors = Tensors::default();
+/// The format, for the index that it fills.
+static NPZ: FrontEnd = FrontEnd::new(
+    ".npz",
+    Blobs::Disjoint,
+    Rules {
+        duplicate_name: Rule::NpzDuplicateName.row(),
+        bool_value: Some(Rule::TensorBoolValue.row()),
+        stream: Some(&StreamRules {
+            compression: Rule::NpzDeflate.row(),
+            length: Rule::NpzLength.row(),
+            checksum: Rule::NpzCrc.row(),
+        }),
+    },
+);
+
+/// Reads the directory of a file of `length` bytes, and the header of each array in it.
+pub(super) fn open<S: ReadAt>(source: &S, length: u64, options: &Options) -> Result<Parsed, Trouble>
+where
+    Trouble: From<S::Error>,
+{
+    let limits = options.limit();
+    let directory = Directory::find(source, length, limits)?;
+    let refused = |error: Error| {
+        front::refusal(error, Rule::NpzDuplicateName, |ordinal| nth(&directory, ordinal))
+    };
+    let mut builder =
+        Builder::new(&NPZ, directory.range.clone(), length, options).map_err(refused)?;
+    let mut arrays = Arrays::new(source, length, options);
     let mut extents = Vec::new();
-    let mut decoded = 0_u64;
-    while cursor.at() < directory.end {
-        let entry = Entry::read(&mut cursor)?;
-        let about = |trouble: Trouble| trouble.about(entry.name());
+    let (mut decoded, mut covered) = (0_u64, 0_u64);
+    let mut may_collide = false;
+    for entry in directory.entries() {
+        let entry = entry?;
+        let about = |trouble: Trouble| trouble.about(entry.name);
         if let Some(size) = entry.decompressed() {
             decoded = decoded.saturating_add(size);
             let limit = match size > limits.decoded() {
                 true => Some(Limit::Decoded),
-                false if decoded > limits.decoded_total(source.len()) => Some(Limit::DecodedTotal),
+                false if decoded > limits.decoded_total(length) => Some(Limit::DecodedTotal),
                 false => None,
             };
             if let Some(limit) = limit {
-                let sentence = format!("it decompresses to {size} bytes, beyond the limit");
+                let sentence = format_args!("it decompresses to {size} bytes, beyond the limit");
                 return Err(about(Trouble::refused(limit, sentence)));
             }
         }
-        let found = entry.find(source, directory.start).map_err(about)?;
-        let header = archive.header(&found, limits).map_err(about)?;
-        let place = Place::Member(PackedArray { member: found.member, array: header.array });
-        tensors.push(&header.tensor(entry.tensor().to_owned(), place))?;
+        let found = entry.find(&mut arrays.window, directory.range.start).map_err(about)?;
         extents.try_reserve(1).map_err(|_| Trouble::memory())?;
         extents.push((found.start, found.end));
+        covered = covered.saturating_add(found.end.saturating_sub(found.start));
+        if covered > directory.range.start {
+            // Some are the same, and all of them together are not worth the work.
+            check_extents(extents, directory.range.start)?;
+            return Err(Trouble::internal("members overlap, and lie one after the other"));
+        }
+        let header = arrays.header(&found.member).map_err(about)?;
+        let component = component(&header, &found.member);
+        builder.push(&header.object(entry.tensor(), &[component])).map_err(refused)?;
+        may_collide |= entry.tensor().ends_with(SUFFIX);
     }
-    directory.validate_count(extents.len())?;
-    validate_extents(extents, directory.start)?;
-    tensors.check_unique(Rule::NpzDuplicateName)?;
-    Ok((archive, Listing { tensors, ..Listing::default() }))
+    directory.check_count(extents.len())?;
+    check_extents(extents, directory.range.start)?;
+    if may_collide {
+        check_suffixes(&directory)?;
+    }
+    builder.finish().map_err(refused)
 }
 
-/// Whether the members lie one after the other, from the first byte to `end`: no bytes belong to
+/// The component of an array that is a member.
+fn component(header: &Header, member: &Member) -> RawComponent<'static> {
+    let component = RawComponent {
+        prefix: header.length,
+        checksum: Some(member.crc),
+        ..header.component(member.start.saturating_add(header.length))
+    };
+    if !member.is_deflated {
+        return component;
+    }
+    RawComponent {
+        offset: member.start,
+        stored_length: member.packed,
+        decoded_length: Some(header.bytes),
+        encoding: Encoding::Deflate,
+        ..component
+    }
+}
+
+/// Checks that the members lie one after the other, from the first byte to `end`: no bytes belong to
 /// two, and none to no one.
-fn validate_extents(mut extents: Vec<(u64, u64)>, end: u64) -> Result<(), Trouble> {
+fn check_extents(mut extents: Vec<(u64, u64)>, end: u64) -> Result<(), Trouble> {
     extents.sort_unstable();
     let mut from = 0;
     for (start, after) in extents.into_iter().chain([(end, end)]) {
@@ -87,91 +132,120 @@ fn validate_extents(mut extents: Vec<(u64, u64)>, end: u64) -> Result<(), Troubl
     Ok(())
 }
 
-impl Archive {
+/// Checks that no tensor has the name that a member has: readers look for both.
+fn check_suffixes(directory: &Directory) -> Result<(), Trouble> {
+    let mut names = Vec::new();
+    for entry in directory.entries() {
+        names.try_reserve(1).map_err(|_| Trouble::memory())?;
+        names.push(entry?.name);
+    }
+    names.sort_unstable();
+    for entry in directory.entries() {
+        let entry = entry?;
+        if names.binary_search(&entry.tensor()).is_ok() {
+            let (name, member) = (Short(entry.name), Short(entry.tensor()));
+            let sentence = format_args!(
+                "without its suffix, the member {name} has the name of the member {member}"
+            );
+            return Err(Trouble::refused_at(Rule::NpzDuplicateName, sentence, entry.at));
+        }
+    }
+    Ok(())
+}
+
+/// The name of the tensor of that ordinal, and the byte of the file at which the directory has it.
+#[cold]
+fn nth(directory: &Directory, ordinal: u32) -> Result<(String, u64), Trouble> {
+    let ordinal = usize::try_from(ordinal).unwrap_or(usize::MAX);
+    let entry = directory.entries().nth(ordinal);
+    let entry = entry.ok_or_else(|| Trouble::internal("a member is not in the directory"))??;
+    Ok((copied(entry.tensor())?, entry.at))
+}
+
+/// Reads the headers of arrays.
+struct Arrays<'s, S> {
+    window: Window<'s, S>,
+    source: &'s S,
+    length: u64,
+    options: &'s Options,
+    /// The first bytes of the member that was read last, and what has decompressed them.
+    start: Vec<u8>,
+    decoder: Vec<DecompressorOxide>,
+}
+
+impl<'s, S: ReadAt> Arrays<'s, S>
+where
+    Trouble: From<S::Error>,
+{
+    fn new(source: &'s S, length: u64, options: &'s Options) -> Self {
+        let (start, decoder) = (Vec::new(), Vec::new());
+        Self { window: Window::new(source, length), source, length, options, start, decoder }
+    }
+
     /// The header of the array that a member is.
-    fn header(&mut self, found: &Found, limits: &Limits) -> Result<npy::Header, Trouble> {
-        let mut content = found.member.content(&self.source, found.size, &mut self.inflate);
-        let header = npy::Header::read(&mut content, limits, fault)?;
-        let wanted = header.array.start.checked_add(header.bytes);
-        if wanted != Some(found.size) {
-            let there = found.size.saturating_sub(header.array.start);
+    fn header(&mut self, member: &Member) -> Result<Header, Trouble> {
+        self.parse(member).map_err(|trouble| {
+            // What is damaged says nothing of who has written it.
+            match trouble.is_refusal().then(|| self.damage(member)) {
+                Some(Ok(Some(damage))) => damage,
+                Some(Err(failure)) => failure,
+                Some(Ok(None)) | None => trouble,
+            }
+        })
+    }
+
+    fn parse(&mut self, member: &Member) -> Result<Header, Trouble> {
+        let Self { window, start, decoder, options, .. } = self;
+        start.clear();
+        let mut content = Content::new(*member, window, decoder)?;
+        let header = Header::read(start, options.limit(), |start, end| content.extend(start, end))?;
+        if header.length.checked_add(header.bytes) != Some(member.size) {
+            let there = member.size.saturating_sub(header.length);
             let bytes = header.bytes;
-            let sentence = format!("there are {there} bytes of data, and the array has {bytes}");
+            let sentence =
+                format_args!("there are {there} bytes of data, and the array has {bytes}");
             return Err(Trouble::refused(Rule::NpySize, sentence));
         }
         Ok(header)
     }
 
-    /// Hands on the elements of the array that a member is. All of the member is read, and its
-    /// checksum is right, or this fails.
-    pub(super) fn read<E>(
-        &mut self,
-        packed: &PackedArray,
-        tensor: &Tensor,
-        take: &mut Take<'_, E>,
-    ) -> Result<(), Failure<E>> {
-        self.read_member(packed, tensor, take).map_err(|failure| match failure {
-            Failure::Input(trouble) => Failure::Input(trouble.about(&tensor.name)),
-            taker @ Failure::Taker(_) => taker,
-        })
-    }
-
-    fn read_member<E>(
-        &mut self,
-        PackedArray { member, array }: &PackedArray,
-        tensor: &Tensor,
-        take: &mut Take<'_, E>,
-    ) -> Result<(), Failure<E>> {
-        let size = array.start.saturating_add(tensor.bytes);
-        let mut content = member.content(&self.source, size, &mut self.inflate);
-        skip(&mut content, array.start)?;
-        if !array.is_out_of_order(&tensor.shape) {
-            array.stream(&mut content, tensor, fault, take)?;
-            return Ok(content.end().map_err(fault)?);
+    /// Reads all of a member, and returns what is wrong with it as such, if anything is.
+    #[cold]
+    fn damage(&self, member: &Member) -> Result<Option<Trouble>, Trouble> {
+        let raw = RawComponent::raw(StorageType::U8, member.start, member.packed);
+        let raw = RawComponent {
+            decoded_length: Some(member.size),
+            checksum: Some(member.crc),
+            encoding: if member.is_deflated { Encoding::Deflate } else { Encoding::Raw },
+            ..raw
+        };
+        let (shape, components) = ([member.size], [raw]);
+        let object = RawObject {
+            name: "",
+            shape: &shape,
+            layout: Format::Dense,
+            layout_name: None,
+            attributes: None,
+            components: &components,
+        };
+        let mut builder = Builder::new(&NPZ, 0..0, self.length, self.options)?;
+        builder.push(&object)?;
+        let archive = SourceArchive::from_front((), builder.finish()?);
+        let mut verifier = Verifier::new(self.length, self.options.limit());
+        for object in archive.manifest().objects() {
+            match verifier.object(&object, self.source, |_, _| ()) {
+                Ok(()) => {}
+                Err(ReadError::Source(error)) => return Err(error.into()),
+                Err(ReadError::Refused(error)) => {
+                    if error.kind() == ErrorKind::OutOfMemory {
+                        return Err(Trouble::memory());
+                    }
+                    let broken = STREAM.iter().find(|rule| error.id() == Some(rule.row().id));
+                    return Ok(broken
+                        .map(|rule| Trouble::refused_at(*rule, rule.row().broken, member.start)));
+                }
+            }
         }
-        if member.deflated {
-            let spooled = spool(&mut content, tensor.bytes)?;
-            content.end().map_err(fault)?;
-            return array.at(0).read(&spooled, tensor, take);
-        }
-        // The checksum first; then any place of the member can be read.
-        skip(&mut content, tensor.bytes)?;
-        content.end().map_err(fault)?;
-        array.at(member.start.saturating_add(array.start)).read(&self.source, tensor, take)
-    }
-}
-
-/// Passes over bytes of a member, which its checksum counts.
-fn skip(content: &mut Content<'_>, length: u64) -> Result<(), Trouble> {
-    io::copy(&mut content.take(length), &mut io::sink()).map_err(fault)?;
-    Ok(())
-}
-
-/// Bytes of a member in a temporary file, which can be read at any place.
-fn spool(content: &mut Content<'_>, length: u64) -> Result<Source, Trouble> {
-    let mut scratch = Scratch::new()?;
-    let mut chunk = buffer(CHUNK, 0_u8)?;
-    let mut at = 0;
-    while at < length {
-        let next = usize::try_from(length.saturating_sub(at)).unwrap_or(CHUNK).min(CHUNK);
-        let bytes = chunk.get_mut(..next).unwrap_or_default();
-        content.read_exact(bytes).map_err(fault)?;
-        scratch.write_at(at, bytes)?;
-        at = at.saturating_add(u64_from_usize(next));
-    }
-    Ok(scratch.into_source())
-}
-
-/// An error of reading a member: of the system, or of decompressing and checking.
-fn fault(error: io::Error) -> Trouble {
-    if error.raw_os_error().is_some() {
-        return Trouble::reading(error);
-    }
-    let damage = error.get_ref().and_then(|error| error.downcast_ref::<Damage>());
-    match damage {
-        Some(Damage { rule, sentence }) => {
-            Trouble::refused(*rule, format!("the archive is damaged: {sentence}"))
-        }
-        None => Trouble::reading(error),
+        Ok(None)
     }
 }

@@ -204,16 +204,17 @@ catalogue! {
     NpzName "npz-name", Refused, Policy("a member that is no array is none of a tensor file"), NPZ,
         "The name of each member is text and ends in `.npy`.", "a member is no NumPy array", DISTRUST;
     NpzDuplicateName "npz-duplicate-name", Refused, Implied("readers differ on which of them counts"), NPZ,
-        "No two members have one name.", "there are two members of one name", DISTRUST;
+        "No two members have one name, with or without their suffix.", "there are two members of one name", DISTRUST;
     NpzFeature "npz-feature", Unsupported, Policy("NumPy writes none of them"), NPZ,
         "Members are stored or deflated, and not encrypted.", "it uses a feature of zip that is not supported", TYPE;
     NpzStoredSize "npz-stored-size", Refused, Implied("both sizes count the same bytes"), NPZ,
         "A member that is not compressed has one size.", "it is not compressed, and has two sizes", DISTRUST;
     NpzDeflate "npz-deflate", Refused, Spec("RFC 1951"), NPZ,
         "Compressed data can be decompressed, and ends with its last byte.",
-        "the compressed data cannot be decompressed", DAMAGED;
+        "the compressed data cannot be decompressed, or does not end with its last byte", DAMAGED;
+    // A bit that is flipped in compressed data may change how much comes of it.
     NpzLength "npz-length", Refused, Spec("APPNOTE 4.4.9"), NPZ,
-        "A member is as long as is said.", "a member is longer or shorter than is said", DISTRUST;
+        "A member is as long as is said.", "a member is longer or shorter than is said", DAMAGED;
     NpzCrc "npz-crc", Refused, Spec("APPNOTE 4.4.7"), NPZ,
         "A member has its checksum.", "a member does not have its checksum", DAMAGED;
 

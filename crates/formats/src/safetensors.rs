@@ -9,7 +9,7 @@ use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rul
 use zten::num::{len_u32, u64_from_usize};
 use zten::rules::Limit;
 use zten::source::SourceArchive;
-use zten::{Error, Format, Limits, Options, ReadAt};
+use zten::{Error, Format, Limits, Options, ReadAt, StorageType};
 use zten_present::escape::Short;
 
 use super::cbor::Map;
@@ -136,7 +136,11 @@ fn parse<'o>(
         builder.push(&object(&entry, &[component(&entry, data)])).map_err(refused)?;
     }
     if !in_order || data.saturating_add(end) != length {
-        check_cover(header, length, options.limit())?;
+        check_cover(header, length, options.limit()).or_else(|trouble| {
+            // Two tensors of one name may have the same data, and that they have one name says more.
+            check_names(header, length, options)?;
+            Err(trouble)
+        })?;
     }
     let mut metadata = entries.into_metadata().unwrap_or_default();
     metadata.check_unique(twice)?;
@@ -203,6 +207,21 @@ fn check_cover(header: &[u8], length: u64, limits: &Limits) -> Result<(), Troubl
     }
     let sentence = format_args!("there are {there} bytes of data, and tensors for {covered}");
     Err(Trouble::refused_at(Rule::SafetensorsDataLength, sentence, data))
+}
+
+/// Checks that no two tensors have one name, wherever their data lies.
+#[cold]
+fn check_names(header: &[u8], length: u64, options: &Options) -> Result<(), Trouble> {
+    let data = LENGTH.saturating_add(u64_from_usize(header.len()));
+    let refused = |error: Error| refusal(error, header, options.limit());
+    let mut builder = Builder::new(&SAFETENSORS, LENGTH..data, length, options).map_err(refused)?;
+    let mut entries = Entries::new(header, LENGTH, options.limit())?;
+    while let Some(entry) = entries.next()? {
+        let components = [RawComponent::raw(StorageType::U8, data, 0)];
+        let object = RawObject { shape: &[0], ..object(&entry, &components) };
+        builder.push(&object).map_err(refused)?;
+    }
+    builder.finish().map(drop).map_err(refused)
 }
 
 /// The name of the tensor of that ordinal, and the byte of the file at which it stands.

@@ -11,61 +11,23 @@ mod real;
 mod safetensors;
 mod zip;
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use zten::{Limits, Options};
 
-use super::source::{Scratch, Source};
-use super::{Detected, Failure, Input, Kind, START, Trouble, by_name, by_start};
+use super::kind::Kind;
+use super::{START, Trouble};
+use archive::read;
 
 /// A tensor that has been read: name, shape, kind, bytes.
 type Read = (String, Vec<u64>, Kind, Vec<u8>);
 
-/// Opens bytes as if they were a file of that name.
-fn open(name: &str, bytes: &[u8]) -> Result<Input, Trouble> {
-    open_with(name, bytes, &Limits::default())
-}
-
-fn open_with(name: &str, bytes: &[u8], limits: &Limits) -> Result<Input, Trouble> {
-    let mut file = Scratch::new().unwrap();
-    file.write_at(0, bytes).unwrap();
-    super::open_input(file.into_source(), Path::new(name), limits)
-}
-
-/// Reads everything, and holds each tensor to what the listing says.
-fn read_all(input: &mut Input) -> Result<Vec<Read>, Trouble> {
-    let mut tensors = Vec::new();
-    for ordinal in 0..input.tensors().len() {
-        let tensor = input.tensors().get(ordinal).unwrap();
-        let mut bytes = Vec::new();
-        let read = input.read::<()>(&tensor, &mut |chunk| {
-            assert!(!chunk.is_empty() && chunk.len() <= 1 << 20);
-            bytes.extend_from_slice(chunk);
-            Ok(())
-        });
-        match read {
-            Ok(()) => {}
-            Err(Failure::Input(trouble)) => return Err(trouble),
-            Err(Failure::Taker(())) => panic!("nothing was refused by the taker"),
-        }
-        assert_eq!(u64::try_from(bytes.len()).unwrap(), tensor.bytes);
-        assert_eq!(tensor.kind.bytes(&tensor.shape), Some(tensor.bytes));
-        tensors.push((tensor.name, tensor.shape, tensor.kind, bytes));
-    }
-    Ok(tensors)
-}
-
-/// Opens and reads everything, whatever the format is.
-fn read(name: &str, bytes: &[u8]) -> Result<(Vec<u8>, Vec<Read>), Trouble> {
-    let path = Path::new(name);
-    let found = by_start(&bytes[..bytes.len().min(START)], path).or_else(|| by_name(path));
-    if matches!(found, Some(Detected::Read(format)) if format.has_archives()) {
-        return archive::read(name, bytes);
-    }
-    let mut input = open(name, bytes)?;
-    let tensors = read_all(&mut input)?;
-    Ok((input.take_attributes(), tensors))
+/// Opens bytes with limits, as an archive.
+fn open_with(name: &str, bytes: &[u8], limits: &Limits) -> Result<(), Trouble> {
+    let options = Options::default().limits(*limits);
+    let length = u64::try_from(bytes.len()).unwrap();
+    super::open_source(archive::Noted::new(bytes), length, Path::new(name), &options).map(drop)
 }
 
 /// The only tensor of a file.
@@ -110,9 +72,9 @@ fn the_content_decides_and_then_the_name() {
     assert!(refusal("x.safetensors", b"").contains("ends before"));
 }
 
-/// zTensor files are opened, too, and refused by the rules of the library; other formats have a way of their own.
+/// zTensor files are opened, too, and refused by the rules of the library.
 #[test]
-fn archives_are_of_some_formats() {
+fn archives_are_of_ztensor_too() {
     let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../corpus/v2/accept");
     let path = corpus.join("frames.zt");
     let mut bytes = fs::read(&path).unwrap();
@@ -123,23 +85,6 @@ fn archives_are_of_some_formats() {
     let trouble = super::open_bytes(&*bytes, &Options::default()).unwrap_err();
     assert!(trouble.is_refusal(), "{trouble}");
     assert!(zten::rules::find(trouble.finding().row.unwrap().id).is_some());
-    for tensors in [safetensors::file("{}", &[]), gguf::file(&[], &[], &[])] {
-        let trouble = open("x", &tensors).unwrap_err();
-        assert!(!trouble.is_refusal() && trouble.to_string().contains("as archives"), "{trouble}");
-    }
-    let array = npy::file("<i4", false, "(1,)", &[1, 2, 3, 4]);
-    let trouble = super::open_bytes(array, &Options::default()).unwrap_err();
-    assert!(!trouble.is_refusal() && trouble.to_string().contains("as archives"), "{trouble}");
-}
-
-#[test]
-fn a_taker_may_stop() {
-    let mut input = open("x.npy", &npy::file("<i2", false, "(2,)", &[1, 2, 3, 4])).unwrap();
-    let tensor = input.tensors().get(0).unwrap();
-    assert!(matches!(input.read(&tensor, &mut |_| Err("enough")), Err(Failure::Taker("enough"))));
-    assert!(input.tensors().get(1).is_none());
-    // And another may begin again.
-    assert_eq!(read_all(&mut input).unwrap()[0].3, [1, 2, 3, 4]);
 }
 
 #[test]
@@ -148,10 +93,9 @@ fn a_file_that_shrinks_is_a_failure_of_reading() {
     let path = folder.path().join("array.npy");
     let bytes = npy::file("<i2", false, "(2,)", &[1, 2, 3, 4]);
     fs::write(&path, &bytes).unwrap();
-    let source = Source::new(File::open(&path).unwrap(), u64::try_from(bytes.len()).unwrap());
-    let mut input = super::open_input(source, &path, &Limits::default()).unwrap();
+    let archive = super::open(&path).unwrap();
     fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
-    let trouble = read_all(&mut input).unwrap_err();
+    let trouble = Trouble::from(archive.verify().unwrap_err());
     assert!(!trouble.is_refusal());
     assert!(trouble.to_string().contains("became shorter"), "{trouble}");
 }

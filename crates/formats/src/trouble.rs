@@ -54,11 +54,6 @@ impl Trouble {
         Self::Io { what: "", error }
     }
 
-    /// A temporary file could not be used.
-    pub(super) fn temporary(error: io::Error) -> Self {
-        Self::Io { what: "temporary file: ", error }
-    }
-
     /// The file is refused as a whole, or for what has a name instead of a place.
     pub(super) fn refused(blame: impl Into<Blame>, sentence: impl fmt::Display) -> Self {
         let blame = blame.into();
@@ -91,6 +86,18 @@ impl Trouble {
     /// the file.
     pub(super) fn about(self, name: &str) -> Self {
         self.with(name, |refusal| &mut refusal.name)
+    }
+
+    /// The same, about what has a name that may be no text.
+    pub(super) fn about_bytes(self, name: &[u8]) -> Self {
+        let mut text = Text(String::new());
+        for chunk in name.utf8_chunks() {
+            let other = if chunk.invalid().is_empty() { "" } else { "\u{fffd}" };
+            if text.write_str(chunk.valid()).and_then(|()| text.write_str(other)).is_err() {
+                return Self::memory();
+            }
+        }
+        self.about(&text.0)
     }
 
     /// The same, in one of the files that an index names.
@@ -230,42 +237,5 @@ impl fmt::Write for Text {
         self.0.try_reserve(text.len()).map_err(|_| fmt::Error)?;
         self.0.push_str(text);
         Ok(())
-    }
-}
-
-/// What is wrong with bytes that are read through a [`Read`](io::Read): an error of the file inside one of I/O.
-#[derive(Debug)]
-pub(super) struct Damage {
-    pub(super) rule: Rule,
-    pub(super) sentence: &'static str,
-}
-
-impl Damage {
-    /// The error that carries it.
-    pub(super) fn error(rule: Rule, sentence: &'static str) -> io::Error {
-        io::Error::new(io::ErrorKind::InvalidData, Self { rule, sentence })
-    }
-}
-
-impl fmt::Display for Damage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.sentence)
-    }
-}
-
-impl Error for Damage {}
-
-/// Why bytes went no further.
-#[derive(Debug)]
-pub enum Failure<E> {
-    /// They could not be read, or were refused.
-    Input(Trouble),
-    /// What took them did not want more.
-    Taker(E),
-}
-
-impl<E> From<Trouble> for Failure<E> {
-    fn from(trouble: Trouble) -> Self {
-        Self::Input(trouble)
     }
 }

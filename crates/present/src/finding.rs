@@ -53,7 +53,8 @@ pub fn format_name<B>(manifest: &Manifest<B>) -> &'static str {
         _ if manifest.generation().is_some() => ZTENSOR,
         "GGUF" => "gguf",
         "safetensors index" => "safetensors-index",
-        other => other,
+        // Some formats are called by the ends of their files' names.
+        other => other.trim_start_matches('.'),
     }
 }
 

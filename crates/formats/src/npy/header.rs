@@ -1,5 +1,7 @@
 //! The Python literal that describes an array: a dictionary of three entries.
 
+use std::fmt;
+
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_while};
 use nom::character::complete::{char, digit1, multispace0};
@@ -7,37 +9,33 @@ use nom::combinator::{all_consuming, opt, value};
 use nom::sequence::{delimited, terminated};
 use nom::{IResult, Parser as _};
 
-use zten_present::escape;
+use zten_present::escape::Short;
 
+use crate::limits::validate_rank;
 use crate::rules::Rule;
 use crate::trouble::Trouble;
+use zten::Limits;
 
 /// What the literal says.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Literal<'h> {
     /// The type of the elements.
     pub(super) descr: &'h str,
-    /// Whether the first index is the one that moves fastest.
+    /// True if the first index is the one that moves fastest.
     pub(super) columns_first: bool,
     /// The dimensions.
     pub(super) shape: Vec<u64>,
 }
 
-/// What is said of types that are no elements.
-const RECORDS: &str = "the dtype is of records, and not supported";
-
-/// Reads a literal, after which nothing may follow but white space.
-pub(super) fn parse(literal: &[u8]) -> Result<Literal<'_>, Trouble> {
-    read(literal).map_err(|sentence| {
-        // What is valid for others is another thing than what is valid for no one.
-        let rule = if sentence == RECORDS { Rule::NpyDtype } else { Rule::NpyHeader };
-        Trouble::refused(rule, sentence)
-    })
-}
-
-fn read(literal: &[u8]) -> Result<Literal<'_>, String> {
-    let text = str::from_utf8(literal).map_err(|_| "the NumPy header is not text".to_owned())?;
-    let mut entries = Entries::default();
+/// Reads a literal, after which nothing may follow but white space. Versions that Python 2 wrote may have an `L` behind
+/// a number.
+pub(super) fn parse<'h>(
+    text: &'h str,
+    has_long: bool,
+    limits: &'h Limits,
+) -> Result<Literal<'h>, Trouble> {
+    let (descr, columns_first, shape) = (None, None, None);
+    let mut entries = Entries { descr, columns_first, shape, has_long, limits, fault: None };
     let read = all_consuming(delimited(multispace0, |rest| entries.read(rest), multispace0))
         .parse(text)
         .map(|_| ());
@@ -45,21 +43,27 @@ fn read(literal: &[u8]) -> Result<Literal<'_>, String> {
         Ok(()) => entries.finish(),
         Err(error) => Err(entries.fault.unwrap_or_else(|| match error {
             nom::Err::Error(error) | nom::Err::Failure(error) => {
-                format!("the NumPy header makes no sense from {} on", escape::quoted(error.input))
+                let rest = Short(error.input);
+                refused(format_args!("the NumPy header makes no sense from {rest} on"))
             }
-            nom::Err::Incomplete(_) => "the NumPy header is cut off".to_owned(),
+            nom::Err::Incomplete(_) => refused("the NumPy header is cut off"),
         })),
     }
 }
 
+fn refused(sentence: impl fmt::Display) -> Trouble {
+    Trouble::refused(Rule::NpyHeader, sentence)
+}
+
 /// The entries, as far as they have been read.
-#[derive(Default)]
 struct Entries<'h> {
     descr: Option<&'h str>,
     columns_first: Option<bool>,
     shape: Option<Vec<u64>>,
+    has_long: bool,
+    limits: &'h Limits,
     /// What is wrong, where it is not the syntax.
-    fault: Option<String>,
+    fault: Option<Trouble>,
 }
 
 impl<'h> Entries<'h> {
@@ -74,7 +78,8 @@ impl<'h> Entries<'h> {
                 "descr" => {
                     // Records are lists, and arrays within elements are tuples.
                     if after.starts_with(['[', '(']) {
-                        self.fault = Some(RECORDS.to_owned());
+                        let sentence = "the dtype is of records, and not supported";
+                        self.fault = Some(Trouble::refused(Rule::NpyDtype, sentence));
                     }
                     let (after, descr) = string(after)?;
                     (after, self.descr.replace(descr).is_some())
@@ -84,18 +89,20 @@ impl<'h> Entries<'h> {
                     (after, self.columns_first.replace(order).is_some())
                 }
                 "shape" => {
-                    let (after, shape) = tuple(after)?;
+                    let (after, shape) = self.tuple(after)?;
                     (after, self.shape.replace(shape).is_some())
                 }
                 _ => {
-                    let key = escape::quoted(key);
-                    self.fault = Some(format!("the NumPy header has an unknown key, {key}"));
+                    let key = Short(key);
+                    let sentence = format_args!("the NumPy header has an unknown key, {key}");
+                    self.fault = Some(refused(sentence));
                     return failed(rest);
                 }
             };
             if again {
-                let key = escape::quoted(key);
-                self.fault = Some(format!("the NumPy header has the key {key} twice"));
+                let key = Short(key);
+                self.fault =
+                    Some(refused(format_args!("the NumPy header has the key {key} twice")));
                 return failed(rest);
             }
             let (after, comma) =
@@ -107,8 +114,36 @@ impl<'h> Entries<'h> {
         }
     }
 
-    fn finish(self) -> Result<Literal<'h>, String> {
-        let missing = |key| format!("the NumPy header lacks \"{key}\"");
+    /// Numbers between parentheses. A single one is followed by a comma: else it is no tuple.
+    fn tuple(&mut self, input: &'h str) -> IResult<&'h str, Vec<u64>> {
+        let mut numbers = Vec::new();
+        let (mut rest, _) = terminated(char('('), multispace0).parse(input)?;
+        loop {
+            if let Ok((rest, _)) = char::<_, nom::error::Error<_>>(')').parse(rest) {
+                return Ok((rest, numbers));
+            }
+            let (after, number) = number(rest, self.has_long)?;
+            let (after, comma) =
+                delimited(multispace0, opt(char(',')), multispace0).parse(after)?;
+            if comma.is_none() && (numbers.is_empty() || !after.starts_with(')')) {
+                return failed(after);
+            }
+            let room =
+                match validate_rank(numbers.len().saturating_add(1), self.limits, "the array") {
+                    Ok(()) => numbers.try_reserve(1).map_err(|_| Trouble::memory()),
+                    beyond => beyond,
+                };
+            if let Err(trouble) = room {
+                self.fault = Some(trouble);
+                return failed(after);
+            }
+            numbers.push(number);
+            rest = after;
+        }
+    }
+
+    fn finish(self) -> Result<Literal<'h>, Trouble> {
+        let missing = |key: &str| refused(format_args!("the NumPy header lacks \"{key}\""));
         Ok(Literal {
             descr: self.descr.ok_or_else(|| missing("descr"))?,
             columns_first: self.columns_first.ok_or_else(|| missing("fortran_order"))?,
@@ -139,28 +174,11 @@ fn boolean(input: &str) -> IResult<&str, bool> {
     alt((value(true, tag("True")), value(false, tag("False")))).parse(input)
 }
 
-/// Numbers between parentheses. A single one is followed by a comma: else it is no tuple.
-fn tuple(input: &str) -> IResult<&str, Vec<u64>> {
-    let mut numbers = Vec::new();
-    let (mut rest, _) = terminated(char('('), multispace0).parse(input)?;
-    loop {
-        if let Ok((rest, _)) = char::<_, nom::error::Error<_>>(')').parse(rest) {
-            return Ok((rest, numbers));
-        }
-        let (after, number) = number(rest)?;
-        let (after, comma) = delimited(multispace0, opt(char(',')), multispace0).parse(after)?;
-        if comma.is_none() && (numbers.is_empty() || !after.starts_with(')')) {
-            return failed(after);
-        }
-        numbers.push(number);
-        rest = after;
-    }
-}
-
-/// A number as Python writes it: `0` or without a zero in front; with an `L` behind it if it was
-/// a long integer of Python 2.
-fn number(input: &str) -> IResult<&str, u64> {
-    let (rest, digits) = terminated(digit1, opt(char('L'))).parse(input)?;
+/// A number as Python writes it: `0` or without a zero in front; with an `L` behind it, if that may be, if it was a long
+/// integer of Python 2.
+fn number(input: &str, has_long: bool) -> IResult<&str, u64> {
+    let (rest, digits) = digit1(input)?;
+    let rest = rest.strip_prefix('L').filter(|_| has_long).unwrap_or(rest);
     match digits.parse() {
         Ok(number) if digits == "0" || !digits.starts_with('0') => Ok((rest, number)),
         _ => failed(input),
@@ -169,11 +187,18 @@ fn number(input: &str) -> IResult<&str, u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use super::*;
+
+    fn parse(text: &str, has_long: bool) -> Result<Literal<'_>, Trouble> {
+        static LIMITS: LazyLock<Limits> = LazyLock::new(Limits::default);
+        super::parse(text, has_long, &LIMITS)
+    }
 
     fn shape(text: &str) -> Result<Vec<u64>, Trouble> {
         let literal = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {text}, }}\n");
-        parse(literal.as_bytes()).map(|literal| literal.shape)
+        parse(&literal, true).map(|literal| literal.shape)
     }
 
     #[test]
@@ -185,7 +210,7 @@ mod tests {
             " { 'shape' : ( 2 , 3 , ) , 'descr' : '<f4' , 'fortran_order' : True , } ",
             "{'descr': '<f4', 'fortran_order': True, 'shape': (2L, 3L)}\n",
         ] {
-            assert_eq!(parse(text.as_bytes()).unwrap(), wanted, "{text}");
+            assert_eq!(parse(text, true).unwrap(), wanted, "{text}");
         }
     }
 
@@ -231,9 +256,12 @@ mod tests {
             ("{'descr': '<f4', 'fortran_order': False, 'shape': ()} x", "makes no sense"),
             ("{'descr': '<f4', 'fortran_order': False, 'shape': (),,}", "makes no sense"),
         ] {
-            let sentence = parse(text.as_bytes()).unwrap_err().to_string();
+            let sentence = parse(text, true).unwrap_err().to_string();
             assert!(sentence.contains(why), "{text}: {sentence}");
         }
-        assert!(parse(b"{'descr': '\xff'}").unwrap_err().to_string().contains("not text"));
+        // Only Python 2 wrote such numbers, and no version 3.0.
+        let long = "{'descr': '<f4', 'fortran_order': True, 'shape': (2L, 3L)}";
+        assert!(parse(long, true).is_ok());
+        assert!(parse(long, false).unwrap_err().to_string().contains("makes no sense"));
     }
 }

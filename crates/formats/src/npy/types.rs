@@ -2,80 +2,61 @@
 
 use zten::{LogicalType, StorageType};
 
-use crate::kind::Kind;
-use zten_present::escape;
+use crate::rules::Rule;
+use crate::trouble::Trouble;
+use zten_present::escape::Short;
 
 /// A type, and the order of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Type {
-    pub(super) kind: Kind,
+    pub(super) storage: StorageType,
+    pub(super) logical: Option<LogicalType>,
     pub(super) is_big: bool,
 }
 
-/// Names without their byte order, and bytes of the parts that have one.
-const TYPES: [(&str, Kind); 15] = [
-    ("?", Kind::Plain(StorageType::Bool)),
-    ("b1", Kind::Plain(StorageType::Bool)),
-    ("i1", Kind::Plain(StorageType::I8)),
-    ("i2", Kind::Plain(StorageType::I16)),
-    ("i4", Kind::Plain(StorageType::I32)),
-    ("i8", Kind::Plain(StorageType::I64)),
-    ("u1", Kind::Plain(StorageType::U8)),
-    ("u2", Kind::Plain(StorageType::U16)),
-    ("u4", Kind::Plain(StorageType::U32)),
-    ("u8", Kind::Plain(StorageType::U64)),
-    ("f2", Kind::Plain(StorageType::F16)),
-    ("f4", Kind::Plain(StorageType::F32)),
-    ("f8", Kind::Plain(StorageType::F64)),
-    ("c8", Kind::Logical(LogicalType::Complex64)),
-    ("c16", Kind::Logical(LogicalType::Complex128)),
+/// Names without their byte order.
+const TYPES: [(&str, StorageType, Option<LogicalType>); 15] = [
+    ("?", StorageType::Bool, None),
+    ("b1", StorageType::Bool, None),
+    ("i1", StorageType::I8, None),
+    ("i2", StorageType::I16, None),
+    ("i4", StorageType::I32, None),
+    ("i8", StorageType::I64, None),
+    ("u1", StorageType::U8, None),
+    ("u2", StorageType::U16, None),
+    ("u4", StorageType::U32, None),
+    ("u8", StorageType::U64, None),
+    ("f2", StorageType::F16, None),
+    ("f4", StorageType::F32, None),
+    ("f8", StorageType::F64, None),
+    ("c8", StorageType::F32, Some(LogicalType::Complex64)),
+    ("c16", StorageType::F64, Some(LogicalType::Complex128)),
 ];
 
 impl Type {
     /// The type of that name: `<f4`.
-    pub(super) fn parse(descr: &str) -> Result<Self, String> {
+    pub(super) fn parse(descr: &str) -> Result<Self, Trouble> {
         let (order, name) = match descr.chars().next() {
             Some(order @ ('<' | '>' | '|')) => (Some(order), descr.get(1..).unwrap_or_default()),
             _ => (None, descr),
         };
-        let quoted = escape::quoted(descr);
-        let Some((_, kind)) = TYPES.iter().find(|(known, _)| *known == name) else {
-            return Err(format!("the dtype {quoted} is {}", unsupported(name)));
+        let quoted = Short(descr);
+        let Some((_, storage, logical)) = TYPES.iter().find(|(known, ..)| *known == name) else {
+            let what = unsupported(name);
+            let sentence = format_args!("the dtype {quoted} is {what}");
+            return Err(Trouble::refused(Rule::NpyDtype, sentence));
         };
-        let this = Self { kind: *kind, is_big: order == Some('>') };
-        if order == Some('|') && this.part() > 1 {
-            return Err(format!("the dtype {quoted} does not tell the order of its bytes"));
+        if order == Some('|') && storage.width() > 1 {
+            let sentence = format_args!("the dtype {quoted} does not tell the order of its bytes");
+            return Err(Trouble::refused(Rule::NpyDtype, sentence));
         }
-        Ok(this)
+        Ok(Self { storage: *storage, logical: *logical, is_big: order == Some('>') })
     }
 
     /// Bytes of one element.
-    pub(super) fn width(self) -> usize {
-        match self.kind {
-            Kind::Logical(logical) => self.part().saturating_mul(logical.ratio().into()),
-            Kind::Plain(_) => self.part(),
-        }
-    }
-
-    /// Bytes of what has an order of bytes: a number, or either part of a complex one.
-    fn part(self) -> usize {
-        match self.kind {
-            Kind::Plain(storage) => storage.width().into(),
-            Kind::Logical(logical) => logical.storage().width().into(),
-        }
-    }
-
-    /// Turns whole elements into little-endian ones.
-    pub(super) fn make_little(self, bytes: &mut [u8]) {
-        if !self.is_big {
-            return;
-        }
-        match self.part() {
-            2 => bytes.as_chunks_mut::<2>().0.iter_mut().for_each(|part| part.reverse()),
-            4 => bytes.as_chunks_mut::<4>().0.iter_mut().for_each(|part| part.reverse()),
-            8 => bytes.as_chunks_mut::<8>().0.iter_mut().for_each(|part| part.reverse()),
-            _ => {}
-        }
+    pub(super) fn width(self) -> u64 {
+        let parts = self.logical.map_or(1, LogicalType::ratio);
+        u64::from(self.storage.width()).saturating_mul(parts.into())
     }
 }
 
@@ -100,12 +81,13 @@ mod tests {
 
     #[test]
     fn every_type() {
-        for (name, kind) in TYPES {
+        for (name, storage, logical) in TYPES {
             for order in ["<", ">", ""] {
                 let this = Type::parse(&format!("{order}{name}")).unwrap();
-                assert_eq!(this, Type { kind, is_big: order == ">" });
-                let bytes = kind.bytes(&[1]).unwrap();
-                assert_eq!(u64::try_from(this.width()).unwrap(), bytes);
+                assert_eq!(this, Type { storage, logical, is_big: order == ">" });
+                assert!(logical.is_none_or(|logical| logical.storage() == storage));
+                let digits = name.trim_start_matches(|letter: char| !letter.is_ascii_digit());
+                assert_eq!(this.width(), digits.parse().unwrap_or(1), "{name}");
             }
             let bare = Type::parse(&format!("|{name}"));
             assert_eq!(bare.is_ok(), matches!(name, "?" | "b1" | "i1" | "u1"), "{name}");
@@ -131,24 +113,8 @@ mod tests {
             ("<f4 ", "not supported"),
             ("|f4", "order of its bytes"),
         ] {
-            let sentence = Type::parse(descr).unwrap_err();
+            let sentence = Type::parse(descr).unwrap_err().to_string();
             assert!(sentence.contains(why), "{descr}: {sentence}");
-        }
-    }
-
-    #[test]
-    fn parts_are_turned_one_by_one() {
-        for (descr, wanted) in [
-            (">u1", [0, 1, 2, 3, 4, 5, 6, 7]),
-            ("<u4", [0, 1, 2, 3, 4, 5, 6, 7]),
-            (">u2", [1, 0, 3, 2, 5, 4, 7, 6]),
-            (">f4", [3, 2, 1, 0, 7, 6, 5, 4]),
-            (">c8", [3, 2, 1, 0, 7, 6, 5, 4]),
-            (">f8", [7, 6, 5, 4, 3, 2, 1, 0]),
-        ] {
-            let mut bytes = [0, 1, 2, 3, 4, 5, 6, 7];
-            Type::parse(descr).unwrap().make_little(&mut bytes);
-            assert_eq!(bytes, wanted, "{descr}");
         }
     }
 }

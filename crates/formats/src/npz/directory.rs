@@ -5,11 +5,15 @@
 //! alike by all has its end record at its very end, the directory right before it, and exactly
 //! as many members there as are counted.
 
-use crate::cursor::{Blames, Cursor};
+use std::ops::Range;
+
+use super::cursor::Cursor;
+use super::entry::Entry;
 use crate::rules::Rule;
-use crate::source::Source;
 use crate::trouble::Trouble;
 use zten::num::u64_from_usize;
+use zten::rules::Limit;
+use zten::{Limits, ReadAt};
 
 /// Bytes of the end record, of the one for large archives, and of what points at that one.
 const END: u64 = 22;
@@ -22,14 +26,14 @@ const LOCATOR_SIGNATURE: u32 = 0x0706_4b50;
 /// The longest directory that is read.
 const DIRECTORY: u64 = 64 << 20;
 
-/// Where the directory is.
+/// The directory.
+#[derive(Debug)]
 pub(super) struct Directory {
     /// Members that it has, as the end record says.
-    pub(super) members: u64,
-    /// Where it begins, and the members must end.
-    pub(super) start: u64,
-    /// Where it ends.
-    pub(super) end: u64,
+    members: u64,
+    /// Where it is. The members end where it begins.
+    pub(super) range: Range<u64>,
+    bytes: Vec<u8>,
 }
 
 /// What the end record says of the directory, and where it must end.
@@ -40,43 +44,71 @@ struct Claim {
     end: u64,
 }
 
-/// Finds the directory; refuses an archive of which readers may find another one.
-pub(super) fn find(source: &Source) -> Result<Directory, Trouble> {
-    let Claim { members, length, start, end } = claimed(source)?;
-    if start.checked_add(length) != Some(end) {
-        let sentence = "the directory of the archive does not end where its end record begins";
-        return Err(Trouble::refused_at(Rule::NpzDirectory, sentence, end));
-    }
-    if length > DIRECTORY {
-        let sentence = format!("the directory of the archive is longer than {DIRECTORY} bytes");
-        return Err(Trouble::refused_at(Rule::LimitHeader, sentence, start));
-    }
-    Ok(Directory { members, start, end })
-}
-
 impl Directory {
-    /// Validates how many members have been found.
-    pub(super) fn validate_count(&self, found: usize) -> Result<(), Trouble> {
+    /// Finds the directory of a file of `length` bytes, and reads it; refuses an archive of which readers may find another
+    /// one.
+    pub(super) fn find<S: ReadAt>(source: &S, length: u64, limits: &Limits) -> Result<Self, Trouble>
+    where
+        Trouble: From<S::Error>,
+    {
+        let Claim { members, length, start, end } = claimed(source, length)?;
+        if start.checked_add(length) != Some(end) {
+            let sentence = "the directory of the archive does not end where its end record begins";
+            return Err(Trouble::refused_at(Rule::NpzDirectory, sentence, end));
+        }
+        if length > DIRECTORY {
+            let sentence =
+                format_args!("the directory of the archive is longer than {DIRECTORY} bytes");
+            return Err(Trouble::refused_at(Rule::LimitHeader, sentence, start));
+        }
+        if length > limits.manifest() {
+            let most = limits.manifest();
+            let sentence = format_args!(
+                "the directory of the archive takes {length} bytes, beyond the limit of {most}"
+            );
+            return Err(Trouble::refused_at(Limit::Manifest, sentence, start));
+        }
+        let mut bytes = Vec::new();
+        source.append_range(start..end, &mut bytes)?;
+        Ok(Self { members, range: start..end, bytes })
+    }
+
+    /// What it says of each member, in order.
+    pub(super) fn entries(&self) -> impl Iterator<Item = Result<Entry<'_>, Trouble>> {
+        let Range { start, end } = self.range;
+        let mut cursor = Cursor::new(&self.bytes, start, end, Rule::NpzDirectory);
+        std::iter::from_fn(move || (!cursor.is_at_end()).then(|| Entry::read(&mut cursor)))
+    }
+
+    /// Checks how many members have been found.
+    pub(super) fn check_count(&self, found: usize) -> Result<(), Trouble> {
         let counted = self.members;
         if u64_from_usize(found) == counted {
             return Ok(());
         }
         let sentence =
-            format!("the archive has {found} members, and its end record counts {counted}");
-        Err(Trouble::refused_at(Rule::NpzCount, sentence, self.end))
+            format_args!("the archive has {found} members, and its end record counts {counted}");
+        Err(Trouble::refused_at(Rule::NpzCount, sentence, self.range.end))
     }
 }
 
 /// Reads the end record, and the one for large archives if there is one.
-fn claimed(source: &Source) -> Result<Claim, Trouble> {
-    let Some(at) = source.len().checked_sub(END) else {
-        return Err(Trouble::refused_at(
-            Rule::NpzEndRecord,
-            "the archive is cut off",
-            source.len(),
-        ));
+fn claimed<S: ReadAt>(source: &S, length: u64) -> Result<Claim, Trouble>
+where
+    Trouble: From<S::Error>,
+{
+    let Some(at) = length.checked_sub(END) else {
+        return Err(Trouble::refused_at(Rule::NpzEndRecord, "the archive is cut off", length));
     };
-    let mut cursor = Cursor::new(source, at..source.len(), Blames::END);
+    // All of them, if they are where they should be.
+    let first = at.saturating_sub(LOCATOR).saturating_sub(END64);
+    let mut tail = Vec::new();
+    source.append_range(first..length, &mut tail)?;
+    let from = |offset: u64, rule| {
+        let place = usize::try_from(offset.saturating_sub(first)).unwrap_or(usize::MAX);
+        Cursor::new(tail.get(place..).unwrap_or_default(), offset, length, rule)
+    };
+    let mut cursor = from(at, Rule::NpzEndRecord);
     if cursor.u32()? != END_SIGNATURE {
         let sentence = "the file does not end with the end record of an archive";
         return Err(Trouble::refused_at(Rule::NpzEndRecord, sentence, at));
@@ -91,27 +123,22 @@ fn claimed(source: &Source) -> Result<Claim, Trouble> {
     }
     let small =
         Claim { members: members.into(), length: length.into(), start: start.into(), end: at };
-    match at.checked_sub(LOCATOR) {
-        Some(locator) => match find_large(source, locator)? {
-            Some(large) => agree(&small, large),
-            None => Ok(small),
-        },
-        None => Ok(small),
-    }
-}
-
-/// The end record for large archives, if something points at it from `locator`.
-fn find_large(source: &Source, locator: u64) -> Result<Option<Claim>, Trouble> {
-    let mut cursor = Cursor::new(source, locator..source.len(), Blames::END);
+    let Some(locator) = at.checked_sub(LOCATOR) else { return Ok(small) };
+    let mut cursor = from(locator, Rule::NpzEndRecord64);
     if cursor.u32()? != LOCATOR_SIGNATURE {
-        return Ok(None);
+        return Ok(small);
     }
     let (disk, at, disks) = (cursor.u32()?, cursor.u64()?, cursor.u32()?);
     if disk != 0 || disks != 1 || at.checked_add(END64) != Some(locator) {
         let sentence = "the end record of the archive is not right before what points at it";
         return Err(Trouble::refused_at(Rule::NpzEndRecord64, sentence, locator));
     }
-    let mut cursor = Cursor::new(source, at..locator, Blames::END);
+    agree(&small, large(from(at, Rule::NpzEndRecord64))?)
+}
+
+/// The end record for large archives.
+fn large(mut cursor: Cursor<'_>) -> Result<Claim, Trouble> {
+    let at = cursor.at();
     let (signature, rest) = (cursor.u32()?, cursor.u64()?);
     cursor.skip(4)?;
     let disks = [cursor.u32()?, cursor.u32()?];
@@ -123,7 +150,7 @@ fn find_large(source: &Source, locator: u64) -> Result<Option<Claim>, Trouble> {
         let sentence = "the end record of the archive is not one that can be read";
         return Err(Trouble::refused_at(Rule::NpzEndRecord64, sentence, at));
     }
-    Ok(Some(Claim { members, length, start, end: at }))
+    Ok(Claim { members, length, start, end: at })
 }
 
 /// The record for large archives, if the other one says the same or that it cannot.

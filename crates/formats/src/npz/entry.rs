@@ -1,12 +1,12 @@
 //! What is said of a member: in the directory, in front of it, and perhaps behind it. All of it is
 //! read, and must be the same wherever it is said.
 
+use super::cursor::{Cursor, Window};
 use super::extra::Extra;
-use crate::cursor::{Blames, Cursor};
-use crate::place::Member;
+use super::member::Member;
 use crate::rules::Rule;
-use crate::source::Source;
 use crate::trouble::Trouble;
+use zten::ReadAt;
 use zten::num::u64_from_usize;
 
 /// Signatures.
@@ -26,10 +26,11 @@ const DEFLATED: u16 = 8;
 const VERSION64: u16 = 45;
 /// What a 32-bit field says where a 64-bit one holds the number.
 const LARGE: u32 = u32::MAX;
-/// Bytes of headers that are read at once: members may lie far from each other.
-const WINDOW: u64 = 512;
+/// Bytes of a member's own header in front of its name, and of what may stand behind it.
+const FIXED: u64 = 30;
+const BEHIND_MOST: u64 = 24;
 /// What the names of members end with, and those of tensors do not.
-const SUFFIX: &str = ".npy";
+pub(super) const SUFFIX: &str = ".npy";
 const NOT_UTF8: &str = "its name is not UTF-8";
 
 /// What the directory and a member's own header say alike.
@@ -63,11 +64,14 @@ impl Header {
 }
 
 /// What the directory says of a member.
-pub(super) struct Entry {
+pub(super) struct Entry<'d> {
+    /// The byte of the file at which it says so.
+    pub(super) at: u64,
     header: Header,
     /// The directory has numbers of 64 bits of it.
     has_large: bool,
-    name: String,
+    /// The name of the member.
+    pub(super) name: &'d str,
     /// Where its own header is.
     start: u64,
     packed: u64,
@@ -77,14 +81,13 @@ pub(super) struct Entry {
 /// A member, and where its bytes begin and end, all that is said of it included.
 pub(super) struct Found {
     pub(super) member: Member,
-    pub(super) size: u64,
     pub(super) start: u64,
     pub(super) end: u64,
 }
 
-impl Entry {
+impl<'d> Entry<'d> {
     /// Reads the next entry of the directory.
-    pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self, Trouble> {
+    pub(super) fn read(cursor: &mut Cursor<'d>) -> Result<Self, Trouble> {
         let at = cursor.at();
         if cursor.u32()? != DIRECTORY {
             return Err(Trouble::refused_at(
@@ -100,15 +103,16 @@ impl Entry {
         // What it was on a file system.
         cursor.skip(6)?;
         let start = cursor.u32()?;
-        let name = bytes(cursor, header.name)?;
-        let about = |trouble: Trouble| trouble.about(&String::from_utf8_lossy(&name));
-        let extra = Extra::parse(&bytes(cursor, header.extra)?).map_err(about)?;
+        let name = cursor.bytes(header.name.into())?;
+        let about = |trouble: Trouble| trouble.about_bytes(name);
+        let extra = Extra::parse(cursor.bytes(header.extra.into())?).map_err(about)?;
         if comment != 0 || disk != 0 {
             let sentence = "it has a comment, or lies in another part of the archive";
             return Err(about(Trouble::refused(Rule::NpzDirectory, sentence)));
         }
         let has_large = extra.large.is_some();
-        let mut numbers = extra.large.unwrap_or_default().into_iter();
+        let numbers = extra.large.unwrap_or_default().iter();
+        let mut numbers = numbers.map(|number| u64::from_le_bytes(*number));
         // Those that are too large for their own fields, in this order.
         let mut number =
             |small: u32| if small == LARGE { numbers.next() } else { Some(small.into()) };
@@ -117,20 +121,15 @@ impl Entry {
             let sentence = "its extra field for large files has other numbers than are missing";
             return Err(about(Trouble::refused(Rule::NpzExtra, sentence)));
         };
-        validate(&header, &name, packed == size).map_err(about)?;
-        let name =
-            String::from_utf8(name).map_err(|_| Trouble::refused(Rule::NpzName, NOT_UTF8))?;
-        Ok(Self { header, has_large, name, start, packed, size })
-    }
-
-    /// The name of the member.
-    pub(super) fn name(&self) -> &str {
-        &self.name
+        validate(&header, name, packed == size).map_err(about)?;
+        let name = str::from_utf8(name);
+        let name = name.map_err(|_| Trouble::refused(Rule::NpzName, NOT_UTF8))?;
+        Ok(Self { at, header, has_large, name, start, packed, size })
     }
 
     /// The name of the tensor that it is.
-    pub(super) fn tensor(&self) -> &str {
-        self.name.strip_suffix(SUFFIX).unwrap_or(&self.name)
+    pub(super) fn tensor(&self) -> &'d str {
+        self.name.strip_suffix(SUFFIX).unwrap_or(self.name)
     }
 
     /// Bytes that decompressing it gives.
@@ -139,20 +138,32 @@ impl Entry {
     }
 
     /// Finds the member, which ends before `end`, and holds what is said there to the directory.
-    pub(super) fn find(&self, source: &Source, end: u64) -> Result<Found, Trouble> {
+    pub(super) fn find<S: ReadAt>(
+        &self,
+        window: &mut Window<'_, S>,
+        end: u64,
+    ) -> Result<Found, Trouble>
+    where
+        Trouble: From<S::Error>,
+    {
         let differs =
             || Trouble::refused(Rule::NpzHeader, "its header does not say what the directory says");
-        let mut cursor = Cursor::new(source, self.start..end, Blames::MEMBER).small(WINDOW);
-        if cursor.u32()? != LOCAL {
+        let start = self.start;
+        let within = (end, Rule::NpzBounds);
+        let mut fixed = window.cursor(start, FIXED, within)?;
+        if fixed.u32()? != LOCAL {
             return Err(Trouble::refused_at(
                 Rule::NpzBounds,
                 "it is not where the directory says",
-                self.start,
+                start,
             ));
         }
-        let header = Header::read(&mut cursor)?;
-        let name = bytes(&mut cursor, header.name)?;
-        let extra = Extra::parse(&bytes(&mut cursor, header.extra)?)?;
+        let header = Header::read(&mut fixed)?;
+        let length = FIXED.saturating_add(header.name.into()).saturating_add(header.extra.into());
+        let mut cursor = window.cursor(start, length, within)?;
+        cursor.skip(FIXED)?;
+        let name = cursor.bytes(header.name.into())?;
+        let extra = Extra::parse(cursor.bytes(header.extra.into())?)?;
         let own = &self.header;
         // Only the directory may need numbers of 64 bits: it says where a member lies.
         let version = header.version == own.version
@@ -163,7 +174,7 @@ impl Entry {
             return Err(differs());
         }
         let is_large = extra.large.is_some();
-        let sizes = local_sizes(&header, extra.large.as_deref()).ok_or_else(|| {
+        let sizes = local_sizes(&header, extra.large).ok_or_else(|| {
             Trouble::refused(
                 Rule::NpzExtra,
                 "its extra field for large files contradicts its header",
@@ -175,60 +186,50 @@ impl Entry {
         if !is(header.crc == own.crc, header.crc == 0) || !is(sizes == wanted, sizes == (0, 0)) {
             return Err(differs());
         }
-        let start = cursor.at();
-        let behind = start.checked_add(self.packed).filter(|behind| *behind <= end);
+        let first = cursor.at();
+        let behind = first.checked_add(self.packed).filter(|behind| *behind <= end);
         let behind = behind.ok_or_else(|| {
             let packed = self.packed;
-            Trouble::refused_at(
-                Rule::NpzBounds,
-                format!("its {packed} bytes are more than there are"),
-                start,
-            )
+            let sentence = format_args!("its {packed} bytes are more than there are");
+            Trouble::refused_at(Rule::NpzBounds, sentence, first)
         })?;
         let descriptor = if is_behind {
-            self.descriptor(
-                Cursor::new(source, behind..end, Blames::MEMBER).small(WINDOW),
-                is_large,
-            )?
+            let there = window.get(behind..behind.saturating_add(BEHIND_MOST), end)?;
+            self.descriptor(there, is_large).ok_or_else(|| {
+                let sentence = "what stands behind it does not say what the directory says";
+                Trouble::refused_at(Rule::NpzDescriptor, sentence, behind)
+            })?
         } else {
             0
         };
-        let deflated = own.method == DEFLATED;
-        let member = Member { start, packed: self.packed, crc: own.crc, deflated };
-        let end = behind.saturating_add(descriptor);
-        Ok(Found { member, size: self.size, start: self.start, end })
+        let Self { packed, size, .. } = *self;
+        let is_deflated = own.method == DEFLATED;
+        let member = Member { start: first, packed, size, crc: own.crc, is_deflated };
+        Ok(Found { member, start, end: behind.saturating_add(descriptor) })
     }
 
-    /// How many bytes stand behind a member: checksum and sizes, of 64 bits where its header has
-    /// such, and in front of them a signature, which may be left out.
-    fn descriptor(&self, mut cursor: Cursor<'_>, is_large: bool) -> Result<u64, Trouble> {
-        let signature = DESCRIPTOR.to_le_bytes();
-        let mut wanted = self.header.crc.to_le_bytes().to_vec();
-        for size in [self.packed, self.size] {
-            let length = if is_large { 8 } else { 4 };
-            wanted.extend(size.to_le_bytes().into_iter().take(length));
-        }
-        let at = cursor.at();
-        let most = u64_from_usize(signature.len().saturating_add(wanted.len()));
-        let mut there = Vec::new();
-        cursor.append(most.min(cursor.left()), &mut there)?;
-        if there.strip_prefix(&signature).is_some_and(|there| there.starts_with(&wanted)) {
-            Ok(most)
-        } else if there.starts_with(&wanted) {
-            Ok(u64_from_usize(wanted.len()))
-        } else {
-            let sentence = "what stands behind it does not say what the directory says";
-            Err(Trouble::refused_at(Rule::NpzDescriptor, sentence, at))
-        }
+    /// How many bytes stand behind a member, if they begin `there` and say the same: checksum and sizes, of 64 bits where
+    /// its header has such, and in front of them a signature, which may be left out.
+    fn descriptor(&self, there: &[u8], is_large: bool) -> Option<u64> {
+        let length = if is_large { 8 } else { 4 };
+        let behind = |there: &[u8]| {
+            let there = there.strip_prefix(&self.header.crc.to_le_bytes())?;
+            let there = there.strip_prefix(self.packed.to_le_bytes().get(..length)?)?;
+            Some(there.strip_prefix(self.size.to_le_bytes().get(..length)?)?.len())
+        };
+        let signed = there.strip_prefix(&DESCRIPTOR.to_le_bytes()).and_then(behind);
+        let left = signed.or_else(|| behind(there))?;
+        there.len().checked_sub(left).map(u64_from_usize)
     }
 }
 
 /// Size and packed size, as a member's own header has them; none where it contradicts itself.
-fn local_sizes(header: &Header, large: Option<&[u64]>) -> Option<(u64, u64)> {
+fn local_sizes(header: &Header, large: Option<&[[u8; 8]]>) -> Option<(u64, u64)> {
     let small = (header.size, header.packed);
     match large {
         None => (small.0 != LARGE && small.1 != LARGE).then(|| (small.0.into(), small.1.into())),
         Some(&[size, packed]) => {
+            let (size, packed) = (u64::from_le_bytes(size), u64::from_le_bytes(packed));
             // Python before 3.11.4 has both.
             let agree = |small: u32, large: u64| small == LARGE || u64::from(small) == large;
             (agree(small.0, size) && agree(small.1, packed)).then_some((size, packed))
@@ -258,11 +259,4 @@ fn validate(header: &Header, name: &[u8], is_of_one_size: bool) -> Result<(), Tr
         _ => (Rule::NpzFeature, "the method of its compression is not supported"),
     };
     Err(Trouble::refused(rule, sentence))
-}
-
-/// The next bytes, of which there may be many.
-fn bytes(cursor: &mut Cursor<'_>, length: u16) -> Result<Vec<u8>, Trouble> {
-    let mut bytes = Vec::new();
-    cursor.append(length.into(), &mut bytes)?;
-    Ok(bytes)
 }

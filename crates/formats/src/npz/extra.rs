@@ -17,14 +17,14 @@ const OF_FILES: [(u16, &[usize]); 3] = [
 
 /// What is in the extra fields, as far as it says something of a member's content.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Extra {
+pub(super) struct Extra<'b> {
     /// Numbers that their own fields are too small for.
-    pub(super) large: Option<Vec<u64>>,
+    pub(super) large: Option<&'b [[u8; 8]]>,
 }
 
-impl Extra {
+impl<'b> Extra<'b> {
     /// Reads all fields, and refuses those that could change what is read.
-    pub(super) fn parse(mut bytes: &[u8]) -> Result<Self, Trouble> {
+    pub(super) fn parse(mut bytes: &'b [u8]) -> Result<Self, Trouble> {
         let mut extra = Self::default();
         while !bytes.is_empty() {
             let (id, field, rest) = next(bytes).ok_or_else(|| {
@@ -33,7 +33,6 @@ impl Extra {
             bytes = rest;
             if id == LARGE {
                 let (numbers, over) = field.as_chunks::<8>();
-                let numbers = numbers.iter().map(|number| u64::from_le_bytes(*number)).collect();
                 if field.is_empty() || !over.is_empty() || extra.large.replace(numbers).is_some() {
                     let sentence = "its extra field for large files is not one that can be read";
                     return Err(Trouble::refused(Rule::NpzExtra, sentence));
@@ -44,7 +43,7 @@ impl Extra {
             {
                 let length = field.len();
                 let sentence =
-                    format!("its extra field {id:#06x} of {length} bytes is not supported");
+                    format_args!("its extra field {id:#06x} of {length} bytes is not supported");
                 return Err(Trouble::refused(Rule::NpzExtra, sentence));
             }
         }
@@ -90,7 +89,8 @@ mod tests {
     fn numbers_of_large_files_stand_there_once_and_are_whole() {
         let numbers = [1_u64, 2, u64::MAX];
         let bytes = numbers.map(u64::to_le_bytes).concat();
-        assert_eq!(Extra::parse(&field(1, &bytes)).unwrap().large.unwrap(), numbers);
+        let whole = field(1, &bytes);
+        assert_eq!(Extra::parse(&whole).unwrap().large.unwrap(), numbers.map(u64::to_le_bytes));
         assert_eq!(Extra::parse(&[]).unwrap(), Extra { large: None });
         for wrong in [field(1, &[]), field(1, &bytes[1..]), field(1, &bytes).repeat(2)] {
             assert!(refusal(&wrong).contains("not one that can be read"));
@@ -101,8 +101,12 @@ mod tests {
     fn times_and_owners_are_no_content() {
         for (id, lengths) in OF_FILES {
             for length in 0..40 {
-                let parsed = Extra::parse(&field(id, &vec![0; length]));
-                assert_eq!(parsed.is_ok(), lengths.contains(&length), "{id:#x} {length}");
+                let field = field(id, &vec![0; length]);
+                assert_eq!(
+                    Extra::parse(&field).is_ok(),
+                    lengths.contains(&length),
+                    "{id:#x} {length}"
+                );
             }
         }
         // Another name, and what is not known.

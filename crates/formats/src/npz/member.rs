@@ -1,106 +1,110 @@
-//! The content of a member: decompressed, and all of it accounted for.
+//! The content of a member: its first bytes, decompressed.
 
-use std::io::{self, BufRead as _, BufReader, Read, Take};
+use miniz_oxide::inflate::TINFLStatus;
+use miniz_oxide::inflate::core::inflate_flags::{
+    TINFL_FLAG_HAS_MORE_INPUT, TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF,
+};
+use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 
-use flate2::{Crc, Decompress, FlushDecompress, Status};
-
-use crate::place::Member;
+use super::cursor::Window;
 use crate::rules::Rule;
-use crate::source::{Reader, Source};
-use crate::trouble::Damage;
+use crate::trouble::Trouble;
+use zten::ReadAt;
 use zten::num::u64_from_usize;
 
-/// Bytes of a member that are read at once. Its header takes less.
-const WINDOW: u64 = 64 << 10;
+/// Bytes that are decompressed at first, for which memory is taken: as many as most headers have, and more.
+const FIRST: usize = 256;
 
-impl Member {
-    /// Its content, `size` bytes. `inflate` is there to be used again.
-    pub(super) fn content<'i>(
-        &self,
-        source: &Source,
-        size: u64,
-        inflate: &'i mut Decompress,
-    ) -> Content<'i> {
-        let window = usize::try_from(self.packed.min(WINDOW)).unwrap_or_default();
-        let packed = source.reader_at(self.start).take(self.packed);
-        let packed = BufReader::with_capacity(window, packed);
-        inflate.reset(false);
-        let inflate = self.deflated.then_some(inflate);
-        Content { packed, inflate, ended: false, crc: Crc::new(), wanted: self.crc, left: size }
-    }
+/// A member of an archive: where its bytes are, and how.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Member {
+    /// Where they begin.
+    pub(super) start: u64,
+    /// How many they are in the file.
+    pub(super) packed: u64,
+    /// How many they are.
+    pub(super) size: u64,
+    /// The checksum of the content.
+    pub(super) crc: u32,
+    pub(super) is_deflated: bool,
 }
 
-/// Reads the content of a member, as far as it is said to go.
-pub(super) struct Content<'i> {
-    packed: BufReader<Take<Reader>>,
-    /// What decompresses it, if it is compressed.
-    inflate: Option<&'i mut Decompress>,
-    /// The compressed stream has ended.
-    ended: bool,
-    crc: Crc,
-    wanted: u32,
-    /// Bytes that are to come.
-    left: u64,
+/// Reads the first bytes of a member.
+pub(super) struct Content<'m, 's, S> {
+    member: Member,
+    window: &'m mut Window<'s, S>,
+    /// What decompresses it: one decoder, on the heap, for it takes 10 KiB.
+    decoder: &'m mut Vec<DecompressorOxide>,
+    /// Where the compressed bytes lie that come next.
+    at: u64,
+    has_ended: bool,
 }
 
-impl Read for Content<'_> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let left = usize::try_from(self.left).unwrap_or(usize::MAX).min(out.len());
-        let out = out.get_mut(..left).unwrap_or_default();
-        if out.is_empty() {
-            return Ok(0);
+impl<'m, 's, S: ReadAt> Content<'m, 's, S>
+where
+    Trouble: From<S::Error>,
+{
+    /// Nothing has been read yet. The decoder is one that another member has had, or none.
+    pub(super) fn new(
+        member: Member,
+        window: &'m mut Window<'s, S>,
+        decoder: &'m mut Vec<DecompressorOxide>,
+    ) -> Result<Self, Trouble> {
+        if member.is_deflated {
+            decoder.clear();
+            decoder.try_reserve_exact(1).map_err(|_| Trouble::memory())?;
+            decoder.push(DecompressorOxide::new());
         }
-        let read = self.unpack(out)?;
-        if read == 0 {
-            return Err(Damage::error(Rule::NpzLength, "it is shorter than is said"));
-        }
-        self.crc.update(out.get(..read).unwrap_or_default());
-        self.left = self.left.saturating_sub(u64_from_usize(read));
-        Ok(read)
+        Ok(Self { member, window, decoder, at: member.start, has_ended: false })
     }
-}
 
-impl Content<'_> {
-    /// The next bytes of the content; none where it ends.
-    fn unpack(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let Some(inflate) = &mut self.inflate else {
-            return self.packed.read(out);
-        };
-        while !self.ended {
-            let input = self.packed.fill_buf()?;
-            let is_all = input.is_empty();
-            let before = (inflate.total_in(), inflate.total_out());
-            let status = inflate.decompress(input, out, FlushDecompress::None).map_err(|_| {
-                Damage::error(Rule::NpzDeflate, "its compressed data cannot be decompressed")
-            })?;
-            let taken = inflate.total_in().saturating_sub(before.0);
-            self.packed.consume(usize::try_from(taken).unwrap_or(usize::MAX));
-            self.ended = status == Status::StreamEnd;
-            let given = inflate.total_out().saturating_sub(before.1);
-            if given > 0 {
-                return Ok(usize::try_from(given).unwrap_or(usize::MAX));
+    /// Makes what has been read `length` bytes long, or as long as the member is.
+    pub(super) fn extend(&mut self, read: &mut Vec<u8>, length: usize) -> Result<(), Trouble> {
+        let size = usize::try_from(self.member.size).unwrap_or(usize::MAX);
+        let length = length.min(size);
+        if self.member.is_deflated {
+            return self.decompress(read, length);
+        }
+        let Member { start, packed, .. } = self.member;
+        let from = start.saturating_add(u64_from_usize(read.len()));
+        let to = start.saturating_add(u64_from_usize(length));
+        let bytes = self.window.get(from..to, start.saturating_add(packed))?;
+        read.try_reserve(bytes.len()).map_err(|_| Trouble::memory())?;
+        read.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn decompress(&mut self, read: &mut Vec<u8>, length: usize) -> Result<(), Trouble> {
+        let Member { start, packed, .. } = self.member;
+        let damaged = |rule: Rule| Trouble::refused_at(rule, rule.row().broken, start);
+        let end = start.saturating_add(packed);
+        let decoder = self.decoder.first_mut();
+        let decoder = decoder.ok_or_else(|| Trouble::internal("nothing decompresses a member"))?;
+        let mut filled = read.len();
+        while filled < length && !self.has_ended {
+            if filled == read.len() {
+                // Memory grows as bytes come.
+                let room = filled.saturating_mul(2).max(FIRST).min(length);
+                read.try_reserve(room.saturating_sub(filled)).map_err(|_| Trouble::memory())?;
+                read.resize(room, 0);
             }
-            if !self.ended && (is_all || taken == 0) {
-                return Err(Damage::error(Rule::NpzDeflate, "its compressed data does not end"));
+            let input = self.window.some(self.at, end)?;
+            let next = self.at.saturating_add(u64_from_usize(input.len()));
+            let more = if next < end { TINFL_FLAG_HAS_MORE_INPUT } else { 0 };
+            let flags = TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF | more;
+            let (status, taken, written) = decompress(decoder, input, read, filled, flags);
+            self.at = self.at.saturating_add(u64_from_usize(taken));
+            filled = filled.saturating_add(written);
+            self.has_ended = status == TINFLStatus::Done;
+            match status {
+                TINFLStatus::Done | TINFLStatus::HasMoreOutput => {}
+                TINFLStatus::NeedsMoreInput if more > 0 && taken > 0 => {}
+                _ => return Err(damaged(Rule::NpzDeflate)),
             }
         }
-        Ok(0)
-    }
-
-    /// Validates what can be validated when all has been read: the checksum, and that the compressed
-    /// data ends here, with its last byte.
-    pub(super) fn end(mut self) -> io::Result<()> {
-        if self.left > 0 || self.unpack(&mut [0])? > 0 {
-            return Err(Damage::error(Rule::NpzLength, "it is longer than is said"));
-        }
-        if !self.packed.fill_buf()?.is_empty() {
-            return Err(Damage::error(
-                Rule::NpzDeflate,
-                "there are bytes behind its compressed data",
-            ));
-        }
-        if self.crc.sum() != self.wanted {
-            return Err(Damage::error(Rule::NpzCrc, "it does not have its checksum"));
+        read.truncate(filled);
+        if filled < length {
+            return Err(damaged(Rule::NpzLength));
         }
         Ok(())
     }

@@ -48,7 +48,7 @@ fn read_with(index: &[u8], files: Files<'_>, limits: &Limits) -> Result<Content,
     let summary = verifier.file_in(archive.manifest(), archive.source(), &mut shards).unwrap();
     assert_eq!(summary.components(), u64::from(archive.len()));
     let tensor = |object| {
-        let (name, shape, kind, range) = facts(&object);
+        let (name, (shape, kind, range)) = facts(&object);
         let shard = object.component("data").unwrap().shard().unwrap();
         let (_, bytes) = files.iter().find(|(name, _)| *name == shard).unwrap();
         let place = |at| usize::try_from(at).unwrap();

@@ -32,6 +32,7 @@ pub(super) fn all(cases: &mut Cases) {
     let both = Archive::new(&[one.clone(), two.clone()]);
     let of = |member: Member| Archive::new(&[member]).bytes();
     let bools = |byte| Member::deflated("a.npy", &file("|b1", false, "(2,)", &[0, byte]));
+    let named = |name: &str| Member::stored(name, &array);
     let descriptor = |crc: u32| {
         let behind = [
             b"PK\x07\x08",
@@ -50,6 +51,7 @@ pub(super) fn all(cases: &mut Cases) {
         ("time", of(Member { extra: b"UT\x05\0\x01\0\0\0\0".to_vec(), ..one.clone() })),
         ("utf8", of(Member { name: "ä.npy".into(), flags: 1 << 11, ..one.clone() })),
         ("bools", of(bools(1))),
+        ("suffix", Archive::new(&[named("a.npy.npy"), named("b.npy")]).bytes()),
     ];
     for (name, bytes) in accepted {
         cases.accept("npz", &format!("{name}.npz"), bytes);
@@ -110,10 +112,27 @@ pub(super) fn all(cases: &mut Cases) {
         ("npz-name", "zero", of(Member { name: b"a\0.npy".to_vec(), ..one.clone() })),
         ("npz-name", "code-page", of(Member { name: "ä.npy".into(), ..one.clone() })),
         ("npz-duplicate-name", "two", Archive::new(&[one.clone(), one.clone()]).bytes()),
+        (
+            "npz-duplicate-name",
+            "suffix",
+            Archive::new(&[named("a.npy"), named("a.npy.npy")]).bytes(),
+        ),
+        (
+            "npz-duplicate-name",
+            "suffix-before",
+            Archive::new(&[named("a.npy.npy"), named("b.npy"), named("a.npy")]).bytes(),
+        ),
         ("npz-feature", "encrypted", of(Member { flags: 1, ..one.clone() })),
         ("npz-feature", "bzip2", of(Member { method: 12, ..one.clone() })),
         ("npz-stored-size", "two", of(Member { size: one.size + 1, ..one.clone() })),
         ("npz-crc", "content", deflate(&|packed| *packed.last_mut().unwrap() = 9)),
+        // One bit each, in the header and in the elements: damage, whatever comes of it.
+        ("npz-crc", "dtype", deflate(&|packed| packed[5 + 10 + 12] ^= 0x08)),
+        ("npz-crc", "bool", {
+            let mut member = bools(1);
+            *member.packed.last_mut().unwrap() ^= 2;
+            of(member)
+        }),
         ("npz-deflate", "kind", deflate(&|packed| packed[0] = 7)),
         ("npz-deflate", "behind", deflate(&|packed| packed.push(0))),
         ("npz-deflate", "cut", deflate(&|packed| packed.truncate(packed.len() - 1))),

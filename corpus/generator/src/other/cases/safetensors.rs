@@ -16,6 +16,13 @@ pub(super) fn all(cases: &mut Cases) {
         ("metadata", file(&format!(r#"{{"__metadata__":{{"format":"pt"}},{A}}}"#), &[1, 2])),
         ("spaces", file(&format!("{both}   "), &DATA)),
         ("empty-tensor", file(r#"{"a":{"dtype":"F32","shape":[0,3],"data_offsets":[0,0]}}"#, &[])),
+        (
+            "empty-of-many",
+            file(
+                r#"{"a":{"dtype":"F32","shape":[0,9223372036854775808,4],"data_offsets":[0,0]}}"#,
+                &[],
+            ),
+        ),
         ("bools", file(r#"{"a":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}}"#, &[0, 1])),
     ];
     for (name, bytes) in accepted {
@@ -70,6 +77,8 @@ pub(super) fn all(cases: &mut Cases) {
             "escaped",
             of(&format!("{{{A},{}}}", B.replace("\"b\"", "\"\\u0061\""))),
         ),
+        ("safetensors-duplicate-name", "same-data", of(&format!("{{{A},{A},{B}}}"))),
+        ("safetensors-duplicate-name", "apart", of(&format!("{{{A},{B},{A}}}"))),
         ("safetensors-dtype", "unknown", one(r#"{"dtype":"U9","shape":[2],"data_offsets":[0,2]}"#)),
         ("safetensors-extent", "long", of(&format!("{{{},{B}}}", A.replace("[2]", "[1]")))),
         (
@@ -81,6 +90,14 @@ pub(super) fn all(cases: &mut Cases) {
             "safetensors-extent",
             "overflow",
             one(r#"{"dtype":"U8","shape":[9223372036854775808,2],"data_offsets":[0,0]}"#),
+        ),
+        (
+            "safetensors-extent",
+            "overflow-before-zero",
+            file(
+                r#"{"a":{"dtype":"F32","shape":[9223372036854775808,4,0],"data_offsets":[0,0]}}"#,
+                &[],
+            ),
         ),
         (
             "safetensors-contiguous",

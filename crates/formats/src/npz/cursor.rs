@@ -1,0 +1,167 @@
+//! Headers, read in order from their first byte to their last, and the bytes of the file that they are in.
+
+use std::ops::Range;
+
+use zten::ReadAt;
+use zten::num::u64_from_usize;
+
+use crate::rules::Rule;
+use crate::trouble::Trouble;
+
+/// Bytes of headers that are read at once, at least: members may lie far from each other.
+const WINDOW: u64 = 512;
+/// Bytes of a stream that are read at once.
+const STEP: u64 = 4 << 10;
+
+/// A place in a header.
+#[derive(Clone, Debug)]
+pub(super) struct Cursor<'b> {
+    rest: &'b [u8],
+    /// Where it is in the file, and where the part of the file ends that the header is in.
+    at: u64,
+    end: u64,
+    /// The rule that is broken where there are fewer bytes than are asked for.
+    rule: Rule,
+}
+
+impl<'b> Cursor<'b> {
+    /// A header of those bytes, which lie at a byte of a file. No header goes beyond `end`.
+    pub(super) fn new(bytes: &'b [u8], at: u64, end: u64, rule: Rule) -> Self {
+        Self { rest: bytes, at, end, rule }
+    }
+
+    /// The byte that comes next.
+    pub(super) fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// True if nothing comes.
+    pub(super) fn is_at_end(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// The next bytes.
+    pub(super) fn bytes(&mut self, length: usize) -> Result<&'b [u8], Trouble> {
+        let Some((bytes, rest)) = self.rest.split_at_checked(length) else {
+            let end = self.end;
+            let sentence =
+                format_args!("the header is longer than the {end} bytes that it may take");
+            return Err(Trouble::refused_at(self.rule, sentence, self.at));
+        };
+        self.rest = rest;
+        self.at = self.at.saturating_add(u64_from_usize(length));
+        Ok(bytes)
+    }
+
+    /// Passes over bytes that are of no interest.
+    pub(super) fn skip(&mut self, length: u64) -> Result<(), Trouble> {
+        self.bytes(usize::try_from(length).unwrap_or(usize::MAX)).map(drop)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Trouble> {
+        let bytes = self.bytes(N)?.first_chunk().copied();
+        bytes.ok_or_else(|| Trouble::internal("a number is cut off"))
+    }
+
+    /// A little-endian number of two bytes.
+    pub(super) fn u16(&mut self) -> Result<u16, Trouble> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    /// A little-endian number of four bytes.
+    pub(super) fn u32(&mut self) -> Result<u32, Trouble> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    /// A little-endian number of eight bytes.
+    pub(super) fn u64(&mut self) -> Result<u64, Trouble> {
+        self.array().map(u64::from_le_bytes)
+    }
+}
+
+/// Bytes of a file that were read last.
+#[derive(Debug)]
+pub(super) struct Window<'s, S> {
+    source: &'s S,
+    /// Bytes of the file.
+    length: u64,
+    bytes: Vec<u8>,
+    start: u64,
+}
+
+impl<'s, S: ReadAt> Window<'s, S>
+where
+    Trouble: From<S::Error>,
+{
+    /// Nothing has been read yet.
+    pub(super) fn new(source: &'s S, length: u64) -> Self {
+        Self { source, length, bytes: Vec::new(), start: 0 }
+    }
+
+    /// A header of so many bytes at a byte that the file may not have, and before `end`, which it has.
+    pub(super) fn cursor(
+        &mut self,
+        at: u64,
+        length: u64,
+        (end, rule): (u64, Rule),
+    ) -> Result<Cursor<'_>, Trouble> {
+        let file = self.length;
+        let bytes = self.get(at..at.saturating_add(length), end)?;
+        Ok(Cursor::new(bytes, at.min(file), end, rule))
+    }
+
+    /// The bytes of a range, as far as they lie before `end`, which the file has.
+    pub(super) fn get(&mut self, wanted: Range<u64>, end: u64) -> Result<&[u8], Trouble> {
+        let until = wanted.end.min(end).max(wanted.start);
+        let held = self.start.saturating_add(u64_from_usize(self.bytes.len()));
+        if wanted.start < self.start || until > held {
+            self.bytes.clear();
+            self.start = wanted.start;
+            let more = wanted.start.saturating_add(WINDOW).min(end);
+            self.source.append_range(wanted.start..until.max(more), &mut self.bytes)?;
+        }
+        let place = |at: u64| usize::try_from(at.saturating_sub(self.start)).unwrap_or(usize::MAX);
+        let bytes = self.bytes.get(place(wanted.start)..place(until));
+        bytes.ok_or_else(|| Trouble::internal("bytes have not been read"))
+    }
+
+    /// Some bytes from `at` on, which lie before `end`; none only if there are none.
+    pub(super) fn some(&mut self, at: u64, end: u64) -> Result<&[u8], Trouble> {
+        let held = self.start.saturating_add(u64_from_usize(self.bytes.len()));
+        let until = if (self.start..held).contains(&at) { held } else { at.saturating_add(STEP) };
+        self.get(at..until, end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_do_not_show() {
+        let bytes: Vec<u8> = (0..251).cycle().take(5_000).collect();
+        let mut window = Window::new(&bytes, 5_000);
+        for (start, end) in [(0, 1), (1, 500), (3, 3), (511, 514), (400, 4_000), (4_990, 9_000)] {
+            let wanted = &bytes[start..end.min(4_996)];
+            let range = u64_from_usize(start)..u64_from_usize(end);
+            assert_eq!(window.get(range, 4_996).unwrap(), wanted, "{start}");
+            let some = window.some(u64_from_usize(start), 4_996).unwrap();
+            assert!(!some.is_empty() && bytes[start..4_996].starts_with(some), "{start}");
+        }
+        assert!(window.some(4_996, 4_996).unwrap().is_empty());
+        assert!(window.get(4_998..5_000, 4_996).unwrap().is_empty());
+    }
+
+    #[test]
+    fn nothing_is_read_from_beyond_the_end() {
+        let mut cursor = Cursor::new(&[1; 6], 100, 300, Rule::NpzBounds);
+        assert_eq!(cursor.u32().unwrap(), 0x0101_0101);
+        let sentence = cursor.u32().unwrap_err().to_string();
+        assert!(
+            sentence.contains("longer than the 300 bytes that it may take at byte 0x68"),
+            "{sentence}"
+        );
+        assert_eq!(cursor.u16().unwrap(), 0x0101);
+        assert!(cursor.is_at_end() && cursor.at() == 106);
+    }
+}
