@@ -18,6 +18,10 @@ const PER_MANIFEST: u64 = 16;
 /// Bytes of memory for each byte of coordinates, whose cells are held while they are validated: 8 for
 /// the 4 of a value, and as many again while they grow.
 const PER_COORDINATE: u64 = 4;
+/// Bytes that come of a byte that is deflated, at most, and bytes of memory for each, as arrays in column-major order are
+/// held: once, and twice as much while they grow.
+const PER_DEFLATED: u64 = 1032;
+const PER_HELD: u64 = 3;
 /// Bytes that the allocator reserves for a thread at a time.
 const ARENA: u64 = 64 << 20;
 /// Windows that decoding takes, and one more.
@@ -107,10 +111,13 @@ pub(super) fn for_task(
     };
     let cells = coordinates.min(limits.decoded()).saturating_mul(PER_COORDINATE);
     let threads = u64::try_from(threads).unwrap_or(u64::MAX);
+    let held = coordinates.saturating_mul(PER_DEFLATED);
+    let held = held.min(limits.decoded().saturating_mul(threads)).saturating_mul(PER_HELD);
     let decoders = limits.window().saturating_mul(WINDOWS).saturating_add(ARENA);
     let memory = BASE
         .saturating_add(manifests.saturating_mul(PER_MANIFEST))
         .saturating_add(cells)
+        .saturating_add(held)
         .saturating_add(decoders.saturating_mul(threads));
 
     let decoded = lengths.iter().map(|length| limits.decoded_total(*length));

@@ -59,8 +59,10 @@ fn headers_alone() {
     let found = checked(&["--manifest-only"], &files("accept"));
     assert!(found.iter().all(|file| file["verdict"] == "manifest-valid"), "{found:#?}");
     let damaged = files("reject");
-    let damaged: Vec<_> =
-        damaged.into_iter().filter(|path| path.to_str().unwrap().contains("npz-crc")).collect();
+    // The header of an array is read, too.
+    let is_damaged = |name: &str| name.starts_with("npz-crc") && name != "npz-crc--dtype.npz";
+    let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
+    let damaged: Vec<_> = damaged.into_iter().filter(|path| is_damaged(&name(path))).collect();
     let found = checked(&["--manifest-only"], &damaged);
     assert!(damaged.len() > 1 && found.iter().all(|file| file["verdict"] == "manifest-valid"));
 }

@@ -1,4 +1,4 @@
-//! Out of memory: whichever allocation fails, opening a safetensors or GGUF file and verifying it ends in an error.
+//! Out of memory: whichever allocation fails, opening a file and verifying it ends in an error.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -83,10 +83,13 @@ fn sweep(what: &str, work: impl Fn() -> Result<(), Trouble>) -> [usize; 2] {
 fn files() -> Vec<(String, Vec<u8>)> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/other");
     let read = |path: PathBuf| (path.display().to_string(), fs::read(path).unwrap());
-    let folders = ["safetensors/accept", "safetensors/reject", "gguf/accept", "gguf/reject"];
-    let folders = folders.map(|folder| fs::read_dir(corpus.join(folder)).unwrap());
-    let mut files: Vec<_> =
-        folders.into_iter().flatten().map(|file| read(file.unwrap().path())).collect();
+    let mut files = Vec::new();
+    for format in ["safetensors", "gguf", "npy", "npz"] {
+        for folder in ["accept", "reject"] {
+            let folder = fs::read_dir(corpus.join(format).join(folder)).unwrap();
+            files.extend(folder.map(|file| read(file.unwrap().path())));
+        }
+    }
     let entry = |begin: usize, end: usize| {
         format!(r#"{{"dtype":"U8","shape":[{}],"data_offsets":[{begin},{end}]}}"#, end - begin)
     };

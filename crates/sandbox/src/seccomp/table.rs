@@ -104,9 +104,6 @@ table! {
         SYS_exit, Only::Any, "the end";
         SYS_exit_group, Only::Any, "the end";
     }
-    Some(Role::Converts) => {
-        SYS_ftruncate, Only::Any, "a temporary file that is used again";
-    }
     Some(Role::Sends) => {
         SYS_fcntl, Only::Argument(1, ADD_SEALS), "a memory file that cannot change any more";
         SYS_sendmsg, Only::Argument(0, 1), "handing it on, with what is known of the file";

@@ -7,6 +7,7 @@ const A: &str = r#""a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}"#;
 const B: &str = r#""b":{"dtype":"F32","shape":[1],"data_offsets":[2,6]}"#;
 const DATA: [u8; 6] = [1, 2, 0, 0, 128, 63];
 
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 pub(super) fn all(cases: &mut Cases) {
     let both = format!("{{{A},{B}}}");
     let valid = file(&both, &DATA);
