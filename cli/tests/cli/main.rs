@@ -21,6 +21,7 @@ mod ls;
 mod magic;
 #[cfg(target_os = "linux")]
 mod memory;
+mod numpy;
 mod other;
 mod pages;
 mod profiles;

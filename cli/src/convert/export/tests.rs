@@ -10,9 +10,7 @@ use clap::Parser as _;
 use zip::ZipArchive;
 use zten::attributes::Value;
 use zten::write::{Encoded, NewObject, Settings, Writer};
-use zten::{
-    Archive, ElementType, Format, Limits, LogicalType, Object, Options, ReadAt, StorageType,
-};
+use zten::{Archive, ElementType, Format, Limits, LogicalType, Object, ReadAt, StorageType};
 use zten_testkit::{accepted, accepted_v2};
 
 use crate::args::{Args, Command};
