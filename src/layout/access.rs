@@ -514,7 +514,7 @@ impl<'a> Dense<'a> {
         let place = self.component().place();
         let misuse = |misuse| Error::misuse(misuse).at(place);
         let elements = self.view()?.as_slice::<T>()?;
-        let mut shape = with_room(self.shape().len(), place)?;
+        let mut shape = super::buffer::with_room(self.shape().len(), place)?;
         for dimension in self.shape() {
             shape.push(usize::try_from(dimension).map_err(|_| misuse(Misuse::Size))?);
         }
