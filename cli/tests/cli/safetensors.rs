@@ -208,16 +208,35 @@ fn what_one_command_refuses_all_do() {
     assert!(tried > 20, "{tried}");
 }
 
+/// An index is one archive, whose tensors are in the files that it names.
 #[test]
-fn formats_without_archives_are_no_tensor_files_yet() {
-    let path = corpus_folder().join("other/npz/accept/stored.npz");
+fn an_index_is_read_by_all_commands() {
+    let index = corpus_folder().join("other/index/accept/two.index.json");
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.zt");
+    for sandbox in ["--no-sandbox", "--color=auto"] {
+        assert_eq!(succeeded_text(run("cat", &index, &["b", sandbox])), "[1, 2]\n");
+        let sums = succeeded_json(run("hash", &index, &["--json", sandbox]));
+        succeeded(run("convert", &index, &[out.to_str().unwrap(), "--force", sandbox]));
+        let again = succeeded_json(run("hash", &out, &["--json", sandbox]));
+        assert_eq!(again["objects"], sums["objects"]);
+        assert_eq!(succeeded_text(run("diff", &index, &[out.to_str().unwrap(), sandbox])), "");
+    }
+    let document = succeeded_json(run("ls", &index, &["--json"]));
+    assert_eq!(document["format"], "safetensors-index");
+    assert_eq!(document["shards"][1]["name"], "b.safetensors");
+    assert_eq!(document["objects"][1]["components"][0]["shard"], "b.safetensors");
+    // Without the files, nothing of it is read.
+    let alone = folder.path().join("two.index.json");
+    fs::copy(&index, &alone).unwrap();
     for (command, options) in
-        [("hash", &[][..]), ("cat", &["--index=0"]), ("diff", &[path.to_str().unwrap()])]
+        [("check", &[][..]), ("ls", &[]), ("hash", &[]), ("cat", &["b"]), ("diff", &[out.to_str().unwrap()])]
     {
-        let output = run(command, &path, options);
-        let (status, text, why) = ended(&output);
-        assert_eq!((status, text), (Some(1), ""), "{command}");
-        assert!(why.contains("(rule header-magic, "), "{why}");
+        let output = run(command, &alone, options);
+        let (status, _, why) = ended(&output);
+        assert_eq!(status, Some(1), "{command}: {why}");
+        let said = if command == "check" { String::from_utf8(output.stdout.clone()).unwrap() } else { why.to_owned() };
+        assert!(said.contains("it was not found") && said.contains("index-file"), "{command}: {said}");
     }
 }
 
