@@ -14,8 +14,9 @@ use crate::manifest::{Component, Dimensions, Manifest, ManifestRef, Object};
 use crate::num::{divide_exactly, u64_from_usize};
 use crate::rules::{Limit, Rule, Unsupported};
 
-pub use crate::codec::{DigestAlgorithm, NoContentDigest};
-pub use crate::codec::{Mismatch, Verified};
+pub use crate::codec::{DigestAlgorithm, Mismatch, NoContentDigest, Verified};
+#[cfg(feature = "digest")]
+pub(crate) use canonical::sha256;
 pub(crate) use sparse::Sparse;
 
 /// The order in which elements are read.

@@ -39,6 +39,9 @@ enum Change {
 const PIECE: usize = 512;
 
 impl Normalization {
+    /// Elements stay as they are.
+    pub(crate) const NOTHING: Self = Self(Change::Nothing);
+
     /// Bools are 0 or 1, as everywhere but in 0.1, where any byte that is not 0 is true.
     pub fn bools(component: &Component<'_>) -> Self {
         Self(match component.storage_type() {

@@ -9,6 +9,7 @@ use crate::codec::{ReadAt, ReadError};
 use crate::digest::Digest;
 use crate::error::{Error, OutOfMemory, Place};
 use crate::format::frame::HEADER;
+use crate::layout::Normalization;
 use crate::limits::Limits;
 use crate::manifest::{Component, ManifestRef};
 use crate::num::u64_from_usize;
@@ -123,7 +124,7 @@ fn check_sharing<R: ReadAt + ?Sized>(
             let own = manifest.object(part.object);
             let own = own.and_then(|own| own.component_at(part.component));
             let Some(own) = own else { continue };
-            hashed.push((sha256(&own, source, limits)?, *part));
+            hashed.push((sha256(&own, source, limits, Normalization::NOTHING)?, *part));
         }
         hashed.sort_unstable();
         let pairs = hashed.iter().zip(hashed.iter().skip(1));
@@ -136,15 +137,20 @@ fn check_sharing<R: ReadAt + ?Sized>(
     Ok(())
 }
 
-fn sha256<R: ReadAt + ?Sized>(
+/// The sha256 of what the elements of a part become.
+pub(crate) fn sha256<R: ReadAt>(
     part: &Component<'_>,
-    source: &R,
+    source: R,
     limits: &Limits,
+    normalization: Normalization,
 ) -> Result<[u8; 32], ReadError<R::Error>> {
     let mut sum = Sha256::new();
     let mut content = part.any_content(source, limits)?;
     while let Some(chunk) = content.next_chunk()? {
-        sum.update(chunk);
+        normalization.chunk(chunk, |bytes| {
+            sum.update(bytes);
+            Ok::<(), ReadError<R::Error>>(())
+        })?;
     }
     Ok(sum.finalize().into())
 }

@@ -13,17 +13,11 @@
 //! | blobs in shards | in the one file | in the one file |
 //! | fields that are not known | in 0.1, attributes of the object; else left out | the same |
 
-mod becomes;
-mod error;
-
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 use core::num::NonZeroU64;
 
-use sha2::{Digest as _, Sha256};
-
-use self::becomes::Change;
-pub use self::error::{CopyError, Inexpressible};
 use super::collect;
 use super::compress::Level;
 use super::declare::{Identity, NewComponent, NewObject};
@@ -34,13 +28,15 @@ use super::sink::{Sink, WriteError};
 use super::writer::Writer;
 use crate::cbor::Encoder;
 use crate::codec::{Locate, ReadAt, ReadError};
-use crate::error::{Error, OutOfMemory, Place};
-use crate::format::Format;
+use crate::element::{LogicalType, StorageType};
+use crate::error::{Error, ErrorKind, OutOfMemory, Place};
+use crate::format::{Format, Generation, IndexTypes};
+use crate::layout::Normalization;
 use crate::limits::Limits;
-use crate::manifest::{Component, Manifest, ManifestRef, Object};
+use crate::manifest::{Component, ElementType, Manifest, Object};
 use crate::num::{len_u32, u64_from_usize, usize_from_u32};
-use crate::rules::Unsupported;
-use crate::verify::{Order, Verifier};
+use crate::rules::{Limit, Rule, Unsupported};
+use crate::verify::{Order, Verifier, sha256};
 
 /// A component, and the sha256 of its bytes.
 type NewWithDigest<'a> = (NewComponent<'a>, Option<Identity>);
@@ -111,8 +107,23 @@ impl Copier {
         settings: &Settings,
     ) -> Result<S, CopyError<L::Error, S::Error>> {
         let target = settings.target().map_err(WriteError::Refused)?;
-        let copied = self.whole(manifest.parts(), files, sink, settings);
-        copied.map_err(|error| error.of::<L>(target.writing.generation))
+        let failed = |error: WriteError<S::Error>| {
+            CopyError::Write(error).of::<L>(target.writing.generation)
+        };
+        let manifest = manifest.parts();
+        let mut writer = Writer::new(sink, settings).map_err(failed)?;
+        if let Some(attributes) = manifest.encoded_attributes() {
+            let attributes = Encoded::copied(attributes)?;
+            writer.attributes(&attributes).map_err(|error| failed(error.into()))?;
+        }
+        let mut order = collect((0..usize_from_u32(manifest.len())).map(len_u32))?;
+        if target.canonical {
+            order.sort_unstable_by(|a, b| target.order(manifest.name(*a), manifest.name(*b)));
+        }
+        for object in order.into_iter().filter_map(|ordinal| manifest.object(ordinal)) {
+            self.object(&object, files, &mut writer, None)?;
+        }
+        writer.finish().map_err(failed)
     }
 
     /// Writes one object, into a shard if one is given, with its name. What [`Verifier::object`] refuses is not
@@ -130,28 +141,6 @@ impl Copier {
     ) -> Result<(), CopyError<L::Error, S::Error>> {
         let generation = writer.file.target.writing.generation;
         self.one(object, files, writer, shard).map_err(|error| error.of::<L>(generation))
-    }
-
-    fn whole<L: Locate, S: Sink>(
-        &mut self,
-        manifest: ManifestRef<'_>,
-        files: L,
-        sink: S,
-        settings: &Settings,
-    ) -> Result<S, CopyError<SourceError<L>, S::Error>> {
-        let mut writer = Writer::new(sink, settings)?;
-        let target = writer.file.target;
-        if let Some(attributes) = manifest.encoded_attributes() {
-            writer.attributes(&Encoded::copied(attributes)?).map_err(WriteError::Refused)?;
-        }
-        let mut order = collect((0..usize_from_u32(manifest.len())).map(len_u32))?;
-        if target.canonical {
-            order.sort_unstable_by(|a, b| target.order(manifest.name(*a), manifest.name(*b)));
-        }
-        for object in order.into_iter().filter_map(|ordinal| manifest.object(ordinal)) {
-            self.one(&object, files, &mut writer, None)?;
-        }
-        Ok(writer.finish()?)
     }
 
     fn one<L: Locate, S: Sink>(
@@ -198,7 +187,7 @@ impl Copier {
         };
         let format = match &layout {
             Some(layout) => layout,
-            None => becomes::format(object, &target).map_err(WriteError::Refused)?,
+            None => format(object, &target).map_err(WriteError::Refused)?,
         };
         let mut new = NewObject::custom(object.name(), &shape, format, &components);
         if let Some(attributes) = &attributes {
@@ -217,11 +206,11 @@ impl Copier {
         };
         let mut out = begun.map_err(refused)?;
         for part in &parts {
-            let change = becomes::change(object, part, &target);
+            let change = change(part, &target);
             let (component, source) = files.locate(part)?;
             let take = |chunk: &[u8]| -> Result<(), CopyError<_, _>> {
                 let mut write = |bytes: &[u8]| out.write(part.role(), bytes);
-                Ok(change.apply(chunk, &mut write)?)
+                Ok(change.chunk(chunk, &mut write)?)
             };
             let copied =
                 self.verifier.component(&component, &mut sparse, source, Order::Rows, take);
@@ -239,43 +228,22 @@ impl Copier {
     ) -> Result<NewWithDigest<'a>, CopyError<SourceError<L>, W>> {
         let (component, source) = files.locate(part)?;
         let storage = component.stored()?;
-        let change = becomes::change(&part.object(), part, target);
-        let element = becomes::element(part, change, target).map_err(WriteError::Refused)?;
+        let widens = widens(part, target);
+        let element = element(part, widens, target).map_err(WriteError::Refused)?;
         let bytes = match part.decoded_length() {
             Some(bytes) => bytes,
-            None => self.verifier.measure(&component, source)?,
+            None => self.verifier.measure(&component, &source)?,
         };
-        let mut new = match change {
-            Change::Widen(_) => {
-                let elements = bytes / NonZeroU64::from(storage.divisor());
-                NewComponent::new(part.role(), element, elements)
-            }
-            Change::Nothing | Change::Bools => NewComponent::of_bytes(part.role(), element, bytes),
+        let mut new = if widens {
+            let elements = bytes / NonZeroU64::from(storage.divisor());
+            NewComponent::new(part.role(), element, elements)
+        } else {
+            NewComponent::of_bytes(part.role(), element, bytes)
         };
-        let identity = target.sharing.then(|| self.identity(part, files, target)).transpose()?;
+        let sha256 = || sha256(&component, &source, &self.limits, change(part, target));
+        let identity = target.sharing.then(sha256).transpose()?;
         new.level = self.level;
         Ok((new, identity))
-    }
-
-    /// The sha256 of what a component of an object becomes.
-    fn identity<L: Locate>(
-        &self,
-        part: &Component<'_>,
-        files: L,
-        target: &Target,
-    ) -> Result<Identity, ReadError<SourceError<L>>> {
-        let change = becomes::change(&part.object(), part, target);
-        let (component, source) = files.locate(part)?;
-        let mut sum = Sha256::new();
-        let mut hash = |bytes: &[u8]| {
-            sum.update(bytes);
-            Ok::<(), ReadError<SourceError<L>>>(())
-        };
-        let mut content = component.any_content(source, &self.limits)?;
-        while let Some(chunk) = content.next_chunk()? {
-            change.apply(chunk, &mut hash)?;
-        }
-        Ok(sum.finalize().into())
     }
 }
 
@@ -298,4 +266,232 @@ fn attributes(object: &Object<'_>) -> Result<Option<Encoded>, Error> {
         })
     })?;
     Ok(Some(Encoded::from_cbor(attributes.into_bytes())))
+}
+
+/// The name of an object's format.
+fn format<'a>(object: &Object<'a>, target: &Target) -> Result<&'a str, Error> {
+    let (format, name) = (object.format(), object.format_name());
+    let writing = target.writing;
+    if let Some(name) = (writing.format_name)(format) {
+        return Ok(name);
+    }
+    let there = (writing.format)(name.as_bytes());
+    // What is a profile of 2 is a format that is not known in 1.2, and may come back.
+    let kept = match format {
+        Format::Unknown => there == Format::Unknown || !is_named_1_2(there),
+        _ => there == format || there == Format::Unknown && format != Format::QuantizedGroup,
+    };
+    let place = Place::new(Some(object.ordinal()), None);
+    kept.then_some(name).ok_or(Error::nowhere(Unsupported::Format).at(place))
+}
+
+/// Whether a format is one of 1.2, whose names have no version.
+fn is_named_1_2(format: Format) -> bool {
+    matches!(format, Format::Dense | Format::SparseCsr | Format::SparseCoo | Format::QuantizedGroup)
+}
+
+/// What the elements of a component are.
+fn element<'a>(
+    part: &Component<'a>,
+    widens: bool,
+    target: &Target,
+) -> Result<ElementType<'a>, Error> {
+    let refused = |error: Error| Err(error.at(part.place()));
+    let known = |logical: LogicalType| (target.writing.logical_type)(logical.name().as_bytes());
+    match part.element_type() {
+        _ if widens => Ok(ElementType::Plain(StorageType::U64)),
+        // A dtype of 1.1 that would be a `type`, where another stands already.
+        ElementType::UnknownOnLogical(..) => refused(Error::nowhere(Rule::LogicalTypeStorage)),
+        // Readers of 1.2 list it, and show the storage type.
+        ElementType::Logical(logical) if known(logical).is_none() => {
+            Ok(ElementType::UnknownLogical(logical.name(), logical.storage()))
+        }
+        ElementType::UnknownLogical(name, storage)
+            if name == storage.name() && !target.writing.bool_is_type =>
+        {
+            refused(Error::nowhere(Unsupported::LogicalType))
+        }
+        element => Ok(element),
+    }
+}
+
+/// What is done to the elements of a component on the way.
+fn change(part: &Component<'_>, target: &Target) -> Normalization {
+    if widens(part, target) {
+        Normalization::content(part)
+    } else if part.dialect().bool_value.is_none() {
+        Normalization::bools(part)
+    } else {
+        Normalization::NOTHING
+    }
+}
+
+/// Returns whether a component holds indices that become `u64`.
+fn widens(part: &Component<'_>, target: &Target) -> bool {
+    let is_narrow = part.storage_type() != Some(StorageType::U64);
+    part.is_index() && is_narrow && !keeps_indices(&part.object(), target)
+}
+
+/// Whether all indices of an object are of a type that the target allows, and of the same.
+fn keeps_indices(object: &Object<'_>, target: &Target) -> bool {
+    let types = target.writing.dialect.index_types;
+    let indices = || object.components().filter(Component::is_index);
+    let first = indices().next().and_then(|part| part.storage_type());
+    let same = indices().all(|part| part.storage_type() == first);
+    let allowed = indices().all(|part| part.storage_type().is_some_and(|own| types.allow(own)));
+    allowed && (same || types != IndexTypes::Unsigned)
+}
+
+/// Why an object could not be copied: it could not be read, or not be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyError<R, W> {
+    /// The source failed, or what is in it was refused.
+    Read(ReadError<R>),
+    /// The sink failed, or the call was wrong.
+    Write(WriteError<W>),
+    /// The source is valid, and has something that cannot be written in the generation that is asked for.
+    Inexpressible(Inexpressible),
+}
+
+/// What a valid file has, and a file of the generation that is asked for, or a canonical one, cannot
+/// have. `Display` tells what it is, and its place in the source in numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inexpressible {
+    error: Error,
+    generation: Generation,
+}
+
+impl Inexpressible {
+    /// The rule that the written file would break, the limit that it would go beyond, or what of the
+    /// source it does not have. The place is that in the source.
+    pub fn error(&self) -> Error {
+        self.error
+    }
+
+    /// The generation that cannot have it.
+    pub fn generation(&self) -> Generation {
+        self.generation
+    }
+
+    /// What it is, without the place.
+    pub fn sentence(&self) -> impl fmt::Display + use<> {
+        Sentence(*self)
+    }
+}
+
+impl fmt::Display for Inexpressible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.sentence().fmt(f)?;
+        let place = self.error.place();
+        if let Some(object) = place.object() {
+            write!(f, " in object {object}")?;
+        }
+        match place.component() {
+            Some(component) => write!(f, ", component {component}"),
+            None => Ok(()),
+        }
+    }
+}
+
+struct Sentence(Inexpressible);
+
+impl fmt::Display for Sentence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("it can be read, and not be written: ")?;
+        let Inexpressible { error, generation } = self.0;
+        match error.kind() {
+            ErrorKind::Malformed(Rule::LogicalTypeStorage) => {
+                write!(
+                    f,
+                    "the dtype is a `type` in {generation}, and there is another `type` already"
+                )
+            }
+            ErrorKind::Malformed(Rule::DuplicateKey) if generation == Generation::V1_2 => {
+                f.write_str("an attribute with a key that stands twice has no canonical form")
+            }
+            ErrorKind::Malformed(Rule::QuantizedZeros) => {
+                write!(f, "the object has no `zeros`, which {generation} asks for")
+            }
+            ErrorKind::Limit(Limit::Depth) if generation == Generation::V1_2 => {
+                f.write_str("a field becomes an attribute, which would be nested too deep")
+            }
+            ErrorKind::Unsupported(Unsupported::Format) => {
+                write!(f, "{generation} has no such format, or one of that name that is another")
+            }
+            ErrorKind::Unsupported(Unsupported::LogicalType) => {
+                write!(f, "the `type` is the name of its dtype, which says nothing in {generation}")
+            }
+            kind => {
+                let id = kind.row().map_or("", |row| row.id);
+                write!(f, "in {generation}, {} ({id})", error.sentence())
+            }
+        }
+    }
+}
+
+impl<R, W> CopyError<R, W> {
+    /// The error of a copy of a generation: what its writer refuses has been accepted by the reader.
+    fn of<L>(self, generation: Generation) -> CopyError<L::Error, W>
+    where
+        L: Locate<Source: ReadAt<Error = R>>,
+    {
+        match self {
+            Self::Write(WriteError::Refused(error)) if error.kind().row().is_some() => {
+                CopyError::Inexpressible(Inexpressible { error, generation })
+            }
+            Self::Read(error) => CopyError::Read(L::flatten(error)),
+            Self::Write(error) => CopyError::Write(error),
+            Self::Inexpressible(error) => CopyError::Inexpressible(error),
+        }
+    }
+
+    /// The same error, its refusal to write being at another place.
+    fn placed(self, own: impl Fn(Error) -> Error) -> Self {
+        match self {
+            Self::Write(error) => Self::Write(error.map_refused(own)),
+            other => other,
+        }
+    }
+}
+
+impl<R, W> From<ReadError<R>> for CopyError<R, W> {
+    fn from(error: ReadError<R>) -> Self {
+        Self::Read(error)
+    }
+}
+
+impl<R, W> From<WriteError<W>> for CopyError<R, W> {
+    fn from(error: WriteError<W>) -> Self {
+        Self::Write(error)
+    }
+}
+
+impl<R, W> From<Error> for CopyError<R, W> {
+    fn from(error: Error) -> Self {
+        Self::Read(ReadError::Refused(error))
+    }
+}
+
+impl<R: fmt::Display, W: fmt::Display> fmt::Display for CopyError<R, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(error) => error.fmt(f),
+            Self::Write(error) => error.fmt(f),
+            Self::Inexpressible(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<R, W> core::error::Error for CopyError<R, W>
+where
+    R: core::error::Error + 'static,
+    W: core::error::Error + 'static,
+{
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Read(error) => error.source(),
+            Self::Write(error) => error.source(),
+            Self::Inexpressible(Inexpressible { error, .. }) => Some(error),
+        }
+    }
 }
