@@ -2,10 +2,8 @@
 
 use alloc::vec::Vec;
 
-use super::hasher::Verified;
 use crate::error::{Error, OutOfMemory};
 use crate::format::Shape;
-use crate::num::u64_from_usize;
 
 /// All of an array, which has been read and verified.
 pub(super) struct Columns {
@@ -14,17 +12,11 @@ pub(super) struct Columns {
     width: u64,
     /// The dimensions and the number of elements from one index of each to the next, innermost first.
     axes: Vec<(u64, u64)>,
-    pub(super) verified: Option<Verified>,
 }
 
 impl Columns {
     /// The array of that shape, whose elements take `width` bytes each.
-    pub(super) fn new(
-        bytes: Vec<u8>,
-        shape: Shape<'_>,
-        width: u64,
-        verified: Option<Verified>,
-    ) -> Result<Self, Error> {
+    pub(super) fn new(bytes: Vec<u8>, shape: Shape<'_>, width: u64) -> Result<Self, Error> {
         let mut axes = Vec::new();
         axes.try_reserve_exact(shape.len()).map_err(|_| Error::from(OutOfMemory))?;
         let mut stride = 1_u64;
@@ -34,12 +26,7 @@ impl Columns {
             stride = stride.saturating_mul(dimension);
         }
         axes.reverse();
-        Ok(Self { bytes, width, axes, verified })
-    }
-
-    /// The number of bytes.
-    pub(super) fn len(&self) -> u64 {
-        u64_from_usize(self.bytes.len())
+        Ok(Self { bytes, width, axes })
     }
 
     /// Fills `room`, a whole number of elements, with those from the byte at `position` on.

@@ -177,9 +177,9 @@ impl<'a> Component<'a> {
         let bytes = content.collect()?;
         let Content { source, reading, .. } = content;
         let width = self.element_size().ok_or(Error::internal().at(place))?;
-        let columns = Columns::new(bytes, shape, width, reading.verified);
-        let columns = Stored::Columns(columns.map_err(|error| error.at(place))?);
-        Ok(self.reading(source, reading.storage, columns, Hasher::new(None), limits))
+        let columns = Columns::new(bytes, shape, width).map_err(|error| error.at(place))?;
+        let hasher = Hasher::found(reading.verified.ok_or(Error::internal().at(place))?);
+        Ok(self.reading(source, reading.storage, Stored::Columns(columns), hasher, limits))
     }
 
     /// A content of which nothing has been read.
@@ -316,15 +316,9 @@ impl<R: ReadAt> Content<'_, R> {
 
     /// Returns whether some of it can be read without what comes before; its digest is then not computed.
     pub(crate) fn seeks(&mut self) -> bool {
-        let seeks = match &self.reading.stored {
-            Stored::Raw(_) | Stored::Columns(_) => true,
-            #[cfg(feature = "zstd")]
-            Stored::Zstd(_) => false,
-            #[cfg(feature = "deflate")]
-            Stored::Deflate(_) => false,
-            #[cfg(feature = "zstd")]
-            Stored::Seekable(_) => true,
-        };
+        let is_stream =
+            matches!(self.reading.component.encoding(), Encoding::Zstd | Encoding::Deflate);
+        let seeks = !is_stream || matches!(self.reading.stored, Stored::Columns(_));
         if seeks {
             self.reading.hasher = Some(Hasher::new(None));
         }
@@ -404,16 +398,11 @@ impl Reading<'_> {
     /// Bytes of the next chunk; of compressed content one where no more is declared, which shows that
     /// no more comes. 0 at the end.
     fn wanted(&self) -> usize {
-        let left = match &self.stored {
+        let least = u64::from(!matches!(self.stored, Stored::Raw(_) | Stored::Columns(_)));
+        let left = match self.component.decoded_length() {
             _ if self.hasher.is_none() => 0,
-            Stored::Raw(extent) => extent.length().saturating_sub(self.position),
-            #[cfg(feature = "zstd")]
-            Stored::Zstd(frames) => frames.left().max(1),
-            #[cfg(feature = "zstd")]
-            Stored::Seekable(frames) => frames.left().max(1),
-            #[cfg(feature = "deflate")]
-            Stored::Deflate(stream) => stream.left().max(1),
-            Stored::Columns(columns) => columns.len().saturating_sub(self.position),
+            Some(length) => length.saturating_sub(self.position).max(least),
+            None => u64::MAX,
         };
         usize::try_from(left).unwrap_or(self.chunk).min(self.chunk)
     }
@@ -468,20 +457,19 @@ impl Reading<'_> {
         source: &R,
         room: &mut [u8],
     ) -> Result<usize, ReadError<R::Error>> {
+        let wanted = self.wanted().min(room.len());
         let Some(hasher) = &mut self.hasher else {
             return Ok(0);
         };
         let length = match &mut self.stored {
             Stored::Raw(extent) => {
-                let left = extent.length().saturating_sub(self.position);
-                let length = usize::try_from(left).unwrap_or(usize::MAX).min(room.len());
-                let room = room.get_mut(..length).ok_or(Error::internal())?;
-                if length > 0 {
+                let room = room.get_mut(..wanted).ok_or(Error::internal())?;
+                if wanted > 0 {
                     let at = extent.offset().saturating_add(self.position);
                     source.read_at(at, room).map_err(ReadError::Source)?;
                     hasher.update(room);
                 }
-                length
+                wanted
             }
             #[cfg(feature = "zstd")]
             Stored::Zstd(frames) => frames.read(source, room, |bytes| hasher.update(bytes))?,
@@ -495,11 +483,9 @@ impl Reading<'_> {
             #[cfg(feature = "deflate")]
             Stored::Deflate(stream) => stream.read(source, room, |bytes| hasher.update(bytes))?,
             Stored::Columns(columns) => {
-                let left = columns.len().saturating_sub(self.position);
-                let length = usize::try_from(left).unwrap_or(usize::MAX).min(room.len());
-                let room = room.get_mut(..length).ok_or(Error::internal())?;
+                let room = room.get_mut(..wanted).ok_or(Error::internal())?;
                 columns.read(self.position, room)?;
-                length
+                wanted
             }
         };
         if length == 0 {
@@ -567,10 +553,6 @@ impl Reading<'_> {
             let offset = self.component.extent().offset();
             let checksum = Error::new(ErrorKind::Format(rules.checksum), offset);
             return Err(checksum.found(computed.into()));
-        }
-        if let Stored::Columns(Columns { verified: Some(verified), .. }) = self.stored {
-            self.hasher = None;
-            self.verified = Some(verified);
         }
         // There is a hasher as long as the end has not come.
         match self.hasher.take().map(Hasher::finish) {

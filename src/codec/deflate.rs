@@ -76,11 +76,6 @@ impl Inflate {
         Error::new(ErrorKind::Format(rule), self.offset)
     }
 
-    /// Bytes of the content that are to come, as far as is declared.
-    pub(super) fn left(&self) -> u64 {
-        self.left
-    }
-
     /// Fills `room` from its front with content, and returns how many bytes came: fewer than there is room for only at
     /// the end, when the stream has been validated. `seen` gets all that is decoded, what is in front of the content
     /// included.

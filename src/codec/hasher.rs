@@ -139,6 +139,11 @@ impl Hasher {
         }
     }
 
+    /// A hasher of what has been read before, with that outcome.
+    pub(super) fn found(outcome: Verified) -> Self {
+        Self { without: outcome, ..Self::new(None) }
+    }
+
     /// The same, with a CRC-32 that is compared as well. Without the feature `digest` it is not.
     pub(super) fn with_checksum(mut self, checksum: Option<u32>) -> Self {
         #[cfg(feature = "digest")]

@@ -149,11 +149,7 @@ impl<S: ReadAt + Sync + ?Sized> Content<'_, &S> {
             fits
         };
         let end = match &self.reading.stored {
-            _ if component.byte_order() == ByteOrder::Big => return None,
-            Stored::Raw(_) | Stored::Columns(_) => return None,
-            #[cfg(feature = "deflate")]
-            Stored::Deflate(_) => return None,
-            Stored::Zstd(frames) => {
+            Stored::Zstd(frames) if component.byte_order() == ByteOrder::Little => {
                 let walked = frames.places(&self.source, |place, decoded| {
                     let length = place.end.saturating_sub(place.start);
                     decoded.is_some_and(|bytes| add(Extent::part(place.start, length), bytes, None))
@@ -163,6 +159,7 @@ impl<S: ReadAt + Sync + ?Sized> Content<'_, &S> {
             Stored::Seekable(frames) => frames.places(&self.source, |at, entry| {
                 add(Extent::part(at, entry.stored.into()), entry.decoded.into(), Some(entry))
             }),
+            _ => return None,
         };
         let ends = all.last().is_some_and(|last: &Piece| last.stored.end() == end);
         let decoded = usize::try_from(sum).ok().filter(|_| sum == declared)?;

@@ -183,11 +183,6 @@ impl Seekable {
         self.end()
     }
 
-    /// The number of bytes that are to come.
-    pub(super) fn left(&self) -> u64 {
-        self.left
-    }
-
     /// Decodes into `buffer` until it is full or the component ends, and returns how many bytes it is.
     pub(super) fn read<R: ReadAt>(
         &mut self,

@@ -50,11 +50,6 @@ impl Frames {
         self.0.places(&mut |at, buffer| source.read_at(at, buffer), each).map_err(failed)
     }
 
-    /// The number of bytes that may still come.
-    pub(super) fn left(&self) -> u64 {
-        self.0.left()
-    }
-
     /// Decodes into `buffer` until it is full or the component ends, and returns how many bytes it is.
     /// `tap` sees the stored bytes, in order.
     pub(super) fn read<R: ReadAt>(
