@@ -16,8 +16,7 @@ use nom::IResult;
 pub(crate) use rewrite::rewrite;
 use value::simple;
 pub use value::{Array, Attributes, Chunks, Item, Map, Value};
-pub(crate) use walk::{deterministic, deterministic_map, item};
-pub(crate) use walk::{pass, skip, strict};
+pub(crate) use walk::{deterministic, deterministic_map, item, pass, skip, strict};
 
 use crate::error::ErrorKind;
 use crate::names::{NameTable, by_length};

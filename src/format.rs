@@ -15,12 +15,11 @@ pub(crate) mod v1;
 pub(crate) mod v2;
 
 use context::OpenList;
-pub(crate) use context::pass_attributes;
-pub(crate) use context::{Header, ParseContext, push, reserve};
+pub(crate) use context::{Header, ParseContext, pass_attributes, push, reserve};
 use frame::Container;
-pub(crate) use record::ShardRecord;
 pub(crate) use record::{
-    ComponentRecord, ElementOrder, Logical, Product, RawObject, ShapeSpan, Shapes, Text,
+    ComponentRecord, ElementOrder, Logical, Product, RawObject, ShapeSpan, Shapes, ShardRecord,
+    Text,
 };
 pub use record::{Dimensions, Extent, Shape};
 pub(crate) use v2::{Count, Profile, Types, content};
@@ -397,6 +396,7 @@ impl Facts {
 #[derive(Debug)]
 pub(crate) struct Writing {
     pub(crate) generation: Generation,
+    pub(crate) container: Container,
     /// The dialect of its manifest.
     pub(crate) dialect: &'static Dialect,
     /// The encoding of compressed components.

@@ -17,11 +17,9 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 pub use crate::format::{Dimensions, Extent, Shape, Version};
-pub(crate) use builder::ObjectChecker;
-pub(crate) use builder::{BlobRule, IndexBuilder};
+pub(crate) use builder::{BlobRule, IndexBuilder, ObjectChecker};
 pub(crate) use canonical::VERSION;
-pub(crate) use index::ObjectRecord;
-pub(crate) use index::{ManifestRef, TextIn, ValidatedManifest};
+pub(crate) use index::{ManifestRef, ObjectRecord, TextIn, ValidatedManifest};
 pub(crate) use layouts::Candidate;
 pub use missing::NotFound;
 pub use object::{Component, ElementType, Object};
@@ -101,12 +99,13 @@ impl<B: AsRef<[u8]>> Manifest<B> {
 
     /// The file's attributes, if it has any (1.x): v1.1 II.1, v1.2 §1.
     pub fn attributes(&self) -> Option<Attributes<'_>> {
-        self.parts().attributes()
+        let parts = self.parts();
+        Attributes::read(seek(parts.as_bytes(), parts.index().attributes?))
     }
 
     /// All fields of the root (1.x) as the manifest spells them, unknown ones included.
     pub fn fields(&self) -> Option<Attributes<'_>> {
-        self.parts().fields()
+        Attributes::read(self.parts().manifest()?)
     }
 
     /// The manifest's CBOR; none in a data shard and in other formats.
@@ -235,14 +234,6 @@ impl ValidatedManifest {
 }
 
 impl<'a> ManifestRef<'a> {
-    pub(crate) fn attributes(&self) -> Option<Attributes<'a>> {
-        Attributes::read(seek(self.as_bytes(), self.index().attributes?))
-    }
-
-    pub(crate) fn fields(&self) -> Option<Attributes<'a>> {
-        Attributes::read(self.manifest()?)
-    }
-
     /// The manifest's CBOR; none in a data shard and in other formats.
     fn manifest(&self) -> Option<&'a [u8]> {
         let manifest = self.validated.frame.as_ref().map(|_| self.as_bytes())?;

@@ -30,8 +30,7 @@ use crate::error::{Error, OutOfMemory};
 #[cfg(feature = "zstd")]
 pub use compress::Level;
 pub use copy::{Copier, CopyError, Inexpressible, Layouts};
-pub use declare::{BlobInShard, StoredBlob};
-pub use declare::{NewComponent, NewObject, ShardRecord};
+pub use declare::{BlobInShard, NewComponent, NewObject, ShardRecord, StoredBlob};
 pub use encoded::Encoded;
 #[cfg(feature = "files")]
 pub use files::{FileSink, PublishError, append};

@@ -15,7 +15,7 @@ use nom::{IResult, Parser as _};
 use zerocopy::byteorder::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use super::{Dialect, Generation, v0_1, v1, v2};
+use super::{Dialect, v0_1, v1, v2};
 use crate::error::Error;
 use crate::limits::{Limits, format};
 use crate::num::u64_from_usize;
@@ -143,14 +143,6 @@ impl Container {
         match file_len.checked_sub(self.footer_len()) {
             Some(start) if start >= HEADER => Ok(start..file_len),
             _ => Err(Error::new(Rule::FileSize, file_len).found(file_len)),
-        }
-    }
-
-    /// The container of a generation that is written.
-    pub(crate) fn written(generation: Generation) -> Self {
-        match generation {
-            Generation::V2 => Self::V2,
-            _ => Self::V1,
         }
     }
 

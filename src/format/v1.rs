@@ -7,8 +7,8 @@ use super::context::{
 use super::record::{Dtype, Logical, RawComponent, RawObject, Text, Uint};
 use super::table::table;
 use super::{
-    Blob, Dialect, Encoding, Facts, Fields, Format, Generation, IndexTypes, Nesting, Objects, Role,
-    Version, Writing,
+    Blob, Container, Dialect, Encoding, Facts, Fields, Format, Generation, IndexTypes, Nesting,
+    Objects, Role, Version, Writing,
 };
 use crate::cbor::{
     Checked, Fault, Input, Keys, Parsed, Remaining, UNLIMITED, check_utf8, fault, key, keys_before,
@@ -93,6 +93,7 @@ pub(crate) static V1_2: Dialect = Dialect {
 /// How 1.2 is written.
 static WRITING: Writing = Writing {
     generation: Generation::V1_2,
+    container: Container::V1,
     dialect: &V1_2,
     compression: Encoding::Zstd,
     deterministic: false,

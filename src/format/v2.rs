@@ -17,7 +17,8 @@ use super::record::{RawComponent, RawObject, Text, Uint};
 use super::table::table;
 use super::v1::V1_2;
 use super::{
-    Blob, Dialect, Encoding, Facts, Fields, Format, Generation, IndexTypes, Objects, Role, Writing,
+    Blob, Container, Dialect, Encoding, Facts, Fields, Format, Generation, IndexTypes, Objects,
+    Role, Writing,
 };
 use crate::cbor::{
     Checked, Fault, Input, Parsed, Remaining, ascend, check_utf8, fail, is_ascii, read_text,
@@ -99,6 +100,7 @@ pub(crate) static V2: Dialect = Dialect {
 /// How generation 2 is written.
 static WRITING: Writing = Writing {
     generation: Generation::V2,
+    container: Container::V2,
     dialect: &V2,
     compression: Encoding::ZstdSeekable,
     deterministic: true,

@@ -5,19 +5,16 @@ use alloc::vec::Vec;
 
 use super::index::{Index, ObjectRecord, Records, Site};
 use super::layouts::{Candidate, FaultAt, ObjectFault};
-use crate::cbor::seek;
-use crate::cbor::{Checked, Fault, Input, Parsed, Remaining, fault};
+use crate::cbor::{Checked, Fault, Input, Parsed, Remaining, fault, seek};
 use crate::error::{Error, ErrorKind, OutOfMemory, Place};
 use crate::format::frame::Frame;
 use crate::format::{
-    ComponentRecord, Extent, Header, Objects, ParseContext, RawObject, parse_entry, push, reserve,
+    ComponentRecord, Dialect, Extent, Format, Header, Objects, ParseContext, RawObject, Shapes,
+    ShardRecord, check_form, parse_entry, push, reserve, v2,
 };
-use crate::format::{Dialect, Shapes};
-use crate::format::{Format, ShardRecord, check_form, v2};
 use crate::limits::{Limits, Options, Tolerance};
 use crate::names::{Names, by_length};
-use crate::num::halves;
-use crate::num::{is_before, len_u32, u64_from_usize, usize_from_u32};
+use crate::num::{halves, is_before, len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule};
 
 /// The objects of a file, as they come. Their components have been checked, alone and together.

@@ -65,7 +65,7 @@ impl<S: Sink> BlobSink<S> {
         sum: Option<Sum>,
     ) -> Result<Self, WriteError<S::Error>> {
         let mut file = Self { sum, ..Self::at(sink, target, 0) };
-        file.put(&target.container().header())?;
+        file.put(&target.writing.container.header())?;
         file.pad()?;
         Ok(file)
     }

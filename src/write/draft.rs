@@ -340,7 +340,7 @@ impl Draft {
         let shards = u64_from_usize(places(self.shards.as_bytes()).count());
         self.surround(shards)?;
         let Self { options, target, entries: manifest, objects, .. } = self;
-        let container = target.container();
+        let container = target.writing.container;
         let footer = container.footer(start, manifest.as_bytes());
         let size = u64_from_usize(manifest.len());
         let tail = u64_from_usize(footer.as_bytes().len());

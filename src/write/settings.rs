@@ -5,7 +5,6 @@ use core::cmp::Ordering;
 use crate::codec::Sum;
 use crate::digest::Digest;
 use crate::error::{Error, Misuse};
-use crate::format::frame::Container;
 use crate::format::{Generation, Writing, written};
 use crate::limits::{Limits, Options};
 use crate::names::by_length;
@@ -163,12 +162,7 @@ impl Checksum {
 
     /// A digest that stands for one that is not known yet.
     pub(super) fn unknown(self) -> Option<Digest<'static>> {
-        match self {
-            Self::None => None,
-            Self::Crc32c => Some(Digest::Crc32c(0)),
-            Self::Sha256 => Some(Digest::Sha256([0; 32])),
-            Self::Xxh3 => Some(Digest::Xxh3(0)),
-        }
+        self.sum().map(|sum| sum.finish())
     }
 }
 
@@ -194,11 +188,6 @@ impl Target {
             return Err(Error::misuse(Misuse::NoShards));
         }
         Ok(())
-    }
-
-    /// The container that is written.
-    pub(super) fn container(&self) -> Container {
-        Container::written(self.writing.generation)
     }
 
     /// The next place for a blob; none beyond the last that there is.
