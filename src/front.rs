@@ -16,11 +16,12 @@ use crate::format::{
     ParseContext, Product, Role, ShardRecord, pass_attributes, push, reserve,
 };
 use crate::limits::Options;
-use crate::manifest::{BlobRule, Candidate, IndexBuilder, ObjectRecord, ValidatedManifest};
+use crate::manifest::{Candidate, IndexBuilder, ObjectRecord, ValidatedManifest};
 use crate::names::by_length;
 use crate::num::{len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Row, Rule};
 
+pub use crate::manifest::Blobs;
 pub use crate::rules::StreamRules;
 
 /// A file format: its name, and its rules for what the library finds in its files.
@@ -39,19 +40,6 @@ pub struct Rules {
     pub bool_value: Option<&'static Row>,
     /// Rules of content that is deflated or has a checksum; none if the format has no such content.
     pub stream: Option<&'static StreamRules>,
-}
-
-/// The ways in which blobs may overlap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Blobs {
-    /// No two share a byte.
-    Disjoint,
-    /// Two are disjoint or the same. The bytes of all, where some are the same, are held against the limit
-    /// `decoded-total`.
-    Identical,
-    /// Any. The bytes of all, where some overlap, are held against the limit `decoded-total`.
-    Any,
 }
 
 impl FrontEnd {
@@ -189,11 +177,6 @@ impl<'o> Builder<'o> {
             return Err(Error::internal());
         }
         let most = options.limit().shared_total(file_len);
-        let blobs = match front.blobs {
-            Blobs::Disjoint => BlobRule::Disjoint,
-            Blobs::Identical => BlobRule::Identical { most },
-            Blobs::Any => BlobRule::Any { most },
-        };
         let mut text = Encoder::default();
         text.raw(&[0])?;
         Ok(Self {
@@ -206,7 +189,7 @@ impl<'o> Builder<'o> {
             attributes: None,
             cx: ParseContext::new(options.limit(), &front.dialect, 0..0, file_len),
             dimensions: Encoder::default(),
-            index: IndexBuilder::new(blobs),
+            index: IndexBuilder::new(front.blobs, most),
             failed: None,
         })
     }

@@ -17,7 +17,9 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 pub use crate::format::{Dimensions, Extent, Shape, Version};
-pub(crate) use builder::{BlobRule, IndexBuilder, ObjectChecker};
+#[doc(hidden)]
+pub use builder::Blobs;
+pub(crate) use builder::{IndexBuilder, ObjectChecker};
 pub(crate) use canonical::VERSION;
 pub(crate) use index::{ManifestRef, ObjectRecord, TextIn, ValidatedManifest};
 pub(crate) use layouts::Candidate;

@@ -23,7 +23,8 @@ pub(crate) struct IndexBuilder {
     objects: Vec<ObjectRecord>,
     names_are_sorted: bool,
     blobs: InOrder,
-    blob_rule: BlobRule,
+    /// The rule for blobs, and the bytes that all of them may have together where some are shared.
+    rule: (Blobs, u64),
     /// The number of components that are in other files.
     in_shards: u32,
 }
@@ -50,13 +51,13 @@ impl From<OutOfMemory> for PlacedFault {
 }
 
 impl IndexBuilder {
-    /// An index of no objects, whose blobs may overlap as that rule says.
-    pub(crate) fn new(blob_rule: BlobRule) -> Self {
+    /// An index of no objects, whose blobs may overlap as that rule says, and then have `most` bytes together.
+    pub(crate) fn new(rule: Blobs, most: u64) -> Self {
         Self {
             objects: Vec::new(),
             names_are_sorted: true,
             blobs: InOrder::default(),
-            blob_rule,
+            rule: (rule, most),
             in_shards: 0,
         }
     }
@@ -114,18 +115,16 @@ impl IndexBuilder {
         header: Header,
         bytes: Input<'_>,
     ) -> Result<Index, PlacedFault> {
-        let Self { objects, names_are_sorted, blobs, blob_rule, in_shards } = self;
+        let Self { objects, names_are_sorted, blobs, rule, in_shards } = self;
         let ParseContext { limits, dialect, components, shapes, shards, .. } = cx;
         let records = Records { bytes, dialect, objects: &objects, components: &components };
         if !blobs.holds() {
             let here = (0..).zip(&components).filter(|(_, record)| !record.in_shard());
             let here = here.map(|(component, _)| component);
-            if let Some(found) = find_overlap(&components, here, blob_rule)? {
-                return Err(overlap_fault(records, found));
-            }
+            check_blobs(records, here, rule)?;
         }
         if in_shards > 0 {
-            check_shards(records, in_shards, &shards, (blob_rule, limits))?;
+            check_shards(records, in_shards, &shards, (rule.0, limits))?;
         }
         let read = |ordinal| records.name_at(ordinal);
         let names = if names_are_sorted {
@@ -153,28 +152,14 @@ impl IndexBuilder {
     }
 }
 
-/// The fault of a blob that overlaps another one, or that is one too many.
-pub(super) fn overlap_fault(records: Records<'_>, found: Overlap) -> PlacedFault {
-    let Overlap { component, kind, found } = found;
-    let Some(record) = records.components.get(usize_from_u32(component)) else {
-        return PlacedFault::INTERNAL;
-    };
-    let fault = Fault::with(kind, records.field(record, Site::Offset), found);
-    PlacedFault { fault, place: records.place(component) }
-}
-
 /// Parses and validates the manifest of `frame`, whose bytes are `manifest`.
 pub(super) fn parse(frame: &Frame, manifest: &[u8], options: &Options) -> Result<Index, Error> {
     let (container, limits) = (frame.container, options.limit());
     let dialect = container.dialect();
     let shared = dialect.facts.shares_blobs || options.tolerates(Tolerance::SharedBlobs);
-    let blob_rule = if shared {
-        BlobRule::Identical { most: limits.shared_total(frame.file_len()) }
-    } else {
-        BlobRule::Disjoint
-    };
+    let rule = if shared { Blobs::Identical } else { Blobs::Disjoint };
     let cx = ParseContext::new(limits, dialect, frame.manifest.clone(), frame.blobs_end);
-    let mut builder = IndexBuilder::new(blob_rule);
+    let mut builder = IndexBuilder::new(rule, limits.shared_total(frame.file_len()));
     let mut parser = Parser { options, manifest, cx };
     let objects = Objects::open(container, &mut parser.cx, manifest);
     let parsed = objects.and_then(|objects| parser.pull(objects, &mut builder));
@@ -341,45 +326,35 @@ impl InOrder {
     }
 }
 
-/// The ways in which blobs may overlap. Where some are shared, all of them may have `most` bytes together: these
-/// count as often as they are, because so often they are read.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum BlobRule {
+/// The ways in which blobs may overlap. Those that do count as often as they are there, because so often they are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Blobs {
     /// No two share a byte.
     Disjoint,
-    /// Two are disjoint or the same.
-    Identical { most: u64 },
-    /// Any.
-    Any { most: u64 },
-}
-
-impl BlobRule {
-    /// The same rule for another file, whose blobs may have `most` bytes together.
-    fn with_most(self, most: u64) -> Self {
-        match self {
-            Self::Disjoint => Self::Disjoint,
-            Self::Identical { .. } => Self::Identical { most },
-            Self::Any { .. } => Self::Any { most },
-        }
-    }
+    /// Two are disjoint or the same. The bytes of all, where some are the same, are held against the limit
+    /// `decoded-total`.
+    Identical,
+    /// Any. The bytes of all, where some overlap, are held against the limit `decoded-total`.
+    Any,
 }
 
 /// The component that is at fault, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Overlap {
+struct Overlap {
     /// The ordinal among all components.
-    pub(super) component: u32,
-    pub(super) kind: ErrorKind,
-    pub(super) found: u64,
+    component: u32,
+    kind: ErrorKind,
+    found: u64,
 }
 
 /// Finds what is wrong with the blobs of one file, which come by the ordinals of their components. Where two
 /// overlap, it is the last component with the extent that is the first, in order of offset and length, to overlap one
 /// before it; where blobs are shared, the first component beyond the limit.
-pub(super) fn find_overlap(
+fn find_overlap(
     components: &[ComponentRecord],
     of_file: impl Iterator<Item = u32> + Clone,
-    rule: BlobRule,
+    (rule, most): (Blobs, u64),
 ) -> Result<Option<Overlap>, OutOfMemory> {
     let extent = |component: u32| -> Option<Extent> {
         Some(components.get(usize_from_u32(component))?.extent)
@@ -397,9 +372,9 @@ pub(super) fn find_overlap(
         one.0.cmp(&other.0).then_with(by_length)
     });
     let allowed = |identical: bool| match rule {
-        BlobRule::Disjoint => false,
-        BlobRule::Identical { .. } => identical,
-        BlobRule::Any { .. } => true,
+        Blobs::Disjoint => false,
+        Blobs::Identical => identical,
+        Blobs::Any => true,
     };
     let (mut last, mut alike, mut clash) = (None::<Extent>, false, None);
     for (_, component) in &sorted {
@@ -421,10 +396,9 @@ pub(super) fn find_overlap(
             found: extent.offset(),
         }));
     }
-    let most = match rule {
-        BlobRule::Identical { most } | BlobRule::Any { most } if alike => most,
-        _ => return Ok(None),
-    };
+    if !alike {
+        return Ok(None);
+    }
     let (mut found, kind) = (0_u64, Limit::DecodedTotal.into());
     let mut extents = extents;
     Ok(extents.find_map(|(component, extent)| {
@@ -439,7 +413,7 @@ fn check_shards(
     records: Records<'_>,
     in_shards: u32,
     shards: &[ShardRecord],
-    (blob_rule, limits): (BlobRule, &Limits),
+    (rule, limits): (Blobs, &Limits),
 ) -> Result<(), PlacedFault> {
     let mut entries = Vec::new();
     // The ordinal of each below that of its shard, so that those of one shard come together, in order.
@@ -464,36 +438,39 @@ fn check_shards(
         let shard = shard.and_then(|shard| shards.get(shard)).ok_or(PlacedFault::INTERNAL)?;
         let of_shard = group.iter().map(|entry| halves(*entry)[1]);
         let most = limits.shared_total(shard.blobs_end());
-        check_blobs(records, of_shard, blob_rule.with_most(most))?;
+        check_blobs(records, of_shard, (rule, most))?;
     }
     Ok(())
 }
 
-/// Checks the blobs of one shard together.
+/// Checks the blobs of one file together.
 fn check_blobs(
     records: Records<'_>,
-    of_shard: impl Iterator<Item = u32> + Clone,
-    rule: BlobRule,
+    of_file: impl Iterator<Item = u32> + Clone,
+    rule: (Blobs, u64),
 ) -> Result<(), PlacedFault> {
     let mut seen = InOrder::default();
     let record = |component| records.components.get(usize_from_u32(component));
-    for record in of_shard.clone().filter_map(record) {
+    for record in of_file.clone().filter_map(record) {
         seen.note(record.extent);
     }
     if seen.holds() {
         return Ok(());
     }
-    match find_overlap(records.components, of_shard, rule)? {
-        Some(found) => Err(overlap_fault(records, found)),
-        None => Ok(()),
-    }
+    let Some(Overlap { component, kind, found }) = find_overlap(records.components, of_file, rule)?
+    else {
+        return Ok(());
+    };
+    let record = record(component).ok_or(PlacedFault::INTERNAL)?;
+    let fault = Fault::with(kind, records.field(record, Site::Offset), found);
+    Err(PlacedFault { fault, place: records.place(component) })
 }
 
 #[cfg(test)]
 mod tests {
     use alloc::vec::Vec;
 
-    use super::{BlobRule, ComponentRecord, Extent, Overlap, find_overlap};
+    use super::{Blobs, ComponentRecord, Extent, Overlap, find_overlap};
     use crate::rules::Rule;
 
     /// Wherever blobs lie, what is found is what comparing each with each finds.
@@ -509,10 +486,9 @@ mod tests {
                 })
                 .collect();
             let identical = round % 2 == 0;
-            let most = u64::MAX;
-            let rule = if identical { BlobRule::Identical { most } } else { BlobRule::Disjoint };
+            let rule = if identical { Blobs::Identical } else { Blobs::Disjoint };
             let ordinals = 0..u32::try_from(records.len()).unwrap();
-            let found = find_overlap(&records, ordinals, rule).unwrap();
+            let found = find_overlap(&records, ordinals, (rule, u64::MAX)).unwrap();
             let filled = records.iter().enumerate().filter(|(_, it)| it.extent.length() > 0);
             let overlaps = filled.clone().filter(|(at, it)| {
                 filled.clone().any(|(other, before)| {
