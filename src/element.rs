@@ -9,7 +9,7 @@ use core::num::NonZeroU8;
 use half::{bf16, f16};
 use zerocopy::TryFromBytes as _;
 
-use crate::num::{Word, listed, named};
+use crate::num::{Word, displayed, listed, named};
 
 listed! {
 /// How elements are stored: v1.2 §2, v1.1 II.4, v0.1 §5.1.
@@ -143,19 +143,7 @@ pub enum LogicalType with
 }
 }
 
-impl core::fmt::Display for StorageType {
-    /// Its [name](Self::name).
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl core::fmt::Display for LogicalType {
-    /// Its [name](Self::name).
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.pad(self.name())
-    }
-}
+displayed! { StorageType: name; LogicalType: name; }
 
 impl LogicalType {
     /// All of them.

@@ -31,7 +31,7 @@ use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
 use crate::error::{ErrorKind, Place};
 use crate::limits::format;
-use crate::num::listed;
+use crate::num::{displayed, listed};
 use crate::rules::{Rule, StreamRules, Unsupported};
 
 /// The objects of a manifest, parsed one at a time. Their components and shapes go into the context.
@@ -168,7 +168,10 @@ listed! {
 /// Which rules a file follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Generation with fn text -> &'static str {
+pub enum Generation with
+    /// `0.1`, `1.1`, `1.2` or `2`.
+    pub fn as_str -> &'static str
+{
     /// `ZTEN0001`.
     V0_1 = "0.1",
     /// `ZTEN1000`, minor version 0 or 1.
@@ -189,25 +192,17 @@ pub(crate) fn written(generation: Generation) -> Option<&'static Writing> {
     }
 }
 
-impl Generation {
-    /// `0.1`, `1.1`, `1.2` or `2`.
-    pub fn as_str(self) -> &'static str {
-        self.text()
-    }
-}
-
-impl core::fmt::Display for Generation {
-    /// As [`as_str`](Self::as_str).
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.pad(self.as_str())
-    }
-}
+displayed! { Generation: as_str; Encoding: name; Format: name; }
 
 listed! {
 /// How a component's bytes are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Encoding with fn text -> &'static str {
+pub enum Encoding with
+    /// Its name: `raw`, `zstd`, `zt.zstd-seekable/1`; `unknown` where it is not known, whose name
+    /// [`Component::encoding_name`](crate::Component::encoding_name) has.
+    pub fn name -> &'static str
+{
     /// As they are.
     Raw = "raw",
     /// Compressed: RFC 8878.
@@ -225,7 +220,11 @@ listed! {
 /// How an object's components make up a tensor: v1.1 III, v1.2 §3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Format with fn text -> &'static str {
+pub enum Format with
+    /// Its name in 1.x: `sparse_csr`; `unknown` where it is not known, whose name
+    /// [`Object::format_name`](crate::Object::format_name) has.
+    pub fn name -> &'static str
+{
     /// A contiguous array in row-major order.
     Dense = "dense",
     /// Compressed sparse rows.
@@ -244,36 +243,6 @@ pub enum Format with fn text -> &'static str {
     /// A format that is not known, or a layout of 0.1 or 2 that is not.
     Unknown = "unknown",
 }
-}
-
-impl Encoding {
-    /// Its name: `raw`, `zstd`, `zt.zstd-seekable/1`; `unknown` where it is not known, whose name
-    /// [`Component::encoding_name`](crate::Component::encoding_name) has.
-    pub fn name(self) -> &'static str {
-        self.text()
-    }
-}
-
-impl core::fmt::Display for Encoding {
-    /// Its [name](Self::name).
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl Format {
-    /// Its name in 1.x: `sparse_csr`; `unknown` where it is not known, whose name
-    /// [`Object::format_name`](crate::Object::format_name) has.
-    pub fn name(self) -> &'static str {
-        self.text()
-    }
-}
-
-impl core::fmt::Display for Format {
-    /// Its [name](Self::name).
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.pad(self.name())
-    }
 }
 
 listed! {

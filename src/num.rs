@@ -144,6 +144,20 @@ macro_rules! listed {
 
 pub(crate) use listed;
 
+/// Displays types by a method that gives their name.
+macro_rules! displayed {
+    ($($type:ty: $name:ident;)+) => { $(
+        impl core::fmt::Display for $type {
+            #[doc = concat!("Writes [`", stringify!($name), "`](Self::", stringify!($name), ").")]
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.pad(self.$name())
+            }
+        }
+    )+ };
+}
+
+pub(crate) use displayed;
+
 /// What a short text stands for, by a list of names.
 macro_rules! named {
     ($word:expr; $($name:literal => $value:expr,)+) => {{

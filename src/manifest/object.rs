@@ -11,7 +11,7 @@ use crate::format::{
     ComponentRecord, Dialect, Encoding, Extent, Field, Format, Generation, Logical, Role, Shape,
 };
 use crate::limits::Limits;
-use crate::num::{len_u32, usize_from_u32};
+use crate::num::{displayed, len_u32, usize_from_u32};
 use crate::rules::Rule;
 
 /// One tensor: a name, a shape, a format, and the components that hold its bytes.
@@ -187,7 +187,7 @@ pub enum ElementType<'a> {
 }
 
 impl<'a> ElementType<'a> {
-    /// The name, as 1.2 spells it where it is known.
+    /// The name, as 1.2 spells it where it is known; where it is not, any text of the file.
     pub fn name(&self) -> &'a str {
         match self {
             Self::Plain(storage) => storage.name(),
@@ -208,12 +208,7 @@ impl<'a> ElementType<'a> {
     }
 }
 
-impl core::fmt::Display for ElementType<'_> {
-    /// The [name](Self::name), which may be any text of the file where it is not known.
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.pad(self.name())
-    }
-}
+displayed! { ElementType<'_>: name; }
 
 impl core::fmt::Debug for ElementType<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
