@@ -29,7 +29,7 @@ pub use shard::{
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::error::{Error, Misuse, OutOfMemory, Place};
+use crate::error::{Error, Misuse, OutOfMemory, or_refused};
 use crate::num::u64_from_usize;
 
 /// Where the bytes of a file come from, at positions: a slice, a file, flash, an object store.
@@ -124,21 +124,7 @@ pub enum ReadError<E> {
     Refused(Error),
 }
 
-impl<E> ReadError<E> {
-    /// The error, if it is a refusal, in that place.
-    fn at(self, place: Place) -> Self {
-        match self {
-            Self::Refused(error) => Self::Refused(error.at(place)),
-            source @ Self::Source(_) => source,
-        }
-    }
-}
-
-impl<E> From<Error> for ReadError<E> {
-    fn from(error: Error) -> Self {
-        Self::Refused(error)
-    }
-}
+or_refused! { ReadError, Source }
 
 impl<E> ReadError<ReadError<E>> {
     /// The error of a source that reads from another one, which has failed itself or was refused.
@@ -150,28 +136,11 @@ impl<E> ReadError<ReadError<E>> {
     }
 }
 
-impl From<ReadError<Self>> for Error {
-    fn from(error: ReadError<Self>) -> Self {
-        match error {
-            ReadError::Source(error) | ReadError::Refused(error) => error,
-        }
-    }
-}
-
 impl<E: core::fmt::Display> core::fmt::Display for ReadError<E> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Source(error) => write!(f, "the bytes of the file could not be read: {error}"),
             Self::Refused(error) => error.fmt(f),
-        }
-    }
-}
-
-impl<E: core::error::Error + 'static> core::error::Error for ReadError<E> {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            Self::Source(error) => Some(error),
-            Self::Refused(_) => None,
         }
     }
 }

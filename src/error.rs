@@ -364,3 +364,48 @@ impl From<OutOfMemory> for Error {
 
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = core::result::Result<T, E>;
+
+/// Gives an error that is one of a source or sink, or a refusal, what all such have in common.
+macro_rules! or_refused {
+    ($name:ident, $other:ident) => {
+        impl<E> $name<E> {
+            /// The error, if it is a refusal, in that place.
+            pub(crate) fn at(self, place: $crate::error::Place) -> Self {
+                self.map_refused(|error| error.at(place))
+            }
+
+            /// The same error, with another refusal.
+            pub(crate) fn map_refused(self, map: impl FnOnce(Error) -> Error) -> Self {
+                match self {
+                    Self::Refused(error) => Self::Refused(map(error)),
+                    other @ Self::$other(_) => other,
+                }
+            }
+        }
+
+        impl<E> From<Error> for $name<E> {
+            fn from(error: Error) -> Self {
+                Self::Refused(error)
+            }
+        }
+
+        impl From<$name<Self>> for Error {
+            fn from(error: $name<Self>) -> Self {
+                match error {
+                    $name::$other(error) | $name::Refused(error) => error,
+                }
+            }
+        }
+
+        impl<E: core::error::Error + 'static> core::error::Error for $name<E> {
+            fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+                match self {
+                    Self::$other(error) => Some(error),
+                    Self::Refused(_) => None,
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use or_refused;

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::error::{Error, OutOfMemory};
+use crate::error::{Error, OutOfMemory, or_refused};
 
 /// Takes the bytes of a file, in order; nothing is ever asked to be written again.
 pub trait Sink {
@@ -74,44 +74,13 @@ pub enum WriteError<E> {
     Refused(Error),
 }
 
-impl<E> WriteError<E> {
-    /// The same error, with another refusal.
-    pub(super) fn map_refused(self, map: impl FnOnce(Error) -> Error) -> Self {
-        match self {
-            Self::Refused(error) => Self::Refused(map(error)),
-            sink @ Self::Sink(_) => sink,
-        }
-    }
-}
-
-impl<E> From<Error> for WriteError<E> {
-    fn from(error: Error) -> Self {
-        Self::Refused(error)
-    }
-}
-
-impl From<WriteError<Self>> for Error {
-    fn from(error: WriteError<Self>) -> Self {
-        match error {
-            WriteError::Sink(error) | WriteError::Refused(error) => error,
-        }
-    }
-}
+or_refused! { WriteError, Sink }
 
 impl<E: core::fmt::Display> core::fmt::Display for WriteError<E> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Sink(_) => f.write_str("the bytes could not be written"),
             Self::Refused(error) => error.fmt(f),
-        }
-    }
-}
-
-impl<E: core::error::Error + 'static> core::error::Error for WriteError<E> {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            Self::Sink(error) => Some(error),
-            Self::Refused(_) => None,
         }
     }
 }
