@@ -47,12 +47,6 @@ pub(super) struct Draft {
     begun: Option<usize>,
 }
 
-/// What comes behind the blobs.
-pub(super) struct End {
-    pub(super) manifest: Encoder,
-    pub(super) footer: Footer,
-}
-
 impl Draft {
     /// The manifest of a new file.
     pub(super) fn new(options: Options, target: Target) -> Result<Self, Error> {
@@ -325,7 +319,7 @@ impl Draft {
 
     /// Manifest and footer of a file whose manifest begins at `start`. It has been opened as any reader opens it:
     /// what is refused here would be refused by them.
-    pub(super) fn finish(mut self, start: u64) -> Result<End, Error> {
+    pub(super) fn finish(mut self, start: u64) -> Result<(Encoder, Footer), Error> {
         if self.begun.is_some() {
             return Err(Error::misuse(Misuse::Unfinished));
         }
@@ -358,7 +352,7 @@ impl Draft {
             return Err(Error::nowhere(Limit::DecodedTotal).found(total));
         }
         drop(opened);
-        Ok(End { manifest, footer })
+        Ok((manifest, footer))
     }
 
     /// Writes the root around the entries of its objects.

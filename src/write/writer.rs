@@ -108,9 +108,9 @@ impl<S: Sink> Writer<S> {
     /// `duplicate-key` where a shard is listed twice. Of a file that is appended to, any rule `limit-…` that it
     /// breaks itself, where the settings give limits. Nothing is written then.
     pub fn finish(mut self) -> Result<S, WriteError<S::Error>> {
-        let end = self.draft.finish(self.file.position)?;
-        self.file.put(end.manifest.as_bytes())?;
-        self.file.put(end.footer.as_bytes())?;
+        let (manifest, footer) = self.draft.finish(self.file.position)?;
+        self.file.put(manifest.as_bytes())?;
+        self.file.put(footer.as_bytes())?;
         Ok(self.file.end()?.0)
     }
 }
