@@ -45,23 +45,6 @@ macro_rules! table {
             #[allow(dead_code, clippy::allow_attributes, reason = "not all tables are written")]
             pub(crate) const TABLE_ORDER: &'static [Self] = &[ $( Self::$slot, )+ ];
 
-            /// In the order of deterministic CBOR: RFC 8949 §4.2.3.
-            #[allow(dead_code, clippy::allow_attributes, reason = "not all tables are written")]
-            #[expect(clippy::indexing_slicing, reason = "evaluated when it is compiled")]
-            pub(crate) const DETERMINISTIC_ORDER: &'static [Self] = &{
-                let mut keys = [ $( Self::$slot, )+ ];
-                let mut sorted = 1;
-                while sorted < keys.len() {
-                    let mut at = sorted;
-                    while at > 0 && $crate::format::table::comes_before(keys[at].as_str(), keys[at - 1].as_str()) {
-                        (keys[at], keys[at - 1]) = (keys[at - 1], keys[at]);
-                        at -= 1;
-                    }
-                    sorted += 1;
-                }
-                keys
-            };
-
             pub(crate) const fn as_str(self) -> &'static str {
                 match self { $( Self::$slot => $key, )+ }
             }
@@ -347,7 +330,7 @@ pub(super) const fn ascend(mut keys: &[&str]) -> bool {
 }
 
 /// Whether a key comes before another in deterministic CBOR: the shorter, else by their bytes.
-pub(super) const fn comes_before(one: &str, other: &str) -> bool {
+const fn comes_before(one: &str, other: &str) -> bool {
     if one.len() != other.len() {
         return one.len() < other.len();
     }

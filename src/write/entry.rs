@@ -42,6 +42,17 @@ pub(super) fn object(
     })
 }
 
+/// The fields of a component of 1.2 in the order of deterministic CBOR: RFC 8949 §4.2.3.
+const CANONICAL_ORDER: &[ComponentKey] = &[
+    ComponentKey::logical_type,
+    ComponentKey::dtype,
+    ComponentKey::digest,
+    ComponentKey::length,
+    ComponentKey::offset,
+    ComponentKey::encoding,
+    ComponentKey::decoded_length,
+];
+
 /// Writes role and fields of a component.
 fn component(out: &mut Encoder, part: &Part<'_>, target: &Target) -> Result<(), OutOfMemory> {
     let blob = &part.blob;
@@ -64,11 +75,7 @@ fn component(out: &mut Encoder, part: &Part<'_>, target: &Target) -> Result<(), 
             v2::PartKey::decoded_length => decoded,
         });
     }
-    let order = if target.canonical {
-        ComponentKey::DETERMINISTIC_ORDER
-    } else {
-        ComponentKey::TABLE_ORDER
-    };
+    let order = if target.canonical { CANONICAL_ORDER } else { ComponentKey::TABLE_ORDER };
     record(out, order, ComponentKey::write, |key| match key {
         ComponentKey::dtype => Some(Value::Text(part.storage.name())),
         ComponentKey::offset => Some(Value::Uint(blob.offset)),
