@@ -28,27 +28,14 @@ pub enum Checksum {
 /// How a file is written. By default it is of 1.2, and each component gets a sha256; in 2 an xxh3.
 /// Objects come in any order, and nothing goes beyond the default [`Limits`], or those that a file was
 /// opened with that is appended to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    generation: Generation,
+    generation: Option<Generation>,
     checksum: Option<Checksum>,
     alignment: Option<u64>,
     pub(super) canonical: bool,
     sharing: bool,
     limits: Option<Limits>,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            generation: Generation::V1_2,
-            checksum: None,
-            alignment: None,
-            canonical: false,
-            sharing: false,
-            limits: None,
-        }
-    }
 }
 
 /// The largest alignment that can be asked for.
@@ -60,7 +47,7 @@ impl Settings {
     /// is set.
     #[must_use]
     pub fn generation(mut self, generation: Generation) -> Self {
-        self.generation = generation;
+        self.generation = Some(generation);
         self
     }
 
@@ -108,7 +95,8 @@ impl Settings {
 
     /// What a new file is to be.
     pub(super) fn target(&self) -> Result<Target, Error> {
-        self.target_of(written(self.generation).ok_or(Error::misuse(Misuse::Settings))?)
+        let writing = written(self.generation.unwrap_or(Generation::V1_2));
+        self.target_of(writing.ok_or(Error::misuse(Misuse::Settings))?)
     }
 
     /// What is to be added to a file of a generation that is written so.
