@@ -212,21 +212,17 @@ displayed! { ElementType<'_>: name; }
 
 impl core::fmt::Debug for ElementType<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let (kind, name, on): (_, _, Option<&dyn core::fmt::Debug>) = match self {
-            Self::Plain(storage) => ("Plain", None, Some(storage)),
-            Self::Logical(logical) => ("Logical", None, Some(logical)),
-            Self::UnknownLogical(name, on) => ("UnknownLogical", Some(name), Some(on)),
-            Self::UnknownOnLogical(name, on) => ("UnknownOnLogical", Some(name), Some(on)),
-            Self::Unknown(name) => ("Unknown", Some(name), None),
-        };
-        let mut tuple = f.debug_tuple(kind);
-        if let Some(name) = name {
-            tuple.field(&Start(name));
+        match self {
+            Self::Plain(storage) => f.debug_tuple("Plain").field(storage).finish(),
+            Self::Logical(logical) => f.debug_tuple("Logical").field(logical).finish(),
+            Self::UnknownLogical(name, on) => {
+                f.debug_tuple("UnknownLogical").field(&Start(name)).field(on).finish()
+            }
+            Self::UnknownOnLogical(name, on) => {
+                f.debug_tuple("UnknownOnLogical").field(&Start(name)).field(on).finish()
+            }
+            Self::Unknown(name) => f.debug_tuple("Unknown").field(&Start(name)).finish(),
         }
-        if let Some(on) = on {
-            tuple.field(on);
-        }
-        tuple.finish()
     }
 }
 

@@ -214,7 +214,10 @@ impl Copier {
             };
             let copied =
                 self.verifier.component(&component, &mut sparse, source, Order::Rows, take);
-            copied.map_err(|error| error.placed(own))?;
+            copied.map_err(|error| match error {
+                CopyError::Write(error) => CopyError::Write(error.map_refused(own)),
+                other => other,
+            })?;
         }
         Ok(out.end().map_err(refused)?)
     }
@@ -442,14 +445,6 @@ impl<R, W> CopyError<R, W> {
             Self::Read(error) => CopyError::Read(L::flatten(error)),
             Self::Write(error) => CopyError::Write(error),
             Self::Inexpressible(error) => CopyError::Inexpressible(error),
-        }
-    }
-
-    /// The same error, its refusal to write being at another place.
-    fn placed(self, own: impl Fn(Error) -> Error) -> Self {
-        match self {
-            Self::Write(error) => Self::Write(error.map_refused(own)),
-            other => other,
         }
     }
 }
