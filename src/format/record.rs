@@ -578,27 +578,9 @@ impl PartialEq for Shape<'_> {
 
 impl Eq for Shape<'_> {}
 
-impl PartialEq<[u64]> for Shape<'_> {
-    fn eq(&self, other: &[u64]) -> bool {
-        self.iter().eq(other.iter().copied())
-    }
-}
-
-impl PartialEq<&[u64]> for Shape<'_> {
-    fn eq(&self, other: &&[u64]) -> bool {
-        self == *other
-    }
-}
-
-impl PartialEq<Vec<u64>> for Shape<'_> {
-    fn eq(&self, other: &Vec<u64>) -> bool {
-        self == other.as_slice()
-    }
-}
-
-impl<const N: usize> PartialEq<[u64; N]> for Shape<'_> {
-    fn eq(&self, other: &[u64; N]) -> bool {
-        self == other.as_slice()
+impl<T: AsRef<[u64]> + ?Sized> PartialEq<T> for Shape<'_> {
+    fn eq(&self, other: &T) -> bool {
+        self.iter().eq(other.as_ref().iter().copied())
     }
 }
 
