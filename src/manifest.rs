@@ -144,9 +144,8 @@ impl<B: AsRef<[u8]>> Manifest<B> {
 
 impl Manifest<Vec<u8>> {
     /// The manifest of a file of another format, and the bytes of that.
-    pub(crate) fn of_front_alone((validated, bytes): (ValidatedManifest, Vec<u8>)) -> (Self, u64) {
-        let file_len = validated.file_len;
-        (Self { bytes, validated }, file_len)
+    pub(crate) fn of_front_alone((validated, bytes): (ValidatedManifest, Vec<u8>)) -> Self {
+        Self { bytes, validated }
     }
 }
 

@@ -21,7 +21,6 @@ use crate::verify::{Summary, Verifier};
 #[derive(Debug)]
 pub struct SourceArchive<S> {
     source: S,
-    length: u64,
     manifest: Manifest<Vec<u8>>,
 }
 
@@ -73,7 +72,7 @@ impl<S: ReadAt<Error = io::Error>> SourceArchive<S> {
         let body = footer.footer(&fetch(&source, footer.needs())?)?;
         let bytes = fetch(&source, body.needs())?;
         let manifest = body.manifest(bytes).map_err(OpenError::Manifest)?;
-        Ok(Self { source, length, manifest })
+        Ok(Self { source, manifest })
     }
 
     /// Reads all of the file and validates what opening does not: sizes, compression, digests, bools,
@@ -85,7 +84,7 @@ impl<S: ReadAt<Error = io::Error>> SourceArchive<S> {
     /// Any rule on content; what is unsupported, a digest that cannot be verified among it; what
     /// keeps the file from being read.
     pub fn verify(&self) -> Result<Summary, ReadError<io::Error>> {
-        Verifier::new(self.length, self.limits()).file(&self.manifest, self)
+        Verifier::new(self.file_len(), self.limits()).file(&self.manifest, self)
     }
 }
 
@@ -93,8 +92,7 @@ impl<S> SourceArchive<S> {
     /// The archive of a file of another format, whose header has been parsed. Unstable.
     #[doc(hidden)]
     pub fn from_front(source: S, parsed: Parsed) -> Self {
-        let (manifest, length) = Manifest::of_front_alone(parsed.into_parts());
-        Self { source, length, manifest }
+        Self { source, manifest: Manifest::of_front_alone(parsed.into_parts()) }
     }
 
     /// The manifest.
@@ -114,7 +112,7 @@ impl<S> SourceArchive<S> {
 
     /// The length of the file when it was opened.
     pub fn file_len(&self) -> u64 {
-        self.length
+        self.manifest.parts().file_len()
     }
 }
 
