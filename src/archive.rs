@@ -55,6 +55,16 @@ impl<B: AsRef<[u8]>> Archive<B> {
         Ok(Self { manifest: Manifest::within(file, section, validated) })
     }
 
+    /// The archive of a file of another format, whose header has been parsed. Unstable.
+    ///
+    /// # Errors
+    /// [`Misuse::Supply`](crate::error::Misuse::Supply): the file has another length than the parser was told.
+    #[cfg(feature = "std")]
+    #[doc(hidden)]
+    pub fn from_front(file: B, parsed: Parsed) -> Result<Self, Error> {
+        Ok(Self { manifest: Manifest::of_front(file, parsed.into_parts())? })
+    }
+
     /// Reads all of the file and validates what opening does not: sizes, compression, digests, bools,
     /// indices; in a file opened as canonical the padding, too. With the limits that it was opened
     /// with. Memory does not depend on the size of the file. [`Verifier`] does the same object by
@@ -78,18 +88,6 @@ impl<B: AsRef<[u8]>> Archive<B> {
     /// The bytes of the file.
     pub fn data(&self) -> &[u8] {
         self.manifest.holder().as_ref()
-    }
-}
-
-#[cfg(feature = "std")]
-impl<B: AsRef<[u8]>> Archive<B> {
-    /// The archive of a file of another format, whose header has been parsed. Unstable.
-    ///
-    /// # Errors
-    /// [`Misuse::Supply`](crate::error::Misuse::Supply): the file has another length than the parser was told.
-    #[doc(hidden)]
-    pub fn from_front(file: B, parsed: Parsed) -> Result<Self, Error> {
-        Ok(Self { manifest: Manifest::of_front(file, parsed.into_parts())? })
     }
 }
 

@@ -168,7 +168,8 @@ impl Verifier {
     /// # Errors
     /// `unsupported-shard`, at the first one.
     pub fn alone(&self, manifest: &Manifest<impl AsRef<[u8]>>) -> Result<(), Error> {
-        manifest.parts().missing_shard().map_or(Ok(()), Err)
+        let first = manifest.shards().next();
+        first.map_or(Ok(()), |shard| Err(shard.error(Unsupported::Shard)))
     }
 
     /// Reads all objects.

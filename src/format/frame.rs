@@ -154,11 +154,6 @@ impl Container {
         }
     }
 
-    /// The footer of a data shard: v2 §7.2.
-    pub(crate) fn footer_of_shard() -> Footer {
-        Self::V2.footer(0, &[])
-    }
-
     /// The footer of a file whose manifest begins at `start`.
     pub(crate) fn footer(self, start: u64, manifest: &[u8]) -> Footer {
         let manifest_size = U64::new(u64_from_usize(manifest.len()));

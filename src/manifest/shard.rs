@@ -7,7 +7,6 @@ use crate::brief::Start;
 use crate::cbor::Remaining;
 use crate::digest::Digest;
 use crate::error::{Error, ErrorKind};
-use crate::rules::Unsupported;
 
 /// Another file that holds blobs of this one, as the table `shards` gives it: v2 §7.1.
 ///
@@ -87,10 +86,5 @@ impl<'a> ManifestRef<'a> {
     pub(crate) fn all_bytes(&self) -> u64 {
         let add = |sum: u64, shard: Shard<'_>| sum.saturating_add(shard.size);
         self.shards().fold(self.file_len(), add)
-    }
-
-    /// The error of a file that lists a shard where none has been found.
-    pub(crate) fn missing_shard(&self) -> Option<Error> {
-        self.shards().next().map(|shard| shard.error(Unsupported::Shard))
     }
 }

@@ -281,16 +281,15 @@ fn format<'a>(object: &Object<'a>, target: &Target) -> Result<&'a str, Error> {
     let there = (writing.format)(name.as_bytes());
     // What is a profile of 2 is a format that is not known in 1.2, and may come back.
     let kept = match format {
-        Format::Unknown => there == Format::Unknown || !is_named_1_2(there),
+        // Names of 1.2 have no version.
+        Format::Unknown => !matches!(
+            there,
+            Format::Dense | Format::SparseCsr | Format::SparseCoo | Format::QuantizedGroup
+        ),
         _ => there == format || there == Format::Unknown && format != Format::QuantizedGroup,
     };
     let place = Place::new(Some(object.ordinal()), None);
     kept.then_some(name).ok_or(Error::nowhere(Unsupported::Format).at(place))
-}
-
-/// Whether a format is one of 1.2, whose names have no version.
-fn is_named_1_2(format: Format) -> bool {
-    matches!(format, Format::Dense | Format::SparseCsr | Format::SparseCoo | Format::QuantizedGroup)
 }
 
 /// What the elements of a component are.

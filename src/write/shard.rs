@@ -101,7 +101,8 @@ impl<S: Sink> ShardWriter<S> {
         if self.within {
             return Err(Error::misuse(Misuse::Unfinished).into());
         }
-        self.file.put(Container::footer_of_shard().as_bytes())?;
+        // It has no manifest: v2 §7.2.
+        self.file.put(Container::V2.footer(0, &[]).as_bytes())?;
         let size = self.file.position;
         let (sink, sum) = self.file.end()?;
         // It is always computed.
