@@ -233,8 +233,7 @@ impl<'a> Component<'a> {
         source: R,
         limits: &Limits,
     ) -> Result<Decoded, ReadError<R::Error>> {
-        let kind = self.decoded_kind()?;
-        self.collect(kind, self.content(source, limits)?)
+        self.collect(self.content(source, limits)?)
     }
 
     /// The same as [`decode`](Self::decode), with threads that have nothing else to do.
@@ -244,46 +243,43 @@ impl<'a> Component<'a> {
         limits: &Limits,
         idle: &Idle,
     ) -> Result<Decoded, ReadError<S::Error>> {
-        let kind = self.decoded_kind()?;
         let content = self.content(source, limits)?;
         #[cfg(all(feature = "zstd", feature = "std"))]
         if let Some(pieces) = content.pieces() {
             let lines = Lines::zeros(pieces.decoded);
             let mut lines = lines.map_err(|error| Error::from(error).at(self.place()))?;
             if let Some(verified) = content.read_together(pieces, lines.as_mut(), limits, idle) {
-                return Ok(Decoded::new(lines, kind, verified));
+                return Ok(Decoded::new(lines, self.decoded_kind()?, verified));
             }
             return self.decode(source, limits);
         }
-        self.collect(kind, content)
+        self.collect(content)
     }
 
     /// All of a content of which nothing has been read.
     fn collect<R: ReadAt>(
         &self,
-        kind: Kind,
         mut content: Content<'_, R>,
     ) -> Result<Decoded, ReadError<R::Error>> {
         let most = self.decoded_length().and_then(|bytes| usize::try_from(bytes).ok());
         let most = most.unwrap_or(usize::MAX);
+        let no_memory = |error| Error::from(error).at(self.place());
         let mut lines = Lines::default();
         if self.encoding() == Encoding::Raw {
             // All of it lies in the file.
             let length = usize::try_from(self.extent().length()).unwrap_or(usize::MAX);
-            lines.reserve(length).map_err(|error| Error::from(error).at(self.place()))?;
+            lines.reserve(length).map_err(no_memory)?;
         }
         loop {
             // A byte more than is declared would take a line more.
             let left = most.saturating_sub(lines.len()).min(content.wanted());
-            let room = lines.room(left, most);
-            let room = room.map_err(|error| Error::from(error).at(self.place()))?;
-            let length = content.read_chunk(room)?;
+            let length = content.read_chunk(lines.room(left, most).map_err(no_memory)?)?;
             if length == 0 {
                 break;
             }
             lines.add(length);
         }
-        Ok(Decoded::new(lines, kind, outcome(&content)?))
+        Ok(Decoded::new(lines, self.decoded_kind()?, outcome(&content)?))
     }
 
     /// The same as [`decode`](Self::decode), into memory of the caller's: `buffer` must be exactly as
@@ -415,9 +411,7 @@ impl<'a> Component<'a> {
             let needed = elements.len().saturating_add(pieces.len());
             grow(&mut elements, needed, most)
                 .map_err(|error| Error::from(error).at(self.place()))?;
-            for element in pieces.filter_map(|piece| T::read(piece, ByteOrder::Little)) {
-                elements.push(element);
-            }
+            elements.extend(pieces.filter_map(|piece| T::read(piece, ByteOrder::Little)));
         }
         Ok(elements)
     }
