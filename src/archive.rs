@@ -87,7 +87,7 @@ impl<B: AsRef<[u8]>> Archive<B> {
 
     /// The bytes of the file.
     pub fn data(&self) -> &[u8] {
-        self.manifest.holder().as_ref()
+        self.manifest.bytes.as_ref()
     }
 }
 

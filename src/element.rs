@@ -156,17 +156,12 @@ impl LogicalType {
 
     /// The logical type of that name in `type` of 1.x.
     pub(crate) fn from_name(name: &[u8]) -> Option<Self> {
-        Self::from_v2(name).filter(|logical| !logical.is_since_v2())
+        Self::from_v2(name).filter(|logical| Self::V1_2.contains(logical))
     }
 
     /// The logical type of that name in `type` of 2.
     pub(crate) fn from_v2(name: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|logical| logical.name().as_bytes() == name)
-    }
-
-    /// Whether 1.x has no name for it.
-    pub(crate) fn is_since_v2(self) -> bool {
-        matches!(self, Self::F8E8M0 | Self::F4E2M1)
     }
 
     /// The logical type that a 1.1 dtype of that name stands for.

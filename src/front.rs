@@ -176,7 +176,6 @@ impl<'o> Builder<'o> {
         if header.start > header.end || header.end > file_len {
             return Err(Error::internal());
         }
-        let most = options.limit().shared_total(file_len);
         let mut text = Encoder::default();
         text.raw(&[0])?;
         Ok(Self {
@@ -189,7 +188,7 @@ impl<'o> Builder<'o> {
             attributes: None,
             cx: ParseContext::new(options.limit(), &front.dialect, 0..0, file_len),
             dimensions: Encoder::default(),
-            index: IndexBuilder::new(front.blobs, most),
+            index: IndexBuilder::new(front.blobs, options.limit().shared_total(file_len)),
             failed: None,
         })
     }
@@ -274,9 +273,14 @@ impl<'o> Builder<'o> {
         if u64_from_usize(object.shape.len()) > self.options.limit().rank().into() {
             return Err(Error::nowhere(Limit::Rank));
         }
-        // One component has no role beside it.
+        // Roles ascend; one component has none beside its own.
         if let [_, _, ..] = object.components {
-            self.check_roles(object.components)?;
+            if u64_from_usize(object.components.len()) > self.options.limit().keys().into() {
+                return Err(Error::nowhere(Limit::Keys));
+            }
+            if !object.components.is_sorted_by(|one, next| one.role < next.role) {
+                return Err(Error::nowhere(Rule::DuplicateKey));
+            }
         }
         for (component, at) in object.components.iter().zip(0..) {
             // Vectors have one order.
@@ -355,17 +359,6 @@ impl<'o> Builder<'o> {
         let index = index.map_err(|found| refused(found.fault).at(found.place))?;
         let validated = ValidatedManifest::of_front(header, file_len, index, *options);
         Ok(Parsed(validated, text.into_bytes()))
-    }
-
-    /// Checks that roles ascend, and are no more than a map may have keys.
-    fn check_roles(&self, components: &[RawComponent<'_>]) -> Result<(), Error> {
-        if u64_from_usize(components.len()) > self.options.limit().keys().into() {
-            return Err(Error::nowhere(Limit::Keys));
-        }
-        if !components.is_sorted_by(|one, next| one.role < next.role) {
-            return Err(Error::nowhere(Rule::DuplicateKey));
-        }
-        Ok(())
     }
 
     /// Checks a component by itself and keeps it.

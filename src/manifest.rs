@@ -48,7 +48,7 @@ use crate::num::{len_u32, u64_from_usize, usize_from_u32};
 /// unspecified, and nothing panics but debug assertions, in builds that have them, and sorting names of one
 /// hash that change meanwhile.
 pub struct Manifest<B> {
-    bytes: B,
+    pub(crate) bytes: B,
     validated: ValidatedManifest,
 }
 
@@ -86,11 +86,6 @@ impl<B: AsRef<[u8]>> Manifest<B> {
     /// What objects and components read from.
     pub(crate) fn parts(&self) -> ManifestRef<'_> {
         ManifestRef::new(self.bytes.as_ref(), &self.validated)
-    }
-
-    /// What holds the bytes: those of the manifest, or of the file it was found in.
-    pub(crate) fn holder(&self) -> &B {
-        &self.bytes
     }
 
     /// What holds the bytes: those of the manifest, or in an [`Archive`](crate::Archive) those of

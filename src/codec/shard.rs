@@ -148,10 +148,7 @@ impl<'a, S> BoundShard<'a, S> {
 
     /// The sums of its blocks, if it has been verified.
     pub fn verified(&self) -> Option<&VerifiedBlocks> {
-        match &self.digest {
-            Comparison::Equal(blocks) => Some(blocks),
-            Comparison::Absent | Comparison::Pending | Comparison::Failed(_) => None,
-        }
+        if let Comparison::Equal(blocks) = &self.digest { Some(blocks) } else { None }
     }
 
     /// Takes it for verified without reading it: `blocks` come from the same shard of the same file, which was

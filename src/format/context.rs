@@ -69,14 +69,6 @@ impl<'o> ParseContext<'o> {
         Ok(reserve(&mut self.components, self.expected)?)
     }
 
-    /// Keeps the shape whose dimensions stand at `first` and end before `rest`.
-    #[inline]
-    fn keep_shape(&mut self, first: Input<'_>, rest: Input<'_>) -> Checked<ShapeSpan> {
-        let length = first.len().wrapping_sub(rest.len());
-        let kept = self.shapes.keep(first.get(..length).unwrap_or(first));
-        kept.map_err(|out| Fault::new(out, Remaining::END).into())
-    }
-
     /// Checks a component by itself and keeps its record.
     #[inline(always)]
     pub(super) fn component(&mut self, component: &RawComponent, facts: Facts) -> Checked<()> {
@@ -288,7 +280,9 @@ impl<'m, const STRICT: bool> Slot<'m, STRICT> for ShapeField {
             (input, dimension) = <Uint as Slot<'m, STRICT>>::parse(cx, wrong, input)?;
             product.multiply(dimension.value);
         }
-        let span = cx.keep_shape(first, input)?;
+        let length = first.len().wrapping_sub(input.len());
+        let kept = cx.shapes.keep(first.get(..length).unwrap_or(first));
+        let span = kept.map_err(|out| Fault::new(out, Remaining::END))?;
         Ok((entries.end(input, at, Limit::Rank)?, Self { remaining, span, product }))
     }
 }
