@@ -8,6 +8,7 @@ use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use zten::element::ByteOrder;
+use zten::shards::Shard;
 use zten::{Component, ElementType, Encoding, Format, Generation, Object};
 use zten_present::finding::stored;
 use zten_present::json::Json;
@@ -119,7 +120,10 @@ impl Reader {
     fn shards(&self) -> PyResult<Vec<(String, u64, String)>> {
         let open = self.open()?;
         let shards = open.manifest.shards();
-        Ok(shards.map(|s| (s.name().to_owned(), s.size(), s.digest().to_string())).collect())
+        // Every file of zTensor, and no other is opened here, gives the digest of its shards.
+        let digest =
+            |s: &Shard<'_>| s.digest().map(|digest| digest.to_string()).unwrap_or_default();
+        Ok(shards.map(|s| (s.name().to_owned(), s.size(), digest(&s))).collect())
     }
 
     fn has(&self, name: &str) -> PyResult<bool> {

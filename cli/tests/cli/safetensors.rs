@@ -229,14 +229,25 @@ fn an_index_is_read_by_all_commands() {
     // Without the files, nothing of it is read.
     let alone = folder.path().join("two.index.json");
     fs::copy(&index, &alone).unwrap();
-    for (command, options) in
-        [("check", &[][..]), ("ls", &[]), ("hash", &[]), ("cat", &["b"]), ("diff", &[out.to_str().unwrap()])]
-    {
+    for (command, options) in [
+        ("check", &[][..]),
+        ("ls", &[]),
+        ("hash", &[]),
+        ("cat", &["b"]),
+        ("diff", &[out.to_str().unwrap()]),
+    ] {
         let output = run(command, &alone, options);
         let (status, _, why) = ended(&output);
         assert_eq!(status, Some(1), "{command}: {why}");
-        let said = if command == "check" { String::from_utf8(output.stdout.clone()).unwrap() } else { why.to_owned() };
-        assert!(said.contains("it was not found") && said.contains("index-file"), "{command}: {said}");
+        let said = if command == "check" {
+            String::from_utf8(output.stdout.clone()).unwrap()
+        } else {
+            why.to_owned()
+        };
+        assert!(
+            said.contains("it was not found") && said.contains("index-file"),
+            "{command}: {said}"
+        );
     }
 }
 
