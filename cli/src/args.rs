@@ -222,7 +222,7 @@ pub(crate) struct Ls {
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Cat {
-    /// The file: zTensor or safetensors
+    /// The file, of any format that is read
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// The object
@@ -260,7 +260,7 @@ pub(crate) struct Cat {
 /// `zten hash`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Hash {
-    /// The file: zTensor or safetensors
+    /// The file, of any format that is read
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Print the content digest of a file of generation 2 instead: what tensors it holds, however they
@@ -287,10 +287,10 @@ pub(crate) enum ContentAlgorithm {
 /// `zten diff`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Diff {
-    /// The one file: zTensor or safetensors
+    /// First file, of any format that is read
     #[arg(value_name = "OLD")]
     pub(crate) old: PathBuf,
-    /// The other: zTensor or safetensors
+    /// Second file
     #[arg(value_name = "NEW")]
     pub(crate) new: PathBuf,
     /// One JSON document

@@ -68,10 +68,8 @@ fn shards<W: Write>(json: &mut Json<'_, W>, archive: &TensorFile) -> io::Result<
         json.string(shard.name())?;
         json.key("size")?;
         json.integer(shard.size())?;
-        if let Some(digest) = shard.digest() {
-            json.key("digest")?;
-            json.string(&digest.to_string())?;
-        }
+        json.key("digest")?;
+        json.string_or_null(shard.digest().map(|digest| digest.to_string()).as_deref())?;
         json.close('}')?;
     }
     json.close(']')
