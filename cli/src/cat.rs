@@ -188,7 +188,7 @@ fn print(
         Failure::Output(error) => Stop::Output(error),
         Failure::Read(error) => refused(error),
     };
-    if let Some(mx) = dequantized::asked(object, args) {
+    if let Some(quantized) = dequantized::asked(object, args) {
         if args.slice.is_some() {
             return Err(Stop::Usage("--slice is for dense objects".to_owned()));
         }
@@ -197,7 +197,7 @@ fn print(
         let printer = printer(args, kind, Some(object.shape().to_vec()), component)?;
         let mut held = HoldUntilVerified::new(printer, &mut app.out);
         let mut take = |bytes: &[u8]| held.push(bytes);
-        let not = dequantized::read(&mx, &reader, &mut take).map_err(failed)?;
+        let not = dequantized::read(&quantized, &reader, &mut take).map_err(failed)?;
         held.end().map_err(Stop::Output)?;
         let Some(part) = not else { return Ok(()) };
         let problem = Problem::unsupported(&args.file, archive, &part, "unsupported-digest");

@@ -1,23 +1,80 @@
-//! The values of an object whose elements have scales in common.
+//! The values of an object whose elements have scales in common, or are in blocks of GGUF.
 
 use zten::{Component, Format, Object, verify::Verified, view::Mx};
+use zten_formats::Block;
 
 use super::feed::{ComponentReader, Failure, Take};
 use crate::args::Cat;
 
+/// Blocks of GGUF that are dequantized at once.
+const BLOCKS: usize = 1 << 10;
+
+/// An object of which values are printed, and not its components.
+pub(super) enum Quantized<'a> {
+    Mx(Box<Mx<'a, Component<'a>>>),
+    Blocks(&'static Block),
+}
+
 /// Returns whether the values of such an object are asked for, and not one of its components.
 pub(super) fn is_asked(object: &Object<'_>, args: &Cat) -> bool {
-    object.format() == Format::Mx && args.component.is_none() && !args.raw
+    let is_such = object.format() == Format::Mx || Block::of_layout(object).is_some();
+    is_such && args.component.is_none() && !args.raw
 }
 
 /// Such an object, if its values are asked for.
-pub(super) fn asked<'a>(object: &Object<'a>, args: &Cat) -> Option<Mx<'a, Component<'a>>> {
-    object.mx().ok().filter(|_| is_asked(object, args))
+pub(super) fn asked<'a>(object: &Object<'a>, args: &Cat) -> Option<Quantized<'a>> {
+    if !is_asked(object, args) {
+        return None;
+    }
+    match Block::of_layout(object) {
+        Some(block) => Some(Quantized::Blocks(block)),
+        None => object.mx().ok().map(|mx| Quantized::Mx(Box::new(mx))),
+    }
 }
 
 /// Hands on the values of an object as little-endian `f32`, and the component whose digest cannot be
-/// verified, if there is one. The scales are read first, and held.
+/// verified, if there is one.
 pub(super) fn read<'a>(
+    quantized: &Quantized<'a>,
+    reader: &ComponentReader<'a>,
+    take: &mut Take<'_>,
+) -> Result<Option<Component<'a>>, Failure> {
+    match quantized {
+        Quantized::Mx(mx) => read_mx(mx, reader, take),
+        Quantized::Blocks(block) => {
+            let verified = read_blocks(block, reader, take)?;
+            Ok((verified == Verified::Unverifiable).then_some(*reader.component))
+        }
+    }
+}
+
+/// Hands on the elements of blocks, a whole number of which there are.
+fn read_blocks(
+    block: &Block,
+    reader: &ComponentReader<'_>,
+    take: &mut Take<'_>,
+) -> Result<Verified, Failure> {
+    let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let (bytes, elements) = (size(block.bytes), size(block.elements));
+    // A block may go on in the next chunk.
+    let mut blocks = Vec::new();
+    let mut values = vec![0.0_f32; elements.saturating_mul(BLOCKS)];
+    reader.read(&mut |chunk| {
+        blocks.extend_from_slice(chunk);
+        let whole = blocks.len() / bytes * bytes;
+        for some in blocks[..whole].chunks(bytes.saturating_mul(BLOCKS)) {
+            let values = &mut values[..some.len() / bytes * elements];
+            block.dequantize(some, values).map_err(std::io::Error::other)?;
+            let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+            take(&bytes)?;
+        }
+        blocks.drain(..whole);
+        Ok(())
+    })
+}
+
+/// Hands on the values of such an object. The scales are read first, and held.
+fn read_mx<'a>(
     mx: &Mx<'a, Component<'a>>,
     reader: &ComponentReader<'_>,
     take: &mut Take<'_>,

@@ -1,5 +1,6 @@
 //! The command, from the outside: what it prints where, and how it ends.
 
+mod blocks;
 mod cat;
 mod check;
 #[cfg(unix)]

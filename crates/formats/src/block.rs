@@ -6,7 +6,7 @@ use std::fmt;
 use zten::attributes::Encoder;
 use zten::error::OutOfMemory;
 use zten::num::u64_from_usize;
-use zten::{Format, Object};
+use zten::{Format, Object, StorageType};
 
 use super::gguf::dequantize::{Record, dequantize};
 use super::gguf::types::BLOCKS;
@@ -76,6 +76,19 @@ impl Block {
         object.format_name().strip_prefix(LAYOUT).and_then(Self::by_name)
     }
 
+    /// The type of the blocks that an object of any file consists of, as its layout is called: in GGUF, and in the zTensor
+    /// files of 1.2 and 2 that these become. There are as many bytes as its shape asks for.
+    pub fn of_layout(object: &Object<'_>) -> Option<&'static Self> {
+        let name = object.format_name().strip_prefix(LAYOUT)?;
+        let block = Self::by_name(name.strip_suffix("/1").unwrap_or(name))?;
+        let (mut components, mut shape) = (object.components(), Vec::new());
+        let (data, None) = (components.next()?, components.next()) else { return None };
+        shape.try_reserve_exact(object.shape().len()).ok()?;
+        shape.extend(object.shape());
+        let is_whole = data.decoded_length() == Some(block.bytes_of(&shape)?);
+        (is_whole && data.storage_type() == Some(StorageType::U8)).then_some(block)
+    }
+
     /// The layout of an object that consists of such blocks.
     ///
     /// # Errors
@@ -113,7 +126,7 @@ impl Block {
 
     /// Returns the bytes of the blocks of a shape; none where these cannot be counted, or are no whole number in each
     /// row.
-    pub(super) fn bytes_of(&self, shape: &[u64]) -> Option<u64> {
+    pub(crate) fn bytes_of(&self, shape: &[u64]) -> Option<u64> {
         let row = shape.last().copied().unwrap_or(1);
         if row.checked_rem(self.elements)? != 0 {
             return None;
