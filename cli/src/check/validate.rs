@@ -30,9 +30,9 @@ pub(super) fn task(args: &Check) -> Task {
 
 /// A file that is being validated.
 pub(super) enum Begun {
-    /// Its manifest or header is valid.
+    /// A file whose manifest or header is valid.
     Archive(Box<FileWithShards>),
-    /// It is an index, which waits for the files that it names.
+    /// An index, which waits for the files that it names.
     Index(Opened),
 }
 

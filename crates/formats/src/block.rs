@@ -103,7 +103,7 @@ impl Block {
         Ok(layout)
     }
 
-    /// Whether generation 2 has a profile for such blocks: the layout, and `/1`.
+    /// Returns whether generation 2 has a profile for such blocks: the layout, and `/1`.
     pub fn has_profile(&self) -> bool {
         !WITHOUT_PROFILE.contains(&self.name)
     }

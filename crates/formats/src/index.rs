@@ -39,9 +39,9 @@ pub(crate) fn is_named_so(name: &str) -> bool {
 /// A file beside an index, which names it.
 #[derive(Debug)]
 pub struct Part<'p, S> {
-    /// Its name in the folder.
+    /// The name in the folder.
     pub name: &'p str,
-    /// Its bytes.
+    /// The bytes.
     pub source: &'p S,
     /// The number of them.
     pub length: u64,

@@ -66,7 +66,7 @@ impl Folder {
 /// A name, and shape and bytes.
 type Arrays = BTreeMap<String, (Vec<u64>, Vec<u8>)>;
 
-/// What a file of another format holds.
+/// The content of a file of another format.
 fn read(folder: &Folder, suffix: &str, bytes: &[u8]) -> Arrays {
     let path = folder.path(&format!("again.{suffix}"));
     fs::write(&path, bytes).unwrap();

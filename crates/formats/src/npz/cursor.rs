@@ -17,7 +17,7 @@ const STEP: u64 = 4 << 10;
 #[derive(Clone, Debug)]
 pub(super) struct Cursor<'b> {
     rest: &'b [u8],
-    /// Where it is in the file, and where the part of the file ends that the header is in.
+    /// The place in the file, and the end of the part of the file that the header is in.
     at: u64,
     end: u64,
     /// The rule that is broken where there are fewer bytes than are asked for.

@@ -31,7 +31,7 @@ const DIRECTORY: u64 = 64 << 20;
 pub(super) struct Directory {
     /// Members that it has, as the end record says.
     members: u64,
-    /// Where it is. The members end where it begins.
+    /// The range of the file. The members end where it begins.
     pub(super) range: Range<u64>,
     bytes: Vec<u8>,
 }
@@ -73,7 +73,7 @@ impl Directory {
         Ok(Self { members, range: start..end, bytes })
     }
 
-    /// What it says of each member, in order.
+    /// The entries of the members, in order.
     pub(super) fn entries(&self) -> impl Iterator<Item = Result<Entry<'_>, Trouble>> {
         let Range { start, end } = self.range;
         let mut cursor = Cursor::new(&self.bytes, start, end, Rule::NpzDirectory);

@@ -208,7 +208,7 @@ impl<'d> Entry<'d> {
         Ok(Found { member, start, end: behind.saturating_add(descriptor) })
     }
 
-    /// How many bytes stand behind a member, if they begin `there` and say the same: checksum and sizes, of 64 bits where
+    /// The number of bytes behind a member, if they begin `there` and say the same: checksum and sizes, of 64 bits where
     /// its header has such, and in front of them a signature, which may be left out.
     fn descriptor(&self, there: &[u8], is_large: bool) -> Option<u64> {
         let length = if is_large { 8 } else { 4 };

@@ -18,11 +18,11 @@ const FIRST: usize = 256;
 /// A member of an archive: where its bytes are, and how.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Member {
-    /// Where they begin.
+    /// The offset of the first byte.
     pub(super) start: u64,
-    /// How many they are in the file.
+    /// The number of bytes in the file.
     pub(super) packed: u64,
-    /// How many they are.
+    /// The number of bytes when decompressed.
     pub(super) size: u64,
     /// The checksum of the content.
     pub(super) crc: u32,
@@ -33,9 +33,9 @@ pub(super) struct Member {
 pub(super) struct Content<'m, 's, S> {
     member: Member,
     window: &'m mut Window<'s, S>,
-    /// What decompresses it: one decoder, on the heap, for it takes 10 KiB.
+    /// The decoder, if one is needed: one item, on the heap, for it takes 10 KiB.
     decoder: &'m mut Vec<DecompressorOxide>,
-    /// Where the compressed bytes lie that come next.
+    /// The offset of the compressed bytes that come next.
     at: u64,
     has_ended: bool,
 }

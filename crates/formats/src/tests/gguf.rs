@@ -330,7 +330,7 @@ fn limits_hold() {
     assert_eq!(trouble.finding().row.unwrap().id, Rule::LimitHeader.row().id);
 }
 
-/// Of a header that does not say how long it is, twice as many bytes are read until it ends in them.
+/// Reads a header that does not say how long it is: twice as many bytes are read until it ends in them.
 #[test]
 fn a_source_is_read_as_far_as_the_header_goes() {
     let ranges = |header: usize, elements: u64| {

@@ -156,7 +156,7 @@ impl Record<256> for Iq2Xxs {
 #[repr(C)]
 pub(crate) struct Iq2Xs {
     scale: Half,
-    /// Of nine bits, with signs above them.
+    /// Numbers of nine bits, with signs above them.
     numbers: [U16; 32],
     scales: [u8; 8],
 }
@@ -260,7 +260,7 @@ fn scale_and_delta(scale: f32, factor: u8, is_negative: bool) -> (f32, f32) {
 pub(crate) struct Iq1S {
     scale: Half,
     low: [u8; 32],
-    /// Of 32 elements: three high bits of each number, three of a scale, and the sign of what is added.
+    /// For 32 elements: three high bits of each number, three of a scale, and the sign of what is added.
     groups: [U16; 8],
 }
 

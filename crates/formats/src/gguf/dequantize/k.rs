@@ -134,7 +134,7 @@ impl Record<256> for Q6K {
 pub(crate) struct Q8K {
     scale: F32,
     numbers: [i8; 256],
-    /// Of each 16 numbers; for products only.
+    /// The sum of each 16 numbers; for products only.
     _sums: [u8; 32],
 }
 
