@@ -33,6 +33,7 @@ pub(crate) fn low_u32(n: u64) -> u32 {
 }
 
 /// The low 8 bits of a number.
+#[cfg(feature = "decode")]
 #[inline(always)]
 #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "it says so")]
 pub(crate) fn low_u8(n: u32) -> u8 {
