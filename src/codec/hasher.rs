@@ -64,7 +64,7 @@ pub(crate) enum Sum {
 #[cfg(feature = "digest")]
 static CRC32C: crc::Crc<u32, Tables> = crc::Crc::<u32, Tables>::new(&crc::CRC_32_ISCSI);
 
-#[cfg(feature = "digest")]
+#[cfg(feature = "deflate")]
 static CRC32: crc::Crc<u32, Tables> = crc::Crc::<u32, Tables>::new(&crc::CRC_32_ISO_HDLC);
 
 /// Sixteen tables of 1 KiB are several times as fast as one.
@@ -112,7 +112,7 @@ impl Sum {
 pub(super) struct Hasher {
     sum: Option<(Sum, Digest<'static>)>,
     /// A checksum of another format, which is no digest, and what it should be.
-    #[cfg(feature = "digest")]
+    #[cfg(feature = "deflate")]
     checksum: Option<(crc::Digest<'static, u32, Tables>, u32)>,
     /// The outcome where nothing is computed.
     without: Verified,
@@ -133,7 +133,7 @@ impl Hasher {
         let without = if digest.is_some() { Verified::Unverifiable } else { Verified::NoDigest };
         Self {
             sum,
-            #[cfg(feature = "digest")]
+            #[cfg(feature = "deflate")]
             checksum: None,
             without,
         }
@@ -144,13 +144,13 @@ impl Hasher {
         Self { without: outcome, ..Self::new(None) }
     }
 
-    /// The same, with a CRC-32 that is compared as well. Without the feature `digest` it is not.
+    /// The same, with a CRC-32 that is compared as well. Without the feature `deflate` it is not.
     pub(super) fn with_checksum(mut self, checksum: Option<u32>) -> Self {
-        #[cfg(feature = "digest")]
+        #[cfg(feature = "deflate")]
         {
             self.checksum = checksum.map(|wanted| (CRC32.digest(), wanted));
         }
-        #[cfg(not(feature = "digest"))]
+        #[cfg(not(feature = "deflate"))]
         if checksum.is_some() {
             self.without = Verified::Unverifiable;
         }
@@ -159,12 +159,12 @@ impl Hasher {
 
     /// The checksum of what has gone by, if it is another than it should be.
     pub(super) fn wrong_checksum(&self) -> Option<u32> {
-        #[cfg(feature = "digest")]
+        #[cfg(feature = "deflate")]
         return self.checksum.as_ref().and_then(|(sum, wanted)| {
             let computed = sum.clone().finalize();
             (computed != *wanted).then_some(computed)
         });
-        #[cfg(not(feature = "digest"))]
+        #[cfg(not(feature = "deflate"))]
         None
     }
 
@@ -177,7 +177,7 @@ impl Hasher {
         if let Some((sum, _)) = &mut self.sum {
             sum.update(bytes);
         }
-        #[cfg(feature = "digest")]
+        #[cfg(feature = "deflate")]
         if let Some((sum, _)) = &mut self.checksum {
             sum.update(bytes);
         }

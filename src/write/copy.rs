@@ -209,8 +209,7 @@ impl Copier {
             let change = change(part, &target);
             let (component, source) = files.locate(part)?;
             let take = |chunk: &[u8]| -> Result<(), CopyError<_, _>> {
-                let mut write = |bytes: &[u8]| out.write(part.role(), bytes);
-                Ok(change.chunk(chunk, &mut write)?)
+                Ok(change.chunk(chunk, |bytes| out.write(part.role(), bytes))?)
             };
             let copied =
                 self.verifier.component(&component, &mut sparse, source, Order::Rows, take);
