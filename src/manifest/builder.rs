@@ -119,9 +119,11 @@ impl IndexBuilder {
         let ParseContext { limits, dialect, components, shapes, shards, .. } = cx;
         let records = Records { bytes, dialect, objects: &objects, components: &components };
         if !blobs.holds() {
-            let here = (0..).zip(&components).filter(|(_, record)| !record.in_shard());
-            let here = here.map(|(component, _)| component);
-            check_blobs(records, here, rule)?;
+            let ordinal = |place: usize| {
+                let record = components.get(place).filter(|record| !record.in_shard());
+                record.map(|_| len_u32(place))
+            };
+            check_blobs(records, OfFile(components.len(), &ordinal), rule)?;
         }
         if in_shards > 0 {
             check_shards(records, in_shards, &shards, (rule.0, limits))?;
@@ -348,18 +350,29 @@ struct Overlap {
     found: u64,
 }
 
+/// The components of one file: a number of places, and the ordinal of the component that each has, if it has one. There is
+/// one type of it, so that the checks are in an image once.
+#[derive(Clone, Copy)]
+struct OfFile<'f>(usize, &'f dyn Fn(usize) -> Option<u32>);
+
+impl<'f> OfFile<'f> {
+    fn ordinals(self) -> impl Iterator<Item = u32> + Clone + use<'f> {
+        (0..self.0).filter_map(self.1)
+    }
+}
+
 /// Finds what is wrong with the blobs of one file, which come by the ordinals of their components. Where two
 /// overlap, it is the last component with the extent that is the first, in order of offset and length, to overlap one
 /// before it; where blobs are shared, the first component beyond the limit.
 fn find_overlap(
     components: &[ComponentRecord],
-    of_file: impl Iterator<Item = u32> + Clone,
+    of_file: OfFile<'_>,
     (rule, most): (Blobs, u64),
 ) -> Result<Option<Overlap>, OutOfMemory> {
     let extent = |component: u32| -> Option<Extent> {
         Some(components.get(usize_from_u32(component))?.extent)
     };
-    let extents = of_file.filter_map(|component| Some((component, extent(component)?)));
+    let extents = of_file.ordinals().filter_map(|component| Some((component, extent(component)?)));
     // The lengths stay in the records: few blobs begin at one offset.
     let mut sorted: Vec<(u64, u32)> = Vec::new();
     sorted.try_reserve_exact(extents.clone().count()).map_err(|_| OutOfMemory)?;
@@ -436,7 +449,8 @@ fn check_shards(
     for group in entries.chunk_by(|one, other| one >> 32 == other >> 32) {
         let shard = group.first().and_then(|entry| usize::try_from(entry >> 32).ok());
         let shard = shard.and_then(|shard| shards.get(shard)).ok_or(PlacedFault::INTERNAL)?;
-        let of_shard = group.iter().map(|entry| halves(*entry)[1]);
+        let ordinal = |place: usize| group.get(place).map(|entry| halves(*entry)[1]);
+        let of_shard = OfFile(group.len(), &ordinal);
         let most = limits.shared_total(shard.blobs_end());
         check_blobs(records, of_shard, (rule, most))?;
     }
@@ -446,12 +460,12 @@ fn check_shards(
 /// Checks the blobs of one file together.
 fn check_blobs(
     records: Records<'_>,
-    of_file: impl Iterator<Item = u32> + Clone,
+    of_file: OfFile<'_>,
     rule: (Blobs, u64),
 ) -> Result<(), PlacedFault> {
     let mut seen = InOrder::default();
     let record = |component| records.components.get(usize_from_u32(component));
-    for record in of_file.clone().filter_map(record) {
+    for record in of_file.ordinals().filter_map(record) {
         seen.note(record.extent);
     }
     if seen.holds() {
@@ -470,7 +484,7 @@ fn check_blobs(
 mod tests {
     use alloc::vec::Vec;
 
-    use super::{Blobs, ComponentRecord, Extent, Overlap, find_overlap};
+    use super::{Blobs, ComponentRecord, Extent, OfFile, Overlap, find_overlap};
     use crate::rules::Rule;
 
     /// Wherever blobs lie, what is found is what comparing each with each finds.
@@ -487,8 +501,9 @@ mod tests {
                 .collect();
             let identical = round % 2 == 0;
             let rule = if identical { Blobs::Identical } else { Blobs::Disjoint };
-            let ordinals = 0..u32::try_from(records.len()).unwrap();
-            let found = find_overlap(&records, ordinals, (rule, u64::MAX)).unwrap();
+            let ordinal = |place: usize| u32::try_from(place).ok();
+            let of_file = OfFile(records.len(), &ordinal);
+            let found = find_overlap(&records, of_file, (rule, u64::MAX)).unwrap();
             let filled = records.iter().enumerate().filter(|(_, it)| it.extent.length() > 0);
             let overlaps = filled.clone().filter(|(at, it)| {
                 filled.clone().any(|(other, before)| {
