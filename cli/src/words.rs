@@ -35,7 +35,7 @@ pub(crate) fn format(object: &Object<'_>) -> String {
     word(object.format_name(), is_known(object))
 }
 
-/// Whether it is known how the components of an object make up a tensor.
+/// Returns whether the layout of an object is one that a reader knows.
 pub(crate) fn is_known(object: &Object<'_>) -> bool {
     object.format() != Format::Unknown || Block::of(object).is_some()
 }

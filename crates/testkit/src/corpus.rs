@@ -61,7 +61,7 @@ impl Expected {
 pub struct Reject {
     /// Its name, without folders.
     pub file: String,
-    /// Where it is.
+    /// The path of the file.
     pub path: PathBuf,
     /// What refuses it.
     pub expected: Expected,
@@ -146,7 +146,7 @@ fn reject_index_of(folders: &[&str]) -> impl Iterator<Item = Reject> + use<> {
 pub struct Accepted {
     /// Relative to `corpus/accept`.
     pub name: String,
-    /// Where it is.
+    /// The path of the file.
     pub path: PathBuf,
     /// What it holds.
     pub bytes: Vec<u8>,

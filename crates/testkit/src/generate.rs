@@ -45,7 +45,7 @@ pub fn names(count: usize) -> Vec<String> {
     (0..count).map(name).collect()
 }
 
-/// Those things in no order, which is the same each time.
+/// Returns the items in a shuffled order, which is the same each time.
 pub fn shuffled<T>(mut items: Vec<T>) -> Vec<T> {
     Rng::with_seed(1).shuffle(&mut items);
     items

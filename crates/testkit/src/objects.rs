@@ -3,12 +3,12 @@
 use arbitrary::{Result, Unstructured};
 use zten::{LogicalType, StorageType};
 
-/// What elements are.
+/// The type of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Type {
-    /// What they are stored as.
+    /// The storage type.
     pub storage: StorageType,
-    /// What is meant by that, if it is something else.
+    /// The logical type, if there is one.
     pub logical: Option<LogicalType>,
 }
 
