@@ -9,12 +9,12 @@ use std::sync::OnceLock;
 use zten::num::u64_from_usize;
 use zten::source::SourceArchive;
 use zten::{Options, ReadAt as _, ReadError};
-use zten_formats::{Detected, Format, Part, START, by_name, by_start, is_ztensor};
+use zten_formats::{Detected, Format, START, by_name, by_start, is_ztensor};
 use zten_shards::{Want, runs, wanted};
 
 use crate::companion::Companion;
 use crate::handle::Handle;
-use crate::index::find_listed;
+use crate::index::OpenedIndex;
 use crate::remote::{Remote, is_remote};
 use crate::report::Problem;
 
@@ -137,33 +137,25 @@ impl Opened {
 
     /// Validates the header of a file of that format, or the manifest of a zTensor file.
     fn archive_of(
-        mut self,
+        self,
         found: Option<Detected>,
         options: &Options,
     ) -> Result<FileWithShards, Box<Problem>> {
         if found == Some(INDEX) {
-            find_listed(&mut self, options.limit())
-                .map_err(|error| Box::new(Problem::io(&self.path, &error)))?;
+            let path = self.path.clone();
+            let mut index = OpenedIndex::read(self, options)?;
+            index.find().map_err(|error| Box::new(Problem::io(&path, &error)))?;
+            return index.open(options);
         }
         let root = match found {
-            Some(found) => {
-                let parts = self.beside.iter().map(|Companion { name, file, length }| Part {
-                    name,
-                    source: file,
-                    length: *length,
-                });
-                let parts: Vec<_> = parts.collect();
-                let (file, length) = (self.file, self.length);
-                zten_formats::open_with_parts(file, length, &self.path, &parts, options)
-                    .map_err(|trouble| Problem::foreign(&self.path, &trouble, found.name()))
-            }
+            Some(found) => zten_formats::open_source(self.file, self.length, &self.path, options)
+                .map_err(|trouble| Problem::foreign(&self.path, &trouble, found.name())),
             None => TensorFile::with_length(self.file, self.length, options)
                 .map_err(|error| Problem::opening(&self.path, &error)),
         };
         let root = root.map_err(Box::new)?;
-        let is_found = root.source().is_local() || found == Some(INDEX);
-        let shards = if is_found { self.beside.into() } else { OnceLock::new() };
-        Ok(FileWithShards { root, shards })
+        let is_local = root.source().is_local();
+        Ok(FileWithShards::new(root, is_local.then_some(self.beside)))
     }
 }
 
@@ -183,6 +175,11 @@ pub(crate) struct FileWithShards {
 }
 
 impl FileWithShards {
+    /// A file, and those that may be its shards; none as long as they have not been looked for.
+    pub(crate) fn new(root: TensorFile, shards: Option<Vec<Companion>>) -> Self {
+        Self { root, shards: shards.map(OnceLock::from).unwrap_or_default() }
+    }
+
     /// The file that may be the shard of that name.
     pub(crate) fn shard_file(&self, name: &str) -> Option<&Companion> {
         self.shard_files().iter().find(|shard| shard.name == name)

@@ -5,13 +5,13 @@ use std::path::Path;
 use zten::rules::Limit;
 use zten::{ErrorKind, Limits, Object, Options, ReadError, verify::Verifier};
 use zten_present::finding::{Scope, format_name, summary};
-use zten_shards::{Beside, Want};
+use zten_shards::Want;
 
 use super::kind::{Outcome, Valid};
 use crate::args::Check;
 use crate::companion::Companion;
 use crate::file::{FileWithShards, Opened, stored};
-use crate::index::listed;
+use crate::index::OpenedIndex;
 use crate::objects::{Failure, Work};
 use crate::progress::Watched;
 use crate::report::{More, Problem};
@@ -33,13 +33,13 @@ pub(super) enum Begun {
     /// A file whose manifest or header is valid.
     Archive(Box<FileWithShards>),
     /// An index, which waits for the files that it names.
-    Index(Opened),
+    Index(Box<OpenedIndex>),
 }
 
 /// Validates the manifest or header of a file, unless that takes other files.
 pub(super) fn begin(file: Opened, args: &Check) -> Result<Begun, Box<Problem>> {
     if file.is_index() {
-        return Ok(Begun::Index(file));
+        return Ok(Begun::Index(Box::new(OpenedIndex::read(file, &options(args))?)));
     }
     Ok(Begun::Archive(Box::new(file.archive(&options(args))?)))
 }
@@ -57,12 +57,7 @@ impl Begun {
                     if looks { zten_shards::wanted(archive, &options(args)) } else { Vec::new() };
                 wanted.into_iter().map(Want::Shard).collect()
             }
-            Self::Index(opened) if args.strictness.looks_for_shards() => {
-                // What is wrong with it will be told when it is validated.
-                let listed = listed(opened, args.strictness.options().limit());
-                let names = listed.ok().and_then(Result::ok).unwrap_or_default();
-                names.iter().filter_map(|name| Beside::new(name)).map(Want::Beside).collect()
-            }
+            Self::Index(index) if args.strictness.looks_for_shards() => index.wants(),
             Self::Index(_) => Vec::new(),
         }
     }
@@ -71,7 +66,7 @@ impl Begun {
     pub(super) fn add(&mut self, files: impl IntoIterator<Item = Companion>) {
         match self {
             Self::Archive(archive) => archive.add_shards(files),
-            Self::Index(opened) => opened.beside.extend(files),
+            Self::Index(index) => index.add(files),
         }
     }
 
@@ -79,7 +74,7 @@ impl Begun {
     pub(super) fn validate(self, path: &Path, args: &Check) -> Outcome {
         let archive = match self {
             Self::Archive(archive) => archive,
-            Self::Index(opened) => Box::new(opened.archive(&options(args))?),
+            Self::Index(index) => Box::new(index.open(&options(args))?),
         };
         validate_content(path, &archive, args)
     }

@@ -6,10 +6,11 @@ mod header;
 
 use std::io;
 
-use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject};
+use zten::front::{Blobs, Builder, FrontEnd, RawComponent, RawObject};
 use zten::num::{u64_from_usize, usize_from_u32};
 use zten::rules::Limit;
-use zten::{ElementType, Error, Format, Limits, Object, Options, ReadAt, StorageType};
+use zten::source::SourceArchive;
+use zten::{ElementType, Error, Format, Limits, Object, Options, ReadAt};
 use zten_present::escape;
 
 use super::cbor::Map;
@@ -47,64 +48,79 @@ pub struct Part<'p, S> {
     pub length: u64,
 }
 
-/// Parses an index and the headers of all files that it names. `beside` may have others, too.
-pub(super) fn open<P>(
-    index: &[u8],
-    beside: &[Part<'_, P>],
-    options: &Options,
-) -> Result<Parsed, Trouble>
-where
-    P: ReadAt<Error = io::Error>,
-{
-    let limits = options.limit();
-    let Header { weights, total_size, metadata } = Header::parse(index, limits)?;
-    let mut parts = parts(&weights, beside)?;
-    let length = u64_from_usize(index.len());
-    let mut builder = Builder::new(&INDEX, 0..length, length, options).map_err(refusal)?;
-    // Shorter names come first there, and are read in the order of the folder.
-    parts.sort_unstable_by(|(a, _), (b, _)| {
-        a.name.len().cmp(&b.name.len()).then_with(|| a.name.cmp(b.name))
-    });
-    for (part, ordinal) in &mut parts {
-        *ordinal = builder.file(part.name, part.length).map_err(refusal)?;
-    }
-    parts.sort_unstable_by_key(|(part, _)| part.name);
-    let mut all = All { builder, metadata, bytes: 0, file_bytes: 0 };
-    for (part, ordinal) in &parts {
-        let added = all.add(part, *ordinal, &weights, options);
-        added.map_err(|trouble| trouble.in_part(part.name))?;
-    }
-    all.validate_size(total_size)?;
-    let All { mut builder, metadata, .. } = all;
-    let cbor = metadata.finish(|key| {
-        let key = escape::quoted(key);
-        Trouble::refused(
-            Rule::IndexMetadata,
-            format!("the files do not agree on the metadata {key}"),
-        )
-    })?;
-    if !cbor.is_empty() {
-        builder.attributes(&cbor).map_err(refusal)?;
-    }
-    builder.finish().map_err(refusal)
+/// An index of several safetensors files, which has been parsed, and of whose files nothing has been read.
+#[derive(Debug)]
+pub struct Index {
+    header: Header,
+    length: u64,
 }
 
-/// Reads the bytes of an index of `length` bytes, from where `start` ends.
-pub(super) fn read<S: ReadAt>(
-    source: &S,
-    length: u64,
-    start: &mut Vec<u8>,
-    limits: &Limits,
-) -> Result<(), Trouble>
-where
-    Trouble: From<S::Error>,
-{
-    check_length(length, limits)?;
-    Ok(source.append_range(u64_from_usize(start.len())..length, start)?)
+impl Index {
+    /// Reads and parses an index of `length` bytes.
+    ///
+    /// # Errors
+    /// The index cannot be read, is longer than it may be, or breaks a rule.
+    pub fn read<S>(source: &S, length: u64, limits: &Limits) -> Result<Self, Trouble>
+    where
+        S: ReadAt<Error = io::Error>,
+    {
+        check_length(length, limits)?;
+        let mut bytes = Vec::new();
+        source.append_range(0..length, &mut bytes)?;
+        Ok(Self { header: Header::parse(&bytes, limits)?, length })
+    }
+
+    /// The names of the files that it names, in no order: at most as many as the limit `shards` allows.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        self.header.weights.files()
+    }
+
+    /// Reads the headers of all files that it names, and makes an archive of `source`, which the index was read from.
+    /// `beside` may have other files, too.
+    ///
+    /// # Errors
+    /// A file is missing, cannot be read, breaks a rule of its format, or contradicts the index.
+    pub fn open<S, P>(
+        self,
+        source: S,
+        beside: &[Part<'_, P>],
+        options: &Options,
+    ) -> Result<SourceArchive<S>, Trouble>
+    where
+        P: ReadAt<Error = io::Error>,
+    {
+        let Self { header: Header { weights, total_size, metadata }, length } = self;
+        let mut parts = parts(&weights, beside)?;
+        let mut builder = Builder::new(&INDEX, 0..length, length, options).map_err(refusal)?;
+        // The builder takes shorter names first, and headers are read in the order of names.
+        parts.sort_unstable_by_key(|(part, _)| (part.name.len(), part.name));
+        for (part, ordinal) in &mut parts {
+            *ordinal = builder.file(part.name, part.length).map_err(refusal)?;
+        }
+        parts.sort_unstable_by_key(|(part, _)| part.name);
+        let mut all = All { builder, metadata, bytes: 0, file_bytes: 0 };
+        for (part, ordinal) in &parts {
+            let added = all.add(part, *ordinal, &weights, options);
+            added.map_err(|trouble| trouble.in_part(part.name))?;
+        }
+        all.validate_size(total_size)?;
+        let All { mut builder, metadata, .. } = all;
+        let cbor = metadata.finish(|key| {
+            let key = escape::quoted(key);
+            Trouble::refused(
+                Rule::IndexMetadata,
+                format!("the files do not agree on the metadata {key}"),
+            )
+        })?;
+        if !cbor.is_empty() {
+            builder.attributes(&cbor).map_err(refusal)?;
+        }
+        Ok(SourceArchive::from_front(source, builder.finish().map_err(refusal)?))
+    }
 }
 
 /// Checks that an index may have that many bytes.
-pub(super) fn check_length(length: u64, limits: &Limits) -> Result<(), Trouble> {
+fn check_length(length: u64, limits: &Limits) -> Result<(), Trouble> {
     if length > LONGEST {
         let sentence = format!("the index is longer than {LONGEST} bytes");
         return Err(Trouble::refused_at(Rule::LimitHeader, sentence, LONGEST));
@@ -115,13 +131,6 @@ pub(super) fn check_length(length: u64, limits: &Limits) -> Result<(), Trouble> 
         return Err(Trouble::refused_at(Limit::Manifest, sentence, 0));
     }
     Ok(())
-}
-
-/// The names of the files that an index names.
-pub(super) fn listed(index: &[u8], limits: &Limits) -> Result<Vec<String>, Trouble> {
-    check_length(u64_from_usize(index.len()), limits)?;
-    let Header { weights, .. } = Header::parse(index, limits)?;
-    Ok(weights.files().map(str::to_owned).collect())
 }
 
 /// The files that the index names, in the order of their names, each with an ordinal that is still to be known.
@@ -201,11 +210,11 @@ impl All<'_> {
     fn push(&mut self, object: &Object<'_>, file: u32) -> Result<(), Trouble> {
         let component = object.component("data");
         let component = component.ok_or_else(|| Trouble::internal("a tensor has no data"))?;
-        let (element, extent) = (component.element_type(), component.extent());
-        let storage = element.storage().unwrap_or(StorageType::U8);
-        let logical = match element {
-            ElementType::Logical(logical) => Some(logical),
-            _ => None,
+        let extent = component.extent();
+        let (storage, logical) = match component.element_type() {
+            ElementType::Plain(storage) => (storage, None),
+            ElementType::Logical(logical) => (logical.storage(), Some(logical)),
+            _ => return Err(Trouble::internal("a tensor has an unknown type")),
         };
         let raw = RawComponent::raw(storage, extent.offset(), extent.length());
         self.bytes = self.bytes.saturating_add(extent.length());

@@ -42,11 +42,11 @@ use std::path::{Path, PathBuf};
 use zten::num::u64_from_usize;
 use zten::shards::{Candidate, Find, Shard};
 use zten::source::{FileArchive, SourceArchive};
-use zten::{Archive, Limits, Options, ReadAt, ReadError};
+use zten::{Archive, Options, ReadAt, ReadError};
 
 pub use block::{Block, LengthMismatch};
 pub use detect::{Detected, Format, START, by_name, by_start};
-pub use index::Part;
+pub use index::{Index, Part};
 pub use rules::Rule;
 pub use trouble::{Refusal, Trouble};
 
@@ -63,24 +63,27 @@ const MAGIC: u64 = 8;
 /// The file cannot be read, breaks a rule of its format, or is of none that is read.
 pub fn open(path: impl AsRef<Path>) -> Result<FileArchive, Trouble> {
     let (path, options) = (path.as_ref(), Options::default());
+    let irregular = || Trouble::reading(io::ErrorKind::InvalidInput.into());
     let (file, length) = open_regular(path)?.ok_or_else(irregular)?;
-    if opened_beside(path).is_none() {
+    let is_index = opened_beside(path).is_some() && {
+        let start = start(&file, length)?;
+        !is_ztensor(&start) && by_start(&start, path) == Some(Detected::Read(Format::Index))
+    };
+    if !is_index {
         return open_source(file, length, path, &options);
     }
-    let folder = Folder::of(path);
-    let mut index = Vec::new();
-    index::read(&file, length, &mut index, options.limit())?;
-    let mut beside = Vec::new();
-    for name in listed(&index, options.limit())? {
-        if let Some((part, length)) = folder.open(&name)? {
-            beside.push((name, part, length));
+    let index = Index::read(&file, length, options.limit())?;
+    let (folder, mut beside) = (Folder::of(path), Vec::new());
+    for name in index.files() {
+        if let Some((part, length)) = folder.open(name)? {
+            beside.push((name.to_owned(), part, length));
         }
     }
     let parts: Vec<_> = beside
         .iter()
         .map(|(name, source, length)| Part { name, source, length: *length })
         .collect();
-    open_with_parts(file, length, path, &parts, &options)
+    index.open(file, &parts, &options)
 }
 
 /// Opens a regular file; none if it is another one.
@@ -88,10 +91,6 @@ fn open_regular(path: &Path) -> io::Result<Option<(File, u64)>> {
     let file = File::open(path)?;
     let metadata = file.metadata()?;
     Ok(metadata.is_file().then_some((file, metadata.len())))
-}
-
-fn irregular() -> Trouble {
-    Trouble::reading(io::ErrorKind::InvalidInput.into())
 }
 
 /// The folder of an index, in which the files lie that it names.
@@ -131,39 +130,18 @@ impl Find for Folder {
 /// header ends in them, and all padding. Of an `.npz` file the directory is read, and the headers of each member.
 ///
 /// # Errors
-/// The errors of [`open`]; `index-file` for an index that names any files.
+/// The errors of [`open`]; `index-file` for an index that names files, which [`Index`] takes.
 pub fn open_source<S: ReadAt<Error = io::Error>>(
     source: S,
     length: u64,
     path: &Path,
     options: &Options,
 ) -> Result<SourceArchive<S>, Trouble> {
-    open_with_parts::<S, S>(source, length, path, &[], options)
-}
-
-/// The same as [`open_source`], with the files beside it, of which an index names some. Their headers are read.
-///
-/// # Errors
-/// The errors of [`open`].
-pub fn open_with_parts<S, P>(
-    source: S,
-    length: u64,
-    path: &Path,
-    parts: &[Part<'_, P>],
-    options: &Options,
-) -> Result<SourceArchive<S>, Trouble>
-where
-    S: ReadAt<Error = io::Error>,
-    P: ReadAt<Error = io::Error>,
-{
-    let mut start = Vec::new();
-    source.append_range(0..MAGIC.min(length), &mut start)?;
+    let mut start = start(&source, length)?;
     if is_ztensor(&start) {
         let opened = SourceArchive::with_length(source, length, options);
         return opened.map_err(|error| ReadError::from(error).into());
     }
-    let there = u64_from_usize(START).min(length);
-    source.append_range(MAGIC.min(length)..there, &mut start)?;
     let parsed = match known(&start, path)? {
         Format::Safetensors => {
             safetensors::read(&source, length, &mut start, options.limit())?;
@@ -171,13 +149,24 @@ where
         }
         Format::Gguf => gguf::read(&source, length, start, options)?,
         Format::Index => {
-            index::read(&source, length, &mut start, options.limit())?;
-            index::open(&start, parts, options)?
+            let index = Index::read(&source, length, options.limit())?;
+            return index.open::<S, S>(source, &[], options);
         }
         Format::Npy => npy::open(&source, length, start, Some(path), options)?,
         Format::Npz => npz::open(&source, length, options)?,
     };
     Ok(SourceArchive::from_front(source, parsed))
+}
+
+/// Reads the first bytes of a file, which tell its format: of a zTensor file its magic, of others [`START`] bytes.
+fn start<S: ReadAt<Error = io::Error>>(source: &S, length: u64) -> Result<Vec<u8>, Trouble> {
+    let (magic, most) = (MAGIC.min(length), u64_from_usize(START).min(length));
+    let mut start = Vec::new();
+    source.append_range(0..magic, &mut start)?;
+    if !is_ztensor(&start) {
+        source.append_range(magic..most, &mut start)?;
+    }
+    Ok(start)
 }
 
 /// Opens a file whose bytes are in memory, and are borrowed by views, as an archive. The array of an `.npy` file, which
@@ -227,16 +216,7 @@ fn refused(found: Option<Detected>) -> Trouble {
     }
 }
 
-/// The names of the files that an index lists.
-///
-/// # Errors
-/// The index is refused.
-pub fn listed(index: &[u8], limits: &Limits) -> Result<Vec<String>, Trouble> {
-    index::listed(index, limits)
-}
-
-/// What the names of files end with that are to be opened beside one, before it is read; none where
-/// there are no such.
+/// The end of the names of files that are to be opened beside one, before that is read; none if there are none.
 pub fn opened_beside(path: &Path) -> Option<&'static str> {
     let name = path.file_name().and_then(|name| name.to_str());
     name.is_some_and(index::is_named_so).then_some(index::PARTS)

@@ -81,6 +81,11 @@ fn archives_are_of_ztensor_too() {
     let archive = super::open(&path).unwrap();
     assert_eq!(archive.file_format(), "zTensor");
     assert_eq!(super::open_bytes(&*bytes, &Options::default()).unwrap().len(), archive.len());
+    // Its magic tells, whatever it is called.
+    let folder = tempfile::tempdir().unwrap();
+    let named = folder.path().join("model.index.json");
+    fs::write(&named, &bytes).unwrap();
+    assert_eq!(super::open(&named).unwrap().file_format(), "zTensor");
     bytes.pop();
     let trouble = super::open_bytes(&*bytes, &Options::default()).unwrap_err();
     assert!(trouble.is_refusal(), "{trouble}");

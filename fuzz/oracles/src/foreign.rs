@@ -10,8 +10,8 @@ use zten::source::SourceArchive;
 use zten::verify::Verifier;
 use zten::{Archive, Encoding, Error, Object, ReadAt, ReadError};
 use zten_formats::{
-    Block, Detected, Format, Part, START, Trouble, by_name, by_start, open_bytes, open_source,
-    open_with_parts,
+    Block, Detected, Format, Index, Part, START, Trouble, by_name, by_start, open_bytes,
+    open_source,
 };
 
 use crate::heap;
@@ -42,7 +42,7 @@ fn named(bytes: &[u8], name: &str) -> bool {
     let path = Path::new(name);
     let start = &bytes[..bytes.len().min(START)];
     match by_start(start, path).or_else(|| by_name(path)) {
-        Some(Detected::Read(Format::Index)) => index(bytes, path),
+        Some(Detected::Read(Format::Index)) => index(bytes),
         Some(Detected::Read(format)) => archive(bytes, path, Some(format)),
         _ => archive(bytes, path, None),
     }
@@ -210,7 +210,7 @@ impl<'b> Find for Only<'b> {
 }
 
 /// Opens an index, which is what comes before the first zero, with the rest as the file beside it.
-fn index(bytes: &[u8], path: &Path) -> bool {
+fn index(bytes: &[u8]) -> bool {
     let split = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     let (index, beside) = bytes.split_at(split);
     let beside = beside.get(1..).unwrap_or_default();
@@ -218,7 +218,9 @@ fn index(bytes: &[u8], path: &Path) -> bool {
     let part = Part { name: PART, source: &Positions(beside), length: length(beside) };
     let open = || {
         let parts = std::slice::from_ref(&part);
-        open_with_parts(Positions(index), length(index), path, parts, &options())
+        let source = Positions(index);
+        let index = Index::read(&source, length(index), options().limit())?;
+        index.open(source, parts, &options())
     };
     let (peak, opened) = heap::peak(open);
     let most = EACH_OF_HEADER * length(bytes) + FIXED_ARCHIVE;

@@ -1,5 +1,4 @@
 use std::io;
-use std::path::Path;
 
 use zten::shards::{Candidate, Find, Shard};
 use zten::verify::Verifier;
@@ -9,7 +8,7 @@ use super::Trouble;
 use super::archive::{Noted, facts, metadata};
 use super::batter::{Content, batter_for};
 use super::safetensors::file;
-use crate::{Part, open_with_parts};
+use crate::{Index, Part};
 
 /// Files by their names.
 type Files<'f> = &'f [(&'f str, Vec<u8>)];
@@ -40,8 +39,7 @@ fn read_with(index: &[u8], files: Files<'_>, limits: &Limits) -> Result<Content,
     };
     let parts: Vec<_> = beside.iter().map(|(name, file)| part((**name, file))).collect();
     let Candidate { source, length } = candidate(index);
-    let path = Path::new("a.safetensors.index.json");
-    let archive = open_with_parts(source, length, path, &parts, &options)?;
+    let archive = Index::read(&source, length, limits)?.open(source, &parts, &options)?;
     assert_eq!((archive.file_format(), archive.generation()), ("safetensors index", None));
     let mut shards = archive.bind_shards(&Named(files), limits).unwrap();
     let mut verifier = Verifier::new(length, limits);
@@ -258,8 +256,9 @@ fn memory_follows_the_index() {
     let Candidate { source, length } = candidate(index.as_bytes());
     let mut opened = None;
     let memory = allocation_counter::measure(|| {
-        let (path, options) = (Path::new("a.index.json"), Options::default());
-        opened = Some(open_with_parts(source, length, path, &parts, &options));
+        let options = Options::default();
+        let index = Index::read(&source, length, options.limit()).unwrap();
+        opened = Some(index.open(source, &parts, &options));
     });
     assert_eq!(usize::try_from(opened.unwrap().unwrap().len()).unwrap(), count);
     let most = 8 * u64::try_from(header.len() + index.len()).unwrap() + (64 << 10);
