@@ -21,7 +21,7 @@ use crate::report::Problem;
 /// Bytes of the magic that all zTensor files begin with.
 const HEADER: u64 = 8;
 
-/// A file of a format that has archives, whose manifest or header is valid.
+/// A file of any format that is read, whose manifest or header is valid.
 pub(crate) type TensorFile = SourceArchive<Handle>;
 
 /// A regular file that is open, and of which nothing has been read. Nothing but reading it needs

@@ -25,7 +25,7 @@ pub(super) fn validate(path: &Path, file: Opened, args: &Check) -> Outcome {
 
 /// The work on each file.
 pub(super) fn task(args: &Check) -> Task {
-    if args.manifest_only { Task::Look } else { Task::Decode }
+    if args.manifest_only { Task::Look } else { Task::Validate }
 }
 
 /// A file that is being validated.

@@ -1,4 +1,4 @@
-//! Files of formats that have archives: zTensor files of any generation, safetensors and GGUF files.
+//! Files of any format that is read as zTensor files.
 
 use std::io;
 

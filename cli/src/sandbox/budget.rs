@@ -42,6 +42,8 @@ pub(crate) enum Task {
     Look,
     /// A part of one is printed.
     Print,
+    /// They are looked at one after another, and all is decoded in the order in which it is stored.
+    Validate,
     /// They are looked at one after another, and all is decoded.
     Decode,
     /// They are decoded and held side by side.
@@ -54,12 +56,12 @@ pub(crate) enum Task {
 impl Task {
     /// Whether content is read, of shards too.
     pub(crate) fn reads_content(self) -> bool {
-        matches!(self, Self::Print | Self::Decode | Self::Compare)
+        matches!(self, Self::Print | Self::Validate | Self::Decode | Self::Compare)
     }
 
     /// Whether several threads work on a large file.
     pub(crate) fn takes_threads(self) -> bool {
-        matches!(self, Self::Decode | Self::Compare)
+        matches!(self, Self::Validate | Self::Decode | Self::Compare)
     }
 }
 
@@ -111,7 +113,11 @@ pub(super) fn for_task(
     };
     let cells = coordinates.min(limits.decoded()).saturating_mul(PER_COORDINATE);
     let threads = u64::try_from(threads).unwrap_or(u64::MAX);
-    let held = coordinates.saturating_mul(PER_DEFLATED);
+    let held = match task {
+        // Nothing is put in another order.
+        Task::Validate => 0,
+        _ => coordinates.saturating_mul(PER_DEFLATED),
+    };
     let held = held.min(limits.decoded().saturating_mul(threads)).saturating_mul(PER_HELD);
     let decoders = limits.window().saturating_mul(WINDOWS).saturating_add(ARENA);
     let memory = BASE
@@ -196,6 +202,11 @@ mod tests {
     fn small_files_get_little() {
         let small = budget(Task::Decode, &[1000], &[]);
         assert!(small.memory.unwrap() < 1 << 30, "{small:?}");
+        // What validates holds no array, however much comes of a deflated one.
+        let validated = budget(Task::Validate, &[1 << 20], &[]).memory.unwrap();
+        assert!(
+            validated < 1 << 30 && budget(Task::Decode, &[1 << 20], &[]).memory.unwrap() > 3 << 30
+        );
         assert!(small.seconds.unwrap() < 2 * 60 * 60, "{small:?}");
         // Of many, one after another, each needs what the largest needs.
         assert_eq!(budget(Task::Decode, &[1000; 50], &[]).memory, small.memory);
@@ -210,7 +221,9 @@ mod tests {
         assert!(tera.file.unwrap() > 8 << 40);
         // The headers of safetensors files, as long as they may be, and their indices.
         let header = 100_000_000_u64;
-        for task in [Task::Look, Task::Print, Task::Decode, Task::Convert, Task::Compare] {
+        for task in
+            [Task::Look, Task::Print, Task::Validate, Task::Decode, Task::Convert, Task::Compare]
+        {
             let files = if task == Task::Compare { 2 } else { 1 };
             let budget = budget(task, &[header + 8, header + 8], &[]);
             assert!(budget.memory.unwrap() > BASE + files * 9 * header, "{task:?}: {budget:?}");
