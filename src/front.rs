@@ -399,7 +399,7 @@ impl<'o> Builder<'o> {
             return Err(Error::nowhere(Rule::BlobBounds).found(prefix));
         }
         let digest = if is_streamed {
-            let checksum = raw.checksum.map_or(u64::MAX, u64::from);
+            let checksum = raw.checksum.map_or(ComponentRecord::NO_CHECKSUM, u64::from);
             self.item(|text| [prefix, checksum].iter().try_for_each(|number| text.uint(*number)))?
         } else {
             Remaining::END

@@ -84,8 +84,11 @@ impl Stored {
         component: &Component<'_>,
         source: &R,
         limits: &Limits,
+        prefix: u64,
     ) -> Result<Self, ReadError<R::Error>> {
         let extent = component.extent();
+        #[cfg(not(feature = "deflate"))]
+        let _ = prefix;
         Ok(match component.encoding() {
             Encoding::Raw => Self::Raw(extent),
             #[cfg(feature = "zstd")]
@@ -106,7 +109,6 @@ impl Stored {
                     return Err(over.found(declared).into());
                 }
                 let rules = component.dialect().stream.ok_or(Error::internal())?;
-                let (prefix, _) = component.stream().unwrap_or_default();
                 Self::Deflate(Inflate::open(extent, prefix, declared, rules)?)
             }
             _ => return Err(Error::new(Unsupported::Feature, extent.offset()).into()),
@@ -150,8 +152,8 @@ impl<'a> Component<'a> {
     ) -> Result<Content<'a, R>, ReadError<R::Error>> {
         let storage = self.stored()?;
         let place = self.place();
-        let stored = Stored::open(self, &source, limits).map_err(|error| error.at(place))?;
-        let (prefix, checksum) = self.stream().unwrap_or_default();
+        let (prefix, checksum) = self.stream()?;
+        let stored = Stored::open(self, &source, limits, prefix).map_err(|error| error.at(place))?;
         let mut hasher = Hasher::new(self.digest()).with_checksum(checksum);
         if self.encoding() == Encoding::Raw && prefix > 0 {
             let (mut bytes, offset) = (Vec::new(), self.extent().offset());
@@ -515,7 +517,7 @@ impl Reading<'_> {
     /// the bool says nothing of what wrote it.
     #[cold]
     fn damage<R: ReadAt>(&mut self, source: &R, error: ReadError<R::Error>) -> ReadError<R::Error> {
-        let has_checksum = self.component.stream().is_some_and(|(_, checksum)| checksum.is_some());
+        let has_checksum = self.hasher.as_ref().is_some_and(Hasher::has_checksum);
         let ReadError::Refused(refused) = &error else { return error };
         if !has_checksum || Some(refused.kind()) != self.component.bool_rule() {
             return error;

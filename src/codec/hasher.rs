@@ -157,6 +157,14 @@ impl Hasher {
         self
     }
 
+    /// Returns whether there is a checksum that is compared.
+    pub(super) fn has_checksum(&self) -> bool {
+        #[cfg(feature = "deflate")]
+        return self.checksum.is_some();
+        #[cfg(not(feature = "deflate"))]
+        false
+    }
+
     /// The checksum of what has gone by, if it is another than it should be.
     pub(super) fn wrong_checksum(&self) -> Option<u32> {
         #[cfg(feature = "deflate")]

@@ -229,7 +229,7 @@ pub(crate) struct ComponentRecord {
     /// The role, a text; in 0.1 the entry, which is its map.
     pub(crate) at: Remaining,
     /// The digest, a text; in other formats two numbers: the bytes in front of the content, and the CRC-32 over both, or
-    /// more than 32 bits if there is none.
+    /// [`NO_CHECKSUM`](Self::NO_CHECKSUM).
     pub(crate) digest: Remaining,
     /// The name of the shard, a text.
     pub(crate) shard: Remaining,
@@ -247,6 +247,9 @@ pub(crate) struct ComponentRecord {
 }
 
 impl ComponentRecord {
+    /// The number in place of the CRC-32 of content that has none.
+    pub(crate) const NO_CHECKSUM: u64 = u64::MAX;
+
     /// The record of raw bytes without a type.
     pub(crate) fn raw(extent: Extent) -> Self {
         Self {

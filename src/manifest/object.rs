@@ -440,16 +440,22 @@ impl<'a> Component<'a> {
         self.record.is_raw()
     }
 
-    /// The bytes in front of its content that its checksum is over as well, and are deflated with it; and the checksum,
-    /// a CRC-32, if it has one. In other formats only.
-    pub(crate) fn stream(&self) -> Option<(u64, Option<u32>)> {
+    /// The number of bytes in front of its content that its checksum is over as well, and that are deflated with it; and
+    /// the checksum, a CRC-32, if it has one. In other formats only.
+    pub(crate) fn stream(&self) -> Result<(u64, Option<u32>), Error> {
         if self.record.digest == Remaining::END || self.dialect().stream.is_none() {
-            return None;
+            return Ok((0, None));
         }
+        // The builder wrote both.
+        let internal = Error::internal().at(self.place());
         let at = seek(self.parts.as_bytes(), self.record.digest);
-        let (rest, prefix) = uint(Rule::DigestType, at).ok()?;
-        let (_, checksum) = uint(Rule::DigestType, rest).ok()?;
-        Some((prefix, u32::try_from(checksum).ok()))
+        let (rest, prefix) = uint(Rule::DigestType, at).map_err(|_| internal)?;
+        let (_, checksum) = uint(Rule::DigestType, rest).map_err(|_| internal)?;
+        let checksum = match checksum {
+            ComponentRecord::NO_CHECKSUM => None,
+            sum => Some(u32::try_from(sum).map_err(|_| internal)?),
+        };
+        Ok((prefix, checksum))
     }
 
     /// The digest over the stored bytes (in 2, over the decoded ones), if it has one. Checksums of other formats are none.
