@@ -194,7 +194,7 @@ where
     }
     let name = path.map_or(Some(NAME), |path| path.file_stem().and_then(|stem| stem.to_str()));
     let name = name.ok_or_else(|| {
-        Trouble::reading(io::Error::other(
+        Trouble::Io(io::Error::other(
             "the name of the file, which is that of the array, is not Unicode",
         ))
     })?;

@@ -9,18 +9,13 @@ use zten::{ErrorKind, ReadError};
 use zten_present::escape;
 use zten_present::finding::{Finding, Verdict};
 
-use super::rules::{Blame, Rule};
+use super::rules::Blame;
 
 /// Why a file cannot be read.
 #[derive(Debug)]
 pub enum Trouble {
-    /// It could not be read, or what is needed on the way could not be written.
-    Io {
-        /// What the system refused, in front of its own message.
-        what: &'static str,
-        /// What the system says.
-        error: io::Error,
-    },
+    /// It could not be read, there is not enough memory, or an invariant of this package does not hold.
+    Io(io::Error),
     /// It is damaged, or holds what cannot be kept.
     Refused(Refusal),
     /// It is a zTensor file, which the library refuses.
@@ -51,7 +46,7 @@ impl From<OutOfMemory> for Trouble {
 impl Trouble {
     /// The file could not be read.
     pub(super) fn reading(error: io::Error) -> Self {
-        Self::Io { what: "", error }
+        Self::Io(error)
     }
 
     /// The file is refused as a whole, or for what has a name instead of a place.
@@ -74,12 +69,6 @@ impl Trouble {
         offset: u64,
     ) -> Self {
         Self::refused(blame, sentence).or_at(offset)
-    }
-
-    /// A bool that is another byte, in that tensor.
-    pub fn of_bool(tensor: &str, byte: u8) -> Self {
-        let sentence = format!("a bool is {byte}, and 0 or 1 is expected");
-        Self::refused(Rule::TensorBoolValue, sentence).about(tensor)
     }
 
     /// The same, and what it is about, if that is not known already. What the system refuses is about no part of
@@ -128,18 +117,18 @@ impl Trouble {
 
     /// Out of memory, which is taken in proportion to the file.
     pub(super) fn memory() -> Self {
-        Self::reading(io::ErrorKind::OutOfMemory.into())
+        Self::Io(io::ErrorKind::OutOfMemory.into())
     }
 
     /// An invariant of this package does not hold.
     pub(super) fn internal(what: &str) -> Self {
-        Self::reading(io::Error::other(format!("internal error: {what}")))
+        Self::Io(io::Error::other(format!("internal error: {what}")))
     }
 
     /// Whether the file is to blame, and not the system.
     pub fn is_refusal(&self) -> bool {
         match self {
-            Self::Io { .. } => false,
+            Self::Io(_) => false,
             Self::Refused(_) => true,
             Self::Library(error) => error.kind().row().is_some(),
         }
@@ -148,7 +137,7 @@ impl Trouble {
     /// What has been found of the file, to be reported as it is of zTensor files.
     pub fn finding(&self) -> Finding {
         match self {
-            Self::Io { .. } => Finding::new(Verdict::Error, self.to_string()),
+            Self::Io(_) => Finding::new(Verdict::Error, self.to_string()),
             Self::Refused(refusal) => {
                 let Refusal { blame, sentence, name, part, offset } = refusal;
                 let mut finding = Finding::new(blame.verdict(), sentence.clone());
@@ -166,10 +155,10 @@ impl Trouble {
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Io { what: "", error } if error.kind() == io::ErrorKind::UnexpectedEof => {
+            Self::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 f.write_str("the file became shorter while it was read")
             }
-            Self::Io { what, error } => write!(f, "{what}{error}"),
+            Self::Io(error) => error.fmt(f),
             Self::Refused(refusal) => {
                 for name in refusal.part.iter().chain(&refusal.name) {
                     write!(f, "{}: ", escape::quoted(name))?;
@@ -188,7 +177,7 @@ impl fmt::Display for Trouble {
 impl Error for Trouble {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::Io { error, .. } => Some(error),
+            Self::Io(error) => Some(error),
             Self::Library(error) => Some(error),
             Self::Refused(_) => None,
         }
@@ -197,7 +186,7 @@ impl Error for Trouble {
 
 impl From<io::Error> for Trouble {
     fn from(error: io::Error) -> Self {
-        Self::reading(error)
+        Self::Io(error)
     }
 }
 

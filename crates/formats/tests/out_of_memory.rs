@@ -53,7 +53,7 @@ fn is_same(one: &Result<(), Trouble>, other: &Result<(), Trouble>) -> bool {
 
 fn is_memory(trouble: &Trouble) -> bool {
     match trouble {
-        Trouble::Io { error, .. } => error.kind() == io::ErrorKind::OutOfMemory,
+        Trouble::Io(error) => error.kind() == io::ErrorKind::OutOfMemory,
         Trouble::Library(error) => error.kind() == ErrorKind::OutOfMemory,
         Trouble::Refused(_) => false,
     }
