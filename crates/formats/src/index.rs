@@ -8,14 +8,13 @@ use std::io;
 
 use zten::front::{Blobs, Builder, FrontEnd, RawComponent, RawObject};
 use zten::num::{u64_from_usize, usize_from_u32};
-use zten::rules::Limit;
 use zten::source::SourceArchive;
 use zten::{ElementType, Error, Format, Limits, Object, Options, ReadAt};
 use zten_present::escape;
 
 use super::cbor::Map;
 use super::front;
-use super::limits::validate_keys;
+use super::limits::{validate_keys, validate_length};
 use super::rules::Rule;
 use super::safetensors;
 use super::trouble::Trouble;
@@ -125,12 +124,7 @@ fn check_length(length: u64, limits: &Limits) -> Result<(), Trouble> {
         let sentence = format!("the index is longer than {LONGEST} bytes");
         return Err(Trouble::refused_at(Rule::LimitHeader, sentence, LONGEST));
     }
-    let most = limits.manifest();
-    if length > most {
-        let sentence = format!("the index takes {length} bytes, beyond the limit of {most}");
-        return Err(Trouble::refused_at(Limit::Manifest, sentence, 0));
-    }
-    Ok(())
+    validate_length(length, limits, "the index").map_err(|trouble| trouble.or_at(0))
 }
 
 /// The files that the index names, in the order of their names, each with an ordinal that is still to be known.

@@ -1,10 +1,21 @@
-//! What the limits of the command line allow a foreign file.
+//! Checks of other formats against the limits of the caller.
 
 use zten::Limits;
 use zten::rules::Limit;
 
-use super::trouble::Trouble;
 use zten::num::u64_from_usize;
+
+use super::trouble::Trouble;
+
+/// Refuses a header that takes more bytes than the limits allow.
+pub(super) fn validate_length(length: u64, limits: &Limits, what: &str) -> Result<(), Trouble> {
+    let most = limits.manifest();
+    if length <= most {
+        return Ok(());
+    }
+    let sentence = format_args!("{what} takes {length} bytes, beyond the limit of {most}");
+    Err(Trouble::refused(Limit::Manifest, sentence))
+}
 
 /// Refuses a shape of more dimensions than the limits allow.
 pub(super) fn validate_rank(rank: usize, limits: &Limits, whose: &str) -> Result<(), Trouble> {

@@ -9,10 +9,10 @@ use std::path::Path;
 use zten::element::ByteOrder;
 use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules};
 use zten::num::u64_from_usize;
-use zten::rules::Limit;
 use zten::{Error, Format, Limits, Options, ReadAt};
 
 use super::front;
+use super::limits::validate_length;
 use super::rules::Rule;
 use super::trouble::Trouble;
 use types::Type;
@@ -84,12 +84,7 @@ impl Header {
             return Err(Trouble::refused(Rule::LimitHeader, sentence));
         }
         let all = u64::from(length).saturating_add(u64_from_usize(prefix));
-        if all > limits.manifest() {
-            let most = limits.manifest();
-            let sentence =
-                format_args!("the NumPy header takes {all} bytes, beyond the limit of {most}");
-            return Err(Trouble::refused(Limit::Manifest, sentence));
-        }
+        validate_length(all, limits, "the NumPy header")?;
         let end = usize::try_from(all).unwrap_or(usize::MAX);
         extend(start, end)?;
         let literal = start.get(prefix..end).ok_or_else(cut)?;

@@ -7,7 +7,6 @@ mod json;
 
 use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules};
 use zten::num::{len_u32, u64_from_usize};
-use zten::rules::Limit;
 use zten::source::SourceArchive;
 use zten::{Error, Format, Limits, Options, ReadAt, StorageType};
 use zten_present::escape::Short;
@@ -15,6 +14,7 @@ use zten_present::escape::Short;
 use super::cbor::Map;
 use super::front;
 use super::kind::Kind;
+use super::limits::validate_length;
 use super::rules::Rule;
 use super::trouble::{Trouble, copied};
 use entries::{Entries, Entry, METADATA};
@@ -56,11 +56,7 @@ fn header_end(start: &[u8], length: u64, limits: &Limits) -> Result<u64, Trouble
         let sentence = format_args!("the header is said to take {header} bytes, and {most} can be");
         return Err(Trouble::refused_at(Rule::SafetensorsHeaderLength, sentence, 0));
     }
-    if header > limits.manifest() {
-        let most = limits.manifest();
-        let sentence = format_args!("the header takes {header} bytes, beyond the limit of {most}");
-        return Err(Trouble::refused_at(Limit::Manifest, sentence, 0));
-    }
+    validate_length(header, limits, "the header").map_err(|trouble| trouble.or_at(0))?;
     Ok(end)
 }
 

@@ -9,10 +9,10 @@ use std::ops::Range;
 
 use super::cursor::Cursor;
 use super::entry::Entry;
+use crate::limits::validate_length;
 use crate::rules::Rule;
 use crate::trouble::Trouble;
 use zten::num::u64_from_usize;
-use zten::rules::Limit;
 use zten::{Limits, ReadAt};
 
 /// Bytes of the end record, of the one for large archives, and of what points at that one.
@@ -61,13 +61,8 @@ impl Directory {
                 format_args!("the directory of the archive is longer than {DIRECTORY} bytes");
             return Err(Trouble::refused_at(Rule::LimitHeader, sentence, start));
         }
-        if length > limits.manifest() {
-            let most = limits.manifest();
-            let sentence = format_args!(
-                "the directory of the archive takes {length} bytes, beyond the limit of {most}"
-            );
-            return Err(Trouble::refused_at(Limit::Manifest, sentence, start));
-        }
+        validate_length(length, limits, "the directory of the archive")
+            .map_err(|trouble| trouble.or_at(start))?;
         let mut bytes = Vec::new();
         source.append_range(start..end, &mut bytes)?;
         Ok(Self { members, range: start..end, bytes })
