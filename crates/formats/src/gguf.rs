@@ -100,7 +100,7 @@ where
         };
         let object = RawObject {
             name: info.name,
-            shape: info.shape(),
+            shape: info.shape()?,
             layout,
             layout_name: blocks.as_ref().map(|(name, _)| &**name),
             attributes: blocks.as_ref().map(|(_, attributes)| &**attributes),

@@ -45,7 +45,8 @@ pub(super) struct Header<'h> {
 /// The place of a tensor's data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
-    pub(super) start: u64,
+    /// Counted from where data begins.
+    pub(super) offset: u64,
     pub(super) bytes: u64,
     pub(super) ordinal: u32,
 }
@@ -67,8 +68,9 @@ pub(super) struct Info<'h> {
 
 impl Info<'_> {
     /// The dimensions, outermost first.
-    pub(super) fn shape(&self) -> &[u64] {
-        self.shape.get(..self.rank).unwrap_or_default()
+    pub(super) fn shape(&self) -> Result<&[u64], Trouble> {
+        let shape = self.shape.get(..self.rank);
+        shape.ok_or_else(|| Trouble::internal("a tensor has more dimensions than there can be"))
     }
 }
 
@@ -90,15 +92,12 @@ impl<'h> Header<'h> {
             text = text.saturating_add(name.len()).saturating_add(said);
             extents.try_reserve(1).map_err(|_| Trouble::memory())?;
             let ordinal = u32::try_from(ordinal).map_err(|_| Trouble::memory())?;
-            extents.push(Extent { start: offset, bytes, ordinal });
+            extents.push(Extent { offset, bytes, ordinal });
         }
         let end = input.at();
-        let data = end.checked_next_multiple_of(alignment).ok_or_else(|| {
-            Trouble::refused(Rule::GgufAlignment, "the data begins beyond what can be")
-        })?;
-        for extent in &mut extents {
-            extent.start = extent.start.saturating_add(data);
-        }
+        let data = end.checked_next_multiple_of(alignment);
+        // A header ends and an alignment is far below 2^63.
+        let data = data.ok_or_else(|| Trouble::internal("the data has no place"))?;
         let (tensors, limits) = (len_u32(extents.len()), *limits);
         Ok((Self { tensors, text, alignment, end, data, first, limits }, metadata, extents))
     }

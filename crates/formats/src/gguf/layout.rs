@@ -31,12 +31,13 @@ where
         let name = |ordinal| self.header.nth(ordinal).map(|info| info.name);
         // Tensors without data take no place, wherever they lie.
         extents.retain(|extent| extent.bytes > 0);
-        extents.sort_unstable_by_key(|extent| (extent.start, extent.ordinal));
+        extents.sort_unstable_by_key(|extent| (extent.offset, extent.ordinal));
         let (mut end, mut before) = (self.header.end, 0);
-        for Extent { start, bytes, ordinal } in extents {
+        for Extent { offset, bytes, ordinal } in extents {
+            // One that cannot be counted is behind the end of the file, too.
+            let start = self.header.data.saturating_add(offset);
             let behind = start.checked_add(bytes).filter(|behind| *behind <= self.length);
             let Some(behind) = behind else {
-                let offset = start.saturating_sub(self.header.data);
                 let sentence =
                     format_args!("its data, at {offset}, takes {bytes} bytes, which are not there");
                 return Err(Trouble::refused(Rule::GgufBounds, sentence).about(name(ordinal)?));
@@ -72,12 +73,15 @@ where
         let mut piece = [0; PIECE];
         while at < end {
             let length = usize::try_from(end.saturating_sub(at)).unwrap_or(PIECE).min(PIECE);
-            let piece = piece.get_mut(..length).unwrap_or_default();
-            match self.start.bytes_at(at, length) {
-                Some(read) => piece.copy_from_slice(read),
-                None => self.source.read_at(at, piece)?,
-            }
-            if let Some(other) = piece.iter().position(|byte| *byte != 0) {
+            let bytes = match (self.start.bytes_at(at, length), piece.get_mut(..length)) {
+                (Some(bytes), _) => bytes,
+                (None, Some(piece)) => {
+                    self.source.read_at(at, piece)?;
+                    piece
+                }
+                (None, None) => return Err(Trouble::internal("padding is read in pieces")),
+            };
+            if let Some(other) = bytes.iter().position(|byte| *byte != 0) {
                 let at = at.saturating_add(u64_from_usize(other));
                 let sentence = Rule::GgufPadding.row().broken;
                 return Err(Trouble::refused_at(Rule::GgufPadding, sentence, at));

@@ -205,7 +205,7 @@ fn places() {
         (two((0, 32), (0, 32)), "shares data"),
         (two((0, 65), (0, 0)), "takes 65 bytes, which are not there"),
         (two((64, 1), (0, 0)), "which are not there"),
-        (two((u64::MAX - 31, 1), (0, 0)), "which are not there"),
+        (two((u64::MAX - 31, 1), (0, 0)), "at 18446744073709551584, takes 1 bytes, which are not"),
         (two((0, u64::MAX), (0, 0)), "which are not there"),
         (file(&[], &[info("a", &[1 << 40, 1 << 40], 24, 0)], &data), "too many"),
         (file(&[], &[info("a", &[1 << 63], 25, 0)], &data), "too many"),
