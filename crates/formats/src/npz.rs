@@ -12,6 +12,7 @@ mod member;
 
 use miniz_oxide::inflate::core::DecompressorOxide;
 use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules, StreamRules};
+use zten::num::usize_from_u32;
 use zten::rules::Limit;
 use zten::source::SourceArchive;
 use zten::verify::Verifier;
@@ -156,8 +157,7 @@ fn check_suffixes(directory: &Directory) -> Result<(), Trouble> {
 /// The name of the tensor of that ordinal, and the byte of the file at which the directory has it.
 #[cold]
 fn nth(directory: &Directory, ordinal: u32) -> Result<(String, u64), Trouble> {
-    let ordinal = usize::try_from(ordinal).unwrap_or(usize::MAX);
-    let entry = directory.entries().nth(ordinal);
+    let entry = directory.entries().nth(usize_from_u32(ordinal));
     let entry = entry.ok_or_else(|| Trouble::internal("a member is not in the directory"))??;
     Ok((copied(entry.tensor())?, entry.at))
 }

@@ -31,7 +31,6 @@ const FIXED: u64 = 30;
 const BEHIND_MOST: u64 = 24;
 /// What the names of members end with, and those of tensors do not.
 pub(super) const SUFFIX: &str = ".npy";
-const NOT_UTF8: &str = "its name is not UTF-8";
 
 /// What the directory and a member's own header say alike.
 struct Header {
@@ -121,9 +120,7 @@ impl<'d> Entry<'d> {
             let sentence = "its extra field for large files has other numbers than are missing";
             return Err(about(Trouble::refused(Rule::NpzExtra, sentence)));
         };
-        validate(&header, name, packed == size).map_err(about)?;
-        let name = str::from_utf8(name);
-        let name = name.map_err(|_| Trouble::refused(Rule::NpzName, NOT_UTF8))?;
+        let name = validate(&header, name, packed == size).map_err(about)?;
         Ok(Self { at, header, has_large, name, start, packed, size })
     }
 
@@ -238,24 +235,28 @@ fn local_sizes(header: &Header, large: Option<&[[u8; 8]]>) -> Option<(u64, u64)>
     }
 }
 
-/// Whether a member is what `numpy` reads, and all readers read the same.
-fn validate(header: &Header, name: &[u8], is_of_one_size: bool) -> Result<(), Trouble> {
+/// Checks that a member is what `numpy` reads, and all readers read the same, and returns its name.
+fn validate<'d>(
+    header: &Header,
+    name: &'d [u8],
+    is_of_one_size: bool,
+) -> Result<&'d str, Trouble> {
     let Header { version, flags, method, .. } = *header;
-    let is_text = name.is_ascii() || flags & UTF8 != 0 && str::from_utf8(name).is_ok();
-    let (rule, sentence) = match method {
+    // Without the flag, names are of one code page for some readers and of another for others.
+    let text = str::from_utf8(name).ok().filter(|text| text.is_ascii() || flags & UTF8 != 0);
+    let (rule, sentence) = match (method, text) {
         _ if !name.ends_with(SUFFIX.as_bytes()) => (Rule::NpzName, "it is no NumPy array"),
         _ if flags & ENCRYPTED != 0 => (Rule::NpzFeature, "it is encrypted"),
         _ if flags & !FLAGS != 0 || version > VERSION64 => {
             (Rule::NpzFeature, "it uses a feature of zip that is not supported")
         }
-        // Without the flag, names are of one code page for some readers and of another for others.
-        _ if !is_text => (Rule::NpzName, NOT_UTF8),
+        (_, None) => (Rule::NpzName, "its name is not UTF-8"),
         // Some readers end it there.
         _ if name.contains(&0) => (Rule::NpzName, "its name has a zero in it"),
-        STORED if !is_of_one_size => {
+        (STORED, _) if !is_of_one_size => {
             (Rule::NpzStoredSize, "it is not compressed, and has two sizes")
         }
-        STORED | DEFLATED => return Ok(()),
+        (STORED | DEFLATED, Some(text)) => return Ok(text),
         _ => (Rule::NpzFeature, "the method of its compression is not supported"),
     };
     Err(Trouble::refused(rule, sentence))
