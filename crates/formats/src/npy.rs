@@ -180,7 +180,8 @@ where
         let there = u64_from_usize(start.len());
         let end = u64_from_usize(end).min(length).max(there);
         Ok(source.append_range(there..end, start)?)
-    })?;
+    })
+    .map_err(|trouble| trouble.or_at(0))?;
     let there = length.saturating_sub(header.length);
     if there != header.bytes {
         let bytes = header.bytes;

@@ -135,7 +135,8 @@ fn check_version(version: u32) -> Result<(), Stop> {
 
 /// Reads the metadata: as CBOR, and the alignment in it.
 fn metadata(input: &mut Input<'_>, keys: u64, limits: &Limits) -> Result<(Vec<u8>, u64), Stop> {
-    validate_keys(keys, limits, "the metadata")?;
+    let start = input.at();
+    validate_keys(keys, limits, "the metadata").map_err(|trouble| trouble.or_at(start))?;
     let (mut map, mut alignment) = (Map::default(), ALIGNMENT);
     for _ in 0..keys {
         let key = input.text("a key of the metadata")?;
@@ -147,7 +148,7 @@ fn metadata(input: &mut Input<'_>, keys: u64, limits: &Limits) -> Result<(Vec<u8
     }
     let cbor = map.finish(|key| {
         let sentence = format_args!("the metadata has the key {} twice", Short(key));
-        Trouble::refused(Rule::GgufDuplicateKey, sentence)
+        Trouble::refused_at(Rule::GgufDuplicateKey, sentence, start)
     })?;
     Ok((cbor, alignment))
 }
