@@ -52,6 +52,10 @@ const CANONICAL_ORDER: &[ComponentKey] = &[
     ComponentKey::encoding,
     ComponentKey::decoded_length,
 ];
+const _: () = assert!(
+    CANONICAL_ORDER.len() == ComponentKey::TABLE_ORDER.len(),
+    "a canonical file has every field that another has"
+);
 
 /// Writes role and fields of a component.
 fn component(out: &mut Encoder, part: &Part<'_>, target: &Target) -> Result<(), OutOfMemory> {
