@@ -169,11 +169,14 @@ fn all_digits<const CASE: u8>(bytes: &[u8]) -> bool {
 /// The text of a digest in a manifest: `sha256:8f4a…` in lower-case digits; `crc32c:0x8F4A…` in
 /// upper-case ones, as the reference writers spell it.
 pub(crate) struct Spelled {
-    text: [u8; 73],
+    text: [u8; Self::MOST],
     length: usize,
 }
 
 impl Spelled {
+    /// The length of the longest, that of a sha256.
+    const MOST: usize = "sha256:".len() + 64;
+
     /// None where the algorithm is not known.
     pub(crate) fn new(digest: &Digest<'_>) -> Option<Self> {
         match digest {
@@ -194,7 +197,7 @@ impl Spelled {
             let base = if value < 10 { b'0' } else { letter.wrapping_sub(10) };
             value.wrapping_add(base)
         };
-        let mut text = [0; 73];
+        let mut text = [0; Self::MOST];
         let (head, digits) = text.split_first_chunk_mut()?;
         *head = *prefix;
         for (pair, byte) in digits.as_chunks_mut().0.iter_mut().zip(sum) {
