@@ -133,8 +133,7 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
         }
         if stream.left == 0 {
             stream.finish(&mut self.sparse).map_err(|error| error.at(place))?;
-            let blob = self.file.end_blob();
-            let blob = blob.map_err(|error| error.at(place))?;
+            let blob = self.file.end_blob().map_err(|error| error.at(place))?;
             self.stream = None;
             self.note(blob);
             self.open()?;
