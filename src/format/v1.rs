@@ -419,5 +419,5 @@ impl Format {
 }
 
 /// The formats that 1.x knows.
-const FORMATS: [Format; 4] =
+pub(crate) const FORMATS: [Format; 4] =
     [Format::Dense, Format::SparseCsr, Format::SparseCoo, Format::QuantizedGroup];

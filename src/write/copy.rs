@@ -30,7 +30,7 @@ use crate::cbor::Encoder;
 use crate::codec::{Locate, ReadAt, ReadError};
 use crate::element::{LogicalType, StorageType};
 use crate::error::{Error, ErrorKind, OutOfMemory, Place};
-use crate::format::{Format, Generation, IndexTypes};
+use crate::format::{Format, Generation, IndexTypes, v1};
 use crate::layout::Normalization;
 use crate::limits::Limits;
 use crate::manifest::{Component, ElementType, Manifest, Object};
@@ -281,10 +281,7 @@ fn format<'a>(object: &Object<'a>, target: &Target) -> Result<&'a str, Error> {
     // What is a profile of 2 is a format that is not known in 1.2, and may come back.
     let kept = match format {
         // Names of 1.2 have no version.
-        Format::Unknown => !matches!(
-            there,
-            Format::Dense | Format::SparseCsr | Format::SparseCoo | Format::QuantizedGroup
-        ),
+        Format::Unknown => !v1::FORMATS.contains(&there),
         _ => there == format || there == Format::Unknown && format != Format::QuantizedGroup,
     };
     let place = Place::new(Some(object.ordinal()), None);
