@@ -126,7 +126,7 @@ impl IndexBuilder {
             check_blobs(records, OfFile(components.len(), &ordinal), rule)?;
         }
         if in_shards > 0 {
-            check_shards(records, in_shards, &shards, (rule.0, limits))?;
+            check_shards(records, in_shards, &shards, rule.0, limits)?;
         }
         let read = |ordinal| records.name_at(ordinal);
         let names = if names_are_sorted {
@@ -350,8 +350,8 @@ struct Overlap {
     found: u64,
 }
 
-/// The components of one file: a number of places, and the ordinal of the component that each has, if it has one. There is
-/// one type of it, so that the checks are in an image once.
+/// The components of one file: a number of places, and the ordinal of the component that each has, if it has one.
+/// The function is not generic, so that the checks are in an image once.
 #[derive(Clone, Copy)]
 struct OfFile<'f>(usize, &'f dyn Fn(usize) -> Option<u32>);
 
@@ -420,13 +420,14 @@ fn find_overlap(
     }))
 }
 
-/// Checks the components that are in other files (2), of which there are `in_shards`: each names a shard of the table, lies
-/// within it, and is identical to or disjoint from the others there. v2 §7.1.
+/// Checks the components that are in other files, of which there are `in_shards`: each names a shard of the table, lies
+/// within it, and overlaps the others there only as the rule allows. v2 §7.1.
 fn check_shards(
     records: Records<'_>,
     in_shards: u32,
     shards: &[ShardRecord],
-    (rule, limits): (Blobs, &Limits),
+    rule: Blobs,
+    limits: &Limits,
 ) -> Result<(), PlacedFault> {
     let mut entries = Vec::new();
     // The ordinal of each below that of its shard, so that those of one shard come together, in order.
