@@ -199,7 +199,7 @@ listed! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Encoding with
-    /// Its name: `raw`, `zstd`, `zt.zstd-seekable/1`; `unknown` where it is not known, whose name
+    /// The name: `raw`, `zstd`, `zt.zstd-seekable/1`; `unknown` where it is not known, whose name
     /// [`Component::encoding_name`](crate::Component::encoding_name) has.
     pub fn name -> &'static str
 {
@@ -221,7 +221,7 @@ listed! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format with
-    /// Its name in 1.x: `sparse_csr`; `unknown` where it is not known, whose name
+    /// The name in 1.x: `sparse_csr`; `unknown` where it is not known, whose name
     /// [`Object::format_name`](crate::Object::format_name) has.
     pub fn name -> &'static str
 {

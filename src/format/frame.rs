@@ -182,7 +182,7 @@ pub(crate) struct Frame {
     pub(crate) manifest: Range<u64>,
     /// What the manifest has to hash to.
     hash: Option<u64>,
-    /// Where all blobs end, at the latest.
+    /// The end of all blobs, at the latest.
     pub(crate) blobs_end: u64,
     /// The field that readers ignore.
     reserved: u32,
@@ -276,8 +276,8 @@ impl Frame {
         (self.reserved != 0).then(|| (self.blobs_end.saturating_add(28), self.reserved))
     }
 
-    /// Where what is appended to the file goes: in 1.x in the place of its manifest; in 2 nothing of
-    /// it is given up. v2 §2.5.
+    /// The offset of what is appended to the file: in 1.x that of its manifest, which is replaced; in 2 the
+    /// end of the file, of which nothing is given up. v2 §2.5.
     pub(crate) fn appends_at(&self) -> u64 {
         match self.container {
             Container::V2 => self.file_len(),

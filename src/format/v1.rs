@@ -90,7 +90,7 @@ pub(crate) static V1_2: Dialect = Dialect {
     writing: Some(&WRITING),
 };
 
-/// How 1.2 is written.
+/// The form in which 1.2 is written.
 static WRITING: Writing = Writing {
     generation: Generation::V1_2,
     container: Container::V1,

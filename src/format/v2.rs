@@ -97,7 +97,7 @@ pub(crate) static V2: Dialect = Dialect {
     ..V1_2
 };
 
-/// How generation 2 is written.
+/// The form in which generation 2 is written.
 static WRITING: Writing = Writing {
     generation: Generation::V2,
     container: Container::V2,

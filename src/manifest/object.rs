@@ -428,8 +428,8 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// Whether the first index is the one that moves fastest, which other formats have: its elements are handed out in
-    /// row-major order all the same, unless they are borrowed.
+    /// Returns whether the first index is the one that moves fastest, as it may in other formats: the elements are handed
+    /// out in row-major order all the same, and cannot be borrowed.
     pub fn is_column_major(&self) -> bool {
         self.record.order.is_column_major()
     }
@@ -458,7 +458,8 @@ impl<'a> Component<'a> {
         Ok((prefix, checksum))
     }
 
-    /// The digest over the stored bytes (in 2, over the decoded ones), if it has one. Checksums of other formats are none.
+    /// The digest over the stored bytes (in 2, over the decoded ones), if it has one. Checksums of other formats are no
+    /// digests.
     pub fn digest(&self) -> Option<Digest<'a>> {
         if self.record.digest == Remaining::END || self.dialect().stream.is_some() {
             return None;

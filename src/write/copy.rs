@@ -98,7 +98,7 @@ impl Copier {
     /// verified.
     ///
     /// # Errors
-    /// As [`object`](Self::object), and as [`Locate::locate`].
+    /// Those of [`object`](Self::object) and of [`Locate::locate`].
     pub fn file<L: Locate, S: Sink>(
         mut self,
         manifest: &Manifest<impl AsRef<[u8]>>,
@@ -288,7 +288,7 @@ fn format<'a>(object: &Object<'a>, target: &Target) -> Result<&'a str, Error> {
     kept.then_some(name).ok_or(Error::nowhere(Unsupported::Format).at(place))
 }
 
-/// What the elements of a component are.
+/// Returns the type of a component in the copy.
 fn element<'a>(
     part: &Component<'a>,
     widens: bool,
@@ -313,7 +313,7 @@ fn element<'a>(
     }
 }
 
-/// What is done to the elements of a component on the way.
+/// Returns the change to the elements of a component on the way.
 fn change(part: &Component<'_>, target: &Target) -> Normalization {
     if widens(part, target) {
         Normalization::content(part)
@@ -330,7 +330,7 @@ fn widens(part: &Component<'_>, target: &Target) -> bool {
     part.is_index() && is_narrow && !keeps_indices(&part.object(), target)
 }
 
-/// Whether all indices of an object are of a type that the target allows, and of the same.
+/// Returns whether all indices of an object are of one type, where the target asks for that, and of types that it allows.
 fn keeps_indices(object: &Object<'_>, target: &Target) -> bool {
     let types = target.writing.dialect.index_types;
     let indices = || object.components().filter(Component::is_index);
@@ -340,7 +340,7 @@ fn keeps_indices(object: &Object<'_>, target: &Target) -> bool {
     allowed && (same || types != IndexTypes::Unsigned)
 }
 
-/// Why an object could not be copied: it could not be read, or not be written.
+/// The error of an object that could not be copied: it could not be read, or not be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyError<R, W> {
     /// The source failed, or what is in it was refused.
@@ -351,8 +351,8 @@ pub enum CopyError<R, W> {
     Inexpressible(Inexpressible),
 }
 
-/// What a valid file has, and a file of the generation that is asked for, or a canonical one, cannot
-/// have. `Display` tells what it is, and its place in the source in numbers.
+/// Something that a valid file has, and a file of the generation that is asked for, or a canonical one,
+/// cannot have. `Display` tells what it is, and its place in the source in numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inexpressible {
     error: Error,
@@ -371,7 +371,7 @@ impl Inexpressible {
         self.generation
     }
 
-    /// What it is, without the place.
+    /// The sentence that `Display` tells, without the place.
     pub fn sentence(&self) -> impl fmt::Display + use<> {
         Sentence(*self)
     }

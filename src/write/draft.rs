@@ -43,7 +43,7 @@ pub(super) struct Draft {
     sorted: bool,
     /// Bytes that components may decode to of which the file that is appended to does not say it.
     unsaid: u64,
-    /// Where the entry of the object begins that has begun and not ended.
+    /// The beginning of the entry of the object that has begun and not ended.
     begun: Option<usize>,
 }
 

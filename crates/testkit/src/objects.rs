@@ -38,7 +38,7 @@ impl Type {
         })
     }
 
-    /// Bits of one element.
+    /// The bits of one element.
     fn bits(self) -> u64 {
         match self.logical {
             Some(LogicalType::F4E2M1) => 4,
@@ -53,18 +53,18 @@ impl Type {
 /// One part of an object: its decoded little-endian elements.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// Its role.
+    /// The role.
     pub role: &'static str,
-    /// What its elements are.
+    /// The type of its elements.
     pub of: Type,
-    /// How many there are.
+    /// The number of its elements.
     pub elements: u64,
     /// Their bytes.
     pub content: Vec<u8>,
 }
 
 impl Part {
-    /// So many elements: 16 bytes of chance, over and over again.
+    /// A part of `elements` elements: 16 bytes of chance, over and over again.
     ///
     /// # Errors
     /// None: zeros follow.
@@ -92,7 +92,7 @@ impl Part {
         Ok(Self { role, of, elements, content })
     }
 
-    /// Those indices, as numbers of that type.
+    /// A part of indices, as numbers of that type.
     pub fn indices(role: &'static str, storage: StorageType, indices: &[u64]) -> Self {
         let width = usize::from(storage.width());
         let number = |index: &u64| index.to_le_bytes().into_iter().take(width);

@@ -7,7 +7,7 @@ use zten::shards::{Candidate, Find, Shard};
 use zten::write::{Copier, CopyError, Settings, Writer};
 use zten::{Archive, Error, ErrorKind, Limits, Options, ReadAt, error::Misuse};
 
-/// The misuse that an error is.
+/// Returns the misuse that an error is.
 pub fn misuse(error: impl Into<Error>) -> Misuse {
     match error.into().kind() {
         ErrorKind::Misuse(misuse) => misuse,
@@ -24,7 +24,7 @@ pub fn slice(file: &[u8], range: Range<u64>) -> &[u8] {
 /// Opens a file step by step: the state that takes the manifest, and the bytes that it takes.
 ///
 /// # Errors
-/// What is wrong with the header or the footer.
+/// Any error in the header or the footer.
 pub fn body<'f>(file: &'f [u8], options: &Options) -> Result<(Body, &'f [u8]), Error> {
     let opening = Opening::new(file.len() as u64, options)?;
     let footer = opening.header(slice(file, opening.needs()))?;
@@ -36,7 +36,7 @@ pub fn body<'f>(file: &'f [u8], options: &Options) -> Result<(Body, &'f [u8]), E
 /// Copies a file, as it is compressed.
 ///
 /// # Errors
-/// What keeps it from being read or written.
+/// Any reason not to read or write it.
 pub fn copy(file: &[u8], settings: &Settings) -> Result<Vec<u8>, CopyError<Error, Error>> {
     let archive = Archive::open(file).unwrap();
     let copier = Copier::new(file.len() as u64, &Limits::default());
@@ -46,7 +46,7 @@ pub fn copy(file: &[u8], settings: &Settings) -> Result<Vec<u8>, CopyError<Error
 /// Copies a file into the canonical form of 1.2.
 ///
 /// # Errors
-/// What keeps it from being read or written.
+/// Any reason not to read or write it.
 pub fn canonical(file: &[u8]) -> Result<Vec<u8>, CopyError<Error, Error>> {
     copy(file, &Settings::default().canonical())
 }
@@ -54,7 +54,7 @@ pub fn canonical(file: &[u8]) -> Result<Vec<u8>, CopyError<Error, Error>> {
 /// Writes a file of what is added to it.
 ///
 /// # Errors
-/// What is wrong with what is added, or with all of it.
+/// Any error in an object that is added, or in all of them together.
 pub fn write(
     settings: &Settings,
     add: impl FnOnce(&mut Writer<Vec<u8>>) -> Result<(), Error>,

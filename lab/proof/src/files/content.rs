@@ -13,7 +13,7 @@ pub(super) fn layout() -> Layout {
     Layout::new(BLOB)
 }
 
-/// Its bytes.
+/// Returns the bytes of that file.
 pub(super) fn built(layout: Layout) -> Vec<u8> {
     layout.v1("1.2.0").build("").bytes
 }
