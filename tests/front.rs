@@ -331,9 +331,59 @@ fn columns_are_handed_out_as_rows() {
             let data = copy.require("a").unwrap().component("data").unwrap();
             assert_eq!(*data.to_cow::<u16>().unwrap(), [0, 1, 2, 3, 4, 5]);
         }
-        // Chunks end within a row.
-        let limits = Limits::default().with_chunk(4096);
-        assert_eq!(component.read_to_vec(archive.data(), &limits).unwrap().len(), 12);
+    }
+}
+
+/// Whatever the shape, wherever chunks and buffers end: within a row, and within an element that takes two numbers.
+#[test]
+fn columns_of_any_shape_are_read_in_pieces() {
+    let shapes: [&[u64]; 5] = [&[3, 4], &[2, 3, 4], &[1, 5, 1, 3, 1], &[7, 1], &[1, 1, 1]];
+    for (shape, logical) in
+        shapes.into_iter().flat_map(|it| [(it, None), (it, Some(LogicalType::Complex64))])
+    {
+        let numbers = if logical.is_some() { 2 } else { 1 };
+        let count = shape.iter().product::<u64>();
+        // Each element is its place in row-major order.
+        let element =
+            |place: u64| [f32::from(u16::try_from(place).unwrap()), -1.0][..numbers].to_vec();
+        let bytes = |places: &mut dyn Iterator<Item = u64>| -> Vec<u8> {
+            places.flat_map(element).flat_map(f32::to_le_bytes).collect()
+        };
+        let mut stored = (0..count).map(|place| {
+            let (mut rest, mut row_major) = (place, 0);
+            for (at, dimension) in shape.iter().enumerate() {
+                row_major += rest % dimension * shape[at + 1..].iter().product::<u64>();
+                rest /= dimension;
+            }
+            row_major
+        });
+        let file = [vec![0; 8], bytes(&mut stored)].concat();
+        let raw = RawComponent {
+            column_major: true,
+            logical,
+            ..RawComponent::raw(StorageType::F32, 8, file.len() as u64 - 8)
+        };
+        let options = Options::default();
+        let mut builder = Builder::new(&DISJOINT, 0..8, file.len() as u64, &options).unwrap();
+        builder.push(&RawObject { shape, ..dense("a", &[raw]) }).unwrap();
+        let archive = Archive::from_front(file, builder.finish().unwrap()).unwrap();
+        let component = archive.require("a").unwrap().component("data").unwrap();
+        let wanted = bytes(&mut (0..count));
+        for limits in [Limits::default(), Limits::default().with_chunk(16)] {
+            assert_eq!(component.read_to_vec(archive.data(), &limits).unwrap(), wanted);
+            for room in [4, 12] {
+                let mut content = component.content(archive.data(), &limits).unwrap();
+                let (mut read, mut buffer) = (Vec::new(), vec![0xaa; room]);
+                loop {
+                    let length = content.read_chunk(&mut buffer).unwrap();
+                    if length == 0 {
+                        break;
+                    }
+                    read.extend_from_slice(&buffer[..length]);
+                }
+                assert_eq!(read, wanted, "{shape:?} {logical:?} in pieces of {room}");
+            }
+        }
     }
 }
 

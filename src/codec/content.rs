@@ -153,7 +153,8 @@ impl<'a> Component<'a> {
         let storage = self.stored()?;
         let place = self.place();
         let (prefix, checksum) = self.stream()?;
-        let stored = Stored::open(self, &source, limits, prefix).map_err(|error| error.at(place))?;
+        let stored =
+            Stored::open(self, &source, limits, prefix).map_err(|error| error.at(place))?;
         let mut hasher = Hasher::new(self.digest()).with_checksum(checksum);
         if self.encoding() == Encoding::Raw && prefix > 0 {
             let (mut bytes, offset) = (Vec::new(), self.extent().offset());
