@@ -130,7 +130,8 @@ impl ComponentReader<'_> {
         let strict =
             storage == Some(StorageType::Bool) && component.generation() != Some(Generation::V0_1);
         let whole = little && !strict && self.packed.is_none();
-        component.encoding() == Encoding::Raw && component.digest().is_none() && whole
+        let lies_in_rows = component.encoding() == Encoding::Raw && !component.is_column_major();
+        lies_in_rows && component.digest().is_none() && whole
     }
 
     /// Reads no more than what lies around the parts.

@@ -27,6 +27,14 @@ fn elements_are_printed_in_rows() {
         let printed = succeeded_text(run("cat", &columns, &["columns", "--slice=1,:2", sandbox]));
         assert_eq!(printed, "[[12, 13, 14, 15],\n [16, 17, 18, 19]]\n");
     }
+    // The same, of bytes that would be handed on as they lie if they lay in rows.
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = folder.path().join("bytes.npy");
+    fs::write(&bytes, npy::file("|u1", true, "(2, 3)", &[0, 3, 1, 4, 2, 5])).unwrap();
+    assert_eq!(
+        succeeded_text(run("cat", &bytes, &["bytes", "--slice=:,1:"])),
+        "[[1, 2],\n [4, 5]]\n"
+    );
     let raw = succeeded(run("cat", &columns, &["columns", "--raw"]));
     assert_eq!(raw, (0..24_i16).flat_map(i16::to_le_bytes).collect::<Vec<_>>());
     let packed = accepted("compressed.npz");
