@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use zten::Options;
 use zten::verify::Verifier;
-use zten_formats::{Folder, Rule, Trouble, open, open_bytes, opened_beside};
+use zten_formats::{Folder, Refusal, Rule, Trouble, open, open_bytes, opened_beside};
 
 fn files(folder: &str) -> Vec<PathBuf> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/other");
@@ -19,13 +19,23 @@ fn files(folder: &str) -> Vec<PathBuf> {
     files
 }
 
+/// Returns whether a rule is about a file as a whole.
+fn is_of_the_whole(id: &str) -> bool {
+    id.starts_with("format-") || ["index-metadata", "index-total-size"].contains(&id)
+}
+
 /// Validates all of a file, and reads all of it if it is valid. Returns the number of tensors, or the id of the rule
 /// that is broken.
 fn validate(path: &Path) -> Result<usize, String> {
     let counted = validate_archive(path);
     counted.map_err(|trouble| {
         let row = trouble.finding().row;
-        row.unwrap_or_else(|| panic!("{}: {trouble}", path.display())).id.to_owned()
+        let id = row.unwrap_or_else(|| panic!("{}: {trouble}", path.display())).id;
+        if let Trouble::Refused(Refusal { name, part, offset, .. }) = &trouble {
+            let is_placed = name.is_some() || part.is_some() || offset.is_some();
+            assert!(is_placed || is_of_the_whole(id), "{}: {trouble}", path.display());
+        }
+        id.to_owned()
     })
 }
 
