@@ -18,7 +18,7 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// Its path, relative to the corpus.
+    /// The path, relative to the corpus.
     pub(crate) fn path(&self) -> String {
         let Self { folder, name, .. } = self;
         match self.rule {

@@ -21,7 +21,7 @@ const WITHOUT_PROFILE: [&str; 5] = ["TQ1_0", "TQ2_0", "NVFP4", "Q1_0", "Q2_0"];
 /// A type whose elements come in blocks, which are kept as they are.
 #[derive(Debug)]
 pub struct Block {
-    /// Its name in ggml.
+    /// The name in ggml.
     pub name: &'static str,
     /// Elements of one block.
     pub elements: u64,

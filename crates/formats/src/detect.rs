@@ -1,4 +1,4 @@
-//! What a file is, by what it begins with: what is read here, and what is only named.
+//! The format of a file, by its first bytes: one that is read here, or that is only named.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Its name, as JSON gives it.
+    /// The name, as JSON gives it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Safetensors => "safetensors",
@@ -45,7 +45,7 @@ impl Format {
     }
 }
 
-/// What a file is.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detected {
     /// It is read.
@@ -70,8 +70,8 @@ impl Detected {
 /// Bytes of the start of a file that tell what it is.
 pub const START: usize = 512;
 
-/// What a file is that begins so, with as many as [`START`] bytes if it has them. Of its name nothing counts but what
-/// its kind of index is called.
+/// Tells the format of a file that begins so, with as many as [`START`] bytes if it has them. Its name counts for an
+/// index, and for a zip archive whose first member is no array.
 pub fn by_start(start: &[u8], path: &Path) -> Option<Detected> {
     let magic = MAGICS.iter().find(|(magic, _)| start.starts_with(magic));
     if let Some((_, found)) = magic {
@@ -119,7 +119,7 @@ const MAGICS: [(&[u8], Detected); 8] = [
     (b"algg", Detected::Named(Rule::FormatGgml)),
 ];
 
-/// What a zip archive is, by the name of its first member.
+/// Tells formats of zip archives apart, by the name of the first member.
 fn of_zip(start: &[u8], path: &Path) -> Detected {
     let length = start.get(26..28).and_then(|length| length.first_chunk::<2>());
     let length = usize::from(u16::from_le_bytes(length.copied().unwrap_or_default()));
@@ -146,7 +146,7 @@ fn of_zip(start: &[u8], path: &Path) -> Detected {
     }
 }
 
-/// Whether it begins as pickles do: with the number of a protocol and the instruction that follows it, or
+/// Returns whether a file begins as pickles do: with the number of a protocol and the instruction that follows it, or
 /// in the oldest protocol with one of the usual instructions.
 fn is_pickle(start: &[u8]) -> bool {
     if let [0x80, 2..=5, next, ..] = start {
@@ -185,7 +185,7 @@ fn of_protobuf(start: &[u8]) -> Option<Rule> {
     }
 }
 
-/// What a file is called, of which the bytes do not tell what it is.
+/// Tells the format that the name of a file claims, whose bytes do not tell it.
 pub fn by_name(path: &Path) -> Option<Detected> {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     let known = [

@@ -1,13 +1,13 @@
-//! What the elements of foreign tensors are.
+//! The types of the elements of tensors in other formats.
 
 use zten::{LogicalType, StorageType};
 
-/// What the elements of a tensor are.
+/// The type of the elements of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// What their storage type says.
+    /// A storage type that stands for itself.
     Plain(StorageType),
-    /// What their logical type says.
+    /// A logical type.
     Logical(LogicalType),
 }
 

@@ -17,7 +17,7 @@ use super::rules::Rule;
 use super::trouble::Trouble;
 use types::Type;
 
-/// What NumPy files begin with.
+/// The first bytes of NumPy files.
 pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 /// Bytes of the magic and the version.
 const START: usize = 8;

@@ -20,7 +20,7 @@ macro_rules! catalogue {
             /// Every one of them, in the order of the catalogue.
             pub const ALL: &'static [Self] = &[ $( Self::$variant, )+ ];
 
-            /// Its row in the catalogue.
+            /// The row in the catalogue.
             pub const fn row(self) -> &'static Row {
                 match self {
                     $( Self::$variant => &Row {
@@ -34,7 +34,7 @@ macro_rules! catalogue {
                 }
             }
 
-            /// What a file is found to be that breaks it.
+            /// The verdict on a file that breaks it.
             pub fn verdict(self) -> Verdict {
                 match self {
                     $( Self::$variant => Verdict::$verdict, )+
@@ -258,7 +258,7 @@ catalogue! {
         "The file is no GGML file.", "this is a GGML file, of before GGUF", CONVERT;
 }
 
-/// Why a file is refused: by a rule of its format, or by a limit that holds for all.
+/// The reason why a file is refused: a rule of its format, or a limit that holds for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blame {
     /// A rule of the catalogue here.
@@ -288,7 +288,7 @@ impl Blame {
         }
     }
 
-    /// What the file is found to be.
+    /// The verdict on the file.
     pub fn verdict(self) -> Verdict {
         match self {
             Self::Rule(rule) => rule.verdict(),

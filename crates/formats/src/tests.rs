@@ -37,7 +37,7 @@ fn single(name: &str, bytes: &[u8]) -> Read {
     tensors.remove(0)
 }
 
-/// Why a file is refused, on opening or on reading.
+/// Returns the refusal of a file, on opening or on reading.
 fn refusal(name: &str, bytes: &[u8]) -> String {
     let trouble = read(name, bytes).expect_err("the file is read without a complaint");
     assert!(trouble.is_refusal(), "{trouble}");

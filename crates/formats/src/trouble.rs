@@ -1,4 +1,4 @@
-//! Why a file could not be read.
+//! The error for a file that cannot be read.
 
 use std::error::Error;
 use std::fmt::{self, Write as _};
@@ -11,7 +11,7 @@ use zten_present::finding::{Finding, Verdict};
 
 use super::rules::Blame;
 
-/// Why a file cannot be read.
+/// The reason why a file cannot be read.
 #[derive(Debug)]
 pub enum Trouble {
     /// It could not be read, there is not enough memory, or an invariant of this package does not hold.
@@ -22,12 +22,12 @@ pub enum Trouble {
     Library(zten::Error),
 }
 
-/// What is wrong with a file.
+/// The rule that a file breaks, and the place.
 #[derive(Debug)]
 pub struct Refusal {
     /// The rule that it breaks.
     pub blame: Blame,
-    /// What is wrong, with the value.
+    /// The sentence that tells what is wrong, with the value.
     pub sentence: String,
     /// The tensor, member or key that it is about.
     pub name: Option<String>,
@@ -125,7 +125,7 @@ impl Trouble {
         Self::Io(io::Error::other(format!("internal error: {what}")))
     }
 
-    /// Whether the file is to blame, and not the system.
+    /// Returns whether the file is to blame, and not the system.
     pub fn is_refusal(&self) -> bool {
         match self {
             Self::Io(_) => false,
@@ -134,7 +134,7 @@ impl Trouble {
         }
     }
 
-    /// What has been found of the file, to be reported as it is of zTensor files.
+    /// Returns the finding, to be reported as those of zTensor files are.
     pub fn finding(&self) -> Finding {
         match self {
             Self::Io(_) => Finding::new(Verdict::Error, self.to_string()),

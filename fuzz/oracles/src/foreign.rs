@@ -27,12 +27,12 @@ const NPY_HEADER: u64 = 12 + 0xffff;
 const PART: &str = "a.safetensors";
 
 /// Opens a file as each of the formats, by its bytes and by names, and reads all of it: memory follows its length, two
-/// runs end alike, and what tensors take lies within the file. Whether it is valid under any name.
+/// runs end alike, and what tensors take lies within the file. Returns whether it is valid under any name.
 ///
 /// An index is what comes before the first zero, and the rest the file `a.safetensors` beside it.
 ///
 /// # Panics
-/// Where a promise does not hold.
+/// If a promise does not hold.
 pub fn foreign(bytes: &[u8]) -> bool {
     let names = ["x", "x.npz", "x.safetensors", "x.index.json"];
     names.into_iter().filter(|name| named(bytes, name)).count() > 0

@@ -3,15 +3,15 @@
 /// A member, and what is said of it.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// Its name.
+    /// The name.
     pub name: Vec<u8>,
-    /// What it holds.
+    /// The content, decompressed.
     pub content: Vec<u8>,
-    /// Its bytes in the archive.
+    /// The bytes in the archive.
     pub packed: Vec<u8>,
-    /// How it is compressed.
+    /// The number of the method of compression.
     pub method: u16,
-    /// What is said of it in bits.
+    /// The flags.
     pub flags: u16,
     /// The checksum that is said to be its own.
     pub crc: u32,
@@ -19,9 +19,9 @@ pub struct Member {
     pub size: u32,
     /// Extra fields, in both places.
     pub extra: Vec<u8>,
-    /// What stands behind it.
+    /// Bytes behind it.
     pub behind: Vec<u8>,
-    /// What stands behind its entry in the directory.
+    /// The comment behind its entry in the directory.
     pub comment: Vec<u8>,
 }
 
@@ -113,7 +113,7 @@ impl Archive {
         Self { members: all, directory, end }
     }
 
-    /// Its bytes.
+    /// Returns the bytes.
     pub fn bytes(&self) -> Vec<u8> {
         [&self.members[..], &self.directory, &self.end].concat()
     }

@@ -1,4 +1,4 @@
-//! Where the data of tensors lies: one behind the other, with zeros up to the next multiple of the
+//! The places of the data of tensors: one behind the other, with zeros up to the next multiple of the
 //! alignment between them and at the end. Nothing is in the file that belongs to no tensor.
 
 use zten::ReadAt;

@@ -16,7 +16,7 @@ use crate::rules::Rule;
 use crate::trouble::Trouble;
 use zten::Limits;
 
-/// What the literal says.
+/// The three entries.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Literal<'h> {
     /// The type of the elements.
@@ -62,7 +62,7 @@ struct Entries<'h> {
     shape: Option<Vec<u64>>,
     has_long: bool,
     limits: &'h Limits,
-    /// What is wrong, where it is not the syntax.
+    /// The error, if it is not the syntax that is wrong.
     fault: Option<Trouble>,
 }
 

@@ -1,4 +1,4 @@
-//! What NumPy calls its types.
+//! The types of NumPy, by their names.
 
 use zten::{LogicalType, StorageType};
 
@@ -60,7 +60,7 @@ impl Type {
     }
 }
 
-/// What a type is that zTensor has nothing for.
+/// Describes a type that zTensor has nothing for.
 fn unsupported(name: &str) -> &'static str {
     let rest = name.get(1..).unwrap_or_default();
     match name.chars().next() {

@@ -1,4 +1,4 @@
-//! Where the directory of an archive lies, and that there is no doubt about it.
+//! The directory of an archive, of whose place there is no doubt.
 //!
 //! Readers of zip look for the end record from the back, some trust its count of members and
 //! some its size, and some look for what stands in front of the archive. A file that is read
@@ -36,7 +36,7 @@ pub(super) struct Directory {
     bytes: Vec<u8>,
 }
 
-/// What the end record says of the directory, and where it must end.
+/// The directory as the end record describes it, and the byte at which it must end.
 struct Claim {
     members: u64,
     length: u64,

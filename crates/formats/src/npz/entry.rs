@@ -1,5 +1,5 @@
-//! What is said of a member: in the directory, in front of it, and perhaps behind it. All of it is
-//! read, and must be the same wherever it is said.
+//! The description of a member: in the directory, in front of it, and perhaps behind it. All of it is
+//! read, and must be the same wherever it stands.
 
 use super::cursor::{Cursor, Window};
 use super::extra::Extra;
@@ -13,7 +13,7 @@ use zten::num::u64_from_usize;
 const DIRECTORY: u32 = 0x0201_4b50;
 const LOCAL: u32 = 0x0403_4b50;
 const DESCRIPTOR: u32 = 0x0807_4b50;
-/// What the flags of a member may say: how it was compressed, that its sizes stand behind it, that
+/// The flags that a member may have: how it was compressed, that its sizes stand behind it, that
 /// its name is UTF-8.
 const FLAGS: u16 = 0b1000_0000_1110;
 const ENCRYPTED: u16 = 1;
@@ -24,15 +24,15 @@ const STORED: u16 = 0;
 const DEFLATED: u16 = 8;
 /// The version of zip that numbers of 64 bits need, and the highest that anything here needs.
 const VERSION64: u16 = 45;
-/// What a 32-bit field says where a 64-bit one holds the number.
+/// The value of a 32-bit field if a 64-bit one holds the number.
 const LARGE: u32 = u32::MAX;
 /// Bytes of a member's own header in front of its name, and of what may stand behind it.
 const FIXED: u64 = 30;
 const BEHIND_MOST: u64 = 24;
-/// What the names of members end with, and those of tensors do not.
+/// The end of the names of members, which those of tensors do not have.
 pub(super) const SUFFIX: &str = ".npy";
 
-/// What the directory and a member's own header say alike.
+/// Fields that are in the directory and in a member's own header.
 struct Header {
     version: u16,
     flags: u16,
@@ -62,16 +62,16 @@ impl Header {
     }
 }
 
-/// What the directory says of a member.
+/// The entry of a member in the directory.
 pub(super) struct Entry<'d> {
-    /// The byte of the file at which it says so.
+    /// The byte of the file at which it begins.
     pub(super) at: u64,
     header: Header,
-    /// The directory has numbers of 64 bits of it.
+    /// True if it has numbers of 64 bits.
     has_large: bool,
     /// The name of the member.
     pub(super) name: &'d str,
-    /// Where its own header is.
+    /// The byte of the file at which the member's own header begins.
     start: u64,
     packed: u64,
     size: u64,
@@ -236,11 +236,7 @@ fn local_sizes(header: &Header, large: Option<&[[u8; 8]]>) -> Option<(u64, u64)>
 }
 
 /// Checks that a member is what `numpy` reads, and all readers read the same, and returns its name.
-fn validate<'d>(
-    header: &Header,
-    name: &'d [u8],
-    is_of_one_size: bool,
-) -> Result<&'d str, Trouble> {
+fn validate<'d>(header: &Header, name: &'d [u8], is_of_one_size: bool) -> Result<&'d str, Trouble> {
     let Header { version, flags, method, .. } = *header;
     // Without the flag, names are of one code page for some readers and of another for others.
     let text = str::from_utf8(name).ok().filter(|text| text.is_ascii() || flags & UTF8 != 0);

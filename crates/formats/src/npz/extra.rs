@@ -15,7 +15,7 @@ const OF_FILES: [(u16, &[usize]); 3] = [
     (0x000a, &[32]),
 ];
 
-/// What is in the extra fields, as far as it says something of a member's content.
+/// The extra fields, as far as they say something of a member's content.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Extra<'b> {
     /// Numbers that their own fields are too small for.

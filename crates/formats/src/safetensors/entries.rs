@@ -32,7 +32,7 @@ pub(crate) struct Entries<'h> {
     is_first: bool,
     /// The name of the entry that is being read.
     name: Option<Text>,
-    /// That name without its escapes, if it has any.
+    /// The name without its escapes, if it has any.
     unescaped: String,
     dimensions: Dimensions,
     metadata: Option<Map>,

@@ -9,10 +9,10 @@ use super::{Trouble, data, gguf, npy, npz, read, safetensors};
 /// Memory that reading a file of a few bytes may take: a chunk, a decompressor and its buffers.
 const MEMORY: u64 = 3 << 20;
 
-/// What reading gives: attributes and tensors.
+/// The result of reading: attributes and tensors.
 pub(super) type Content = (Vec<u8>, Vec<super::Read>);
 
-/// How they are read.
+/// A way to read them.
 type Reader<'r> = &'r dyn Fn(&[u8]) -> Result<Content, Trouble>;
 
 /// Reads bytes that may be damaged.
@@ -82,7 +82,7 @@ fn the_same(_: &[u8], content: &Content, whole: &Content) {
     assert!(content == whole);
 }
 
-/// What is read here is read by the crate, and to the same bytes.
+/// Checks that the crate reads what is read here, and to the same bytes.
 fn as_the_crate_does(bytes: &[u8], (_, tensors): &Content, _: &Content) {
     let other = SafeTensors::deserialize(bytes).expect("the crate refuses what is read here");
     assert_eq!(other.len(), tensors.len());

@@ -24,7 +24,7 @@ fn array(values: &[u8]) -> Vec<u8> {
     npy::file("|u1", false, &format!("({},)", values.len()), values)
 }
 
-/// Where bytes first stand.
+/// Finds the first place of bytes.
 fn find(bytes: &[u8], wanted: &[u8]) -> usize {
     bytes.windows(wanted.len()).position(|window| window == wanted).unwrap()
 }
@@ -90,6 +90,8 @@ fn other_members_are_refused_by_name() {
         let sentence = refusal("x", &archive(&[("b.npy", array(&[1])), (name, vec![])], false));
         assert_eq!(sentence, why);
     }
+    let empty = archive(&[("a.npy", vec![])], true);
+    assert_eq!(refusal("x", &empty), "\"a.npy\": the NumPy header is cut off");
     let text = b"just some text, as long as a header is".to_vec();
     assert_eq!(
         refusal("x", &archive(&[("a.npy", text)], true)),

@@ -257,7 +257,7 @@ fn members_have_no_comments_and_one_disk() {
     }
 }
 
-/// Of a whole archive, no byte can be changed but those that say which system wrote it.
+/// No byte of an archive can be changed but those that say which system wrote it.
 #[test]
 fn every_byte_is_accounted_for() {
     for layout in [Member::plain, Member::numpy, Member::streamed] {

@@ -1,4 +1,4 @@
-//! What is named and not read: as much of it as tells what it is.
+//! Files that are named and not read: as much of each as tells its format.
 
 use super::Cases;
 use crate::other::zip::{Archive, Member};

@@ -12,15 +12,15 @@ pub(super) struct Member {
     pub(super) packed: Vec<u8>,
     pub(super) local: Said,
     pub(super) central: Said,
-    /// What stands between the member and the next one.
+    /// Bytes between the member and the next one.
     pub(super) behind: Vec<u8>,
     pub(super) comment: Vec<u8>,
     pub(super) disk: u16,
-    /// Where it is in place of where it is.
+    /// The place that the directory gives, if it is a wrong one.
     pub(super) start: Option<u32>,
 }
 
-/// What the directory and the member's own header say.
+/// The fields of the directory, or of the member's own header.
 #[derive(Clone)]
 pub(super) struct Said {
     pub(super) version: u16,
@@ -98,7 +98,7 @@ impl Member {
         [self.central.size.into(), self.central.packed.into()]
     }
 
-    /// As NumPy writes it into a file, with Python 3.11.4 or later.
+    /// A member as NumPy writes it into a file, with Python 3.11.4 or later.
     pub(super) fn numpy(name: &str, method: u16) -> Self {
         let mut member = Self::plain(name, method);
         member.local.extra = large(&member.sizes());
@@ -107,7 +107,7 @@ impl Member {
         member
     }
 
-    /// As NumPy writes it into what it cannot go back in: a pipe.
+    /// A member as NumPy writes it into a pipe, in which it cannot go back.
     pub(super) fn streamed(name: &str, method: u16) -> Self {
         let mut member = Self::numpy(name, method);
         let [size, packed] = member.sizes().map(u64::to_le_bytes);
