@@ -25,8 +25,8 @@ pub(crate) struct IndexBuilder {
     blobs: InOrder,
     /// The rule for blobs, and the bytes that all of them may have together where some are shared.
     rule: (Blobs, u64),
-    /// The number of components that are in other files.
-    in_shards: u32,
+    /// True if a component is in another file.
+    has_shards: bool,
 }
 
 /// A broken rule, and the object and component that break it.
@@ -58,7 +58,7 @@ impl IndexBuilder {
             names_are_sorted: true,
             blobs: InOrder::default(),
             rule: (rule, most),
-            in_shards: 0,
+            has_shards: false,
         }
     }
 
@@ -84,7 +84,7 @@ impl IndexBuilder {
         self.names_are_sorted &= ascends;
         for component in components {
             if component.in_shard() {
-                self.in_shards = self.in_shards.wrapping_add(1);
+                self.has_shards = true;
             } else {
                 self.blobs.note(component.extent);
             }
@@ -115,7 +115,7 @@ impl IndexBuilder {
         header: Header,
         bytes: Input<'_>,
     ) -> Result<Index, PlacedFault> {
-        let Self { objects, names_are_sorted, blobs, rule, in_shards } = self;
+        let Self { objects, names_are_sorted, blobs, rule, has_shards } = self;
         let ParseContext { limits, dialect, components, shapes, shards, .. } = cx;
         let records = Records { bytes, dialect, objects: &objects, components: &components };
         if !blobs.holds() {
@@ -125,8 +125,8 @@ impl IndexBuilder {
             };
             check_blobs(records, OfFile(components.len(), &ordinal), rule)?;
         }
-        if in_shards > 0 {
-            check_shards(records, in_shards, &shards, rule.0, limits)?;
+        if has_shards {
+            check_shards(records, &shards, rule.0, limits)?;
         }
         let read = |ordinal| records.name_at(ordinal);
         let names = if names_are_sorted {
@@ -420,19 +420,19 @@ fn find_overlap(
     }))
 }
 
-/// Checks the components that are in other files, of which there are `in_shards`: each names a shard of the table, lies
-/// within it, and overlaps the others there only as the rule allows. v2 §7.1.
+/// Checks the components that are in other files: each names a shard of the table, lies within it, and overlaps the
+/// others there only as the rule allows. v2 §7.1.
 fn check_shards(
     records: Records<'_>,
-    in_shards: u32,
     shards: &[ShardRecord],
     rule: Blobs,
     limits: &Limits,
 ) -> Result<(), PlacedFault> {
+    let in_shards = || (0..).zip(records.components).filter(|(_, record)| record.in_shard());
     let mut entries = Vec::new();
     // The ordinal of each below that of its shard, so that those of one shard come together, in order.
-    entries.try_reserve_exact(usize_from_u32(in_shards)).map_err(|_| OutOfMemory)?;
-    for (component, record) in (0..).zip(records.components).filter(|(_, it)| it.in_shard()) {
+    entries.try_reserve_exact(in_shards().count()).map_err(|_| OutOfMemory)?;
+    for (component, record) in in_shards() {
         let broken = |fault| Err(PlacedFault { fault, place: records.place(component) });
         let name = records.text(record.shard);
         let order = |shard: &ShardRecord| by_length(records.text(shard.name), name);
