@@ -6,6 +6,7 @@ use zten::{Limits, Options};
 
 use crate::open_bytes;
 
+use super::archive::Noted;
 use super::{npy, open_with, read, refusal};
 
 /// An archive of members, deflated or not.
@@ -280,6 +281,23 @@ fn members_lie_one_after_the_other() {
     end[16..20].copy_from_slice(&u32::try_from(front.len()).unwrap().to_le_bytes());
     front.extend([directory, end].concat());
     assert!(refusal("x.npz", &front).contains("ends at byte 0x4"), "{}", refusal("x.npz", &front));
+}
+
+/// However often a directory names the same members, they are read about once.
+#[test]
+fn members_that_overlap_are_not_read_on_and_on() {
+    let valid = archive(&[("a.npy", array(&[1; 5000])), ("b.npy", array(&[2; 5000]))], false);
+    let (members, directory, mut end) = parts(&valid);
+    let directory = directory.repeat(500);
+    end[8..12].copy_from_slice(&[1000_u16.to_le_bytes(); 2].concat());
+    end[12..16].copy_from_slice(&u32::try_from(directory.len()).unwrap().to_le_bytes());
+    let bytes = [members, directory, end].concat();
+    let source = Noted::new(&bytes);
+    let length = u64::try_from(bytes.len()).unwrap();
+    let trouble = crate::npz::open(&source, length, &Options::default()).unwrap_err();
+    assert!(trouble.to_string().contains("does not begin where the one before it ends"));
+    let read = source.ranges.borrow().len();
+    assert!(read < 10, "{read} reads");
 }
 
 #[test]
