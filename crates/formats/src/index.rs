@@ -14,7 +14,7 @@ use zten_present::escape;
 
 use super::cbor::Map;
 use super::front;
-use super::limits::{validate_keys, validate_length};
+use super::limits::{check_keys, check_length};
 use super::rules::Rule;
 use super::safetensors;
 use super::trouble::Trouble;
@@ -63,7 +63,11 @@ impl Index {
     where
         S: ReadAt<Error = io::Error>,
     {
-        check_length(length, limits)?;
+        if length > LONGEST {
+            let sentence = format_args!("the index is longer than {LONGEST} bytes");
+            return Err(Trouble::refused_at(Rule::LimitHeader, sentence, LONGEST));
+        }
+        check_length(length, limits, "the index").map_err(|trouble| trouble.or_at(0))?;
         let mut bytes = Vec::new();
         source.append_range(0..length, &mut bytes)?;
         Ok(Self { header: Header::parse(&bytes, limits)?, length })
@@ -102,7 +106,7 @@ impl Index {
             let added = all.add(part, *ordinal, &weights, options);
             added.map_err(|trouble| trouble.in_part(part.name))?;
         }
-        all.validate_size(total_size)?;
+        all.check_size(total_size)?;
         let All { mut builder, metadata, .. } = all;
         let cbor = metadata.finish(|key| {
             let key = escape::quoted(key);
@@ -116,15 +120,6 @@ impl Index {
         }
         Ok(SourceArchive::from_front(source, builder.finish().map_err(refusal)?))
     }
-}
-
-/// Checks that an index may have that many bytes.
-fn check_length(length: u64, limits: &Limits) -> Result<(), Trouble> {
-    if length > LONGEST {
-        let sentence = format!("the index is longer than {LONGEST} bytes");
-        return Err(Trouble::refused_at(Rule::LimitHeader, sentence, LONGEST));
-    }
-    validate_length(length, limits, "the index").map_err(|trouble| trouble.or_at(0))
 }
 
 /// The files that the index names, in the order of their names, each with an ordinal that is still to be known.
@@ -186,7 +181,7 @@ impl All<'_> {
         }
         self.file_bytes = self.file_bytes.saturating_add(part.length);
         self.metadata.append(metadata)?;
-        validate_keys(u64_from_usize(self.metadata.len()), limits, "the metadata of all files")?;
+        check_keys(u64_from_usize(self.metadata.len()), limits, "the metadata of all files")?;
         // None is in a file twice, so as many as there should be are all that should be.
         let count = usize_from_u32(archive.len());
         match file.filter(|file| weights.count(*file) != count) {
@@ -227,7 +222,7 @@ impl All<'_> {
     }
 
     /// Some writers count the bytes of the tensors, and some those of the files.
-    fn validate_size(&self, total: Option<u64>) -> Result<(), Trouble> {
+    fn check_size(&self, total: Option<u64>) -> Result<(), Trouble> {
         match total {
             Some(total) if total != self.bytes && total != self.file_bytes => {
                 let Self { bytes, file_bytes, .. } = self;

@@ -63,7 +63,7 @@ const MAGIC: u64 = 8;
 /// The file cannot be read, breaks a rule of its format, or is of none that is read.
 pub fn open(path: impl AsRef<Path>) -> Result<FileArchive, Trouble> {
     let (path, options) = (path.as_ref(), Options::default());
-    let irregular = || Trouble::reading(io::ErrorKind::InvalidInput.into());
+    let irregular = || Trouble::Io(io::ErrorKind::InvalidInput.into());
     let (file, length) = open_regular(path)?.ok_or_else(irregular)?;
     let is_index = opened_beside(path).is_some() && {
         let start = start(&file, length)?;

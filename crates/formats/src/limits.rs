@@ -8,7 +8,7 @@ use zten::num::u64_from_usize;
 use super::trouble::Trouble;
 
 /// Refuses a header that takes more bytes than the limits allow.
-pub(super) fn validate_length(length: u64, limits: &Limits, what: &str) -> Result<(), Trouble> {
+pub(super) fn check_length(length: u64, limits: &Limits, what: &str) -> Result<(), Trouble> {
     let most = limits.manifest();
     if length <= most {
         return Ok(());
@@ -18,7 +18,7 @@ pub(super) fn validate_length(length: u64, limits: &Limits, what: &str) -> Resul
 }
 
 /// Refuses a shape of more dimensions than the limits allow.
-pub(super) fn validate_rank(rank: usize, limits: &Limits, whose: &str) -> Result<(), Trouble> {
+pub(super) fn check_rank(rank: usize, limits: &Limits, whose: &str) -> Result<(), Trouble> {
     if u64_from_usize(rank) <= limits.rank().into() {
         return Ok(());
     }
@@ -32,7 +32,7 @@ pub(super) fn too_many_dimensions(limits: &Limits, whose: &str) -> Trouble {
 }
 
 /// Refuses more keys than the limits allow.
-pub(super) fn validate_keys(keys: u64, limits: &Limits, whose: &str) -> Result<(), Trouble> {
+pub(super) fn check_keys(keys: u64, limits: &Limits, whose: &str) -> Result<(), Trouble> {
     if keys <= limits.keys().into() {
         return Ok(());
     }

@@ -12,7 +12,7 @@ use zten::num::u64_from_usize;
 use zten::{Error, Format, Limits, Options, ReadAt};
 
 use super::front;
-use super::limits::validate_length;
+use super::limits::check_length;
 use super::rules::Rule;
 use super::trouble::Trouble;
 use types::Type;
@@ -84,7 +84,7 @@ impl Header {
             return Err(Trouble::refused(Rule::LimitHeader, sentence));
         }
         let all = u64::from(length).saturating_add(u64_from_usize(prefix));
-        validate_length(all, limits, "the NumPy header")?;
+        check_length(all, limits, "the NumPy header")?;
         let end = usize::try_from(all).unwrap_or(usize::MAX);
         extend(start, end)?;
         let literal = start.get(prefix..end).ok_or_else(cut)?;

@@ -14,7 +14,7 @@ use zten_present::escape::Short;
 use super::cbor::Map;
 use super::front;
 use super::kind::Kind;
-use super::limits::validate_length;
+use super::limits::check_length;
 use super::rules::Rule;
 use super::trouble::{Trouble, copied};
 use entries::{Entries, Entry, METADATA};
@@ -56,7 +56,7 @@ fn header_end(start: &[u8], length: u64, limits: &Limits) -> Result<u64, Trouble
         let sentence = format_args!("the header is said to take {header} bytes, and {most} can be");
         return Err(Trouble::refused_at(Rule::SafetensorsHeaderLength, sentence, 0));
     }
-    validate_length(header, limits, "the header").map_err(|trouble| trouble.or_at(0))?;
+    check_length(header, limits, "the header").map_err(|trouble| trouble.or_at(0))?;
     Ok(end)
 }
 

@@ -44,11 +44,6 @@ impl From<OutOfMemory> for Trouble {
 }
 
 impl Trouble {
-    /// The file could not be read.
-    pub(super) fn reading(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-
     /// The file is refused as a whole, or for what has a name instead of a place.
     pub(super) fn refused(blame: impl Into<Blame>, sentence: impl fmt::Display) -> Self {
         let blame = blame.into();

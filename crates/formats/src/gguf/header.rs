@@ -10,7 +10,7 @@ use super::input::{Input, Stop};
 use super::types::{self, Type};
 use super::value;
 use crate::cbor::Map;
-use crate::limits::{validate_keys, validate_rank};
+use crate::limits::{check_keys, check_rank};
 use crate::rules::Rule;
 use crate::trouble::Trouble;
 
@@ -136,7 +136,7 @@ fn check_version(version: u32) -> Result<(), Stop> {
 /// Reads the metadata: as CBOR, and the alignment in it.
 fn metadata(input: &mut Input<'_>, keys: u64, limits: &Limits) -> Result<(Vec<u8>, u64), Stop> {
     let start = input.at();
-    validate_keys(keys, limits, "the metadata").map_err(|trouble| trouble.or_at(start))?;
+    check_keys(keys, limits, "the metadata").map_err(|trouble| trouble.or_at(start))?;
     let (mut map, mut alignment) = (Map::default(), ALIGNMENT);
     for _ in 0..keys {
         let key = input.text("a key of the metadata")?;
@@ -182,7 +182,7 @@ fn info<'h>(input: &mut Input<'h>, alignment: u64, limits: &Limits) -> Result<In
         let sentence = format_args!("it has {dimensions} dimensions, and {RANK} can be");
         return Err(refused(Rule::GgufShape, sentence));
     };
-    validate_rank(rank, limits, "it").map_err(|trouble| trouble.about(name).or_at(at))?;
+    check_rank(rank, limits, "it").map_err(|trouble| trouble.about(name).or_at(at))?;
     // The first dimension is the one that moves fastest.
     for slot in slots.iter_mut().rev() {
         *slot = input.u64()?;

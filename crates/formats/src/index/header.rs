@@ -10,7 +10,7 @@ use zten::rules::Limit;
 
 use crate::cbor::{Map, int};
 use crate::json;
-use crate::limits::validate_keys;
+use crate::limits::check_keys;
 use crate::record::{self, NUMBER, Record};
 use crate::rules::Rule;
 use crate::trouble::Trouble;
@@ -279,7 +279,7 @@ impl Metadata<'_, '_> {
             let put = value.put(&mut reading.header.metadata, &key);
             put.map_err(|trouble| reading.refuse(trouble))?;
             let keys = u64_from_usize(reading.header.metadata.len());
-            let few = validate_keys(keys, reading.limits, "the metadata");
+            let few = check_keys(keys, reading.limits, "the metadata");
             few.map_err(|trouble| reading.refuse(trouble))?;
         }
         Ok(())

@@ -11,7 +11,7 @@ use nom::{IResult, Parser as _};
 
 use zten_present::escape::Short;
 
-use crate::limits::validate_rank;
+use crate::limits::check_rank;
 use crate::rules::Rule;
 use crate::trouble::Trouble;
 use zten::Limits;
@@ -128,11 +128,10 @@ impl<'h> Entries<'h> {
             if comma.is_none() && (numbers.is_empty() || !after.starts_with(')')) {
                 return failed(after);
             }
-            let room =
-                match validate_rank(numbers.len().saturating_add(1), self.limits, "the array") {
-                    Ok(()) => numbers.try_reserve(1).map_err(|_| Trouble::memory()),
-                    beyond => beyond,
-                };
+            let room = match check_rank(numbers.len().saturating_add(1), self.limits, "the array") {
+                Ok(()) => numbers.try_reserve(1).map_err(|_| Trouble::memory()),
+                beyond => beyond,
+            };
             if let Err(trouble) = room {
                 self.fault = Some(trouble);
                 return failed(after);

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::cursor::Cursor;
 use super::entry::Entry;
-use crate::limits::validate_length;
+use crate::limits::check_length;
 use crate::rules::Rule;
 use crate::trouble::Trouble;
 use zten::num::u64_from_usize;
@@ -61,7 +61,7 @@ impl Directory {
                 format_args!("the directory of the archive is longer than {DIRECTORY} bytes");
             return Err(Trouble::refused_at(Rule::LimitHeader, sentence, start));
         }
-        validate_length(length, limits, "the directory of the archive")
+        check_length(length, limits, "the directory of the archive")
             .map_err(|trouble| trouble.or_at(start))?;
         let mut bytes = Vec::new();
         source.append_range(start..end, &mut bytes)?;
