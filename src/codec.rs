@@ -189,3 +189,12 @@ fn extend(buffer: &mut Vec<u8>, length: usize) -> Result<(), Error> {
     buffer.resize(length, 0);
     Ok(())
 }
+
+/// Makes room for `needed` items in all. Memory doubles as they come, and stops at `most`.
+pub(crate) fn grow<T>(items: &mut Vec<T>, needed: usize, most: usize) -> Result<(), OutOfMemory> {
+    if needed <= items.capacity() {
+        return Ok(());
+    }
+    let target = items.capacity().saturating_mul(2).min(most).max(needed);
+    items.try_reserve_exact(target.saturating_sub(items.len())).map_err(|_| OutOfMemory)
+}

@@ -14,7 +14,6 @@ mod view;
 pub use access::Dense;
 pub use blocks::{GgufBlocks, Mx, MxDequantizer, QuantGroup};
 pub use buffer::Decoded;
-pub(crate) use buffer::grow;
 pub use elements::{Elements, Widened};
 pub(crate) use index::{BadIndex, Below, Coords, Indptr};
 pub use normal::Normalization;

@@ -12,7 +12,7 @@ use super::hasher::{Hasher, Mismatch, Verified};
 use super::seekable::Seekable;
 #[cfg(feature = "zstd")]
 use super::zstd::Frames;
-use super::{ReadAt, ReadError, extend};
+use super::{ReadAt, ReadError, extend, grow};
 use crate::element::{ByteOrder, StorageType};
 use crate::error::{Error, ErrorKind, Misuse, OutOfMemory};
 use crate::format::Encoding;
@@ -288,15 +288,20 @@ impl<R: ReadAt> Content<'_, R> {
 
     /// All of a content of which nothing has been read.
     fn collect(&mut self) -> Result<Vec<u8>, ReadError<R::Error>> {
+        let declared = self.reading.component.decoded_length();
+        let most = declared.and_then(|length| usize::try_from(length).ok()).unwrap_or(usize::MAX);
         let mut bytes = Vec::new();
-        if let Stored::Raw(extent) = self.reading.stored {
-            // All of it lies in the file.
-            let length = usize::try_from(extent.length()).unwrap_or(usize::MAX);
-            bytes.try_reserve_exact(length).map_err(|_| Error::from(OutOfMemory))?;
+        if matches!(self.reading.stored, Stored::Raw(_) | Stored::Columns(_)) {
+            // All of it lies in the file, or in memory.
+            bytes.try_reserve_exact(most).map_err(|_| Error::from(OutOfMemory))?;
         }
         loop {
             let filled = bytes.len();
-            extend(&mut bytes, filled.saturating_add(self.wanted()))?;
+            // That no byte more comes shows without room for one.
+            let wanted = self.wanted().min(most.saturating_sub(filled));
+            let needed = filled.saturating_add(wanted);
+            grow(&mut bytes, needed, most).map_err(Error::from)?;
+            bytes.resize(needed, 0);
             let room = bytes.get_mut(filled..).ok_or(Error::internal())?;
             let length = self.read_chunk(room)?;
             bytes.truncate(filled.saturating_add(length));

@@ -8,11 +8,11 @@ use core::num::NonZeroU64;
 use ndarray::{ArrayViewD, IxDyn};
 
 use super::blocks::{GgufBlocks, Mx, QuantGroup};
-use super::buffer::{Decoded, Lines, grow};
+use super::buffer::{Decoded, Lines};
 use super::quantized::QuantizedGroup;
 use super::sparse::{Coo, Csr};
 use super::view::{Kind, View};
-use crate::codec::{Content, Idle, ReadAt, ReadError, Verified};
+use crate::codec::{Content, Idle, ReadAt, ReadError, Verified, grow};
 use crate::element::{ByteOrder, Element, StorageType};
 use crate::error::{Error, ErrorKind, Misuse};
 use crate::format::{Encoding, Format};

@@ -7,7 +7,7 @@ use zerocopy::{FromBytes, FromZeros as _, Immutable, IntoBytes, KnownLayout};
 
 use super::view::{Kind, View};
 use crate::brief::Bytes;
-use crate::codec::Verified;
+use crate::codec::{Verified, grow};
 use crate::error::{Error, OutOfMemory, Place};
 
 /// All of a component, decoded and verified: little-endian elements in memory of its own,
@@ -133,13 +133,4 @@ pub(super) fn with_room<T>(count: usize, place: Place) -> Result<Vec<T>, Error> 
     let reserved = items.try_reserve_exact(count);
     reserved.map_err(|_| Error::from(OutOfMemory).at(place))?;
     Ok(items)
-}
-
-/// Makes room for `needed` items in all. Memory doubles as they come, and stops at `most`.
-pub(crate) fn grow<T>(items: &mut Vec<T>, needed: usize, most: usize) -> Result<(), OutOfMemory> {
-    if needed <= items.capacity() {
-        return Ok(());
-    }
-    let target = items.capacity().saturating_mul(2).min(most).max(needed);
-    items.try_reserve_exact(target.saturating_sub(items.len())).map_err(|_| OutOfMemory)
 }

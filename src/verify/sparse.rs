@@ -2,10 +2,11 @@
 
 use alloc::vec::Vec;
 
+use crate::codec::grow;
 use crate::element::{ByteOrder, StorageType};
 use crate::error::{Error, ErrorKind};
 use crate::format::Format;
-use crate::layout::{BadIndex, Below, Coords, Indptr, Widened, grow};
+use crate::layout::{BadIndex, Below, Coords, Indptr, Widened};
 use crate::limits::Limits;
 use crate::num::u64_from_usize;
 use crate::rules::{Limit, Rule};
