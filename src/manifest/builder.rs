@@ -447,9 +447,12 @@ fn check_shards(
         entries.push(u64_from_usize(shard) << 32 | u64::from(component));
     }
     entries.sort_unstable();
-    for group in entries.chunk_by(|one, other| one >> 32 == other >> 32) {
-        let shard = group.first().and_then(|entry| usize::try_from(entry >> 32).ok());
-        let shard = shard.and_then(|shard| shards.get(shard)).ok_or(PlacedFault::INTERNAL)?;
+    let mut rest = entries.as_slice();
+    while let Some([number, _]) = rest.first().map(|entry| halves(*entry)) {
+        let length = rest.partition_point(|entry| halves(*entry)[0] == number);
+        let (group, after) = rest.split_at_checked(length).ok_or(PlacedFault::INTERNAL)?;
+        rest = after;
+        let shard = shards.get(usize_from_u32(number)).ok_or(PlacedFault::INTERNAL)?;
         let ordinal = |place: usize| group.get(place).map(|entry| halves(*entry)[1]);
         let of_shard = OfFile(group.len(), &ordinal);
         let most = limits.shared_total(shard.blobs_end());

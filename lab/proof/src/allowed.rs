@@ -70,11 +70,6 @@ pub const SITES: &[Allowed] = &[
                  or bytes, which stay the same unless another process changes them.",
     },
     Allowed {
-        caller: "zten::manifest::builder::check_shards",
-        callees: &["core::panicking::panic_fmt"],
-        reason: "`chunk_by` splits a slice at a length that it has counted within it.",
-    },
-    Allowed {
         caller: "<core::str::pattern::CharSearcher as core::str::pattern::Searcher>::next_match",
         callees: &["core::slice::index::slice_"],
         reason: "`split_once` of a digest: the searcher keeps its place within the text.",
