@@ -158,6 +158,10 @@ impl Hasher {
     }
 
     /// Returns whether there is a checksum that is compared.
+    #[cfg_attr(
+        not(feature = "deflate"),
+        expect(clippy::unused_self, reason = "the field is there with the feature only")
+    )]
     pub(super) fn has_checksum(&self) -> bool {
         #[cfg(feature = "deflate")]
         return self.checksum.is_some();
@@ -166,6 +170,10 @@ impl Hasher {
     }
 
     /// The checksum of what has gone by, if it is another than it should be.
+    #[cfg_attr(
+        not(feature = "deflate"),
+        expect(clippy::unused_self, reason = "the field is there with the feature only")
+    )]
     pub(super) fn wrong_checksum(&self) -> Option<u32> {
         #[cfg(feature = "deflate")]
         return self.checksum.as_ref().and_then(|(sum, wanted)| {
