@@ -9,14 +9,14 @@ use std::sync::OnceLock;
 use zten::num::u64_from_usize;
 use zten::source::SourceArchive;
 use zten::{Options, ReadAt as _, ReadError};
-use zten_formats::{Detected, Format, START, by_name, by_start, is_ztensor};
+use zten_formats::{Begun as Parsed, Detected, START, by_name, by_start, is_ztensor};
 use zten_shards::{Want, runs, wanted};
 
 use crate::companion::Companion;
 use crate::handle::Handle;
-use crate::index::OpenedIndex;
 use crate::remote::{Remote, is_remote};
 use crate::report::Problem;
+use crate::root::{Begun, OpenedRoot};
 
 /// Bytes of the magic that all zTensor files begin with.
 const HEADER: u64 = 8;
@@ -112,12 +112,6 @@ impl Opened {
         Ok(by_start(&start, &self.path).or_else(|| by_name(&self.path)).or(unknown))
     }
 
-    /// Returns whether it is an index that is not read over the network: it is to be given the files that it names.
-    pub(crate) fn is_index(&self) -> bool {
-        let is_named_so = zten_formats::opened_beside(&self.path).is_some();
-        is_named_so && self.file.is_local() && matches!(self.detect(None), Ok(Some(INDEX)))
-    }
-
     /// Validates its manifest or header. A file of which nothing tells the format is taken for `unknown`, or without that
     /// for a zTensor file.
     pub(crate) fn any(
@@ -125,9 +119,7 @@ impl Opened {
         options: &Options,
         unknown: Option<Detected>,
     ) -> Result<FileWithShards, Box<Problem>> {
-        let found = self.detect(unknown);
-        let found = found.map_err(|error| Box::new(Problem::io(&self.path, &error)))?;
-        self.archive_of(found, options)
+        self.begin(options, unknown)?.finish(options)
     }
 
     /// Validates its manifest or header. A file of which nothing tells the format is taken for a zTensor file.
@@ -135,32 +127,32 @@ impl Opened {
         self.any(options, None)
     }
 
-    /// Validates the header of a file of that format, or the manifest of a zTensor file.
-    fn archive_of(
+    /// Validates its manifest or header; a file that names others is to be given them.
+    pub(crate) fn begin(
         self,
-        found: Option<Detected>,
         options: &Options,
-    ) -> Result<FileWithShards, Box<Problem>> {
-        if found == Some(INDEX) {
-            let path = self.path.clone();
-            let mut index = OpenedIndex::read(self, options)?;
-            index.find().map_err(|error| Box::new(Problem::io(&path, &error)))?;
-            return index.open(options);
-        }
+        unknown: Option<Detected>,
+    ) -> Result<Begun, Box<Problem>> {
+        let found = self.detect(unknown);
+        let found = found.map_err(|error| Box::new(Problem::io(&self.path, &error)))?;
+        let Self { path, file, length, beside } = self;
+        let is_local = file.is_local();
         let root = match found {
-            Some(found) => zten_formats::open_source(self.file, self.length, &self.path, options)
-                .map_err(|trouble| Problem::foreign(&self.path, &trouble, found.name())),
-            None => TensorFile::with_length(self.file, self.length, options)
-                .map_err(|error| Problem::opening(&self.path, &error)),
+            Some(found) => match zten_formats::begin(file, length, &path, options) {
+                Ok(Parsed::Archive(archive)) => Ok(archive),
+                Ok(Parsed::Root(root)) => {
+                    return Ok(Begun::Root(Box::new(OpenedRoot::new(path, root, beside)?)));
+                }
+                Err(trouble) => Err(Problem::foreign(&path, &trouble, found.name())),
+            },
+            None => TensorFile::with_length(file, length, options)
+                .map_err(|error| Problem::opening(&path, &error)),
         };
         let root = root.map_err(Box::new)?;
-        let is_local = root.source().is_local();
-        Ok(FileWithShards::new(root, is_local.then_some(self.beside)))
+        let shards = is_local.then_some(beside);
+        Ok(Begun::Archive(Box::new(FileWithShards::new(root, shards))))
     }
 }
-
-/// An index of several safetensors files.
-const INDEX: Detected = Detected::Read(Format::Index);
 
 fn irregular(is_folder: bool) -> io::Error {
     let what = if is_folder { "a folder, not a regular file" } else { "not a regular file" };

@@ -13,7 +13,6 @@ mod explain;
 mod file;
 mod handle;
 mod hash;
-mod index;
 #[cfg(target_os = "linux")]
 mod list_shards;
 mod ls;
@@ -24,6 +23,7 @@ mod paint;
 mod progress;
 mod remote;
 mod report;
+mod root;
 mod sandbox;
 mod shards;
 mod sources;

@@ -11,6 +11,7 @@ mod trials;
 use std::io;
 use std::path::Path;
 
+use zten_formats::BesideNames;
 #[cfg(target_os = "linux")]
 use zten_sandbox::{Budget, Report};
 use zten_sandbox::{Role, confine};
@@ -114,12 +115,9 @@ pub(crate) fn files<'a>(
     Ok(mode.accepts(app, &report)?.then_some(files))
 }
 
-/// Opens the files beside one that is an index, as its name says; at most so many, and none if none are asked for.
+/// Opens the files beside one that it may name, as its own name says; at most so many, and none if none are asked for.
 fn beside(opened: &mut Opened, most: u32) -> io::Result<()> {
-    match zten_formats::opened_beside(&opened.path).filter(|_| most > 0 && opened.file.is_local()) {
-        Some(suffix) => shards::open_beside(opened, suffix, most.into()),
-        None => Ok(()),
-    }
+    if most > 0 { shards::open_beside(opened, most) } else { Ok(()) }
 }
 
 /// The files that will be found which one names, where that is read over the network.
@@ -127,7 +125,7 @@ pub(crate) fn later(opened: &Opened, task: Task, strictness: &Strictness) -> Lat
     if opened.file.is_local() || !strictness.looks_for_shards() {
         return Later::Nothing;
     }
-    match zten_formats::opened_beside(&opened.path) {
+    match BesideNames::of(&opened.path) {
         Some(_) => Later::Headers,
         None if task == Task::Look => Later::Nothing,
         None => Later::Shards,

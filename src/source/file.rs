@@ -105,6 +105,11 @@ impl<S> SourceArchive<S> {
         self.manifest
     }
 
+    /// The source of the bytes and the manifest.
+    pub fn into_parts(self) -> (S, Manifest<Vec<u8>>) {
+        (self.source, self.manifest)
+    }
+
     /// What the bytes are read from.
     pub fn source(&self) -> &S {
         &self.source

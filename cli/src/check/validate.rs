@@ -11,10 +11,10 @@ use super::kind::{Outcome, Valid};
 use crate::args::Check;
 use crate::companion::Companion;
 use crate::file::{FileWithShards, Opened, stored};
-use crate::index::OpenedIndex;
 use crate::objects::{Failure, Work};
 use crate::progress::Watched;
 use crate::report::{More, Problem};
+use crate::root;
 use crate::sandbox::Task;
 use crate::sources::{Sources, is_unsupported};
 
@@ -29,26 +29,18 @@ pub(super) fn task(args: &Check) -> Task {
 }
 
 /// A file that is being validated.
-pub(super) enum Begun {
-    /// A file whose manifest or header is valid.
-    Archive(Box<FileWithShards>),
-    /// An index, which waits for the files that it names.
-    Index(Box<OpenedIndex>),
-}
+pub(super) struct Begun(root::Begun);
 
 /// Validates the manifest or header of a file, unless that takes other files.
 pub(super) fn begin(file: Opened, args: &Check) -> Result<Begun, Box<Problem>> {
-    if file.is_index() {
-        return Ok(Begun::Index(Box::new(OpenedIndex::read(file, &options(args))?)));
-    }
-    Ok(Begun::Archive(Box::new(file.archive(&options(args))?)))
+    file.begin(&options(args), None).map(Begun)
 }
 
 impl Begun {
     /// The other files that it is to be given before its content is validated: none where it finds them itself.
     pub(super) fn wants(&self, args: &Check) -> Vec<Want> {
-        match self {
-            Self::Archive(archive) => {
+        match &self.0 {
+            root::Begun::Archive(archive) => {
                 let looks = archive.source().is_local()
                     && !args.manifest_only
                     && args.strictness.looks_for_shards()
@@ -57,26 +49,22 @@ impl Begun {
                     if looks { zten_shards::wanted(archive, &options(args)) } else { Vec::new() };
                 wanted.into_iter().map(Want::Shard).collect()
             }
-            Self::Index(index) if args.strictness.looks_for_shards() => index.wants(),
-            Self::Index(_) => Vec::new(),
+            root::Begun::Root(root) if args.strictness.looks_for_shards() => root.wants(),
+            root::Begun::Root(_) => Vec::new(),
         }
     }
 
     /// Gives it such files.
     pub(super) fn add(&mut self, files: impl IntoIterator<Item = Companion>) {
-        match self {
-            Self::Archive(archive) => archive.add_shards(files),
-            Self::Index(index) => index.add(files),
+        match &mut self.0 {
+            root::Begun::Archive(archive) => archive.add_shards(files),
+            root::Begun::Root(root) => root.add(files),
         }
     }
 
     /// Validates the content.
     pub(super) fn validate(self, path: &Path, args: &Check) -> Outcome {
-        let archive = match self {
-            Self::Archive(archive) => archive,
-            Self::Index(index) => Box::new(index.open(&options(args))?),
-        };
-        validate_content(path, &archive, args)
+        validate_content(path, &self.0.finish(&options(args))?, args)
     }
 }
 

@@ -1,7 +1,7 @@
 //! A map of attributes in the order of deterministic CBOR: RFC 8949 §4.2.1. The library takes attributes in any order
 //! and encodes what is in them; the keys of other formats are checked and sorted here.
 
-use zten::attributes::Encoder;
+use zten::attributes::{Attributes, Encoder};
 use zten::error::OutOfMemory;
 
 use zten::num::{u64_from_usize, usize_from_u32};
@@ -21,6 +21,17 @@ pub(super) fn int(out: &mut Encoder, value: i64) -> Result<(), OutOfMemory> {
         // −1 − n of a negative number is its complement.
         Err(_) => out.negative((!value).unsigned_abs()),
     }
+}
+
+/// Returns attributes as the map that they are read from.
+pub(super) fn copy(attributes: Attributes<'_>) -> Result<Vec<u8>, Trouble> {
+    let mut out = Encoder::default();
+    out.map(u64_from_usize(attributes.clone().count()))?;
+    for (key, item) in attributes {
+        out.text(key)?;
+        out.raw(item.as_bytes())?;
+    }
+    Ok(out.into_bytes())
 }
 
 /// A map with text keys, which is put in order when it is complete.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::gguf;
 use super::index;
 use super::npy;
 use super::rules::Rule;
@@ -108,7 +109,7 @@ pub fn by_start(start: &[u8], path: &Path) -> Option<Detected> {
 
 const MAGICS: [(&[u8], Detected); 8] = [
     (npy::MAGIC, Detected::Read(Format::Npy)),
-    (b"GGUF", Detected::Read(Format::Gguf)),
+    (gguf::MAGIC, Detected::Read(Format::Gguf)),
     // An archive without members has nothing but its end.
     (b"PK\x05\x06", Detected::Read(Format::Npz)),
     (b"\x89HDF\r\n\x1a\n", Detected::Named(Rule::FormatHdf5)),

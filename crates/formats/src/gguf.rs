@@ -4,21 +4,27 @@ pub(super) mod dequantize;
 mod header;
 mod input;
 mod layout;
+mod split;
 pub(super) mod types;
 mod value;
 
 use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules};
 use zten::num::u64_from_usize;
+use zten::source::SourceArchive;
 use zten::{Format, Options, ReadAt, StorageType};
 
+use super::detect::START;
 use super::front;
 use super::rules::Rule;
 use super::trouble::{Trouble, copied};
 use header::{Header, Info};
 use input::{Input, Stop};
 use layout::Layout;
+pub(super) use split::{FirstName, Split};
 use types::Type;
 
+/// The first bytes of GGUF files.
+pub(super) const MAGIC: &[u8] = b"GGUF";
 /// Bytes that are read at first of a file, beside the few that tell its format: half of what opening may take beside
 /// what follows from the header.
 const FIRST: u64 = 32 << 10;
@@ -29,6 +35,25 @@ static GGUF: FrontEnd = FrontEnd::new(
     Blobs::Disjoint,
     Rules { duplicate_name: Rule::GgufDuplicateName.row(), bool_value: None, stream: None },
 );
+
+/// Reads and parses the header of a file of `length` bytes.
+fn archive<S: ReadAt>(
+    source: S,
+    length: u64,
+    options: &Options,
+) -> Result<SourceArchive<S>, Trouble>
+where
+    Trouble: From<S::Error>,
+{
+    let mut start = Vec::new();
+    let most = u64_from_usize(START).min(length);
+    source.append_range(0..most, &mut start)?;
+    if !start.starts_with(MAGIC) {
+        return Err(Trouble::refused_at(Rule::GgufMagic, Rule::GgufMagic.row().broken, 0));
+    }
+    let parsed = read(&source, length, start, options)?;
+    Ok(SourceArchive::from_front(source, parsed))
+}
 
 /// Reads the header of a source of `length` bytes that begins with `start`, and parses it. As long as it goes on, twice
 /// as many bytes are read.

@@ -6,15 +6,15 @@ mod header;
 
 use std::io;
 
-use zten::front::{Blobs, Builder, FrontEnd, RawComponent, RawObject};
+use zten::front::{Blobs, Builder, FrontEnd, Parsed};
 use zten::num::{u64_from_usize, usize_from_u32};
-use zten::source::SourceArchive;
-use zten::{ElementType, Error, Format, Limits, Object, Options, ReadAt};
+use zten::{Error, Limits, Object, Options, ReadAt};
 use zten_present::escape;
 
 use super::cbor::Map;
 use super::front;
 use super::limits::{check_keys, check_length};
+use super::root::{self, Part};
 use super::rules::Rule;
 use super::safetensors;
 use super::trouble::Trouble;
@@ -36,30 +36,16 @@ pub(crate) fn is_named_so(name: &str) -> bool {
     end.is_some_and(|end| end.eq_ignore_ascii_case(SUFFIX))
 }
 
-/// A file beside an index, which names it.
+/// An index of several safetensors files, which has been parsed.
 #[derive(Debug)]
-pub struct Part<'p, S> {
-    /// The name in the folder.
-    pub name: &'p str,
-    /// The bytes.
-    pub source: &'p S,
-    /// The number of them.
-    pub length: u64,
-}
-
-/// An index of several safetensors files, which has been parsed, and of whose files nothing has been read.
-#[derive(Debug)]
-pub struct Index {
-    header: Header,
-    length: u64,
-}
+pub(crate) struct Index(Header);
 
 impl Index {
     /// Reads and parses an index of `length` bytes.
     ///
     /// # Errors
     /// The index cannot be read, is longer than it may be, or breaks a rule.
-    pub fn read<S>(source: &S, length: u64, limits: &Limits) -> Result<Self, Trouble>
+    pub(crate) fn read<S>(source: &S, length: u64, limits: &Limits) -> Result<Self, Trouble>
     where
         S: ReadAt<Error = io::Error>,
     {
@@ -70,39 +56,39 @@ impl Index {
         check_length(length, limits, "the index").map_err(|trouble| trouble.or_at(0))?;
         let mut bytes = Vec::new();
         source.append_range(0..length, &mut bytes)?;
-        Ok(Self { header: Header::parse(&bytes, limits)?, length })
+        Ok(Self(Header::parse(&bytes, limits)?))
     }
 
-    /// The names of the files that it names, in no order: at most as many as the limit `shards` allows.
-    pub fn files(&self) -> impl Iterator<Item = &str> {
-        self.header.weights.files()
+    /// The names of the files that it names, in no order.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
+        self.0.weights.files()
     }
 
-    /// Reads the headers of all files that it names, and makes an archive of `source`, which the index was read from.
-    /// `beside` may have other files, too.
+    /// Reads the headers of all files that it names, which come in the order of the builder, and fills the index of an archive
+    /// whose root is of `length` bytes.
     ///
     /// # Errors
-    /// A file is missing, cannot be read, breaks a rule of its format, or contradicts the index.
-    pub fn open<S, P>(
+    /// A file cannot be read, breaks a rule of its format, or contradicts the index.
+    pub(crate) fn open<P>(
         self,
-        source: S,
-        beside: &[Part<'_, P>],
+        length: u64,
+        parts: &[&Part<'_, P>],
         options: &Options,
-    ) -> Result<SourceArchive<S>, Trouble>
+    ) -> Result<Parsed, Trouble>
     where
         P: ReadAt<Error = io::Error>,
     {
-        let Self { header: Header { weights, total_size, metadata }, length } = self;
-        let mut parts = parts(&weights, beside)?;
+        let Header { weights, total_size, metadata } = self.0;
         let mut builder = Builder::new(&INDEX, 0..length, length, options).map_err(refusal)?;
-        // The builder takes shorter names first, and headers are read in the order of names.
-        parts.sort_unstable_by_key(|(part, _)| (part.name.len(), part.name));
-        for (part, ordinal) in &mut parts {
-            *ordinal = builder.file(part.name, part.length).map_err(refusal)?;
+        let mut ordered = Vec::new();
+        ordered.try_reserve_exact(parts.len()).map_err(|_| Trouble::memory())?;
+        for part in parts {
+            ordered.push((*part, builder.file(part.name, part.length).map_err(refusal)?));
         }
-        parts.sort_unstable_by_key(|(part, _)| part.name);
+        // Tensors come in the order of the names of their files.
+        ordered.sort_unstable_by_key(|(part, _)| part.name);
         let mut all = All { builder, metadata, bytes: 0, file_bytes: 0 };
-        for (part, ordinal) in &parts {
+        for (part, ordinal) in &ordered {
             let added = all.add(part, *ordinal, &weights, options);
             added.map_err(|trouble| trouble.in_part(part.name))?;
         }
@@ -118,26 +104,7 @@ impl Index {
         if !cbor.is_empty() {
             builder.attributes(&cbor).map_err(refusal)?;
         }
-        Ok(SourceArchive::from_front(source, builder.finish().map_err(refusal)?))
-    }
-}
-
-/// The files that the index names, in the order of their names, each with an ordinal that is still to be known.
-fn parts<'b, 'p, P>(
-    weights: &Weights,
-    beside: &'b [Part<'p, P>],
-) -> Result<Vec<(&'b Part<'p, P>, u32)>, Trouble> {
-    let mut parts = Vec::new();
-    parts.try_reserve_exact(beside.len()).map_err(|_| Trouble::memory())?;
-    parts.extend(beside.iter().filter(|file| weights.file(file.name).is_some()).map(|it| (it, 0)));
-    parts.sort_unstable_by_key(|(part, _)| part.name);
-    let found = |name: &str| parts.binary_search_by_key(&name, |(part, _)| part.name).is_ok();
-    match weights.files().filter(|name| !found(name)).min() {
-        None => Ok(parts),
-        Some(missing) => {
-            let sentence = "it was not found: beside the index there is no regular file of that name, and links are not followed";
-            Err(Trouble::refused(Rule::IndexFile, sentence).in_part(missing))
-        }
+        builder.finish().map_err(refusal)
     }
 }
 
@@ -146,6 +113,11 @@ fn refusal(error: Error) -> Trouble {
     front::refusal(error, Rule::SafetensorsDuplicateName, |_| {
         Err(Trouble::internal("two tensors of one name"))
     })
+}
+
+/// Returns the bytes of a tensor in its file.
+fn stored(object: &Object<'_>) -> u64 {
+    object.components().map(|component| component.extent().length()).sum()
 }
 
 /// What has been found in the files so far.
@@ -177,7 +149,8 @@ impl All<'_> {
                 let sentence = "the index does not say that it is in this file";
                 return Err(Trouble::refused(Rule::IndexTensor, sentence).about(object.name()));
             }
-            self.push(&object, ordinal)?;
+            self.bytes = self.bytes.saturating_add(stored(&object));
+            root::push(&mut self.builder, &object, Some(ordinal), refusal)?;
         }
         self.file_bytes = self.file_bytes.saturating_add(part.length);
         self.metadata.append(metadata)?;
@@ -193,32 +166,6 @@ impl All<'_> {
                 Err(Trouble::refused(Rule::IndexTensor, sentence))
             }
         }
-    }
-
-    /// Adds a tensor of the file of that ordinal.
-    fn push(&mut self, object: &Object<'_>, file: u32) -> Result<(), Trouble> {
-        let component = object.component("data");
-        let component = component.ok_or_else(|| Trouble::internal("a tensor has no data"))?;
-        let extent = component.extent();
-        let (storage, logical) = match component.element_type() {
-            ElementType::Plain(storage) => (storage, None),
-            ElementType::Logical(logical) => (logical.storage(), Some(logical)),
-            _ => return Err(Trouble::internal("a tensor has an unknown type")),
-        };
-        let raw = RawComponent::raw(storage, extent.offset(), extent.length());
-        self.bytes = self.bytes.saturating_add(extent.length());
-        let mut shape = Vec::new();
-        shape.try_reserve_exact(object.shape().len()).map_err(|_| Trouble::memory())?;
-        shape.extend(object.shape());
-        let raw = RawObject {
-            name: object.name(),
-            shape: &shape,
-            layout: Format::Dense,
-            layout_name: None,
-            attributes: None,
-            components: &[RawComponent { file: Some(file), logical, ..raw }],
-        };
-        self.builder.push(&raw).map_err(refusal)
     }
 
     /// Some writers count the bytes of the tensors, and some those of the files.

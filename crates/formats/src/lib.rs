@@ -27,7 +27,9 @@ mod kind;
 mod limits;
 mod npy;
 mod npz;
+mod opening;
 mod record;
+mod root;
 pub mod rules;
 mod safetensors;
 mod trouble;
@@ -44,9 +46,13 @@ use zten::shards::{Candidate, Find, Shard};
 use zten::source::{FileArchive, SourceArchive};
 use zten::{Archive, Options, ReadAt, ReadError};
 
+use gguf::{FirstName, Split};
+use index::Index;
+
 pub use block::{Block, LengthMismatch};
 pub use detect::{Detected, Format, START, by_name, by_start};
-pub use index::{Index, Part};
+pub use opening::{Opening, Step, Wanted};
+pub use root::{Begun, Part, Root};
 pub use rules::Rule;
 pub use trouble::{Refusal, Trouble};
 
@@ -56,7 +62,7 @@ const MAGIC: u64 = 8;
 /// Opens the file at `path`, which is of zTensor, safetensors, GGUF or NumPy, or an index of several safetensors files, with
 /// the default options: parses and validates its header. The page of the crate has an example.
 ///
-/// The files that an index names are those beside it, and no links. [`Folder`] finds them again for
+/// The files that an index names, or the first of several GGUF files, are those beside it, and no links. [`Folder`] finds them again for
 /// [`bind_shards`](zten::Manifest::bind_shards), as components are in them.
 ///
 /// # Errors
@@ -65,16 +71,12 @@ pub fn open(path: impl AsRef<Path>) -> Result<FileArchive, Trouble> {
     let (path, options) = (path.as_ref(), Options::default());
     let irregular = || Trouble::Io(io::ErrorKind::InvalidInput.into());
     let (file, length) = open_regular(path)?.ok_or_else(irregular)?;
-    let is_index = opened_beside(path).is_some() && {
-        let start = start(&file, length)?;
-        !is_ztensor(&start) && by_start(&start, path) == Some(Detected::Read(Format::Index))
+    let root = match begin(file, length, path, &options)? {
+        Begun::Archive(archive) => return Ok(archive),
+        Begun::Root(root) => root,
     };
-    if !is_index {
-        return open_source(file, length, path, &options);
-    }
-    let index = Index::read(&file, length, options.limit())?;
     let (folder, mut beside) = (Folder::of(path), Vec::new());
-    for name in index.files() {
+    for name in root.files() {
         if let Some((part, length)) = folder.open(name)? {
             beside.push((name.to_owned(), part, length));
         }
@@ -83,7 +85,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<FileArchive, Trouble> {
         .iter()
         .map(|(name, source, length)| Part { name, source, length: *length })
         .collect();
-    index.open(file, &parts, &options)
+    root.open(&parts, &options)
 }
 
 /// Opens a regular file; none if it is another one.
@@ -125,37 +127,59 @@ impl Find for Folder {
 
 /// Opens any source of `length` bytes as an archive. Its name tells the format where its bytes do not.
 ///
-/// No byte of a safetensors file is read twice, and none beyond the end of its header or [`START`] bytes, whichever
-/// comes later. Of a GGUF file, whose header does not say how long it is, 32 KiB are read, then twice as many until the
-/// header ends in them, and all padding. Of an `.npz` file the directory is read, and the headers of each member.
-///
 /// # Errors
-/// The errors of [`open`]; `index-file` for an index that names files, which [`Index`] takes.
+/// The errors of [`open`]; `index-file` or `gguf-split-file` for a file that names others, which [`begin`] takes.
 pub fn open_source<S: ReadAt<Error = io::Error>>(
     source: S,
     length: u64,
     path: &Path,
     options: &Options,
 ) -> Result<SourceArchive<S>, Trouble> {
+    begin(source, length, path, options)?.alone(options)
+}
+
+/// Parses the header of any source of `length` bytes: it is an archive, or names others that are to be opened. Its
+/// name tells the format where its bytes do not.
+///
+/// No byte of a safetensors file is read twice, and none beyond the end of its header or [`START`] bytes, whichever
+/// comes later. Of a GGUF file, whose header does not say how long it is, 32 KiB are read, then twice as many until the
+/// header ends in them, and all padding. Of an `.npz` file the directory is read, and the headers of each member.
+///
+/// # Errors
+/// The source cannot be read, breaks a rule of its format, or is of none that is read.
+pub fn begin<S: ReadAt<Error = io::Error>>(
+    source: S,
+    length: u64,
+    path: &Path,
+    options: &Options,
+) -> Result<Begun<S>, Trouble> {
     let mut start = start(&source, length)?;
     if is_ztensor(&start) {
         let opened = SourceArchive::with_length(source, length, options);
-        return opened.map_err(|error| ReadError::from(error).into());
+        let opened = opened.map_err(|error| Trouble::from(ReadError::from(error)));
+        return opened.map(Begun::Archive);
     }
     let parsed = match known(&start, path)? {
         Format::Safetensors => {
             safetensors::read(&source, length, &mut start, options.limit())?;
             safetensors::open(&start, length, options)?
         }
-        Format::Gguf => gguf::read(&source, length, start, options)?,
+        Format::Gguf => {
+            let parsed = gguf::read(&source, length, start, options)?;
+            let archive = SourceArchive::from_front(source, parsed);
+            return Ok(match Split::of(archive.attributes(), path, options.limit())? {
+                None => Begun::Archive(archive),
+                Some(split) => Begun::Root(Root::gguf(archive, split)),
+            });
+        }
         Format::Index => {
             let index = Index::read(&source, length, options.limit())?;
-            return index.open::<S, S>(source, &[], options);
+            return Ok(Begun::Root(Root::index(index, source, length)));
         }
         Format::Npy => npy::open(&source, length, start, Some(path), options)?,
         Format::Npz => npz::open(&source, length, options)?,
     };
-    Ok(SourceArchive::from_front(source, parsed))
+    Ok(Begun::Archive(SourceArchive::from_front(source, parsed)))
 }
 
 /// Reads the first bytes of a file, which tell its format: of a zTensor file its magic, of others [`START`] bytes.
@@ -181,7 +205,8 @@ pub fn open_bytes<B: AsRef<[u8]>>(file: B, options: &Options) -> Result<Archive<
         return Ok(Archive::open_with(file, options)?);
     }
     let length = u64_from_usize(bytes.len());
-    let parsed = match known(start, Path::new(""))? {
+    let format = known(start, Path::new(""))?;
+    let parsed = match format {
         Format::Safetensors => safetensors::open(bytes, length, options)?,
         Format::Gguf => gguf::open(bytes, options)?,
         Format::Npy => npy::open(&bytes, length, Vec::new(), None, options)?,
@@ -189,7 +214,12 @@ pub fn open_bytes<B: AsRef<[u8]>>(file: B, options: &Options) -> Result<Archive<
         // Only a name tells it, and bytes have none.
         Format::Index => return Err(Trouble::internal("an index without a name")),
     };
-    Ok(Archive::from_front(file, parsed)?)
+    let archive = Archive::from_front(file, parsed)?;
+    if format == Format::Gguf {
+        // The names of other files follow from its own, which bytes do not have.
+        Split::of(archive.attributes(), Path::new(""), options.limit())?;
+    }
+    Ok(archive)
 }
 
 /// Returns whether a file begins as zTensor files of any version do.
@@ -216,8 +246,33 @@ fn refused(found: Option<Detected>) -> Trouble {
     }
 }
 
-/// The end of the names of files that are to be opened beside one, before that is read; none if there are none.
-pub fn opened_beside(path: &Path) -> Option<&'static str> {
-    let name = path.file_name().and_then(|name| name.to_str());
-    name.is_some_and(index::is_named_so).then_some(index::PARTS)
+/// The names of files that are to be opened beside one, before that is read.
+#[derive(Clone, Copy, Debug)]
+pub struct BesideNames<'p>(Names<'p>);
+
+#[derive(Clone, Copy, Debug)]
+enum Names<'p> {
+    /// An index names files of this format.
+    Safetensors,
+    /// The first GGUF file of several has others.
+    Gguf(FirstName<'p>),
+}
+
+impl<'p> BesideNames<'p> {
+    /// The files beside the one at `path`, which may name them, as its own name says; none if it names no others.
+    pub fn of(path: &'p Path) -> Option<Self> {
+        let name = path.file_name().and_then(|name| name.to_str())?;
+        if index::is_named_so(name) {
+            return Some(Self(Names::Safetensors));
+        }
+        FirstName::parse(name).map(|first| Self(Names::Gguf(first)))
+    }
+
+    /// Returns whether a file of that name is one of them.
+    pub fn includes(&self, name: &str) -> bool {
+        match self.0 {
+            Names::Safetensors => name.ends_with(index::PARTS),
+            Names::Gguf(first) => first.is_of(name),
+        }
+    }
 }

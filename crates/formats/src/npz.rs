@@ -62,6 +62,8 @@ where
     let mut extents = Vec::new();
     let (mut decoded, mut covered) = (0_u64, 0_u64);
     let mut may_collide = false;
+    // Members are gone through to the last, so that what is missing of all of them can be read at once.
+    let mut pending = None;
     for entry in directory.entries() {
         let entry = entry?;
         let about = |trouble: Trouble| trouble.about(entry.name);
@@ -77,7 +79,13 @@ where
                 return Err(about(Trouble::refused(limit, sentence)));
             }
         }
-        let found = entry.find(&mut arrays.window, directory.range.start).map_err(about)?;
+        let found = match entry.find(&mut arrays.window, directory.range.start) {
+            Err(trouble) if trouble.is_pending() => {
+                pending = Some(trouble);
+                continue;
+            }
+            found => found.map_err(about)?,
+        };
         extents.try_reserve(1).map_err(|_| Trouble::memory())?;
         extents.push((found.start, found.end));
         covered = covered.saturating_add(found.end.saturating_sub(found.start));
@@ -86,10 +94,19 @@ where
             check_extents(extents, directory.range.start)?;
             return Err(Trouble::internal("members overlap, and lie one after the other"));
         }
-        let header = arrays.header(&found.member).map_err(about)?;
+        let header = match arrays.header(&found.member) {
+            Err(trouble) if trouble.is_pending() => {
+                pending = Some(trouble);
+                continue;
+            }
+            header => header.map_err(about)?,
+        };
         let component = component(&header, &found.member);
         builder.push(&header.object(entry.tensor(), &[component])).map_err(refused)?;
         may_collide |= entry.tensor().ends_with(SUFFIX);
+    }
+    if let Some(pending) = pending {
+        return Err(pending);
     }
     directory.check_count(extents.len())?;
     check_extents(extents, directory.range.start)?;

@@ -56,6 +56,8 @@ const DAMAGED: &str = "The file was cut or damaged. Fetch it again and compare i
 const WRITER: &str = "The writer is at fault: write the file again with another one.";
 const DISTRUST: &str = "No honest writer does this. Do not load the file; ask where it comes from.";
 const MISSING: &str = "Fetch all files that the index names, and put them beside it.";
+const MISSING_PART: &str =
+    "Fetch all files of the model, keep their names, and put them into one folder.";
 const TYPE: &str = "The file may be valid for another reader; the tensor cannot be read here.";
 const PICKLE: &str = "Do not load it: that runs code of its author. Ask for safetensors, or convert it where nothing can be lost.";
 const CONVERT: &str = "Nothing is known of it. Convert it with the program that wrote it, and check what comes of it.";
@@ -152,6 +154,12 @@ catalogue! {
     GgufTrailing "gguf-trailing", Refused, Policy("no byte belongs to no tensor"), GGUF,
         "Behind the data of the tensors there is nothing but padding.",
         "bytes stand behind the data of the tensors", DISTRUST;
+    GgufSplit "gguf-split", Refused, Spec("llama.cpp: gguf-split"), GGUF,
+        "Files that are one in several are numbered, and agree on how many they and their tensors are; the first is named `-00001-of-` and their count.",
+        "the files do not agree on how many they and their tensors are", MISSING_PART;
+    GgufSplitFile "gguf-split-file", Refused, Implied("tensors are missing"), GGUF,
+        "Every one of several files lies beside the first, and is no link.",
+        "it is no regular file beside the first", MISSING_PART;
 
     // NumPy.
     NpyMagic "npy-magic", Refused, Spec("NEP 1: Format Specification"), NPY,

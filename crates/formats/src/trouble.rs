@@ -47,13 +47,12 @@ impl Trouble {
     /// The file is refused as a whole, or for what has a name instead of a place.
     pub(super) fn refused(blame: impl Into<Blame>, sentence: impl fmt::Display) -> Self {
         let blame = blame.into();
-        let mut text = Text(String::new());
-        match write!(text, "{sentence}") {
-            Ok(()) => {
+        match copied(sentence) {
+            Ok(sentence) => {
                 let (name, part, offset) = (None, None, None);
-                Self::Refused(Refusal { blame, sentence: text.0, name, part, offset })
+                Self::Refused(Refusal { blame, sentence, name, part, offset })
             }
-            Err(_) => Self::memory(),
+            Err(trouble) => trouble,
         }
     }
 
@@ -118,6 +117,11 @@ impl Trouble {
     /// An invariant of this package does not hold.
     pub(super) fn internal(what: &str) -> Self {
         Self::Io(io::Error::other(format!("internal error: {what}")))
+    }
+
+    /// Returns whether bytes are missing that are to be read first.
+    pub(super) fn is_pending(&self) -> bool {
+        matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
     /// Returns whether the file is to blame, and not the system.
@@ -207,9 +211,9 @@ where
 }
 
 /// A text in memory of its own.
-pub(super) fn copied(text: &str) -> Result<String, Trouble> {
+pub(super) fn copied(text: impl fmt::Display) -> Result<String, Trouble> {
     let mut copy = Text(String::new());
-    copy.write_str(text).map_err(|_| Trouble::memory())?;
+    write!(copy, "{text}").map_err(|_| Trouble::memory())?;
     Ok(copy.0)
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use zten::Options;
 use zten::verify::Verifier;
-use zten_formats::{Folder, Refusal, Rule, Trouble, open, open_bytes, opened_beside};
+use zten_formats::{BesideNames, Folder, Refusal, Rule, Trouble, open, open_bytes};
 
 fn files(folder: &str) -> Vec<PathBuf> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/other");
@@ -41,8 +41,8 @@ fn validate(path: &Path) -> Result<usize, String> {
 
 /// Opens a file in both ways.
 fn validate_archive(path: &Path) -> Result<usize, Trouble> {
-    if opened_beside(path).is_some() {
-        return validate_index(path);
+    if BesideNames::of(path).is_some() {
+        return validate_root(path);
     }
     let bytes = fs::read(path).unwrap();
     let (opened, borrowed) = (open(path), open_bytes(&*bytes, &Options::default()));
@@ -76,8 +76,8 @@ fn validate_archive(path: &Path) -> Result<usize, Trouble> {
     }
 }
 
-/// Opens an index, and reads the files that it names.
-fn validate_index(path: &Path) -> Result<usize, Trouble> {
+/// Opens a file that names others, and reads all of them.
+fn validate_root(path: &Path) -> Result<usize, Trouble> {
     let archive = open(path)?;
     let (folder, limits) = (Folder::of(path), archive.limits());
     let mut shards = archive.bind_shards(&folder, limits)?;
@@ -106,6 +106,10 @@ fn refused_by_the_rule_of_the_name() {
             assert!(path.parent().unwrap().parent().unwrap().ends_with("index"), "{name}");
             continue;
         };
+        if name.contains("-00002-of-") {
+            // The file that names it breaks the rule.
+            continue;
+        }
         rules.insert(rule.to_owned());
         match validate(&path) {
             Ok(_) => wrong.push(format!("{name}: valid")),

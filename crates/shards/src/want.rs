@@ -13,20 +13,20 @@ use crate::{ShardFile, first};
 pub enum Want {
     /// A shard of a zTensor file.
     Shard(Wanted),
-    /// A file of that name, beside an index.
+    /// A file of that name, beside an index or the first of several GGUF files.
     Beside(Beside),
 }
 
-/// The name of a file beside an index.
+/// The name of a file of safetensors or GGUF beside one that names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Beside(String);
 
 impl Beside {
-    /// None where it leads somewhere else, has characters that a URL is read without, or is of no file that an index names.
+    /// None where it leads somewhere else, has characters that a URL is read without, or is of no such file.
     pub fn new(name: &str) -> Option<Self> {
         let is_name = name.len() <= NAME
             && !name.starts_with('.')
-            && name.ends_with(".safetensors")
+            && [".safetensors", ".gguf"].iter().any(|suffix| name.ends_with(suffix))
             && !name.contains(['/', '\\', ':'])
             && !name.contains(char::is_control);
         is_name.then(|| Self(name.to_owned()))

@@ -10,7 +10,7 @@ use zten::source::SourceArchive;
 use zten::verify::Verifier;
 use zten::{Archive, Encoding, Error, Object, ReadAt, ReadError};
 use zten_formats::{
-    Block, Detected, Format, Index, Part, START, Trouble, by_name, by_start, open_bytes,
+    Begun, Block, Detected, Format, Part, START, Trouble, begin, by_name, by_start, open_bytes,
     open_source,
 };
 
@@ -219,8 +219,10 @@ fn index(bytes: &[u8]) -> bool {
     let open = || {
         let parts = std::slice::from_ref(&part);
         let source = Positions(index);
-        let index = Index::read(&source, length(index), options().limit())?;
-        index.open(source, parts, &options())
+        match begin(source, length(index), Path::new("x.index.json"), &options())? {
+            Begun::Root(root) => root.open(parts, &options()),
+            Begun::Archive(_) => panic!("an index is an archive of its own"),
+        }
     };
     let (peak, opened) = heap::peak(open);
     let most = EACH_OF_HEADER * length(bytes) + FIXED_ARCHIVE;

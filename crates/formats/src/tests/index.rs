@@ -1,4 +1,5 @@
 use std::io;
+use std::path::Path;
 
 use zten::shards::{Candidate, Find, Shard};
 use zten::verify::Verifier;
@@ -8,7 +9,7 @@ use super::Trouble;
 use super::archive::{Noted, facts, metadata};
 use super::batter::{Content, batter_for};
 use super::safetensors::file;
-use crate::{Index, Part};
+use crate::{Begun, Part, begin};
 
 /// Files by their names.
 type Files<'f> = &'f [(&'f str, Vec<u8>)];
@@ -39,7 +40,10 @@ fn read_with(index: &[u8], files: Files<'_>, limits: &Limits) -> Result<Content,
     };
     let parts: Vec<_> = beside.iter().map(|(name, file)| part((**name, file))).collect();
     let Candidate { source, length } = candidate(index);
-    let archive = Index::read(&source, length, limits)?.open(source, &parts, &options)?;
+    let archive = match begin(source, length, Path::new("x.index.json"), &options)? {
+        Begun::Root(root) => root.open(&parts, &options)?,
+        Begun::Archive(archive) => panic!("{archive:?} is no index"),
+    };
     assert_eq!((archive.file_format(), archive.generation()), ("safetensors index", None));
     let mut shards = archive.bind_shards(&Named(files), limits).unwrap();
     let mut verifier = Verifier::new(length, limits);
@@ -257,8 +261,9 @@ fn memory_follows_the_index() {
     let mut opened = None;
     let memory = allocation_counter::measure(|| {
         let options = Options::default();
-        let index = Index::read(&source, length, options.limit()).unwrap();
-        opened = Some(index.open(source, &parts, &options));
+        let begun = begin(source, length, Path::new("x.index.json"), &options).unwrap();
+        let Begun::Root(root) = begun else { panic!("{begun:?} is no index") };
+        opened = Some(root.open(&parts, &options));
     });
     assert_eq!(usize::try_from(opened.unwrap().unwrap().len()).unwrap(), count);
     let most = 8 * u64::try_from(header.len() + index.len()).unwrap() + (64 << 10);

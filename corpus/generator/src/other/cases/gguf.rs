@@ -7,7 +7,55 @@ const F32: u32 = 0;
 const Q4_0: u32 = 2;
 const I8: u32 = 24;
 
+/// A key and a number of the type that `split.no` and `split.count` have.
+fn number(key: &str, value: u16) -> Vec<u8> {
+    pair(key, 2, &value.to_le_bytes())
+}
+
+/// A file of a tensor of 2 bytes, one of several: its number, and how many there are, and tensors in all.
+fn part(name: &str, (own, count): (u16, u16), tensors: i32) -> Vec<u8> {
+    let tensors = pair("split.tensors.count", 5, &tensors.to_le_bytes());
+    let pairs = [number("split.no", own), number("split.count", count), tensors];
+    file(&pairs, &[info(name, &[2], I8, 0)], &[1, 2])
+}
+
+/// Files that are one in several.
+fn several(cases: &mut Cases) {
+    let first = part("a", (0, 2), 2);
+    let second = part("b", (1, 2), 2);
+    let name = |stem: &str, number: u8| format!("{stem}-0000{number}-of-00002.gguf");
+    cases.accept("gguf", &name("two", 1), first.clone());
+    cases.accept("gguf", &name("two", 2), second.clone());
+    cases.accept("gguf", "one-00001-of-00001.gguf", part("a", (0, 1), 1));
+    cases.accept("gguf", "last-of-two.gguf", second.clone());
+    for (stem, one, other) in [
+        ("number", first.clone(), part("b", (0, 2), 2)),
+        ("count", first.clone(), part("b", (1, 3), 2)),
+        ("tensors", part("a", (0, 2), 3), part("b", (1, 2), 3)),
+        ("tensors-differ", first.clone(), part("b", (1, 2), 3)),
+        ("no-numbers", first.clone(), file(&[], &[info("b", &[2], I8, 0)], &[1, 2])),
+    ] {
+        cases.reject("gguf", ("gguf-split", &name(stem, 1)), one);
+        cases.reject("gguf", ("", &name(&format!("gguf-split--{stem}"), 2)), other);
+    }
+    for (stem, pairs) in [
+        ("no-number", vec![number("split.count", 2)]),
+        ("no-count", vec![number("split.no", 0)]),
+        ("beyond", vec![number("split.no", 2), number("split.count", 2)]),
+        ("text", vec![number("split.no", 0), pair("split.count", 8, &text("2"))]),
+    ] {
+        let bytes = file(&pairs, &[info("a", &[2], I8, 0)], &[1, 2]);
+        cases.reject("gguf", ("gguf-split", &format!("{stem}.gguf")), bytes);
+    }
+    cases.reject("gguf", ("gguf-split", "name.gguf"), first.clone());
+    cases.reject("gguf", ("gguf-split-file", &name("missing", 1)), first.clone());
+    cases.reject("gguf", ("gguf-duplicate-name", &name("in-two", 1)), first);
+    let again = part("a", (1, 2), 2);
+    cases.reject("gguf", ("", &name("gguf-duplicate-name--in-two", 2)), again);
+}
+
 pub(super) fn all(cases: &mut Cases) {
+    several(cases);
     let name = pair("general.name", 8, &text("tiny"));
     let first = info("a", &[2], F32, 0);
     let second = info("b", &[3], I8, 32);

@@ -1,0 +1,291 @@
+//! GGUF in several files, `NAME-00001-of-00003.gguf` and so on: the first is the root, whose metadata is that of all, and
+//! each holds some of the tensors.
+
+use std::io;
+use std::path::Path;
+
+use zten::attributes::Attributes;
+use zten::front::{Builder, Parsed};
+use zten::num::usize_from_u32;
+use zten::rules::Limit;
+use zten::{Error, Limits, Manifest, Options, ReadAt};
+
+use super::GGUF;
+use crate::cbor;
+use crate::front;
+use crate::root::{self, Part};
+use crate::rules::Rule;
+use crate::trouble::{Trouble, copied};
+
+/// Keys of the metadata, which each of the files has.
+const NUMBER: &str = "split.no";
+const COUNT: &str = "split.count";
+const TENSORS: &str = "split.tensors.count";
+
+/// Digits of the number of a file, and of their count.
+const DIGITS: usize = 5;
+/// The end of each name.
+const SUFFIX: &str = ".gguf";
+
+/// The name of the first of several files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FirstName<'n> {
+    /// The part of the name that all have.
+    stem: &'n str,
+    count: u32,
+}
+
+impl<'n> FirstName<'n> {
+    /// Parses the name of a file; none if it is not of this form.
+    pub(crate) fn parse(name: &'n str) -> Option<Self> {
+        let (stem, number, count) = parse(name)?;
+        (number == 1 && count > 1).then_some(Self { stem, count })
+    }
+
+    /// Returns whether a file of that name is one of the others.
+    pub(crate) fn is_of(self, name: &str) -> bool {
+        parse(name).is_some_and(|(stem, number, count)| {
+            (stem, count) == (self.stem, self.count) && (2..=count).contains(&number)
+        })
+    }
+}
+
+/// The part of the name of one of several files that all have, the number, and the count of them.
+fn parse(name: &str) -> Option<(&str, u32, u32)> {
+    let rest = name.strip_suffix(SUFFIX)?;
+    let (rest, count) = rest.rsplit_once("-of-")?;
+    let (stem, number) = rest.rsplit_once('-')?;
+    Some((stem, digits(number)?, digits(count)?))
+}
+
+fn digits(text: &str) -> Option<u32> {
+    let is_number = text.len() == DIGITS && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().ok())?
+}
+
+/// The first of several files, whose header has been parsed.
+#[derive(Debug)]
+pub(crate) struct Split {
+    numbers: Numbers,
+    /// The names of the others, in their order.
+    names: Vec<String>,
+}
+
+impl Split {
+    /// Returns what a file says of the others, whose metadata that is; none if there are none, or it is not the first.
+    ///
+    /// # Errors
+    /// `gguf-split` if the numbers in the metadata contradict each other or the name; more files than `limit-shards`.
+    pub(crate) fn of(
+        metadata: Option<Attributes<'_>>,
+        path: &Path,
+        limits: &Limits,
+    ) -> Result<Option<Self>, Trouble> {
+        let Some(numbers) = Numbers::read(metadata)?.filter(Numbers::is_first) else {
+            return Ok(None);
+        };
+        let count = numbers.count;
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let first = FirstName::parse(name).filter(|first| u64::from(first.count) == count);
+        let Some(FirstName { stem, count }) = first else {
+            let sentence = format_args!(
+                "it is the first of {count} files, and its name does not end in -00001-of-{count:05}{SUFFIX}"
+            );
+            return Err(refused(COUNT, sentence));
+        };
+        let most = limits.shards();
+        if count.saturating_sub(1) > most {
+            let sentence = format_args!("it is one of {count} files, and names more than {most}");
+            return Err(Trouble::refused(Limit::Shards, sentence).about(COUNT));
+        }
+        let mut names = Vec::new();
+        names.try_reserve_exact(usize_from_u32(count)).map_err(|_| Trouble::memory())?;
+        for number in 2..=count {
+            names.push(copied(format_args!("{stem}-{number:05}-of-{count:05}{SUFFIX}"))?);
+        }
+        Ok(Some(Self { numbers, names }))
+    }
+
+    /// The names of the other files.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str)
+    }
+
+    /// Reads the headers of the other files, which come in the order of their numbers, and fills the index of an archive whose
+    /// first file has that header and is of `length` bytes.
+    ///
+    /// # Errors
+    /// A file cannot be read, breaks a rule of its format, or is another one than its name says.
+    pub(crate) fn open<P>(
+        &self,
+        (first, length): (&Manifest<Vec<u8>>, u64),
+        parts: &[&Part<'_, P>],
+        options: &Options,
+    ) -> Result<Parsed, Trouble>
+    where
+        P: ReadAt<Error = io::Error>,
+    {
+        let numbers = self.numbers;
+        let refusal = |error: Error| {
+            front::refusal(error, Rule::GgufDuplicateName, |ordinal| {
+                Err(twice(first, parts, ordinal, options))
+            })
+        };
+        let mut builder = Builder::new(&GGUF, first.extent(), length, options).map_err(refusal)?;
+        if let Some(attributes) = first.attributes() {
+            builder.attributes(&cbor::copy(attributes)?).map_err(refusal)?;
+        }
+        for object in first.objects() {
+            root::push(&mut builder, &object, None, refusal)?;
+        }
+        let mut tensors = u64::from(first.len());
+        for (part, number) in parts.iter().zip(1..) {
+            let ordinal = builder.file(part.name, part.length).map_err(refusal)?;
+            let in_part = |trouble: Trouble| trouble.in_part(part.name);
+            let archive = super::archive(part.source, part.length, options).map_err(in_part)?;
+            let found = Numbers::read(archive.attributes());
+            found.and_then(|found| numbers.check(found, number)).map_err(in_part)?;
+            for object in archive.objects() {
+                root::push(&mut builder, &object, Some(ordinal), refusal).map_err(in_part)?;
+            }
+            tensors = tensors.saturating_add(archive.len().into());
+        }
+        if let Some(counted) = numbers.tensors
+            && counted != tensors
+        {
+            let sentence = format_args!("it is {counted}, and the files have {tensors} tensors");
+            return Err(refused(TENSORS, sentence));
+        }
+        builder.finish().map_err(refusal)
+    }
+}
+
+/// The numbers that each of several files has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Numbers {
+    /// The number of the file, from 0 on.
+    number: u64,
+    /// The number of files.
+    count: u64,
+    /// The number of tensors in all of them.
+    tensors: Option<u64>,
+}
+
+impl Numbers {
+    /// Reads the numbers in the metadata of a file; none if it has none.
+    fn read(metadata: Option<Attributes<'_>>) -> Result<Option<Self>, Trouble> {
+        let Some(metadata) = metadata else { return Ok(None) };
+        let read = |key| {
+            let number = metadata.get::<u64>(key);
+            number.map_err(|_| refused(key, "it is not an unsigned integer"))
+        };
+        let (number, count, tensors) = (read(NUMBER)?, read(COUNT)?, read(TENSORS)?);
+        match (number, count) {
+            (None, None) => Ok(None),
+            (Some(number), Some(count)) if number < count => {
+                Ok(Some(Self { number, count, tensors }))
+            }
+            (Some(number), Some(count)) => {
+                let sentence = format_args!("it is {number}, expected a number below {count}");
+                Err(refused(NUMBER, sentence))
+            }
+            (None, Some(_)) => {
+                Err(refused(COUNT, format_args!("it stands there without {NUMBER}")))
+            }
+            (Some(_), None) => {
+                Err(refused(NUMBER, format_args!("it stands there without {COUNT}")))
+            }
+        }
+    }
+
+    fn is_first(&self) -> bool {
+        self.number == 0 && self.count > 1
+    }
+
+    /// Checks the numbers of the file that is the one of that number.
+    fn check(self, found: Option<Self>, number: u64) -> Result<(), Trouble> {
+        let wanted = Self { number, ..self };
+        let Some(found) = found else {
+            return Err(refused(NUMBER, format_args!("it is missing, expected {number}")));
+        };
+        let pairs = [
+            (NUMBER, found.number, wanted.number),
+            (COUNT, found.count, wanted.count),
+            (TENSORS, found.tensors.unwrap_or_default(), wanted.tensors.unwrap_or_default()),
+        ];
+        match pairs.into_iter().find(|(_, found, wanted)| found != wanted) {
+            None => Ok(()),
+            Some((key, found, wanted)) => {
+                Err(refused(key, format_args!("it is {found}, expected {wanted}")))
+            }
+        }
+    }
+}
+
+/// The error for a key of the metadata that contradicts others, or the name of the file.
+fn refused(key: &str, sentence: impl std::fmt::Display) -> Trouble {
+    Trouble::refused(Rule::GgufSplit, sentence).about(key)
+}
+
+/// The error for the tensor of that ordinal, whose name another one has.
+#[cold]
+fn twice<P>(
+    first: &Manifest<Vec<u8>>,
+    parts: &[&Part<'_, P>],
+    ordinal: u32,
+    options: &Options,
+) -> Trouble
+where
+    P: ReadAt<Error = io::Error>,
+{
+    let rule = Rule::GgufDuplicateName;
+    let of = |name: &str| Trouble::refused(rule, rule.row().broken).about(name);
+    if let Some(object) = first.object(ordinal) {
+        return of(object.name());
+    }
+    let mut left = ordinal.saturating_sub(first.len());
+    for part in parts {
+        match super::archive(part.source, part.length, options) {
+            Ok(archive) => match archive.object(left) {
+                Some(object) => return of(object.name()).in_part(part.name),
+                None => left = left.saturating_sub(archive.len()),
+            },
+            Err(trouble) => return trouble.in_part(part.name),
+        }
+    }
+    Trouble::internal("a tensor is in none of the files")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_several_files() {
+        let first = FirstName::parse("a-b-00001-of-00003.gguf").unwrap();
+        assert_eq!(first, FirstName { stem: "a-b", count: 3 });
+        for (name, is_of) in [
+            ("a-b-00002-of-00003.gguf", true),
+            ("a-b-00003-of-00003.gguf", true),
+            ("a-b-00001-of-00003.gguf", false),
+            ("a-b-00004-of-00003.gguf", false),
+            ("a-b-00002-of-00004.gguf", false),
+            ("b-00002-of-00003.gguf", false),
+            ("a-b-0002-of-00003.gguf", false),
+            ("a-b-+0002-of-00003.gguf", false),
+        ] {
+            assert_eq!(first.is_of(name), is_of, "{name}");
+        }
+        for name in [
+            "a-00002-of-00003.gguf",
+            "a-00001-of-00001.gguf",
+            "a-00001-of-00000.gguf",
+            "a-00001-of-00003.safetensors",
+            "00001-of-00003.gguf",
+            "a-1-of-3.gguf",
+            "",
+        ] {
+            assert_eq!(FirstName::parse(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Opening a file of any format without I/O.
+//!
+//! What has been read is kept, and the header is parsed again whenever more has come. Each time at least twice as much is
+//! asked for, so that this takes a constant number of passes over most headers, and a logarithm of them over any.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use zten::error::Misuse;
+use zten::num::u64_from_usize;
+use zten::{Error, Limits, Manifest, Options, ReadAt};
+
+use super::begin;
+use super::limits::check_length;
+use super::root::{Begun, Part};
+use super::trouble::{Trouble, copied};
+
+/// Bytes that are asked for at once, at least, in the first pass.
+const LEAST: u64 = 4 << 10;
+/// Bytes beside a header that may be kept.
+const SLACK: u64 = 1 << 20;
+
+/// Opens a file of any format without I/O: says which bytes it needs, and takes them.
+///
+/// ```
+/// use zten_formats::{Opening, Step};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/other/gguf/accept/two.gguf");
+/// # let file = std::fs::read(path)?;
+/// let mut opening = Opening::new("model.gguf", file.len() as u64, &zten::Options::default());
+/// let manifest = loop {
+///     match opening.step()? {
+///         Step::Read(wanted) => {
+///             for wanted in wanted {
+///                 let range = wanted.range.start as usize..wanted.range.end as usize;
+///                 opening.supply(&wanted, file[range].to_vec())?;
+///             }
+///         }
+///         // The file of that name is beside it, and so many bytes long, or there is none.
+///         Step::Open(names) => names.into_iter().for_each(|name| opening.opened(name, None)),
+///         Step::Done(manifest) => break manifest,
+///     }
+/// };
+/// assert_eq!(manifest.len(), 2);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Opening {
+    path: PathBuf,
+    options: Options,
+    file: Held,
+    /// The files beside it that it names, by their names; none for one that is not there.
+    beside: BTreeMap<String, Option<Held>>,
+    /// How often bytes have been asked for.
+    passes: u32,
+}
+
+/// The next thing to do.
+#[derive(Debug)]
+pub enum Step {
+    /// These bytes are to be read and supplied.
+    Read(Vec<Wanted>),
+    /// The files of these names, beside the file, are to be opened.
+    Open(Vec<String>),
+    /// The manifest or header is valid. The tensors of a file that names others are in those as in shards.
+    Done(Box<Manifest<Vec<u8>>>),
+}
+
+/// Bytes that are to be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The name of the file that they are of; none of the file itself.
+    pub file: Option<String>,
+    /// The range: not empty, and within the file.
+    pub range: Range<u64>,
+}
+
+impl Opening {
+    /// Begins with a file of that name and of `length` bytes.
+    pub fn new(path: impl AsRef<Path>, length: u64, options: &Options) -> Self {
+        let (path, options) = (path.as_ref().to_owned(), *options);
+        Self { path, options, file: Held::new(length), beside: BTreeMap::new(), passes: 0 }
+    }
+
+    /// Parses what has been supplied, and returns what is to be done next.
+    ///
+    /// # Errors
+    /// The errors of [`open`](crate::open); `limit-manifest` for a file of which more would have to be kept.
+    pub fn step(&mut self) -> Result<Step, Trouble> {
+        let parsed = self.parse();
+        let least = LEAST.checked_shl(self.passes).unwrap_or(u64::MAX);
+        let beside =
+            self.beside.iter().filter_map(|(name, file)| Some((Some(name), file.as_ref()?)));
+        let mut wanted = Vec::new();
+        for (name, file) in std::iter::once((None, &self.file)).chain(beside) {
+            for range in file.take_wanted(least, self.options.limit())? {
+                let file = name.map(copied).transpose()?;
+                wanted.try_reserve(1).map_err(|_| Trouble::memory())?;
+                wanted.push(Wanted { file, range });
+            }
+        }
+        // What has been found without those bytes says nothing.
+        if wanted.is_empty() {
+            return parsed;
+        }
+        self.passes = self.passes.saturating_add(1);
+        Ok(Step::Read(wanted))
+    }
+
+    /// Takes bytes that were asked for.
+    ///
+    /// # Errors
+    /// [`Misuse::Supply`] for a file that was not opened, or more or fewer bytes than were asked for.
+    pub fn supply(&mut self, wanted: &Wanted, bytes: Vec<u8>) -> Result<(), Error> {
+        let Range { start, end } = wanted.range;
+        let file = match &wanted.file {
+            None => Some(&mut self.file),
+            Some(name) => self.beside.get_mut(name).and_then(Option::as_mut),
+        };
+        match file {
+            Some(file) if start.checked_add(u64_from_usize(bytes.len())) == Some(end) => {
+                file.runs.insert(start, bytes);
+                Ok(())
+            }
+            _ => Err(Misuse::Supply.into()),
+        }
+    }
+
+    /// Takes the length of a file beside it; none if there is no such file.
+    pub fn opened(&mut self, name: String, length: Option<u64>) {
+        self.beside.insert(name, length.map(Held::new));
+    }
+
+    /// Parses what is there. Whatever is not there is noted, and is an error.
+    fn parse(&self) -> Result<Step, Trouble> {
+        let Self { path, options, file, beside, .. } = self;
+        let root = match begin(file, file.length, path, options)? {
+            Begun::Archive(archive) => return Ok(Step::Done(Box::new(archive.into_manifest()))),
+            Begun::Root(root) => root,
+        };
+        let mut names = Vec::new();
+        for name in root.files().filter(|name| !beside.contains_key(*name)) {
+            names.try_reserve(1).map_err(|_| Trouble::memory())?;
+            names.push(copied(name)?);
+        }
+        if !names.is_empty() {
+            return Ok(Step::Open(names));
+        }
+        let there = || beside.iter().filter_map(|(name, file)| Some((name, file.as_ref()?)));
+        // Each is parsed by itself, so that what is missing of all of them can be read at once. What is wrong with one is
+        // found again, in its turn.
+        let mut pending = None;
+        for (name, file) in there() {
+            let begun = begin(file, file.length, Path::new(name), options);
+            pending = begun.err().filter(Trouble::is_pending).or(pending);
+        }
+        if let Some(pending) = pending {
+            return Err(pending);
+        }
+        let parts: Vec<_> =
+            there().map(|(name, source)| Part { name, source, length: source.length }).collect();
+        Ok(Step::Done(Box::new(root.open(&parts, options)?.into_manifest())))
+    }
+}
+
+/// A file, and what has been read of it.
+#[derive(Debug)]
+struct Held {
+    length: u64,
+    /// Bytes by their offsets; no two share one.
+    runs: BTreeMap<u64, Vec<u8>>,
+    /// Ranges that have been looked for and not been there.
+    wanted: RefCell<Vec<Range<u64>>>,
+}
+
+impl Held {
+    fn new(length: u64) -> Self {
+        Self { length, runs: BTreeMap::new(), wanted: RefCell::default() }
+    }
+
+    /// The bytes from `offset` to the end of what has been read there; none if nothing has.
+    fn from(&self, offset: u64) -> Option<&[u8]> {
+        let (start, run) = self.runs.range(..=offset).next_back()?;
+        let held = run.get(usize::try_from(offset.saturating_sub(*start)).ok()?..)?;
+        (!held.is_empty()).then_some(held)
+    }
+
+    /// The ranges that have been looked for, each of `least` bytes at least, as far as they have not been read.
+    fn take_wanted(&self, least: u64, limits: &Limits) -> Result<Vec<Range<u64>>, Trouble> {
+        let mut wanted = self.wanted.take();
+        wanted.sort_unstable_by_key(|range| range.start);
+        let mut gaps: Vec<Range<u64>> = Vec::new();
+        let held: u64 = self.runs.values().map(|run| u64_from_usize(run.len())).sum();
+        let mut total = held;
+        for Range { start, end } in wanted {
+            let end = end.max(start.saturating_add(least)).min(self.length);
+            // No byte that comes before has been read, or is asked for by now.
+            let mut at = start.max(gaps.last().map_or(0, |last| last.end));
+            while at < end {
+                if let Some(held) = self.from(at) {
+                    at = at.saturating_add(u64_from_usize(held.len()));
+                    continue;
+                }
+                let next = self.runs.range(at..).next().map_or(end, |(next, _)| end.min(*next));
+                total = total.saturating_add(next.saturating_sub(at));
+                match gaps.last_mut() {
+                    Some(before) if before.end == at => before.end = next,
+                    _ => {
+                        gaps.try_reserve(1).map_err(|_| Trouble::memory())?;
+                        gaps.push(at..next);
+                    }
+                }
+                at = next;
+            }
+        }
+        if !gaps.is_empty() {
+            let most = limits.manifest().saturating_add(SLACK);
+            if total > most {
+                check_length(total, limits, "the header and what is read beside it")?;
+            }
+        }
+        Ok(gaps)
+    }
+}
+
+impl ReadAt for Held {
+    type Error = io::Error;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let (mut at, mut rest) = (offset, buffer);
+        while !rest.is_empty() {
+            let Some(held) = self.from(at) else {
+                let mut wanted = self.wanted.borrow_mut();
+                wanted.try_reserve(1).map_err(|_| io::ErrorKind::OutOfMemory)?;
+                wanted.push(at..at.saturating_add(u64_from_usize(rest.len())));
+                return Err(io::ErrorKind::WouldBlock.into());
+            };
+            let length = held.len().min(rest.len());
+            let (room, behind) = rest.split_at_mut(length);
+            room.copy_from_slice(held.get(..length).unwrap_or_default());
+            rest = behind;
+            at = at.saturating_add(u64_from_usize(length));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,184 @@
+//! Files that are opened without I/O have the verdicts of those that are read.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use zten::rules::Limit;
+use zten::{Manifest, Options};
+use zten_formats::{Opening, Step, Trouble, Wanted, open};
+
+fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")
+}
+
+/// How a file was opened: in so many steps, of so many bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cost {
+    steps: usize,
+    bytes: usize,
+}
+
+/// Opens a file step by step, whose neighbors are those of the folder.
+fn open_in_steps(
+    path: &Path,
+    file: &[u8],
+    options: &Options,
+) -> (Cost, Result<Manifest<Vec<u8>>, Trouble>) {
+    let mut files: BTreeMap<Option<String>, Vec<u8>> = BTreeMap::from([(None, file.to_vec())]);
+    let mut opening = Opening::new(path, u64::try_from(file.len()).unwrap(), options);
+    let mut cost = Cost::default();
+    let mut given: Vec<Wanted> = Vec::new();
+    loop {
+        cost.steps += 1;
+        assert!(cost.steps < 60, "{}", path.display());
+        match opening.step() {
+            Ok(Step::Read(wanted)) => {
+                for wanted in wanted {
+                    let range = &wanted.range;
+                    let twice = given.iter().find(|given| {
+                        given.file == wanted.file
+                            && given.range.start < range.end
+                            && range.start < given.range.end
+                    });
+                    assert_eq!(twice, None, "{}: {wanted:?}", path.display());
+                    let place = |at: u64| usize::try_from(at).unwrap();
+                    let bytes = &files[&wanted.file][place(range.start)..place(range.end)];
+                    assert!(!bytes.is_empty());
+                    cost.bytes += bytes.len();
+                    opening.supply(&wanted, bytes.to_vec()).unwrap();
+                    given.push(wanted);
+                }
+            }
+            Ok(Step::Open(names)) => {
+                for name in names {
+                    let bytes = fs::read(path.with_file_name(&name)).ok();
+                    opening.opened(
+                        name.clone(),
+                        bytes.as_ref().map(|it| it.len().try_into().unwrap()),
+                    );
+                    files.extend(bytes.map(|bytes| (Some(name), bytes)));
+                }
+            }
+            Ok(Step::Done(manifest)) => return (cost, Ok(*manifest)),
+            Err(trouble) => return (cost, Err(trouble)),
+        }
+    }
+}
+
+fn files() -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for format in fs::read_dir(corpus().join("other")).unwrap() {
+        for verdict in ["accept", "reject"] {
+            let Ok(folder) = fs::read_dir(format.as_ref().unwrap().path().join(verdict)) else {
+                continue;
+            };
+            files.extend(folder.map(|file| file.unwrap().path()));
+        }
+    }
+    files.push(corpus().join("accept/1.2.3/dense_all.zt"));
+    files
+}
+
+#[test]
+fn steps_lead_to_the_same_verdict() {
+    let files = files();
+    assert!(files.len() > 150, "{}", files.len());
+    for path in files {
+        let bytes = fs::read(&path).unwrap();
+        let (cost, stepped) = open_in_steps(&path, &bytes, &Options::default());
+        match (open(&path), stepped) {
+            (Ok(archive), Ok(manifest)) => {
+                assert_eq!(archive.len(), manifest.len());
+                assert_eq!(archive.file_format(), manifest.file_format());
+                for (object, again) in archive.objects().zip(manifest.objects()) {
+                    assert_eq!(object.name(), again.name());
+                    let place = |component: zten::Component<'_>| {
+                        (component.extent(), component.shard().map(str::to_owned))
+                    };
+                    assert!(object.components().map(place).eq(again.components().map(place)));
+                }
+            }
+            (Err(trouble), Err(again)) => assert_eq!(trouble.to_string(), again.to_string()),
+            (read, stepped) => panic!("{}: {read:?} {stepped:?}", path.display()),
+        }
+        assert!(cost.steps < 20, "{}: {cost:?}", path.display());
+    }
+}
+
+/// An archive of many members, which are far from each other.
+fn many_members(count: usize, deflated: bool) -> Vec<u8> {
+    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let method =
+        if deflated { zip::CompressionMethod::Deflated } else { zip::CompressionMethod::Stored };
+    let options = zip::write::SimpleFileOptions::default().compression_method(method);
+    let mut data = vec![0_u8; 20_000];
+    let mut state = 1_u32;
+    for byte in &mut data {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        *byte = state.to_be_bytes()[0];
+    }
+    let mut header = b"{'descr': '|u1', 'fortran_order': False, 'shape': (20000,), }".to_vec();
+    header.resize(117, b' ');
+    header.push(b'\n');
+    let array = [&b"\x93NUMPY\x01\0\x76\0"[..], &header, &data].concat();
+    for member in 0..count {
+        writer.start_file(format!("{member}.npy"), options).unwrap();
+        std::io::Write::write_all(&mut writer, &array).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+#[test]
+fn steps_do_not_grow_with_members() {
+    for deflated in [false, true] {
+        for count in [2, 20, 200] {
+            let bytes = many_members(count, deflated);
+            let (cost, opened) = open_in_steps(Path::new("x.npz"), &bytes, &Options::default());
+            assert_eq!(usize::try_from(opened.unwrap().len()).unwrap(), count);
+            assert!(cost.steps <= 6, "{count} members: {cost:?}");
+            assert!(cost.bytes <= 32 * 1024 * (count + 1), "{count} members: {cost:?}");
+        }
+    }
+}
+
+#[test]
+fn a_long_header_takes_few_steps() {
+    let entry = |at: usize| {
+        format!(r#""tensor{at:06}":{{"dtype":"U8","shape":[1],"data_offsets":[{at},{}]}}"#, at + 1)
+    };
+    let count = 40_000;
+    let header = format!("{{{}}}", (0..count).map(entry).collect::<Vec<_>>().join(","));
+    let length = u64::try_from(header.len()).unwrap().to_le_bytes();
+    let bytes = [&length[..], header.as_bytes(), &vec![0; count]].concat();
+    let (cost, opened) = open_in_steps(Path::new("x"), &bytes, &Options::default());
+    assert_eq!(usize::try_from(opened.unwrap().len()).unwrap(), count);
+    assert!(cost.steps <= 8, "{cost:?}");
+}
+
+#[test]
+fn what_is_kept_is_limited() {
+    // An archive of one member whose header is damaged: all of it is read to tell which.
+    let mut bytes = many_members(300, false);
+    let at = bytes.windows(5).position(|window| window == b"descr").unwrap();
+    bytes[at] = b'D';
+    let limits = *Options::default().limit();
+    let (_, opened) = open_in_steps(Path::new("x.npz"), &bytes, &Options::default());
+    assert_eq!(opened.unwrap_err().finding().row.unwrap().id, "npz-crc");
+    let options = Options::default().limits(limits.with_manifest(64 << 10));
+    let (cost, opened) = open_in_steps(Path::new("x.npz"), &bytes, &options);
+    assert!(cost.bytes <= (64 << 10) + (1 << 20) + 8192, "{cost:?}");
+    assert_eq!(opened.unwrap_err().finding().row, Some(Limit::Manifest.row()));
+}
+
+#[test]
+fn bytes_that_were_not_asked_for_are_refused() {
+    let mut opening = Opening::new("x", 100, &Options::default());
+    let Step::Read(wanted) = opening.step().unwrap() else { panic!("nothing is to be read") };
+    assert_eq!(wanted, [Wanted { file: None, range: 0..100 }]);
+    assert!(opening.supply(&wanted[0], vec![0; 99]).is_err());
+    let other = Wanted { file: Some("y".to_owned()), range: 0..1 };
+    assert!(opening.supply(&other, vec![0]).is_err());
+    assert!(opening.supply(&wanted[0], vec![0; 100]).is_ok());
+    assert!(opening.step().unwrap_err().is_refusal());
+}
