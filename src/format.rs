@@ -386,6 +386,15 @@ pub(crate) struct Writing {
     pub(crate) format_name: fn(Format) -> Option<&'static str>,
 }
 
+impl Writing {
+    /// Returns whether a `type` says more than that it is unknown, on elements that are stored like that.
+    pub(crate) fn knows_type(&self, name: &str, storage: StorageType) -> bool {
+        let logical = (self.logical_type)(name.as_bytes());
+        let plain = if self.bool_is_type { StorageType::Bool } else { storage };
+        logical.is_some_and(|logical| logical.storage() != storage) || name == plain.name()
+    }
+}
+
 /// The fields of an object and of a component that are looked up again. One that a generation has not is empty.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields {

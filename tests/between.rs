@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use zten::Generation::V2;
-use zten::write::{Copier, CopyError, Level, Settings};
-use zten::{Archive, Error, Generation, Limits, Object, Options, StorageType};
+use zten::write::{Copier, CopyError, Level, NewObject, Settings, Writer};
+use zten::{
+    Archive, ElementType, Error, Generation, Limits, LogicalType, Object, Options, StorageType,
+};
 use zten_oracles::{Model, written};
 use zten_testkit::sample::chance;
 use zten_testkit::{accepted, accepted_v2, canonical, check, slice};
@@ -201,6 +203,65 @@ fn from_2_to_1_2_and_back() {
 fn from_2_to_2() {
     let found = refused(accepted_v2(), (V2, V2));
     assert_eq!(found, UNREADABLE);
+}
+
+/// A `type` that says nothing in the file and something in the copy would give the elements a meaning.
+#[test]
+fn unknown_types_get_no_meaning() {
+    use LogicalType::{Complex64, F8E4M3Fn};
+    use StorageType::{F32, U8};
+    let (v1, v2) = (Generation::V1_2, V2);
+    for (from, to, name, storage) in [
+        (v1, v2, "bool", U8),
+        (v1, v2, "bool", F32),
+        (v1, v2, "f8_e8m0", F32),
+        (v1, v2, "f4_e2m1", F32),
+        (v2, v1, "u8", U8),
+        (v2, v1, "f32", F32),
+    ] {
+        let element = ElementType::UnknownLogical(name, storage);
+        let file = of_type(element, from);
+        let archive = Archive::open(&file).unwrap();
+        let part = archive.get("w").unwrap().component("data").unwrap();
+        assert_eq!(part.element_type(), element);
+        assert_eq!(content(&copy(&file, from, None).unwrap()), content(&file));
+        for level in [None, Some(Level::default())] {
+            let Err(CopyError::Inexpressible(why)) = copy(&file, to, level) else {
+                panic!("{name} on {storage} became {to}")
+            };
+            assert_eq!(why.error().id(), Some("unsupported-type"), "{name}");
+            assert_eq!(why.error().place(), part.place());
+            let wanted = format!(
+                "it can be read, and not be written: the `type` is unknown, and would get a \
+                 meaning in {to} in object 0, component 0"
+            );
+            assert_eq!(why.to_string(), wanted);
+        }
+    }
+    // What is unknown in both, and what is known in both.
+    for element in [
+        ElementType::UnknownLogical("u8", F32),
+        ElementType::UnknownLogical("Bool", U8),
+        ElementType::UnknownLogical("f8_e4m3", U8),
+        ElementType::Plain(StorageType::Bool),
+        ElementType::Logical(F8E4M3Fn),
+        ElementType::Logical(Complex64),
+    ] {
+        for (from, to) in [(v1, v2), (v2, v1)] {
+            let file = of_type(element, from);
+            assert_eq!(content(&copy(&file, to, None).unwrap()), content(&file));
+        }
+    }
+}
+
+/// A file of one object `w`, which is one element of that type.
+fn of_type(element: ElementType<'_>, generation: Generation) -> Vec<u8> {
+    let settings = Settings::default().generation(generation);
+    let mut writer = Writer::new(Vec::new(), &settings).unwrap();
+    let ratio = if element == ElementType::Logical(LogicalType::Complex64) { 2 } else { 1 };
+    let bytes = vec![1; ratio * usize::from(element.storage().unwrap().width())];
+    writer.add(&NewObject::dense("w", &[1], element), &[("data", &bytes)]).unwrap();
+    writer.finish().unwrap()
 }
 
 /// Models, which are files of objects of every kind; under Miri a few.

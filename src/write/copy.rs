@@ -5,6 +5,7 @@
 //! | 1.1 dtypes `f8_e4m3`, `f8_e5m2`, `complex64`, `complex128` | `type` on `u8`, `f32`, `f64` | the same |
 //! | bools | `bool` | `type` on `u8` |
 //! | types that 1.2 does not have | `type` that is not known there | as they are |
+//! | a `type` that is not known, and is in what is written | refused | refused |
 //! | `sparse_csr`, `zt.sparse_csr/1`, and the like | the one name | the other |
 //! | index components of other integer types | `u64` | `u64`, if not all are `u32` |
 //! | 0.1 bools other than 0 and 1 | 1 | 1 |
@@ -304,9 +305,8 @@ fn element<'a>(
         ElementType::Logical(logical) if known(logical).is_none() => {
             Ok(ElementType::UnknownLogical(logical.name(), logical.storage()))
         }
-        ElementType::UnknownLogical(name, storage)
-            if name == storage.name() && !target.writing.bool_is_type =>
-        {
+        // The copy would say of the elements what the source does not.
+        ElementType::UnknownLogical(name, storage) if target.writing.knows_type(name, storage) => {
             refused(Error::nowhere(Unsupported::LogicalType))
         }
         element => Ok(element),
@@ -417,7 +417,7 @@ impl fmt::Display for Sentence {
                 write!(f, "{generation} has no such format, or one of that name that is another")
             }
             ErrorKind::Unsupported(Unsupported::LogicalType) => {
-                write!(f, "the `type` is the name of its dtype, which says nothing in {generation}")
+                write!(f, "the `type` is unknown, and would get a meaning in {generation}")
             }
             kind => {
                 let id = kind.row().map_or("", |row| row.id);

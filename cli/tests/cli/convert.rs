@@ -396,6 +396,26 @@ fn an_unknown_type_stays_what_it_is() {
 }
 
 #[test]
+fn an_unknown_type_gets_no_meaning() {
+    let folder = Folder::new();
+    let path = folder.path("in.zt");
+    let mut writer = Writer::new(FileSink::create(&path).unwrap(), &Settings::default()).unwrap();
+    let unknown = ElementType::UnknownLogical("bool", StorageType::U8);
+    writer.add(&NewObject::dense("flags", &[2], unknown), &[("data", &[0, 1])]).unwrap();
+    writer.finish().unwrap().publish().unwrap();
+    for options in [&["--to", "2"][..], &["--to", "2", "--zstd"], &["--to", "2", "--canonical"]] {
+        let output = folder.convert(&path, options);
+        let (status, out, complaint) = ended(&output);
+        assert_eq!((status, out), (Some(2), ""), "{complaint}");
+        let wanted = ": it can be read, and not be written: the `type` is unknown, and would get \
+                      a meaning in 2 in \"flags\"/data\n";
+        assert!(complaint.ends_with(wanted), "{complaint}");
+        assert_eq!(folder.files(), ["in.zt"]);
+    }
+    succeeded(folder.convert(&path, &["--canonical"]));
+}
+
+#[test]
 fn wrong_usage() {
     let folder = Folder::new();
     let input = data("columns.npy");
