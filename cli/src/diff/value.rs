@@ -1,11 +1,13 @@
 //! Whether attributes are the same: by what they say, and not by how their CBOR is spelled.
 //!
 //! Lengths of heads and floats, chunks and the order of a map's entries are spelling; `1` and
-//! `1.0` are two values. Each side is summed in a form of its own, in which the entries of a map are
+//! `1.0` are two values, and so are floats whose bits differ as doubles. Each side is summed in a form of its own, in which the entries of a map are
 //! sorted by the sums of their keys: memory follows neither the attributes nor their depth.
 
 use sha2::{Digest as _, Sha256};
 use zten::attributes::{Attributes, Item, Value};
+
+use crate::value::nan;
 
 /// Major types, as they stand in heads.
 const UINT: u8 = 0;
@@ -18,9 +20,8 @@ const TAG: u8 = 6 << 5;
 const ARRAY: u8 = 0x9f;
 const LONG_MAP: u8 = 0xbf;
 const BREAK: u8 = 0xff;
-/// What begins a double, and the one NaN.
+/// What begins a double.
 const DOUBLE: u8 = 0xfb;
-const NAN: [u8; 3] = [0xf9, 0x7e, 0];
 
 /// Entries that are sorted, at most, of a map and those that it stands in: what takes memory. In a
 /// map with more, the order counts, so that files may be told apart that say the same.
@@ -77,10 +78,10 @@ impl Form for Item<'_> {
                 number(TAG, tag, form);
                 item.write(left, form);
             }
-            Value::Float(float) if float.is_nan() => form.update(NAN),
             Value::Float(float) => {
+                let bits = if float.is_nan() { nan(self.as_bytes()) } else { float.to_bits() };
                 form.update([DOUBLE]);
-                form.update(float.to_bits().to_be_bytes());
+                form.update(bits.to_be_bytes());
             }
             // Simple values have one spelling.
             _ => form.update(self.as_bytes()),

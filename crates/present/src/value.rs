@@ -167,8 +167,8 @@ fn compare(one: &Chunks<'_>, other: &Chunks<'_>) -> Ordering {
     }
 }
 
-/// The bits, as a double, of the NaN that is spelled so. Widening by arithmetic may change them.
-pub(crate) fn nan(spelled: &[u8]) -> u64 {
+/// The bits, as a double, of the NaN that is spelled so in CBOR. Widening by arithmetic may change them.
+pub fn nan(spelled: &[u8]) -> u64 {
     let (fraction, sign) = match spelled {
         [0xf9, half @ ..] => {
             let Ok(half) = half.try_into() else { return ONE_NAN };

@@ -56,7 +56,10 @@ fn spelling_is_no_difference() {
         // Floats.
         (b"\xf9\x3c\x00", b"\xfb\x3f\xf0\0\0\0\0\0\0"),
         (b"\xf9\x7c\x00", b"\xfa\x7f\x80\0\0"),
-        (b"\xf9\x7e\x00", b"\xfa\xff\xc0\0\x01"),
+        // NaN that is only wider: a quiet one, and a signaling one.
+        (b"\xf9\x7e\x00", b"\xfb\x7f\xf8\0\0\0\0\0\0"),
+        (b"\xf9\xfc\x01", b"\xfa\xff\x80\x20\x00"),
+        (b"\xfa\x7f\x80\0\x01", b"\xfb\x7f\xf0\0\0\x20\0\0\0"),
         // The order of a map, in a map, and in a key.
         (b"\xa2\x01\x02\x03\x04", b"\xa2\x03\x04\x01\x02"),
         (b"\xa3\x01\x00\x02\x00\x61b\x00", b"\xbf\x61b\x00\x02\x00\x18\x01\x00\xff"),
@@ -73,13 +76,21 @@ fn spelling_is_no_difference() {
 
 #[test]
 fn other_values_are_a_difference() {
-    let values: [&[u8]; 29] = [
+    let values: [&[u8]; 36] = [
         b"\x01",
         b"\x20",
         b"\xf9\x3c\x00",
         b"\xf9\x00\x00",
         b"\xf9\x80\x00",
+        // NaN, by sign, by what it says, and by whether it is quiet.
         b"\xf9\x7e\x00",
+        b"\xf9\xfe\x00",
+        b"\xf9\x7e\x01",
+        b"\xf9\x7c\x01",
+        b"\xfa\x7f\xc0\0\x01",
+        b"\xfa\x7f\x80\0\x01",
+        b"\xfb\x7f\xf8\0\0\0\0\0\x01",
+        b"\xfb\x7f\xf0\0\0\0\0\0\x01",
         b"\xfa\x3f\x80\x00\x01",
         b"\xf4",
         b"\xf5",

@@ -1,4 +1,5 @@
-//! A file and its copy as 1.2 are equal, whatever is done to it on the way.
+//! A file and its copy as 1.2 are equal, whatever is done to it on the way. The canonical form alone has one NaN in
+//! attributes, from which others are told.
 
 use std::fs;
 
@@ -14,7 +15,7 @@ fn copies_are_equal() {
     let accept = corpus_folder().join("accept");
     let opens_only = fs::read_to_string(accept.join("opens-only.tsv")).unwrap();
     let mut folders = vec![accept];
-    let (mut plain, mut canonical) = (0, 0);
+    let (mut plain, mut canonical, mut other_nan) = (0, 0, Vec::new());
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -39,10 +40,15 @@ fn copies_are_equal() {
                 // Not everything can be held: a key twice in a value has no canonical form.
                 let Ok(copy) = copy else { continue };
                 let copy = write("diff-copy.zt", &copy);
-                assert_eq!(lines(&path, &copy), "", "{}", path.display());
+                match lines(&path, &copy).as_str() {
+                    "" => {}
+                    "~ attributes\n~ \"w\": attributes\n" => other_nan.push(name.to_owned()),
+                    other => panic!("{other}"),
+                }
                 *count += 1;
             }
         }
     }
+    assert_eq!(other_nan, ["v12-ignored-floats.zt"]);
     assert!(plain > 500 && canonical > 500, "{plain} {canonical}");
 }
