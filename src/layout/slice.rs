@@ -25,7 +25,7 @@ use crate::num::{u64_from_usize, usize_from_u32};
 /// | [`read`](Self::read), [`parts`](Self::parts) | always: decoded, into memory or piece by piece |
 /// | [`cut`](Self::cut) | where all of the content is read anyway |
 ///
-/// Digests are over all of a component, so reading a part of it verifies none.
+/// Digests, and the checksums of other formats, are over all of a component, so reading a part of it verifies none.
 ///
 /// ```
 /// # let file = std::fs::read("corpus/accept/1.2.3/dense_all.zt").unwrap();

@@ -458,6 +458,13 @@ impl<'a> Component<'a> {
         Ok((prefix, checksum))
     }
 
+    /// Returns whether it has a checksum, which is over all of its content, as members of an `.npz` file have. A checksum is
+    /// verified as a digest is, and is none.
+    pub fn has_checksum(&self) -> bool {
+        // That of a record that cannot be read is an error where its content is.
+        !matches!(self.stream(), Ok((_, None)))
+    }
+
     /// The digest over the stored bytes (in 2, over the decoded ones), if it has one. Checksums of other formats are no
     /// digests.
     pub fn digest(&self) -> Option<Digest<'a>> {

@@ -131,7 +131,8 @@ impl ComponentReader<'_> {
             storage == Some(StorageType::Bool) && component.generation() != Some(Generation::V0_1);
         let whole = little && !strict && self.packed.is_none();
         let lies_in_rows = component.encoding() == Encoding::Raw && !component.is_column_major();
-        lies_in_rows && component.digest().is_none() && whole
+        let is_verified = component.digest().is_some() || component.has_checksum();
+        lies_in_rows && !is_verified && whole
     }
 
     /// Reads no more than what lies around the parts.

@@ -62,6 +62,29 @@ fn contents_are_those_of_the_file_that_it_becomes() {
     }
 }
 
+/// A part of a stored member is not printed before all of it has the checksum that it should have.
+#[test]
+fn slices_of_damaged_members_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("in.npz");
+    let array = npy::file("|u1", false, "(2, 3)", &[0, 1, 2, 3, 4, 77]);
+    let mut archive = ZipWriter::new(File::create(&path).unwrap());
+    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+    archive.start_file("a.npy", options).unwrap();
+    archive.write_all(&array).unwrap();
+    archive.finish().unwrap();
+    let slice = || run("cat", &path, &["a", "--slice=0,1:"]);
+    assert_eq!(succeeded_text(slice()), "[1, 2]\n");
+    let mut bytes = fs::read(&path).unwrap();
+    let at = bytes.windows(3).position(|three| three == [3, 4, 77]).unwrap();
+    bytes[at + 2] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let output = slice();
+    let (status, out, complaint) = ended(&output);
+    assert_eq!((status, out), (Some(1), ""), "{complaint}");
+    assert!(complaint.contains("npz-crc"), "{complaint}");
+}
+
 /// An array of that many zeros is a few bytes of an archive, and is held to be put in order.
 #[test]
 fn large_arrays_are_put_in_order_in_memory() {
