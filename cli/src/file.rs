@@ -6,10 +6,9 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use zten::num::u64_from_usize;
 use zten::source::SourceArchive;
 use zten::{Options, ReadAt as _, ReadError};
-use zten_formats::{Begun as Parsed, Detected, START, by_name, by_start, is_ztensor};
+use zten_formats::{Begun as Parsed, Detected, Trouble};
 use zten_shards::{Want, runs, wanted};
 
 use crate::companion::Companion;
@@ -17,9 +16,6 @@ use crate::handle::Handle;
 use crate::remote::{Remote, is_remote};
 use crate::report::Problem;
 use crate::root::{Begun, OpenedRoot};
-
-/// Bytes of the magic that all zTensor files begin with.
-const HEADER: u64 = 8;
 
 /// A file of any format that is read, whose manifest or header is valid.
 pub(crate) type TensorFile = SourceArchive<Handle>;
@@ -103,13 +99,8 @@ impl Opened {
     }
 
     /// Returns the format of a file that is not a zTensor file, and `unknown` if nothing tells it.
-    fn detect(&self, unknown: Option<Detected>) -> io::Result<Option<Detected>> {
-        // Of zTensor files no more is read than their header: over the network each byte counts.
-        if is_ztensor(&self.start(HEADER)?) {
-            return Ok(None);
-        }
-        let start = self.start(u64_from_usize(START))?;
-        Ok(by_start(&start, &self.path).or_else(|| by_name(&self.path)).or(unknown))
+    fn detect(&self, unknown: Option<Detected>) -> Result<Option<Detected>, Trouble> {
+        zten_formats::detect(&self.file, self.length, &self.path, unknown)
     }
 
     /// Validates its manifest or header. A file of which nothing tells the format is taken for `unknown`, or without that
@@ -134,7 +125,7 @@ impl Opened {
         unknown: Option<Detected>,
     ) -> Result<Begun, Box<Problem>> {
         let found = self.detect(unknown);
-        let found = found.map_err(|error| Box::new(Problem::io(&self.path, &error)))?;
+        let found = found.map_err(|error| Box::new(Problem::foreign(&self.path, &error, None)))?;
         let Self { path, file, length, beside } = self;
         let is_local = file.is_local();
         let root = match found {

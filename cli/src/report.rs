@@ -99,7 +99,8 @@ impl Problem {
         Self::found(file, Finding::new(verdict, sentence))
     }
 
-    fn found(file: &Path, finding: Finding) -> Self {
+    /// What has been found of the file.
+    pub(crate) fn found(file: &Path, finding: Finding) -> Self {
         Self { file: remote::shown(file).into_owned(), finding, more: None }
     }
 

@@ -2,9 +2,9 @@
 
 use std::io;
 
-use zten::write::{Copier, CopyError, Encoded, Sink, WriteError};
-use zten::{Error, Generation, Object, ReadError};
-use zten_formats::Block;
+use zten::write::{Copier, CopyError, Sink, WriteError};
+use zten::{Generation, ReadError};
+use zten_formats::{find_without_profile, profile};
 
 use super::plan::Plan;
 use crate::args::Convert;
@@ -20,8 +20,10 @@ pub(super) fn convert<S: Sink<Error = io::Error>>(
     sink: S,
     plan: &Plan,
 ) -> Result<S, Box<Problem>> {
-    if plan.generation == Generation::V2 {
-        check_profiles(args, archive)?;
+    if plan.generation == Generation::V2
+        && let Some(finding) = find_without_profile(archive)
+    {
+        return Err(Box::new(Problem::found(&args.input, finding)));
     }
     let source = Watched::new(archive, stored(archive));
     let options = args.strictness.options();
@@ -44,28 +46,6 @@ pub(super) fn convert<S: Sink<Error = io::Error>>(
         other => other,
     });
     written.map_err(|error| Box::new(problem(args, archive, error)))
-}
-
-/// The layout that an object of a GGUF file has in generation 2.
-fn profile(object: &Object<'_>) -> Result<Option<(String, Encoded)>, Error> {
-    let Some(block) = Block::of(object) else { return Ok(None) };
-    let attributes = Encoded::gguf(block.elements, block.bytes)?;
-    Ok(Some((format!("{}/1", block.layout()?), attributes)))
-}
-
-/// Checks that generation 2 has profiles for all blocks of a GGUF file. Readers could not tell what else they are.
-fn check_profiles(args: &Convert, archive: &TensorFile) -> Result<(), Box<Problem>> {
-    for object in archive.objects() {
-        if let Some(block) = Block::of(&object).filter(|block| !block.has_profile()) {
-            let sentence = format!(
-                "it can be read, and not be written: 2 has no profile for blocks of {}",
-                block.name
-            );
-            let problem = Problem::inexpressible(&args.input, &sentence);
-            return Err(Box::new(problem.in_object(Some(object.name().to_owned()))));
-        }
-    }
-    Ok(())
 }
 
 fn problem(

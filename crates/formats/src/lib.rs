@@ -28,6 +28,8 @@ mod limits;
 mod npy;
 mod npz;
 mod opening;
+#[cfg(feature = "write")]
+mod profile;
 mod record;
 mod root;
 pub mod rules;
@@ -52,6 +54,8 @@ use index::Index;
 pub use block::{Block, LengthMismatch};
 pub use detect::{Detected, Format, START, by_name, by_start};
 pub use opening::{Opening, Step, Wanted};
+#[cfg(feature = "write")]
+pub use profile::{find_without_profile, profile};
 pub use root::{Begun, Part, Root};
 pub use rules::Rule;
 pub use trouble::{Refusal, Trouble};
@@ -125,7 +129,26 @@ impl Find for Folder {
     }
 }
 
-/// Opens any source of `length` bytes as an archive. Its name tells the format where its bytes do not.
+/// Tells the format of a source of `length` bytes, by its first bytes and then by its name; none of a zTensor file, and
+/// `unknown` where nothing tells it.
+///
+/// # Errors
+/// The source cannot be read.
+pub fn detect<S: ReadAt<Error = io::Error>>(
+    source: &S,
+    length: u64,
+    path: &Path,
+    unknown: Option<Detected>,
+) -> Result<Option<Detected>, Trouble> {
+    let start = start(source, length)?;
+    if is_ztensor(&start) {
+        return Ok(None);
+    }
+    Ok(by_start(&start, path).or_else(|| by_name(path)).or(unknown))
+}
+
+/// Opens any source of `length` bytes as an archive. Its name tells the format where its bytes do not; the path of a source
+/// without a name is empty, and the array of an `.npy` file is `arr_0` then.
 ///
 /// # Errors
 /// The errors of [`open`]; `index-file` or `gguf-split-file` for a file that names others, which [`begin`] takes.
@@ -176,7 +199,7 @@ pub fn begin<S: ReadAt<Error = io::Error>>(
             let index = Index::read(&source, length, options.limit())?;
             return Ok(Begun::Root(Root::index(index, source, length)));
         }
-        Format::Npy => npy::open(&source, length, start, Some(path), options)?,
+        Format::Npy => npy::open(&source, length, start, path, options)?,
         Format::Npz => npz::open(&source, length, options)?,
     };
     Ok(Begun::Archive(SourceArchive::from_front(source, parsed)))
@@ -209,7 +232,7 @@ pub fn open_bytes<B: AsRef<[u8]>>(file: B, options: &Options) -> Result<Archive<
     let parsed = match format {
         Format::Safetensors => safetensors::open(bytes, length, options)?,
         Format::Gguf => gguf::open(bytes, options)?,
-        Format::Npy => npy::open(&bytes, length, Vec::new(), None, options)?,
+        Format::Npy => npy::open(&bytes, length, Vec::new(), Path::new(""), options)?,
         Format::Npz => npz::open(&bytes, length, options)?,
         // Only a name tells it, and bytes have none.
         Format::Index => return Err(Trouble::internal("an index without a name")),

@@ -165,12 +165,13 @@ fn latin1(bytes: &[u8]) -> Result<String, Trouble> {
     Ok(text)
 }
 
-/// Reads the header of a file of `length` bytes that begins with `start`, and is one array, named after the file.
+/// Reads the header of a file of `length` bytes that begins with `start`, and is one array, named after the file. An
+/// empty path is of a file without a name.
 pub(super) fn open<S: ReadAt>(
     source: &S,
     length: u64,
     mut start: Vec<u8>,
-    path: Option<&Path>,
+    path: &Path,
     options: &Options,
 ) -> Result<Parsed, Trouble>
 where
@@ -188,7 +189,11 @@ where
         let sentence = format_args!("there are {there} bytes of data, and the array has {bytes}");
         return Err(Trouble::refused_at(Rule::NpySize, sentence, header.length));
     }
-    let name = path.map_or(Some(NAME), |path| path.file_stem().and_then(|stem| stem.to_str()));
+    let name = if path.as_os_str().is_empty() {
+        Some(NAME)
+    } else {
+        path.file_stem().and_then(|stem| stem.to_str())
+    };
     let name = name.ok_or_else(|| {
         Trouble::Io(io::Error::other(
             "the name of the file, which is that of the array, is not Unicode",
