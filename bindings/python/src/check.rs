@@ -6,12 +6,11 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use pyo3::prelude::*;
-use zten::Options;
 use zten_present::finding::{self, Finding, Scope, Verdict};
 
 use crate::error::Failure;
 use crate::interrupt::{self, Cancel};
-use crate::options::Strictness;
+use crate::options::{Opening, Strictness};
 use crate::read;
 use crate::source::{Given, Open};
 
@@ -19,6 +18,7 @@ use crate::source::{Given, Open};
 #[derive(IntoPyObject)]
 pub(crate) struct Found {
     verdict: &'static str,
+    format: Option<&'static str>,
     rule: Option<&'static str>,
     clause: Option<String>,
     offset: Option<u64>,
@@ -32,6 +32,7 @@ impl From<Finding> for Found {
     fn from(finding: Finding) -> Self {
         Self {
             verdict: finding.verdict.as_str(),
+            format: finding.format,
             rule: finding.row.map(|row| row.id),
             clause: finding.clause(),
             offset: finding.offset,
@@ -43,36 +44,32 @@ impl From<Finding> for Found {
     }
 }
 
-impl Found {
-    fn valid((verdict, message): (Verdict, String)) -> Self {
-        Finding::new(verdict, message).into()
-    }
-}
-
 /// How to check.
 #[derive(Clone, Copy)]
 struct Plan {
-    options: Options,
+    opening: Opening,
     scope: Scope,
     canonical: bool,
-    shards: bool,
 }
 
 impl Plan {
     fn new(strictness: &Strictness, manifest_only: bool) -> PyResult<Self> {
         let scope = if manifest_only { Scope::Manifest } else { Scope::All };
-        let (canonical, shards) = (strictness.canonical(), strictness.shards());
-        Ok(Self { options: strictness.options()?, scope, canonical, shards })
+        let canonical = strictness.canonical();
+        Ok(Self { opening: strictness.opening()?, scope, canonical })
     }
 
     /// What is valid about a file, or what is wrong with it.
     fn check(&self, given: Given, cancel: &Cancel) -> Result<Found, Failure> {
-        let open =
-            Open::new(given, &self.options, self.shards, cancel).map_err(Failure::opening)?;
+        let open = Open::new(given, &self.opening, cancel)?;
         if self.scope == Scope::All && !open.manifest.is_data_shard() {
             read::verify(&open, cancel)?;
         }
-        Ok(Found::valid(finding::summary(&open.manifest, self.scope, self.canonical, open.length)))
+        let (verdict, message) =
+            finding::summary(&open.manifest, self.scope, self.canonical, open.length);
+        let mut finding = Finding::new(verdict, message);
+        finding.format = Some(finding::format_name(&open.manifest));
+        Ok(finding.into())
     }
 }
 

@@ -12,6 +12,7 @@ use zten::error::Misuse;
 use zten::source::OpenError;
 use zten::write::{CopyError, PublishError, WriteError};
 use zten::{Error, ErrorKind, Manifest, ReadError};
+use zten_formats::Trouble;
 use zten_present::finding::{Finding, Verdict};
 
 /// Why a call failed, before it is Python's. It needs no lock of the interpreter.
@@ -32,6 +33,10 @@ impl Failure {
     fn new(error: &Error, find: impl FnOnce() -> Finding) -> Self {
         match error.kind() {
             ErrorKind::OutOfMemory => Self::OutOfMemory,
+            // What is in the file cannot be read as it should be.
+            ErrorKind::Misuse(Misuse::Quantization) => {
+                Self::Found(Box::new(Finding { verdict: Verdict::Unsupported, ..find() }))
+            }
             ErrorKind::Misuse(misuse) => Self::Misuse(misuse, find().to_string()),
             _ => Self::Found(Box::new(find())),
         }
@@ -45,6 +50,15 @@ impl Failure {
             OpenError::Manifest(refused) => {
                 Self::new(&refused.error(), || Finding::opening(&refused))
             }
+        }
+    }
+
+    /// Why a file of that format was not opened.
+    pub(crate) fn foreign(trouble: Trouble, format: Option<&'static str>) -> Self {
+        match trouble {
+            Trouble::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => Self::OutOfMemory,
+            Trouble::Io(error) => Self::Io(error),
+            other => Self::Found(Box::new(Finding { format, ..other.finding() })),
         }
     }
 

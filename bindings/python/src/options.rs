@@ -5,20 +5,33 @@ use std::collections::HashMap;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use zten::{Limits, Options, Tolerance};
+use zten_formats::Detected;
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opening {
+    /// The limits and tolerances, and whether the canonical form is asked for.
+    pub(crate) options: Options,
+    /// True if files are looked for that are not named.
+    pub(crate) shards: bool,
+    /// The format of a file of which nothing tells it; a zTensor file, if there is none.
+    pub(crate) unknown: Option<Detected>,
+}
 
 /// `limits`, `tolerate`, `canonical`, `shards`.
 #[derive(FromPyObject)]
 pub(crate) struct Strictness(HashMap<String, u64>, Vec<String>, bool, bool);
 
 impl Strictness {
-    /// What the library takes.
-    pub(crate) fn options(&self) -> PyResult<Options> {
-        let options = self.any_form()?;
-        Ok(if self.2 { options.canonical() } else { options })
+    /// How a file is opened.
+    pub(crate) fn opening(&self) -> PyResult<Opening> {
+        let opening = self.any_form()?;
+        let options = if self.2 { opening.options.canonical() } else { opening.options };
+        Ok(Opening { options, ..opening })
     }
 
     /// The same, accepting any form.
-    pub(crate) fn any_form(&self) -> PyResult<Options> {
+    pub(crate) fn any_form(&self) -> PyResult<Opening> {
         let mut limits = Limits::default();
         for (name, value) in &self.0 {
             limits = limits.with_named(name, *value).map_err(|error| {
@@ -37,16 +50,11 @@ impl Strictness {
                 PyValueError::new_err(format!("tolerance {name:?}: {sentence}; there are {names}"))
             })?;
         }
-        Ok(options)
+        Ok(Opening { options, shards: self.3, unknown: None })
     }
 
     /// Whether the canonical form is asked for.
     pub(crate) fn canonical(&self) -> bool {
         self.2
-    }
-
-    /// Whether files are looked for that are not named.
-    pub(crate) fn shards(&self) -> bool {
-        self.3
     }
 }

@@ -7,9 +7,11 @@ use std::ops::Range;
 use zten::error::{Misuse, OutOfMemory};
 use zten::load::{Loader, Target};
 use zten::shards::{ComponentSource, Files, Locate as _};
+use zten::source::Content;
 use zten::verify::{Summary, Verified, Verifier};
 use zten::view::{Decoded, View};
 use zten::{Component, Encoding, Error, Format, Object, ReadAt, ReadError};
+use zten_formats::Block;
 
 use crate::error::Failure;
 use crate::interrupt::Cancel;
@@ -25,7 +27,7 @@ pub(crate) fn verify(open: &Open, cancel: &Cancel) -> Result<Summary, Failure> {
             return Err(error);
         }
         open.plan_components(open.manifest.objects().flat_map(|object| object.components()))?;
-        let mut verifier = Verifier::new(open.length, open.limits());
+        let mut verifier = Verifier::new(open.all_bytes(), open.limits());
         verifier.file_in(&open.manifest, &open.root(cancel), &mut shards)
     };
     verify().map_err(|error| Failure::reading(&open.manifest, error))
@@ -49,7 +51,7 @@ fn tapped(
         let shards = open.shards_for(components.iter().copied(), cancel)?;
         open.plan_components(components)?;
         let files = Files { root: &open.root(cancel), shards: &shards };
-        Verifier::new(open.length, open.limits()).object(&object, files, tap)
+        Verifier::new(open.all_bytes(), open.limits()).object(&object, files, tap)
     };
     verify().map_err(|error| Failure::reading(&open.manifest, error))
 }
@@ -62,7 +64,6 @@ pub(crate) fn components(
     cancel: &Cancel,
 ) -> Result<(), Failure> {
     let read = || {
-        let loader = loader(open);
         let mut targets = Vec::new();
         for (place, buffer) in places.iter().zip(buffers) {
             targets.push(Target { component: component(open, *place)?, buffer });
@@ -72,14 +73,14 @@ pub(crate) fn components(
         let shards = open.shards_for(targets.iter().map(|target| target.component), cancel)?;
         open.plan_components(targets.iter().map(|target| target.component))?;
         let files = Files { root: &open.root(cancel), shards: &shards };
-        loader.read_into(targets.into_iter(), files)
+        loader(open).read_into(targets.into_iter(), files)
     };
     read().map_err(|error| Failure::reading(&open.manifest, error))
 }
 
 /// Threads for a file that is there; what is fetched comes in one order.
 fn loader(open: &Open) -> Loader {
-    let loader = Loader::new(open.length, open.limits());
+    let loader = Loader::new(open.all_bytes(), open.limits());
     if open.is_remote() { loader.threads(NonZeroUsize::MIN) } else { loader }
 }
 
@@ -146,10 +147,11 @@ pub(crate) fn slice(
         let dense = object.dense()?;
         let (component, slice) = (dense.component(), dense.slice(ranges)?);
         if component.encoding() == Encoding::Raw {
-            let planned = match component.shard() {
-                // More is read, to be compared.
-                Some(_) if component.digest().is_none() => open.plan_components([component]),
-                shard => open.plan(shard, slice.file_ranges()?).map_err(ReadError::Source),
+            let planned = if component.is_column_major() || open.is_compared(&component) {
+                // More is read, to be put in order or compared.
+                open.plan_components([component])
+            } else {
+                open.plan(component.shard(), slice.file_ranges()?).map_err(ReadError::Source)
             };
             planned.map_err(ReadError::Source)?;
         }
@@ -184,7 +186,12 @@ pub(crate) fn dequantize(
             let mut views = views.iter().flatten();
             views.any(|view| view.verified() == Some(Verified::Unverifiable))
         };
-        if object.format() == Format::Mx {
+        if let Some(block) = Block::of_layout(object) {
+            let data = object.components().next().ok_or(Error::from(Misuse::NoObject))?;
+            let mut content = data.content(source, limits)?;
+            dequantize_blocks(block, &mut content, values)?;
+            unverifiable = content.verified() == Some(Verified::Unverifiable);
+        } else if object.format() == Format::Mx {
             let decoded = object.mx()?.decode(source, limits)?;
             let array = decoded.view();
             unverifiable = views(&[Some(array.data()), Some(array.scales())]);
@@ -200,6 +207,31 @@ pub(crate) fn dequantize(
     })?;
     // It says which digest it is.
     if unverifiable { verify_object(open, ordinal, cancel) } else { Ok(()) }
+}
+
+/// Fills a buffer with the elements of blocks.
+fn dequantize_blocks<R: ReadAt>(
+    block: &Block,
+    content: &mut Content<'_, R>,
+    mut values: &mut [f32],
+) -> Result<(), ReadError<R::Error>> {
+    let misuse = || Error::from(Misuse::Buffer);
+    let size = |number: u64| usize::try_from(number).map_err(|_| misuse());
+    let (bytes, elements) = (size(block.bytes)?, size(block.elements)?);
+    // A block may go on in the next chunk.
+    let mut blocks: Vec<u8> = Vec::new();
+    while let Some(chunk) = content.next_chunk()? {
+        blocks.try_reserve(chunk.len()).map_err(|_| Error::from(OutOfMemory))?;
+        blocks.extend_from_slice(chunk);
+        let count = blocks.len().checked_div(bytes).unwrap_or_default();
+        let whole = blocks.get(..count.saturating_mul(bytes)).unwrap_or_default();
+        let room = values.split_at_mut_checked(count.saturating_mul(elements));
+        let (room, behind) = room.ok_or_else(misuse)?;
+        block.dequantize(whole, room).map_err(|_| misuse())?;
+        blocks.drain(..count.saturating_mul(bytes));
+        values = behind;
+    }
+    if values.is_empty() && blocks.is_empty() { Ok(()) } else { Err(misuse().into()) }
 }
 
 /// Reads an object where it lies: in the file, or in the shard that its components are in.

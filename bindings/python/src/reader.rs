@@ -10,7 +10,8 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use zten::element::ByteOrder;
 use zten::shards::Shard;
 use zten::{Component, ElementType, Encoding, Format, Generation, Object};
-use zten_present::finding::stored;
+use zten_formats::Block;
+use zten_present::finding::{format_name, stored};
 use zten_present::json::Json;
 use zten_present::{spelled, value as json_value};
 
@@ -52,13 +53,10 @@ impl Reader {
 impl Reader {
     #[new]
     fn new(py: Python<'_>, file: &Bound<'_, PyAny>, strictness: Strictness) -> PyResult<Self> {
-        let options = strictness.options()?;
+        let opening = strictness.opening()?;
         let given = Given::from_python(file)?;
-        let path = given.path.clone();
-        let opened = py.detach(|| {
-            Open::new(given, &options, strictness.shards(), &interrupt::Cancel::default())
-                .map_err(Failure::opening)
-        });
+        let path = given.path();
+        let opened = py.detach(|| Open::new(given, &opening, &interrupt::Cancel::default()));
         let open = opened.map_err(|failure| failure.at(py, path.as_deref()))?;
         Ok(Self { open: RwLock::new(Some(Arc::new(open))), path })
     }
@@ -75,6 +73,18 @@ impl Reader {
     #[getter]
     fn generation(&self) -> PyResult<Option<&'static str>> {
         Ok(self.open()?.manifest.generation().map(Generation::as_str))
+    }
+
+    /// The path, where there is one.
+    #[getter]
+    fn path(&self) -> Option<PathBuf> {
+        self.path.clone()
+    }
+
+    /// The name of the format, as JSON gives it.
+    #[getter]
+    fn format(&self) -> PyResult<&'static str> {
+        Ok(format_name(&self.open()?.manifest))
     }
 
     #[getter]
@@ -96,7 +106,7 @@ impl Reader {
     #[getter]
     fn decoded_limits(&self) -> PyResult<(u64, u64)> {
         let open = self.open()?;
-        Ok((open.limits().decoded(), open.limits().decoded_total(open.length)))
+        Ok((open.limits().decoded(), open.limits().decoded_total(open.all_bytes())))
     }
 
     #[getter]
@@ -116,13 +126,11 @@ impl Reader {
         PyList::new(py, self.open()?.manifest.objects().map(|object| object.name()))
     }
 
-    /// The shards that the file lists: name, bytes, digest.
-    fn shards(&self) -> PyResult<Vec<(String, u64, String)>> {
+    /// The shards that the file lists: name, bytes, and digest if the file gives one.
+    fn shards(&self) -> PyResult<Vec<(String, u64, Option<String>)>> {
         let open = self.open()?;
         let shards = open.manifest.shards();
-        // Every file of zTensor, and no other is opened here, gives the digest of its shards.
-        let digest =
-            |s: &Shard<'_>| s.digest().map(|digest| digest.to_string()).unwrap_or_default();
+        let digest = |s: &Shard<'_>| s.digest().map(|digest| digest.to_string());
         Ok(shards.map(|s| (s.name().to_owned(), s.size(), digest(&s))).collect())
     }
 
@@ -149,7 +157,7 @@ impl Reader {
     }
 
     /// Of each object: name, shape, and if it is dense the type of its elements, where its blob lies,
-    /// its decoded bytes, and whether the blob is the elements as they are.
+    /// its decoded bytes, whether these are compressed, and whether the blob is the elements as they are.
     fn listing<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let open = self.open()?;
         let list = PyList::empty(py);
@@ -165,6 +173,7 @@ impl Reader {
                     data.place().component(),
                     offset,
                     length,
+                    data.encoding() != Encoding::Raw,
                     is_direct(&data),
                 )
             });
@@ -296,7 +305,8 @@ impl Reader {
         self.work(py, bytes, |open, cancel| read::dequantize(open, ordinal, values, cancel))
     }
 
-    /// Bits, group size and packing of a `quantized_group`; axis and block size of a `zt.mx/1`.
+    /// Bits, group size and packing of a `quantized_group`; axis and block size of a `zt.mx/1`; type, elements and bytes
+    /// of the blocks of GGUF.
     fn quantization<'py>(
         &self,
         py: Python<'py>,
@@ -319,7 +329,12 @@ impl Reader {
                 facts.set_item("axis", mx.axis())?;
                 facts.set_item("block_size", mx.block_size())?;
             }
-            _ => return Ok(None),
+            _ => {
+                let Some(block) = Block::of_layout(&object) else { return Ok(None) };
+                facts.set_item("ggml_type", block.name)?;
+                facts.set_item("block_elements", block.elements)?;
+                facts.set_item("block_bytes", block.bytes)?;
+            }
         }
         Ok(Some(facts))
     }
@@ -341,11 +356,14 @@ fn shape<'py>(py: Python<'py>, object: &Object<'_>) -> PyResult<Bound<'py, PyTup
     PyTuple::new(py, shape)
 }
 
-/// Whether the blob is the elements as they are read: raw, little-endian, and in this file. Bools are
-/// not, for every byte has to be 0 or 1.
+/// Whether the blob is the elements as they are read: raw, in row-major order, little-endian, aligned, and in this file.
+/// Bools are not, for every byte has to be 0 or 1.
 fn is_direct(component: &Component<'_>) -> bool {
+    let size = component.element_size().unwrap_or(1);
     component.encoding() == Encoding::Raw
+        && !component.is_column_major()
         && component.byte_order() == ByteOrder::Little
+        && component.extent().offset().is_multiple_of(size)
         && component.shard().is_none()
         && component.storage_type() != Some(zten::StorageType::Bool)
 }

@@ -13,13 +13,15 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
-use zten::source::{OpenError, SourceArchive};
-use zten::{Component, Limits, Manifest, Options, ReadAt, ReadError};
+use zten::source::SourceArchive;
+use zten::{Component, Limits, Manifest, ReadAt, ReadError};
+use zten_formats::{Detected, Format, Index, Part};
 use zten_present::network::{is_remote, shown};
-use zten_shards::{Runs, Want};
+use zten_shards::{Beside, Runs, Want};
 
 use crate::error::Failure;
 use crate::interrupt::Cancel;
+use crate::options::Opening;
 use shards::{Found, Listed};
 
 /// The bytes of a file.
@@ -41,8 +43,8 @@ pub(crate) struct PythonFile {
 pub(crate) struct Given {
     source: Source,
     length: u64,
-    /// None of bytes and objects.
-    pub(crate) path: Option<PathBuf>,
+    /// Its path or URL; empty of bytes and objects.
+    name: PathBuf,
 }
 
 impl Given {
@@ -51,12 +53,12 @@ impl Given {
         if given.is_instance_of::<PyBytes>() {
             let bytes: PyBackedBytes = given.extract()?;
             let length = u64::try_from(bytes.len())?;
-            return Ok(Self { source: Source::Bytes(bytes), length, path: None });
+            return Ok(Self { source: Source::Bytes(bytes), length, name: PathBuf::new() });
         }
         if given.hasattr("read")? && given.hasattr("seek")? {
             let length = given.call_method1("seek", (0, 2))?.extract()?;
             let object = PythonFile { object: given.clone().unbind(), turn: Mutex::new(()) };
-            return Ok(Self { source: Source::Object(object), length, path: None });
+            return Ok(Self { source: Source::Object(object), length, name: PathBuf::new() });
         }
         let path: PathBuf = given.extract().map_err(|_| {
             let kind = given.get_type();
@@ -79,22 +81,27 @@ impl Given {
         }
         let file = File::open(path)?;
         let length = file.metadata()?.len();
-        Ok(Self { source: Source::File(file), length, path: Some(path.to_owned()) })
+        Ok(Self { source: Source::File(file), length, name: path.to_owned() })
+    }
+
+    /// The path of a file; none of what has none.
+    pub(crate) fn path(&self) -> Option<PathBuf> {
+        matches!(self.source, Source::File(_)).then(|| self.name.clone())
     }
 
     /// A file over the network, of which the last bytes are fetched.
     #[cfg(feature = "remote")]
-    fn from_network(name: &Path) -> io::Result<Self> {
+    fn from_network(path: &Path) -> io::Result<Self> {
         use zten_remote::{RemoteError, RemoteFile, RemoteName, RemoteOptions};
 
-        let name = name.to_str().ok_or(io::ErrorKind::InvalidInput)?;
+        let name = path.to_str().ok_or(io::ErrorKind::InvalidInput)?;
         let open = || {
             let name = RemoteName::parse(name)?;
             RemoteFile::open(&name, &RemoteOptions::from_environment()?)
         };
         let file = open().map_err(|error: RemoteError| io::Error::from(error))?;
         let length = file.length();
-        Ok(Self { source: Source::Remote(Box::new(file)), length, path: None })
+        Ok(Self { source: Source::Remote(Box::new(file)), length, name: path.to_owned() })
     }
 
     /// Says how to have it.
@@ -108,7 +115,10 @@ impl Given {
     }
 }
 
-/// An open file, its manifest, which has been read and validated, and the files that may be its shards.
+/// An index of several files.
+const INDEX: Detected = Detected::Read(Format::Index);
+
+/// An open file of any format, its manifest, which has been read and validated, and the files that may be its shards.
 pub(crate) struct Open {
     pub(crate) manifest: Manifest<Vec<u8>>,
     pub(crate) length: u64,
@@ -117,23 +127,58 @@ pub(crate) struct Open {
 }
 
 impl Open {
-    /// Reads and validates the manifest. Shards are looked for beside a file that has a path; over the network when they
-    /// are read.
-    pub(crate) fn new(
-        given: Given,
-        options: &Options,
-        shards: bool,
-        cancel: &Cancel,
-    ) -> Result<Self, OpenError> {
-        let Given { source, length, path } = given;
+    /// Reads and validates the manifest or header. Shards are looked for beside a file that has a path; over the network
+    /// when they are read. The files of an index are found here, and their headers read.
+    pub(crate) fn new(given: Given, opening: &Opening, cancel: &Cancel) -> Result<Self, Failure> {
+        let Given { source, length, name } = given;
+        let options = &opening.options;
         let watched = Watched { source: &source, cancel };
-        let manifest = SourceArchive::with_length(watched, length, options)?.into_manifest();
-        let shards = if shards {
-            shards::listed(&manifest, options, path.as_deref()).map_err(OpenError::Source)?
-        } else {
-            Vec::new()
+        let detected = zten_formats::detect(&watched, length, &name, opening.unknown);
+        let detected = detected.map_err(|trouble| Failure::foreign(trouble, None))?;
+        let foreign = |trouble| Failure::foreign(trouble, detected.and_then(Detected::name));
+        let (archive, shards) = match detected {
+            None => {
+                let archive = SourceArchive::with_length(watched, length, options);
+                let archive = archive.map_err(Failure::opening)?;
+                let wanted = zten_shards::wanted(archive.manifest(), options);
+                let wanted = wanted.into_iter().map(Want::Shard).filter(|_| opening.shards);
+                let shards = wanted.map(|want| Listed::beside(want, &source, &name));
+                let shards = shards.collect::<io::Result<_>>().map_err(Failure::Io)?;
+                (archive, shards)
+            }
+            Some(INDEX) => {
+                let index = Index::read(&watched, length, options.limit()).map_err(foreign)?;
+                let wanted = index.files().filter_map(Beside::new).filter(|_| opening.shards);
+                let shards = wanted.map(|want| Listed::beside(Want::Beside(want), &source, &name));
+                let shards: Vec<_> = shards.collect::<io::Result<_>>().map_err(Failure::Io)?;
+                let mut found = Vec::new();
+                for listed in &shards {
+                    if let Some(Found { source, length, .. }) =
+                        listed.find(&source).map_err(Failure::Io)?
+                    {
+                        found.push((listed.want.name(), Watched { source, cancel }, *length));
+                    }
+                }
+                let parts = found.iter().map(|(name, source, length)| {
+                    let length = *length;
+                    Part { name, source, length }
+                });
+                let parts: Vec<_> = parts.collect();
+                let archive = index.open(watched, &parts, options).map_err(foreign)?;
+                (archive, shards)
+            }
+            Some(_) => {
+                let archive = zten_formats::open_source(watched, length, &name, options);
+                (archive.map_err(foreign)?, Vec::new())
+            }
         };
-        Ok(Self { manifest, length, source, shards })
+        Ok(Self { manifest: archive.into_manifest(), length, source, shards })
+    }
+
+    /// Bytes of the file and of all that have been found to be its shards, as far as these have been looked for.
+    pub(crate) fn all_bytes(&self) -> u64 {
+        let found = self.shards.iter().filter_map(|listed| listed.found.get()?.as_ref());
+        found.fold(self.length, |sum, found| sum.saturating_add(found.length))
     }
 
     pub(crate) fn limits(&self) -> &Limits {
@@ -143,6 +188,13 @@ impl Open {
     /// The file itself, as it is read until it is cancelled.
     pub(crate) fn root<'a>(&'a self, cancel: &'a Cancel) -> Watched<'a, Source> {
         Watched { source: &self.source, cancel }
+    }
+
+    /// Returns whether the shard that a component is in is compared with its digest before the component is read.
+    pub(crate) fn is_compared(&self, component: &Component<'_>) -> bool {
+        let mut shards = self.manifest.shards();
+        let shard = shards.find(|shard| Some(shard.name()) == component.shard());
+        component.digest().is_none() && shard.is_some_and(|shard| shard.digest().is_some())
     }
 
     /// Whether bytes are fetched, in the order in which they are read.

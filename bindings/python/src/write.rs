@@ -16,12 +16,13 @@ use zten::write::{
     WriteError, canonical_order,
 };
 use zten::{ElementType, Error, Generation, LogicalType, Options, ReadError, StorageType};
-use zten_present::finding::stored;
+use zten_formats::{Detected, Rule, find_without_profile, profile};
+use zten_present::finding::{Finding, Verdict, stored};
 
 use crate::cbor;
 use crate::error::Failure;
 use crate::interrupt::{self, Cancel};
-use crate::options::Strictness;
+use crate::options::{Opening, Strictness};
 use crate::read;
 use crate::source::{Given, Open};
 
@@ -321,7 +322,7 @@ fn element_type<'a>(storage: &str, element: &'a str) -> PyResult<ElementType<'a>
     Ok(logical.map_or(ElementType::UnknownLogical(element, storage), Into::into))
 }
 
-/// Writes what a file of any generation holds as another one: how many objects.
+/// Writes what a file of any format holds as a file of zTensor: how many objects.
 #[pyfunction]
 #[pyo3(signature = (source, target, strictness, form, zstd))]
 pub(crate) fn convert(
@@ -335,19 +336,19 @@ pub(crate) fn convert(
     let settings = form.settings()?;
     let level = level(zstd)?;
     // The canonical form is asked of what is written, and not of what is read.
-    let options = strictness.any_form()?;
+    let unknown = Some(Detected::Misnamed(Rule::FormatUnknown));
+    let opening = Opening { unknown, ..strictness.any_form()? };
     let given = Given::from_python(source)?;
-    let path = given.path.clone();
-    let opened = py.detach(|| {
-        Open::new(given, &options, strictness.shards(), &Cancel::default())
-            .map_err(Failure::opening)
-    });
+    let path = given.path();
+    let opened = py.detach(|| Open::new(given, &opening, &Cancel::default()));
     let open = opened.map_err(|failure| failure.at(py, path.as_deref()))?;
+    let is_second = form.0 == "2";
+    let missing = if is_second { find_without_profile(&open.manifest) } else { None };
+    if let Some(finding) = missing {
+        let finding = Finding { verdict: Verdict::Unsupported, ..finding };
+        return Err(Failure::Found(Box::new(finding)).at(py, path.as_deref()));
+    }
     let copied = interrupt::run(py, stored(&open.manifest), |cancel| {
-        let mut copier = Copier::new(open.length, open.limits());
-        if let Some(level) = level {
-            copier = copier.compressed(level);
-        }
         let sink = FileSink::create(&target).map_err(|error| (Failure::Io(error), true))?;
         // A file that is invalid is called so, whatever in it is not supported.
         let reading = |error: ReadError<io::Error>| {
@@ -359,6 +360,13 @@ pub(crate) fn convert(
         let (shards, verified) = open.verified_shards(cancel).map_err(reading)?;
         verified.map_err(reading)?;
         let files = Files { root: &open.root(cancel), shards: &shards };
+        let mut copier = Copier::new(open.all_bytes(), open.limits());
+        if let Some(level) = level {
+            copier = copier.compressed(level);
+        }
+        if is_second {
+            copier = copier.layouts(profile);
+        }
         let sink = copier.file(&open.manifest, files, sink, &settings);
         let sink = sink.map_err(|error| match error {
             CopyError::Read(error) => reading(error),

@@ -1,4 +1,5 @@
-"""A strict reader and writer of zTensor files (``.zt``), for untrusted input.
+"""A strict reader of zTensor, safetensors, GGUF and NumPy files, and writer of zTensor files (``.zt``), for
+untrusted input.
 
     import zten
 
@@ -10,17 +11,18 @@
         tensor.torch()                         # a torch.Tensor
 
     file["adjacency"].scipy()                  # sparse: csr_array, coo_array
-    file["q_proj"].dequantize()                # quantized: float32
+    file["q_proj"].dequantize()                # quantized, blocks of GGUF too: float32
 
     zten.numpy.load_file("model.zt")           # all of it; so zten.torch
     zten.numpy.save_file({"w": array}, "new.zt")
 
     zten.check("model.zt")                     # a Report, true if the file is valid
     zten.check_batch(paths)                    # columns; never raises
-    zten.convert("old.zt", "new.zt")           # any generation, as 1.2 or 2
+    zten.convert("model.gguf", "new.zt")       # any format, as zTensor 1.2 or 2
 
-Files of all generations are read: 0.1, 1.1, 1.2 and 2; 1.2 is written, and 2 where
-``generation="2"`` asks for it. A file that breaks a rule is
+zTensor files of all generations are read: 0.1, 1.1, 1.2 and 2; 1.2 is written, and 2 where
+``generation="2"`` asks for it. So are safetensors, also in several files with an index, GGUF, ``.npy`` and
+``.npz``, by every function that takes a file. A file that breaks a rule is
 :class:`Refused`, with the rule, the object and the byte; one that may be valid for another reader is
 :class:`Unsupported`; one that asks for more than a limit allows has :class:`LimitExceeded`.
 

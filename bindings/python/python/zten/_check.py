@@ -22,6 +22,8 @@ class Report:
     """``"valid"``; ``"manifest-valid"``, where no data was looked at; ``"refused"``: it breaks a rule;
     ``"unsupported"``: it may be valid; ``"limit"``: it asks for more than a limit allows; ``"error"``:
     it could not be read."""
+    format: str | None
+    """The format: ``"ztensor"``, ``"safetensors"``, ``"gguf"``, ...; None where it is not known."""
     rule: str | None
     """The id of the rule, limit or unsupported feature."""
     clause: str | None
@@ -54,6 +56,7 @@ class Columns(TypedDict):
 
     file: list[str]
     verdict: list[str]
+    format: list[str | None]
     rule: list[str | None]
     clause: list[str | None]
     offset: list[int | None]
@@ -115,6 +118,7 @@ def check_batch(
     return Columns(
         file=files,
         verdict=[one["verdict"] for one in found],
+        format=[one["format"] for one in found],
         rule=[one["rule"] for one in found],
         clause=[one["clause"] for one in found],
         offset=[one["offset"] for one in found],

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _types
-from ._errors import Unsupported
+from ._errors import Unsupported, unserved
 from ._types import Array, Bytes
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ class Component:
     """What its elements are, by the name that zTensor 1.2 has for it: ``"f32"``. Any text of the
     file where the type is not known."""
     encoding: str
-    """``"raw"``, ``"zstd"``, ``"zt.zstd-seekable/1"``, or a name that is not known."""
+    """``"raw"``, ``"zstd"``, ``"zt.zstd-seekable/1"``, ``"deflate"`` (of ``.npz``), or a name that is not
+    known."""
     offset: int
     """The first byte of its blob, in the file or in the shard."""
     stored: int
@@ -75,24 +76,27 @@ class Component:
         that it is stored as. Two to a byte (``f4_e2m1``) are unpacked, all that there are room for.
 
         Raises:
-            ValueError: its bytes are no multiple of those of an element, which formats that are not
-                known allow.
-            Refused, Unsupported, LimitExceeded: as the content asks for.
+            Refused, Unsupported, LimitExceeded: as the content asks for; Unsupported also where its bytes are
+                no multiple of those of an element, which layouts that are not known allow.
         """
         content = np.frombuffer(self.tobytes(), np.uint8)
         if self._read_as is None:
-            raise Unsupported(f"elements of type {self.dtype!r} cannot be read")
+            raise self._unserved(f"elements of type {self.dtype!r} cannot be read")
         if self._read_as == "f4_e2m1":
             return _types.unpack(content, 2 * len(content))
         if self._read_as == "bool":
             return _types.truth(content)
         dtype = _types.numpy_dtype(self._read_as)
         if len(content) % dtype.itemsize:
-            raise ValueError(
+            raise self._unserved(
                 f"component {self.role!r} has {len(content)} bytes, which are no multiple of "
                 f"{dtype.itemsize}, the size of {self._read_as}"
             )
         return content.view(dtype)
+
+    def _unserved(self, sentence: str) -> Unsupported:
+        name = self._file._reader.object(self._place[0])[0]
+        return unserved(sentence, name, component=self.role, file=self._file._reader.path)
 
     def _admit(self) -> None:
         """Has what asks for more than the limit allows refused, before there is memory for it."""
@@ -124,10 +128,9 @@ def truth(array: Array) -> None:
     np.not_equal(codes, 0, out=array)
 
 
-def to_torch(element: str, array: Array, device: Any) -> Any:
+def to_torch(dtype: Any, array: Array, device: Any) -> Any:
     import torch
 
-    dtype = _types.torch_dtype(element)
     if not array.size:
         return torch.empty(array.shape, dtype=dtype, device=device)
     content = _types.as_bytes(np.array(array, order="C", copy=True))

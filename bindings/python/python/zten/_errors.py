@@ -11,7 +11,8 @@ class Error(Exception):
     :class:`Unsupported` and :class:`LimitExceeded`; ``except zten.Error`` catches all of them.
 
     What the system fails with is an :class:`OSError`, and a wrong call is a :class:`ValueError`,
-    :class:`TypeError`, :class:`KeyError` or :class:`IndexError`, as everywhere in Python.
+    :class:`TypeError`, :class:`KeyError` or :class:`IndexError`, as everywhere in Python. A call that does
+    not serve what is in a file, such as :meth:`Tensor.numpy` of blocks of GGUF, is :class:`Unsupported`.
     """
 
     message: str
@@ -70,12 +71,17 @@ class Refused(Error):
 
 
 class Unsupported(Error):
-    """The file may be valid, and holds what this reader does not read."""
+    """The file may be valid, and holds what this reader does not read, or the call does not serve."""
 
 
 class LimitExceeded(Error):
     """The file asks for more than a limit allows. ``limits={name: value}`` changes the limit, whose
     name is that of the rule without ``limit-``."""
+
+
+def unserved(sentence: str, name: str, **fields: Any) -> Unsupported:
+    """The error for an object that a call does not serve."""
+    return Unsupported(f"{sentence} in {name!r}", object=name, **fields)
 
 
 def _again(kind: type[Error], message: str, fields: dict[str, Any]) -> Error:

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 
 from . import _types
+from ._errors import unserved
 from ._tensor import Tensor
 from ._types import Array
 from ._zten import Reader
@@ -99,7 +100,8 @@ class File(Mapping[str, Tensor]):
         name = self._source if isinstance(self._source, (str, os.PathLike)) else "in memory"
         if self._reader.closed:
             return f"<File {name!s} closed>"
-        return f"<File {name!s} generation={self.generation} objects={len(self)}>"
+        kind = self.format if self.generation is None else f"{self.format} {self.generation}"
+        return f"<File {name!s} {kind} objects={len(self)}>"
 
     def __enter__(self) -> Self:
         return self
@@ -124,6 +126,12 @@ class File(Mapping[str, Tensor]):
         return self._reader.closed
 
     @property
+    def format(self) -> str:
+        """The format: ``"ztensor"``, ``"safetensors"``, ``"safetensors-index"``, ``"gguf"``, ``"npy"`` or
+        ``"npz"``."""
+        return self._reader.format
+
+    @property
     def generation(self) -> str | None:
         """The generation of zTensor that it follows: ``"0.1"``, ``"1.1"``, ``"1.2"`` or ``"2"``.
         None for a file of another format."""
@@ -136,7 +144,8 @@ class File(Mapping[str, Tensor]):
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """The attributes of the file, as :attr:`Tensor.attributes`."""
+        """The attributes of the file, as :attr:`Tensor.attributes`: of safetensors its ``__metadata__``, of GGUF
+        its metadata."""
         return self._reader.attributes()
 
     @property
@@ -145,9 +154,10 @@ class File(Mapping[str, Tensor]):
         return self._reader.is_data_shard
 
     @property
-    def shards(self) -> list[tuple[str, int, str]]:
-        """The other files that parts of it are in, each with its bytes and digest. They are looked
-        for beside it, as ``STEM-NAME.zt``, unless it was opened with ``shards=False``."""
+    def shards(self) -> list[tuple[str, int, str | None]]:
+        """The other files that parts of it are in, each with its bytes and digest; those that an index of
+        safetensors names have no digest. They are looked for beside it, of a zTensor file as
+        ``STEM-NAME.zt``, unless it was opened with ``shards=False``."""
         return self._reader.shards()
 
     def verify(self) -> tuple[int, int]:
@@ -183,14 +193,14 @@ class File(Mapping[str, Tensor]):
         finally:
             os.close(descriptor)
 
-    def _view(self, shape: tuple[int, ...], element: str, offset: int) -> Array:
-        """Elements where they lie, which opening has shown to be in the file: NumPy holds them against
-        the buffer again."""
+    def _view(self, name: str, shape: tuple[int, ...], element: str, offset: int) -> Array:
+        """Elements of an object where they lie, which opening has shown to be in the file: NumPy holds them
+        against the buffer again."""
         buffer = self._buffer()
         try:
             return np.ndarray(shape, _types.numpy_dtype(element), buffer, offset)
         except ValueError as error:
-            raise OverflowError(f"NumPy has no array of shape {shape}: {error}") from None
+            raise unserved(f"NumPy has no array of shape {shape}: {error}", name) from None
 
 
 def open(
@@ -203,9 +213,11 @@ def open(
     canonical: bool = False,
     shards: bool = True,
 ) -> File:
-    """Opens a zTensor file of any generation: 0.1, 1.1, 1.2 or 2.
+    """Opens a file of any format that is read: zTensor of any generation (0.1, 1.1, 1.2 or 2), safetensors,
+    an index of several safetensors files, whose files lie beside it (``*.index.json``), GGUF, ``.npy`` or ``.npz``.
+    The first bytes tell the format, and only where they do not, the name; ``bytes`` and objects have none.
 
-    Every rule that the manifest can be validated by is validated, and no data is read: names, types,
+    Every rule that the manifest or header can be validated by is validated, and no data is read: names, types,
     shapes, sizes, and that every blob lies in the file. Data is read, verified and decoded when it is
     asked for.
 
@@ -225,7 +237,7 @@ def open(
         tolerate: kinds of files to accept that are refused by default: ``narrow-indices``,
             ``shared-blobs``, ``missing-zeros``.
         canonical: accept no other than the canonical form.
-        shards: look for the shards of a file of generation 2 beside it.
+        shards: look for the shards of a file of generation 2 beside it, and for the files of an index.
 
     Raises:
         Refused, Unsupported, LimitExceeded: as the manifest asks for.

@@ -42,7 +42,7 @@ class _Load:
         file = self.file
         listing = file._reader.listing()
         one, total = file._reader.decoded_limits
-        compressed = [d[3] or 0 for _, _, d in listing if d is not None and not d[4]]
+        compressed = [d[3] or 0 for _, _, d in listing if d is not None and d[4]]
         if max(compressed, default=0) > one or sum(compressed) > total:
             # It says which limit that is, before there is memory for anything.
             file.verify()
@@ -53,14 +53,14 @@ class _Load:
             if dense is None or dense[3] is None:
                 tensors[name] = self.other(ordinal)
                 continue
-            element, place, offset, nbytes, direct = dense
+            element, place, offset, nbytes, _, direct = dense
             if buffer is not None and direct and nbytes and element != "f4_e2m1":
                 # Opening has shown that it lies in the file; NumPy holds it against the buffer again.
                 tensors[name] = np.ndarray(shape, dtypes(element), buffer, offset)
             elif element == "f4_e2m1":
                 tensors[name] = self.other(ordinal)
             else:
-                array = _types.empty(shape, dtypes(element))
+                array = _types.empty(name, shape, dtypes(element))
                 tensors[name] = self.filled((ordinal, place), array)
         self.read()
         return tensors

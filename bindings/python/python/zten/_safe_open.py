@@ -1,4 +1,4 @@
-"""What ``safetensors.safe_open`` is, for zTensor files."""
+"""What ``safetensors.safe_open`` is, for files of every format that is read."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SafeSlice:
 
 
 class safe_open:
-    """A zTensor file, by the interface of ``safetensors.safe_open``.
+    """A file of any format that is read, by the interface of ``safetensors.safe_open``.
 
     Args:
         filename: as of :func:`zten.open`.
@@ -60,8 +60,8 @@ class safe_open:
         return list(self._file)
 
     def offset_keys(self) -> list[str]:
-        """The names of the tensors, in the order of their bytes."""
-        placed = [(min((c.offset for c in t.components.values()), default=0), name)
+        """The names of the tensors, in the order of their bytes, one file after another."""
+        placed = [(min(((c.shard or "", c.offset) for c in t.components.values()), default=("", 0)), name)
                   for name, t in self._file.items()]
         return [name for _, name in sorted(placed)]
 

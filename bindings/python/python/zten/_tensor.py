@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from . import _types
 from ._component import Component, converted, scipy_indices, scipy_values, to_torch, truth
-from ._errors import Unsupported
+from ._errors import Unsupported, unserved
 from ._index import Index, Selection, select
 from ._types import Array, Bytes
 
@@ -50,7 +50,7 @@ class Slice:
 
     def torch(self, *, verify: bool = False, device: Any = "cpu") -> Any:
         """The part as a :class:`torch.Tensor`. As :meth:`numpy`."""
-        return to_torch(self._tensor._elements(), self.numpy(verify=verify), device)
+        return to_torch(self._tensor._torch_dtype(), self.numpy(verify=verify), device)
 
     def __array__(
         self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
@@ -72,7 +72,7 @@ class Tensor:
     ..                       `torch()`      a :class:`torch.Tensor`
     ``sparse_csr``           `scipy()`      :class:`scipy.sparse.csr_array`
     ``sparse_coo``           `scipy()`      :class:`scipy.sparse.coo_array`
-    ``quantized_group``      `dequantize()` an array of ``float32``; so of ``zt.mx/1``
+    ``quantized_group``      `dequantize()` an array of ``float32``; so of ``zt.mx/1`` and ``gguf.q4_k``
     any                      `components`   each :class:`Component`, as it is stored
     ======================== ============== =====================================================
 
@@ -112,6 +112,8 @@ class Tensor:
     def dtype(self) -> str | None:
         """What its elements are: ``"f32"``, ``"bf16"``, ``"f8_e4m3fn"``, ``"complex64"``, ... Of a
         sparse tensor, its values. None where components are not elements of the tensor."""
+        if self.format.startswith("gguf."):
+            return None
         return next((c.dtype for c in self._components if c.role in ("data", "values")), None)
 
     @property
@@ -145,10 +147,11 @@ class Tensor:
     @property
     def quantization(self) -> dict[str, Any] | None:
         """``bits``, ``group_size`` and ``packing`` of a ``quantized_group``; ``axis`` and
-        ``block_size`` of a ``zt.mx/1``; None of anything else.
+        ``block_size`` of a ``zt.mx/1``; ``ggml_type``, ``block_elements`` and ``block_bytes`` of blocks of GGUF;
+        None of anything else.
 
         Raises:
-            ValueError: the attributes are missing or not known.
+            Unsupported: the attributes are missing or not known.
         """
         return self._file._reader.quantization(self._ordinal)
 
@@ -164,8 +167,8 @@ class Tensor:
         """A dense tensor as an array, in row-major order.
 
         The array owns its memory and can be written to, unless the file was opened with ``map=True``:
-        then it is a read-only view of the map, where the elements lie there as they are (raw,
-        little-endian, no bools, not two to a byte).
+        then it is a read-only view of the map, where the elements lie there as they are (raw, in row-major
+        order, little-endian, aligned, no bools, not two to a byte, in this file).
 
         ``verify`` is what the file was opened with, by default true. With ``verify=False`` digests of
         raw components are not compared; what is compressed is verified always.
@@ -173,8 +176,7 @@ class Tensor:
         bf16, FP8 and FP4 have the dtypes of :mod:`ml_dtypes`.
 
         Raises:
-            TypeError: it is not dense.
-            Refused, Unsupported, LimitExceeded: as the content asks for.
+            Refused, Unsupported, LimitExceeded: as the content asks for; Unsupported also where it is not dense.
         """
         verify = self._file._verify if verify is None else verify
         element = self._elements()
@@ -185,9 +187,9 @@ class Tensor:
         if data._direct and self._file._map and self.size:
             if verify:
                 self.verify()
-            return self._file._view(shape, element, data.offset)
+            return self._file._view(self.name, shape, element, data.offset)
         data._admit()
-        array = _types.empty(shape, _types.numpy_dtype(element))
+        array = _types.empty(self.name, shape, _types.numpy_dtype(element))
         self._fill(_types.as_bytes(array), verify)
         if element == "bool":
             truth(array)
@@ -202,14 +204,14 @@ class Tensor:
         ``f4_e2m1`` has no element in PyTorch: :meth:`numpy` unpacks it.
 
         Raises:
-            TypeError: it is not dense, or this version of PyTorch has no such type.
-            Refused, Unsupported, LimitExceeded: as the content asks for.
+            Refused, Unsupported, LimitExceeded: as the content asks for; Unsupported also where it is not dense, or
+                this version of PyTorch has no such type.
         """
         import torch
 
         verify = self._file._verify if verify is None else verify
         element = self._elements()
-        dtype = _types.torch_dtype(element)
+        dtype = self._torch_dtype()
         data = self._data
         if not self.size:
             self._content(data, verify)
@@ -235,14 +237,13 @@ class Tensor:
         arrays of these types.
 
         Raises:
-            TypeError: it is not sparse.
-            OverflowError: a dimension is 2**63 or more.
-            Refused, Unsupported, LimitExceeded: as the content asks for.
+            Refused, Unsupported, LimitExceeded: as the content asks for; Unsupported also where it is not sparse, or
+                a dimension is 2**63 or more.
         """
         if not self.is_sparse:
-            raise TypeError(f"{self.name!r} is {self.format}, and not sparse")
+            raise self._unserved(f"layout {self.format!r} is not sparse")
         if any(dimension >= 1 << 63 for dimension in self.shape):
-            raise OverflowError(f"SciPy has no array of shape {self.shape}")
+            raise self._unserved(f"SciPy has no array of shape {self.shape}")
         import scipy.sparse
 
         parts = self._whole()
@@ -261,15 +262,14 @@ class Tensor:
         """The values of a quantized tensor as an array of ``float32``, in row-major order.
 
         Raises:
-            TypeError: it is of another format.
-            ValueError: the attributes are missing or not known, or do not fit the components.
-            Refused, Unsupported, LimitExceeded: as the content asks for.
+            Refused, Unsupported, LimitExceeded: as the content asks for; Unsupported also where it is of another
+                layout, or the attributes are missing or not known, or do not fit the components.
         """
         if self.quantization is None:
-            raise TypeError(f"{self.name!r} is {self.format}, and not quantized")
+            raise self._unserved(f"layout {self.format!r} is not quantized")
         for component in self._components:
             component._admit()
-        array = _types.empty(self.shape, np.dtype(np.float32))
+        array = _types.empty(self.name, self.shape, np.dtype(np.float32))
         self._file._reader.dequantize(self._ordinal, array)
         return array
 
@@ -291,22 +291,35 @@ class Tensor:
     def _elements(self) -> str:
         """The type that a dense tensor's elements are read as."""
         if self.format != "dense":
-            how = "dequantize()" if self.format in ("quantized_group", "zt.mx/1") else "components"
+            is_quantized = self.format in ("quantized_group", "zt.mx/1") or self.format.startswith("gguf.")
+            how = "dequantize()" if is_quantized else "components"
             how = "scipy()" if self.is_sparse else how
-            raise TypeError(f"{self.name!r} is {self.format!r}, and not dense: see {how}")
+            raise self._unserved(f"layout {self.format!r} is not dense: see {how}")
         data = self._data
         if data._read_as is None:
             # It says what is not supported.
             data.tobytes()
-            raise Unsupported(f"elements of type {data.dtype!r} cannot be read")
+            raise self._unserved(f"elements of type {data.dtype!r} cannot be read")
         if data.dtype != data._read_as and data.nbytes != (
             self.size * _types.numpy_dtype(data._read_as).itemsize
         ):
-            raise TypeError(
+            raise self._unserved(
                 f"what elements of type {data.dtype!r} take is not known: "
                 f"components[{data.role!r}] has what they are stored as"
             )
         return data._read_as
+
+    def _torch_dtype(self) -> Any:
+        """The type of PyTorch that a dense tensor's elements have."""
+        element = self._elements()
+        dtype = _types.torch_dtype(element)
+        if dtype is None:
+            raise self._unserved(f"this version of PyTorch has no type for {element}; NumPy has")
+        return dtype
+
+    def _unserved(self, sentence: str) -> Unsupported:
+        """The error for a call that does not serve this tensor."""
+        return unserved(sentence, self.name, file=self._file._reader.path)
 
     @property
     def _data(self) -> Component:
@@ -338,7 +351,7 @@ class Tensor:
             return np.asarray(whole[ranges][selection.rest])
         if verify:
             self.verify()
-        array = _types.empty(selection.read_shape, _types.numpy_dtype(element))
+        array = _types.empty(self.name, selection.read_shape, _types.numpy_dtype(element))
         self._file._reader.read_slice(self._ordinal, selection.ranges, _types.as_bytes(array))
         if element == "bool":
             truth(array)

@@ -11,6 +11,8 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from ._errors import unserved
+
 Array = npt.NDArray[Any]
 Bytes = npt.NDArray[np.uint8]
 
@@ -107,13 +109,10 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
 
 def torch_dtype(name: str) -> Any:
-    """The PyTorch dtype of a type that is known."""
+    """The PyTorch dtype of a type that is known; None if this version has none."""
     import torch
 
-    dtype = getattr(torch, _TORCH.get(name, ""), None)
-    if dtype is None:
-        raise TypeError(f"this version of PyTorch has no type for {name}; NumPy has")
-    return dtype
+    return getattr(torch, _TORCH.get(name, ""), None)
 
 
 def safetensors_dtype(name: str) -> str:
@@ -140,13 +139,13 @@ def from_torch(dtype: Any, generation: str = "1.2") -> tuple[str, str]:
     raise TypeError(f"zTensor {generation} has no type for elements of {dtype}")
 
 
-def empty(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
-    """An array whose elements are to be read. NumPy has none with as many dimensions or as long ones
-    as a file may have."""
+def empty(name: str, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+    """An array whose elements are to be read of that object. NumPy has none with as many dimensions or as
+    long ones as a file may have."""
     try:
         return np.empty(tuple(shape), dtype)
     except ValueError as error:
-        raise OverflowError(f"NumPy has no array of shape {tuple(shape)}: {error}") from None
+        raise unserved(f"NumPy has no array of shape {tuple(shape)}: {error}", name) from None
 
 
 def as_bytes(array: Array) -> Bytes:

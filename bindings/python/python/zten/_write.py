@@ -202,9 +202,9 @@ def convert(
     tolerate: Iterable[str] = (),
     shards: bool = True,
 ) -> int:
-    """Writes what a file of any generation holds as 1.2 or 2, and validates all that it reads. Parts that
-    are in shards become parts of the one file. Other formats are what the command converts: ``zten
-    convert``.
+    """Writes what a file of any format that :func:`zten.open` reads holds as a zTensor file of 1.2 or 2, and
+    validates all that it reads. Parts that are in shards become parts of the one file. Blocks of GGUF stay
+    as they are.
 
     Args:
         source, limits, tolerate, shards: as of :func:`zten.open`.

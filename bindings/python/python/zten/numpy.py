@@ -27,7 +27,7 @@ def load_file(
     limits: Mapping[str, int] | None = None,
     tolerate: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """All tensors of a file by their names, in the order of the file, read on several threads.
+    """All tensors of a file of any format by their names, in the order of the file, read on several threads.
 
     Dense tensors become arrays (bf16, FP8 and FP4 have the dtypes of :mod:`ml_dtypes`), sparse ones
     sparse arrays of SciPy. Memory is that of the arrays, the manifest, and a few MiB.
@@ -40,8 +40,8 @@ def load_file(
         limits, tolerate: as of :func:`zten.open`.
 
     Raises:
-        TypeError: there is an object that is neither dense nor sparse; :func:`zten.open` reads it.
-        Refused, Unsupported, LimitExceeded: as the file asks for.
+        Refused, Unsupported, LimitExceeded: as the file asks for; Unsupported also where an object is neither
+            dense nor sparse, such as blocks of GGUF: :func:`zten.open` reads it.
     """
     return _load(source, map=map, verify=verify, limits=limits, tolerate=tolerate)
 

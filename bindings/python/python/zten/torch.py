@@ -29,8 +29,8 @@ def load_file(
     limits: Mapping[str, int] | None = None,
     tolerate: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """All tensors of a file by their names, in the order of the file: each is read, verified, and then
-    sent to the device.
+    """All tensors of a file of any format by their names, in the order of the file: each is read, verified, and
+    then sent to the device.
 
     Args:
         source: as of :func:`zten.open`.
@@ -41,8 +41,8 @@ def load_file(
         limits, tolerate: as of :func:`zten.open`.
 
     Raises:
-        TypeError: there is an object that is not dense; :func:`zten.open` reads it.
-        Refused, Unsupported, LimitExceeded: as the file asks for.
+        Refused, Unsupported, LimitExceeded: as the file asks for; Unsupported also where an object is not dense,
+            such as blocks of GGUF: :func:`zten.open` reads it.
     """
     with open(source, map=map, verify=verify, limits=limits, tolerate=tolerate) as file:
         return {name: tensor.torch(device=device) for name, tensor in file.items()}

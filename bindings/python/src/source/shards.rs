@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use zten::shards::{BoundShard, Candidate, Find, Shard, Shards, VerifiedBlocks};
-use zten::{Component, Manifest, Options, ReadError};
+use zten::{Component, ReadError};
 use zten_present::escape;
 use zten_shards::Want;
 
@@ -38,20 +38,27 @@ impl Found {
     }
 }
 
-/// The shards that a file lists; those of one that has a path have been opened.
-pub(super) fn listed(
-    manifest: &Manifest<Vec<u8>>,
-    options: &Options,
-    path: Option<&Path>,
-) -> io::Result<Vec<Listed>> {
-    let wanted = zten_shards::wanted(manifest, options).into_iter().map(Want::Shard);
-    let open = |want: Want| {
-        let Some(path) = path else { return Ok(Listed { want, found: OnceLock::new() }) };
-        let found =
-            want.open(path)?.map(|shard| Found::new(Source::File(shard.file), shard.length));
-        Ok(Listed { want, found: OnceLock::from(found) })
-    };
-    wanted.map(open).collect()
+impl Listed {
+    /// A shard of the file `root`. Of one that was opened by its path the shard is opened, too.
+    pub(super) fn beside(want: Want, root: &Source, path: &Path) -> io::Result<Self> {
+        let Source::File(_) = root else { return Ok(Self { want, found: OnceLock::new() }) };
+        let found = want.open(path)?;
+        let found = found.map(|shard| Found::new(Source::File(shard.file), shard.length));
+        Ok(Self { want, found: OnceLock::from(found) })
+    }
+
+    /// The file that may be it, which is looked for if it has not been.
+    pub(super) fn find(&self, root: &Source) -> io::Result<Option<&Found>> {
+        if self.found.get().is_none() {
+            let found = root.find(&self.want).map_err(|error| {
+                let name = escape::quoted(self.want.name());
+                io::Error::new(error.kind(), format!("{name}: {error}"))
+            })?;
+            // Another thread may have found the same.
+            let _ = self.found.set(found);
+        }
+        Ok(self.found.get().and_then(Option::as_ref))
+    }
 }
 
 impl Open {
@@ -117,9 +124,10 @@ impl Open {
         }
     }
 
-    /// Says that those shards will be read from their first byte to the last, unless they have been verified.
+    /// Says that those shards will be read from their first byte to the last, unless they have been verified or have no
+    /// digest.
     fn plan_whole<'s>(&self, shards: impl Iterator<Item = Shard<'s>>) -> Reading<()> {
-        for shard in shards {
+        for shard in shards.filter(|shard| shard.digest().is_some()) {
             if let Some(found) = self.known(shard.name())
                 && found.verified.get().is_none()
             {
@@ -138,17 +146,10 @@ impl Open {
 
     /// The file that may be the shard of that name, which is looked for if it has not been.
     pub(super) fn found(&self, name: &str) -> io::Result<Option<&Found>> {
-        let Some(listed) = self.shards.iter().find(|listed| listed.want.name() == name) else {
-            return Ok(None);
-        };
-        if listed.found.get().is_none() {
-            let found = self.source.find(&listed.want).map_err(|error| {
-                io::Error::new(error.kind(), format!("{}: {error}", escape::quoted(name)))
-            })?;
-            // Another thread may have found the same.
-            let _ = listed.found.set(found);
+        match self.shards.iter().find(|listed| listed.want.name() == name) {
+            Some(listed) => listed.find(&self.source),
+            None => Ok(None),
         }
-        Ok(listed.found.get().and_then(Option::as_ref))
     }
 }
 
