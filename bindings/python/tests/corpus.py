@@ -89,6 +89,13 @@ def accepted() -> list[Path]:
     return found + sorted((CORPUS / "accept").glob("*/*.zt")) + sorted((CORPUS / "v2/2.1").glob("*.zt"))
 
 
+def others(folder: str) -> list[Path]:
+    """Files of other formats that are in folders of that name: `accept`, or `reject`, where files without a rule are those
+    that indices name."""
+    name = "*--*" if folder == "reject" else "*"
+    return sorted((CORPUS / "other").glob(f"*/{folder}/{name}"))
+
+
 @dataclass(frozen=True)
 class Hash:
     """What the writers of a file say of a component."""

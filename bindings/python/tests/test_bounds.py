@@ -82,7 +82,7 @@ def test_every_mapped_array_of_the_corpus_lies_within_its_blob() -> None:
                     continue
                 try:
                     array = tensor.numpy()
-                except (TypeError, zten.Unsupported):
+                except zten.Unsupported:
                     continue
                 blob = tensor.components["data"]
                 if not blob._direct or not tensor.size or tensor.dtype == "f4_e2m1":
@@ -116,7 +116,7 @@ def test_bytes_that_are_no_whole_elements_are_refused() -> None:
     with zten.open(corpus.CORPUS / "accept/unsupported-layout--v01-any-size.zt") as file:
         data = file["w"].components["data"]
         assert (data.dtype, data.nbytes, len(data.tobytes())) == ("f32", 15, 15)
-        with pytest.raises(ValueError, match="15 bytes, which are no multiple of 4"):
+        with pytest.raises(zten.Unsupported, match="15 bytes, which are no multiple of 4"):
             data.numpy()
 
 

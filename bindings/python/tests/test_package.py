@@ -51,8 +51,6 @@ def test_the_command_says_the_same() -> None:
         said = json.loads(ended.stdout)
         report = zten.check(path).as_dict()
         assert said.pop("schema") == 1
-        # The package reads no other format, and ends at the first invalid object.
-        assert said.pop("format") in ("ztensor", None), path
+        # The package ends at the first invalid object.
         said.pop("more")
-        for key, value in said.items():
-            assert report[key] == value, (path, key)
+        assert report == said, path

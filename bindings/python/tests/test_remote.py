@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 import zten
 import zten.numpy
-from corpus import CORPUS
+from corpus import CORPUS, others
 
 REMOTE = os.environ.get("ZTEN_REMOTE") == "1"
 remote = pytest.mark.skipif(not REMOTE, reason="built without the feature remote")
@@ -186,6 +187,39 @@ def test_shards_are_fetched_when_they_are_read(server: Server) -> None:
     assert "/csr-a.zt?signature=secret" not in server.paths
     found = zten.check(server.name("csr.zt"), shards=False)
     assert found.rule == "unsupported-shard"
+
+
+@remote
+def test_files_of_other_formats_are_what_they_are_here(server: Server) -> None:
+    folder = server.folder = CORPUS / "other"
+    for path in others("accept") + others("reject"):
+        there, here = zten.check(server.name(str(path.relative_to(folder)))), zten.check(path)
+        # A server gives no bytes of a file that has none.
+        if path.stat().st_size:
+            assert replace(there, file=here.file) == here
+    folder = server.folder = CORPUS / "other/index/accept"
+    server.paths.clear()
+    with zten.open(server.name("two.index.json")) as file, zten.open(folder / "two.index.json") as here_too:
+        assert set(server.paths) == {"/two.index.json", "/a.safetensors", "/b.safetensors"}
+        assert file.shards == here_too.shards
+        for name, tensor in here_too.items():
+            assert file[name].numpy().tobytes() == tensor.numpy().tobytes()
+            assert file[name][...].numpy().tobytes() == tensor.numpy().tobytes()
+    found = zten.check(server.name("two.index.json") + "?signature=secret")
+    assert found.rule == "index-file" and "/a.safetensors?signature=secret" not in server.paths
+
+
+@remote
+def test_a_slice_of_a_file_of_an_index_fetches_its_bytes(tmp_path: Path, server: Server) -> None:
+    weights = np.arange(1 << 20, dtype=np.float32).reshape(1024, 1024)
+    header = b'{"a":{"dtype":"F32","shape":[1024,1024],"data_offsets":[0,4194304]}} '
+    part = len(header).to_bytes(8, "little") + header + weights.tobytes()
+    (tmp_path / "one.safetensors").write_bytes(part)
+    (tmp_path / "m.safetensors.index.json").write_text('{"weight_map":{"a":"one.safetensors"}}')
+    with zten.open(server.name("m.safetensors.index.json")) as file:
+        before = server.sent
+        assert np.array_equal(file["a"][100:200], weights[100:200])
+        assert server.sent - before <= 100 * 4096 * 1.05
 
 
 @remote

@@ -61,7 +61,7 @@ def test_the_interface_of_safetensors(tmp_path: Path) -> None:
 def test_what_pytorch_has_no_element_for() -> None:
     with zten.open(corpus.CORPUS / "v2/accept/nibbles.zt") as file:
         for tensor in file.values():
-            with pytest.raises(TypeError, match="f4_e2m1"):
+            with pytest.raises(zten.Unsupported, match="f4_e2m1"):
                 tensor.torch()
 
 
@@ -73,3 +73,28 @@ def test_views_that_conjugate_or_negate_are_written_as_they_read() -> None:
     loaded = zten.torch.load(zten.torch.save(views))
     assert loaded["conjugate"].tolist() == [1 - 2j, 3 + 4j]
     assert loaded["imaginary"].tolist() == [-2.0, 4.0]
+
+
+def test_tensors_of_other_formats(tmp_path: Path) -> None:
+    import numpy as np
+    import safetensors.torch
+
+    import zten.torch
+
+    path = tmp_path / "w.safetensors"
+    tensors = {"a": torch.arange(12.0).reshape(3, 4), "b": torch.ones(5, dtype=torch.bfloat16)}
+    safetensors.torch.save_file(tensors, path)
+    columns = np.asfortranarray(np.arange(12, dtype=np.float32).reshape(3, 4))
+    np.savez(tmp_path / "w.npz", columns=columns, big=columns.astype(">f8"), rows=np.arange(4))
+    hows: list[dict[str, Any]] = [{}, {"map": True}, {"verify": False}]
+    for how in hows:
+        read = zten.torch.load_file(path, **how)
+        assert all(torch.equal(read[name], tensor) for name, tensor in tensors.items())
+        read = zten.torch.load_file(tmp_path / "w.npz", **how)
+        assert read["columns"].tolist() == read["big"].tolist() == columns.tolist()
+        assert read["rows"].tolist() == [0, 1, 2, 3]
+    with zten.open(corpus.CORPUS / "other/gguf/accept/blocks.gguf") as file:
+        for tensor in file.values():
+            if tensor.quantization is not None:
+                with pytest.raises(zten.Unsupported, match="dequantize"):
+                    tensor.torch()

@@ -81,7 +81,7 @@ class LimitExceeded(Error):
 
 def unserved(sentence: str, name: str, **fields: Any) -> Unsupported:
     """The error for an object that a call does not serve."""
-    return Unsupported(f"{sentence} in {name!r}", object=name, **fields)
+    return Unsupported(f"{name!r}: {sentence}", object=name, **fields)
 
 
 def _again(kind: type[Error], message: str, fields: dict[str, Any]) -> Error:

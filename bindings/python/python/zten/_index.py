@@ -44,7 +44,8 @@ def select(index: Index, shape: tuple[int, ...]) -> Selection:
     for item, size in zip(items, shape, strict=True):
         if isinstance(item, slice):
             places = range(size)[item]
-            count = len(places)
+            # Not `len`, which takes no dimension of 2**63 or more.
+            count = max(0, -((places.start - places.stop) // places.step))
             if count == 0:
                 ranges.append((0, 0))
                 rest.append(slice(None))

@@ -63,7 +63,8 @@ class safe_open:
         """The names of the tensors, in the order of their bytes, one file after another."""
         placed = [(min(((c.shard or "", c.offset) for c in t.components.values()), default=("", 0)), name)
                   for name, t in self._file.items()]
-        return [name for _, name in sorted(placed)]
+        # Empty tensors lie where others begin: these stay in the order of the file.
+        return [name for _, name in sorted(placed, key=lambda one: one[0])]
 
     def metadata(self) -> dict[str, str] | None:
         """The attributes of the file: what is no text, as JSON. None if it has none."""

@@ -294,7 +294,7 @@ class Tensor:
             is_quantized = self.format in ("quantized_group", "zt.mx/1") or self.format.startswith("gguf.")
             how = "dequantize()" if is_quantized else "components"
             how = "scipy()" if self.is_sparse else how
-            raise self._unserved(f"layout {self.format!r} is not dense: see {how}")
+            raise self._unserved(f"layout {self.format!r} is not dense; use {how}")
         data = self._data
         if data._read_as is None:
             # It says what is not supported.

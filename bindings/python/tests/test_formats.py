@@ -1,0 +1,401 @@
+"""Files of other formats: safetensors, their indices, GGUF, ``.npy`` and ``.npz``."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import corpus
+import gguf
+import ml_dtypes
+import numpy as np
+import pytest
+import safetensors.numpy
+
+import zten
+
+ZTEN = shutil.which("zten")
+command = pytest.mark.skipif(ZTEN is None, reason="the command is not installed")
+ACCEPTED, REJECTED = corpus.others("accept"), corpus.others("reject")
+WAYS: list[dict[str, Any]] = [{}, {"map": True}, {"verify": False}, {"map": True, "verify": False}]
+
+
+def said(paths: list[Path], *options: str) -> list[dict[str, Any]]:
+    """What the command says of files."""
+    lines = subprocess.run(
+        [str(ZTEN), "check", "--json", *options, "--", *map(str, paths)],
+        capture_output=True, text=True, check=False,
+    ).stdout.splitlines()
+    found = {line["file"]: line for line in map(json.loads, lines)}
+    for line in found.values():
+        assert line.pop("schema") == 1
+        # The package ends at the first invalid object.
+        line.pop("more")
+    return [found[str(path)] for path in paths]
+
+
+@command
+def test_the_command_says_the_same() -> None:
+    assert len(ACCEPTED) > 40 and len(REJECTED) > 100
+    paths = ACCEPTED + REJECTED
+    wanted = said(paths)
+    for path, line in zip(paths, wanted, strict=True):
+        assert zten.check(path).as_dict() == line, path
+    columns = zten.check_batch(paths)
+    assert columns == {key: [line[key] for line in wanted] for key in columns}
+    for options, how in (
+        (["--manifest-only"], {"manifest_only": True}),
+        (["--canonical"], {"canonical": True}),
+        (["--no-shards"], {"shards": False}),
+        (["--limit=manifest=64"], {"limits": {"manifest": 64}}),
+    ):
+        for path, line in zip(paths, said(paths, *options), strict=True):
+            assert zten.check(path, **how).as_dict() == line, (path, how)
+
+
+@command
+def test_bytes_and_objects_are_files_without_a_name(tmp_path: Path) -> None:
+    copies = []
+    for n, path in enumerate(ACCEPTED + REJECTED):
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        # The array of an `.npy` file that has no name is called so.
+        copies.append(folder / "arr_0")
+        shutil.copy(path, copies[-1])
+    for path, line in zip(copies, said(copies), strict=True):
+        for source in (path.read_bytes(), io.BytesIO(path.read_bytes())):
+            assert zten.check(source).as_dict() == {**line, "file": None}, path
+
+
+def test_what_is_refused_raises_its_rule() -> None:
+    for path in REJECTED:
+        report = zten.check(path)
+        with pytest.raises(zten.Error) as raised, zten.open(path) as file:
+            file.verify()
+        error = raised.value
+        kind = {"refused": zten.Refused, "unsupported": zten.Unsupported, "limit": zten.LimitExceeded}
+        assert type(error) is kind[report.verdict], path
+        assert (error.rule, error.offset, error.object) == (report.rule, report.offset, report.object)
+        assert (error.message, error.file) == (report.message, str(path))
+
+
+def calls(path: Path, target: Path) -> Iterator[Any]:
+    """All that reads a file, each of which raises at most a :class:`zten.Error`."""
+    for how in WAYS:
+        yield lambda how=how: zten.numpy.load_file(path, **how)
+        yield lambda how=how: [t.numpy() for t in zten.open(path, **how).values()]
+    for read in (
+        lambda tensor: tensor[...].numpy(),
+        lambda tensor: tensor.dequantize(),
+        lambda tensor: tensor.scipy(),
+        lambda tensor: tensor.verify(),
+        lambda tensor: tensor.attributes,
+        lambda tensor: [part.tobytes() for part in tensor.components.values()],
+        lambda tensor: [part.numpy() for part in tensor.components.values()],
+    ):
+        yield lambda read=read: [read(tensor) for tensor in zten.open(path).values()]
+    yield lambda: zten.open(path).attributes
+    yield lambda: zten.safe_open(path).metadata()
+    yield lambda: [zten.safe_open(path).get_tensor(name) for name in zten.open(path)]
+    yield lambda: zten.safe_open(path).offset_keys()
+    yield lambda: zten.convert(path, target)
+    yield lambda: zten.convert(path, target, generation="2")
+
+
+def test_a_file_raises_nothing_but_errors_of_the_package(tmp_path: Path) -> None:
+    for path in ACCEPTED + REJECTED:
+        for call in calls(path, tmp_path / "out.zt"):
+            try:
+                call()
+            except zten.Unsupported as error:
+                assert error.rule or error.object, (path, error)
+            except zten.Error as error:
+                assert error.rule, (path, error)
+
+
+def equal(one: Any, other: Any, of: object) -> None:
+    assert one.dtype == other.dtype and one.shape == other.shape, of
+    assert one.tobytes() == other.tobytes(), of
+
+
+def holds(path: Path, arrays: dict[str, Any]) -> None:
+    """A file has these arrays, however they are read."""
+    assert zten.check(path), zten.check(path)
+    for how in WAYS:
+        loaded = zten.numpy.load_file(path, **how)
+        assert list(loaded) == list(arrays)
+        with zten.open(path, **how) as file:
+            for name, array in arrays.items():
+                for read in (loaded[name], file[name].numpy(), file[name][...].numpy()):
+                    equal(read, array, (path, name))
+                if array.ndim:
+                    equal(file[name][::-2].numpy(), array[::-2], (path, name))
+                    equal(file[name][..., 1:].numpy(verify=True), array[..., 1:], (path, name))
+    content = path.read_bytes()
+    for source in (content, io.BytesIO(content)):
+        for (_, read), array in zip(zten.numpy.load_file(source).items(), arrays.values(), strict=True):
+            equal(read, array, path)
+    with zten.safe_open(path) as safe:
+        for name, array in arrays.items():
+            equal(safe.get_tensor(name), array, (path, name))
+            equal(safe.get_slice(name)[...], array, (path, name))
+
+
+def native(array: Any) -> Any:
+    """An array as it is read: little-endian and in row-major order."""
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(array.shape)
+
+
+ARRAYS: dict[str, Any] = {
+    "rows": np.arange(24, dtype="<f4").reshape(2, 3, 4),
+    "columns": np.asfortranarray(np.arange(24, dtype="<f8").reshape(2, 3, 4)),
+    "big": np.arange(6, dtype=">i2").reshape(3, 2),
+    "big-columns": np.asfortranarray(np.arange(6, dtype=">c16").reshape(3, 2)),
+    "bools": np.array([[True, False, True]]),
+    "bool-columns": np.asfortranarray(np.array([[True, False], [True, True], [False, True]])),
+    "scalar": np.array(1.5, np.float16),
+    "none": np.empty((0, 3), np.uint64),
+    "bytes": np.arange(5, dtype=np.uint8),
+}
+
+
+def test_arrays_of_numpy(tmp_path: Path) -> None:
+    for name, array in ARRAYS.items():
+        np.save(tmp_path / f"{name}.npy", array)
+        holds(tmp_path / f"{name}.npy", {name: native(array)})
+    wanted = {name: native(array) for name, array in ARRAYS.items()}
+    for save in (np.savez, np.savez_compressed):
+        save(tmp_path / "w.npz", **ARRAYS)
+        holds(tmp_path / "w.npz", wanted)
+    with zten.open(tmp_path / "w.npz") as file:
+        assert (file.format, file.generation, file.version, file.attributes) == ("npz", None, None, {})
+        assert file["rows"].components["data"].encoding == "deflate"
+        assert "npz" in repr(file)
+
+
+def test_elements_that_lie_there_are_viewed_and_no_others(tmp_path: Path) -> None:
+    np.save(tmp_path / "rows.npy", ARRAYS["rows"])
+    viewed = zten.numpy.load_file(tmp_path / "rows.npy", map=True)["rows"]
+    assert not viewed.flags.owndata and not viewed.flags.writeable and viewed.flags.aligned
+    for name in ("columns", "big", "bools"):
+        np.save(tmp_path / f"{name}.npy", ARRAYS[name])
+        with zten.open(tmp_path / f"{name}.npy", map=True, verify=False) as file:
+            assert file[name].numpy().flags.owndata, name
+    # Data that begins at an odd byte.
+    header = b'{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
+    odd = (len(header)).to_bytes(8, "little") + header + np.arange(2, dtype=np.float32).tobytes()
+    assert len(header) % 4
+    with zten.open(odd, map=True) as file:
+        array = file["w"].numpy()
+        assert array.tolist() == [0, 1] and array.flags.aligned and array.flags.owndata
+
+
+def test_a_checksum_of_npz_is_compared_as_a_digest_is(tmp_path: Path) -> None:
+    path = tmp_path / "w.npz"
+    np.savez(path, w=np.zeros((4, 4), np.uint8), c=np.asfortranarray(np.zeros((4, 4), np.uint8)))
+    with zten.open(path) as file:
+        places = [part["data"].offset for part in (file["w"].components, file["c"].components)]
+    content = bytearray(path.read_bytes())
+    for place in places:
+        content[place + 5] = 1
+    path.write_bytes(content)
+    report = zten.check(path)
+    assert (report.rule, report.object) == ("npz-crc", "w")
+    with zten.open(path) as file, zten.open(path, map=True) as mapped:
+        for name in ("w", "c"):
+            for read in (
+                file[name].numpy, file[name].verify, file[name].components["data"].tobytes,
+                lambda name=name: file[name][1:].numpy(verify=True), mapped[name].numpy,
+            ):
+                with pytest.raises(zten.Refused) as raised:
+                    read()
+                assert raised.value.rule == "npz-crc"
+        # What is put in order is read whole, and compared always.
+        assert file["w"].numpy(verify=False).sum() == 1
+        assert file["w"][2:].numpy().sum() == 0
+
+
+def test_what_an_npz_file_decodes_to_is_limited(tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "w.npz", w=np.zeros(1 << 20, np.uint8))
+    for limits in ({"decoded": 4096}, {"decoded-total": 4096}):
+        for read in (
+            lambda limits=limits: zten.numpy.load_file(tmp_path / "w.npz", limits=limits),
+            lambda limits=limits: zten.open(tmp_path / "w.npz", limits=limits)["w"].numpy(),
+            lambda limits=limits: zten.open(tmp_path / "w.npz", limits=limits).verify(),
+        ):
+            with pytest.raises(zten.LimitExceeded):
+                read()
+
+
+TENSORS: dict[str, Any] = {
+    "a": np.arange(24, dtype=np.float32).reshape(2, 3, 4),
+    "b": np.arange(5, dtype=np.int64),
+    "c": np.array([True, False]),
+    "d": np.arange(6, dtype=np.float16).reshape(3, 2),
+    "e": np.arange(6).astype(ml_dtypes.bfloat16),
+    "f": np.array(7, np.uint16),
+    "g": np.empty((0, 2), np.float64),
+}
+
+
+def test_tensors_of_safetensors(tmp_path: Path) -> None:
+    path = tmp_path / "w.safetensors"
+    safetensors.numpy.save_file(TENSORS, path, metadata={"format": "np", "x": "ä"})
+    with zten.open(path) as file:
+        order = list(file)
+        assert file.attributes == {"format": "np", "x": "ä"} and file.format == "safetensors"
+    assert sorted(order) == list(TENSORS)
+    holds(path, {name: TENSORS[name] for name in order})
+    with safetensors.safe_open(path, framework="np") as one, zten.safe_open(path) as other:
+        assert one.metadata() == other.metadata() and list(one.offset_keys()) == other.offset_keys()
+        for name in TENSORS:
+            theirs, ours = one.get_slice(name), other.get_slice(name)
+            assert theirs.get_shape() == ours.get_shape() and theirs.get_dtype() == ours.get_dtype()
+
+
+def sharded(folder: Path) -> tuple[Path, dict[str, Any]]:
+    """An index and its two files, and their tensors in the order in which they are read."""
+    parts = {"one.safetensors": ["a", "b", "c"], "two.safetensors": ["d", "e", "f", "g"]}
+    for part, names in parts.items():
+        safetensors.numpy.save_file({name: TENSORS[name] for name in names}, folder / part)
+    index = folder / "model.safetensors.index.json"
+    weights = {name: part for part, names in parts.items() for name in names}
+    index.write_text(json.dumps({"metadata": {}, "weight_map": weights}))
+    with zten.open(index) as file:
+        return index, {name: TENSORS[name] for name in file}
+
+
+def test_an_index_and_its_files(tmp_path: Path) -> None:
+    index, tensors = sharded(tmp_path)
+    assert sorted(tensors) == list(TENSORS)
+    assert zten.check(index).message.startswith("valid safetensors index file: 7 tensors")
+    for how in WAYS:
+        loaded = zten.numpy.load_file(index, **how)
+        with zten.open(index, **how) as file:
+            assert file.format == "safetensors-index"
+            assert [(name, digest) for name, _, digest in file.shards] == [
+                ("one.safetensors", None), ("two.safetensors", None)
+            ]
+            for name, tensor in tensors.items():
+                for read in (loaded[name], file[name].numpy(), file[name][...].numpy()):
+                    equal(read, tensor, name)
+            assert file["d"].components["data"].shard == "two.safetensors"
+            assert file.verify() == (7, 0)
+    with zten.safe_open(index) as safe:
+        assert safe.get_slice("a")[1, :, 2].tolist() == TENSORS["a"][1, :, 2].tolist()
+        assert sorted(safe.offset_keys()) == list(TENSORS)
+    # What has no folder has no files beside it, and no name that says what it is.
+    assert zten.check(index.read_bytes()).rule == "header-magic"
+    assert zten.check(index, shards=False).rule == "index-file"
+    assert zten.convert(index, tmp_path / "w.zt") == 7
+    for name, tensor in zten.numpy.load_file(tmp_path / "w.zt").items():
+        equal(tensor, TENSORS[name], name)
+    (tmp_path / "two.safetensors").unlink()
+    with pytest.raises(zten.Refused, match="was not found") as raised:
+        zten.open(index)
+    assert (raised.value.rule, raised.value.shard) == ("index-file", "two.safetensors")
+
+
+def test_tensors_and_metadata_of_gguf(tmp_path: Path) -> None:
+    path = tmp_path / "w.gguf"
+    weights = np.linspace(-2, 3, 4 * 256, dtype=np.float32).reshape(4, 256)
+    writer = gguf.GGUFWriter(path, "test")
+    writer.add_uint32("a.number", 7)
+    writer.add_float32("a.float", 0.5)
+    writer.add_string("a.text", "ä")
+    writer.add_array("a.list", [1, 2, 3])
+    writer.add_bool("a.bool", True)
+    writer.add_tensor("plain", weights)
+    writer.add_tensor("half", weights.astype(np.float16))
+    kinds = [gguf.GGMLQuantizationType.Q4_0, gguf.GGMLQuantizationType.Q8_0, gguf.GGMLQuantizationType.Q5_1]
+    blocks = {kind: gguf.quants.quantize(weights, kind) for kind in kinds}
+    for kind, data in blocks.items():
+        writer.add_tensor(kind.name, data, raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    assert zten.check(path), zten.check(path)
+    with zten.open(path) as file, zten.open(path, map=True) as mapped:
+        assert file.format == "gguf"
+        found = file.attributes
+        assert found["general.architecture"] == "test"
+        wanted = {"number": 7, "float": 0.5, "text": "ä", "list": [1, 2, 3], "bool": True}
+        assert {key: found[f"a.{key}"] for key in wanted} == wanted
+        equal(file["plain"].numpy(), weights, path)
+        equal(mapped["plain"].numpy(), weights, path)
+        assert not mapped["plain"].numpy().flags.owndata
+        equal(file["half"][1:3, ::5].numpy(), weights.astype(np.float16)[1:3, ::5], path)
+        for kind, data in blocks.items():
+            tensor = file[kind.name]
+            assert tensor.format == f"gguf.{kind.name.lower()}" and tensor.dtype is None
+            elements, size = gguf.GGML_QUANT_SIZES[kind]
+            facts = {"ggml_type": kind.name, "block_elements": elements, "block_bytes": size}
+            assert tensor.quantization == facts
+            equal(tensor.dequantize(), gguf.quants.dequantize(data, kind).reshape(4, 256), kind)
+            assert tensor.components["data"].tobytes() == data.tobytes()
+            for read in (tensor.numpy, tensor.scipy, lambda tensor=tensor: tensor[0]):
+                with pytest.raises(zten.Unsupported, match=kind.name) as raised:
+                    read()
+                assert (raised.value.object, raised.value.file) == (kind.name, str(path))
+    with pytest.raises(zten.Unsupported) as raised:
+        zten.numpy.load_file(path)
+    assert raised.value.object == "Q4_0"
+    for generation in ("1.2", "2"):
+        zten.convert(path, tmp_path / "w.zt", generation=generation)
+        with zten.open(tmp_path / "w.zt") as file:
+            for kind, data in blocks.items():
+                equal(file[kind.name].dequantize(), gguf.quants.dequantize(data, kind).reshape(4, 256), kind)
+
+
+def test_blocks_of_every_type() -> None:
+    """The blocks of the corpus and the values that the package `gguf` computes of them."""
+    seen = set()
+    for path in ACCEPTED:
+        if path.suffix != ".gguf":
+            continue
+        with zten.open(path) as file:
+            for tensor in file.values():
+                if tensor.quantization is None:
+                    continue
+                kind = gguf.GGMLQuantizationType.__members__.get(tensor.quantization["ggml_type"])
+                values = tensor.dequantize()
+                assert values.shape == tensor.shape and values.dtype == np.float32
+                if kind is None or not values.size:
+                    continue
+                data = np.frombuffer(tensor.components["data"].tobytes(), np.uint8)
+                try:
+                    wanted = gguf.quants.dequantize(data, kind)
+                except NotImplementedError:
+                    continue
+                np.testing.assert_array_equal(values.ravel(), wanted.ravel())
+                seen.add(kind)
+    assert len(seen) > 1
+
+
+@command
+def test_files_are_converted_as_the_command_converts_them(tmp_path: Path) -> None:
+    ours, theirs = tmp_path / "ours.zt", tmp_path / "theirs.zt"
+    for path in ACCEPTED:
+        for generation, digest in (("1.2", "sha256"), ("2", "xxh3")):
+            how: Any = {"generation": generation, "digest": digest}
+            ended = subprocess.run(
+                [str(ZTEN), "convert", "--force", "--to", generation, str(path), str(theirs)],
+                capture_output=True, text=True, check=False,
+            )
+            try:
+                zten.convert(path, ours, **how)
+            except zten.Unsupported as error:
+                assert ended.returncode and error.message in ended.stderr, (path, ended.stderr)
+                continue
+            assert ended.returncode == 0, (path, ended.stderr)
+            assert ours.read_bytes() == theirs.read_bytes(), path
+    (tmp_path / "text").write_text("no tensors\n")
+    with pytest.raises(zten.Refused) as raised:
+        zten.convert(tmp_path / "text", ours)
+    assert raised.value.rule == "format-unknown"
