@@ -15,7 +15,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use zten::source::SourceArchive;
 use zten::{Component, Limits, Manifest, ReadAt, ReadError};
-use zten_formats::{Detected, Format, Index, Part};
+use zten_formats::{Begun, Detected, Part};
 use zten_present::network::{is_remote, shown};
 use zten_shards::{Beside, Runs, Want};
 
@@ -115,9 +115,6 @@ impl Given {
     }
 }
 
-/// An index of several files.
-const INDEX: Detected = Detected::Read(Format::Index);
-
 /// An open file of any format, its manifest, which has been read and validated, and the files that may be its shards.
 pub(crate) struct Open {
     pub(crate) manifest: Manifest<Vec<u8>>,
@@ -128,7 +125,7 @@ pub(crate) struct Open {
 
 impl Open {
     /// Reads and validates the manifest or header. Shards are looked for beside a file that has a path; over the network
-    /// when they are read. The files of an index are found here, and their headers read.
+    /// when they are read. The files that an index or the first of several GGUF files names are found here, and their headers read.
     pub(crate) fn new(given: Given, opening: &Opening, cancel: &Cancel) -> Result<Self, Failure> {
         let Given { source, length, name } = given;
         let options = &opening.options;
@@ -136,40 +133,36 @@ impl Open {
         let detected = zten_formats::detect(&watched, length, &name, opening.unknown);
         let detected = detected.map_err(|trouble| Failure::foreign(trouble, None))?;
         let foreign = |trouble| Failure::foreign(trouble, detected.and_then(Detected::name));
-        let (archive, shards) = match detected {
-            None => {
-                let archive = SourceArchive::with_length(watched, length, options);
-                let archive = archive.map_err(Failure::opening)?;
-                let wanted = zten_shards::wanted(archive.manifest(), options);
-                let wanted = wanted.into_iter().map(Want::Shard).filter(|_| opening.shards);
-                let shards = wanted.map(|want| Listed::beside(want, &source, &name));
-                let shards = shards.collect::<io::Result<_>>().map_err(Failure::Io)?;
-                (archive, shards)
-            }
-            Some(INDEX) => {
-                let index = Index::read(&watched, length, options.limit()).map_err(foreign)?;
-                let wanted = index.files().filter_map(Beside::new).filter(|_| opening.shards);
-                let shards = wanted.map(|want| Listed::beside(Want::Beside(want), &source, &name));
-                let shards: Vec<_> = shards.collect::<io::Result<_>>().map_err(Failure::Io)?;
-                let mut found = Vec::new();
-                for listed in &shards {
-                    if let Some(Found { source, length, .. }) =
-                        listed.find(&source).map_err(Failure::Io)?
-                    {
-                        found.push((listed.want.name(), Watched { source, cancel }, *length));
+        let list = |wanted: &mut dyn Iterator<Item = Want>| {
+            let wanted = wanted.filter(|_| opening.shards);
+            let listed = wanted.map(|want| Listed::beside(want, &source, &name));
+            listed.collect::<io::Result<Vec<_>>>().map_err(Failure::Io)
+        };
+        let (archive, shards) = if detected.is_none() {
+            let archive = SourceArchive::with_length(watched, length, options);
+            let archive = archive.map_err(Failure::opening)?;
+            let wanted = zten_shards::wanted(archive.manifest(), options);
+            let shards = list(&mut wanted.into_iter().map(Want::Shard))?;
+            (archive, shards)
+        } else {
+            match zten_formats::begin(watched, length, &name, options).map_err(foreign)? {
+                Begun::Archive(archive) => (archive, Vec::new()),
+                Begun::Root(root) => {
+                    let wanted = root.files().filter_map(Beside::new);
+                    let shards = list(&mut wanted.map(Want::Beside))?;
+                    let mut found = Vec::new();
+                    for listed in &shards {
+                        if let Some(part) = listed.find(&source).map_err(Failure::Io)? {
+                            let watched = Watched { source: &part.source, cancel };
+                            found.push((listed.want.name(), watched, part.length));
+                        }
                     }
+                    let parts = found.iter();
+                    let parts =
+                        parts.map(|(name, source, length)| Part { name, source, length: *length });
+                    let parts: Vec<_> = parts.collect();
+                    (root.open(&parts, options).map_err(foreign)?, shards)
                 }
-                let parts = found.iter().map(|(name, source, length)| {
-                    let length = *length;
-                    Part { name, source, length }
-                });
-                let parts: Vec<_> = parts.collect();
-                let archive = index.open(watched, &parts, options).map_err(foreign)?;
-                (archive, shards)
-            }
-            Some(_) => {
-                let archive = zten_formats::open_source(watched, length, &name, options);
-                (archive.map_err(foreign)?, Vec::new())
             }
         };
         Ok(Self { manifest: archive.into_manifest(), length, source, shards })
