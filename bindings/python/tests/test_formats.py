@@ -118,6 +118,22 @@ def test_a_file_raises_nothing_but_errors_of_the_package(tmp_path: Path) -> None
                 assert error.rule, (path, error)
 
 
+def test_a_shape_that_numpy_has_no_array_of(tmp_path: Path) -> None:
+    shape = [1] * 65
+    header = json.dumps({"w": {"dtype": "F32", "shape": shape, "data_offsets": [0, 4]}}).encode()
+    (tmp_path / "w.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + bytes(4))
+    limits = {"rank": 65}
+    for how in WAYS:
+        with pytest.raises(zten.Unsupported, match="no array of shape") as raised:
+            zten.numpy.load_file(tmp_path / "w.safetensors", limits=limits, **how)
+        assert raised.value.object == "w"
+        with zten.open(tmp_path / "w.safetensors", limits=limits, **how) as file:
+            for read in (file["w"].numpy, file["w"][...].numpy):
+                with pytest.raises(zten.Unsupported, match="no array of shape"):
+                    read()
+            assert file["w"].components["data"].numpy().tolist() == [0]
+
+
 def equal(one: Any, other: Any, of: object) -> None:
     assert one.dtype == other.dtype and one.shape == other.shape, of
     assert one.tobytes() == other.tobytes(), of
@@ -351,6 +367,35 @@ def test_tensors_and_metadata_of_gguf(tmp_path: Path) -> None:
         with zten.open(tmp_path / "w.zt") as file:
             for kind, data in blocks.items():
                 equal(file[kind.name].dequantize(), gguf.quants.dequantize(data, kind).reshape(4, 256), kind)
+
+
+def test_gguf_in_several_files(tmp_path: Path) -> None:
+    tensors = {f"t{n}": np.arange(8, dtype=np.float32).reshape(2, 4) + n for n in range(5)}
+    writer = gguf.GGUFWriter(tmp_path / "w.gguf", "test", split_max_tensors=2)
+    writer.add_uint32("a.number", 7)
+    for name, tensor in tensors.items():
+        writer.add_tensor(name, tensor)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    first, second, third = sorted(tmp_path.glob("*.gguf"))
+    assert first.name == "w-00001-of-00003.gguf"
+    for how in WAYS:
+        loaded = zten.numpy.load_file(first, **how)
+        with zten.open(first, **how) as file:
+            assert file.attributes["a.number"] == 7
+            assert [name for name, _, _ in file.shards] == [second.name, third.name]
+            for name, tensor in tensors.items():
+                for read in (loaded[name], file[name].numpy(), file[name][...].numpy()):
+                    equal(read, tensor, name)
+    assert zten.convert(first, tmp_path / "w.zt") == 5
+    for name, tensor in zten.numpy.load_file(tmp_path / "w.zt").items():
+        equal(tensor, tensors[name], name)
+    assert zten.check(first.read_bytes()).rule == "gguf-split"
+    third.unlink()
+    report = zten.check(first)
+    assert (report.rule, report.shard) == ("gguf-split-file", third.name)
 
 
 def test_blocks_of_every_type() -> None:

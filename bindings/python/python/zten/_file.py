@@ -200,7 +200,8 @@ class File(Mapping[str, Tensor]):
         try:
             return np.ndarray(shape, _types.numpy_dtype(element), buffer, offset)
         except ValueError as error:
-            raise unserved(f"NumPy has no array of shape {shape}: {error}", name) from None
+            path = self._reader.path
+            raise unserved(f"NumPy has no array of shape {shape}: {error}", name, file=path) from None
 
 
 def open(

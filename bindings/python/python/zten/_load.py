@@ -47,20 +47,17 @@ class _Load:
             # It says which limit that is, before there is memory for anything.
             file.verify()
         tensors: dict[str, Any] = {}
-        buffer = file._buffer() if file._map and listing else None
-        dtypes = _types.numpy_dtype
         for ordinal, (name, shape, dense) in enumerate(listing):
             if dense is None or dense[3] is None:
                 tensors[name] = self.other(ordinal)
                 continue
             element, place, offset, nbytes, _, direct = dense
-            if buffer is not None and direct and nbytes and element != "f4_e2m1":
-                # Opening has shown that it lies in the file; NumPy holds it against the buffer again.
-                tensors[name] = np.ndarray(shape, dtypes(element), buffer, offset)
+            if file._map and direct and nbytes and element != "f4_e2m1":
+                tensors[name] = file._view(name, shape, element, offset)
             elif element == "f4_e2m1":
                 tensors[name] = self.other(ordinal)
             else:
-                array = _types.empty(name, shape, dtypes(element))
+                array = _types.empty(name, shape, _types.numpy_dtype(element))
                 tensors[name] = self.filled((ordinal, place), array)
         self.read()
         return tensors
