@@ -14,7 +14,7 @@
 //! | [`lies`] | a file | from a source that lies: nothing that was not there is verified, and of a verified shard nothing else is read |
 //! | [`cbor`] | an item | what we accept two other decoders accept, with the same meaning |
 //! | [`model`] | what to write | what the writer accepts the reader gives back; and damaged, the first two |
-//! | [`foreign`] | a file of another format | memory follows its length; it is valid twice or refused twice, by a rule; what tensors take lies in it; a safetensors file holds what the `safetensors` crate finds |
+//! | [`file_format`] | a file of another format, or what one is made of | memory follows its length; it is valid twice or refused twice, by a rule; what tensors take lies in it; a safetensors file holds what the `safetensors` crate finds, and an index what its files hold |
 //! | [`front`] | what a front end says of a file | what opens is what was told, and within the file; after an error nothing opens; memory follows what was told |
 //! | [`grammar`] | what to write | files of 2 that a grammar makes are valid; and damaged, the first two |
 
@@ -25,7 +25,7 @@ mod components;
 mod damage;
 mod facts;
 mod file;
-mod foreign;
+mod file_formats;
 mod formats;
 mod front;
 mod grammar;
@@ -47,7 +47,7 @@ pub use canonical::{Form, canonical};
 pub use cbor::cbor;
 pub use facts::said;
 pub use file::file;
-pub use foreign::foreign;
+pub use file_formats::file_format;
 pub use front::{Filled, Front, front};
 pub use grammar::{Grown, grammar};
 pub use liar::{Lie, Plan};
@@ -55,6 +55,8 @@ pub use lies::{Lied, lies};
 pub use model::{Model, Outcome, model, written};
 pub use open::open;
 pub use steps::{steps, steps_on_disk};
+
+pub use zten_formats::Format;
 
 use zten::{Limits, Options, Tolerance};
 

@@ -1,5 +1,8 @@
 //! Files of other formats.
 
+mod made;
+
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
@@ -8,41 +11,51 @@ use zten::element::ByteOrder;
 use zten::shards::{Candidate, Find, Shard};
 use zten::source::SourceArchive;
 use zten::verify::Verifier;
-use zten::{Archive, Encoding, Error, Object, ReadAt, ReadError};
+use zten::{Archive, Encoding, Error, Manifest, Object, ReadAt, ReadError};
 use zten_formats::{
-    Begun, Block, Detected, Format, Part, START, Trouble, begin, by_name, by_start, open_bytes,
-    open_source,
+    Begun, Block, Detected, Format, Opening, Part, START, Step, Trouble, begin, by_name, by_start,
+    open_bytes, open_source,
 };
 
-use crate::heap;
-use crate::{limits, options};
+use crate::open::{bound, objects};
+use crate::{heap, limits, options};
 
-/// Bytes of heap for each byte of the header of an archive, at most, and beside it.
-const EACH_OF_HEADER: u64 = 8;
-const FIXED_ARCHIVE: u64 = 64 << 10;
 /// Bytes of the header of a NumPy array, at most.
 const NPY_HEADER: u64 = 12 + 0xffff;
 
-/// The name of the file beside an index.
-const PART: &str = "a.safetensors";
+/// The files beside an index, by their names.
+type Parts = Vec<(&'static str, Vec<u8>)>;
 
-/// Opens a file as each of the formats, by its bytes and by names, and reads all of it: memory follows its length, two
-/// runs end alike, and what tensors take lies within the file. Returns whether it is valid under any name.
+/// Opens a file of a format and reads all of it: memory follows its length, two runs end alike, and what tensors take
+/// lies within the file. Returns whether it is valid.
 ///
-/// An index is what comes before the first zero, and the rest the file `a.safetensors` beside it.
+/// The last byte of the input says what the others are. Even: the file as it is; of an index what comes before the first
+/// zero, and the rest the file `a.safetensors` beside it. Odd: what a file is made of.
 ///
 /// # Panics
 /// If a promise does not hold.
-pub fn foreign(bytes: &[u8]) -> bool {
-    let names = ["x", "x.npz", "x.safetensors", "x.index.json"];
-    names.into_iter().filter(|name| named(bytes, name)).count() > 0
+pub fn file_format(format: Format, input: &[u8]) -> bool {
+    let Some((choice, input)) = input.split_last() else { return false };
+    let is_whole = choice.is_multiple_of(2);
+    if format == Format::Index {
+        let (index, parts) = if is_whole { whole_index(input) } else { made::index(input) };
+        return read_index(&index, &parts);
+    }
+    let file = if is_whole { input.to_vec() } else { made::file(format, choice >> 1, input) };
+    let names = ["x".to_owned(), format!("x.{}", format.name())];
+    names.into_iter().filter(|name| named(&file, name)).count() > 0
+}
+
+fn whole_index(input: &[u8]) -> (Vec<u8>, Parts) {
+    let mut halves = input.splitn(2, |byte| *byte == 0).map(<[u8]>::to_vec);
+    let mut next = || halves.next().unwrap_or_default();
+    (next(), vec![("a.safetensors", next())])
 }
 
 fn named(bytes: &[u8], name: &str) -> bool {
     let path = Path::new(name);
     let start = &bytes[..bytes.len().min(START)];
     match by_start(start, path).or_else(|| by_name(path)) {
-        Some(Detected::Read(Format::Index)) => index(bytes),
         Some(Detected::Read(format)) => archive(bytes, path, Some(format)),
         _ => archive(bytes, path, None),
     }
@@ -61,7 +74,7 @@ impl ReadAt for Positions<'_> {
 
 /// Opens a file in memory and at positions, which agree.
 fn archive(bytes: &[u8], path: &Path, format: Option<Format>) -> bool {
-    let length = u64::try_from(bytes.len()).expect("a length");
+    let length = length(bytes);
     let (peak, opened) = heap::peak(|| open_source(Positions(bytes), length, path, &options()));
     let header = match format {
         Some(Format::Safetensors) => {
@@ -70,12 +83,19 @@ fn archive(bytes: &[u8], path: &Path, format: Option<Format>) -> bool {
         // Nothing says how many bytes of the file are headers, one of which may be deflated.
         _ => length + NPY_HEADER,
     };
-    let most = EACH_OF_HEADER * header + FIXED_ARCHIVE;
+    let most = bound(header);
     assert!(peak <= most, "{peak} bytes of heap for {header} of a header");
     let (peak, again) = heap::peak(|| open_bytes(bytes, &options()));
     assert!(peak <= most, "{peak} bytes of heap for {header} of a header in memory");
+    let stepped = in_steps(bytes, path, &Parts::new());
+    match (&opened, stepped) {
+        (Ok(opened), Ok(stepped)) => assert_eq!(opened.len(), stepped.len()),
+        (Err(one), Err(other)) => assert_eq!(one.to_string(), other.to_string()),
+        (one, other) => panic!("{:?} and in steps {:?}", one.as_ref().err(), other.err()),
+    }
     match (opened, again) {
         (Ok(opened), Ok(archive)) => {
+            objects(&archive);
             read_archive(&archive, &opened);
             if format == Some(Format::Safetensors) {
                 as_the_crate_does(&archive);
@@ -98,6 +118,33 @@ fn archive(bytes: &[u8], path: &Path, format: Option<Format>) -> bool {
         }
         (Ok(_), Err(other)) => panic!("{other} in memory alone"),
     }
+}
+
+/// Opens a file without I/O, and those beside it.
+fn in_steps(file: &[u8], path: &Path, parts: &Parts) -> Result<Box<Manifest<Vec<u8>>>, Trouble> {
+    let mut opening = Opening::new(path, length(file), &options());
+    for _ in 0..64 {
+        match opening.step()? {
+            Step::Read(wanted) => {
+                for wanted in wanted {
+                    let part = parts.iter().find(|(name, _)| wanted.file.as_deref() == Some(name));
+                    let bytes = part.map_or(file, |(_, bytes)| bytes);
+                    let place = |at| usize::try_from(at).expect("a place in a file");
+                    let bytes = &bytes[place(wanted.range.start)..place(wanted.range.end)];
+                    opening.supply(&wanted, bytes.to_vec()).expect("bytes that were asked for");
+                }
+            }
+            Step::Open(names) => {
+                for name in names {
+                    let part = parts.iter().find(|part| part.0 == name);
+                    let length = part.map(|(_, bytes)| length(bytes));
+                    opening.opened(name, length);
+                }
+            }
+            Step::Done(manifest) => return Ok(manifest),
+        }
+    }
+    panic!("a file that is read on and on")
 }
 
 /// Every tensor is found by its name and can be read, by views, in memory of its own and at positions, unless what only
@@ -196,69 +243,91 @@ fn refused(trouble: &Trouble, length: u64) {
     assert!(!finding.to_string().chars().any(char::is_control), "{trouble:?}");
 }
 
-/// The file beside an index, by its name.
-struct Only<'b>(&'b [u8]);
+/// The files beside an index.
+struct Beside<'p>(&'p Parts);
 
-impl<'b> Find for Only<'b> {
-    type Source = Positions<'b>;
+impl<'p> Find for Beside<'p> {
+    type Source = Positions<'p>;
 
-    fn find(&self, shard: &Shard<'_>) -> io::Result<Option<Candidate<Positions<'b>>>> {
-        assert_eq!(shard.name(), PART, "no other is beside the index");
-        let length = u64::try_from(self.0.len()).expect("a length");
-        Ok(Some(Candidate { source: Positions(self.0), length }))
+    fn find(&self, shard: &Shard<'_>) -> io::Result<Option<Candidate<Positions<'p>>>> {
+        let found = self.0.iter().find(|part| part.0 == shard.name());
+        Ok(found.map(|(_, bytes)| Candidate { source: Positions(bytes), length: length(bytes) }))
     }
 }
 
-/// Opens an index, which is what comes before the first zero, with the rest as the file beside it.
-fn index(bytes: &[u8]) -> bool {
-    let split = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-    let (index, beside) = bytes.split_at(split);
-    let beside = beside.get(1..).unwrap_or_default();
-    let length = |bytes: &[u8]| u64::try_from(bytes.len()).expect("a length");
-    let part = Part { name: PART, source: &Positions(beside), length: length(beside) };
+fn length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).expect("a length")
+}
+
+/// Opens an index and the files beside it: its tensors are those of the files that it names.
+fn read_index(index: &[u8], parts: &Parts) -> bool {
+    let beside: Vec<_> = parts.iter().map(|(name, bytes)| (*name, Positions(bytes))).collect();
+    let beside: Vec<_> = beside
+        .iter()
+        .map(|(name, source)| Part { name, source, length: length(source.0) })
+        .collect();
     let open = || {
-        let parts = std::slice::from_ref(&part);
         let source = Positions(index);
         match begin(source, length(index), Path::new("x.index.json"), &options())? {
-            Begun::Root(root) => root.open(parts, &options()),
+            Begun::Root(root) => root.open(&beside, &options()),
             Begun::Archive(_) => panic!("an index is an archive of its own"),
         }
     };
     let (peak, opened) = heap::peak(open);
-    let most = EACH_OF_HEADER * length(bytes) + FIXED_ARCHIVE;
-    assert!(peak <= most, "{peak} bytes of heap for an index of {}", length(bytes));
+    let all = length(index) + beside.iter().map(|part| part.length).sum::<u64>();
+    assert!(peak <= bound(all), "{peak} bytes of heap for an index and files of {all}");
     let archive = match (opened, open()) {
         (Ok(archive), Ok(_)) => archive,
         (Err(one), Err(other)) => {
             assert_eq!(one.to_string(), other.to_string());
-            refused(&one, length(index).max(length(beside)));
+            let stepped = in_steps(index, Path::new("x.index.json"), parts);
+            assert_eq!(one.to_string(), stepped.expect_err("a file that is refused").to_string());
+            refused(&one, all);
             return false;
         }
         (one, other) => panic!("{:?} and then {:?}", one.err(), other.err()),
     };
-    if archive.shards().len() == 0 {
-        assert_eq!(archive.objects().len(), 0);
-        return true;
-    }
-    let alone = open_bytes(beside, &options()).expect("a header that was read with the index");
-    assert_eq!(archive.objects().len(), alone.objects().len());
-    let mut shards =
-        archive.bind_shards(&Only(beside), archive.limits()).expect("the file is there");
+    let stepped = in_steps(index, Path::new("x.index.json"), parts);
+    assert_eq!(stepped.expect("an index that is valid").len(), archive.len());
+    let alone: BTreeMap<_, _> = parts
+        .iter()
+        .filter(|(name, _)| archive.shards().any(|shard| shard.name() == *name))
+        .map(|(name, bytes)| {
+            (*name, open_bytes(bytes, &options()).expect("a header that was read"))
+        })
+        .collect();
+    assert_eq!(archive.shards().len(), alone.len());
+    let tensors: usize = alone.values().map(|part| part.objects().len()).sum();
+    assert_eq!(archive.objects().len(), tensors);
+    let beside = Beside(parts);
+    let mut shards = archive.bind_shards(&beside, archive.limits()).expect("files that are there");
     let mut verifier = Verifier::new(archive.file_len(), archive.limits());
     let summary = verifier.file_in(archive.manifest(), archive.source(), &mut shards);
     for object in archive.objects() {
-        let of_part = alone.require(object.name()).expect("a tensor of the part");
-        let [here, there] = [&object, &of_part].map(|it| it.component("data").expect("data"));
-        assert_eq!((here.shard(), here.extent()), (Some(PART), there.extent()));
+        let here = object.component("data").expect("data");
+        let part = &alone[here.shard().expect("a component in a file")];
+        let of_part = part.require(object.name()).expect("a tensor of the part");
+        let there = of_part.component("data").expect("data");
+        assert_eq!(here.extent(), there.extent());
         assert_eq!((object.shape(), here.element_type()), (of_part.shape(), there.element_type()));
     }
-    assert_eq!(summary.is_ok(), alone.verify().is_ok());
+    assert_eq!(summary.is_ok(), alone.values().all(|part| part.verify().is_ok()));
     summary.is_ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use zten_testkit::sample::chance;
+
     use super::*;
+
+    const FORMATS: [Format; 5] =
+        [Format::Safetensors, Format::Index, Format::Gguf, Format::Npy, Format::Npz];
+
+    /// The input that is a file as it is.
+    fn whole(bytes: &[u8]) -> Vec<u8> {
+        [bytes, &[0]].concat()
+    }
 
     #[test]
     fn it_holds_for_the_corpus_and_for_damage_to_it() {
@@ -266,16 +335,50 @@ mod tests {
         for output in zten_corpus::files().iter().filter(|file| file.path.starts_with("other/")) {
             println!("{}", output.path);
             let bytes = &output.bytes;
-            valid += u32::from(foreign(bytes));
-            for at in (0..bytes.len()).step_by(1 + bytes.len() / 64) {
-                for change in [0x01, 0x80, 0xff] {
-                    let mut damaged = bytes.clone();
-                    damaged[at] ^= change;
-                    foreign(&damaged);
+            let own = FORMATS
+                .iter()
+                .filter(|format| output.path.contains(&format!("/{format:?}/").to_lowercase()));
+            for format in own {
+                valid += u32::from(file_format(*format, &whole(bytes)));
+                for at in (0..bytes.len()).step_by(1 + bytes.len() / 64) {
+                    for change in [0x01, 0x80, 0xff] {
+                        let mut damaged = bytes.clone();
+                        damaged[at] ^= change;
+                        file_format(*format, &whole(&damaged));
+                    }
+                    file_format(*format, &whole(&bytes[..at]));
                 }
-                foreign(&bytes[..at]);
+            }
+            for format in FORMATS {
+                file_format(format, &whole(bytes));
             }
         }
         assert!(valid > 25, "only {valid} are valid");
+    }
+
+    /// The parts that an index and files of safetensors and NumPy are made of.
+    #[test]
+    fn it_holds_for_files_that_are_made() {
+        let index = br#"{"weight_map":{"x":"a.safetensors","y":"b.safetensors"}}"#;
+        let header = |name: &str| {
+            format!(r#"{{"{name}":{{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}}}"#)
+        };
+        let [one, other] = [header("x"), header("y")];
+        let texts = [&index[..], one.as_bytes(), other.as_bytes(), &[2, 1, 2, 3, 4, 1]].join(&0);
+        assert!(file_format(Format::Index, &texts));
+        let wrong = [&index[..], one.as_bytes(), other.as_bytes(), &[1, 1, 2, 3, 4, 1]].join(&0);
+        assert!(!file_format(Format::Index, &wrong));
+        assert!(file_format(Format::Safetensors, &[one.as_bytes(), &[0, 1, 2, 1]].concat()));
+        let header = "{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }\n";
+        for version in [1, 3, 5] {
+            assert!(file_format(Format::Npy, &[header.as_bytes(), &[0, 1, 2, version]].concat()));
+        }
+        for format in [Format::Gguf, Format::Npz] {
+            let valid =
+                (0..2000).filter(|seed| file_format(format, &[&chance(*seed)[..], &[1]].concat()));
+            let valid = valid.count();
+            println!("{valid} of {format:?}");
+            assert!(valid > 20, "only {valid} of {format:?} are valid");
+        }
     }
 }

@@ -1,0 +1,9 @@
+//! GGUF: whole files, or what one is made of.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use zten_oracles::{Format, file_format};
+
+fuzz_target!(|input: &[u8]| {
+    file_format(Format::Gguf, input);
+});

@@ -1,0 +1,9 @@
+//! Safetensors: whole files, or a header and data.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use zten_oracles::{Format, file_format};
+
+fuzz_target!(|input: &[u8]| {
+    file_format(Format::Safetensors, input);
+});

@@ -1,0 +1,128 @@
+//! Files of other formats that are made of choices: lengths, offsets and checksums are right, as no chance would make
+//! them, and then perhaps damaged.
+
+use arbitrary::{Result, Unstructured};
+use zten_corpus::other::zip::{Archive, Member};
+use zten_corpus::other::{gguf, npy, safetensors};
+use zten_formats::{Block, Format};
+
+use super::Parts;
+
+/// Types of NumPy arrays, and the bytes of an element.
+const TYPES: [(&str, usize); 9] = [
+    ("|b1", 1),
+    ("|u1", 1),
+    ("<i2", 2),
+    ("<f2", 2),
+    (">f4", 4),
+    ("<f8", 8),
+    ("<c8", 8),
+    ("|O", 8),
+    ("|V2", 2),
+];
+
+/// Makes a file of a format. `choice` and `input` are the choices.
+pub(super) fn file(format: Format, choice: u8, input: &[u8]) -> Vec<u8> {
+    let (header, data) = text(input);
+    let mut u = Unstructured::new(input);
+    let mut file = match format {
+        Format::Npy => return npy::versioned(1 + choice % 3, &header, data),
+        Format::Npz => npz(&mut u).unwrap_or_default(),
+        Format::Gguf => gguf(&mut u).unwrap_or_default(),
+        Format::Safetensors | Format::Index => return safetensors::file(&header, data),
+    };
+    for _ in 0..u.int_in_range(0..=2).unwrap_or_default() {
+        let (at, bits) = u.arbitrary::<(u16, u8)>().unwrap_or_default();
+        let at = usize::from(at) % file.len().max(1);
+        file.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= bits);
+    }
+    file
+}
+
+/// Makes an index, and two files of the headers behind it, the first of which has as many bytes of data as it says.
+pub(super) fn index(input: &[u8]) -> (Vec<u8>, Parts) {
+    let mut texts = input.splitn(4, |byte| *byte == 0);
+    let mut next = || texts.next().unwrap_or_default();
+    let (index, one, other) = (next(), next(), next());
+    let (length, data) = next().split_first().unwrap_or((&0, &[]));
+    let (of_one, of_other) = data.split_at(data.len().min(usize::from(*length)));
+    let part = |header, data| safetensors::file(&String::from_utf8_lossy(header), data);
+    let parts = [("a.safetensors", part(one, of_one)), ("b.safetensors", part(other, of_other))];
+    (index.to_vec(), parts.into())
+}
+
+/// The text up to the first zero, and what follows that.
+fn text(input: &[u8]) -> (String, &[u8]) {
+    let mut halves = input.splitn(2, |byte| *byte == 0);
+    let text = String::from_utf8_lossy(halves.next().unwrap_or_default());
+    (text.into(), halves.next().unwrap_or_default())
+}
+
+fn npz(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
+    let mut members = Vec::new();
+    for _ in 0..u.int_in_range(0..=3)? {
+        let (name, content) = (format!("{}.npy", u.arbitrary::<char>()?), array(u)?);
+        let member = if u.arbitrary()? { Member::deflated } else { Member::stored };
+        let flags = if name.is_ascii() { 0 } else { 1 << 11 };
+        members.push(Member { flags, ..member(&name, &content) });
+    }
+    Ok(Archive::new(&members).bytes())
+}
+
+/// An array of at most three dimensions.
+fn array(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
+    let (descr, width) = *u.choose(&TYPES)?;
+    let shape = sizes(u, 0)?;
+    let each: Vec<_> = shape.iter().map(|dimension| format!("{dimension},")).collect();
+    let each = each.concat();
+    let data = bytes(u, shape.iter().product::<usize>() * width)?;
+    Ok(npy::file(descr, u.arbitrary()?, &format!("({each})"), &data))
+}
+
+fn gguf(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
+    let (mut pairs, mut infos, mut data) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..u.int_in_range(0..=3)? {
+        let (key, kind) = (u.arbitrary::<char>()?.to_string(), u.int_in_range(0..=12)?);
+        let value = match kind {
+            8 => gguf::text(u.arbitrary::<char>()?.to_string()),
+            9 => [&[0; 4][..], &3_u64.to_le_bytes(), &bytes(u, 3)?].concat(),
+            10.. => bytes(u, 8)?,
+            0 | 1 | 7 => bytes(u, 1)?,
+            2 | 3 => bytes(u, 2)?,
+            4..=6 => bytes(u, 4)?,
+        };
+        pairs.push(gguf::pair(&key, kind, &value));
+    }
+    for _ in 0..u.int_in_range(0..=3)? {
+        let (name, kind) = (u.arbitrary::<char>()?.to_string(), u.int_in_range(0..=42)?);
+        let (elements, width) = match (Block::by_number(kind), kind) {
+            (Some(block), _) => (block.elements, block.bytes),
+            (None, 24) => (1, 1),
+            (None, 1 | 25 | 30) => (1, 2),
+            (None, 27 | 28) => (1, 8),
+            (None, _) => (1, 4),
+        };
+        let small = |size: u64| usize::try_from(size).expect("a block");
+        let shape = sizes(u, 1)?;
+        let blocks: usize = shape.iter().product();
+        let mut dimensions: Vec<u64> = shape.iter().map(|dimension| *dimension as u64).collect();
+        dimensions.iter_mut().take(1).for_each(|row| *row *= elements);
+        infos.push(gguf::info(&name, &dimensions, kind, data.len() as u64));
+        data.extend(bytes(u, blocks * small(width))?);
+        data.resize(data.len().next_multiple_of(32), 0);
+    }
+    Ok(gguf::file(&pairs, &infos, &data))
+}
+
+/// A shape of at least so many dimensions, all of which are small.
+fn sizes(u: &mut Unstructured<'_>, least: usize) -> Result<Vec<usize>> {
+    (0..u.int_in_range(least..=3)?).map(|_| u.int_in_range(0..=3)).collect()
+}
+
+/// So many bytes, the last of which are zeros.
+fn bytes(u: &mut Unstructured<'_>, length: usize) -> Result<Vec<u8>> {
+    let given = u.int_in_range(0..=8)?.min(length);
+    let mut bytes = u.bytes(given.min(u.len()))?.to_vec();
+    bytes.resize(length, 0);
+    Ok(bytes)
+}
