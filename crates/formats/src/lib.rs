@@ -72,10 +72,18 @@ const MAGIC: u64 = 8;
 /// # Errors
 /// The file cannot be read, breaks a rule of its format, or is of none that is read.
 pub fn open(path: impl AsRef<Path>) -> Result<FileArchive, Trouble> {
-    let (path, options) = (path.as_ref(), Options::default());
+    open_with(path, &Options::default())
+}
+
+/// The same as [`open`], with options.
+///
+/// # Errors
+/// The same as [`open`].
+pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<FileArchive, Trouble> {
+    let path = path.as_ref();
     let irregular = || Trouble::Io(io::ErrorKind::InvalidInput.into());
     let (file, length) = open_regular(path)?.ok_or_else(irregular)?;
-    let root = match begin(file, length, path, &options)? {
+    let root = match begin(file, length, path, options)? {
         Begun::Archive(archive) => return Ok(archive),
         Begun::Root(root) => root,
     };
@@ -89,7 +97,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<FileArchive, Trouble> {
         .iter()
         .map(|(name, source, length)| Part { name, source, length: *length })
         .collect();
-    root.open(&parts, &options)
+    root.open(&parts, options)
 }
 
 /// Opens a regular file; none if it is another one.

@@ -37,6 +37,7 @@ fn every_type_in_either_byte_order() {
             single("dir/some.name.npy", &file(&format!("<{code}"), false, "(2, 3)", &data));
         assert_eq!(little, ("some.name".to_owned(), vec![2, 3], kind, data.clone()));
         assert_eq!(single("x.npy", &file(code, false, "(6,)", &data)).3, data);
+        assert_eq!(single("", &file(code, false, "(6,)", &data)).0, "arr_0");
         let big: Vec<u8> = data.chunks(part).flat_map(|part| part.iter().rev()).copied().collect();
         assert_eq!(single("x.npy", &file(&format!(">{code}"), false, "(6,)", &big)).3, data);
         // Row-major [[0, 1, 2], [3, 4, 5]] is column-major [0, 3, 1, 4, 2, 5].
