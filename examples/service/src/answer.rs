@@ -4,7 +4,8 @@
 use serde::{Deserialize, Serialize};
 use zten::Generation;
 use zten::rules::{Limit, Row, Unsupported};
-use zten_present::finding::{Finding, Verdict, format_of};
+use zten_formats::{Detected, Format, Rule};
+use zten_present::finding::{Finding, Verdict, ZTENSOR};
 
 /// Components begin at multiples of so many bytes in the memory file: enough for any element.
 pub const ALIGNMENT: u64 = 64;
@@ -48,11 +49,13 @@ pub enum Answer {
     Refused(Refusal),
 }
 
-/// What the manifest says.
+/// What the manifest or header says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Facts {
-    /// The version of the format: `1.2`.
+    /// The format, as `zten check --json` gives it: `ztensor`, `safetensors`, `gguf`, `npy` or `npz`.
+    pub format: String,
+    /// The version of zTensor: `1.2`. Empty for files of other formats.
     pub generation: String,
     /// The sentence that `zten check` says of it.
     pub summary: String,
@@ -96,7 +99,9 @@ pub struct Refusal {
     /// The rule, limit or unsupported feature, by its id. None where there is no memory for the
     /// file, or it could not be read.
     pub rule: Option<String>,
-    /// The version of the format, where that is known.
+    /// The format, as `zten check --json` gives it, where that is known.
+    pub format: Option<String>,
+    /// The version of zTensor, where that is known.
     pub generation: Option<String>,
     /// The name of the object: any text.
     pub object: Option<String>,
@@ -116,6 +121,7 @@ impl From<Finding> for Refusal {
     fn from(finding: Finding) -> Self {
         Self {
             rule: finding.row.map(|row| row.id.to_owned()),
+            format: finding.format.map(str::to_owned),
             generation: finding.generation.map(|generation| generation.as_str().to_owned()),
             object: finding.object,
             component: finding.component,
@@ -130,12 +136,12 @@ impl From<Finding> for Refusal {
 impl From<Refusal> for Finding {
     /// What it comes to follows from the rule alone, and not from what the worker says.
     fn from(refusal: Refusal) -> Self {
-        let row = refusal.rule.as_deref().and_then(zten::rules::find);
-        let verdict = row.map_or(Verdict::Error, verdict);
+        let found = refusal.rule.as_deref().and_then(rule);
+        let (row, verdict) = found.map_or((None, Verdict::Error), |(row, own)| (Some(row), own));
         let is_generation = |own: &Generation| Some(own.as_str()) == refusal.generation.as_deref();
         Self {
             row,
-            format: row.and_then(format_of),
+            format: refusal.format.as_deref().and_then(format),
             generation: GENERATIONS.into_iter().find(is_generation),
             object: refusal.object,
             component: refusal.component,
@@ -150,7 +156,21 @@ impl From<Refusal> for Finding {
 const GENERATIONS: [Generation; 4] =
     [Generation::V0_1, Generation::V1_1, Generation::V1_2, Generation::V2];
 
-/// What a file comes to that this row refuses.
+/// Finds the rule of that id, and the verdict on a file that breaks it.
+pub(crate) fn rule(id: &str) -> Option<(&'static Row, Verdict)> {
+    let other = || Rule::ALL.iter().find(|rule| rule.row().id == id);
+    let own = zten::rules::find(id).map(|row| (row, verdict(row)));
+    own.or_else(|| other().map(|rule| (rule.row(), rule.verdict())))
+}
+
+/// Finds the format of that name, among those that are read and those that are only named.
+pub(crate) fn format(name: &str) -> Option<&'static str> {
+    let read = [Format::Safetensors, Format::Npy, Format::Npz, Format::Gguf].map(Format::name);
+    let named = Rule::ALL.iter().filter_map(|rule| Detected::Named(*rule).name());
+    [ZTENSOR].into_iter().chain(read).chain(named).find(|own| *own == name)
+}
+
+/// Returns the verdict on a file that breaks that rule of zTensor.
 fn verdict(row: &Row) -> Verdict {
     if Unsupported::ALL.iter().any(|feature| feature.row().id == row.id) {
         Verdict::Unsupported

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
 
-use crate::answer::{ALIGNMENT, Answer, Component, Facts, Refusal, UNCONFINED, Want};
+use crate::answer::{self, ALIGNMENT, Answer, Component, Facts, Refusal, UNCONFINED, Want};
 use crate::sealed::Sealed;
 
 /// What one file may cost.
@@ -54,7 +54,7 @@ pub enum Verdict {
 /// A valid file.
 #[derive(Debug)]
 pub struct Model {
-    /// What the manifest says.
+    /// What the manifest or header says.
     pub facts: Facts,
     content: Option<Sealed>,
 }
@@ -193,21 +193,26 @@ impl Service {
     /// Believes of an answer what can be believed.
     fn validate(
         &self,
-        answer: Vec<u8>,
+        bytes: Vec<u8>,
         content: Option<OwnedFd>,
         want: Want,
     ) -> io::Result<Verdict> {
-        let facts = match serde_json::from_slice(&answer)? {
+        let facts = match serde_json::from_slice(&bytes)? {
             Answer::Valid(facts) => facts,
             Answer::Refused(refusal) => {
-                let known = |rule: &String| zten::rules::find(rule).is_some();
-                if !refusal.rule.as_ref().is_none_or(known) {
+                if refusal.rule.as_ref().is_some_and(|rule| answer::rule(rule).is_none()) {
                     return Err(invalid("there is no such rule"));
+                }
+                if refusal.format.as_ref().is_some_and(|format| answer::format(format).is_none()) {
+                    return Err(invalid("there is no such format"));
                 }
                 return Ok(Verdict::Refused(refusal));
             }
         };
-        drop(answer);
+        drop(bytes);
+        if answer::format(&facts.format).is_none() {
+            return Err(invalid("there is no such format"));
+        }
         let content = match (want, content) {
             (Want::Verdict | Want::Facts, _) => None,
             (Want::Content, Some(file)) => Some(Sealed::new(file, self.settings.content)?),

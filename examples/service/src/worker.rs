@@ -7,13 +7,16 @@ use std::fs::File;
 use std::io::{self, IoSlice, Write as _};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, BorrowedFd};
+use std::path::Path;
 use std::process::ExitCode;
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use zten::num::u64_from_usize;
 use zten::source::{FileArchive, OpenError};
 use zten::verify::Verifier;
-use zten::{Generation, Object, Options, ReadError};
+use zten::{Generation, Object, Options, ReadAt as _, ReadError};
+use zten_formats::{START, Trouble, by_start, is_ztensor, open_source};
 use zten_present::finding::{self, Finding, Scope};
 use zten_sandbox::{Budget, Role, confine};
 
@@ -83,7 +86,7 @@ fn input() -> Result<(File, u64), Box<dyn Error>> {
 /// Reads and validates all of the file, and keeps what it decodes to if that is wanted.
 fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Finding>> {
     let options = Options::default();
-    let archive = FileArchive::with_length(file, length, &options).map_err(not_opened)?;
+    let archive = open(file, length, &options)?;
     let refused = |error| {
         Box::new(match error {
             ReadError::Source(error) => Finding::io(&error),
@@ -107,7 +110,7 @@ fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Findin
             };
             verifier.object(&object, &archive, keep)
         } else {
-            verifier.object(&object, &archive, |_, _| ())
+            verifier.check(&object, &archive)
         };
         match validated {
             Err(ReadError::Refused(error)) if error.is_unsupported() => {
@@ -125,10 +128,25 @@ fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Findin
     }
     let (_, summary) = finding::summary(archive.manifest(), Scope::All, false, length);
     Ok(Facts {
+        format: finding::format_name(archive.manifest()).to_owned(),
         generation: archive.generation().map_or("", Generation::as_str).to_owned(),
         summary,
         objects,
     })
+}
+
+/// Opens the file as the command opens one whose name tells nothing: of a format that its first bytes tell, or as a
+/// zTensor file.
+fn open(file: File, length: u64, options: &Options) -> Result<FileArchive, Box<Finding>> {
+    let nameless = Path::new("");
+    let mut start = Vec::new();
+    let read = file.append_range(0..u64_from_usize(START).min(length), &mut start);
+    read.map_err(|error| Box::new(Trouble::from(error).finding()))?;
+    match by_start(&start, nameless).filter(|_| !is_ztensor(&start)) {
+        None => FileArchive::with_length(file, length, options).map_err(not_opened),
+        Some(detected) => open_source(file, length, nameless, options)
+            .map_err(|trouble| Box::new(Finding { format: detected.name(), ..trouble.finding() })),
+    }
 }
 
 fn not_opened(error: OpenError) -> Box<Finding> {

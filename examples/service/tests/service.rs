@@ -52,17 +52,29 @@ fn lie(deed: &str, time: Duration) -> Verdict {
 
 #[test]
 fn content_is_what_the_library_reads() {
-    for name in ["1.2.3/dense_all.zt", "1.2.3/csr_raw.zt", "1.1.1/zstd.zt", "0.1.0/big_endian.zt"] {
-        let path = corpus("accept").join(name);
+    for name in [
+        "accept/1.2.3/dense_all.zt",
+        "accept/1.2.3/csr_raw.zt",
+        "accept/1.1.1/zstd.zt",
+        "accept/0.1.0/big_endian.zt",
+        "other/safetensors/accept/types.safetensors",
+        "other/gguf/accept/tiny.gguf",
+        "other/gguf/accept/blocks.gguf",
+        "other/npy/accept/columns.npy",
+        "other/npz/accept/stored.npz",
+        "other/npz/accept/compressed.npz",
+    ] {
+        let path = corpus(name);
         let model = valid(check(patient(), &path, Want::Content));
-        let archive = zten::source::FileArchive::open(&path, &zten::Options::default()).unwrap();
-        assert_eq!(
-            Some(&*model.facts.generation),
-            archive.generation().map(zten::Generation::as_str)
-        );
+        let archive = zten_formats::open(&path).unwrap();
+        assert_eq!(model.facts.format, zten_present::finding::format_name(&archive));
+        let generation = archive.generation().map(zten::Generation::as_str);
+        assert_eq!(model.facts.generation, generation.unwrap_or_default());
         assert_eq!(model.facts.objects.len(), archive.objects().count());
         for (fact, object) in model.facts.objects.iter().zip(archive.objects()) {
-            assert_eq!(fact.name, object.name());
+            // The worker does not know the name of the file, which is that of the array.
+            let own = if name.ends_with(".npy") { "arr_0" } else { object.name() };
+            assert_eq!(fact.name, own);
             assert_eq!(fact.shape, object.shape().to_vec());
             for (fact, component) in fact.components.iter().zip(object.components()) {
                 let bytes = component.read_to_vec(&archive, &zten::Limits::default()).unwrap();
@@ -147,6 +159,8 @@ fn answers_of_no_known_form_are_none() {
         "more json",
         "unknown field",
         "unknown rule",
+        "unknown format",
+        "unknown format of a refusal",
         "no content",
         "no place",
         "place beyond",

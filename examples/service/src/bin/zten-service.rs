@@ -32,7 +32,7 @@ mod program {
 
     const MEBIBYTE: u64 = 1 << 20;
 
-    /// Checks zTensor files that come over HTTP, each in a confined process of its own.
+    /// Checks tensor files that come over HTTP, each in a confined process of its own.
     #[derive(Parser)]
     #[command(version)]
     struct Arguments {

@@ -6,7 +6,7 @@ use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
-use zten_present::finding::{Finding, Valid, Verdict, ZTENSOR};
+use zten_present::finding::{Finding, Valid, Verdict};
 use zten_present::json::Json;
 
 use crate::answer::Facts;
@@ -17,8 +17,8 @@ const LATER: HeaderValue = HeaderValue::from_static("1");
 /// The file is valid.
 pub(super) fn valid(facts: &Facts) -> Response<Full<Bytes>> {
     document(StatusCode::OK, |json| {
-        let valid = Valid { verdict: Verdict::Valid, format: ZTENSOR, message: &facts.summary };
-        valid.json(json)
+        let Facts { format, summary, .. } = facts;
+        Valid { verdict: Verdict::Valid, format, message: summary }.json(json)
     })
 }
 

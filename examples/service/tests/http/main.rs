@@ -13,6 +13,7 @@
 
 mod answers;
 mod client;
+mod formats;
 mod limits;
 mod load;
 #[path = "../samples/mod.rs"]

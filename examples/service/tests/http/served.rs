@@ -1,7 +1,7 @@
 //! A front that serves in this process for as long as a test takes.
 
 use std::net::{SocketAddr, TcpListener};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -74,9 +74,13 @@ pub(crate) fn plenty() -> Quota {
     Quota { head: PLENTY, body: PLENTY, wait: PLENTY, workers: 2, files: 64, ..Quota::default() }
 }
 
+pub(crate) fn corpus_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")
+}
+
 /// A file of the corpus.
 pub(crate) fn corpus(name: &str) -> Vec<u8> {
-    std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(name)).unwrap()
+    std::fs::read(corpus_folder().join(name)).unwrap()
 }
 
 /// One that is valid.

@@ -1,0 +1,112 @@
+//! Files of every format that is read: the service says of each what the command says of the same bytes in a file
+//! whose name tells nothing.
+//!
+//! `ZTEN_COMMAND` is the path of the command; without, answers are compared with what the library finds.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use zten::{Archive, ReadError};
+use zten_formats::{START, Trouble, by_start, open};
+use zten_present::finding::{Finding, Scope, Valid, format_name, summary};
+use zten_present::json::Json;
+
+use crate::client::post;
+use crate::served::{Served, corpus_folder, plenty};
+
+/// A name that tells nothing, and is that of an array in a NumPy file without a name.
+const NAMELESS: &str = "arr_0";
+
+/// Finds the files of `corpus/other`.
+fn files() -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for format in fs::read_dir(corpus_folder().join("other")).unwrap() {
+        for folder in ["accept", "reject"] {
+            let Ok(folder) = fs::read_dir(format.as_ref().unwrap().path().join(folder)) else {
+                continue;
+            };
+            files.extend(folder.map(|file| file.unwrap().path()));
+        }
+    }
+    files.sort();
+    files
+}
+
+/// Checks a file of no telling name with the command.
+fn of_command(command: &Path, path: &Path) -> Value {
+    let output = Command::new(command).args(["check", "--json"]).arg(path).output().unwrap();
+    let mut found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    found.as_object_mut().unwrap().remove("file");
+    found
+}
+
+/// Checks it with the library. A file of which nothing tells the format is no zTensor file to the command.
+fn of_library(path: &Path) -> Value {
+    let bytes = fs::read(path).unwrap();
+    let detected = by_start(&bytes[..bytes.len().min(START)], Path::new(""));
+    let of_trouble = |trouble: Trouble| match detected {
+        Some(detected) => Finding { format: detected.name(), ..trouble.finding() },
+        None => Finding::unnamed(&Archive::open(&bytes).unwrap_err(), None),
+    };
+    let found = open(path).map_err(of_trouble).and_then(|archive| match archive.verify() {
+        Ok(_) => {
+            Ok((summary(&archive, Scope::All, false, archive.file_len()), format_name(&archive)))
+        }
+        Err(ReadError::Refused(error)) => Err(Finding::reading(&archive, &error)),
+        Err(ReadError::Source(error)) => panic!("{error}"),
+    });
+    let mut text = Vec::new();
+    let mut json = Json::document(&mut text).unwrap();
+    match found {
+        Ok(((verdict, message), format)) => {
+            Valid { verdict, format, message: &message }.json(&mut json).unwrap();
+        }
+        Err(finding) => finding.json(&mut json, None).unwrap(),
+    }
+    json.close('}').unwrap();
+    serde_json::from_slice(&text).unwrap()
+}
+
+#[test]
+fn the_verdict_is_that_of_the_command() {
+    let command = std::env::var_os("ZTEN_COMMAND").map(PathBuf::from);
+    let served = Served::honest(plenty());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(NAMELESS);
+    let files = files();
+    let (mut valid, mut as_named) = (0, 0);
+    for file in &files {
+        fs::copy(file, &path).unwrap();
+        let mut answer = post(served.address, &fs::read(file).unwrap()).body;
+        let mut wanted = match &command {
+            Some(command) => of_command(command, &path),
+            None => of_library(&path),
+        };
+        // The worker ends at the first finding.
+        wanted["more"] = answer["more"].take();
+        answer["more"] = wanted["more"].clone();
+        assert_eq!(answer, wanted, "{}", file.display());
+        valid += usize::from(answer["verdict"] == "valid");
+        let name = file.file_name().unwrap().to_str().unwrap();
+        as_named +=
+            usize::from(name.split_once("--").is_some_and(|(rule, _)| answer["rule"] == rule));
+    }
+    assert!(valid > 40 && as_named > 130, "{valid} valid, {as_named} as named, {}", files.len());
+}
+
+/// An index is told by its name, which a body has not.
+#[test]
+fn an_index_is_no_file_that_can_be_checked() {
+    let served = Served::honest(plenty());
+    let index = fs::read(corpus_folder().join("other/index/accept/two.index.json")).unwrap();
+    let answer = post(served.address, &index);
+    assert_eq!(answer.status, 200);
+    let wanted = json!({
+        "schema": 1, "verdict": "refused", "format": null, "rule": "header-magic",
+    });
+    for (key, value) in wanted.as_object().unwrap() {
+        assert_eq!(&answer.body[key], value, "{answer:?}");
+    }
+}
