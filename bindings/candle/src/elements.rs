@@ -38,12 +38,13 @@ pub(crate) fn length(dimension: u64) -> Result<usize> {
     usize::try_from(dimension).map_err(Error::wrap)
 }
 
-/// Dimensions whose product candle can count. It multiplies them one by one, and a dimension of 0 that comes
-/// late does not help it.
+/// Dimensions whose product candle can count. It multiplies them one by one, from the first for the elements and from the
+/// last for the strides, and a dimension of 0 that comes late does not help it.
 pub(crate) fn dims(shape: Shape<'_>) -> Result<Vec<usize>> {
     let dims: Result<Vec<usize>> = shape.iter().map(length).collect();
     let dims = dims?;
-    let count = dims.iter().try_fold(1_usize, |count, side| count.checked_mul(*side));
+    let times = |count: usize, side: &usize| count.checked_mul(*side);
+    let count = dims.iter().try_fold(1, times).and(dims.iter().rev().try_fold(1, times));
     count.map(|_| dims).ok_or_else(|| Error::msg("its shape is beyond what candle can count"))
 }
 
@@ -79,7 +80,11 @@ pub(crate) fn tensor(
     }
 }
 
-fn from_vec<T: WithDType>(elements: Vec<T>, shape: Vec<usize>, device: &Device) -> Result<Tensor> {
+pub(crate) fn from_vec<T: WithDType>(
+    elements: Vec<T>,
+    shape: Vec<usize>,
+    device: &Device,
+) -> Result<Tensor> {
     Tensor::from_vec(elements, shape, device)
 }
 
@@ -89,8 +94,9 @@ where
     T: Element + FromBytes + IntoBytes + Default,
 {
     let limits = Limits::default();
-    if component.encoding() != Encoding::Raw {
-        // Memory grows as bytes are decoded, for the file may claim any number of them.
+    if component.encoding() != Encoding::Raw || component.is_column_major() {
+        // Memory grows as bytes are decoded, for the file may claim any number of them. Elements in column-major order
+        // are held as they lie before they are put into rows.
         return component.read_elements(source, &limits).map_err(Error::wrap);
     }
     // As many bytes are in the file.

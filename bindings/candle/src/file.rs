@@ -7,8 +7,9 @@ use std::sync::OnceLock;
 
 use candle_core::{Error, Result};
 use zten::shards::{Candidate, Files, Find, Locate as _, Shard, Shards, VerifiedBlocks};
-use zten::source::{FileArchive, OpenError};
+use zten::source::FileArchive;
 use zten::{Component, Options};
+use zten_formats::Folder;
 use zten_shards::ShardFile;
 
 use crate::elements::Source;
@@ -24,7 +25,9 @@ pub(crate) struct WeightFile {
 /// A file that may be a shard.
 #[derive(Debug)]
 struct Found {
-    file: ShardFile,
+    name: String,
+    file: File,
+    length: u64,
     /// Set once its digest has been compared.
     verified: OnceLock<VerifiedBlocks>,
 }
@@ -40,25 +43,21 @@ impl<'f> Find for One<'f> {
 
     fn find(&self, shard: &Shard<'_>) -> io::Result<Option<Candidate<&'f File>>> {
         let found = self.file.found(self.name).filter(|_| shard.name() == self.name);
-        Ok(found.map(|Found { file, .. }| Candidate { source: &file.file, length: file.length }))
+        Ok(found.map(|Found { file, length, .. }| Candidate { source: file, length: *length }))
     }
 }
 
 impl WeightFile {
     pub(crate) fn open(path: &Path, options: &Options) -> Result<Self> {
-        let fail = |error: OpenError| Error::wrap(error).with_path(path);
-        let archive = FileArchive::open(path, options).map_err(fail)?;
-        let mut shards = Vec::new();
-        for wanted in zten_shards::wanted(archive.manifest(), options) {
-            let file =
-                zten_shards::open(path, &wanted).map_err(|error| fail(OpenError::Source(error)))?;
-            shards.extend(file.map(|file| Found { file, verified: OnceLock::new() }));
-        }
+        let archive = zten_formats::open_with(path, options)
+            .map_err(|trouble| Error::msg(trouble.finding()).with_path(path))?;
+        let shards = find_shards(path, &archive, options)
+            .map_err(|error| Error::wrap(error).with_path(path))?;
         Ok(Self { path: path.to_owned(), archive, shards })
     }
 
     fn found(&self, name: &str) -> Option<&Found> {
-        self.shards.iter().find(|found| found.file.name == name)
+        self.shards.iter().find(|found| found.name == name)
     }
 
     /// Reads a component from where it is: from the file, or from a shard. The digest of that is compared, once, if the
@@ -93,4 +92,24 @@ impl WeightFile {
     pub(crate) fn place(&self, error: Error, name: &str) -> Error {
         error.context(name.to_owned()).with_path(&self.path)
     }
+}
+
+/// Opens the shards of a zTensor file, or the files that an index of safetensors files names: as many as are there.
+fn find_shards(path: &Path, archive: &FileArchive, options: &Options) -> io::Result<Vec<Found>> {
+    let mut found = Vec::new();
+    for wanted in zten_shards::wanted(archive.manifest(), options) {
+        let file = zten_shards::open(path, &wanted)?;
+        let parts = file.map(|ShardFile { name, file, length }| (name, file, length));
+        found.extend(parts);
+    }
+    let folder = Folder::of(path);
+    // Those of an index have no digests.
+    for shard in archive.shards().filter(|shard| shard.digest().is_none()) {
+        let file = folder.find(&shard)?;
+        found.extend(file.map(|it| (shard.name().to_owned(), it.source, it.length)));
+    }
+    let found = found.into_iter();
+    Ok(found
+        .map(|(name, file, length)| Found { name, file, length, verified: OnceLock::new() })
+        .collect())
 }

@@ -1,5 +1,5 @@
-//! Weights of zTensor files for [candle](candle_core): of one file or several, of every generation, with the
-//! shards of generation 2.
+//! Weights of tensor files for [candle](candle_core): of one file or several, of zTensor files of every generation with
+//! the shards of generation 2, of safetensors files with the index of several, of GGUF, `.npy` and `.npz` files.
 //!
 //! ```
 //! use candle_core::{DType, Device};
@@ -13,9 +13,10 @@
 //! # }
 //! ```
 //!
-//! Opening validates the manifests. A tensor is read, decoded and verified against its digest when it is asked
-//! for; its elements go from the file straight to where candle keeps them. Elements of a type that candle has not
-//! are an error, and never cast: bools, complex numbers, `u16`, `u64`, `i8`, FP8 but E4M3.
+//! Opening validates the manifests and headers. A tensor is read, decoded and verified against its digest or checksum, if
+//! it has one, when it is asked for; its elements go from the file straight to where candle keeps them. Blocks of GGUF are
+//! dequantized, or taken as they are by [`Weights::quantized`]. Elements of a type that candle does not have are an
+//! error, and never cast: bools, complex numbers, `u16`, `u64`, `i8`, FP8 but E4M3.
 #![cfg_attr(
     not(test),
     deny(
@@ -40,11 +41,13 @@ use std::path::Path;
 use candle_core::{DType, Device, Error, Result, Shape, Tensor};
 use candle_nn::var_builder::SimpleBackend;
 use candle_nn::{Init, VarBuilder};
-use zten::{Format, Object, Options};
+use zten::{Component, Object, Options};
 
+use crate::elements::Source;
 use crate::file::WeightFile;
+use crate::quantized::Blocks;
 
-/// The tensors of zTensor files, by their names.
+/// The tensors of files, by their names.
 ///
 /// It is a [`SimpleBackend`]: [`VarBuilder::from_backend`] takes it, in a box.
 #[derive(Debug)]
@@ -54,7 +57,7 @@ pub struct Weights {
     names: HashMap<String, usize>,
 }
 
-/// The tensors of zTensor files as candle's models take them: they are converted to `dtype`, as candle
+/// The tensors of files as candle's models take them: they are converted to `dtype`, as candle
 /// converts those of safetensors.
 ///
 /// # Errors
@@ -69,11 +72,11 @@ pub fn var_builder<'a, P: AsRef<Path>>(
 }
 
 impl Weights {
-    /// Opens files, and looks for their shards, which lie beside them or below `blobs` (v2 §7.1). No tensor is
-    /// read.
+    /// Opens files of any format that [`zten_formats`] reads, and looks for their shards, which lie beside them or below
+    /// `blobs` (v2 §7.1), and for the files that an index of safetensors files names. No tensor is read.
     ///
     /// # Errors
-    /// What keeps a file from being read; any rule of the specification that its manifest breaks; a name that
+    /// What keeps a file from being read; any rule of its format that its manifest or header breaks; a name that
     /// is in two of the files.
     pub fn open<P: AsRef<Path>>(paths: &[P], options: &Options) -> Result<Self> {
         let (mut files, mut names) = (Vec::new(), HashMap::new());
@@ -97,21 +100,22 @@ impl Weights {
         self.names.keys().map(String::as_str)
     }
 
-    /// A dense tensor as it is in the file: of its own type and shape.
+    /// A dense tensor as it is in the file, of its own type and shape; blocks of GGUF dequantized, as `f32`.
     ///
     /// # Errors
-    /// [`Error::CannotFindTensor`]; an object that is not dense; elements of a type that candle has not; a
-    /// digest that its bytes do not have, and any other rule on content; a shard that is not there.
+    /// [`Error::CannotFindTensor`]; an object that is neither dense nor blocks of GGUF; elements of a type that candle does
+    /// not have; a digest that its bytes do not have, and any other rule on content; a shard that is not there.
     pub fn load(&self, name: &str, device: &Device) -> Result<Tensor> {
         let (file, object) = self.find(name)?;
         let read = || {
-            let dense = object.dense().map_err(|_| {
-                let instead = if object.format() == Format::GgufBlocks {
-                    "; Weights::quantized reads it"
-                } else {
-                    ""
+            if let Some(blocks) = Blocks::of(&object)? {
+                let dequantize = |data: Component<'_>, source: Source<'_>| {
+                    blocks.dequantize(&data, source, device)
                 };
-                Error::msg(format!("it is {}, and not dense{instead}", object.format_name()))
+                return file.read(blocks.data, dequantize);
+            }
+            let dense = object.dense().map_err(|_| {
+                Error::msg(format!("it is {}, and not dense", object.format_name()))
             })?;
             file.read(dense.component(), |component, source| {
                 elements::tensor(&component, source, dense.shape(), device)

@@ -1,62 +1,111 @@
-//! Blocks of GGUF as candle's quantized tensors.
+//! Blocks of GGUF, as candle's quantized tensors or dequantized.
 
 use candle_core::quantized::ggml_file::qtensor_from_ggml;
 use candle_core::quantized::{GgmlDType, QTensor};
-use candle_core::{Device, Error, Result};
-use zten::Limits;
+use candle_core::{Device, Error, Result, Tensor};
+use zten::manifest::Shape;
+use zten::{Component, Limits, Object};
+use zten_formats::Block;
 
-use crate::{Weights, elements};
+use crate::Weights;
+use crate::elements::{self, Source};
 
-/// The types of GGUF that candle computes with, as zTensor spells them: v2 §5.2.
-const TYPES: [(&str, GgmlDType); 11] = [
-    ("q4_0", GgmlDType::Q4_0),
-    ("q4_1", GgmlDType::Q4_1),
-    ("q5_0", GgmlDType::Q5_0),
-    ("q5_1", GgmlDType::Q5_1),
-    ("q8_0", GgmlDType::Q8_0),
-    ("q2_k", GgmlDType::Q2K),
-    ("q3_k", GgmlDType::Q3K),
-    ("q4_k", GgmlDType::Q4K),
-    ("q5_k", GgmlDType::Q5K),
-    ("q6_k", GgmlDType::Q6K),
-    ("q8_k", GgmlDType::Q8K),
+/// The types of GGUF that candle computes with, by their names in ggml.
+const TYPES: [(&str, GgmlDType); 10] = [
+    ("Q4_0", GgmlDType::Q4_0),
+    ("Q4_1", GgmlDType::Q4_1),
+    ("Q5_0", GgmlDType::Q5_0),
+    ("Q5_1", GgmlDType::Q5_1),
+    ("Q8_0", GgmlDType::Q8_0),
+    ("Q2_K", GgmlDType::Q2K),
+    ("Q3_K", GgmlDType::Q3K),
+    ("Q4_K", GgmlDType::Q4K),
+    ("Q5_K", GgmlDType::Q5K),
+    ("Q6_K", GgmlDType::Q6K),
 ];
 
+/// An object of blocks of GGUF: of a GGUF file, or of a zTensor file of 1.2 or 2.
+pub(crate) struct Blocks<'a> {
+    block: &'static Block,
+    shape: Shape<'a>,
+    pub(crate) data: Component<'a>,
+}
+
+impl<'a> Blocks<'a> {
+    /// Returns the blocks that the object consists of; none where it is another one. There are as many bytes as its shape
+    /// asks for.
+    pub(crate) fn of(object: &Object<'a>) -> Result<Option<Self>> {
+        let Some((block, data)) = Block::of_layout(object).zip(object.component("data")) else {
+            return Ok(None);
+        };
+        // In generation 2, attributes give the size of a block, too.
+        if let Ok(own) = object.gguf_blocks()
+            && (own.elements_per_block, own.block_bytes) != (block.elements, block.bytes)
+        {
+            return Err(Error::msg(format!(
+                "a block of {} has {} weights in {} bytes, and not {} in {}",
+                block.name, block.elements, block.bytes, own.elements_per_block, own.block_bytes
+            )));
+        }
+        Ok(Some(Self { block, shape: object.shape(), data }))
+    }
+
+    /// Reads, decodes, verifies and dequantizes them.
+    pub(crate) fn dequantize(
+        &self,
+        data: &Component<'_>,
+        source: Source<'_>,
+        device: &Device,
+    ) -> Result<Tensor> {
+        let shape = elements::dims(self.shape)?;
+        let bytes = data.decode(source, &Limits::default()).map_err(Error::wrap)?;
+        let (mut weights, count) = (Vec::new(), shape.iter().product());
+        weights.try_reserve_exact(count).map_err(Error::wrap)?;
+        weights.resize(count, 0.0_f32);
+        self.block.dequantize(&bytes, &mut weights).map_err(Error::wrap)?;
+        elements::from_vec(weights, shape, device)
+    }
+
+    /// Reads, decodes and verifies them, and hands them to candle.
+    fn quantized(
+        &self,
+        data: &Component<'_>,
+        source: Source<'_>,
+        device: &Device,
+    ) -> Result<QTensor> {
+        let name = self.block.name;
+        // `qtensor_from_ggml` does not look at how many bytes there are: as many as blocks of this size take.
+        let size = [self.block.elements, self.block.bytes].map(usize::try_from);
+        let is_same = |dtype: GgmlDType| size == [dtype.block_size(), dtype.type_size()].map(Ok);
+        let found = TYPES.iter().find(|(own, dtype)| *own == name && is_same(*dtype));
+        let Some((_, dtype)) = found else {
+            let sentence =
+                format!("candle has no blocks of {name}; Weights::load dequantizes them");
+            return Err(Error::msg(sentence));
+        };
+        let shape = elements::dims(self.shape)?;
+        // Decoded bytes are aligned to 64, more than blocks need.
+        let bytes = data.decode(source, &Limits::default()).map_err(Error::wrap)?;
+        qtensor_from_ggml(*dtype, &bytes, shape, device)
+    }
+}
+
 impl Weights {
-    /// A `gguf.NAME/1` object of generation 2 as a quantized tensor of candle, whose blocks are the bytes of
-    /// the file. v2 §5.2.
+    /// An object of blocks of GGUF as a quantized tensor of candle, whose blocks are the bytes of the file: an object of a
+    /// GGUF file, or of the zTensor file of 1.2 or 2 that it becomes.
     ///
     /// # Errors
-    /// As [`load`](Self::load); an object of another format; a type of blocks that candle has not.
+    /// As [`load`](Self::load); an object of another layout; a type of blocks that candle does not have, which
+    /// [`load`](Self::load) dequantizes.
     pub fn quantized(&self, name: &str, device: &Device) -> Result<QTensor> {
         let (file, object) = self.find(name)?;
         let read = || {
-            let blocks = object.gguf_blocks().map_err(Error::wrap)?;
-            let format = object.format_name();
-            let short = format.strip_prefix("gguf.").and_then(|name| name.strip_suffix("/1"));
-            let found = TYPES.iter().find(|(name, _)| Some(*name) == short);
-            let Some((_, dtype)) = found else {
-                return Err(Error::msg(format!("candle has no blocks of {format}")));
+            let other = || {
+                let layout = object.format_name();
+                Error::msg(format!("it is {layout}, and not blocks of GGUF of a known type"))
             };
-            let sizes = [blocks.elements_per_block, blocks.block_bytes];
-            if !(sizes.iter().copied().map(usize::try_from)).eq([
-                dtype.block_size(),
-                dtype.type_size(),
-            ]
-            .map(Ok))
-            {
-                let [elements, bytes] = sizes;
-                let other =
-                    format!("candle has no {format} of {elements} weights in {bytes} bytes");
-                return Err(Error::msg(other));
-            }
-            let shape = elements::dims(object.shape())?;
-            // The blocks are as many as the shape asks for, which `qtensor_from_ggml` does not look at: the
-            // profile is validated when the file is opened. They are aligned to 64 bytes, more than they need.
-            let bytes = file.read(blocks.data, |component, source| {
-                component.decode(source, &Limits::default()).map_err(Error::wrap)
-            })?;
-            qtensor_from_ggml(*dtype, &bytes, shape, device)
+            let blocks = Blocks::of(&object)?.ok_or_else(other)?;
+            file.read(blocks.data, |data, source| blocks.quantized(&data, source, device))
         };
         read().map_err(|error| file.place(error, name))
     }

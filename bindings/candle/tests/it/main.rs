@@ -3,13 +3,22 @@
 mod block;
 mod corpus;
 mod files;
+mod formats;
 mod quantized;
 
 use std::path::PathBuf;
 
+use candle_core::{DType, Tensor};
+
 /// A file of the corpus.
 fn corpus(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(name)
+}
+
+/// The elements of a tensor of any type that candle converts to `f32` without loss, to the bit.
+fn bits(tensor: &Tensor) -> Vec<u32> {
+    let all = tensor.flatten_all().unwrap().to_dtype(DType::F32).unwrap();
+    all.to_vec1::<f32>().unwrap().into_iter().map(f32::to_bits).collect()
 }
 
 /// Reproducible numbers between -1 and 1.

@@ -1,21 +1,213 @@
-//! Blocks of GGUF are candle's.
+//! Blocks of GGUF are candle's, or are dequantized.
 
-use candle_core::Device;
-use candle_core::quantized::GgmlDType;
-use zten::Options;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use candle_core::quantized::gguf_file::{Content, write};
+use candle_core::quantized::{GgmlDType, QTensor};
+use candle_core::{Device, Tensor};
+use zten::write::{Copier, Encoded, FileSink, Level, Settings};
+use zten::{Error, Generation, Limits, Object, Options};
 use zten_candle::Weights;
+use zten_formats::Block;
 
-use crate::corpus;
+use crate::{bits, corpus, numbers};
+
+const TYPES: [GgmlDType; 10] = [
+    GgmlDType::Q4_0,
+    GgmlDType::Q4_1,
+    GgmlDType::Q5_0,
+    GgmlDType::Q5_1,
+    GgmlDType::Q8_0,
+    GgmlDType::Q2K,
+    GgmlDType::Q3K,
+    GgmlDType::Q4K,
+    GgmlDType::Q5K,
+    GgmlDType::Q6K,
+];
+
+fn open(path: &Path) -> Weights {
+    Weights::open(&[path], &Options::default()).unwrap()
+}
+
+/// The layout that `zten convert --to 2` gives to an object of a GGUF file.
+fn profile(object: &Object<'_>) -> Result<Option<(String, Encoded)>, Error> {
+    let Some(block) = Block::of(object) else { return Ok(None) };
+    let attributes = Encoded::gguf(block.elements, block.bytes)?;
+    Ok(Some((format!("{}/1", block.layout()?), attributes)))
+}
+
+/// Converts a GGUF file, as `zten convert` does: without compression and with it, to 1.2 and to 2.
+fn converted(path: &Path, generations: &[Generation]) -> Vec<PathBuf> {
+    let archive = zten_formats::open(path).unwrap();
+    let mut files = Vec::new();
+    for generation in generations {
+        for level in [None, Some(Level::new(2).unwrap())] {
+            let to = path.with_extension(format!("{}.zt", files.len()));
+            let mut copier = Copier::new(archive.file_len(), &Limits::default());
+            if *generation == Generation::V2 {
+                copier = copier.layouts(profile);
+            }
+            if let Some(level) = level {
+                copier = copier.compressed(level);
+            }
+            let settings = Settings::default().generation(*generation);
+            let sink = FileSink::create(&to).unwrap();
+            copier.file(&archive, &archive, sink, &settings).unwrap().publish().unwrap();
+            files.push(to);
+        }
+    }
+    files
+}
+
+/// The file that candle writes is read as candle reads it, and so are those that it is converted to.
+#[test]
+fn blocks_are_those_that_candle_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.gguf");
+    let tensors: Vec<(String, QTensor)> = (1..)
+        .zip(TYPES)
+        .map(|(seed, dtype)| {
+            let all: Vec<f32> = numbers(seed).take(3 * 512).collect();
+            let all = Tensor::from_vec(all, (3, 512), &Device::Cpu).unwrap();
+            (format!("{dtype:?}"), QTensor::quantize(&all, dtype).unwrap())
+        })
+        .collect();
+    let named: Vec<(&str, &QTensor)> = tensors.iter().map(|(name, all)| (&**name, all)).collect();
+    write(&mut File::create(&path).unwrap(), &[], &named).unwrap();
+    for path in
+        std::iter::once(path.clone()).chain(converted(&path, &[Generation::V1_2, Generation::V2]))
+    {
+        let weights = open(&path);
+        assert_eq!(weights.names().count(), TYPES.len());
+        for (name, wanted) in &tensors {
+            let tensor = weights.quantized(name, &Device::Cpu).unwrap();
+            assert_eq!((tensor.dtype(), tensor.shape()), (wanted.dtype(), wanted.shape()));
+            assert_eq!(tensor.data().unwrap(), wanted.data().unwrap(), "{} {name}", path.display());
+            let (loaded, wanted) = (
+                weights.load(name, &Device::Cpu).unwrap(),
+                wanted.dequantize(&Device::Cpu).unwrap(),
+            );
+            assert_eq!(loaded.dims(), wanted.dims());
+            assert_eq!(bits(&loaded), bits(&wanted), "{} {name}", path.display());
+        }
+    }
+}
+
+/// A file of the Python package gguf.
+#[test]
+fn a_file_is_read_as_candle_reads_it() {
+    let path = corpus("other/gguf/accept/tiny.gguf");
+    let mut file = File::open(&path).unwrap();
+    let content = Content::read(&mut file).unwrap();
+    let weights = open(&path);
+    assert_eq!(weights.names().count(), content.tensor_infos.len());
+    for name in weights.names() {
+        let wanted = content.tensor(&mut file, name, &Device::Cpu).unwrap();
+        let loaded = weights.load(name, &Device::Cpu).unwrap();
+        assert_eq!(loaded.dims(), wanted.shape().dims());
+        assert_eq!(bits(&loaded), bits(&wanted.dequantize(&Device::Cpu).unwrap()), "{name}");
+        match weights.quantized(name, &Device::Cpu) {
+            Ok(tensor) => assert_eq!(tensor.data().unwrap(), wanted.data().unwrap()),
+            Err(error) => {
+                assert!(matches!(wanted.dtype(), GgmlDType::F32 | GgmlDType::F16));
+                assert!(error.to_string().contains("it is dense"), "{error}");
+            }
+        }
+    }
+}
+
+/// Blocks of every type, and their elements: `corpus/gguf-blocks/blocks.py` says what is in such a file.
+fn reference(block: &Block) -> (Vec<u8>, Vec<f32>) {
+    let path = corpus("gguf-blocks").join(block.name).with_extension("bin");
+    let data = std::fs::read(path).unwrap().split_off(8);
+    let [bytes, elements] = [block.bytes, block.elements].map(|it| usize::try_from(it).unwrap());
+    let (blocks, wanted) = data.split_at(data.len() / (bytes + 4 * elements) * bytes);
+    let wanted = wanted.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+    (blocks.to_vec(), wanted)
+}
+
+/// A GGUF file with a tensor of each type of blocks, which has its name.
+fn every_type() -> (Vec<u8>, Vec<(&'static Block, Vec<f32>)>) {
+    let types: Vec<_> =
+        (0..100).filter_map(|number| Some((number, Block::by_number(number)?))).collect();
+    let mut file = b"GGUF\x03\0\0\0".to_vec();
+    file.extend(u64::try_from(types.len()).unwrap().to_le_bytes());
+    file.extend(0_u64.to_le_bytes());
+    let (mut data, mut all) = (Vec::new(), Vec::new());
+    for (number, block) in types {
+        let (blocks, wanted) = reference(block);
+        file.extend(u64::try_from(block.name.len()).unwrap().to_le_bytes());
+        file.extend(block.name.as_bytes());
+        file.extend(1_u32.to_le_bytes());
+        file.extend(u64::try_from(wanted.len()).unwrap().to_le_bytes());
+        file.extend(number.to_le_bytes());
+        file.extend(u64::try_from(data.len()).unwrap().to_le_bytes());
+        data.extend(blocks);
+        data.resize(data.len().next_multiple_of(32), 0);
+        all.push((block, wanted));
+    }
+    file.resize(file.len().next_multiple_of(32), 0);
+    file.extend(data);
+    (file, all)
+}
 
 #[test]
-fn blocks_are_those_of_the_file() {
+fn every_type_is_dequantized() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.gguf");
+    let (file, types) = every_type();
+    std::fs::write(&path, file).unwrap();
+    for path in std::iter::once(path.clone()).chain(converted(&path, &[Generation::V1_2])) {
+        let weights = open(&path);
+        let mut lacking = 0;
+        for (block, wanted) in &types {
+            let loaded = weights.load(block.name, &Device::Cpu).unwrap();
+            let loaded = loaded.to_vec1::<f32>().unwrap();
+            let is_equal =
+                |(a, b): (&f32, &f32)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
+            assert_eq!(loaded.len(), wanted.len());
+            assert!(loaded.iter().zip(wanted).all(is_equal), "{} {}", path.display(), block.name);
+            let Err(error) = weights.quantized(block.name, &Device::Cpu) else { continue };
+            let sentence =
+                format!("candle has no blocks of {}; Weights::load dequantizes them", block.name);
+            assert!(error.to_string().contains(&sentence), "{error}");
+            lacking += 1;
+        }
+        assert_eq!(types.len() - lacking, TYPES.len());
+    }
+}
+
+#[test]
+fn attributes_of_generation_2_agree_with_the_type() {
     let path = corpus("v2/accept/gguf.zt");
-    let weights = Weights::open(&[&path], &Options::default()).unwrap();
-    let tensor = weights.quantized("w", &Device::Cpu).unwrap();
+    let tensor = open(&path).quantized("w", &Device::Cpu).unwrap();
     assert_eq!((tensor.dtype(), tensor.shape().dims()), (GgmlDType::Q8_0, [2, 32].as_slice()));
     let archive = zten::Archive::open(std::fs::read(&path).unwrap()).unwrap();
     let blocks = archive.require("w").unwrap().gguf_blocks().unwrap().data;
     assert_eq!(tensor.data().unwrap(), blocks.view().unwrap().as_bytes());
-    let error = weights.load("w", &Device::Cpu).unwrap_err().to_string();
-    assert!(error.contains("gguf.q8_0/1"), "{error}");
+    // Twice as many weights in twice the bytes are as many bytes of the file.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("other.zt");
+    let attributes = Encoded::gguf(64, 68).unwrap();
+    let new =
+        zten::write::NewObject::gguf("w", &[2, 32], "gguf.q8_0/1", 68).attributes(&attributes);
+    let settings = Settings::default().generation(Generation::V2);
+    let mut writer = zten::write::Writer::new(FileSink::create(&path).unwrap(), &settings).unwrap();
+    let mut object = writer.object(&new).unwrap();
+    object.write("data", &[0; 68]).unwrap();
+    object.end().unwrap();
+    writer.finish().unwrap().publish().unwrap();
+    let weights = open(&path);
+    let errors = [
+        weights.load("w", &Device::Cpu).unwrap_err(),
+        weights.quantized("w", &Device::Cpu).unwrap_err(),
+    ];
+    for error in errors {
+        let error = error.to_string();
+        assert!(
+            error.contains("a block of Q8_0 has 32 weights in 34 bytes, and not 64 in 68"),
+            "{error}"
+        );
+    }
 }
