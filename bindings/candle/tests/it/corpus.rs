@@ -65,6 +65,10 @@ fn tensors_are_what_the_files_hold() {
                 continue;
             }
             let Ok(archive) = zten_formats::open(&path) else { continue };
+            if archive.generation().is_none() && archive.shards().next().is_some() {
+                // Its tensors are in other files, each of which comes by itself.
+                continue;
+            }
             let weights = Weights::open(&[&path], &Options::default()).unwrap();
             assert_eq!(weights.names().count(), archive.objects().count());
             for object in archive.objects() {

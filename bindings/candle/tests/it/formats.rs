@@ -117,6 +117,10 @@ fn invalid_files_are_refused() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_str().unwrap();
             let Some((rule, _)) = name.split_once("--") else { continue };
+            if name.contains("-00002-of-") {
+                // The file that names it breaks the rule.
+                continue;
+            }
             let error = match Weights::open(&[&path], &Options::default()) {
                 Err(error) => Some(error),
                 Ok(weights) => {

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use candle_core::quantized::gguf_file::{Content, write};
+use candle_core::quantized::gguf_file::{Content, Value, write};
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device, Tensor};
 use zten::write::{Copier, Encoded, FileSink, Level, Settings};
@@ -60,6 +60,21 @@ fn converted(path: &Path, generations: &[Generation]) -> Vec<PathBuf> {
     files
 }
 
+/// Writes half of the tensors to each of two files, as gguf-split does, and returns the path of the first.
+fn in_two_files(folder: &Path, tensors: &[(&str, &QTensor)]) -> PathBuf {
+    let path = |number| folder.join(format!("split-0000{number}-of-00002.gguf"));
+    let count = Value::I32(i32::try_from(tensors.len()).unwrap());
+    for (number, half) in (0..).zip(tensors.chunks(tensors.len() / 2)) {
+        let metadata: [(&str, &Value); 3] = [
+            ("split.no", &Value::U16(number)),
+            ("split.count", &Value::U16(2)),
+            ("split.tensors.count", &count),
+        ];
+        write(&mut File::create(path(number + 1)).unwrap(), &metadata, half).unwrap();
+    }
+    path(1)
+}
+
 /// The file that candle writes is read as candle reads it, and so are those that it is converted to.
 #[test]
 fn blocks_are_those_that_candle_reads() {
@@ -75,9 +90,9 @@ fn blocks_are_those_that_candle_reads() {
         .collect();
     let named: Vec<(&str, &QTensor)> = tensors.iter().map(|(name, all)| (&**name, all)).collect();
     write(&mut File::create(&path).unwrap(), &[], &named).unwrap();
-    for path in
-        std::iter::once(path.clone()).chain(converted(&path, &[Generation::V1_2, Generation::V2]))
-    {
+    let parts = in_two_files(folder.path(), &named);
+    let zten = converted(&path, &[Generation::V1_2, Generation::V2]);
+    for path in [path, parts].into_iter().chain(zten) {
         let weights = open(&path);
         assert_eq!(weights.names().count(), TYPES.len());
         for (name, wanted) in &tensors {
@@ -158,7 +173,8 @@ fn every_type_is_dequantized() {
     let path = folder.path().join("model.gguf");
     let (file, types) = every_type();
     std::fs::write(&path, file).unwrap();
-    for path in std::iter::once(path.clone()).chain(converted(&path, &[Generation::V1_2])) {
+    let zten = converted(&path, &[Generation::V1_2]);
+    for path in std::iter::once(path).chain(zten) {
         let weights = open(&path);
         let mut lacking = 0;
         for (block, wanted) in &types {
