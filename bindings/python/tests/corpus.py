@@ -90,10 +90,12 @@ def accepted() -> list[Path]:
 
 
 def others(folder: str) -> list[Path]:
-    """Files of other formats that are in folders of that name: `accept`, or `reject`, where files without a rule are those
-    that indices name."""
-    name = "*--*" if folder == "reject" else "*"
-    return sorted((CORPUS / "other").glob(f"*/{folder}/{name}"))
+    """Files of other formats that are in folders of that name: `accept`, or `reject`, where those that only others name,
+    which may be valid, have no rule or a number after the first."""
+    files = sorted((CORPUS / "other").glob(f"*/{folder}/*"))
+    if folder == "accept":
+        return files
+    return [path for path in files if "--" in path.name and "-00002-of-" not in path.name]
 
 
 @dataclass(frozen=True)
