@@ -157,7 +157,8 @@ impl Reader {
     }
 
     /// Of each object: name, shape, and if it is dense the type of its elements, where its blob lies,
-    /// its decoded bytes, whether these are compressed, and whether the blob is the elements as they are.
+    /// its decoded bytes, whether these are compressed, whether the blob is the elements as they are, and whether it has a digest
+    /// or checksum.
     fn listing<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let open = self.open()?;
         let list = PyList::empty(py);
@@ -175,6 +176,7 @@ impl Reader {
                     length,
                     data.encoding() != Encoding::Raw,
                     is_direct(&data),
+                    is_verifiable(&data),
                 )
             });
             list.append((object.name(), shape(py, &object)?, dense))?;
@@ -274,7 +276,13 @@ impl Reader {
     ) -> PyResult<()> {
         let buffer = array.as_slice_mut()?;
         let ranges: Vec<_> = ranges.into_iter().map(|(start, end)| start..end).collect();
-        let bytes = stored_of(&object(&*self.open()?, ordinal)?);
+        let open = self.open()?;
+        let own = object(&open, ordinal)?;
+        // Of what lies as it is no other byte is read.
+        let bytes = match own.components().next() {
+            Some(data) if is_direct(&data) => u64::try_from(buffer.len())?,
+            _ => stored_of(&own),
+        };
         self.work(py, bytes, |open, cancel| read::slice(open, ordinal, &ranges, buffer, cancel))
     }
 
@@ -368,6 +376,11 @@ fn is_direct(component: &Component<'_>) -> bool {
         && component.storage_type() != Some(zten::StorageType::Bool)
 }
 
+/// Returns whether there is a digest or checksum that its bytes may not have.
+fn is_verifiable(component: &Component<'_>) -> bool {
+    component.digest().is_some() || component.has_checksum()
+}
+
 /// What `Component` in `_zten.pyi` says.
 fn described<'py>(py: Python<'py>, component: &Component<'_>) -> PyResult<Bound<'py, PyTuple>> {
     let element = component.element_type();
@@ -381,6 +394,8 @@ fn described<'py>(py: Python<'py>, component: &Component<'_>) -> PyResult<Bound<
     let (extent, digest) = (component.extent(), spelled::digest(component));
     let kind = (component.role(), element.name(), read_as);
     let place = (extent.offset(), extent.length(), component.decoded_length());
-    let stored = (component.encoding_name(), digest, component.shard(), is_direct(component));
+    let verifiable = is_verifiable(component);
+    let stored =
+        (component.encoding_name(), digest, component.shard(), is_direct(component), verifiable);
     (kind, place, stored).into_pyobject(py)
 }

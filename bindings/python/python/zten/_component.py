@@ -24,6 +24,7 @@ class Component:
         "_file",
         "_place",
         "_read_as",
+        "_verifiable",
         "digest",
         "dtype",
         "encoding",
@@ -56,7 +57,7 @@ class Component:
     def __init__(self, file: File, place: tuple[int, int], described: _Component) -> None:
         (self.role, self.dtype, self._read_as) = described[0]
         (self.offset, self.stored, self.nbytes) = described[1]
-        (self.encoding, self.digest, self.shard, self._direct) = described[2]
+        (self.encoding, self.digest, self.shard, self._direct, self._verifiable) = described[2]
         self._file = file
         self._place = place
 

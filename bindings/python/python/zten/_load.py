@@ -23,8 +23,6 @@ def load(
 ) -> dict[str, Any]:
     """All tensors as arrays, by their names, in the order of the file."""
     with open(source, map=map, verify=verify, limits=limits, tolerate=tolerate) as file:
-        if map and verify:
-            file.verify()
         return _Load(file).all()
 
 
@@ -46,12 +44,14 @@ class _Load:
         if max(compressed, default=0) > one or sum(compressed) > total:
             # It says which limit that is, before there is memory for anything.
             file.verify()
+        elif file._map and file._verify and any(d[6] for _, _, d in listing if d is not None):
+            file.verify()
         tensors: dict[str, Any] = {}
         for ordinal, (name, shape, dense) in enumerate(listing):
             if dense is None or dense[3] is None:
                 tensors[name] = self.other(ordinal)
                 continue
-            element, place, offset, nbytes, _, direct = dense
+            element, place, offset, nbytes, _, direct, _ = dense
             if file._map and direct and nbytes and element != "f4_e2m1":
                 tensors[name] = file._view(name, shape, element, offset)
             elif element == "f4_e2m1":

@@ -185,7 +185,7 @@ class Tensor:
         if element == "f4_e2m1":
             return _types.unpack(self._content(data, verify), self.size).reshape(shape)
         if data._direct and self._file._map and self.size:
-            if verify:
+            if verify and data._verifiable:
                 self.verify()
             return self._file._view(self.name, shape, element, data.offset)
         data._admit()
@@ -217,7 +217,7 @@ class Tensor:
             self._content(data, verify)
             return torch.empty(self.shape, dtype=dtype, device=device)
         if data._direct and self._file._map:
-            if verify:
+            if verify and data._verifiable:
                 self.verify()
             flat = torch.frombuffer(
                 self._file._buffer(writable=True), dtype=dtype, count=self.size, offset=data.offset

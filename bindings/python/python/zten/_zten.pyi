@@ -12,15 +12,15 @@ _Strictness: TypeAlias = tuple[dict[str, int], list[str], bool, bool]
 # Generation, digest, canonical.
 _Form: TypeAlias = tuple[str, str | None, bool]
 # Role, type, and what the elements can be read as; offset, stored bytes, and decoded ones; encoding,
-# digest, shard, and whether the blob is the elements as they are read.
+# digest, shard, whether the blob is the elements as they are read, and whether it has a digest or checksum.
 _Component: TypeAlias = tuple[
     tuple[str, str, str | None],
     tuple[int, int, int | None],
-    tuple[str, str | None, str | None, bool],
+    tuple[str, str | None, str | None, bool, bool],
 ]
 # Type, place in the object, offset, decoded bytes, whether these are compressed, whether the blob is the elements as they
-# are read.
-_Dense: TypeAlias = tuple[str, int, int, int | None, bool, bool]
+# are read, whether it has a digest or checksum.
+_Dense: TypeAlias = tuple[str, int, int, int | None, bool, bool, bool]
 
 class _Found(TypedDict):
     verdict: str

@@ -34,7 +34,8 @@ def load_file(
 
     Args:
         source: as of :func:`zten.open`.
-        verify: compare digests, and with ``map=True`` validate all of the file first.
+        verify: compare digests; with ``map=True``, of a file that has digests or checksums, validate all of it
+            first.
         map: arrays are read-only views of a memory map. What :func:`zten.open` says of it holds here:
             it is for files that no other process changes.
         limits, tolerate: as of :func:`zten.open`.
