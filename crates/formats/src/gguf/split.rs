@@ -4,7 +4,7 @@
 use std::io;
 use std::path::Path;
 
-use zten::attributes::Attributes;
+use zten::attributes::{Attributes, Value};
 use zten::front::{Builder, Parsed};
 use zten::num::usize_from_u32;
 use zten::rules::Limit;
@@ -175,9 +175,11 @@ impl Numbers {
     /// Reads the numbers in the metadata of a file; none if it has none.
     fn read(metadata: Option<Attributes<'_>>) -> Result<Option<Self>, Trouble> {
         let Some(metadata) = metadata else { return Ok(None) };
-        let read = |key| {
-            let number = metadata.get::<u64>(key);
-            number.map_err(|_| refused(key, "it is not an unsigned integer"))
+        // Not `get`, whose errors take memory.
+        let read = |key| match metadata.item(key).map(|item| item.value()) {
+            None => Ok(None),
+            Some(Value::Uint(number)) => Ok(Some(number)),
+            Some(_) => Err(refused(key, "it is not an unsigned integer")),
         };
         let (number, count, tensors) = (read(NUMBER)?, read(COUNT)?, read(TENSORS)?);
         match (number, count) {
