@@ -23,39 +23,60 @@ use crate::{heap, limits, options};
 /// Bytes of the header of a NumPy array, at most.
 const NPY_HEADER: u64 = 12 + 0xffff;
 
-/// The files beside an index, by their names.
-type Parts = Vec<(&'static str, Vec<u8>)>;
+/// A file, and those beside it, by their names.
+struct Files {
+    path: &'static str,
+    file: Vec<u8>,
+    beside: Vec<(&'static str, Vec<u8>)>,
+}
 
-/// Opens a file of a format and reads all of it: memory follows its length, two runs end alike, and what tensors take
-/// lies within the file. Returns whether it is valid.
+/// Opens a file of a format and reads all of it: memory follows its length, all ways to open it end alike, and what
+/// tensors take lies within the file. Returns whether it is valid.
 ///
 /// The last byte of the input says what the others are. Even: the file as it is; of an index what comes before the first
-/// zero, and the rest the file `a.safetensors` beside it. Odd: what a file is made of.
+/// zero, and the rest the file `a.safetensors` beside it. Odd: what files are made of.
 ///
 /// # Panics
 /// If a promise does not hold.
 pub fn file_format(format: Format, input: &[u8]) -> bool {
     let Some((choice, input)) = input.split_last() else { return false };
     let is_whole = choice.is_multiple_of(2);
-    if format == Format::Index {
-        let (index, parts) = if is_whole { whole_index(input) } else { made::index(input) };
-        return read_index(&index, &parts);
+    let files =
+        if is_whole { whole(format, input) } else { made::files(format, choice >> 1, input) };
+    if !files.beside.is_empty() {
+        return read_several(&files);
     }
-    let file = if is_whole { input.to_vec() } else { made::file(format, choice >> 1, input) };
-    let names = ["x".to_owned(), format!("x.{}", format.name())];
-    names.into_iter().filter(|name| named(&file, name)).count() > 0
+    let names = ["x", files.path].map(|name| read_named(&files.file, name));
+    names.contains(&true)
 }
 
-fn whole_index(input: &[u8]) -> (Vec<u8>, Parts) {
+fn whole(format: Format, input: &[u8]) -> Files {
     let mut halves = input.splitn(2, |byte| *byte == 0).map(<[u8]>::to_vec);
-    let mut next = || halves.next().unwrap_or_default();
-    (next(), vec![("a.safetensors", next())])
+    let mut half = || halves.next().unwrap_or_default();
+    if format == Format::Index {
+        return Files { path: INDEX, file: half(), beside: vec![("a.safetensors", half())] };
+    }
+    Files { path: path(format), file: input.to_vec(), beside: Vec::new() }
 }
 
-fn named(bytes: &[u8], name: &str) -> bool {
-    let path = Path::new(name);
+/// The name of an index.
+const INDEX: &str = "x.index.json";
+
+/// The name of a file that is alone.
+fn path(format: Format) -> &'static str {
+    match format {
+        Format::Safetensors => "x.safetensors",
+        Format::Npy => "x.npy",
+        Format::Npz => "x.npz",
+        Format::Gguf => "x.gguf",
+        Format::Index => INDEX,
+    }
+}
+
+fn read_named(bytes: &[u8], path: &'static str) -> bool {
     let start = &bytes[..bytes.len().min(START)];
-    match by_start(start, path).or_else(|| by_name(path)) {
+    let (start, name) = (by_start(start, Path::new(path)), by_name(Path::new(path)));
+    match start.or(name) {
         Some(Detected::Read(format)) => archive(bytes, path, Some(format)),
         _ => archive(bytes, path, None),
     }
@@ -73,9 +94,10 @@ impl ReadAt for Positions<'_> {
 }
 
 /// Opens a file in memory and at positions, which agree.
-fn archive(bytes: &[u8], path: &Path, format: Option<Format>) -> bool {
+fn archive(bytes: &[u8], path: &'static str, format: Option<Format>) -> bool {
     let length = length(bytes);
-    let (peak, opened) = heap::peak(|| open_source(Positions(bytes), length, path, &options()));
+    let (peak, opened) =
+        heap::peak(|| open_source(Positions(bytes), length, Path::new(path), &options()));
     let header = match format {
         Some(Format::Safetensors) => {
             bytes.first_chunk().map_or(0, |first| u64::from_le_bytes(*first)).min(length)
@@ -85,14 +107,9 @@ fn archive(bytes: &[u8], path: &Path, format: Option<Format>) -> bool {
     };
     let most = bound(header);
     assert!(peak <= most, "{peak} bytes of heap for {header} of a header");
+    Files { path, file: bytes.to_vec(), beside: Vec::new() }.assert_same_in_steps(&opened);
     let (peak, again) = heap::peak(|| open_bytes(bytes, &options()));
     assert!(peak <= most, "{peak} bytes of heap for {header} of a header in memory");
-    let stepped = in_steps(bytes, path, &Parts::new());
-    match (&opened, stepped) {
-        (Ok(opened), Ok(stepped)) => assert_eq!(opened.len(), stepped.len()),
-        (Err(one), Err(other)) => assert_eq!(one.to_string(), other.to_string()),
-        (one, other) => panic!("{:?} and in steps {:?}", one.as_ref().err(), other.err()),
-    }
     match (opened, again) {
         (Ok(opened), Ok(archive)) => {
             objects(&archive);
@@ -118,33 +135,6 @@ fn archive(bytes: &[u8], path: &Path, format: Option<Format>) -> bool {
         }
         (Ok(_), Err(other)) => panic!("{other} in memory alone"),
     }
-}
-
-/// Opens a file without I/O, and those beside it.
-fn in_steps(file: &[u8], path: &Path, parts: &Parts) -> Result<Box<Manifest<Vec<u8>>>, Trouble> {
-    let mut opening = Opening::new(path, length(file), &options());
-    for _ in 0..64 {
-        match opening.step()? {
-            Step::Read(wanted) => {
-                for wanted in wanted {
-                    let part = parts.iter().find(|(name, _)| wanted.file.as_deref() == Some(name));
-                    let bytes = part.map_or(file, |(_, bytes)| bytes);
-                    let place = |at| usize::try_from(at).expect("a place in a file");
-                    let bytes = &bytes[place(wanted.range.start)..place(wanted.range.end)];
-                    opening.supply(&wanted, bytes.to_vec()).expect("bytes that were asked for");
-                }
-            }
-            Step::Open(names) => {
-                for name in names {
-                    let part = parts.iter().find(|part| part.0 == name);
-                    let length = part.map(|(_, bytes)| length(bytes));
-                    opening.opened(name, length);
-                }
-            }
-            Step::Done(manifest) => return Ok(manifest),
-        }
-    }
-    panic!("a file that is read on and on")
 }
 
 /// Every tensor is found by its name and can be read, by views, in memory of its own and at positions, unless what only
@@ -211,7 +201,6 @@ fn data_length(block: &Block, object: &Object<'_>) -> u64 {
 /// The bytes of a tensor.
 fn data<'a>(archive: &'a Archive<&[u8]>, object: &Object<'_>) -> &'a [u8] {
     let range = object.component("data").expect("the data of a tensor").extent().range();
-    let place = |at| usize::try_from(at).expect("a place in memory");
     &archive.data()[place(range.start)..place(range.end)]
 }
 
@@ -243,74 +232,126 @@ fn refused(trouble: &Trouble, length: u64) {
     assert!(!finding.to_string().chars().any(char::is_control), "{trouble:?}");
 }
 
-/// The files beside an index.
-struct Beside<'p>(&'p Parts);
+impl<'f> Find for &'f Files {
+    type Source = Positions<'f>;
 
-impl<'p> Find for Beside<'p> {
-    type Source = Positions<'p>;
-
-    fn find(&self, shard: &Shard<'_>) -> io::Result<Option<Candidate<Positions<'p>>>> {
-        let found = self.0.iter().find(|part| part.0 == shard.name());
+    fn find(&self, shard: &Shard<'_>) -> io::Result<Option<Candidate<Positions<'f>>>> {
+        let found = self.beside.iter().find(|part| part.0 == shard.name());
         Ok(found.map(|(_, bytes)| Candidate { source: Positions(bytes), length: length(bytes) }))
     }
+}
+
+impl Files {
+    /// Opens the file without I/O.
+    fn open_in_steps(&self) -> Result<Manifest<Vec<u8>>, Trouble> {
+        let beside = |name: &str| self.beside.iter().find(|part| part.0 == name);
+        let mut opening = Opening::new(self.path, length(&self.file), &options());
+        for _ in 0..64 {
+            match opening.step()? {
+                Step::Read(all) => {
+                    for wanted in all {
+                        let name = wanted.file.as_deref();
+                        let file = match name {
+                            Some(name) => &beside(name).expect("a file that is there").1,
+                            None => &self.file,
+                        };
+                        let bytes =
+                            file[place(wanted.range.start)..place(wanted.range.end)].to_vec();
+                        assert!(!bytes.is_empty(), "{wanted:?}");
+                        opening.supply(&wanted, bytes).expect("bytes that were asked for");
+                    }
+                }
+                Step::Open(names) => {
+                    for name in names {
+                        let found = beside(&name).map(|part| length(&part.1));
+                        opening.opened(name, found);
+                    }
+                }
+                Step::Done(manifest) => return Ok(*manifest),
+            }
+        }
+        panic!("it is not open after 64 steps")
+    }
+
+    /// Opening without I/O ends as opening did.
+    fn assert_same_in_steps(&self, opened: &Result<SourceArchive<Positions<'_>>, Trouble>) {
+        match (opened, self.open_in_steps()) {
+            (Ok(archive), Ok(manifest)) => {
+                assert_eq!(archive.len(), manifest.len());
+                for (object, again) in archive.objects().zip(manifest.objects()) {
+                    assert_eq!((object.name(), object.shape()), (again.name(), again.shape()));
+                    let [one, other] = [object, again].map(|object| {
+                        let component = object.component("data").expect("data");
+                        (component.extent(), component.element_type(), component.shard())
+                    });
+                    assert_eq!(one, other);
+                }
+            }
+            (Err(one), Err(other)) => assert_eq!(one.to_string(), other.to_string()),
+            (one, other) => panic!("{:?}, and in steps {:?}", one.as_ref().err(), other.err()),
+        }
+    }
+}
+
+fn place(at: u64) -> usize {
+    usize::try_from(at).expect("a place in memory")
 }
 
 fn length(bytes: &[u8]) -> u64 {
     u64::try_from(bytes.len()).expect("a length")
 }
 
-/// Opens an index and the files beside it: its tensors are those of the files that it names.
-fn read_index(index: &[u8], parts: &Parts) -> bool {
-    let beside: Vec<_> = parts.iter().map(|(name, bytes)| (*name, Positions(bytes))).collect();
-    let beside: Vec<_> = beside
+/// Opens a file and those beside it: its tensors are its own and those of the files that it names.
+fn read_several(files: &Files) -> bool {
+    let sources: Vec<_> =
+        files.beside.iter().map(|(name, bytes)| (*name, Positions(bytes))).collect();
+    let parts: Vec<_> = sources
         .iter()
         .map(|(name, source)| Part { name, source, length: length(source.0) })
         .collect();
-    let open = || {
-        let source = Positions(index);
-        match begin(source, length(index), Path::new("x.index.json"), &options())? {
-            Begun::Root(root) => root.open(&beside, &options()),
-            Begun::Archive(_) => panic!("an index is an archive of its own"),
-        }
+    let own = length(&files.file);
+    let open = || match begin(Positions(&files.file), own, Path::new(files.path), &options())? {
+        Begun::Root(root) => root.open(&parts, &options()),
+        Begun::Archive(archive) => Ok(archive),
     };
     let (peak, opened) = heap::peak(open);
-    let all = length(index) + beside.iter().map(|part| part.length).sum::<u64>();
-    assert!(peak <= bound(all), "{peak} bytes of heap for an index and files of {all}");
-    let archive = match (opened, open()) {
-        (Ok(archive), Ok(_)) => archive,
-        (Err(one), Err(other)) => {
-            assert_eq!(one.to_string(), other.to_string());
-            let stepped = in_steps(index, Path::new("x.index.json"), parts);
-            assert_eq!(one.to_string(), stepped.expect_err("a file that is refused").to_string());
-            refused(&one, all);
+    let all = own + parts.iter().map(|part| part.length).sum::<u64>();
+    assert!(peak <= bound(all), "{peak} bytes of heap for files of {all}");
+    files.assert_same_in_steps(&opened);
+    let archive = match opened {
+        Ok(archive) => archive,
+        Err(trouble) => {
+            refused(&trouble, all);
             return false;
         }
-        (one, other) => panic!("{:?} and then {:?}", one.err(), other.err()),
     };
-    let stepped = in_steps(index, Path::new("x.index.json"), parts);
-    assert_eq!(stepped.expect("an index that is valid").len(), archive.len());
-    let alone: BTreeMap<_, _> = parts
+    let named = |name: &str| archive.shards().any(|shard| shard.name() == name);
+    let alone: BTreeMap<_, _> = files
+        .beside
         .iter()
-        .filter(|(name, _)| archive.shards().any(|shard| shard.name() == *name))
+        .filter(|(name, _)| named(name))
         .map(|(name, bytes)| {
             (*name, open_bytes(bytes, &options()).expect("a header that was read"))
         })
         .collect();
     assert_eq!(archive.shards().len(), alone.len());
-    let tensors: usize = alone.values().map(|part| part.objects().len()).sum();
-    assert_eq!(archive.objects().len(), tensors);
-    let beside = Beside(parts);
-    let mut shards = archive.bind_shards(&beside, archive.limits()).expect("files that are there");
+    let mut shards = archive.bind_shards(&files, archive.limits()).expect("files that are there");
     let mut verifier = Verifier::new(archive.file_len(), archive.limits());
     let summary = verifier.file_in(archive.manifest(), archive.source(), &mut shards);
+    let mut tensors: usize = alone.values().map(|part| part.objects().len()).sum();
     for object in archive.objects() {
         let here = object.component("data").expect("data");
-        let part = &alone[here.shard().expect("a component in a file")];
-        let of_part = part.require(object.name()).expect("a tensor of the part");
+        let Some(part) = here.shard() else {
+            assert!(here.extent().end() <= own);
+            tensors += 1;
+            continue;
+        };
+        let of_part = alone[part].require(object.name()).expect("a tensor of the part");
         let there = of_part.component("data").expect("data");
         assert_eq!(here.extent(), there.extent());
         assert_eq!((object.shape(), here.element_type()), (of_part.shape(), there.element_type()));
     }
+    assert_eq!(archive.objects().len(), tensors);
     assert_eq!(summary.is_ok(), alone.values().all(|part| part.verify().is_ok()));
     summary.is_ok()
 }
@@ -325,7 +366,7 @@ mod tests {
         [Format::Safetensors, Format::Index, Format::Gguf, Format::Npy, Format::Npz];
 
     /// The input that is a file as it is.
-    fn whole(bytes: &[u8]) -> Vec<u8> {
+    fn as_it_is(bytes: &[u8]) -> Vec<u8> {
         [bytes, &[0]].concat()
     }
 
@@ -339,18 +380,18 @@ mod tests {
                 .iter()
                 .filter(|format| output.path.contains(&format!("/{format:?}/").to_lowercase()));
             for format in own {
-                valid += u32::from(file_format(*format, &whole(bytes)));
+                valid += u32::from(file_format(*format, &as_it_is(bytes)));
                 for at in (0..bytes.len()).step_by(1 + bytes.len() / 64) {
                     for change in [0x01, 0x80, 0xff] {
                         let mut damaged = bytes.clone();
                         damaged[at] ^= change;
-                        file_format(*format, &whole(&damaged));
+                        file_format(*format, &as_it_is(&damaged));
                     }
-                    file_format(*format, &whole(&bytes[..at]));
+                    file_format(*format, &as_it_is(&bytes[..at]));
                 }
             }
             for format in FORMATS {
-                file_format(format, &whole(bytes));
+                file_format(format, &as_it_is(bytes));
             }
         }
         assert!(valid > 25, "only {valid} are valid");
@@ -373,10 +414,9 @@ mod tests {
         for version in [1, 3, 5] {
             assert!(file_format(Format::Npy, &[header.as_bytes(), &[0, 1, 2, version]].concat()));
         }
-        for format in [Format::Gguf, Format::Npz] {
-            let valid =
-                (0..2000).filter(|seed| file_format(format, &[&chance(*seed)[..], &[1]].concat()));
-            let valid = valid.count();
+        for (format, choice) in [(Format::Gguf, 1), (Format::Gguf, 3), (Format::Npz, 1)] {
+            let made = |seed: &u64| file_format(format, &[&chance(*seed)[..], &[choice]].concat());
+            let valid = (0..2000).filter(made).count();
             println!("{valid} of {format:?}");
             assert!(valid > 20, "only {valid} of {format:?} are valid");
         }

@@ -49,6 +49,7 @@ fn copies_are_equal() {
             }
         }
     }
-    assert_eq!(other_nan, ["v12-ignored-floats.zt"]);
+    other_nan.sort_unstable();
+    assert_eq!(other_nan, ["v12-ignored-doubles.zt", "v12-ignored-floats.zt"]);
     assert!(plain > 500 && canonical > 500, "{plain} {canonical}");
 }

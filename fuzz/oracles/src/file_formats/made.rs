@@ -6,7 +6,7 @@ use zten_corpus::other::zip::{Archive, Member};
 use zten_corpus::other::{gguf, npy, safetensors};
 use zten_formats::{Block, Format};
 
-use super::Parts;
+use super::{Files, path};
 
 /// Types of NumPy arrays, and the bytes of an element.
 const TYPES: [(&str, usize); 9] = [
@@ -21,26 +21,44 @@ const TYPES: [(&str, usize); 9] = [
     ("|V2", 2),
 ];
 
-/// Makes a file of a format. `choice` and `input` are the choices.
-pub(super) fn file(format: Format, choice: u8, input: &[u8]) -> Vec<u8> {
+/// Makes a file of a format, and those beside it. `choice` and `input` are the choices.
+pub(super) fn files(format: Format, choice: u8, input: &[u8]) -> Files {
     let (header, data) = text(input);
     let mut u = Unstructured::new(input);
-    let mut file = match format {
-        Format::Npy => return npy::versioned(1 + choice % 3, &header, data),
-        Format::Npz => npz(&mut u).unwrap_or_default(),
-        Format::Gguf => gguf(&mut u).unwrap_or_default(),
-        Format::Safetensors | Format::Index => return safetensors::file(&header, data),
-    };
-    for _ in 0..u.int_in_range(0..=2).unwrap_or_default() {
-        let (at, bits) = u.arbitrary::<(u16, u8)>().unwrap_or_default();
-        let at = usize::from(at) % file.len().max(1);
-        file.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= bits);
+    let mut files = Files { path: path(format), file: Vec::new(), beside: Vec::new() };
+    match format {
+        Format::Safetensors => files.file = safetensors::file(&header, data),
+        Format::Index => (files.file, files.beside) = index(input),
+        Format::Npy => files.file = npy::versioned(1 + choice % 3, &header, data),
+        Format::Npz => files.file = npz(&mut u).unwrap_or_default(),
+        Format::Gguf => {
+            let count = 1 + u16::from(choice % 2);
+            let mut made = gguf_files(&mut u, count).unwrap_or_default().into_iter();
+            files.file = made.next().unwrap_or_default();
+            if let Some(second) = made.next() {
+                files.path = "x-00001-of-00002.gguf";
+                files.beside.push(("x-00002-of-00002.gguf", second));
+            }
+        }
     }
-    file
+    if matches!(format, Format::Npz | Format::Gguf) {
+        for _ in 0..u.int_in_range(0..=2).unwrap_or_default() {
+            damage(&mut u, &mut files.file);
+            files.beside.iter_mut().for_each(|part| damage(&mut u, &mut part.1));
+        }
+    }
+    files
 }
 
-/// Makes an index, and two files of the headers behind it, the first of which has as many bytes of data as it says.
-pub(super) fn index(input: &[u8]) -> (Vec<u8>, Parts) {
+/// Changes one byte, or none.
+fn damage(u: &mut Unstructured<'_>, file: &mut [u8]) {
+    let (at, bits) = u.arbitrary::<(u16, u8)>().unwrap_or_default();
+    let at = usize::from(at) % file.len().max(1);
+    file.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= bits);
+}
+
+/// Makes an index, and two files of the headers behind it. The first of them has as many bytes of data as the next one says.
+fn index(input: &[u8]) -> (Vec<u8>, Vec<(&'static str, Vec<u8>)>) {
     let mut texts = input.splitn(4, |byte| *byte == 0);
     let mut next = || texts.next().unwrap_or_default();
     let (index, one, other) = (next(), next(), next());
@@ -73,13 +91,27 @@ fn npz(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
 fn array(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     let (descr, width) = *u.choose(&TYPES)?;
     let shape = sizes(u, 0)?;
-    let each: Vec<_> = shape.iter().map(|dimension| format!("{dimension},")).collect();
-    let each = each.concat();
+    let each: String = shape.iter().map(|dimension| dimension.to_string() + ",").collect();
     let data = bytes(u, shape.iter().product::<usize>() * width)?;
     Ok(npy::file(descr, u.arbitrary()?, &format!("({each})"), &data))
 }
 
-fn gguf(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
+/// One file, or so many that belong together.
+fn gguf_files(u: &mut Unstructured<'_>, count: u16) -> Result<Vec<Vec<u8>>> {
+    let mut files: Vec<Gguf> = (0..count).map(|_| gguf(u)).collect::<Result<_>>()?;
+    let tensors = files.iter().map(|(_, infos, _)| infos.len() as u64).sum::<u64>();
+    for (number, (pairs, ..)) in (0_u16..).zip(&mut files).filter(|_| count > 1) {
+        pairs.push(gguf::pair("split.no", 2, &number.to_le_bytes()));
+        pairs.push(gguf::pair("split.count", 2, &count.to_le_bytes()));
+        pairs.push(gguf::pair("split.tensors.count", 10, &tensors.to_le_bytes()));
+    }
+    Ok(files.iter().map(|(pairs, infos, data)| gguf::file(pairs, infos, data)).collect())
+}
+
+/// Pairs, tensors, and their data.
+type Gguf = (Vec<Vec<u8>>, Vec<Vec<u8>>, Vec<u8>);
+
+fn gguf(u: &mut Unstructured<'_>) -> Result<Gguf> {
     let (mut pairs, mut infos, mut data) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..u.int_in_range(0..=3)? {
         let (key, kind) = (u.arbitrary::<char>()?.to_string(), u.int_in_range(0..=12)?);
@@ -111,7 +143,7 @@ fn gguf(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
         data.extend(bytes(u, blocks * small(width))?);
         data.resize(data.len().next_multiple_of(32), 0);
     }
-    Ok(gguf::file(&pairs, &infos, &data))
+    Ok((pairs, infos, data))
 }
 
 /// A shape of at least so many dimensions, all of which are small.
