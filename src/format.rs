@@ -387,7 +387,8 @@ pub(crate) struct Writing {
 }
 
 impl Writing {
-    /// Returns whether a `type` says more than that it is unknown, on elements that are stored like that.
+    /// Returns whether a `type` that is unknown elsewhere says something here of elements that are stored like that. Names of
+    /// logical types on their own storage do not count: they are what 1.2 keeps of the types of 2.
     pub(crate) fn knows_type(&self, name: &str, storage: StorageType) -> bool {
         let logical = (self.logical_type)(name.as_bytes());
         let plain = if self.bool_is_type { StorageType::Bool } else { storage };
