@@ -12,11 +12,9 @@ use std::process::ExitCode;
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-use zten::num::u64_from_usize;
 use zten::source::{FileArchive, OpenError};
 use zten::verify::Verifier;
-use zten::{Generation, Object, Options, ReadAt as _, ReadError};
-use zten_formats::{START, Trouble, by_start, is_ztensor, open_source};
+use zten::{Generation, Object, Options, ReadError};
 use zten_present::finding::{self, Finding, Scope};
 use zten_sandbox::{Budget, Role, confine};
 
@@ -139,13 +137,11 @@ fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Findin
 /// zTensor file.
 fn open(file: File, length: u64, options: &Options) -> Result<FileArchive, Box<Finding>> {
     let nameless = Path::new("");
-    let mut start = Vec::new();
-    let read = file.append_range(0..u64_from_usize(START).min(length), &mut start);
-    read.map_err(|error| Box::new(Trouble::from(error).finding()))?;
-    match by_start(&start, nameless).filter(|_| !is_ztensor(&start)) {
+    let found = zten_formats::detect(&file, length, nameless, None);
+    match found.map_err(|trouble| Box::new(trouble.finding()))? {
         None => FileArchive::with_length(file, length, options).map_err(not_opened),
-        Some(detected) => open_source(file, length, nameless, options)
-            .map_err(|trouble| Box::new(Finding { format: detected.name(), ..trouble.finding() })),
+        Some(found) => zten_formats::open_source(file, length, nameless, options)
+            .map_err(|trouble| Box::new(Finding { format: found.name(), ..trouble.finding() })),
     }
 }
 

@@ -7,7 +7,7 @@ use candle_core::quantized::gguf_file::{Content, Value, write};
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device, Tensor};
 use zten::write::{Copier, Encoded, FileSink, Level, Settings};
-use zten::{Error, Generation, Limits, Object, Options};
+use zten::{Generation, Limits, Options};
 use zten_candle::Weights;
 use zten_formats::Block;
 
@@ -30,13 +30,6 @@ fn open(path: &Path) -> Weights {
     Weights::open(&[path], &Options::default()).unwrap()
 }
 
-/// The layout that `zten convert --to 2` gives to an object of a GGUF file.
-fn profile(object: &Object<'_>) -> Result<Option<(String, Encoded)>, Error> {
-    let Some(block) = Block::of(object) else { return Ok(None) };
-    let attributes = Encoded::gguf(block.elements, block.bytes)?;
-    Ok(Some((format!("{}/1", block.layout()?), attributes)))
-}
-
 /// Converts a GGUF file, as `zten convert` does: without compression and with it, to 1.2 and to 2.
 fn converted(path: &Path, generations: &[Generation]) -> Vec<PathBuf> {
     let archive = zten_formats::open(path).unwrap();
@@ -46,7 +39,7 @@ fn converted(path: &Path, generations: &[Generation]) -> Vec<PathBuf> {
             let to = path.with_extension(format!("{}.zt", files.len()));
             let mut copier = Copier::new(archive.file_len(), &Limits::default());
             if *generation == Generation::V2 {
-                copier = copier.layouts(profile);
+                copier = copier.layouts(zten_formats::profile);
             }
             if let Some(level) = level {
                 copier = copier.compressed(level);

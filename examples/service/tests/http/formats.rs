@@ -46,15 +46,17 @@ fn of_command(command: &Path, path: &Path) -> Value {
 fn of_library(path: &Path) -> Value {
     let bytes = fs::read(path).unwrap();
     let detected = by_start(&bytes[..bytes.len().min(START)], Path::new(""));
-    let of_trouble = |trouble: Trouble| match detected {
-        Some(detected) => Finding { format: detected.name(), ..trouble.finding() },
-        None => Finding::unnamed(&Archive::open(&bytes).unwrap_err(), None),
+    let of_trouble = |trouble: Trouble| {
+        Box::new(match detected {
+            Some(detected) => Finding { format: detected.name(), ..trouble.finding() },
+            None => Finding::unnamed(&Archive::open(&bytes).unwrap_err(), None),
+        })
     };
     let found = open(path).map_err(of_trouble).and_then(|archive| match archive.verify() {
         Ok(_) => {
             Ok((summary(&archive, Scope::All, false, archive.file_len()), format_name(&archive)))
         }
-        Err(ReadError::Refused(error)) => Err(Finding::reading(&archive, &error)),
+        Err(ReadError::Refused(error)) => Err(Box::new(Finding::reading(&archive, &error))),
         Err(ReadError::Source(error)) => panic!("{error}"),
     });
     let mut text = Vec::new();
