@@ -195,7 +195,7 @@ fn attributes() -> Vec<Generator> {
             items::towers(size, &[0x9f], &[], &[0xff])
         })
         .call(Open, 170)
-        .call(Copy, 1120),
+        .call(Copy, 1275),
         value("attribute: one endless tower", items::endless).call(Open, 95).call(Copy, 980),
         value("attribute: maps as keys of maps", |size| items::towers(size, &[0xa1], &[0], &[0]))
             .call(OpenCanonical, 340)
@@ -212,7 +212,7 @@ fn attributes() -> Vec<Generator> {
             "duplicate-key",
             1180,
         ),
-        value("attribute: empty chunks", |size| items::chunks(size, &[0x60])).call(Copy, 740),
+        value("attribute: empty chunks", |size| items::chunks(size, &[0x60])).call(Copy, 805),
         kind("4,096 attributes each", |size| attributes::maps(size, 4096, 1))
             .call(Open, 325)
             .call(Copy, 1960),
