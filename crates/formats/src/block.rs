@@ -1,14 +1,16 @@
 //! Blocks of elements that are kept as they are.
 
-use std::error::Error;
-use std::fmt;
+#[cfg(feature = "dequantize")]
+use std::{error::Error, fmt};
 
 use zten::attributes::Encoder;
 use zten::error::OutOfMemory;
 use zten::num::u64_from_usize;
 use zten::{Format, Object, StorageType};
 
-use super::gguf::dequantize::{Record, dequantize};
+use super::gguf::dequantize::Record;
+#[cfg(feature = "dequantize")]
+use super::gguf::dequantize::dequantize;
 use super::gguf::types::BLOCKS;
 use super::kind::elements;
 
@@ -27,6 +29,7 @@ pub struct Block {
     pub elements: u64,
     /// Bytes of one block.
     pub bytes: u64,
+    #[cfg(feature = "dequantize")]
     dequantize: fn(&[u8], &mut [f32]) -> Option<()>,
 }
 
@@ -43,7 +46,13 @@ impl Block {
     /// The type of that name, whose blocks are such records.
     pub(crate) const fn new<R: Record<N>, const N: usize>(name: &'static str) -> Self {
         let (elements, bytes) = (u64_from_usize(N), u64_from_usize(size_of::<R>()));
-        Self { name, elements, bytes, dequantize: dequantize::<R, N> }
+        Self {
+            name,
+            elements,
+            bytes,
+            #[cfg(feature = "dequantize")]
+            dequantize: dequantize::<R, N>,
+        }
     }
 
     /// Finds the type of a name, such as `Q4_K` or `q4_k`.
@@ -61,6 +70,7 @@ impl Block {
     ///
     /// # Errors
     /// The bytes are no whole number of blocks, or not of as many elements as `out` has.
+    #[cfg(feature = "dequantize")]
     pub fn dequantize(&self, bytes: &[u8], out: &mut [f32]) -> Result<(), LengthMismatch> {
         let (given, elements) = (bytes.len(), out.len());
         let mismatch = LengthMismatch { block: self.name, bytes: given, elements };
@@ -136,6 +146,7 @@ impl Block {
 }
 
 /// Bytes that do not hold as many elements as they should.
+#[cfg(feature = "dequantize")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LengthMismatch {
     /// The name of the type of blocks.
@@ -146,6 +157,7 @@ pub struct LengthMismatch {
     pub elements: usize,
 }
 
+#[cfg(feature = "dequantize")]
 impl fmt::Display for LengthMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { block, bytes, elements } = self;
@@ -156,4 +168,5 @@ impl fmt::Display for LengthMismatch {
     }
 }
 
+#[cfg(feature = "dequantize")]
 impl Error for LengthMismatch {}

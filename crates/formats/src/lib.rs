@@ -46,12 +46,14 @@ use std::path::{Path, PathBuf};
 use zten::num::u64_from_usize;
 use zten::shards::{Candidate, Find, Shard};
 use zten::source::{FileArchive, SourceArchive};
-use zten::{Archive, Options, ReadAt, ReadError};
+use zten::{Archive, Options, ReadAt};
 
 use gguf::{FirstName, Split};
 use index::Index;
 
-pub use block::{Block, LengthMismatch};
+pub use block::Block;
+#[cfg(feature = "dequantize")]
+pub use block::LengthMismatch;
 pub use detect::{Detected, Format, START, by_name, by_start};
 pub use opening::{Opening, Step, Wanted};
 #[cfg(feature = "write")]
@@ -185,9 +187,10 @@ pub fn begin<S: ReadAt<Error = io::Error>>(
     options: &Options,
 ) -> Result<Begun<S>, Trouble> {
     let mut start = start(&source, length)?;
+    #[cfg(feature = "ztensor")]
     if is_ztensor(&start) {
         let opened = SourceArchive::with_length(source, length, options);
-        let opened = opened.map_err(|error| Trouble::from(ReadError::from(error)));
+        let opened = opened.map_err(|error| Trouble::from(zten::ReadError::from(error)));
         return opened.map(Begun::Archive);
     }
     let parsed = match known(&start, path)? {
@@ -232,6 +235,7 @@ fn start<S: ReadAt<Error = io::Error>>(source: &S, length: u64) -> Result<Vec<u8
 pub fn open_bytes<B: AsRef<[u8]>>(file: B, options: &Options) -> Result<Archive<B>, Trouble> {
     let bytes = file.as_ref();
     let start = bytes.get(..START.min(bytes.len())).unwrap_or_default();
+    #[cfg(feature = "ztensor")]
     if is_ztensor(start) {
         return Ok(Archive::open_with(file, options)?);
     }
