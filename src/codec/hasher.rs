@@ -61,11 +61,31 @@ pub(crate) enum Sum {
     Xxh3(Xxh3),
 }
 
+/// The tables of a checksum.
+#[cfg(all(feature = "digest", not(all(target_arch = "wasm32", feature = "std"))))]
+macro_rules! tables {
+    ($algorithm:expr) => {
+        Crc::new(&$algorithm)
+    };
+}
+#[cfg(all(feature = "digest", target_arch = "wasm32", feature = "std"))]
+macro_rules! tables {
+    ($algorithm:expr) => {
+        Crc::new(|| crc::Crc::<u32, Tables>::new(&$algorithm))
+    };
+}
+
 #[cfg(feature = "digest")]
-static CRC32C: crc::Crc<u32, Tables> = crc::Crc::<u32, Tables>::new(&crc::CRC_32_ISCSI);
+static CRC32C: Crc = tables!(crc::CRC_32_ISCSI);
 
 #[cfg(feature = "deflate")]
-static CRC32: crc::Crc<u32, Tables> = crc::Crc::<u32, Tables>::new(&crc::CRC_32_ISO_HDLC);
+static CRC32: Crc = tables!(crc::CRC_32_ISO_HDLC);
+
+#[cfg(all(feature = "digest", not(all(target_arch = "wasm32", feature = "std"))))]
+type Crc = crc::Crc<u32, Tables>;
+/// Modules for WebAssembly are downloaded, and tables do not compress: they are computed when they are first used.
+#[cfg(all(feature = "digest", target_arch = "wasm32", feature = "std"))]
+type Crc = std::sync::LazyLock<crc::Crc<u32, Tables>>;
 
 /// Sixteen tables of 1 KiB are several times as fast as one.
 #[cfg(feature = "digest")]

@@ -1,5 +1,7 @@
 //! Objects of a manifest, and their components: one blob each, and how to read it.
 
+use core::ops::Range;
+
 use super::index::{ObjectRecord, utf8};
 use super::{ManifestRef, Shard};
 use crate::brief::Start;
@@ -333,6 +335,15 @@ impl<'a> Component<'a> {
     #[inline]
     pub fn extent(&self) -> Extent {
         self.record.extent
+    }
+
+    /// The range of the file that is read for its content: its blob, and the bytes in front of that which its checksum is
+    /// over as well, as it may have in other formats.
+    pub fn read_range(&self) -> Range<u64> {
+        let (prefix, _) = self.stream().unwrap_or_default();
+        let in_front = if self.encoding() == Encoding::Raw { prefix } else { 0 };
+        let Range { start, end } = self.extent().range();
+        start.saturating_sub(in_front)..end
     }
 
     /// The bytes when decoded: the stored ones if it is raw; if it is compressed, what
