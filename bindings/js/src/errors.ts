@@ -3,7 +3,7 @@ export interface Report {
   /** The version of the document. */
   schema: number
   verdict: 'valid' | 'manifest-valid' | 'refused' | 'unsupported' | 'limit' | 'error'
-  /** `ztensor`, where that is known. */
+  /** `ztensor`, `safetensors`, `safetensors-index`, `gguf`, `npy`, `npz`, or a format that is only named; null where it is not known. */
   format: string | null
   /** The id of the rule, the limit or the feature. */
   rule: string | null

@@ -1,6 +1,7 @@
 /** An instance with the file that it serves, whose bytes may have to be waited for. */
 import { Instance, type Host } from './instance.ts'
 import { ZtenError, failure, parse, problem, type Report } from './errors.ts'
+import { START, compiled } from './module.ts'
 import type { Reader } from './sources.ts'
 
 /** Bytes of the file that are read at a time. */
@@ -36,12 +37,15 @@ export class Guest implements Host {
     this.instance = new Instance(this)
   }
 
-  /** Opens the file: what is wrong with it, if anything is. */
-  async open(module: WebAssembly.Module): Promise<Report | undefined> {
-    this.instance.attach(await WebAssembly.instantiate(module, this.instance.imports))
-    let answer = this.instance.begin(this.reader.size)
+  /** Opens the file, of that name: what is wrong with it, if anything is. */
+  async open(name: string): Promise<Report | undefined> {
+    const { size } = this.reader
+    const start = await this.reader.read(0, Math.min(START, size))
+    this.instance.attach(await WebAssembly.instantiate(await compiled(start), this.instance.imports))
+    let answer = this.instance.begin(size, name)
     for (let needs = this.instance.needs(); needs; needs = this.instance.needs()) {
-      answer = this.instance.supply(await this.reader.read(needs.start, needs.end))
+      const bytes = needs.end <= start.length ? start.subarray(needs.start, needs.end) : await this.reader.read(needs.start, needs.end)
+      answer = this.instance.supply(bytes)
       if (answer.length > 0) break
     }
     return problem(answer)

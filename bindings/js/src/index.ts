@@ -1,11 +1,10 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-/** Reading zTensor files, which are validated as the command `zten` validates them. */
+/** Reading zTensor, safetensors, GGUF, `.npy` and `.npz` files, which are validated as the command `zten` validates them. */
 import { elements, toFloat32, type Elements } from './elements.ts'
 import { ZtenError, failure, trouble, type Report } from './errors.ts'
 import { Guest, WINDOW } from './guest.ts'
 import { join } from './instance.ts'
-import { compiled } from './module.ts'
-import { reader } from './reader.ts'
+import { nameOf, reader } from './reader.ts'
 import type { Source } from './sources.ts'
 import type { UrlOptions } from './url.ts'
 
@@ -57,6 +56,11 @@ export interface Tensor {
 }
 
 export interface OpenOptions extends UrlOptions {
+  /**
+   * The name of the file. A `File` and a `URL` have one. The array of an `.npy` file has the name of the file (`arr_0` without one), and
+   * an index of safetensors files and the first of several GGUF files are known by it.
+   */
+  name?: string
   /** Bytes of the file that may be held at a time, where they have to be waited for: 1 GiB if not given. */
   memory?: number
 }
@@ -69,12 +73,18 @@ export interface GetOptions {
 interface Part extends Component {
   elements: number | bigint | null
   littleEndian: boolean
+  /** True if its bytes are its elements in order, of which any part can be read without a later one. */
+  windowed: boolean
   verifiable: boolean
+  /** The offset of the first byte that is read for its content. */
+  start: number | bigint
 }
 
 interface Found extends Listed {
   ordinal: number
   dense: boolean
+  /** True if its components are valid where each is by itself. */
+  independent: boolean
   components: Part[]
 }
 
@@ -92,7 +102,7 @@ export const open = async (source: Blob | ArrayBuffer | URL | Source, options: O
   const from = await reader(source, options)
   try {
     const guest = new Guest(from)
-    const report = await guest.open(await compiled())
+    const report = await guest.open(options.name ?? nameOf(source))
     if (report) throw new ZtenError(report)
     return new ZtenFile(guest, options.memory ?? 2 ** 30)
   } catch (error) {
@@ -123,8 +133,10 @@ const reported = (error: unknown): Report => {
 
 /** A file that was opened. `close` it, or declare it with `using`; what is collected is closed, too. */
 export class ZtenFile {
-  /** The generation: `0.1`, `1.1`, `1.2` or `2`. */
-  readonly generation: string
+  /** The format: `ztensor`, `safetensors`, `safetensors-index`, `gguf`, `npy` or `npz`. */
+  readonly format: string
+  /** The generation of a zTensor file: `0.1`, `1.1`, `1.2` or `2`. */
+  readonly generation: string | null
   /** The version that the file names. */
   readonly version: string | null
   /** How many objects there are. */
@@ -135,7 +147,8 @@ export class ZtenFile {
 
   /** @internal */
   constructor(guest: Guest, memory: number) {
-    const said = guest.ask<{ generation: string; version: string | null; objects: number }>('file', [])
+    const said = guest.ask<{ format: string; generation: string | null; version: string | null; objects: number }>('file', [])
+    this.format = said.format
     this.generation = said.generation
     this.version = said.version
     this.size = said.objects
@@ -150,7 +163,7 @@ export class ZtenFile {
     const all: Listed[] = []
     for (let first = 0; first < this.size; first += PAGE) {
       for (const { name, format, shape, components } of this.#page(first)) {
-        all.push({ name, format, shape, components: components.map(({ elements, littleEndian, verifiable, ...part }) => part) })
+        all.push({ name, format, shape, components: components.map(({ elements, littleEndian, windowed, verifiable, start, ...part }) => part) })
       }
     }
     return all
@@ -294,7 +307,7 @@ export class ZtenFile {
         whole.set(piece, at)
         at += piece.length
       }
-      if (!verify && part.littleEndian && part.storage !== null && part.storage !== 'bool' && part.elements === null) {
+      if (!verify && part.littleEndian && part.windowed && part.storage !== null && part.storage !== 'bool' && part.elements === null) {
         const start = safe(part.offset)
         for (let at = 0; at < whole.length; at += WINDOW) {
           whole.set(await guest.reader.read(start + at, start + Math.min(at + WINDOW, whole.length)), at)
@@ -314,11 +327,11 @@ export class ZtenFile {
   ): Promise<{ report?: Report; said?: { digest: string } }> {
     const part = object.components[place]!
     const isHeld = !guest.isSync && part.shard === null
-    const isWindowed = isHeld && part.encoding === 'raw'
+    const isWindowed = isHeld && part.windowed
     const [start, length] = isHeld ? [safe(part.offset), safe(part.length)] : [0, 0]
-    if (isHeld && !isWindowed) {
-      this.#bound(length)
-      await guest.hold(start, start + length)
+    if (isHeld) {
+      if (!isWindowed) this.#bound(length)
+      await guest.hold(safe(part.start), isWindowed ? start : start + length)
     }
     const begun = guest.call('stream', [object.ordinal, place])
     if ('report' in begun) return begun
@@ -335,7 +348,7 @@ export class ZtenFile {
   async #checkObject(guest: Guest, object: Found): Promise<Report | undefined> {
     const parts = object.components.filter(part => part.shard === null)
     const length = parts.reduce((sum, part) => sum + safe(part.length), 0)
-    const streams = object.dense && parts.every(part => part.encoding === 'raw' && part.verifiable)
+    const streams = object.independent && parts.every(part => part.windowed && part.verifiable)
     if (!guest.isSync && streams && length > WINDOW) {
       for (const place of object.components.keys()) {
         const { report } = await this.#stream(guest, object, place)
@@ -348,7 +361,7 @@ export class ZtenFile {
     guest.drop()
     if (!guest.isSync) {
       this.#bound(length)
-      for (const part of parts) await guest.holdMore(safe(part.offset), safe(part.offset) + safe(part.length))
+      for (const part of parts) await guest.holdMore(safe(part.start), safe(part.offset) + safe(part.length))
     }
     this.#open()
     const answer = guest.call('check_object', [object.ordinal])

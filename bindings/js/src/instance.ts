@@ -2,7 +2,6 @@
 
 interface Exports {
   memory: WebAssembly.Memory
-  begin(length: bigint): number
   needs(): number
   needs_start(): bigint
   needs_end(): bigint
@@ -44,9 +43,9 @@ export class Instance {
     this.exports = exports as unknown as Exports
   }
 
-  /** Begins with a file of that size. The answer is empty, or what is wrong with it. */
-  begin(size: number): Uint8Array<ArrayBuffer> {
-    return this.asked(() => this.exports.begin(BigInt(size)))
+  /** Begins with a file of that size, whose name is empty if it is not known. The answer is empty, or what is wrong with it. */
+  begin(size: number, name = ''): Uint8Array<ArrayBuffer> {
+    return this.call('begin', [BigInt(size)], new TextEncoder().encode(name))
   }
 
   /** The bytes that opening asks for next, be they none; `undefined` when it has ended. */

@@ -1,21 +1,29 @@
-/** The wasm module, which is compiled once. */
+/** The wasm modules: one opens zTensor files, and one all others. Each is loaded and compiled once, when a file needs it. */
 
-let loader = (): Promise<WebAssembly.Module> =>
-  fetch(new URL('./zten.wasm', import.meta.url))
-    .then(reply => reply.ok ? reply.arrayBuffer() : Promise.reject(new Error(`zten.wasm: status ${reply.status}`)))
-    .then(WebAssembly.compile)
-let module: Promise<WebAssembly.Module> | undefined
+// Bundlers look for such URLs.
+const ztensor = new URL('./zten.wasm', import.meta.url)
+const formats = new URL('./formats.wasm', import.meta.url)
 
-/** Says how it is loaded. */
-export const load = (by: () => Promise<WebAssembly.Module>): void => {
-  loader = by
+let fetched = (url: URL): Promise<BufferSource> =>
+  fetch(url).then(reply => reply.ok ? reply.arrayBuffer() : Promise.reject(new Error(`${url}: status ${reply.status}`)))
+const modules = new Map<URL, Promise<WebAssembly.Module>>()
+
+/** Says how the bytes of a module are read. */
+export const load = (by: (url: URL) => Promise<BufferSource>): void => {
+  fetched = by
 }
 
-/** The module. What failed is tried again the next time. */
-export const compiled = (): Promise<WebAssembly.Module> => {
-  module ??= loader().catch((error: unknown) => {
-    module = undefined
+/** Bytes of the start of a file by which a module tells its format. */
+export const START = 512
+
+/** The module for a file that begins so. What failed is tried again the next time. */
+export const compiled = (start: Uint8Array): Promise<WebAssembly.Module> => {
+  const isZtensor = [[0x5a, 0x54, 0x45, 0x4e], [0x89, 0x5a, 0x54]].some(magic => magic.every((byte, at) => start[at] === byte))
+  const url = isZtensor ? ztensor : formats
+  const module = modules.get(url) ?? fetched(url).then(WebAssembly.compile).catch((error: unknown) => {
+    modules.delete(url)
     throw error
   })
+  modules.set(url, module)
   return module
 }

@@ -1,7 +1,7 @@
-/** The package in Node: the module is read from disk. */
+/** The package in Node: modules are read from disk. */
 import { readFile } from 'node:fs/promises'
 import { load } from './module.ts'
 
-load(async () => WebAssembly.compile(await readFile(new URL('./zten.wasm', import.meta.url))))
+load(readFile)
 
 export * from './index.ts'

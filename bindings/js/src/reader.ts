@@ -11,3 +11,9 @@ export const reader = async (
   if (typeof source?.read !== 'function') throw new TypeError('not a Blob, an ArrayBuffer, a URL or a { size, read }')
   return ofSource(source)
 }
+
+/** The name of a file, as far as its source has one. */
+export const nameOf = (source: Blob | ArrayBuffer | URL | Source): string => {
+  if (source instanceof URL) return source.pathname.slice(source.pathname.lastIndexOf('/') + 1)
+  return source instanceof Blob && 'name' in source ? String(source.name) : ''
+}

@@ -4,8 +4,9 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { existsSync, openAsBlob, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { crc32 } from 'node:zlib'
 import { chromium } from 'playwright-core'
 import { serve } from './server.mjs'
 import { alone, corpus, folder, install, json, root, run } from './setup.mjs'
@@ -42,11 +43,13 @@ const reports = json('check', '--json', ...copies.map(copy => copy.path))
   .map(({ file, ...report }) => ({ ...report, more: report.verdict === 'valid' ? report.more : null }))
 
 await test('smoke: sizes, and what is packed', () => {
-  const wasm = join(project, 'node_modules/zten/dist/zten.wasm')
-  // By the command: what is built into Node packs a little less, and differs between processors.
-  const size = execFileSync('gzip', ['-9nc', wasm]).length
-  console.log(`      wasm, gzipped: ${size} bytes`)
-  assert.ok(size <= 160 * 1024, `${size} bytes`)
+  for (const [name, limit] of [['zten.wasm', 160 * 1024], ['formats.wasm', 200 * 1024]]) {
+    const wasm = join(project, 'node_modules/zten/dist', name)
+    // By the command: what is built into Node packs a little less, and differs between processors.
+    const size = execFileSync('gzip', ['-9nc', wasm]).length
+    console.log(`      ${name}, gzipped: ${size} bytes of ${limit}`)
+    assert.ok(size <= limit, `${name}: ${size} bytes`)
+  }
   assert.ok(files.includes('README.md') && files.includes('LICENSE-MIT'), files.join())
   assert.ok(files.every(file => /^(dist\/|README|LICENSE|package\.json)/.test(file)), files.join())
 })
@@ -67,35 +70,37 @@ await test('smoke: the example of the README: types and output', () => {
 
 await test('the corpus has the verdicts of the command', async () => {
   assert.ok(copies.length > 1500, `${copies.length} files`)
-  const seen = new Set()
-  for (const [at, { name, path }] of copies.entries()) {
+  const [seen, formats] = [new Set(), new Set()]
+  for (const [at, { name, path, file, isOther }] of copies.entries()) {
     const bytes = new Uint8Array(readFileSync(path))
     seen.add(reports[at].verdict)
-    assert.deepEqual(await check(slow(bytes)), reports[at], name)
+    formats.add(reports[at].format)
+    assert.deepEqual(await check(slow(bytes), { name: file }), reports[at], name)
     // Each way of reading costs an instance.
-    if (at % 4 === 0) assert.deepEqual(await check(buffer(bytes)), reports[at], name)
+    if (at % 4 === 0 || isOther) assert.deepEqual(await check(buffer(bytes), { name: file }), reports[at], name)
   }
   assert.deepEqual([...seen].sort(), ['limit', 'refused', 'unsupported', 'valid'])
+  for (const format of ['ztensor', 'safetensors', 'safetensors-index', 'gguf', 'npy', 'npz', 'torch']) assert.ok(formats.has(format), format)
 })
 
 await test('lists and content are those of the command', async () => {
-  let compared = 0
-  const valid = copies.filter((_, at) => reports[at].verdict === 'valid' && at % 3 === 0)
+  let [compared, ofOthers] = [0, 0]
+  const valid = copies.filter(({ isOther }, at) => reports[at].verdict === 'valid' && (at % 3 === 0 || isOther))
   const lists = json('ls', '--json', ...valid.map(({ path }) => path))
-  for (const [at, { name, path }] of valid.entries()) {
+  for (const [at, { name, path, file: fileName, isOther }] of valid.entries()) {
     const listed = lists[at]
-    const file = await open(await openAsBlob(path))
-    assert.equal(file.generation, listed.generation, name)
+    const file = await open(await openAsBlob(path), { name: fileName })
+    assert.deepEqual([file.format, file.generation], [listed.format, listed.generation], name)
     const objects = file.list()
     assert.deepEqual(objects.map(object => object.name), listed.objects.map(object => object.name), name)
-    if (at % 5 !== 0 && !name.startsWith('accept/1.2.3')) continue
+    if (at % 5 !== 0 && !name.startsWith('accept/1.2.3') && !isOther) continue
     for (const [ordinal, object] of objects.entries()) {
       const { shape, format, components } = listed.objects[ordinal]
       assert.deepEqual([object.shape, object.format], [shape, format], name)
       for (const [place, part] of object.components.entries()) {
         assert.equal(part.offset, components[place].offset, name)
         const tensor = await file.get(object.name, part.name).catch(error => error)
-        if (part.storage === null || compared > 120) continue
+        if (part.storage === null || (isOther ? ordinal > 20 : compared > 120)) continue
         const raw = run('cat', '--raw', '--component', part.name, path, object.name)
         if (tensor instanceof Error) {
           assert.equal(raw.length, 0, `${name} ${object.name}: ${tensor.message}`)
@@ -103,18 +108,21 @@ await test('lists and content are those of the command', async () => {
         }
         const { data } = tensor
         assert.deepEqual(Buffer.from(data.buffer, data.byteOffset, data.byteLength), raw, `${name} ${object.name}/${part.name}`)
-        compared++
+        if (isOther) ofOthers++
+        else compared++
       }
     }
   }
-  assert.ok(compared > 100, `${compared} components`)
+  assert.ok(compared > 100 && ofOthers > 70, `${compared} and ${ofOthers} components`)
 })
 
 await test('elements as floats', async () => {
   let compared = 0
   const number = value => typeof value === 'string' ? Number(value.replace('inf', 'Infinity')) : Number(value)
-  for (const path of ['accept/1.2.3/dense_all', 'accept/1.2.3/fp8', 'accept/1.2.3/complex', 'accept/0.1.0/big_endian', 'v2/accept/mx'].map(name => `${corpus}${name}.zt`)) {
-    const file = await open(await openAsBlob(path))
+  const ztensor = ['accept/1.2.3/dense_all', 'accept/1.2.3/fp8', 'accept/1.2.3/complex', 'accept/0.1.0/big_endian', 'v2/accept/mx'].map(name => `${name}.zt`)
+  const others = ['npy/accept/columns.npy', 'npz/accept/compressed.npz', 'npz/accept/stored.npz', 'safetensors/accept/types.safetensors'].map(name => `other/${name}`)
+  for (const path of [...ztensor, ...others].map(name => `${corpus}${name}`)) {
+    const file = await open(await openAsBlob(path), { name: basename(path) })
     for (const { name, components } of file.list()) {
       for (const part of components) {
         const said = JSON.parse(run('cat', '--json', '--component', part.name, path, name).toString() || '{}').elements
@@ -129,8 +137,9 @@ await test('elements as floats', async () => {
 })
 
 await test('slices, of sources that are waited for and others', async () => {
-  for (const [path, name] of [['accept/1.2.3/dense_all', 't_f32'], ['accept/0.1.0/big_endian', undefined], ['v2/accept/frames', 'w'], ['accept/1.2.3/zstd', undefined]]) {
-    const bytes = new Uint8Array(readFileSync(`${corpus}${path}.zt`))
+  for (const [path, name] of [['accept/1.2.3/dense_all', 't_f32'], ['accept/0.1.0/big_endian', undefined], ['v2/accept/frames', 'w'], ['accept/1.2.3/zstd', undefined],
+    ['other/npy/accept/columns.npy', undefined], ['other/npz/accept/stored.npz', 'columns'], ['other/npz/accept/compressed.npz', undefined]]) {
+    const bytes = new Uint8Array(readFileSync(`${corpus}${path.includes('.np') ? path : `${path}.zt`}`))
     for (const source of [slow(bytes), buffer(bytes), new Blob([bytes])]) {
       const file = await open(source)
       const object = name ?? file.list()[0].name
@@ -184,6 +193,88 @@ await test('a large component goes by in windows, and a slice reads little', asy
   assert.ok(read < 1 << 20, `${read} bytes were read`)
   const column = await file.slice('w', [[0, 200_000], [3, 4]])
   assert.equal(column.data[7], 7 * 16 + 3)
+})
+
+/** An array of NumPy. */
+const npy = (descr, columns, shape, data) => {
+  const literal = `{'descr': '${descr}', 'fortran_order': ${columns ? 'True' : 'False'}, 'shape': (${shape.join(', ')},), }\n`
+  const length = Buffer.from([literal.length & 255, literal.length >> 8])
+  return new Uint8Array(Buffer.concat([Buffer.from('\x93NUMPY\x01\x00', 'latin1'), length, Buffer.from(literal), data]))
+}
+
+/** An archive with one array, which is stored. */
+const npz = member => {
+  const name = Buffer.from('a.npy')
+  const facts = Buffer.alloc(26)
+  facts.writeUInt16LE(20, 0)
+  facts.writeUInt16LE(33, 8)
+  facts.writeUInt32LE(crc32(member), 10)
+  facts.writeUInt32LE(member.length, 14)
+  facts.writeUInt32LE(member.length, 18)
+  facts.writeUInt16LE(name.length, 22)
+  const local = Buffer.concat([Buffer.from('PK\x03\x04'), facts, name, member])
+  const entry = Buffer.concat([Buffer.from('PK\x01\x02\x14\x00'), facts, Buffer.alloc(14), name])
+  const end = Buffer.alloc(22)
+  end.write('PK\x05\x06')
+  end.writeUInt16LE(1, 8)
+  end.writeUInt16LE(1, 10)
+  end.writeUInt32LE(entry.length, 12)
+  end.writeUInt32LE(local.length, 16)
+  return new Uint8Array(Buffer.concat([local, entry, end]))
+}
+
+await test('large arrays of NumPy: in columns, in windows, with a checksum over all', async () => {
+  const [rows, columns] = [1000, 1500]
+  const numbers = Float32Array.from({ length: rows * columns }, (_, at) => at)
+  const data = new Uint8Array(numbers.buffer)
+  const inColumns = (row, column) => column * rows + row
+  for (const bytes of [npy('<f4', true, [rows, columns], data), npz(npy('<f4', true, [rows, columns], data))]) {
+    const file = await open(slow(bytes))
+    const [{ name }] = file.list()
+    const report = await file.check()
+    assert.equal(report.verdict, 'valid', report.message)
+    for (const verify of [true, false]) {
+      const whole = await file.get(name, 'data', { verify })
+      assert.deepEqual([whole.data[1], whole.data[columns + 2]], [inColumns(0, 1), inColumns(1, 2)])
+    }
+    const part = await file.slice(name, [[999, 1000], [7, 9]])
+    assert.deepEqual([...part.data], [inColumns(999, 7), inColumns(999, 8)])
+  }
+  let most = 0
+  const watched = bytes => slow(bytes, { read: async (start, end) => {
+    most = Math.max(most, end - start)
+    return bytes.slice(start, end)
+  } })
+  const stored = npz(npy('<f4', false, [rows, columns], data))
+  const file = await open(watched(stored), { memory: 1 << 20 })
+  const report = await file.check()
+  assert.equal(report.verdict, 'valid', report.message)
+  assert.deepEqual((await file.get('a')).data, numbers)
+  assert.ok(most <= 4 << 20, `${most} bytes`)
+  const big = new Uint8Array(data).reverse()
+  const { data: turned } = await (await open(slow(npy('>f4', false, [rows * columns], big)))).get('arr_0', 'data', { verify: false })
+  assert.deepEqual([turned[0], turned.at(-1)], [rows * columns - 1, 0])
+  stored[stored.length >> 1] ^= 1
+  assert.equal((await check(slow(stored))).rule, 'npz-crc')
+  // A bool that is wrong is damage, unless the checksum is right: that is told by bytes that come later.
+  const bools = new Uint8Array(6 << 20)
+  bools[10] = 2
+  const wrong = npz(npy('|b1', false, [bools.length], bools))
+  assert.equal((await check(slow(wrong))).rule, 'tensor-bool-value')
+  wrong[wrong.length >> 1] ^= 1
+  assert.equal((await check(slow(wrong))).rule, 'npz-crc')
+})
+
+await test('names of files', async () => {
+  const bytes = npy('<u2', false, [2], new Uint8Array([1, 0, 2, 0]))
+  const nameOf = async (source, options) => (await open(source, options)).list()[0].name
+  assert.equal(await nameOf(slow(bytes)), 'arr_0')
+  assert.equal(await nameOf(slow(bytes), { name: 'weights.npy' }), 'weights')
+  assert.equal(await nameOf(new Blob([bytes])), 'arr_0')
+  if (globalThis.File) assert.equal(await nameOf(new File([bytes], 'picked.npy')), 'picked')
+  const index = Buffer.from('{"weight_map":{"w":"a.safetensors"}}')
+  assert.equal((await check(buffer(index), { name: 'model.safetensors.index.json' })).rule, 'index-file')
+  assert.equal((await check(buffer(index))).rule, 'header-magic')
 })
 
 await test('what has to be held is bounded', async () => {
@@ -302,6 +393,9 @@ await test('URLs: ranges, versions, and servers that err', async () => {
   assert.equal(data.length, 6)
   assert.ok(asked.filter(({ path }) => path === at.pathname).every(({ range, cookie }) => range && !cookie))
   assert.equal((await check(new URL('corpus/v2/accept/frames.zt', url))).verdict, 'valid')
+  const array = await open(new URL('corpus/other/npy/accept/columns.npy?key=a/b', url))
+  assert.deepEqual(array.list().map(({ name }) => name), ['columns'])
+  assert.equal((await check(new URL('corpus/other/gguf/accept/tiny.gguf', url))).verdict, 'valid')
   for (const [how, message] of Object.entries(LIES)) {
     // From the first reply on, and from a later one on.
     for (const from of [0, 1]) {
@@ -335,7 +429,7 @@ await test('what a server claims takes no memory', async () => {
   const claiming = async (_, { headers: { Range } }) => {
     const [start, end] = /(\d+)-(\d+)/.exec(Range).slice(1).map(Number)
     const reply = body => new Response(body, { status: 206, headers: { 'content-range': `bytes ${start}-${end}/${size}`, etag: '"1"' } })
-    if (start === 0) return reply(new TextEncoder().encode('ZTEN1000').subarray(0, end + 1))
+    if (start === 0) return reply(Buffer.concat([Buffer.from('ZTEN1000'), Buffer.alloc(512)]).subarray(0, end + 1))
     if (end === size - 1) return reply(footer)
     // Of the manifest a megabyte, in pieces of a byte.
     pieces = 0
@@ -363,12 +457,12 @@ await test('Chromium: the corpus has the same verdicts, in the page and in a wor
     const page = await browser.newPage()
     await page.goto(url)
     await page.context().addCookies([{ name: 'secret', value: '1', url }])
-    const said = await page.evaluate(async ({ count }) => {
+    const said = await page.evaluate(async ({ names }) => {
       const { check, open } = await import('/zten/dist/index.js')
       const blobs = []
-      for (let at = 0; at < count; at += 50) {
-        blobs.push(...await Promise.all(Array.from({ length: Math.min(50, count - at) }, async (_, more) =>
-          (await fetch(`/copies/${at + more}.zt`)).blob())))
+      for (let at = 0; at < names.length; at += 50) {
+        blobs.push(...await Promise.all(names.slice(at, at + 50).map(async (name, more) =>
+          new File([await (await fetch(`/copies/${at + more}/${name}`)).blob()], name))))
       }
       const page = []
       for (const blob of blobs) page.push(await check(blob))
@@ -381,7 +475,7 @@ await test('Chromium: the corpus has the same verdicts, in the page and in a wor
       const file = await open(new URL('/corpus/accept/1.2.3/dense_all.zt', location.href))
       const bits = (await file.get('t_f16')).toFloat32()
       return { page, inWorker, remote: await file.check(), bits: [...bits] }
-    }, { count: copies.length })
+    }, { names: copies.map(({ file }) => file) })
     for (const [at, { name }] of copies.entries()) {
       assert.deepEqual(said.page[at], reports[at], name)
       if (at % 4 === 0) assert.deepEqual(said.inWorker[at / 4], reports[at], name)

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 
 export const root = new URL('../../../', import.meta.url).pathname
 export const corpus = `${root}corpus/`
@@ -26,15 +26,19 @@ const revive = (_, value) => value !== null && typeof value === 'object' && '$in
 export const json = (...args) =>
   run(...args).toString().trimEnd().split('\n').map(line => JSON.parse(line, revive))
 
-/** All files of the corpus, each by itself: where no shard of it is. */
+/** All files of the corpus, each by itself: in a folder of its own, where no other file is that it names. */
 export const alone = () => {
-  const under = at => readdirSync(at, { withFileTypes: true }).flatMap(entry =>
-    entry.isDirectory() ? under(`${at}/${entry.name}`) : entry.name.endsWith('.zt') ? [`${at}/${entry.name}`] : [])
-  mkdirSync(join(folder, 'copies'))
+  const isOther = path => path.startsWith(`${corpus}other/`) && !path.endsWith('.md')
+  const under = at => readdirSync(at, { withFileTypes: true }).flatMap(entry => {
+    const path = `${at}/${entry.name}`
+    if (entry.isDirectory()) return under(path)
+    return path.endsWith('.zt') || isOther(path) ? [path] : []
+  })
   return under(corpus.slice(0, -1)).sort().map((path, at) => {
-    const copy = join(folder, 'copies', `${at}.zt`)
+    const copy = join(folder, 'copies', `${at}`, basename(path))
+    mkdirSync(dirname(copy), { recursive: true })
     copyFileSync(path, copy)
-    return { name: path.slice(corpus.length), path: copy }
+    return { name: path.slice(corpus.length), file: basename(path), path: copy, isOther: isOther(path) }
   })
 }
 

@@ -113,12 +113,12 @@ pub fn on_file(work: impl FnOnce(&'static File, &mut Answer) -> io::Result<()>) 
     })
 }
 
-/// Begins with a file of so many bytes.
+/// Begins with a file of so many bytes, whose name comes with the call: an empty one if it is not known.
 #[wasm_bindgen]
-pub fn begin(length: u64) -> u32 {
+pub fn begin(length: u64, name: usize) -> u32 {
     with(|state, out| {
         state.length = length;
-        state.session.begin(length, out)
+        state.session.begin(input(name)?, length, out)
     })
 }
 

@@ -7,5 +7,7 @@
 
 #[cfg(target_arch = "wasm32")]
 pub mod border;
+#[cfg(feature = "formats")]
+pub mod formats;
 pub mod problem;
 pub mod session;

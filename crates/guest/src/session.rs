@@ -4,10 +4,17 @@ use std::io::{self, Write};
 use std::mem;
 use std::ops::Range;
 
-use zten::open::{Body, Footer, Opening};
-use zten::{Component, Error, Manifest, Options, error::Misuse};
+#[cfg(not(feature = "formats"))]
+use zten::Options;
+#[cfg(not(feature = "formats"))]
+use zten::open::Opening;
+#[cfg(feature = "ztensor")]
+use zten::open::{Body, Footer};
+use zten::{Component, Error, Manifest, error::Misuse};
 use zten_present::finding::Finding;
 
+#[cfg(feature = "formats")]
+use crate::formats::{Other, Start};
 use crate::problem;
 
 /// How far a file has been opened.
@@ -16,11 +23,20 @@ pub enum Session {
     /// There is none.
     #[default]
     Empty,
+    /// Its first bytes are to come, which tell the format.
+    #[cfg(feature = "formats")]
+    Start(Start),
+    /// More of its header is to come: it is of another format than zTensor.
+    #[cfg(feature = "formats")]
+    Other(Box<Other>),
     /// Its header is to come.
+    #[cfg(not(feature = "formats"))]
     Header(Opening),
     /// Its footer is to come.
+    #[cfg(feature = "ztensor")]
     Footer(Footer),
     /// Its manifest is to come.
+    #[cfg(feature = "ztensor")]
     Manifest(Body),
     /// It was opened. It is never freed, so that reading it can go on from call to call.
     Open(&'static File),
@@ -36,25 +52,34 @@ pub struct File {
 }
 
 impl Session {
-    /// Begins with a file of so many bytes; refused where it is too short to be one.
+    /// Begins with a file of so many bytes, whose name is empty if it is not known. A file that can only be of zTensor is
+    /// refused where it is too short to be one.
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn begin(&mut self, length: u64, out: &mut impl Write) -> io::Result<()> {
-        match Opening::new(length, &Options::default()) {
-            Ok(opening) => {
-                *self = Self::Header(opening);
-                Ok(())
-            }
-            Err(error) => self.refuse(&error, out),
-        }
+    pub fn begin(&mut self, name: Vec<u8>, length: u64, out: &mut impl Write) -> io::Result<()> {
+        #[cfg(feature = "formats")]
+        let begun = Ok(Self::Start(Start::new(name, length)));
+        #[cfg(not(feature = "formats"))]
+        let begun = {
+            drop(name);
+            Opening::new(length, &Options::default()).map(Self::Header).map_err(refusal)
+        };
+        self.go_on(begun, out)
     }
 
     /// The bytes of the file that are asked for.
     pub fn needs(&self) -> Option<Range<u64>> {
         match self {
+            #[cfg(feature = "formats")]
+            Self::Start(start) => Some(start.needs()),
+            #[cfg(feature = "formats")]
+            Self::Other(other) => other.needs(),
+            #[cfg(not(feature = "formats"))]
             Self::Header(opening) => Some(opening.needs()),
+            #[cfg(feature = "ztensor")]
             Self::Footer(footer) => Some(footer.needs()),
+            #[cfg(feature = "ztensor")]
             Self::Manifest(body) => Some(body.needs()),
             Self::Empty | Self::Open(_) => None,
         }
@@ -67,35 +92,49 @@ impl Session {
     /// Those of `out`.
     pub fn supply(&mut self, bytes: Vec<u8>, length: u64, out: &mut impl Write) -> io::Result<()> {
         let next = match mem::take(self) {
-            Self::Header(opening) => opening.header(&bytes).map(Self::Footer),
-            Self::Footer(footer) => footer.footer(&bytes).map(Self::Manifest),
-            Self::Manifest(body) => {
-                return match body.manifest(bytes) {
-                    Ok(manifest) => {
-                        *self = Self::Open(Box::leak(Box::new(File { manifest, length })));
-                        Ok(())
-                    }
-                    Err(refused) => {
-                        problem::write(&Finding::opening(&refused), Some(&refused.extent()), out)
-                    }
-                };
-            }
-            other => {
-                *self = other;
-                return Ok(());
-            }
+            #[cfg(feature = "formats")]
+            Self::Start(start) => start.supply(bytes),
+            #[cfg(feature = "formats")]
+            Self::Other(other) => other.supply(bytes, length),
+            #[cfg(not(feature = "formats"))]
+            Self::Header(opening) => opening.header(&bytes).map(Self::Footer).map_err(refusal),
+            #[cfg(feature = "ztensor")]
+            Self::Footer(footer) => footer.footer(&bytes).map(Self::Manifest).map_err(refusal),
+            #[cfg(feature = "ztensor")]
+            Self::Manifest(body) => match body.manifest(bytes) {
+                Ok(manifest) => Ok(Self::open(manifest, length)),
+                Err(refused) => {
+                    return problem::write(
+                        &Finding::opening(&refused),
+                        Some(&refused.extent()),
+                        out,
+                    );
+                }
+            },
+            other => Ok(other),
         };
-        match next {
-            Ok(next) => *self = next,
-            Err(error) => self.refuse(&error, out)?,
-        }
-        Ok(())
+        self.go_on(next, out)
     }
 
-    fn refuse(&mut self, error: &Error, out: &mut impl Write) -> io::Result<()> {
-        *self = Self::Empty;
-        problem::write(&Finding::unnamed(error, None), None, out)
+    /// A file that was opened.
+    pub(crate) fn open(manifest: Manifest<Vec<u8>>, length: u64) -> Self {
+        Self::Open(Box::leak(Box::new(File { manifest, length })))
     }
+
+    fn go_on(&mut self, next: Result<Self, Box<Finding>>, out: &mut impl Write) -> io::Result<()> {
+        match next {
+            Ok(next) => {
+                *self = next;
+                Ok(())
+            }
+            Err(finding) => problem::write(&finding, None, out),
+        }
+    }
+}
+
+/// The finding of a file that was not opened.
+pub(crate) fn refusal(error: Error) -> Box<Finding> {
+    Box::new(Finding::unnamed(&error, None))
 }
 
 impl File {

@@ -35,7 +35,7 @@ fn accepted() -> Vec<PathBuf> {
 fn open(bytes: &[u8]) -> (Session, Value) {
     let (mut session, mut out) = (Session::default(), Vec::new());
     let length = bytes.len() as u64;
-    session.begin(length, &mut out).unwrap();
+    session.begin(Vec::new(), length, &mut out).unwrap();
     while let Some(range) = session.needs() {
         let part = bytes[range.start as usize..range.end as usize].to_vec();
         session.supply(part, length, &mut out).unwrap();
@@ -145,7 +145,7 @@ fn a_host_that_errs_gets_answers() {
     // Too few bytes, or too many.
     for wrong in [0, 7, 9] {
         let mut out = Vec::new();
-        session.begin(length, &mut out).unwrap();
+        session.begin(Vec::new(), length, &mut out).unwrap();
         session.supply(vec![0; wrong], length, &mut out).unwrap();
         let said: Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(said["verdict"], "error");
@@ -153,7 +153,7 @@ fn a_host_that_errs_gets_answers() {
     // A length that is not the file's.
     for wrong in [0, 8, 23, u64::MAX] {
         let (mut session, mut out) = (Session::default(), Vec::new());
-        session.begin(wrong, &mut out).unwrap();
+        session.begin(Vec::new(), wrong, &mut out).unwrap();
         while let Some(range) = session.needs() {
             let part = vec![0; (range.end - range.start).min(1 << 20) as usize];
             session.supply(part, wrong, &mut out).unwrap();

@@ -8,7 +8,7 @@ use zten::{Error, Limits, ReadError};
 use zten_guest::border::{Answer, SOURCE};
 use zten_guest::problem;
 use zten_guest::session::File;
-use zten_present::finding::{Scope, Valid, ZTENSOR, summary};
+use zten_present::finding::{Scope, Valid, format_name, summary};
 use zten_present::json::Json;
 
 /// What has been found so far.
@@ -36,7 +36,7 @@ pub(crate) fn object(file: &File, ordinal: u32, out: &mut Answer) -> io::Result<
     let (Some(checking), Some(object)) = (checking.as_mut(), file.manifest.object(ordinal)) else {
         return Err(io::ErrorKind::NotFound.into());
     };
-    match checking.verifier.object(&object, SOURCE, |_, _| ()) {
+    match checking.verifier.check(&object, SOURCE) {
         Ok(()) => Ok(()),
         Err(ReadError::Refused(error)) if error.is_unsupported() => {
             checking.unsupported = checking.unsupported.or(Some(error));
@@ -57,6 +57,7 @@ pub(crate) fn end(file: &'static File, out: &mut Answer) -> io::Result<()> {
     }
     let (verdict, message) = summary(&file.manifest, Scope::All, false, file.length);
     let mut json = Json::document(out)?;
-    Valid { verdict, format: ZTENSOR, message: &message }.json(&mut json)?;
+    let format = format_name(&file.manifest);
+    Valid { verdict, format, message: &message }.json(&mut json)?;
     json.close('}')
 }

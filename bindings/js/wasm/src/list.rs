@@ -3,9 +3,10 @@
 use std::io;
 
 use zten::element::ByteOrder;
-use zten::{Component, Digest, ElementType, Format, Generation, Object, StorageType};
+use zten::{Component, Digest, ElementType, Encoding, Format, Generation, Object, StorageType};
 use zten_guest::border::Answer;
 use zten_guest::session::File;
+use zten_present::finding::format_name;
 use zten_present::json::Json;
 use zten_present::spelled::version;
 
@@ -13,6 +14,8 @@ pub(crate) fn file(file: &'static File, out: &mut Answer) -> io::Result<()> {
     let manifest = &file.manifest;
     let mut json = Json::new(out);
     json.open('{')?;
+    json.key("format")?;
+    json.string(format_name(manifest))?;
     json.key("generation")?;
     json.string_or_null(manifest.generation().map(Generation::as_str))?;
     json.key("version")?;
@@ -51,6 +54,13 @@ fn one(object: &Object<'_>, json: &mut Json<'_, Answer>) -> io::Result<()> {
     json.string(object.format_name())?;
     json.key("dense")?;
     json.plain(object.format() == Format::Dense)?;
+    // Its components are valid if each is by itself.
+    json.key("independent")?;
+    json.plain(match object.format() {
+        Format::Dense => true,
+        Format::Unknown => object.components().all(|component| component.generation().is_none()),
+        _ => false,
+    })?;
     json.key("shape")?;
     json.integers(object.shape())?;
     json.key("components")?;
@@ -77,6 +87,7 @@ fn part(component: &Component<'_>, json: &mut Json<'_, Answer>) -> io::Result<()
     json.key("encoding")?;
     json.string(component.encoding_name())?;
     for (key, number) in [
+        ("start", Some(component.read_range().start)),
         ("offset", Some(component.extent().offset())),
         ("length", Some(component.extent().length())),
         ("decoded", component.decoded_length()),
@@ -87,6 +98,8 @@ fn part(component: &Component<'_>, json: &mut Json<'_, Answer>) -> io::Result<()
     }
     json.key("littleEndian")?;
     json.plain(component.byte_order() == ByteOrder::Little)?;
+    json.key("windowed")?;
+    json.plain(is_windowed(component))?;
     let digest = component.digest();
     json.key("digest")?;
     json.string_or_null(digest.map(|digest| digest.algorithm()))?;
@@ -95,4 +108,14 @@ fn part(component: &Component<'_>, json: &mut Json<'_, Answer>) -> io::Result<()
     json.key("shard")?;
     json.string_or_null(component.shard())?;
     json.close('}')
+}
+
+/// Returns whether its bytes are its elements in order, of which any part can be read without a later one.
+fn is_windowed(component: &Component<'_>) -> bool {
+    let is_bool = component.storage_type() == Some(StorageType::Bool);
+    // A bool that is wrong is damage if the checksum is wrong, too, which takes the rest.
+    let has_checksum = component.read_range() != component.extent().range();
+    component.encoding() == Encoding::Raw
+        && !component.is_column_major()
+        && !(is_bool && has_checksum)
 }
