@@ -8,7 +8,7 @@ use zten::{Error, Options, error::Misuse};
 use zten_formats::{Opening, START, Step, Trouble, Wanted, by_name, by_start, is_ztensor};
 use zten_present::finding::Finding;
 
-use crate::session::{Session, refusal};
+use crate::session::{Refused, Session};
 
 /// A file of which the first bytes are to come.
 #[derive(Debug)]
@@ -29,10 +29,10 @@ impl Start {
     }
 
     /// Takes the first bytes.
-    pub(crate) fn supply(self, bytes: Vec<u8>) -> Result<Session, Box<Finding>> {
+    pub(crate) fn supply(self, bytes: Vec<u8>) -> Result<Session, Refused> {
         match self.other(&bytes) {
             Some(other) => Box::new(other).supply(bytes, self.length),
-            None => self.header(&bytes).and_then(ztensor).map_err(refusal),
+            None => Ok(ztensor(self.header(&bytes)?)?),
         }
     }
 
@@ -90,18 +90,20 @@ impl Other {
         mut self: Box<Self>,
         bytes: Vec<u8>,
         length: u64,
-    ) -> Result<Session, Box<Finding>> {
+    ) -> Result<Session, Refused> {
         let supplied = match self.wanted.pop_front() {
             Some(wanted) => self.opening.supply(&wanted, bytes),
             None => Err(Misuse::Supply.into()),
         };
-        supplied.map_err(|error| self.finding(&error.into()))?;
+        supplied.map_err(|error| self.refused(&error.into()))?;
         while self.wanted.is_empty() {
-            match self.opening.step().map_err(|trouble| self.finding(&trouble))? {
+            match self.opening.step().map_err(|trouble| self.refused(&trouble))? {
                 Step::Read(wanted) => self.wanted = wanted.into(),
                 // The host has no other file.
                 Step::Open(names) => {
-                    names.into_iter().for_each(|name| self.opening.opened(name, None));
+                    for name in names {
+                        self.opening.opened(name, None);
+                    }
                 }
                 Step::Done(manifest) => return Ok(Session::open(*manifest, length)),
             }
@@ -109,7 +111,7 @@ impl Other {
         Ok(Session::Other(self))
     }
 
-    fn finding(&self, trouble: &Trouble) -> Box<Finding> {
-        Box::new(Finding { format: self.format, ..trouble.finding() })
+    fn refused(&self, trouble: &Trouble) -> Refused {
+        Refused(Box::new(Finding { format: self.format, ..trouble.finding() }))
     }
 }

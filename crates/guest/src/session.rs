@@ -63,7 +63,7 @@ impl Session {
         #[cfg(not(feature = "formats"))]
         let begun = {
             drop(name);
-            Opening::new(length, &Options::default()).map(Self::Header).map_err(refusal)
+            Opening::new(length, &Options::default()).map(Self::Header).map_err(Refused::from)
         };
         self.go_on(begun, out)
     }
@@ -97,9 +97,13 @@ impl Session {
             #[cfg(feature = "formats")]
             Self::Other(other) => other.supply(bytes, length),
             #[cfg(not(feature = "formats"))]
-            Self::Header(opening) => opening.header(&bytes).map(Self::Footer).map_err(refusal),
+            Self::Header(opening) => {
+                opening.header(&bytes).map(Self::Footer).map_err(Refused::from)
+            }
             #[cfg(feature = "ztensor")]
-            Self::Footer(footer) => footer.footer(&bytes).map(Self::Manifest).map_err(refusal),
+            Self::Footer(footer) => {
+                footer.footer(&bytes).map(Self::Manifest).map_err(Refused::from)
+            }
             #[cfg(feature = "ztensor")]
             Self::Manifest(body) => match body.manifest(bytes) {
                 Ok(manifest) => Ok(Self::open(manifest, length)),
@@ -121,20 +125,25 @@ impl Session {
         Self::Open(Box::leak(Box::new(File { manifest, length })))
     }
 
-    fn go_on(&mut self, next: Result<Self, Box<Finding>>, out: &mut impl Write) -> io::Result<()> {
+    fn go_on(&mut self, next: Result<Self, Refused>, out: &mut impl Write) -> io::Result<()> {
         match next {
             Ok(next) => {
                 *self = next;
                 Ok(())
             }
-            Err(finding) => problem::write(&finding, None, out),
+            Err(Refused(finding)) => problem::write(&finding, None, out),
         }
     }
 }
 
-/// The finding of a file that was not opened.
-pub(crate) fn refusal(error: Error) -> Box<Finding> {
-    Box::new(Finding::unnamed(&error, None))
+/// The reason why a file is not opened.
+#[derive(Debug)]
+pub(crate) struct Refused(pub(crate) Box<Finding>);
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        Self(Box::new(Finding::unnamed(&error, None)))
+    }
 }
 
 impl File {
