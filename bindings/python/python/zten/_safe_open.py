@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from . import _types
 from ._file import Source, open
-from ._index import Index
+from ._index import Index, select
 from ._tensor import Tensor
 
 _FRAMEWORKS = {"np": False, "numpy": False, "pt": True, "torch": True, "pytorch": True}
@@ -20,7 +20,7 @@ class SafeSlice:
     def __init__(self, owner: safe_open, tensor: Tensor) -> None:
         self._owner = owner
         self._tensor = tensor
-        tensor[...]
+        tensor._elements()
 
     def get_shape(self) -> list[int]:
         """The dimensions of the tensor."""
@@ -32,8 +32,9 @@ class SafeSlice:
 
     def __getitem__(self, index: Index) -> Any:
         """Reads a part, and no other byte. No digest is of a part."""
-        part = self._tensor[index]
-        return part.torch(device=self._owner.device) if self._owner.is_torch else part.numpy()
+        if self._owner.is_torch:
+            return self._tensor[index].torch(device=self._owner.device)
+        return self._tensor._sliced(select(index, self._tensor.shape), verify=False)
 
 
 class safe_open:
