@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import EllipsisType
-from typing import SupportsIndex, TypeAlias
+from typing import NamedTuple, SupportsIndex, TypeAlias
 
 Index: TypeAlias = SupportsIndex | slice | EllipsisType | tuple[SupportsIndex | slice | EllipsisType, ...]
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(NamedTuple):
     """A part of an array."""
 
     ranges: list[tuple[int, int]]
