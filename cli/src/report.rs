@@ -99,7 +99,7 @@ impl Problem {
         Self::found(file, Finding::new(verdict, sentence))
     }
 
-    /// What has been found of the file.
+    /// The finding about a file.
     pub(crate) fn found(file: &Path, finding: Finding) -> Self {
         Self { file: remote::shown(file).into_owned(), finding, more: None }
     }

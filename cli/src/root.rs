@@ -15,9 +15,9 @@ use crate::report::Problem;
 
 /// A file whose manifest or header has been validated.
 pub(crate) enum Begun {
-    /// It is an archive.
+    /// An archive.
     Archive(Box<FileWithShards>),
-    /// It is to be given the files that it names.
+    /// A file that is to be given others, which it names.
     Root(Box<OpenedRoot>),
 }
 
@@ -54,11 +54,12 @@ impl OpenedRoot {
         Ok(opened)
     }
 
+    /// The files that it names.
     fn named(&self) -> impl Iterator<Item = Want> {
         self.root.files().filter_map(Beside::new).map(Want::Beside)
     }
 
-    /// The files that it is to be given.
+    /// The files that it is to be given; none where it has found them.
     pub(crate) fn wants(&self) -> Vec<Want> {
         if self.root.source().is_local() { self.named().collect() } else { Vec::new() }
     }

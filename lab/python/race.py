@@ -1,54 +1,185 @@
-"""Races zten and its peers in Python on files of other formats, in one run, and writes docs/python-races.md.
+"""Races the Python package with safetensors, gguf and the reference wheel, in one run.
 
     python lab/python/race.py [--quick] [--write docs/python-races.md]
 
-It needs zten, numpy, safetensors, gguf and torch. Contestants take turns, each in a process of its own. Each has read the file and
-has run once before it is timed, and the best of some runs counts: what is compared is the work, not the disk and not the
-first touch of memory. A ratio is the median of the ratios of the rounds.
+Needs zten, numpy, ml_dtypes, safetensors, gguf, torch and ztensor 2.1.2: `.ci/campaigns python-races` installs them.
+`--quick` races with little data, to see that it runs.
+
+Contestants take turns, each in a process of its own, which does its work once and then several times, of which the best
+counts: compared is the work, and neither the disk nor the first touch of memory.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import os
 import platform
 import statistics
-import struct
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+import numpy as np
 
 
-def write_safetensors(path: Path, count: int, rows: int, columns: int) -> None:
-    """Writes ``count`` tensors of ``rows`` x ``columns`` as f32."""
-    size = rows * columns * 4
-    header = {
-        f"model.layers.{at // 9}.part{at % 9}.weight": {
-            "dtype": "F32",
-            "shape": [rows, columns],
-            "data_offsets": [at * size, (at + 1) * size],
-        }
-        for at in range(count)
-    }
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    block = bytes(range(256)) * (MIB // 256)
-    with path.open("wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        left = count * size
-        while left > 0:
-            left -= file.write(block[: min(left, MIB)])
+def names_zten(path: str) -> Any:
+    import zten
+
+    with zten.open(path) as file:
+        return list(file)
+
+
+def names_safetensors(path: str) -> Any:
+    from safetensors import safe_open
+
+    with safe_open(path, framework="np") as file:
+        return list(file.keys())
+
+
+def names_ztensor(path: str) -> Any:
+    import ztensor
+
+    with ztensor.open(path) as file:
+        return list(file.keys())
+
+
+def load_zten(path: str) -> Any:
+    import zten.numpy
+
+    return zten.numpy.load_file(path)
+
+
+def load_zten_unverified(path: str) -> Any:
+    import zten.numpy
+
+    return zten.numpy.load_file(path, verify=False)
+
+
+def load_safetensors(path: str) -> Any:
+    from safetensors.numpy import load_file
+
+    return load_file(path)
+
+
+def map_zten(path: str) -> Any:
+    import zten.numpy
+
+    return zten.numpy.load_file(path, map=True, verify=False)
+
+
+def map_ztensor(path: str) -> Any:
+    import ztensor.numpy
+
+    return ztensor.numpy.load_file(path)
+
+
+def torch_zten(path: str) -> Any:
+    import zten.torch
+
+    return zten.torch.load_file(path, map=True)
+
+
+def torch_safetensors(path: str) -> Any:
+    from safetensors.torch import load_file
+
+    return load_file(path)
+
+
+def touched(tensors: Any) -> Any:
+    """Reads a byte of each page of all tensors."""
+    import torch
+
+    return [tensor.view(torch.uint8).flatten()[::4096].sum() for tensor in tensors.values()]
+
+
+def touch_zten(path: str) -> Any:
+    return touched(torch_zten(path))
+
+
+def touch_safetensors(path: str) -> Any:
+    return touched(torch_safetensors(path))
+
+
+def sliced(file: Any) -> Any:
+    """Takes 1,000 slices of 10 rows, of all tensors in turn."""
+    names = list(file.keys())
+    return [file.get_slice(names[at % len(names)])[10:20] for at in range(1_000)]
+
+
+def slices_zten(path: str) -> Any:
+    import zten
+
+    with zten.safe_open(path, "np") as file:
+        return sliced(file)
+
+
+def slices_safetensors(path: str) -> Any:
+    from safetensors import safe_open
+
+    with safe_open(path, "np") as file:
+        return sliced(file)
+
+
+def gguf_zten(path: str) -> Any:
+    import zten
+
+    with zten.open(path) as file:
+        return [(name, file[name].shape) for name in file]
+
+
+def gguf_gguf(path: str) -> Any:
+    from gguf import GGUFReader
+
+    return [(tensor.name, tuple(tensor.shape)) for tensor in GGUFReader(path).tensors]
+
+
+WORK: dict[str, Callable[[str], Any]] = {
+    name: work for name, work in list(globals().items())
+    if name.startswith(("names_", "load_", "map_", "torch_", "touch_", "slices_", "gguf_"))
+}
+
+
+def once(work: str, path: str, rounds: int) -> float:
+    """Works once, and then `rounds` times, of which the best counts, in seconds."""
+    WORK[work](path)
+    best = float("inf")
+    for _ in range(rounds):
+        start = time.perf_counter()
+        kept = WORK[work](path)
+        best = min(best, time.perf_counter() - start)
+        del kept
+    return best
+
+
+@dataclass(frozen=True)
+class Race:
+    """What is raced, and the largest ratio that is claimed: our work on our file, and the peer's on its own."""
+
+    what: str
+    claim: float | None
+    own: tuple[str, Path]
+    peer: tuple[str, Path]
+
+    def run(self, turns: int, rounds: int) -> tuple[float, float, float]:
+        """The medians of both times, in seconds, and of their ratio."""
+        def timed(work: str, path: Path) -> float:
+            command = [sys.executable, __file__, "--work", work, str(path), str(rounds)]
+            return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+        pairs = [(timed(*self.own), timed(*self.peer)) for _ in range(turns)]
+        own, peer = (statistics.median(times) for times in zip(*pairs, strict=True))
+        return own, peer, statistics.median(own / peer for own, peer in pairs)
 
 
 def write_gguf(path: Path, count: int, tokens: int) -> None:
-    """Writes ``count`` tensors of 64 elements and a vocabulary."""
+    """Writes `count` tensors of 64 elements and a vocabulary."""
     import gguf
-    import numpy as np
 
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_token_list([f"token{at}" for at in range(tokens)])
@@ -60,164 +191,76 @@ def write_gguf(path: Path, count: int, tokens: int) -> None:
     writer.close()
 
 
-# Each contestant: what is imported, what is made before, and what is timed.
-SETUP = """
-import gc, sys, time
-path = sys.argv[1]
-{imports}
-open(path, "rb").read()
-def run():
-{body}
-run()
-gc.collect()
-best = None
-for _ in range({repeat}):
-    start = time.perf_counter()
-    kept = run()
-    took = time.perf_counter() - start
-    del kept
-    gc.collect()
-    best = took if best is None else min(best, took)
-print(best)
-"""
+def races(folder: Path, quick: bool) -> list[Race]:
+    """Writes the files, and lists the races."""
+    import safetensors.numpy
+    import zten.numpy
+    import ztensor.numpy
 
+    count, rows = (1_000, 64) if quick else (10_000, 4_096)
+    many = {f"model.layers.{at}.mlp.weight": np.full(16, at, np.float32) for at in range(count)}
+    large = {f"layer.{at}": np.full((rows, 1_024), at, np.float32) for at in range(64)}
+    size = sum(array.nbytes for array in large.values()) >> 20
+    for name, arrays in (("many", many), ("large", large)):
+        safetensors.numpy.save_file(arrays, folder / f"{name}.safetensors")
+        ztensor.numpy.save_file(arrays, folder / f"{name}-2.zt")
+        zten.numpy.save_file(arrays, folder / f"{name}-sha256.zt", digest="sha256")
+    zten.numpy.save_file(many, folder / "many.zt", digest=None)
+    write_gguf(folder / "tokens.gguf", count // 10, 32_000)
 
-def timed(python: str, path: Path, contestant: tuple[str, str], repeat: int) -> float:
-    """Runs a contestant in a process of its own, and returns seconds."""
-    imports, body = contestant
-    body = "\n".join("    " + line for line in body.strip().splitlines())
-    code = SETUP.format(imports=imports, body=body, repeat=repeat)
-    output = subprocess.run(
-        [python, "-c", code, str(path)], check=True, capture_output=True, text=True
-    )
-    return float(output.stdout)
+    def race(what: str, claim: float | None, own: str, peer: str) -> Race:
+        """A race of two contestants, each a work and a file."""
+        sides = [(work, folder / file) for work, file in (own.split(), peer.split())]
+        return Race(what, claim, sides[0], sides[1])
 
-
-TOUCH = "for tensor in tensors.values(): tensor.view(torch.uint8).flatten()[::4096].sum()"
-
-RACES: list[dict[str, Any]] = [
-    {
-        "name": "names of 10,000 tensors",
-        "file": "small",
-        "repeat": 5,
-        "wanted": 0.5,
-        "zten": ("import zten", "with zten.open(path) as file: return list(file)"),
-        "peer": (
-            "from safetensors import safe_open",
-            "with safe_open(path, 'np') as file: return list(file.keys())",
-        ),
-        "against": "safetensors",
-    },
-    {
-        "name": "1 GiB into NumPy",
-        "file": "large",
-        "repeat": 3,
-        "wanted": 0.6,
-        "zten": ("import zten.numpy", "return zten.numpy.load_file(path)"),
-        "peer": ("from safetensors.numpy import load_file", "return load_file(path)"),
-        "against": "safetensors",
-    },
-    {
-        "name": "1 GiB into PyTorch, mapped",
-        "file": "large",
-        "repeat": 3,
-        "wanted": 1.0,
-        "zten": ("import torch, zten.torch", "return zten.torch.load_file(path, map=True)"),
-        "peer": ("import torch\nfrom safetensors.torch import load_file", "return load_file(path)"),
-        "against": "safetensors",
-    },
-    {
-        "name": "1 GiB into PyTorch, mapped and touched",
-        "file": "large",
-        "repeat": 3,
-        "wanted": 1.2,
-        "zten": (
-            "import torch, zten.torch",
-            f"tensors = zten.torch.load_file(path, map=True)\n{TOUCH}\nreturn tensors",
-        ),
-        "peer": (
-            "import torch\nfrom safetensors.torch import load_file",
-            f"tensors = load_file(path)\n{TOUCH}\nreturn tensors",
-        ),
-        "against": "safetensors",
-    },
-    {
-        "name": "1,000 slices of 10 rows",
-        "file": "large",
-        "repeat": 3,
-        "wanted": 1.0,
-        "zten": (
-            "import zten",
-            "with zten.safe_open(path, 'np') as file:\n"
-            "    return [file.get_slice(name)[10:20] for name in list(file.keys())[:50] for _ in range(20)]",
-        ),
-        "peer": (
-            "from safetensors import safe_open",
-            "with safe_open(path, 'np') as file:\n"
-            "    return [file.get_slice(name)[10:20] for name in list(file.keys())[:50] for _ in range(20)]",
-        ),
-        "against": "safetensors",
-    },
-    {
-        "name": "GGUF of 1,000 tensors and 32,000 tokens, listed",
-        "file": "gguf",
-        "repeat": 3,
-        "wanted": 0.1,
-        "zten": (
-            "import zten",
-            "with zten.open(path) as file: return [(name, file[name].shape) for name in file]",
-        ),
-        "peer": (
-            "from gguf import GGUFReader",
-            "return [(tensor.name, tuple(tensor.shape)) for tensor in GGUFReader(path).tensors]",
-        ),
-        "against": "gguf",
-    },
-]
+    names = f"names of {count:,} tensors"
+    return [
+        race(f"{names}, safetensors", 0.5, "names_zten many.safetensors", "names_safetensors many.safetensors"),
+        race(f"{names}, 1.2", 0.1, "names_zten many.zt", "names_safetensors many.safetensors"),
+        race(f"{names}, 1.2 with sha256", None, "names_zten many-sha256.zt", "names_safetensors many.safetensors"),
+        race(f"{names}, 2", None, "names_zten many-2.zt", "names_ztensor many-2.zt"),
+        race(f"mapped load of {count:,} tensors, 2", 1.1, "map_zten many-2.zt", "map_ztensor many-2.zt"),
+        race(f"mapped load of {size:,} MiB, 2", 1.1, "map_zten large-2.zt", "map_ztensor large-2.zt"),
+        race(f"load of {size:,} MiB, safetensors", 0.6, "load_zten large.safetensors", "load_safetensors large.safetensors"),
+        race(f"load of {size:,} MiB, 1.2, unverified", None, "load_zten_unverified large-sha256.zt", "load_safetensors large.safetensors"),
+        race(f"load of {size:,} MiB, 1.2, verified by sha256", 1.2, "load_zten large-sha256.zt", "load_safetensors large.safetensors"),
+        race(f"load of {size:,} MiB, 2, verified by xxh3", 1.2, "load_zten large-2.zt", "load_safetensors large.safetensors"),
+        race(f"{size:,} MiB into PyTorch, mapped, safetensors", 1.0, "torch_zten large.safetensors", "torch_safetensors large.safetensors"),
+        race("the same, a byte of each page read", 1.2, "touch_zten large.safetensors", "touch_safetensors large.safetensors"),
+        race("1,000 slices of 10 rows, safetensors", 1.0, "slices_zten large.safetensors", "slices_safetensors large.safetensors"),
+        race(f"GGUF of {count // 10:,} tensors and 32,000 tokens, listed", 0.1, "gguf_zten tokens.gguf", "gguf_gguf tokens.gguf"),
+    ]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="Run one round on small files")
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--write", type=Path, help="Write the page to this file")
+    parser = argparse.ArgumentParser(description="Race the Python package with other readers")
+    parser.add_argument("--quick", action="store_true", help="race with little data")
+    parser.add_argument("--write", type=Path, help="write the page to this file")
     args = parser.parse_args()
-    rounds = 1 if args.quick else args.rounds
+    turns, rounds = (1, 1) if args.quick else (7, 3)
+    table = ["| what | beside | zten | peer | ratio | claim | |", "| --- | --- | --- | --- | --- | --- | --- |"]
     with tempfile.TemporaryDirectory() as folder:
-        files = {name: Path(folder, name) for name in ("small", "large", "gguf")}
-        write_safetensors(files["small"], 10_000, 2, 2)
-        write_safetensors(files["large"], 64, 1024, 64 if args.quick else 4096)
-        write_gguf(files["gguf"], 1_000, 32_000)
-        rows = []
-        for race in RACES:
-            pairs = []
-            for _ in range(rounds):
-                own = timed(sys.executable, files[race["file"]], race["zten"], race["repeat"])
-                other = timed(sys.executable, files[race["file"]], race["peer"], race["repeat"])
-                pairs.append((own, other))
-            ratio = statistics.median(own / other for own, other in pairs)
-            own, other = (statistics.median(side) for side in zip(*pairs, strict=True))
-            verdict = "reached" if ratio <= race["wanted"] else "**not reached**"
-            row = (
-                f"| {race['name']} | {race['against']} | {own * 1e3:,.1f} | {other * 1e3:,.1f} "
-                f"| {ratio:.2f} | {race['wanted']} | {verdict} |"
-            )
-            print(row, flush=True)
-            rows.append(row)
-    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "safetensors", "gguf", "torch"))
+        for race in races(Path(folder), args.quick):
+            own, peer, ratio = race.run(turns, rounds)
+            claim, reached = "", ""
+            if race.claim is not None:
+                claim, reached = f"≤ {race.claim}", "reached" if ratio <= race.claim else "**not reached**"
+            beside = race.peer[0].rpartition("_")[2]
+            table.append(f"| {race.what} | `{beside}` | {own * 1e3:,.2f} ms | {peer * 1e3:,.2f} ms | {ratio:.2f} | {claim} | {reached} |")
+            print(table[-1], flush=True)
+    packages = ("numpy", "safetensors", "gguf", "torch", "ztensor")
     page = [
         "# Races in Python",
         "",
-        "`lab/python/race.py` races zten and its peers on files of other formats in one run, and writes this page:",
-        "`.ci/campaigns python-races`. Contestants take turns, each in a process of its own, over a file that is in the",
-        "cache; each runs once, and then the best of some runs counts. Times are medians in milliseconds, a ratio is the",
-        "median of the ratios of the rounds.",
+        "`.ci/campaigns python-races` races the Python package with `safetensors`, `gguf` and the reference wheel, `ztensor`, in one",
+        "run, and writes this page. Contestants take turns, each in a process of its own over a file that is in the cache, which does",
+        "its work once and then several times, of which the best counts. Times are the medians of the turns, a ratio is the median of",
+        "their ratios; below 1, `zten` is faster.",
         "",
-        f"Python {platform.python_version()}, {packages}; {rounds} rounds.",
+        f"{os.cpu_count()} processors, {platform.python_implementation()} {platform.python_version()}, "
+        + ", ".join(f"{name} {version(name)}" for name in packages) + f"; {turns} turns of {rounds} rounds.",
         "",
-        "| | beside | zten, ms | peer, ms | ratio | wanted, at most | |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-        *rows,
+        *table,
         "",
     ]
     if args.write:
@@ -225,4 +268,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["--work"]:
+        print(once(sys.argv[2], sys.argv[3], int(sys.argv[4])))
+    else:
+        main()

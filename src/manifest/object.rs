@@ -340,6 +340,7 @@ impl<'a> Component<'a> {
     /// The range of the file that is read for its content: its blob, and the bytes in front of that which its checksum is
     /// over as well, as it may have in other formats.
     pub fn read_range(&self) -> Range<u64> {
+        // A record that cannot be read is an error where its content is.
         let (prefix, _) = self.stream().unwrap_or_default();
         let in_front = if self.encoding() == Encoding::Raw { prefix } else { 0 };
         let Range { start, end } = self.extent().range();
@@ -472,7 +473,7 @@ impl<'a> Component<'a> {
     /// Returns whether it has a checksum, which is over all of its content, as members of an `.npz` file have. A checksum is
     /// verified as a digest is, and is none.
     pub fn has_checksum(&self) -> bool {
-        // That of a record that cannot be read is an error where its content is.
+        // A record that cannot be read is an error where its content is.
         !matches!(self.stream(), Ok((_, None)))
     }
 

@@ -76,8 +76,8 @@ impl Weights {
     /// `blobs` (v2 §7.1), and for the files that an index of safetensors files names. No tensor is read.
     ///
     /// # Errors
-    /// What keeps a file from being read; any rule of its format that its manifest or header breaks; a name that
-    /// is in two of the files.
+    /// A file cannot be read; its manifest or header breaks a rule of its format; two of the files have an object of one
+    /// name.
     pub fn open<P: AsRef<Path>>(paths: &[P], options: &Options) -> Result<Self> {
         let (mut files, mut names) = (Vec::new(), HashMap::new());
         for path in paths {

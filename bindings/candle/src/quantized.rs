@@ -95,8 +95,8 @@ impl Weights {
     /// GGUF file, or of the zTensor file of 1.2 or 2 that it becomes.
     ///
     /// # Errors
-    /// As [`load`](Self::load); an object of another layout; a type of blocks that candle does not have, which
-    /// [`load`](Self::load) dequantizes.
+    /// The errors of [`load`](Self::load), which also dequantizes blocks of the types that candle does not have; those and
+    /// objects of another layout are an error here.
     pub fn quantized(&self, name: &str, device: &Device) -> Result<QTensor> {
         let (file, object) = self.find(name)?;
         let read = || {

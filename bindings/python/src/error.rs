@@ -53,7 +53,7 @@ impl Failure {
         }
     }
 
-    /// Why a file of that format was not opened.
+    /// The failure to open a file of that format.
     pub(crate) fn foreign(trouble: Trouble, format: Option<&'static str>) -> Self {
         match trouble {
             Trouble::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => Self::OutOfMemory,

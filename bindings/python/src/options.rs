@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use zten::{Limits, Options, Tolerance};
 use zten_formats::Detected;
 
-/// How a file is opened.
+/// The options with which a file is opened.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opening {
     /// The limits and tolerances, and whether the canonical form is asked for.
@@ -23,7 +23,7 @@ pub(crate) struct Opening {
 pub(crate) struct Strictness(HashMap<String, u64>, Vec<String>, bool, bool);
 
 impl Strictness {
-    /// How a file is opened.
+    /// Returns the options with which a file is opened.
     pub(crate) fn opening(&self) -> PyResult<Opening> {
         let opening = self.any_form()?;
         let options = if self.2 { opening.options.canonical() } else { opening.options };

@@ -1,6 +1,7 @@
 //! Reading and validating content, without the interpreter's lock.
 
 use std::io;
+use std::mem;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
@@ -107,7 +108,7 @@ pub(crate) fn object(
         let at = component.place().component().and_then(|at| usize::try_from(at).ok());
         let put = match at.and_then(|at| slots.get_mut(at)) {
             Some(Slot::Given(rest)) => {
-                let split = std::mem::take(rest).split_at_mut_checked(chunk.len());
+                let split = mem::take(rest).split_at_mut_checked(chunk.len());
                 split.ok_or(Misuse::Buffer.into()).map(|(room, behind)| {
                     room.copy_from_slice(chunk);
                     *rest = behind;
@@ -211,27 +212,21 @@ pub(crate) fn dequantize(
 
 /// Fills a buffer with the elements of blocks.
 fn dequantize_blocks<R: ReadAt>(
-    block: &Block,
+    block: &'static Block,
     content: &mut Content<'_, R>,
     mut values: &mut [f32],
 ) -> Result<(), ReadError<R::Error>> {
-    let misuse = || Error::from(Misuse::Buffer);
-    let size = |number: u64| usize::try_from(number).map_err(|_| misuse());
-    let (bytes, elements) = (size(block.bytes)?, size(block.elements)?);
-    // A block may go on in the next chunk.
-    let mut blocks: Vec<u8> = Vec::new();
+    let mut blocks = block.dequantizer();
     while let Some(chunk) = content.next_chunk()? {
-        blocks.try_reserve(chunk.len()).map_err(|_| Error::from(OutOfMemory))?;
-        blocks.extend_from_slice(chunk);
-        let count = blocks.len().checked_div(bytes).unwrap_or_default();
-        let whole = blocks.get(..count.saturating_mul(bytes)).unwrap_or_default();
-        let room = values.split_at_mut_checked(count.saturating_mul(elements));
-        let (room, behind) = room.ok_or_else(misuse)?;
-        block.dequantize(whole, room).map_err(|_| misuse())?;
-        blocks.drain(..count.saturating_mul(bytes));
-        values = behind;
+        blocks.chunk(chunk, |some| {
+            let split = mem::take(&mut values).split_at_mut_checked(some.len());
+            let (room, behind) = split.ok_or(Error::from(Misuse::Buffer))?;
+            room.copy_from_slice(some);
+            values = behind;
+            Ok::<(), ReadError<R::Error>>(())
+        })?;
     }
-    if values.is_empty() && blocks.is_empty() { Ok(()) } else { Err(misuse().into()) }
+    if values.is_empty() { Ok(()) } else { Err(Error::from(Misuse::Buffer).into()) }
 }
 
 /// Reads an object where it lies: in the file, or in the shard that its components are in.

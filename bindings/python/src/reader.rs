@@ -156,7 +156,7 @@ impl Reader {
         (object.name(), object.format_name(), shape(py, &object)?, components).into_pyobject(py)
     }
 
-    /// Of each object: name, shape, and if it is dense the type of its elements, where its blob lies,
+    /// Lists each object: name, shape, and if it is dense the type of its elements, where its blob lies,
     /// its decoded bytes, whether these are compressed, whether the blob is the elements as they are, and whether it has a digest
     /// or checksum.
     fn listing<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
@@ -364,8 +364,8 @@ fn shape<'py>(py: Python<'py>, object: &Object<'_>) -> PyResult<Bound<'py, PyTup
     PyTuple::new(py, shape)
 }
 
-/// Whether the blob is the elements as they are read: raw, in row-major order, little-endian, aligned, and in this file.
-/// Bools are not, for every byte has to be 0 or 1.
+/// Returns whether the blob is the elements as they are read: raw, in row-major order, little-endian, aligned, and in this
+/// file. Bools are not, for every byte has to be 0 or 1.
 fn is_direct(component: &Component<'_>) -> bool {
     let size = component.element_size().unwrap_or(1);
     component.encoding() == Encoding::Raw

@@ -133,8 +133,8 @@ impl Open {
         let detected = zten_formats::detect(&watched, length, &name, opening.unknown);
         let detected = detected.map_err(|trouble| Failure::foreign(trouble, None))?;
         let foreign = |trouble| Failure::foreign(trouble, detected.and_then(Detected::name));
-        let list = |wanted: &mut dyn Iterator<Item = Want>| {
-            let wanted = wanted.filter(|_| opening.shards);
+        let list = |wanted: Vec<Want>| {
+            let wanted = wanted.into_iter().filter(|_| opening.shards);
             let listed = wanted.map(|want| Listed::beside(want, &source, &name));
             listed.collect::<io::Result<Vec<_>>>().map_err(Failure::Io)
         };
@@ -142,14 +142,14 @@ impl Open {
             let archive = SourceArchive::with_length(watched, length, options);
             let archive = archive.map_err(Failure::opening)?;
             let wanted = zten_shards::wanted(archive.manifest(), options);
-            let shards = list(&mut wanted.into_iter().map(Want::Shard))?;
+            let shards = list(wanted.into_iter().map(Want::Shard).collect())?;
             (archive, shards)
         } else {
             match zten_formats::begin(watched, length, &name, options).map_err(foreign)? {
                 Begun::Archive(archive) => (archive, Vec::new()),
                 Begun::Root(root) => {
                     let wanted = root.files().filter_map(Beside::new);
-                    let shards = list(&mut wanted.map(Want::Beside))?;
+                    let shards = list(wanted.map(Want::Beside).collect())?;
                     let mut found = Vec::new();
                     for listed in &shards {
                         if let Some(part) = listed.find(&source).map_err(Failure::Io)? {

@@ -26,7 +26,7 @@ WAYS: list[dict[str, Any]] = [{}, {"map": True}, {"verify": False}, {"map": True
 
 
 def said(paths: list[Path], *options: str) -> list[dict[str, Any]]:
-    """What the command says of files."""
+    """The lines that the command prints of files."""
     lines = subprocess.run(
         [str(ZTEN), "check", "--json", *options, "--", *map(str, paths)],
         capture_output=True, text=True, check=False,

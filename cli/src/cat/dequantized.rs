@@ -1,13 +1,12 @@
 //! The values of an object whose elements have scales in common, or are in blocks of GGUF.
 
+use std::io;
+
 use zten::{Component, Format, Object, verify::Verified, view::Mx};
 use zten_formats::Block;
 
 use super::feed::{ComponentReader, Failure, Take};
 use crate::args::Cat;
-
-/// Blocks of GGUF that are dequantized at once.
-const BLOCKS: usize = 1 << 10;
 
 /// An object of which values are printed, and not its components.
 pub(super) enum Quantized<'a> {
@@ -42,35 +41,18 @@ pub(super) fn read<'a>(
     match quantized {
         Quantized::Mx(mx) => read_mx(mx, reader, take),
         Quantized::Blocks(block) => {
-            let verified = read_blocks(block, reader, take)?;
+            let mut blocks = block.dequantizer();
+            let verified =
+                reader.read(&mut |chunk| blocks.chunk(chunk, |values| hand_on(values, take)))?;
             Ok((verified == Verified::Unverifiable).then_some(*reader.component))
         }
     }
 }
 
-/// Hands on the elements of blocks, a whole number of which there are.
-fn read_blocks(
-    block: &Block,
-    reader: &ComponentReader<'_>,
-    take: &mut Take<'_>,
-) -> Result<Verified, Failure> {
-    let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    let (bytes, elements) = (size(block.bytes), size(block.elements));
-    // A block may go on in the next chunk.
-    let mut blocks = Vec::new();
-    let mut values = vec![0.0_f32; elements.saturating_mul(BLOCKS)];
-    reader.read(&mut |chunk| {
-        blocks.extend_from_slice(chunk);
-        let whole = blocks.len() / bytes * bytes;
-        for some in blocks[..whole].chunks(bytes.saturating_mul(BLOCKS)) {
-            let values = &mut values[..some.len() / bytes * elements];
-            block.dequantize(some, values).map_err(std::io::Error::other)?;
-            let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-            take(&bytes)?;
-        }
-        blocks.drain(..whole);
-        Ok(())
-    })
+/// Hands on values as little-endian bytes.
+fn hand_on(values: &[f32], take: &mut Take<'_>) -> io::Result<()> {
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    take(&bytes)
 }
 
 /// Hands on the values of such an object. The scales are read first, and held.
@@ -81,12 +63,8 @@ fn read_mx<'a>(
 ) -> Result<Option<Component<'a>>, Failure> {
     let scales = mx.scales().decode(reader.source, reader.limits)?;
     let mut dequantizer = mx.dequantizer(scales.view())?;
-    let data = reader.read(&mut |chunk| {
-        dequantizer.chunk(chunk, |values| {
-            let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-            take(&bytes)
-        })
-    })?;
+    let data =
+        reader.read(&mut |chunk| dequantizer.chunk(chunk, |values| hand_on(values, take)))?;
     let verified = [(scales.verified(), mx.scales()), (data, mx.data())];
     let not = verified.into_iter().find(|(verified, _)| *verified == Verified::Unverifiable);
     Ok(not.map(|(_, component)| *component))

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write as _};
 
 use zten::write::FileSink;
-use zten_formats::{BesideNames, Detected, Rule};
+use zten_formats::{Detected, Rule};
 
 use super::output::{Output, Target};
 use super::plan::Plan;
@@ -33,11 +33,8 @@ pub(super) fn run(args: &Convert, plan: &Plan) -> Result<u64, Box<Problem>> {
 pub(super) fn open(args: &Convert) -> Result<Opened, Box<Problem>> {
     let failed = |error| Box::new(Problem::io(&args.input, &error));
     let mut file = Opened::open(&args.input, args.strictness.most_beside()).map_err(failed)?;
-    if file.file.is_local() && BesideNames::of(&args.input).is_some() {
-        zten_sandbox::allow_many_files();
-        let most = args.strictness.options().limit().shards();
-        shards::open_beside(&mut file, most).map_err(failed)?;
-    }
+    let most = args.strictness.options().limit().shards();
+    shards::open_beside(&mut file, most).map_err(failed)?;
     Ok(file)
 }
 

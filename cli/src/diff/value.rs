@@ -1,8 +1,8 @@
-//! Whether attributes are the same: by what they say, and not by how their CBOR is spelled.
+//! Comparing attributes by what they say, and not by how their CBOR is spelled.
 //!
 //! Lengths of heads and floats, chunks and the order of a map's entries are spelling; `1` and
-//! `1.0` are two values, and so are floats whose bits differ as doubles. Each side is summed in a form of its own, in which the entries of a map are
-//! sorted by the sums of their keys: memory follows neither the attributes nor their depth.
+//! `1.0` are two values, and so are floats whose bits differ as doubles. Each side is summed in a form of its own, in
+//! which the entries of a map are sorted by the sums of their keys: memory follows neither the attributes nor their depth.
 
 use sha2::{Digest as _, Sha256};
 use zten::attributes::{Attributes, Item, Value};
@@ -20,7 +20,7 @@ const TAG: u8 = 6 << 5;
 const ARRAY: u8 = 0x9f;
 const LONG_MAP: u8 = 0xbf;
 const BREAK: u8 = 0xff;
-/// What begins a double.
+/// The first byte of a double.
 const DOUBLE: u8 = 0xfb;
 
 /// Entries that are sorted, at most, of a map and those that it stands in: what takes memory. In a

@@ -5,19 +5,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::Value;
+use zten_testkit::other_formats;
 
 use crate::{corpus_folder, ended, json_lines, succeeded_text, zten};
-
-/// The files of `corpus/other`.
-fn files(verdict: &str) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for format in fs::read_dir(corpus_folder().join("other")).unwrap() {
-        let Ok(folder) = fs::read_dir(format.unwrap().path().join(verdict)) else { continue };
-        files.extend(folder.map(|file| file.unwrap().path()));
-    }
-    files.sort();
-    files
-}
 
 fn checked(options: &[&str], files: &[PathBuf]) -> Vec<Value> {
     let options = ["check", "--json"].iter().chain(options).map(PathBuf::from);
@@ -26,7 +16,7 @@ fn checked(options: &[&str], files: &[PathBuf]) -> Vec<Value> {
 
 #[test]
 fn processes_and_the_sandbox_make_no_difference() {
-    let all = [files("accept"), files("reject")].concat();
+    let all = [other_formats("accept"), other_formats("reject")].concat();
     let here = checked(&["--no-sandbox"], &all);
     assert_eq!(here.len(), all.len());
     for (path, found) in all.iter().zip(&here) {
@@ -58,9 +48,9 @@ fn processes_and_the_sandbox_make_no_difference() {
 
 #[test]
 fn headers_alone() {
-    let found = checked(&["--manifest-only"], &files("accept"));
+    let found = checked(&["--manifest-only"], &other_formats("accept"));
     assert!(found.iter().all(|file| file["verdict"] == "manifest-valid"), "{found:#?}");
-    let damaged = files("reject");
+    let damaged = other_formats("reject");
     // The header of an array is read, too.
     let is_damaged = |name: &str| name.starts_with("npz-crc") && name != "npz-crc--dtype.npz";
     let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();

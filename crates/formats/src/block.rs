@@ -1,9 +1,13 @@
 //! Blocks of elements that are kept as they are.
 
 #[cfg(feature = "dequantize")]
-use std::{error::Error, fmt};
+use std::{fmt, io};
 
+#[cfg(feature = "dequantize")]
+use zten::ReadError;
 use zten::attributes::Encoder;
+#[cfg(feature = "dequantize")]
+use zten::error::Misuse;
 use zten::error::OutOfMemory;
 use zten::num::u64_from_usize;
 use zten::{Format, Object, StorageType};
@@ -45,6 +49,7 @@ impl Eq for Block {}
 impl Block {
     /// The type of that name, whose blocks are such records.
     pub(crate) const fn new<R: Record<N>, const N: usize>(name: &'static str) -> Self {
+        assert!(size_of::<R>() <= MOST_BYTES && N <= PIECE, "a block is larger than any can be");
         let (elements, bytes) = (u64_from_usize(N), u64_from_usize(size_of::<R>()));
         Self {
             name,
@@ -72,9 +77,19 @@ impl Block {
     /// The bytes are no whole number of blocks, or not of as many elements as `out` has.
     #[cfg(feature = "dequantize")]
     pub fn dequantize(&self, bytes: &[u8], out: &mut [f32]) -> Result<(), LengthMismatch> {
-        let (given, elements) = (bytes.len(), out.len());
-        let mismatch = LengthMismatch { block: self.name, bytes: given, elements };
+        let mismatch = self.mismatch(bytes.len(), out.len());
         (self.dequantize)(bytes, out).ok_or(mismatch)
+    }
+
+    #[cfg(feature = "dequantize")]
+    fn mismatch(&self, bytes: usize, elements: usize) -> LengthMismatch {
+        LengthMismatch { block: self.name, bytes, elements }
+    }
+
+    /// Computes the elements of blocks that come in chunks.
+    #[cfg(feature = "dequantize")]
+    pub fn dequantizer(&'static self) -> BlockDequantizer {
+        BlockDequantizer { block: self, begun: [0; MOST_BYTES], length: 0 }
     }
 
     /// The type of the blocks that an object of a GGUF file consists of. In a zTensor file, attributes tell it.
@@ -145,6 +160,86 @@ impl Block {
     }
 }
 
+/// Bytes of a block, at most.
+const MOST_BYTES: usize = 512;
+/// Elements that are handed out at once, at most: as many as a block has, or more.
+const PIECE: usize = 1 << 10;
+
+/// Computes the elements of blocks that come in chunks, which may end within a block. It takes no memory.
+#[cfg(feature = "dequantize")]
+#[derive(Clone, Debug)]
+pub struct BlockDequantizer {
+    block: &'static Block,
+    /// The first bytes of a block whose others are still to come, and their number.
+    begun: [u8; MOST_BYTES],
+    length: usize,
+}
+
+#[cfg(feature = "dequantize")]
+impl BlockDequantizer {
+    /// Takes the next bytes, and hands the elements of each block that is complete to `take`.
+    ///
+    /// # Errors
+    /// The errors of `take`.
+    pub fn chunk<E: From<LengthMismatch>>(
+        &mut self,
+        mut chunk: &[u8],
+        mut take: impl FnMut(&[f32]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let [elements, bytes] = self.sizes();
+        if self.length > 0 {
+            chunk = self.begin(chunk, bytes)?;
+            if self.length < bytes {
+                return Ok(());
+            }
+            let begun = self.begun.get(..bytes).ok_or(self.block.mismatch(bytes, 0))?;
+            take(self.values(begun, &mut [0.0; PIECE])?)?;
+            self.length = 0;
+        }
+        let at_once = PIECE.checked_div(elements).unwrap_or_default().saturating_mul(bytes);
+        for blocks in chunk.chunks(at_once.max(1)) {
+            let rest = blocks.len().checked_rem(bytes).unwrap_or_default();
+            let (whole, rest) = blocks.split_at(blocks.len().saturating_sub(rest));
+            if !whole.is_empty() {
+                take(self.values(whole, &mut [0.0; PIECE])?)?;
+            }
+            self.begin(rest, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// The elements and the bytes of a block.
+    fn sizes(&self) -> [usize; 2] {
+        [self.block.elements, self.block.bytes]
+            .map(|size| usize::try_from(size).unwrap_or(usize::MAX))
+    }
+
+    /// Keeps the next bytes of a block, and returns those behind it.
+    fn begin<'c>(&mut self, chunk: &'c [u8], bytes: usize) -> Result<&'c [u8], LengthMismatch> {
+        let missing = bytes.saturating_sub(self.length);
+        let (now, rest) = chunk.split_at(missing.min(chunk.len()));
+        let end = self.length.saturating_add(now.len());
+        let mismatch = self.block.mismatch(end, 0);
+        self.begun.get_mut(self.length..end).ok_or(mismatch)?.copy_from_slice(now);
+        self.length = end;
+        Ok(rest)
+    }
+
+    /// Computes the elements of whole blocks.
+    fn values<'v>(
+        &self,
+        blocks: &[u8],
+        room: &'v mut [f32; PIECE],
+    ) -> Result<&'v [f32], LengthMismatch> {
+        let [elements, bytes] = self.sizes();
+        let count = blocks.len().checked_div(bytes).unwrap_or_default().saturating_mul(elements);
+        let mismatch = self.block.mismatch(blocks.len(), count);
+        let values = room.get_mut(..count).ok_or(mismatch)?;
+        self.block.dequantize(blocks, values)?;
+        Ok(values)
+    }
+}
+
 /// Bytes that do not hold as many elements as they should.
 #[cfg(feature = "dequantize")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,4 +264,18 @@ impl fmt::Display for LengthMismatch {
 }
 
 #[cfg(feature = "dequantize")]
-impl Error for LengthMismatch {}
+impl std::error::Error for LengthMismatch {}
+
+#[cfg(feature = "dequantize")]
+impl From<LengthMismatch> for io::Error {
+    fn from(mismatch: LengthMismatch) -> Self {
+        Self::other(mismatch)
+    }
+}
+
+#[cfg(feature = "dequantize")]
+impl<E> From<LengthMismatch> for ReadError<E> {
+    fn from(_: LengthMismatch) -> Self {
+        Self::Refused(Misuse::Buffer.into())
+    }
+}

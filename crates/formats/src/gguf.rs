@@ -12,12 +12,13 @@ mod split;
 pub(super) mod types;
 mod value;
 
+use std::io;
+
 use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules};
 use zten::num::u64_from_usize;
 use zten::source::SourceArchive;
 use zten::{Format, Options, ReadAt, StorageType};
 
-use super::detect::START;
 use super::front;
 use super::rules::Rule;
 use super::trouble::{Trouble, copied};
@@ -41,17 +42,12 @@ static GGUF: FrontEnd = FrontEnd::new(
 );
 
 /// Reads and parses the header of a file of `length` bytes.
-fn archive<S: ReadAt>(
+fn archive<S: ReadAt<Error = io::Error>>(
     source: S,
     length: u64,
     options: &Options,
-) -> Result<SourceArchive<S>, Trouble>
-where
-    Trouble: From<S::Error>,
-{
-    let mut start = Vec::new();
-    let most = u64_from_usize(START).min(length);
-    source.append_range(0..most, &mut start)?;
+) -> Result<SourceArchive<S>, Trouble> {
+    let start = super::start(&source, length)?;
     if !start.starts_with(MAGIC) {
         return Err(Trouble::refused_at(Rule::GgufMagic, Rule::GgufMagic.row().broken, 0));
     }

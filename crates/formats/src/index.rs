@@ -8,7 +8,7 @@ use std::io;
 
 use zten::front::{Blobs, Builder, FrontEnd, Parsed};
 use zten::num::{u64_from_usize, usize_from_u32};
-use zten::{Error, Limits, Object, Options, ReadAt};
+use zten::{Error, Limits, Options, ReadAt};
 use zten_present::escape;
 
 use super::cbor::Map;
@@ -115,11 +115,6 @@ fn refusal(error: Error) -> Trouble {
     })
 }
 
-/// Returns the bytes of a tensor in its file.
-fn stored(object: &Object<'_>) -> u64 {
-    object.components().map(|component| component.extent().length()).sum()
-}
-
 /// What has been found in the files so far.
 struct All<'o> {
     builder: Builder<'o>,
@@ -149,8 +144,8 @@ impl All<'_> {
                 let sentence = "the index does not say that it is in this file";
                 return Err(Trouble::refused(Rule::IndexTensor, sentence).about(object.name()));
             }
-            self.bytes = self.bytes.saturating_add(stored(&object));
-            root::push(&mut self.builder, &object, Some(ordinal), refusal)?;
+            let bytes = root::push(&mut self.builder, &object, Some(ordinal), refusal)?;
+            self.bytes = self.bytes.saturating_add(bytes);
         }
         self.file_bytes = self.file_bytes.saturating_add(part.length);
         self.metadata.append(metadata)?;

@@ -53,7 +53,7 @@ use index::Index;
 
 pub use block::Block;
 #[cfg(feature = "dequantize")]
-pub use block::LengthMismatch;
+pub use block::{BlockDequantizer, LengthMismatch};
 pub use detect::{Detected, Format, START, by_name, by_start};
 pub use opening::{Opening, Step, Wanted};
 #[cfg(feature = "write")]

@@ -79,13 +79,8 @@ where
                 return Err(about(Trouble::refused(limit, sentence)));
             }
         }
-        let found = match entry.find(&mut arrays.window, directory.range.start) {
-            Err(trouble) if trouble.is_pending() => {
-                pending = Some(trouble);
-                continue;
-            }
-            found => found.map_err(about)?,
-        };
+        let found = entry.find(&mut arrays.window, directory.range.start).map_err(about);
+        let Some(found) = defer(found, &mut pending)? else { continue };
         extents.try_reserve(1).map_err(|_| Trouble::memory())?;
         extents.push((found.start, found.end));
         covered = covered.saturating_add(found.end.saturating_sub(found.start));
@@ -94,13 +89,8 @@ where
             check_extents(extents, directory.range.start)?;
             return Err(Trouble::internal("members overlap, and lie one after the other"));
         }
-        let header = match arrays.header(&found.member) {
-            Err(trouble) if trouble.is_pending() => {
-                pending = Some(trouble);
-                continue;
-            }
-            header => header.map_err(about)?,
-        };
+        let header = arrays.header(&found.member).map_err(about);
+        let Some(header) = defer(header, &mut pending)? else { continue };
         let component = component(&header, &found.member);
         builder.push(&header.object(entry.tensor(), &[component])).map_err(refused)?;
         may_collide |= entry.tensor().ends_with(SUFFIX);
@@ -114,6 +104,17 @@ where
         check_suffixes(&directory)?;
     }
     builder.finish().map_err(refused)
+}
+
+/// Keeps the error for bytes that are to be read first, and returns none then.
+fn defer<T>(read: Result<T, Trouble>, pending: &mut Option<Trouble>) -> Result<Option<T>, Trouble> {
+    match read {
+        Err(trouble) if trouble.is_pending() => {
+            *pending = Some(trouble);
+            Ok(None)
+        }
+        read => read.map(Some),
+    }
 }
 
 /// The component of an array that is a member.

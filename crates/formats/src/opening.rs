@@ -1,6 +1,6 @@
 //! Opening a file of any format without I/O.
 //!
-//! What has been read is kept, and the header is parsed again whenever more has come. Each time at least twice as much is
+//! All bytes that have been read are kept, and the header is parsed again whenever more have come. Each time at least twice as much is
 //! asked for, so that this takes a constant number of passes over most headers, and a logarithm of them over any.
 
 use std::cell::RefCell;
@@ -55,7 +55,7 @@ pub struct Opening {
     file: Held,
     /// The files beside it that it names, by their names; none for one that is not there.
     beside: BTreeMap<String, Option<Held>>,
-    /// How often bytes have been asked for.
+    /// The number of times that bytes have been asked for.
     passes: u32,
 }
 

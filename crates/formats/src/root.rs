@@ -16,9 +16,9 @@ use super::trouble::Trouble;
 /// A file whose header has been parsed.
 #[derive(Debug)]
 pub enum Begun<S> {
-    /// It is an archive.
+    /// An archive.
     Archive(SourceArchive<S>),
-    /// Its tensors are in other files, too, which are to be opened.
+    /// A file whose tensors are in other files, too, which are to be opened.
     Root(Root<S>),
 }
 
@@ -154,14 +154,14 @@ impl<S> Root<S> {
     }
 }
 
-/// Adds a tensor of another archive, whose data lies in the file of that ordinal, or in that of the header. `refused` makes
-/// the error for what the builder refuses.
+/// Adds a tensor of another archive, whose data lies in the file of that ordinal, or in that of the header, and returns the
+/// bytes of its data. `refused` makes the error for what the builder refuses.
 pub(crate) fn push(
     builder: &mut Builder<'_>,
     object: &Object<'_>,
     file: Option<u32>,
     refused: impl FnOnce(Error) -> Trouble,
-) -> Result<(), Trouble> {
+) -> Result<u64, Trouble> {
     let component = object.component("data");
     let component = component.ok_or_else(|| Trouble::internal("a tensor has no data"))?;
     let extent = component.extent();
@@ -184,5 +184,6 @@ pub(crate) fn push(
         attributes: attributes.as_deref(),
         components: &[RawComponent { file, logical, ..raw }],
     };
-    builder.push(&raw).map_err(refused)
+    builder.push(&raw).map_err(refused)?;
+    Ok(extent.length())
 }

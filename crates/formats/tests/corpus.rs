@@ -2,22 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use zten::Options;
 use zten::verify::Verifier;
 use zten_formats::{BesideNames, Folder, Refusal, Rule, Trouble, open, open_bytes};
-
-fn files(folder: &str) -> Vec<PathBuf> {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/other");
-    let mut files = Vec::new();
-    for format in fs::read_dir(corpus).unwrap() {
-        let Ok(folder) = fs::read_dir(format.unwrap().path().join(folder)) else { continue };
-        files.extend(folder.map(|file| file.unwrap().path()));
-    }
-    files.sort();
-    files
-}
+use zten_testkit::other_formats;
 
 /// Returns whether a rule is about a file as a whole.
 fn is_of_the_whole(id: &str) -> bool {
@@ -88,7 +78,7 @@ fn validate_root(path: &Path) -> Result<usize, Trouble> {
 
 #[test]
 fn accepted() {
-    let files = files("accept");
+    let files = other_formats("accept");
     assert!(files.len() > 30, "{files:#?}");
     for path in files {
         let valid = validate(&path);
@@ -100,7 +90,7 @@ fn accepted() {
 fn refused_by_the_rule_of_the_name() {
     let mut rules = BTreeSet::new();
     let mut wrong = Vec::new();
-    for path in files("reject") {
+    for path in other_formats("reject") {
         let name = path.file_name().unwrap().to_str().unwrap();
         let Some((rule, _)) = name.split_once("--") else {
             assert!(path.parent().unwrap().parent().unwrap().ends_with("index"), "{name}");

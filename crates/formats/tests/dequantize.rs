@@ -20,6 +20,28 @@ fn elements(block: &Block) -> usize {
 }
 
 #[test]
+fn chunks_are_blocks_wherever_they_end() {
+    for (number, block) in types() {
+        let data: Vec<u8> = (0..61).cycle().take(bytes(block) * 70).collect();
+        let mut wanted = vec![0.0; elements(block) * 70];
+        block.dequantize(&data, &mut wanted).unwrap();
+        for length in [1, 3, bytes(block) - 1, bytes(block), bytes(block) + 1, 4096, data.len()] {
+            let (mut blocks, mut values) = (block.dequantizer(), Vec::new());
+            for chunk in data.chunks(length) {
+                let taken = blocks.chunk(chunk, |some| {
+                    values.extend_from_slice(some);
+                    Ok::<(), std::io::Error>(())
+                });
+                taken.unwrap();
+            }
+            let bits =
+                |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+            assert_eq!(bits(&values), bits(&wanted), "{number}, in chunks of {length}");
+        }
+    }
+}
+
+#[test]
 fn elements_are_those_of_the_reference() {
     let folder = env::var_os("ZTEN_GGUF_BLOCKS").map_or_else(
         || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/gguf-blocks")),

@@ -2,17 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use zten::rules::Limit;
 use zten::{Manifest, Options};
 use zten_formats::{Opening, Step, Trouble, Wanted, open};
+use zten_testkit::{corpus, other_formats};
 
-fn corpus() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")
-}
-
-/// How a file was opened: in so many steps, of so many bytes.
+/// The steps and bytes that opening a file took.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cost {
     steps: usize,
@@ -66,23 +63,10 @@ fn open_in_steps(
     }
 }
 
-fn files() -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for format in fs::read_dir(corpus().join("other")).unwrap() {
-        for verdict in ["accept", "reject"] {
-            let Ok(folder) = fs::read_dir(format.as_ref().unwrap().path().join(verdict)) else {
-                continue;
-            };
-            files.extend(folder.map(|file| file.unwrap().path()));
-        }
-    }
-    files.push(corpus().join("accept/1.2.3/dense_all.zt"));
-    files
-}
-
 #[test]
 fn steps_lead_to_the_same_verdict() {
-    let files = files();
+    let ztensor = corpus().join("accept/1.2.3/dense_all.zt");
+    let files = [other_formats("accept"), other_formats("reject"), vec![ztensor]].concat();
     assert!(files.len() > 150, "{}", files.len());
     for path in files {
         let bytes = fs::read(&path).unwrap();

@@ -22,7 +22,7 @@ pub enum Want {
 pub struct Beside(String);
 
 impl Beside {
-    /// None where it leads somewhere else, has characters that a URL is read without, or is of no such file.
+    /// Checks a name; none where it leads somewhere else, has characters that a URL is read without, or is of no such file.
     pub fn new(name: &str) -> Option<Self> {
         let is_name = name.len() <= NAME
             && !name.starts_with('.')

@@ -11,6 +11,16 @@ pub fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")
 }
 
+/// The files of other formats than zTensor that are in folders of that name, sorted: `accept`, or `reject`.
+pub fn other_formats(folder: &str) -> Vec<PathBuf> {
+    let formats = std::fs::read_dir(corpus().join("other")).expect("the corpus");
+    let folders = formats.map(|format| format.expect("a folder").path().join(folder));
+    let files = folders.filter_map(|folder| std::fs::read_dir(folder).ok()).flatten();
+    let mut files: Vec<_> = files.map(|file| file.expect("a file").path()).collect();
+    files.sort();
+    files
+}
+
 /// Reads a file by its path in the corpus.
 pub fn read(path: &str) -> Vec<u8> {
     std::fs::read(corpus().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))

@@ -14,7 +14,7 @@ pub mod server;
 
 pub use corpus::{
     Accepted, Expected, Reject, Sharded, accepted, accepted_v2, check, corpus, is_lax, options,
-    read, read_accepted, reject_index, reject_index_v2, sharded,
+    other_formats, read, read_accepted, reject_index, reject_index_v2, sharded,
 };
 pub use layout::Layout;
 pub use open::{Shards, body, canonical, copy, misuse, slice, write};

@@ -49,7 +49,7 @@ pub enum Answer {
     Refused(Refusal),
 }
 
-/// What the manifest or header says.
+/// The facts that the manifest or header states.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Facts {

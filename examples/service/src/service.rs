@@ -54,7 +54,7 @@ pub enum Verdict {
 /// A valid file.
 #[derive(Debug)]
 pub struct Model {
-    /// What the manifest or header says.
+    /// The facts that the manifest or header states.
     pub facts: Facts,
     content: Option<Sealed>,
 }

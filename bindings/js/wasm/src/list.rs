@@ -114,8 +114,7 @@ fn part(component: &Component<'_>, json: &mut Json<'_, Answer>) -> io::Result<()
 fn is_windowed(component: &Component<'_>) -> bool {
     let is_bool = component.storage_type() == Some(StorageType::Bool);
     // A bool that is wrong is damage if the checksum is wrong, too, which takes the rest.
-    let has_checksum = component.read_range() != component.extent().range();
     component.encoding() == Encoding::Raw
         && !component.is_column_major()
-        && !(is_bool && has_checksum)
+        && !(is_bool && component.has_checksum())
 }

@@ -1,4 +1,4 @@
-"""What ``safetensors.safe_open`` is, for files of every format that is read."""
+"""The interface of ``safetensors.safe_open``, for files of every format that is read."""
 
 from __future__ import annotations
 

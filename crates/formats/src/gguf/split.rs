@@ -206,21 +206,28 @@ impl Numbers {
 
     /// Checks the numbers of the file that is the one of that number.
     fn check(self, found: Option<Self>, number: u64) -> Result<(), Trouble> {
-        let wanted = Self { number, ..self };
-        let Some(found) = found else {
-            return Err(refused(NUMBER, format_args!("it is missing, expected {number}")));
-        };
         let pairs = [
-            (NUMBER, found.number, wanted.number),
-            (COUNT, found.count, wanted.count),
-            (TENSORS, found.tensors.unwrap_or_default(), wanted.tensors.unwrap_or_default()),
+            (NUMBER, found.map(|found| found.number), Some(number)),
+            (COUNT, found.map(|found| found.count), Some(self.count)),
+            (TENSORS, found.and_then(|found| found.tensors), self.tensors),
         ];
-        match pairs.into_iter().find(|(_, found, wanted)| found != wanted) {
-            None => Ok(()),
-            Some((key, found, wanted)) => {
-                Err(refused(key, format_args!("it is {found}, expected {wanted}")))
+        let Some((key, found, wanted)) =
+            pairs.into_iter().find(|(_, found, wanted)| found != wanted)
+        else {
+            return Ok(());
+        };
+        Err(match (found, wanted) {
+            (Some(found), Some(wanted)) => {
+                refused(key, format_args!("it is {found}, expected {wanted}"))
             }
-        }
+            (Some(found), None) => {
+                refused(key, format_args!("it is {found}, and the first file has none"))
+            }
+            (None, wanted) => {
+                let wanted = wanted.unwrap_or_default();
+                refused(key, format_args!("it is missing, expected {wanted}"))
+            }
+        })
     }
 }
 

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use zten_testkit::read;
 
 use crate::client::{Answer, ask, chunked, get, post};
-use crate::served::{Served, corpus, plenty, valid};
+use crate::served::{Served, plenty, valid};
 
 /// Without the path, which there is none of.
 fn is_record(answer: &Answer) {
@@ -38,7 +39,7 @@ fn a_valid_file_is_valid() {
 #[test]
 fn a_file_that_is_not_valid_has_its_rule_and_place() {
     let served = Served::honest(plenty());
-    let answer = post(served.address, &corpus("reject/blob-alignment--v12-72.zt"));
+    let answer = post(served.address, &read("reject/blob-alignment--v12-72.zt"));
     is_record(&answer);
     assert_eq!(answer.status, 200);
     let wanted = json!({
@@ -65,7 +66,7 @@ fn what_is_not_read_is_not_refused() {
         ("reject/unsupported-digest--v01-crc32.zt", "unsupported", "unsupported-digest"),
         ("reject/limit-depth--100000-arrays-in-root.zt", "limit", "limit-depth"),
     ] {
-        let answer = post(served.address, &corpus(name));
+        let answer = post(served.address, &read(name));
         is_record(&answer);
         assert_eq!(
             (answer.status, answer.text("verdict"), answer.text("rule")),

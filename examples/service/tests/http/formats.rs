@@ -12,27 +12,13 @@ use zten::{Archive, ReadError};
 use zten_formats::{START, Trouble, by_start, open};
 use zten_present::finding::{Finding, Scope, Valid, format_name, summary};
 use zten_present::json::Json;
+use zten_testkit::{other_formats, read};
 
 use crate::client::post;
-use crate::served::{Served, corpus_folder, plenty};
+use crate::served::{Served, plenty};
 
 /// A name that tells nothing, and is that of an array in a NumPy file without a name.
 const NAMELESS: &str = "arr_0";
-
-/// Finds the files of `corpus/other`.
-fn files() -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for format in fs::read_dir(corpus_folder().join("other")).unwrap() {
-        for folder in ["accept", "reject"] {
-            let Ok(folder) = fs::read_dir(format.as_ref().unwrap().path().join(folder)) else {
-                continue;
-            };
-            files.extend(folder.map(|file| file.unwrap().path()));
-        }
-    }
-    files.sort();
-    files
-}
 
 /// Checks a file of no telling name with the command.
 fn of_command(command: &Path, path: &Path) -> Value {
@@ -77,7 +63,7 @@ fn the_verdict_is_that_of_the_command() {
     let served = Served::honest(plenty());
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(NAMELESS);
-    let files = files();
+    let files = [other_formats("accept"), other_formats("reject")].concat();
     let (mut valid, mut as_named) = (0, 0);
     for file in &files {
         fs::copy(file, &path).unwrap();
@@ -98,11 +84,11 @@ fn the_verdict_is_that_of_the_command() {
     assert!(valid > 40 && as_named > 130, "{valid} valid, {as_named} as named, {}", files.len());
 }
 
-/// An index is told by its name, which a body has not.
+/// An index is told by its name, and a body has none.
 #[test]
 fn an_index_is_no_file_that_can_be_checked() {
     let served = Served::honest(plenty());
-    let index = fs::read(corpus_folder().join("other/index/accept/two.index.json")).unwrap();
+    let index = read("other/index/accept/two.index.json");
     let answer = post(served.address, &index);
     assert_eq!(answer.status, 200);
     let wanted = json!({

@@ -1,13 +1,13 @@
 //! A front that serves in this process for as long as a test takes.
 
 use std::net::{SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 use zten_service::http::{HttpFront, Quota};
 use zten_service::{Service, Settings};
+use zten_testkit::read;
 
 use crate::client::post;
 
@@ -74,16 +74,7 @@ pub(crate) fn plenty() -> Quota {
     Quota { head: PLENTY, body: PLENTY, wait: PLENTY, workers: 2, files: 64, ..Quota::default() }
 }
 
-pub(crate) fn corpus_folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")
-}
-
-/// A file of the corpus.
-pub(crate) fn corpus(name: &str) -> Vec<u8> {
-    std::fs::read(corpus_folder().join(name)).unwrap()
-}
-
 /// One that is valid.
 pub(crate) fn valid() -> Vec<u8> {
-    corpus("accept/1.2.3/dense_all.zt")
+    read("accept/1.2.3/dense_all.zt")
 }

@@ -33,6 +33,15 @@ fn several(cases: &mut Cases) {
         ("count", first.clone(), part("b", (1, 3), 2)),
         ("tensors", part("a", (0, 2), 3), part("b", (1, 2), 3)),
         ("tensors-differ", first.clone(), part("b", (1, 2), 3)),
+        (
+            "no-tensors",
+            first.clone(),
+            file(
+                &[number("split.no", 1), number("split.count", 2)],
+                &[info("b", &[2], I8, 0)],
+                &[1, 2],
+            ),
+        ),
         ("no-numbers", first.clone(), file(&[], &[info("b", &[2], I8, 0)], &[1, 2])),
     ] {
         cases.reject("gguf", ("gguf-split", &name(stem, 1)), one);
