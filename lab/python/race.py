@@ -159,7 +159,7 @@ def once(work: str, path: str, rounds: int) -> float:
 
 @dataclass(frozen=True)
 class Race:
-    """What is raced, and the largest ratio that is claimed: our work on our file, and the peer's on its own."""
+    """Our work on our file beside the peer's on its own, and the largest ratio that is claimed."""
 
     what: str
     claim: float | None

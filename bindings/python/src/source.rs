@@ -125,7 +125,8 @@ pub(crate) struct Open {
 
 impl Open {
     /// Reads and validates the manifest or header. Shards are looked for beside a file that has a path; over the network
-    /// when they are read. The files that an index or the first of several GGUF files names are found here, and their headers read.
+    /// when they are read. The files that an index or the first of several GGUF files names are found here, and their
+    /// headers read.
     pub(crate) fn new(given: Given, opening: &Opening, cancel: &Cancel) -> Result<Self, Failure> {
         let Given { source, length, name } = given;
         let options = &opening.options;

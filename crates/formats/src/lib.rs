@@ -68,8 +68,8 @@ const MAGIC: u64 = 8;
 /// Opens the file at `path`, which is of zTensor, safetensors, GGUF or NumPy, or an index of several safetensors files, with
 /// the default options: parses and validates its header. The page of the crate has an example.
 ///
-/// The files that an index names, or the first of several GGUF files, are those beside it, and no links. [`Folder`] finds them again for
-/// [`bind_shards`](zten::Manifest::bind_shards), as components are in them.
+/// The files that an index or the first of several GGUF files names are those beside it, and no links. [`Folder`] finds
+/// them again for [`bind_shards`](zten::Manifest::bind_shards), as components are in them.
 ///
 /// # Errors
 /// The file cannot be read, breaks a rule of its format, or is of none that is read.

@@ -1,7 +1,8 @@
 //! Opening a file of any format without I/O.
 //!
-//! All bytes that have been read are kept, and the header is parsed again whenever more have come. Each time at least twice as much is
-//! asked for, so that this takes a constant number of passes over most headers, and a logarithm of them over any.
+//! All bytes that have been read are kept, and the header is parsed again whenever more have come. Each time at least
+//! twice as much is asked for, so that this takes a constant number of passes over most headers, and a logarithm of them
+//! over any.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
