@@ -37,7 +37,7 @@ struct Files {
 /// zero, and the rest the file `a.safetensors` beside it. Odd: what files are made of.
 ///
 /// # Panics
-/// If a promise does not hold.
+/// A promise does not hold.
 pub fn file_format(format: Format, input: &[u8]) -> bool {
     let Some((choice, input)) = input.split_last() else { return false };
     let is_whole = choice.is_multiple_of(2);
