@@ -1,153 +1,492 @@
-//! A whole file in memory.
+//! Open files: a file, or bytes in memory, and the manifest that was validated.
 
-use core::ops::{Deref, Range};
+use core::ops::Range;
+
+#[cfg(feature = "std")]
+use std::fs::File;
+#[cfg(feature = "std")]
+use std::path::Path;
 
 use crate::brief::Bytes;
-use crate::codec::ReadAt;
-use crate::error::{Error, Misuse};
+use crate::cbor::Attributes;
+#[cfg(feature = "std")]
+use crate::codec::{Find, OwnShards};
+use crate::codec::{Located, ReadAt, Source, sealed};
+use crate::error::{BareError, Error, Misuse};
 use crate::format::frame::{Container, Frame};
 #[cfg(feature = "std")]
 use crate::front::Parsed;
-use crate::limits::Options;
-use crate::manifest::{Manifest, ValidatedManifest};
+use crate::limits::{Limits, OpenOptions};
+use crate::manifest::{Component, Manifest, ManifestRef, Tensor, ValidatedManifest};
 use crate::num::u64_from_usize;
-use crate::verify::{Summary, Verifier};
+#[cfg(feature = "std")]
+use crate::open::Opening;
+use crate::rules::Generation;
+use crate::verify::{Summary, Verifier, find_shard, finish};
 
-/// A file whose bytes are all in memory, and its [`Manifest`], to which it derefs.
+/// Opens the zTensor file at `path`, of any generation. Its shards (2) are looked for beside it.
 ///
-/// `B` holds the bytes of the whole file: `&[u8]`, `Vec<u8>`, `Arc<[u8]>`, or a map that the caller
-/// has made. An archive that owns them has no lifetime, and can be stored in a struct; it is
-/// `Send` and `Sync` where `B` is. Its objects know the file, so that their views cannot be of
-/// another one.
+/// The manifest is validated, and no data is read. [`OpenOptions`] has limits and tolerances.
 ///
 /// ```
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let file: Vec<u8> = std::fs::read("corpus/accept/1.2.3/dense_all.zt")?;
-/// let archive = zten::Archive::open(file)?;
-/// let view = archive.get("t_f32").unwrap().dense()?.view()?;
-/// for x in view.elements::<f32>()? {
-///     println!("{x}");
+/// let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?;
+/// archive.verify()?;
+/// for tensor in &archive {
+///     println!("{} {} {:?}", tensor.name(), tensor.dtype(), tensor.shape());
 /// }
-/// # Ok(())
-/// # }
+/// # Ok::<(), zten::Error>(())
 /// ```
 ///
-/// What [`Manifest`] says of a `B` that gives other bytes each time holds here too.
-pub struct Archive<B> {
-    manifest: Manifest<B>,
+/// # Errors
+/// [`ErrorKind::Read`](crate::ErrorKind::Read) where the file cannot be read; any rule of the catalogue but those that
+/// need data. The error of a file of another format names that format: the package `zten-formats` opens it.
+#[cfg(feature = "std")]
+pub fn open(path: impl AsRef<Path>) -> Result<Archive, Error> {
+    OpenOptions::default().open(path)
 }
 
-impl<B: AsRef<[u8]>> Archive<B> {
-    /// Opens a file with the default options.
-    ///
-    /// # Errors
-    /// Any rule of the catalogue but those that need data.
-    pub fn open(file: B) -> Result<Self, Error> {
-        Self::open_with(file, &Options::default())
+/// An open file: its tensors, and their elements.
+///
+/// | from | made by |
+/// | --- | --- |
+/// | a file of the file system | [`open`], [`OpenOptions::open`] |
+/// | bytes in memory | [`Archive::from_bytes`], [`OpenOptions::from_bytes`] |
+/// | any other source | [`OpenOptions::open_source`], or [`Archive::new`] with a manifest that has been opened by itself |
+///
+/// `S` is what the bytes are read from. An archive that owns it has no lifetime, and can be stored in a struct; it is
+/// `Send` and `Sync` where `S` is.
+///
+/// ```
+/// # let file = std::fs::read("corpus/accept/1.2.3/dense_all.zt").unwrap();
+/// let archive = zten::Archive::from_bytes(file)?;
+/// let tensor = archive.tensor("t_f32")?;
+/// assert_eq!(tensor.shape(), [2, 3]);
+/// let elements = tensor.to_cow::<f32>()?;
+/// # assert_eq!(elements.len(), 6);
+/// # Ok::<(), zten::Error>(())
+/// ```
+#[cfg(feature = "std")]
+pub struct Archive<S = File> {
+    manifest: Manifest<Held<S>>,
+    /// The shards, if they were looked for.
+    shards: Option<OwnShards<S>>,
+}
+
+/// An open file: its tensors, and their elements. Made by [`Archive::from_bytes`], [`OpenOptions::open_source`], or
+/// [`Archive::new`] with a manifest that has been opened by itself. `S` is what the bytes are read from.
+#[cfg(not(feature = "std"))]
+pub struct Archive<S> {
+    manifest: Manifest<Held<S>>,
+}
+
+/// A file in memory, in whatever holds its bytes: `&[u8]`, `Vec<u8>`, `Arc<[u8]>`, or a map of the caller's.
+#[derive(Clone, Copy)]
+pub struct InMemory<B>(pub B);
+
+impl<B: AsRef<[u8]>> core::fmt::Debug for InMemory<B> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("InMemory").field(&Bytes(self.0.as_ref())).finish()
+    }
+}
+
+#[cfg(feature = "std")]
+impl<B: AsRef<[u8]> + Sync> ReadAt for InMemory<B> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        self.0.as_ref().read_at(offset, buffer)
     }
 
-    /// Opens a file.
+    fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
+        self.0.as_ref().bytes_at(offset, length)
+    }
+}
+
+#[cfg(not(feature = "std"))]
+impl<B: AsRef<[u8]>> ReadAt for InMemory<B> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        self.0.as_ref().read_at(offset, buffer)
+    }
+
+    fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
+        self.0.as_ref().bytes_at(offset, length)
+    }
+}
+
+/// The source of a file, and its bytes, if they are in memory.
+struct Held<S> {
+    source: S,
+    length: u64,
+}
+
+impl<S: ReadAt> AsRef<[u8]> for Held<S> {
+    #[inline]
+    fn as_ref(&self) -> &[u8] {
+        let length = usize::try_from(self.length).ok();
+        length.and_then(|length| self.source.bytes_at(0, length)).unwrap_or_default()
+    }
+}
+
+impl OpenOptions {
+    /// Opens the zTensor file at `path`, as [`open`] does.
+    ///
+    /// # Errors
+    /// The errors of [`open`].
+    #[cfg(feature = "std")]
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Archive, Error> {
+        let path = path.as_ref();
+        let (file, length) = crate::source::open_regular(path)?;
+        self.open_source(file, length)?.find_shards_beside(path)
+    }
+
+    /// Opens a zTensor file whose bytes are in memory.
     ///
     /// # Errors
     /// Any rule of the catalogue but those that need data.
-    pub fn open_with(file: B, options: &Options) -> Result<Self, Error> {
-        let (section, validated) = parse(file.as_ref(), options)?;
-        Ok(Self { manifest: Manifest::within(file, section, validated) })
+    pub fn from_bytes<B>(&self, bytes: B) -> Result<Archive<InMemory<B>>, Error>
+    where
+        B: AsRef<[u8]>,
+        InMemory<B>: ReadAt,
+    {
+        let (section, validated) = parse(bytes.as_ref(), self)?;
+        let length = u64_from_usize(bytes.as_ref().len());
+        let held = Held { source: InMemory(bytes), length };
+        Ok(Archive::of(Manifest::within(held, section, validated)))
+    }
+
+    /// Opens a zTensor file of `length` bytes that is read from any source: a file that is open, an object store. The
+    /// source is asked for nothing but its bytes, so that a process may have been confined since it was opened. Shards
+    /// are [looked for](Archive::find_shards) by the caller.
+    ///
+    /// # Errors
+    /// Whatever the source fails with; any rule of the catalogue but those that need data.
+    #[cfg(feature = "std")]
+    pub fn open_source<S: ReadAt>(&self, source: S, length: u64) -> Result<Archive<S>, Error> {
+        let manifest = self.open_manifest(&source, length)?;
+        Ok(Archive::new(manifest, source))
+    }
+
+    /// Opens the manifest of a zTensor file of `length` bytes.
+    #[cfg(feature = "std")]
+    pub(crate) fn open_manifest(
+        &self,
+        source: &impl ReadAt,
+        length: u64,
+    ) -> Result<Manifest<std::vec::Vec<u8>>, Error> {
+        let fetch = |range: Range<u64>| {
+            let mut bytes = std::vec::Vec::new();
+            source.append_range(range, &mut bytes).map(|()| bytes)
+        };
+        let opening = Opening::new(length, self)?;
+        let header = fetch(opening.needs())?;
+        let footer = opening.header(&header).map_err(|error| name_format(error, &header))?;
+        let body = footer.footer(&fetch(footer.needs())?)?;
+        let bytes = fetch(body.needs())?;
+        body.manifest(bytes)
+    }
+}
+
+impl<B: AsRef<[u8]>> Archive<InMemory<B>>
+where
+    InMemory<B>: ReadAt,
+{
+    /// Opens a zTensor file whose bytes are in memory: `&[u8]`, `Vec<u8>`, `Arc<[u8]>`, or a map of the caller's.
+    ///
+    /// A `B` that gives other bytes each time, as a map whose file another process changes, makes what is returned
+    /// unspecified; nothing panics but debug assertions, in builds that have them, and sorting names of one hash that
+    /// change meanwhile.
+    ///
+    /// # Errors
+    /// Any rule of the catalogue but those that need data.
+    pub fn from_bytes(bytes: B) -> Result<Self, Error> {
+        OpenOptions::default().from_bytes(bytes)
+    }
+
+    /// The bytes of the file.
+    pub fn bytes(&self) -> &[u8] {
+        self.source().0.as_ref()
+    }
+}
+
+impl<S> Archive<S> {
+    fn of(manifest: Manifest<Held<S>>) -> Self {
+        Self {
+            manifest,
+            #[cfg(feature = "std")]
+            shards: None,
+        }
+    }
+
+    /// The archive of a manifest that has been [opened by itself](mod@crate::open), and what the rest of that file is read
+    /// from.
+    pub fn new(manifest: Manifest<alloc::vec::Vec<u8>>, source: S) -> Self {
+        Self::of(manifest.in_file(|length| Held { source, length }))
     }
 
     /// The archive of a file of another format, whose header has been parsed. Unstable.
-    ///
-    /// # Errors
-    /// [`Misuse::Supply`](crate::error::Misuse::Supply): the file has another length than the parser was told.
     #[cfg(feature = "std")]
     #[doc(hidden)]
-    pub fn from_front(file: B, parsed: Parsed) -> Result<Self, Error> {
-        Ok(Self { manifest: Manifest::of_front(file, parsed.into_parts())? })
+    pub fn from_front(source: S, parsed: Parsed) -> Self {
+        let (validated, text) = parsed.into_parts();
+        let length = validated.file_len();
+        Self::of(Manifest::of_front(Held { source, length }, (validated, text)))
+    }
+
+    /// The source of the bytes.
+    pub fn source(&self) -> &S {
+        &self.manifest.bytes.source
+    }
+
+    /// The source of the bytes, owned.
+    pub fn into_source(self) -> S {
+        self.manifest.into_holder().source
+    }
+
+    /// The name of the file format: `zTensor`, or that of another one.
+    pub fn format(&self) -> &'static str {
+        self.manifest.file_format()
+    }
+
+    /// The generation of zTensor that the file follows; none in other formats.
+    pub fn generation(&self) -> Option<Generation> {
+        self.manifest.generation()
+    }
+
+    /// The number of tensors.
+    pub fn len(&self) -> usize {
+        self.manifest.len()
+    }
+
+    /// Returns whether there are no tensors.
+    pub fn is_empty(&self) -> bool {
+        self.manifest.is_empty()
+    }
+
+    /// The limits that it was opened with.
+    pub fn limits(&self) -> &Limits {
+        self.manifest.limits()
+    }
+
+    /// The length of the file in bytes, when it was opened.
+    pub fn file_len(&self) -> u64 {
+        self.manifest.bytes.length
+    }
+}
+
+impl<S: ReadAt> Archive<S> {
+    /// The manifest, whose tensors know nothing of the file.
+    pub fn manifest(&self) -> &Manifest<impl AsRef<[u8]> + use<S>> {
+        &self.manifest
+    }
+
+    /// The manifest, bound to the file.
+    #[inline]
+    fn parts(&self) -> ManifestRef<'_> {
+        self.manifest.parts().held_by(self)
+    }
+
+    /// The tensors, in the order of the file.
+    pub fn tensors(&self) -> Tensors<'_> {
+        Tensors { parts: self.parts(), left: 0..self.parts().len() }
+    }
+
+    /// The names of the tensors, in the order of the file.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.tensors().map(|tensor| tensor.name())
+    }
+
+    /// The tensor of that name. In O(log n); or, with `std`, in a few steps, for which the
+    /// first call puts 256 names or more into a table, of 8 bytes each.
+    #[inline]
+    pub fn get(&self, name: &str) -> Option<Tensor<'_>> {
+        self.parts().get(name)
+    }
+
+    /// The tensor of that name, or an error that says which name is nearest to it.
+    ///
+    /// ```
+    /// let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?;
+    /// let error = archive.tensor("t_fp32").unwrap_err();
+    /// assert_eq!(error.to_string(), r#"no tensor named "t_fp32"; did you mean "t_f32"?"#);
+    /// # Ok::<(), zten::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Misuse::NoTensor`], for which all names are looked at, as many as 65,536 of at most 128 bytes.
+    #[inline]
+    pub fn tensor(&self, name: &str) -> Result<Tensor<'_>, Error> {
+        self.parts().require(name)
+    }
+
+    /// Returns whether there is a tensor of that name.
+    pub fn contains(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// The attributes of the file; empty if it has none (1.x): v1.1 II.1, v1.2 §1.
+    pub fn attributes(&self) -> Attributes<'_> {
+        self.manifest.attributes()
     }
 
     /// Reads all of the file and validates what opening does not: sizes, compression, digests, bools,
     /// indices; in a file opened as canonical the padding, too. With the limits that it was opened
-    /// with. Memory does not depend on the size of the file. [`Verifier`] does the same object by
-    /// object.
+    /// with. Memory does not depend on the size of the file. [`Verifier`] does the same tensor by tensor.
     ///
     /// ```
-    /// # let file = std::fs::read("corpus/accept/1.2.3/csr_raw.zt").unwrap();
-    /// let verified = zten::Archive::open(file)?.verify()?;
+    /// let verified = zten::open("corpus/accept/1.2.3/csr_raw.zt")?.verify()?;
     /// assert_eq!((verified.components(), verified.digests()), (18, 0));
     /// # Ok::<(), zten::Error>(())
     /// ```
     ///
     /// # Errors
-    /// Any rule on content; what is unsupported, a digest that cannot be verified among it.
+    /// Any rule on content; what is unsupported, a digest that cannot be verified and a shard that was not found among
+    /// it; what keeps the file from being read.
     pub fn verify(&self) -> Result<Summary, Error> {
-        let data = self.data();
-        let mut verifier = Verifier::new(u64_from_usize(data.len()), self.limits());
-        Ok(verifier.file(&self.manifest, data)?)
-    }
-
-    /// The bytes of the file.
-    pub fn data(&self) -> &[u8] {
-        self.manifest.bytes.as_ref()
-    }
-}
-
-impl<B> Archive<B> {
-    /// The manifest, whose objects know the file.
-    pub fn manifest(&self) -> &Manifest<B> {
-        &self.manifest
-    }
-
-    /// The manifest, with the file.
-    pub fn into_manifest(self) -> Manifest<B> {
-        self.manifest
+        let parts = self.parts();
+        #[cfg(feature = "std")]
+        if let Some(shards) = &self.shards {
+            let mut verifier = Verifier::of(parts).with_shard_bytes(shards.bytes(parts));
+            let of_shards = shards.verify(parts)?;
+            let read = verifier.objects(parts)?;
+            return finish(parts, self.source(), read, of_shards);
+        }
+        let mut verifier = Verifier::of(parts);
+        let read = verifier.objects(parts)?;
+        let shards = find_shard(parts).err();
+        finish(parts, self.source(), read, shards)
     }
 }
 
-impl<B: AsRef<[u8]>> core::fmt::Debug for Archive<B> {
+#[cfg(feature = "std")]
+impl Archive {
+    /// Looks for the shards of the file at `path`, as [`open`] does: beside it by their names, `STEM-NAME.zt`, or below
+    /// `blobs` by their digests, `ALGORITHM/DIGITS`. No link is followed. v2 §7.1.
+    ///
+    /// # Errors
+    /// The errors of [`find_shards`](Self::find_shards).
+    pub fn find_shards_beside(self, path: impl AsRef<Path>) -> Result<Self, Error> {
+        if self.manifest.shards().len() == 0 {
+            return Ok(self);
+        }
+        self.find_shards(&crate::source::Beside(path.as_ref()))
+    }
+}
+
+#[cfg(feature = "std")]
+impl<S: ReadAt> Archive<S> {
+    /// Has all shards of the file (2) looked for, and validates the frame and size of those that are found. Their
+    /// digests are compared when components are read that have none of their own, once, or by [`verify`](Self::verify).
+    ///
+    /// # Errors
+    /// The errors of [`Manifest::bind_shards`].
+    pub fn find_shards<F: Find<Source = S>>(mut self, finder: &F) -> Result<Self, Error> {
+        self.shards = Some(OwnShards::find(&self.manifest, finder)?);
+        Ok(self)
+    }
+}
+
+impl<S: ReadAt> sealed::Sealed for Archive<S> {}
+
+impl<S: ReadAt> Source for Archive<S> {
+    fn locate(&self, component: &Component<'_>) -> Result<Located<'_>, Error> {
+        #[cfg(feature = "std")]
+        if let (Some(name), Some(shards)) = (component.shard(), &self.shards) {
+            return shards.locate(self.manifest.parts(), component, name);
+        }
+        self.source().locate(component)
+    }
+}
+
+impl<S: ReadAt> core::fmt::Debug for Archive<S> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Archive")
-            .field("data", &Bytes(self.data()))
-            .field("manifest", &self.manifest)
-            .finish()
+        f.debug_struct("Archive").field("manifest", &self.manifest).finish_non_exhaustive()
     }
 }
 
-impl<B: AsRef<[u8]>> ReadAt for Archive<B> {
-    type Error = Error;
+/// The tensors of an [`Archive`], in the order of the file.
+#[derive(Clone)]
+pub struct Tensors<'a> {
+    parts: ManifestRef<'a>,
+    left: Range<u32>,
+}
 
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
-        self.data().read_at(offset, buffer)
+impl<'a> Iterator for Tensors<'a> {
+    type Item = Tensor<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Tensor<'a>> {
+        self.parts.object(self.left.next()?)
     }
 
-    fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
-        self.data().bytes_at(offset, length)
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.left.size_hint()
+    }
+
+    fn nth(&mut self, n: usize) -> Option<Tensor<'a>> {
+        self.parts.object(self.left.nth(n)?)
     }
 }
 
-impl<B> Deref for Archive<B> {
-    type Target = Manifest<B>;
+impl ExactSizeIterator for Tensors<'_> {}
 
-    fn deref(&self) -> &Manifest<B> {
-        &self.manifest
+impl core::fmt::Debug for Tensors<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Tensors").field("left", &self.left).finish_non_exhaustive()
+    }
+}
+
+#[expect(clippy::into_iter_without_iter, reason = "`tensors` is that method")]
+impl<'a, S: ReadAt> IntoIterator for &'a Archive<S> {
+    type Item = Tensor<'a>;
+    type IntoIter = Tensors<'a>;
+
+    fn into_iter(self) -> Tensors<'a> {
+        self.tensors()
     }
 }
 
 /// Opens a file whose bytes are all there, by the steps of [`open`](crate::open): the range of its manifest, and the
 /// manifest.
-fn parse(file: &[u8], options: &Options) -> Result<(Range<usize>, ValidatedManifest), Error> {
+fn parse(file: &[u8], options: &OpenOptions) -> Result<(Range<usize>, ValidatedManifest), Error> {
     let section = |range: &Range<u64>| {
         let start = usize::try_from(range.start).ok();
         start.zip(usize::try_from(range.end).ok()).map(|(start, end)| start..end)
     };
-    let supply = Error::misuse(Misuse::Supply);
+    let supply = BareError::misuse(Misuse::Supply);
     let fetch = |range| file.get(section(range)?);
     let length = u64_from_usize(file.len());
     let header = Container::header_range(length)?;
-    let container = Container::read(fetch(&header).ok_or(supply)?)?;
+    let header = fetch(&header).ok_or(supply)?;
+    let container = Container::read(header).map_err(|error| name_format(error.into(), header))?;
     let footer = container.footer_range(length)?;
     let bytes = fetch(&footer).ok_or(supply)?;
     let frame = Frame::read(container, bytes, footer, options.limit())?;
     let section = section(&frame.manifest).ok_or(supply)?;
     let manifest = file.get(section.clone()).ok_or(supply)?;
     Ok((section, ValidatedManifest::validate(&frame, manifest, options)?))
+}
+
+/// The error of a file that is of another format, which names that format where its first bytes tell it.
+#[cfg(feature = "std")]
+#[cold]
+fn name_format(error: Error, header: &[u8]) -> Error {
+    const FORMATS: [(&[u8], &str); 4] = [
+        (b"GGUF", "a GGUF file"),
+        (b"\x93NUMPY", "a NumPy array"),
+        (b"PK\x03\x04", "a zip file, as `.npz` files are"),
+        (b"\x89HDF", "an HDF5 file"),
+    ];
+    // The length of a safetensors header is below 100 MB, and no magic is so small a number.
+    let is_length = header.first_chunk().is_some_and(|it| u64::from_le_bytes(*it) < 100_000_000);
+    let known = FORMATS.into_iter().find(|(magic, _)| header.starts_with(magic));
+    match known.map(|(_, name)| name).or(is_length.then_some("perhaps a safetensors file")) {
+        None => error,
+        Some(name) => error.saying(format_args!(
+            "the file is {name} and no zTensor file: `zten_formats::open` opens other formats"
+        )),
+    }
+}
+
+/// Returns the error as it is: without `std`, errors have no texts of their own.
+#[cfg(not(feature = "std"))]
+fn name_format(error: Error, _: &[u8]) -> Error {
+    error
 }

@@ -15,33 +15,46 @@ mod shard;
 #[cfg(feature = "zstd")]
 mod zstd;
 
-pub use content::Content;
+pub use content::Reader;
 pub(crate) use content::validate_bools;
 pub use content_digest::{DigestAlgorithm, NoContentDigest};
 #[cfg(feature = "write")]
 pub(crate) use hasher::Sum;
 pub use hasher::{Mismatch, Verified};
-pub use shard::{
-    BoundShard, Candidate, ComponentSource, Files, Find, Locate, ShardReader, Shards,
-    VerifiedBlocks,
-};
+#[cfg(feature = "std")]
+pub(crate) use shard::OwnShards;
+pub(crate) use shard::sealed;
+pub use shard::{BoundShard, Candidate, Files, Find, Located, Shards, Source, VerifiedBlocks};
 
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::error::{Error, Misuse, OutOfMemory, or_refused};
+use crate::error::{BareError, Error, Misuse, OutOfMemory};
 use crate::num::u64_from_usize;
 
-/// Where the bytes of a file come from, at positions: a slice, a file, flash, an object store.
-pub trait ReadAt {
-    /// Why bytes could not be read.
-    type Error;
+/// A marker of what several threads may read from, which every source is with `std`.
+#[cfg(feature = "std")]
+#[doc(hidden)]
+pub trait ThreadSafe: Sync {}
+#[cfg(feature = "std")]
+impl<T: Sync + ?Sized> ThreadSafe for T {}
 
+/// A marker without meaning: there are no threads without `std`.
+#[cfg(not(feature = "std"))]
+#[doc(hidden)]
+pub trait ThreadSafe {}
+#[cfg(not(feature = "std"))]
+impl<T: ?Sized> ThreadSafe for T {}
+
+/// A source of the bytes of a file, at positions: a slice, a file, flash, an object store.
+///
+/// An [`io::Error`](std::io::Error) becomes the error of this by `?`, with `std`.
+pub trait ReadAt: ThreadSafe {
     /// Fills `buffer` with the bytes of the file from `offset` on.
     ///
     /// # Errors
     /// Whatever keeps it from filling all of `buffer`.
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Self::Error>;
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error>;
 
     /// The bytes themselves, where all of them are in memory: they are then not copied.
     fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
@@ -54,12 +67,8 @@ pub trait ReadAt {
     ///
     /// # Errors
     /// Whatever keeps the source from giving all of them; [`OutOfMemory`].
-    fn append_range(
-        &self,
-        range: Range<u64>,
-        bytes: &mut Vec<u8>,
-    ) -> Result<(), ReadError<Self::Error>> {
-        let (memory, start) = (Error::from(OutOfMemory), bytes.len());
+    fn append_range(&self, range: Range<u64>, bytes: &mut Vec<u8>) -> Result<(), Error> {
+        let (memory, start) = (BareError::from(OutOfMemory), bytes.len());
         let length = usize::try_from(range.end.saturating_sub(range.start)).map_err(|_| memory)?;
         let end = start.checked_add(length).ok_or(memory)?;
         while bytes.len() < end {
@@ -67,8 +76,8 @@ pub trait ReadAt {
             let come = filled.saturating_sub(start);
             extend(bytes, filled.saturating_add(come.max(UNSEEN)).min(end))?;
             let at = range.start.saturating_add(u64_from_usize(come));
-            let room = bytes.get_mut(filled..).ok_or(Error::internal())?;
-            self.read_at(at, room).map_err(ReadError::Source)?;
+            let room = bytes.get_mut(filled..).ok_or(BareError::internal())?;
+            self.read_at(at, room)?;
         }
         Ok(())
     }
@@ -78,11 +87,9 @@ pub trait ReadAt {
 const UNSEEN: usize = 1 << 20;
 
 impl ReadAt for [u8] {
-    type Error = Error;
-
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         let bytes = self.bytes_at(offset, buffer.len());
-        buffer.copy_from_slice(bytes.ok_or(Error::misuse(Misuse::Size))?);
+        buffer.copy_from_slice(bytes.ok_or(BareError::misuse(Misuse::Size))?);
         Ok(())
     }
 
@@ -92,8 +99,6 @@ impl ReadAt for [u8] {
 }
 
 impl ReadAt for Vec<u8> {
-    type Error = Error;
-
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         self.as_slice().read_at(offset, buffer)
     }
@@ -104,9 +109,7 @@ impl ReadAt for Vec<u8> {
 }
 
 impl<R: ReadAt + ?Sized> ReadAt for &R {
-    type Error = R::Error;
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), R::Error> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         (**self).read_at(offset, buffer)
     }
 
@@ -115,44 +118,14 @@ impl<R: ReadAt + ?Sized> ReadAt for &R {
     }
 }
 
-/// Why content could not be read: its source failed, or it was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReadError<E> {
-    /// The source could not give the bytes.
-    Source(E),
-    /// The content breaks a rule.
-    Refused(Error),
-}
-
-or_refused! { ReadError, Source }
-
-impl<E> ReadError<ReadError<E>> {
-    /// The error of a source that reads from another one, which has failed itself or was refused.
-    pub fn flatten(self) -> ReadError<E> {
-        match self {
-            Self::Source(error) => error,
-            Self::Refused(error) => ReadError::Refused(error),
-        }
-    }
-}
-
-impl<E: core::fmt::Display> core::fmt::Display for ReadError<E> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Self::Source(error) => write!(f, "the bytes of the file could not be read: {error}"),
-            Self::Refused(error) => error.fmt(f),
-        }
-    }
-}
-
 /// The error of a file so far: the first one that makes it invalid, or else the first that makes it unsupported,
 /// which does not keep the rest from being validated.
 #[derive(Debug, Default)]
-pub(crate) struct Deferred(Option<Error>);
+pub(crate) struct Deferred(Option<BareError>);
 
 impl Deferred {
     /// Keeps an error, if there is one and it says more than the one before.
-    pub(crate) fn note(&mut self, error: impl Into<Option<Error>>) {
+    pub(crate) fn note(&mut self, error: impl Into<Option<BareError>>) {
         let Some(error) = error.into() else { return };
         if self.0.is_none_or(|first| first.is_unsupported() && !error.is_unsupported()) {
             self.0 = Some(error);
@@ -160,21 +133,22 @@ impl Deferred {
     }
 
     /// Keeps the error of what is not supported; any other one ends the work.
-    pub(crate) fn pass<T, E>(
+    pub(crate) fn pass<T>(
         &mut self,
-        result: Result<T, impl Into<ReadError<E>>>,
-    ) -> Result<Option<T>, ReadError<E>> {
-        result.map(Some).or_else(|error| match error.into() {
-            ReadError::Refused(error) if error.is_unsupported() => {
-                self.note(error);
-                Ok(None)
+        result: Result<T, impl Into<Error>>,
+    ) -> Result<Option<T>, Error> {
+        result.map(Some).or_else(|error| {
+            let error = error.into();
+            if !error.is_unsupported() {
+                return Err(error);
             }
-            error => Err(error),
+            self.note(error.bare());
+            Ok(None)
         })
     }
 
     /// The value, or the error that was kept.
-    pub(crate) fn finish<T, E>(self, value: T) -> Result<T, ReadError<E>> {
+    pub(crate) fn finish<T>(self, value: T) -> Result<T, Error> {
         self.0.map_or(Ok(value), |error| Err(error.into()))
     }
 }
@@ -183,9 +157,9 @@ impl Deferred {
 pub(crate) type Idle = core::sync::atomic::AtomicUsize;
 
 /// Makes `buffer` that long; what is in it will be overwritten.
-fn extend(buffer: &mut Vec<u8>, length: usize) -> Result<(), Error> {
+fn extend(buffer: &mut Vec<u8>, length: usize) -> Result<(), BareError> {
     let more = length.saturating_sub(buffer.len());
-    buffer.try_reserve_exact(more).map_err(|_| Error::from(OutOfMemory))?;
+    buffer.try_reserve_exact(more).map_err(|_| BareError::from(OutOfMemory))?;
     buffer.resize(length, 0);
     Ok(())
 }

@@ -1,7 +1,9 @@
 //! Storage types, logical types, and the Rust types that stand for them.
 
+mod dtype;
 mod floats;
 
+pub use dtype::DType;
 pub use floats::{Complex, F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0};
 
 use core::num::NonZeroU8;
@@ -13,6 +15,7 @@ use crate::num::{Word, displayed, listed, named};
 
 listed! {
 /// How elements are stored: v1.2 §2, v1.1 II.4, v0.1 §5.1.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StorageType with
     /// The names in 1.x and in 0.1.
@@ -118,6 +121,7 @@ impl StorageType {
 
 listed! {
 /// What stored elements mean, where that is more than their storage type: v1.2 §2.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LogicalType with
@@ -209,13 +213,16 @@ mod sealed {
     pub trait Sealed: TryFromBytes + Immutable + KnownLayout {}
 }
 
-/// A Rust type that stands for a [`StorageType`], or for a [`LogicalType`] on one. Sealed.
+/// A Rust type that stands for a [`DType`]: numbers, `bool`, those of [`half`] and of this module. Elements can also be read
+/// as the type that they are stored as: those of FP8 as `u8`, complex ones as floats. Sealed.
 pub trait Element: Copy + PartialEq + sealed::Sealed + 'static {
     /// The storage type.
+    #[doc(hidden)]
     const DTYPE: StorageType;
 
     /// The logical type that a component must have for its elements to be read as this type.
     /// Where there is none, the storage type alone decides.
+    #[doc(hidden)]
     const LOGICAL: Option<LogicalType> = None;
 
     /// What a sparse tensor holds where it holds nothing.
@@ -233,6 +240,31 @@ pub trait Element: Copy + PartialEq + sealed::Sealed + 'static {
     /// One element, from the bytes at the front.
     #[doc(hidden)]
     fn read(bytes: &[u8], order: ByteOrder) -> Option<Self>;
+
+    /// The little-endian bytes of the element, which are as many as its size, and zeros.
+    #[doc(hidden)]
+    fn to_le(self) -> [u8; 16];
+
+    /// The little-endian bytes of elements, where they lie; none on machines whose bytes are others.
+    #[doc(hidden)]
+    fn as_bytes(elements: &[Self]) -> Option<&[u8]> {
+        let _ = elements;
+        None
+    }
+
+    /// The same, to be written, where any bytes are elements.
+    #[doc(hidden)]
+    fn as_mut_bytes(elements: &mut [Self]) -> Option<&mut [u8]> {
+        let _ = elements;
+        None
+    }
+}
+
+/// The first bytes of 16, and zeros.
+pub(crate) fn padded<const N: usize>(bytes: [u8; N]) -> [u8; 16] {
+    let mut all = [0; 16];
+    all.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
+    all
 }
 
 macro_rules! elements {
@@ -249,6 +281,19 @@ macro_rules! elements {
                     ByteOrder::Little => Self::from_le_bytes(*bytes),
                     ByteOrder::Big => Self::from_be_bytes(*bytes),
                 })
+            }
+
+            fn to_le(self) -> [u8; 16] {
+                padded(self.to_le_bytes())
+            }
+
+            fn as_bytes(elements: &[Self]) -> Option<&[u8]> {
+                cfg!(target_endian = "little").then(|| zerocopy::IntoBytes::as_bytes(elements))
+            }
+
+            fn as_mut_bytes(elements: &mut [Self]) -> Option<&mut [u8]> {
+                let is_little = cfg!(target_endian = "little");
+                is_little.then(|| zerocopy::IntoBytes::as_mut_bytes(elements))
             }
         }
     )+ };
@@ -269,5 +314,13 @@ impl Element for bool {
     #[inline]
     fn read(bytes: &[u8], _: ByteOrder) -> Option<Self> {
         bytes.first().map(|byte| *byte != 0)
+    }
+
+    fn to_le(self) -> [u8; 16] {
+        padded([u8::from(self)])
+    }
+
+    fn as_bytes(elements: &[Self]) -> Option<&[u8]> {
+        Some(zerocopy::IntoBytes::as_bytes(elements))
     }
 }

@@ -1,10 +1,17 @@
 //! What went wrong: which rule, where in the file, in which object.
 
+mod full;
+
 use core::fmt;
 
 use crate::element::{LogicalType, StorageType};
 use crate::num::{halves, listed};
-use crate::rules::{Limit, Row, Rule, Unsupported};
+use crate::rules::{Generation, Limit, Row, Rule, Unsupported};
+
+pub use full::Error;
+pub(crate) use full::Named;
+#[cfg(feature = "std")]
+pub(crate) use full::text;
 
 listed! {
 /// A call that asked for something the file is not to blame for.
@@ -31,11 +38,13 @@ pub enum Misuse with fn sentence -> &'static str {
     Compressed = "the component is compressed or in column-major order and cannot be borrowed",
     /// The manifest was opened without its file, so that there is no view: `bind` and `bind_blob`
     /// take the bytes.
-    NoFile = "the manifest was opened without its file: call `bind` with the file's bytes, or open an `Archive`",
-    /// There is no object of the name that was asked for.
-    NoObject = "there is no object of that name",
-    /// The object is not of the format that was asked for.
-    Format = "the object is not of the format that was asked for",
+    NoFile = "the manifest was opened without its file: call `read_from` with a source, `bind` with the file's bytes, or open an `Archive`",
+    /// The bytes of the file are not in memory: they cannot be borrowed, and can be read.
+    NotInMemory = "the file is not in memory: read the elements, as `to_cow` and `to_vec` do, or open its bytes",
+    /// There is no tensor of the name that was asked for.
+    NoTensor = "there is no tensor of that name",
+    /// The tensor is not of the layout that was asked for.
+    Layout = "the tensor is not of the layout that was asked for",
     /// The attributes of a quantized object, which no rule validates, are missing or not known; or
     /// the component that the error is at does not fit them and the shape.
     Quantization = "the quantization is not known, or does not fit the components",
@@ -43,12 +52,14 @@ pub enum Misuse with fn sentence -> &'static str {
     Slice = "the array has no such slice",
     /// The buffer to fill has another length than the data.
     Buffer = "the buffer has another length than the data",
-    /// The value cannot be written as CBOR.
-    Attributes = "the value cannot be written as CBOR",
+    /// The value cannot be written as attributes, or the attributes are no value of that type.
+    Attributes = "the value cannot be written as attributes, or the attributes are no value of that type",
     /// The bytes are more or fewer than were declared.
     Length = "the bytes are more or fewer than were declared",
     /// Another component is to come; or, in canonical form, another object.
     Order = "another component or object comes first",
+    /// The parts are not those of the layout: one is missing, unknown, or given twice.
+    Parts = "the parts are not those of the layout: one is missing, unknown, or given twice",
     /// An object was begun and has not ended.
     Unfinished = "an object was begun and has not ended",
     /// A 0.1 file or a data shard cannot be appended to, nor a file be appended to in canonical form.
@@ -74,7 +85,7 @@ pub enum Misuse with fn sentence -> &'static str {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OutOfMemory;
 
-/// The kind of an error. The file is to blame for the first four.
+/// The kind of an error. The file is to blame for the first five.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -84,10 +95,20 @@ pub enum ErrorKind {
     Format(&'static Row),
     /// The file may be valid; this reader does not read it.
     Unsupported(Unsupported),
+    /// The file, which is of another format, may be valid; this reader does not read it.
+    UnsupportedFormat(&'static Row),
     /// The file goes beyond a limit.
     Limit(Limit),
     /// The call was wrong.
     Misuse(Misuse),
+    /// The bytes of the file could not be read: [`source`](core::error::Error::source) says why.
+    Read,
+    /// The bytes of the file could not be written: [`source`](core::error::Error::source) says why.
+    Write,
+    /// The new file has its name, and the system has not confirmed that it keeps it if the machine stops now.
+    NotDurable,
+    /// The file is valid, and has something that a file of that generation, or a canonical one, cannot have.
+    Inexpressible(Generation),
     /// There is not as much memory as is needed.
     OutOfMemory,
     /// An invariant of this library does not hold: a defect of it, or bytes that changed while they were read.
@@ -99,10 +120,16 @@ impl ErrorKind {
     pub fn row(self) -> Option<&'static Row> {
         match self {
             Self::Malformed(rule) => Some(rule.row()),
-            Self::Format(row) => Some(row),
+            Self::Format(row) | Self::UnsupportedFormat(row) => Some(row),
             Self::Unsupported(feature) => Some(feature.row()),
             Self::Limit(limit) => Some(limit.row()),
-            Self::Misuse(_) | Self::OutOfMemory | Self::Internal => None,
+            Self::Misuse(_)
+            | Self::Read
+            | Self::Write
+            | Self::NotDurable
+            | Self::Inexpressible(_)
+            | Self::OutOfMemory
+            | Self::Internal => None,
         }
     }
 }
@@ -194,19 +221,18 @@ impl Described {
     }
 }
 
-/// Why a file or a call was refused. Small, `Copy`, and made without allocating.
+/// An error without names: what the parser and all checks make. Small, `Copy`, and made without allocating.
 ///
-/// `Display` gives the sentence, the rule and its clause, and the place in numbers;
-/// a caller that holds the manifest can add the names.
+/// At the public interface it becomes an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Error {
-    kind: ErrorKind,
-    place: Place,
-    offset: Option<u64>,
+pub(crate) struct BareError {
+    pub(crate) kind: ErrorKind,
+    pub(crate) place: Place,
+    pub(crate) offset: Option<u64>,
     found: u64,
 }
 
-impl Error {
+impl BareError {
     #[cold]
     pub(crate) fn new(kind: impl Into<ErrorKind>, offset: impl Into<Option<u64>>) -> Self {
         Self { offset: offset.into(), ..Self::unplaced(kind.into()) }
@@ -256,95 +282,17 @@ impl Error {
     }
 
     /// Returns whether the file may be valid, and this reader does not know what it uses.
-    pub fn is_unsupported(&self) -> bool {
-        matches!(self.kind, ErrorKind::Unsupported(_))
+    pub(crate) fn is_unsupported(&self) -> bool {
+        matches!(self.kind, ErrorKind::Unsupported(_) | ErrorKind::UnsupportedFormat(_))
     }
 
-    /// What kind of error it is.
-    pub fn kind(&self) -> ErrorKind {
-        self.kind
-    }
-
-    /// The object and component it is in.
-    pub fn place(&self) -> Place {
-        self.place
-    }
-
-    /// The byte of the file it is at.
-    pub fn offset(&self) -> Option<u64> {
-        self.offset
-    }
-
-    /// The id of the rule, unsupported feature or limit; none where the file is not to blame.
-    pub fn id(&self) -> Option<&'static str> {
-        self.kind.row().map(|row| row.id)
-    }
-
-    /// The sentence alone, with the number found: `the file has only 7 bytes`.
-    pub fn sentence(&self) -> impl fmt::Display + use<> {
-        Sentence(*self)
+    /// Returns whether it is a rule, a limit or an unsupported feature, and not the call or the system.
+    pub(crate) fn blames_file(&self) -> bool {
+        self.kind.row().is_some()
     }
 }
 
-struct Sentence(Error);
-
-impl fmt::Display for Sentence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = match self.0.kind {
-            ErrorKind::Misuse(misuse @ Misuse::Type) => {
-                let [held, asked] = halves(self.0.found).map(|bits| Described(bits).name());
-                let Some(((held, but), (asked, also))) = held.zip(asked) else {
-                    return f.write_str(misuse.sentence());
-                };
-                return write!(f, "component is {held}{but}, requested {asked}{also}");
-            }
-            ErrorKind::Malformed(rule @ Rule::DigestMismatch) if self.0.found != 0 => {
-                let (given, computed) = (self.0.found >> 32, self.0.found & u64::from(u32::MAX));
-                let broken = rule.row().broken;
-                return write!(f, "{broken}: expected {given:08x}…, computed {computed:08x}…");
-            }
-            ErrorKind::Misuse(misuse) => misuse.sentence(),
-            ErrorKind::OutOfMemory => "out of memory",
-            ErrorKind::Internal => {
-                "internal error: the library is at fault, or the bytes changed while they were read"
-            }
-            ErrorKind::Malformed(rule) => rule.row().broken,
-            ErrorKind::Format(row) => row.broken,
-            ErrorKind::Unsupported(feature) => feature.row().broken,
-            ErrorKind::Limit(limit) => limit.row().broken,
-        };
-        match text.split_once('{') {
-            Some((before, after)) => {
-                write!(f, "{before}{}{}", self.0.found, after.trim_start_matches('}'))
-            }
-            None => f.write_str(text),
-        }
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.sentence().fmt(f)?;
-        if let Some(row) = self.kind.row() {
-            write!(f, " (rule {}, {})", row.id, row.source.clause())?;
-        }
-        match (self.place.object(), self.place.component()) {
-            (Some(object), Some(component)) => {
-                write!(f, " in object {object}, component {component}")?;
-            }
-            (Some(object), None) => write!(f, " in object {object}")?,
-            _ => {}
-        }
-        if let Some(offset) = self.offset {
-            write!(f, " at byte {offset:#x}")?;
-        }
-        Ok(())
-    }
-}
-
-impl core::error::Error for Error {}
-
-impl From<Misuse> for Error {
+impl From<Misuse> for BareError {
     fn from(misuse: Misuse) -> Self {
         Self::misuse(misuse)
     }
@@ -356,56 +304,49 @@ impl From<OutOfMemory> for ErrorKind {
     }
 }
 
-impl From<OutOfMemory> for Error {
+impl From<OutOfMemory> for BareError {
     fn from(error: OutOfMemory) -> Self {
         Self::unplaced(error.into())
     }
 }
 
-/// `Result` with this crate's [`Error`].
-pub type Result<T, E = Error> = core::result::Result<T, E>;
-
-/// Gives an error that is one of a source or sink, or a refusal, what all such have in common.
-macro_rules! or_refused {
-    ($name:ident, $other:ident) => {
-        impl<E> $name<E> {
-            /// The error, if it is a refusal, in that place.
-            pub(crate) fn at(self, place: $crate::error::Place) -> Self {
-                self.map_refused(|error| error.at(place))
+impl fmt::Display for BareError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self.kind {
+            ErrorKind::Misuse(misuse @ Misuse::Type) => {
+                let [held, asked] = halves(self.found).map(|bits| Described(bits).name());
+                let Some(((held, but), (asked, also))) = held.zip(asked) else {
+                    return f.write_str(misuse.sentence());
+                };
+                return write!(f, "component is {held}{but}, requested {asked}{also}");
             }
-
-            /// The same error, with another refusal.
-            pub(crate) fn map_refused(self, map: impl FnOnce(Error) -> Error) -> Self {
-                match self {
-                    Self::Refused(error) => Self::Refused(map(error)),
-                    other @ Self::$other(_) => other,
-                }
+            ErrorKind::Malformed(rule @ Rule::DigestMismatch) if self.found != 0 => {
+                let (given, computed) = (self.found >> 32, self.found & u64::from(u32::MAX));
+                let broken = rule.row().broken;
+                return write!(f, "{broken}: expected {given:08x}…, computed {computed:08x}…");
             }
+            ErrorKind::Misuse(misuse) => misuse.sentence(),
+            ErrorKind::Read => "the bytes of the file could not be read",
+            ErrorKind::Write => "the bytes of the file could not be written",
+            ErrorKind::NotDurable => "the file is published, but not confirmed to be durable",
+            ErrorKind::Inexpressible(_) => "it can be read, and not be written",
+            ErrorKind::OutOfMemory => "out of memory",
+            ErrorKind::Internal => {
+                "internal error: the library is at fault, or the bytes changed while they were read"
+            }
+            ErrorKind::Malformed(rule) => rule.row().broken,
+            ErrorKind::Format(row) | ErrorKind::UnsupportedFormat(row) => row.broken,
+            ErrorKind::Unsupported(feature) => feature.row().broken,
+            ErrorKind::Limit(limit) => limit.row().broken,
+        };
+        match text.split_once('{') {
+            Some((before, after)) => {
+                write!(f, "{before}{}{}", self.found, after.trim_start_matches('}'))
+            }
+            None => f.write_str(text),
         }
-
-        impl<E> From<Error> for $name<E> {
-            fn from(error: Error) -> Self {
-                Self::Refused(error)
-            }
-        }
-
-        impl From<$name<Self>> for Error {
-            fn from(error: $name<Self>) -> Self {
-                match error {
-                    $name::$other(error) | $name::Refused(error) => error,
-                }
-            }
-        }
-
-        impl<E: core::error::Error + 'static> core::error::Error for $name<E> {
-            fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-                match self {
-                    Self::$other(error) => Some(error),
-                    Self::Refused(_) => None,
-                }
-            }
-        }
-    };
+    }
 }
 
-pub(crate) use or_refused;
+/// `Result` with this crate's [`Error`].
+pub type Result<T, E = Error> = core::result::Result<T, E>;

@@ -32,7 +32,7 @@ use crate::element::{LogicalType, StorageType};
 use crate::error::{ErrorKind, Place};
 use crate::limits::format;
 use crate::num::{displayed, listed};
-use crate::rules::{Rule, StreamRules, Unsupported};
+use crate::rules::{Generation, Rule, StreamRules, Unsupported};
 
 /// The objects of a manifest, parsed one at a time. Their components and shapes go into the context.
 pub(crate) struct Objects<'m> {
@@ -164,25 +164,6 @@ pub(crate) fn check_form(
     Ok(())
 }
 
-listed! {
-/// Which rules a file follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Generation with
-    /// `0.1`, `1.1`, `1.2` or `2`.
-    pub fn as_str -> &'static str
-{
-    /// `ZTEN0001`.
-    V0_1 = "0.1",
-    /// `ZTEN1000`, minor version 0 or 1.
-    V1_1 = "1.1",
-    /// `ZTEN1000`, minor version 2 or more.
-    V1_2 = "1.2",
-    /// zTensor 2 (Draft 4): the container with the magic `89 5A 54 32 0D 0A 1A 0A`.
-    V2 = "2",
-}
-}
-
 /// How files of that generation are written, if they are.
 pub(crate) fn written(generation: Generation) -> Option<&'static Writing> {
     match generation {
@@ -192,7 +173,7 @@ pub(crate) fn written(generation: Generation) -> Option<&'static Writing> {
     }
 }
 
-displayed! { Generation: as_str; Encoding: name; Format: name; }
+displayed! { Encoding: name; Layout: name; }
 
 listed! {
 /// How a component's bytes are stored.
@@ -220,9 +201,9 @@ listed! {
 /// How an object's components make up a tensor: v1.1 III, v1.2 §3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Format with
+pub enum Layout with
     /// The name in 1.x: `sparse_csr`; `unknown` where it is not known, whose name
-    /// [`Object::format_name`](crate::Object::format_name) has.
+    /// [`Tensor::layout_name`](crate::Tensor::layout_name) has.
     pub fn name -> &'static str
 {
     /// A contiguous array in row-major order.
@@ -267,6 +248,7 @@ impl Role {
 }
 
 /// `version` of a 1.x manifest: v1.1 II.1, v1.2 §1.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
     /// 1.
@@ -308,7 +290,7 @@ pub(crate) struct Dialect {
     /// The rules of deflated and of checked content; none in zTensor, whose components have digests.
     pub(crate) stream: Option<&'static StreamRules>,
     /// The name of a layout that has but one.
-    pub(in crate::format) layout_names: fn(Format) -> &'static str,
+    pub(in crate::format) layout_names: fn(Layout) -> &'static str,
     /// Fields for which records have no place.
     pub(crate) fields: Fields,
 
@@ -381,9 +363,9 @@ pub(crate) struct Writing {
     /// The type of that name.
     pub(crate) logical_type: fn(&[u8]) -> Option<LogicalType>,
     /// The format of that name.
-    pub(crate) format: fn(&[u8]) -> Format,
+    pub(crate) format: fn(&[u8]) -> Layout,
     /// The name of a format, if there is one.
-    pub(crate) format_name: fn(Format) -> Option<&'static str>,
+    pub(crate) format_name: fn(Layout) -> Option<&'static str>,
 }
 
 impl Writing {
@@ -497,9 +479,9 @@ impl Dialect {
     }
 
     /// The name of a layout; none if the file alone has it.
-    pub(crate) fn layout_name(&self, layout: Format) -> Option<&'static str> {
+    pub(crate) fn layout_name(&self, layout: Layout) -> Option<&'static str> {
         match layout {
-            Format::Unknown | Format::GgufBlocks => None,
+            Layout::Unknown | Layout::GgufBlocks => None,
             known => Some((self.layout_names)(known)),
         }
     }

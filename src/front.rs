@@ -10,12 +10,12 @@ use core::ops::Range;
 
 use crate::cbor::{Encoder, Fault, Remaining, fault};
 use crate::element::{ByteOrder, LogicalType, StorageType};
-use crate::error::{Error, ErrorKind, Misuse, OutOfMemory, Place};
+use crate::error::{BareError, Error, ErrorKind, Misuse, OutOfMemory, Place};
 use crate::format::{
-    ComponentRecord, Dialect, ElementOrder, Encoding, Extent, Format, Header, Logical,
+    ComponentRecord, Dialect, ElementOrder, Encoding, Extent, Header, Layout, Logical,
     ParseContext, Product, Role, ShardRecord, pass_attributes, push, reserve,
 };
-use crate::limits::Options;
+use crate::limits::OpenOptions;
 use crate::manifest::{Candidate, IndexBuilder, ObjectRecord, ValidatedManifest};
 use crate::names::by_length;
 use crate::num::{len_u32, u64_from_usize, usize_from_u32};
@@ -62,7 +62,7 @@ pub struct RawObject<'a> {
     /// The dimensions, outermost first.
     pub shape: &'a [u64],
     /// The layout: dense, sparse, or unknown, of which the components can be read.
-    pub layout: Format,
+    pub layout: Layout,
     /// The name of a layout that is unknown.
     pub layout_name: Option<&'a str>,
     /// The attributes: a CBOR map whose keys are text.
@@ -126,7 +126,7 @@ impl RawComponent<'_> {
 /// After an error it takes no more, and ends in that error: the file is refused.
 #[derive(Debug)]
 pub struct Builder<'o> {
-    options: &'o Options,
+    options: &'o OpenOptions,
     header: Range<u64>,
     file_len: u64,
     /// Names, and other texts and attributes, as CBOR items, behind one byte: no item is at place 0.
@@ -139,7 +139,7 @@ pub struct Builder<'o> {
     dimensions: Encoder,
     index: IndexBuilder,
     /// The first error.
-    failed: Option<Error>,
+    failed: Option<BareError>,
 }
 
 /// A header that keeps every rule that needs no data.
@@ -168,13 +168,13 @@ impl<'o> Builder<'o> {
         front: &'static FrontEnd,
         header: Range<u64>,
         file_len: u64,
-        options: &'o Options,
+        options: &'o OpenOptions,
     ) -> Result<Self, Error> {
         if options.is_canonical() {
-            return Err(Error::new(Rule::CanonicalGeneration, 0));
+            return Err(BareError::new(Rule::CanonicalGeneration, 0).into());
         }
         if header.start > header.end || header.end > file_len {
-            return Err(Error::internal());
+            return Err(BareError::internal().into());
         }
         let mut text = Encoder::default();
         text.raw(&[0])?;
@@ -209,10 +209,10 @@ impl<'o> Builder<'o> {
     /// # Errors
     /// Rules of CBOR, limits; out of memory.
     pub fn attributes(&mut self, map: &[u8]) -> Result<(), Error> {
-        self.take(Place::NOWHERE, |builder| {
+        Ok(self.take(Place::NOWHERE, |builder| {
             builder.attributes = Some(builder.map(map)?);
             Ok(())
-        })
+        })?)
     }
 
     /// Takes another file of `length` bytes, which components may be in, and returns its ordinal. Files come in the order
@@ -225,12 +225,12 @@ impl<'o> Builder<'o> {
         self.take(Place::NOWHERE, |builder| {
             if ordinal >= builder.options.limit().shards() {
                 return Err(
-                    Error::nowhere(Limit::Shards).found(u64::from(ordinal).saturating_add(1))
+                    BareError::nowhere(Limit::Shards).found(u64::from(ordinal).saturating_add(1))
                 );
             }
             let before = builder.text.as_bytes().get(builder.last_file.clone()).unwrap_or_default();
             if ordinal > 0 && by_length(before, name.as_bytes()).is_ge() {
-                return Err(Error::misuse(Misuse::Order));
+                return Err(BareError::misuse(Misuse::Order));
             }
             let (name, head) = builder.name(name)?;
             builder.last_file = head.end..builder.text.len();
@@ -246,7 +246,7 @@ impl<'o> Builder<'o> {
     /// A rule that a view needs: `blob-bounds`, `dense-size`, and others; a limit; out of memory.
     pub fn push(&mut self, object: &RawObject<'_>) -> Result<(), Error> {
         let place = Place::new(Some(self.index.len()), None);
-        self.take(place, |builder| builder.object(object))
+        Ok(self.take(place, |builder| builder.object(object))?)
     }
 
     /// Takes something, unless what came before was refused. An error of no object or component is at `place`.
@@ -254,40 +254,40 @@ impl<'o> Builder<'o> {
     fn take(
         &mut self,
         place: Place,
-        take: impl FnOnce(&mut Self) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+        take: impl FnOnce(&mut Self) -> Result<(), BareError>,
+    ) -> Result<(), BareError> {
         if let Some(error) = self.failed {
             return Err(error);
         }
         take(self).map_err(|error| {
-            let error = if error.place() == Place::NOWHERE { error.at(place) } else { error };
+            let error = if error.place == Place::NOWHERE { error.at(place) } else { error };
             self.failed = Some(error);
             error
         })
     }
 
     /// Checks a tensor and keeps it. What it leaves where it fails is never looked at.
-    fn object(&mut self, object: &RawObject<'_>) -> Result<(), Error> {
+    fn object(&mut self, object: &RawObject<'_>) -> Result<(), BareError> {
         let ordinal = self.index.len();
         let first = self.cx.components.len();
         if u64_from_usize(object.shape.len()) > self.options.limit().rank().into() {
-            return Err(Error::nowhere(Limit::Rank));
+            return Err(BareError::nowhere(Limit::Rank));
         }
         // Roles ascend; one component has none beside its own.
         if let [_, _, ..] = object.components {
             if u64_from_usize(object.components.len()) > self.options.limit().keys().into() {
-                return Err(Error::nowhere(Limit::Keys));
+                return Err(BareError::nowhere(Limit::Keys));
             }
             if !object.components.is_sorted_by(|one, next| one.role < next.role) {
-                return Err(Error::nowhere(Rule::DuplicateKey));
+                return Err(BareError::nowhere(Rule::DuplicateKey));
             }
         }
         for (component, at) in object.components.iter().zip(0..) {
             // Vectors have one order.
             let column_major = component.column_major && object.shape.len() > 1;
             let is_packed = component.logical == Some(LogicalType::F4E2M1);
-            if column_major && (object.layout != Format::Dense || is_packed) {
-                return Err(Error::misuse(Misuse::Format));
+            if column_major && (object.layout != Layout::Dense || is_packed) {
+                return Err(BareError::misuse(Misuse::Layout));
             }
             let kept = self.component(&RawComponent { column_major, ..*component });
             kept.map_err(|error| error.at(Place::new(Some(ordinal), Some(at))))?;
@@ -296,28 +296,28 @@ impl<'o> Builder<'o> {
         object.shape.iter().try_for_each(|dimension| self.dimensions.uint(*dimension))?;
         let shape = self.cx.shapes.keep(self.dimensions.as_bytes())?;
         let product = Product::of(object.shape.iter().copied());
-        let components = self.cx.components.get(first..).ok_or(Error::internal())?;
+        let components = self.cx.components.get(first..).ok_or(BareError::internal())?;
         let dialect = self.cx.dialect;
         let layout = object.layout;
         let dimensions = self.cx.shapes.get(shape);
         let candidate = Candidate { layout, product, shape: dimensions, components, dialect };
         match object.layout {
-            Format::Dense | Format::SparseCsr | Format::SparseCoo | Format::Unknown => {}
+            Layout::Dense | Layout::SparseCsr | Layout::SparseCoo | Layout::Unknown => {}
             // Views of the others read attributes that no front end has checked.
-            _ => return Err(Error::misuse(Misuse::Format)),
+            _ => return Err(BareError::misuse(Misuse::Layout)),
         }
         candidate.check(self.options).map_err(|fault| {
             let place = Place::new(Some(ordinal), fault.component());
-            Error::nowhere(fault.kind).found(fault.found).at(place)
+            BareError::nowhere(fault.kind).found(fault.found).at(place)
         })?;
         let count = len_u32(components.len());
         let (name, head) = self.name(object.name)?;
         let ascends = ordinal == 0
             || self.text.as_bytes().get(self.last_name.clone()) < Some(object.name.as_bytes());
         self.last_name = head.end..self.text.len();
-        if object.layout == Format::Unknown {
+        if object.layout == Layout::Unknown {
             // It is looked for behind the name.
-            let layout = object.layout_name.unwrap_or(Format::Unknown.name());
+            let layout = object.layout_name.unwrap_or(Layout::Unknown.name());
             self.item(|text| text.text(layout))?;
         }
         let attributes = object.attributes.map(|map| self.map(map));
@@ -335,9 +335,9 @@ impl<'o> Builder<'o> {
         // So many components and dimensions can be counted in 32 bits.
         let kept = self.cx.components.len().saturating_add(self.cx.shapes.len());
         if u64_from_usize(kept) > self.options.limit().manifest() {
-            return Err(Error::nowhere(Limit::Manifest).found(u64_from_usize(kept)));
+            return Err(BareError::nowhere(Limit::Manifest).found(u64_from_usize(kept)));
         }
-        let components = self.cx.components.get(first..).ok_or(Error::internal())?;
+        let components = self.cx.components.get(first..).ok_or(BareError::internal())?;
         self.index.push(record, components, ascends).map_err(refused)
     }
 
@@ -349,7 +349,7 @@ impl<'o> Builder<'o> {
     /// [`Error::place`] has the tensor, by the order in which tensors were taken.
     pub fn finish(self) -> Result<Parsed, Error> {
         if let Some(error) = self.failed {
-            return Err(error);
+            return Err(error.into());
         }
         let Self { options, header, file_len, text, mut cx, mut index, .. } = self;
         let total = len_u32(text.len());
@@ -362,41 +362,41 @@ impl<'o> Builder<'o> {
     }
 
     /// Checks a component by itself and keeps it.
-    fn component(&mut self, raw: &RawComponent<'_>) -> Result<(), Error> {
+    fn component(&mut self, raw: &RawComponent<'_>) -> Result<(), BareError> {
         let RawComponent { offset, stored_length, storage, encoding, prefix, .. } = *raw;
         let shard = raw.file.map(|file| self.cx.shards.get(usize_from_u32(file)));
         let shard = match shard {
-            Some(None) => return Err(Error::misuse(Misuse::NoShards)),
+            Some(None) => return Err(BareError::misuse(Misuse::NoShards)),
             Some(shard) => shard,
             None => None,
         };
         let file_len = shard.map_or(self.file_len, |shard| shard.size);
         let shard = shard.map_or(Remaining::END, |shard| shard.name);
         let extent = Extent::within(offset, stored_length, file_len);
-        let extent = extent.ok_or(Error::nowhere(Rule::BlobBounds).found(stored_length))?;
+        let extent = extent.ok_or(BareError::nowhere(Rule::BlobBounds).found(stored_length))?;
         if raw.logical.is_some_and(|logical| logical.storage() != storage) {
-            return Err(Error::nowhere(Rule::LogicalTypeStorage));
+            return Err(BareError::nowhere(Rule::LogicalTypeStorage));
         }
         let is_big = raw.byte_order == ByteOrder::Big && storage.width() > 1;
         match encoding {
             Encoding::Raw if raw.decoded_length.is_none_or(|length| length == stored_length) => {}
-            Encoding::Zstd if is_big => return Err(Error::nowhere(Rule::EndiannessCompressed)),
+            Encoding::Zstd if is_big => return Err(BareError::nowhere(Rule::EndiannessCompressed)),
             Encoding::Zstd if raw.decoded_length.is_some() => {}
             Encoding::Deflate
                 if raw.decoded_length.is_some() && self.cx.dialect.stream.is_some() => {}
             Encoding::Zstd | Encoding::Deflate => {
-                return Err(Error::nowhere(Rule::DecodedLengthMissing));
+                return Err(BareError::nowhere(Rule::DecodedLengthMissing));
             }
-            Encoding::Raw => return Err(Error::nowhere(Rule::DecodedLengthRaw)),
+            Encoding::Raw => return Err(BareError::nowhere(Rule::DecodedLengthRaw)),
             // Nothing here reads them.
-            _ => return Err(Error::misuse(Misuse::Settings)),
+            _ => return Err(BareError::misuse(Misuse::Settings)),
         }
         let is_streamed = prefix > 0 || raw.checksum.is_some();
         if is_streamed && (encoding == Encoding::Zstd || self.cx.dialect.stream.is_none()) {
-            return Err(Error::misuse(Misuse::Settings));
+            return Err(BareError::misuse(Misuse::Settings));
         }
         if encoding == Encoding::Raw && prefix > offset {
-            return Err(Error::nowhere(Rule::BlobBounds).found(prefix));
+            return Err(BareError::nowhere(Rule::BlobBounds).found(prefix));
         }
         let digest = if is_streamed {
             let checksum = raw.checksum.map_or(ComponentRecord::NO_CHECKSUM, u64::from);
@@ -426,13 +426,13 @@ impl<'o> Builder<'o> {
         };
         let unit = u64::from(logical.unit(storage).wrapping_sub(1));
         if let Some(size) = record.size().filter(|size| size & unit != 0) {
-            return Err(Error::nowhere(Rule::WholeElements).found(size));
+            return Err(BareError::nowhere(Rule::WholeElements).found(size));
         }
         push(&mut self.cx.components, record).map_err(refused)
     }
 
     /// Keeps a name: its place, and the range of its head.
-    fn name(&mut self, name: &str) -> Result<(Remaining, Range<usize>), Error> {
+    fn name(&mut self, name: &str) -> Result<(Remaining, Range<usize>), BareError> {
         let at = self.item(|text| text.text(name))?;
         let start = self.text.len().saturating_sub(name.len());
         let item = usize::try_from(at.left()).unwrap_or(start);
@@ -440,11 +440,13 @@ impl<'o> Builder<'o> {
     }
 
     /// Checks and keeps a map of attributes.
-    fn map(&mut self, map: &[u8]) -> Result<Remaining, Error> {
+    fn map(&mut self, map: &[u8]) -> Result<Remaining, BareError> {
         let passed = pass_attributes(self.options.limit(), Rule::AttributesType, map, 0);
         let (rest, ()) = passed.map_err(|error| refused(fault(error)))?;
         if !rest.is_empty() {
-            return Err(Error::nowhere(Rule::ManifestTrailing).found(u64_from_usize(rest.len())));
+            return Err(
+                BareError::nowhere(Rule::ManifestTrailing).found(u64_from_usize(rest.len()))
+            );
         }
         self.item(|text| text.raw(map))
     }
@@ -453,18 +455,18 @@ impl<'o> Builder<'o> {
     fn item(
         &mut self,
         write: impl FnOnce(&mut Encoder) -> Result<(), OutOfMemory>,
-    ) -> Result<Remaining, Error> {
+    ) -> Result<Remaining, BareError> {
         let at = self.text.len();
         write(&mut self.text)?;
         let length = u64_from_usize(self.text.len());
         if length > self.options.limit().manifest() {
-            return Err(Error::nowhere(Limit::Manifest).found(length));
+            return Err(BareError::nowhere(Limit::Manifest).found(length));
         }
         Ok(Remaining::from_start(at))
     }
 }
 
 /// A fault in a header that has no place in it.
-fn refused(fault: Fault) -> Error {
-    Error::nowhere(fault.kind).found(fault.found)
+fn refused(fault: Fault) -> BareError {
+    BareError::nowhere(fault.kind).found(fault.found)
 }

@@ -11,13 +11,12 @@ mod slice;
 mod sparse;
 mod view;
 
-pub use access::Dense;
-pub use blocks::{GgufBlocks, Mx, MxDequantizer, QuantGroup};
-pub use buffer::Decoded;
+pub use blocks::{GgufBlocks, Mx, MxBlocks, MxDequantizer, QuantGroup};
+pub use buffer::{Data, Decoded};
 pub use elements::{Elements, Widened};
 pub(crate) use index::{BadIndex, Below, Coords, Indptr};
 pub use normal::Normalization;
-pub use quantized::{Packing, Quantization, Quantized, QuantizedGroup};
-pub use slice::{Cut, Slice, SliceRanges};
+pub use quantized::{Packing, Quantization, Quantized};
+pub use slice::{Cut, Ranges, Slice, SliceRanges};
 pub use sparse::{ByRow, Coo, Coordinate, Csr, Row};
 pub use view::View;

@@ -1,82 +1,68 @@
 #![no_std]
 //! A strict, zero-copy reader and writer of [zTensor] files (`.zt`), for untrusted input.
 //!
-//! Give it bytes; it gives back typed slices of those same bytes, or an error that says which
-//! rule was broken, by which object, at which byte. There is no panic, no guess, and no silent
-//! zero.
+//! Give it a file; it gives back typed slices of its bytes, or an error that says which rule was broken, by which
+//! tensor, at which byte. There is no panic, no guess, and no silent zero.
 //!
 //! ```
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let file = std::fs::read("corpus/accept/1.2.3/dense_all.zt")?;
-//! let archive = zten::Archive::open(file)?; // every rule that needs no data has been validated
+//! # #[cfg(feature = "files")] {
+//! let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?; // every rule that needs no data has been validated
 //! archive.verify()?; // and now those that do: digests, compression, indices
-//! for object in archive.objects() {
-//!     println!("{:?} {} {:?}", object.name(), object.format(), object.shape());
+//! for tensor in &archive {
+//!     println!("{} {} {:?}", tensor.name(), tensor.dtype(), tensor.shape());
 //! }
-//! let weights = archive.require("t_f32")?.dense()?.to_cow::<f32>()?;
-//! println!("{}", weights.iter().sum::<f32>());
-//! # assert_eq!(weights.len(), 6);
-//! # Ok(())
+//! let weights = archive.tensor("t_f32")?.to_cow::<f32>()?; // borrowed if the file is in memory, else decoded
+//!
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let path = folder.path().join("new.zt");
+//! let mut file = zten::Writer::create(&path)?; // published whole by `finish`, or not at all
+//! file.add("weights", &[2, 3], &weights[..])?;
+//! file.finish()?;
+//! # assert_eq!(zten::open(&path)?.tensor("weights")?.to_vec::<f32>()?, *weights);
 //! # }
+//! # Ok::<(), zten::Error>(())
 //! ```
 //!
-//! [`Archive`] holds the whole file in whatever the caller has: `&[u8]`, `Vec<u8>`, `Arc<[u8]>`, a
-//! map. `source::FileArchive` reads a file at positions, and [`open`] asks for byte ranges, where the
-//! bytes are elsewhere.
+//! The package `zten-formats` opens safetensors, GGUF and NumPy files as the same [`Archive`].
 //!
-//! # From a file to numbers
+//! # Reading
 //!
-//! | object | what it is | where it lies | decoded |
-//! | --- | --- | --- | --- |
-//! | any | [`Object::components`] | [`Component::view`] | [`Component::decode`], [`Component::content`] |
-//! | `dense` | [`Object::dense`] | [`Dense::view`], [`Slice::view`] | [`Dense::to_cow`], [`Dense::read_elements`] |
-//! | `sparse_csr` | [`Object::sparse_csr`] | [`Csr::view`] | [`Csr::decode`] |
-//! | `sparse_coo` | [`Object::sparse_coo`] | [`Coo::view`] | [`Coo::decode`] |
-//! | `quantized_group` | [`Object::quantized_group`] | [`QuantizedGroup::view`] | [`QuantizedGroup::decode`] |
-//! | `zt.mx/1` (2) | `Object::mx` | [`Mx::view`] | [`Mx::decode`], dequantized to `f32` |
-//! | `zt.quant_group/1`, `gguf.NAME/1` (2) | `Object::quant_group`, `Object::gguf_blocks` | attributes and bytes | |
+//! | file | opened by | elements |
+//! | --- | --- | --- |
+//! | of the file system | `zten::open`, [`OpenOptions`]`::open` | are read at positions: nothing is mapped |
+//! | in memory, or a map of the caller's | [`Archive::from_bytes`] | are borrowed where they lie |
+//! | anywhere else | [`OpenOptions`]`::open_source` with a [`ReadAt`]; or [`mod@open`], step by step without I/O, and [`Archive::new`] | are read, or borrowed if the source lends them |
 //!
-//! [`Dense::to_cow`] borrows where it can and decodes where it must. A [`View`] gives a native slice
-//! ([`View::as_slice`]) where alignment and byte order allow, and its elements one by one
-//! ([`View::elements`]) always. Shapes are row-major, outermost dimension first. Elements are
-//! [`Element`]s: numbers, `bool`, those of [`half`], and those of [`element`].
+//! | tensor | all elements | a part of them |
+//! | --- | --- | --- |
+//! | dense | [`as_slice`](Tensor::as_slice) borrows; [`to_cow`](Tensor::to_cow) borrows or decodes; [`to_vec`](Tensor::to_vec), [`read_into`](Tensor::read_into) and [`reader`](Tensor::reader) decode and verify | [`slice`](Tensor::slice) |
+//! | sparse | [`csr`](Tensor::csr), [`coo`](Tensor::coo) | rows and entries of those |
+//! | quantized | [`quantized`](Tensor::quantized), [`mx`](Tensor::mx): dequantized to `f32` | |
+//! | any other | [`components`](Tensor::components), each with [`bytes`](Component::bytes), [`read`](Component::read), [`read_into`](Component::read_into), [`reader`](Component::reader) | |
+//!
+//! Shapes are row-major, outermost dimension first. Elements are [`Element`]s: numbers, `bool`, those of [`half`], and
+//! those of [`element`]. `Loader` reads many tensors on several threads.
 //!
 //! # What is checked, and when
 //!
 //! | step | what has been shown then | cost |
 //! | --- | --- | --- |
-//! | opening: [`Archive::open`], [`open::Opening`], `source::FileArchive::open` | every rule that the manifest can be validated by: its CBOR to the last byte, names, types, shapes, sizes, where the blobs lie | time and memory in proportion to the manifest, none to the data |
-//! | a view: [`Component::view`], [`Dense::view`] | that it can be borrowed; bools are validated as they are asked for | none |
-//! | a sparse view: [`Csr::view`], [`Coo::view`] | all indices are in range | time in proportion to the indices |
-//! | decoding: [`Component::decode`], [`Component::content`], [`Dense::read_elements`] | the bytes of that component: compression, decoded size, digest, bools | time in proportion to the data |
+//! | opening | every rule that the manifest can be validated by: its CBOR to the last byte, names, types, shapes, sizes, where the blobs lie | time and memory in proportion to the manifest, none to the data |
+//! | borrowing: [`as_slice`](Tensor::as_slice), [`view`](Component::view) | that it can be borrowed; bools are validated | none |
+//! | a sparse view: [`csr`](Tensor::csr), [`coo`](Tensor::coo) | all indices are in range | time in proportion to the indices |
+//! | decoding: [`to_vec`](Tensor::to_vec), [`read`](Component::read), … | the bytes of that component: compression, decoded size, digest, bools | time in proportion to the data |
 //! | verifying: [`Archive::verify`], [`verify::Verifier`] | all of that for every component | time in proportion to the data; 64 KiB, and a zstd window |
 //!
-//! A borrowed view has not been held against its digest: verify first what comes from elsewhere.
-//!
-//! [`Dense::view`]: view::Dense::view
-//! [`Dense::to_cow`]: view::Dense::to_cow
-//! [`Dense::read_elements`]: view::Dense::read_elements
-//! [`Slice::view`]: view::Slice::view
-//! [`Csr::view`]: view::Csr::view
-//! [`Csr::decode`]: view::Csr::decode
-//! [`Coo::view`]: view::Coo::view
-//! [`Coo::decode`]: view::Coo::decode
-//! [`Mx::view`]: view::Mx::view
-//! [`Mx::decode`]: view::Mx::decode
-//! [`QuantizedGroup::view`]: view::QuantizedGroup::view
-//! [`QuantizedGroup::decode`]: view::QuantizedGroup::decode
-//! [`View`]: view::View
-//! [`View::as_slice`]: view::View::as_slice
-//! [`View::elements`]: view::View::elements
+//! Borrowed bytes have not been held against their digest: verify first a file that comes from elsewhere.
 //!
 //! # Errors
 //!
-//! [`Error`] is small, `Copy` and made without allocating. [`Error::kind`] says who is to blame: the
-//! file, which breaks a rule ([`ErrorKind::Malformed`]), goes beyond a limit or needs what is not
-//! supported; the call ([`error::Misuse`]); or neither, where memory runs out. [`Error::id`] is the
-//! stable name of the rule, of which [`rules`] has the catalogue; [`Error::offset`] the byte of the
-//! file; [`Error::place`] the object and component. [`open::Body::manifest`] and
-//! `source::FileArchive::open` also give their names.
+//! There is one [`Error`]. [`kind`](Error::kind) says who is to blame: the file, which breaks a rule
+//! ([`ErrorKind::Malformed`]), goes beyond a limit or needs what is not supported; the call
+//! ([`error::Misuse`]); the system, whose own error is the source; or neither, where memory runs out.
+//! [`rule`](Error::rule) is the stable name of the rule, of which [`rules`] has the catalogue;
+//! [`offset`](Error::offset) the byte of the file; with `std`, `tensor()` and `component()` are names. Without
+//! `std` it is small and `Copy`.
 //!
 //! # Generations
 //!
@@ -90,22 +76,24 @@
 //!   that can be set ([`Limits`]). The library maps nothing: a map changes under its reader.
 //! * `no_std` + `alloc`: without default features. A model is read in place from flash;
 //!   [`ReadAt`] reads one that is not in the address space. `examples/embedded` can be copied.
-//! * `wasm32-unknown-unknown`, without a C toolchain: [`open`] asks for byte ranges, the caller
+//! * `wasm32-unknown-unknown`, without a C toolchain: [`mod@open`] asks for byte ranges, the caller
 //!   fetches them. `examples/wasm` can be copied.
 //!
 //! # Features
 //!
 //! | feature | default | what it adds |
 //! | --- | --- | --- |
-//! | `std` | yes | files, read at positions |
+//! | `std` | yes | files, read at positions; names in errors; `Loader` |
 //! | `zstd` | yes | compressed components, in safe Rust |
 //! | `zstd-ruzstd` | no | the same by `ruzstd`: slower, takes memory that it does not ask for |
 //! | `digest` | yes | sha256 and crc32c |
 //! | `write` | yes | writing files ([`mod@write`]), and the canonical form |
-//! | `files` | no | writing to a file system: published whole or not at all |
+//! | `files` | yes | writing to a file system: published whole or not at all |
+//! | `deflate` | no | deflated content, which other formats have |
+//! | `ndarray` | no | dense arrays as views of `ndarray` |
 //!
-//! Without `std`, `serde_cbor_2` does not compile in a graph where another crate turns on
-//! `serde/std`.
+//! The oldest Rust that builds it is 1.88. Without `std`, `serde_cbor_2` does not compile in a graph where another crate
+//! turns on `serde/std`.
 //!
 //! [zTensor]: https://docs.rs/ztensor
 #![forbid(unsafe_code)]
@@ -153,17 +141,23 @@ pub mod front;
 mod layout;
 mod limits;
 #[cfg(feature = "std")]
-pub mod load;
+mod load;
 pub mod manifest;
 mod names;
 #[doc(hidden)]
 pub mod num;
 pub mod open;
 pub mod rules;
-pub mod source;
+#[cfg(feature = "std")]
+mod source;
 pub mod verify;
 #[cfg(feature = "write")]
 pub mod write;
+
+// The examples of the README.
+#[cfg(all(doctest, feature = "files"))]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 /// Attributes of files and objects: CBOR that has been checked, read where it lies, and written.
 pub mod attributes {
@@ -171,32 +165,44 @@ pub mod attributes {
     pub use crate::cbor::{Array, Attributes, Chunks, Item, Map, Value};
 }
 
-/// Objects of each format, and their elements: borrowed where they lie, read one by one, or decoded.
+/// Tensors of each layout, and their elements: borrowed where they lie, read one by one, or decoded.
 pub mod view {
     pub use crate::layout::{
-        ByRow, Coo, Coordinate, Csr, Cut, Decoded, Dense, Elements, GgufBlocks, Mx, MxDequantizer,
-        Normalization, Packing, QuantGroup, Quantization, Quantized, QuantizedGroup, Row, Slice,
-        SliceRanges, View, Widened,
+        ByRow, Coo, Coordinate, Csr, Data, Decoded, Elements, GgufBlocks, Mx, MxBlocks, Packing,
+        QuantGroup, Quantization, Quantized, Ranges, Row, Slice, View, Widened,
     };
+}
+
+/// Tools for the command and the bindings, beside the public interface. Unstable.
+#[doc(hidden)]
+pub mod tools {
+    pub use crate::codec::{DigestAlgorithm, NoContentDigest, VerifiedBlocks};
+    pub use crate::element::{LogicalType, StorageType};
+    pub use crate::layout::{Cut, MxDequantizer, Normalization, SliceRanges};
+    pub use crate::manifest::ElementType;
 }
 
 /// Shards (2): files that hold parts of another, found by the caller. v2 §7.
 pub mod shards {
-    pub use crate::codec::{
-        BoundShard, Candidate, ComponentSource, Files, Find, Locate, ShardReader, Shards,
-        VerifiedBlocks,
-    };
+    pub use crate::codec::{BoundShard, Candidate, Files, Find, Located, Shards, Source};
     pub use crate::manifest::Shard;
 }
 
-pub use archive::Archive;
-pub use codec::{ReadAt, ReadError};
+#[cfg(feature = "std")]
+pub use archive::open;
+pub use archive::{Archive, InMemory, Tensors};
+pub use codec::{ReadAt, Reader};
 pub use digest::Digest;
-pub use element::{Element, LogicalType, StorageType};
+pub use element::{DType, Element};
 pub use error::{Error, ErrorKind, Result};
-pub use format::{Encoding, Format, Generation};
+pub use format::{Encoding, Layout};
 pub use half;
-pub use limits::{Limits, Options, Tolerance};
-pub use manifest::{Component, ElementType, Manifest, Object};
+pub use limits::{Limits, OpenOptions, Tolerance};
+#[cfg(feature = "std")]
+pub use load::Loader;
+pub use manifest::{Component, Manifest, Tensor};
 #[cfg(feature = "ndarray")]
 pub use ndarray;
+pub use rules::Generation;
+#[cfg(feature = "write")]
+pub use write::Writer;

@@ -83,7 +83,7 @@ macro_rules! limits {
                     "decoded-total" => Some(self.with_decoded_total(value)),
                     _ => None,
                 };
-                limits.ok_or(Error::misuse(Misuse::Limit))
+                limits.ok_or(Misuse::Limit.into())
             }
         }
     };
@@ -211,13 +211,13 @@ impl Tolerance {
 /// How strict to be: [`Limits`], [`Tolerance`]s, and the canonical form. The default tolerates
 /// nothing and asks for no form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct OpenOptions {
     limits: Limits,
     tolerated: u8,
     canonical: bool,
 }
 
-impl Options {
+impl OpenOptions {
     /// These options with other limits.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
@@ -238,7 +238,7 @@ impl Options {
     /// [`Misuse::Tolerance`] where there is none of that name.
     pub fn tolerate_named(self, name: &str) -> Result<Self, Error> {
         let known = Tolerance::ALL.iter().find(|tolerance| tolerance.name() == name);
-        known.map(|t| self.tolerate(*t)).ok_or(Error::misuse(Misuse::Tolerance))
+        known.map(|t| self.tolerate(*t)).ok_or(Misuse::Tolerance.into())
     }
 
     pub(crate) fn tolerates(&self, tolerance: Tolerance) -> bool {

@@ -15,12 +15,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::vec::Vec;
 
-use crate::codec::{Idle, Locate, ReadAt, ReadError};
-use crate::error::{Error, OutOfMemory};
+use crate::codec::Idle;
+use crate::error::{BareError, Error, OutOfMemory};
 use crate::format::Encoding;
 use crate::layout::Decoded;
-use crate::limits::Limits;
-use crate::manifest::Component;
+use crate::manifest::{Component, Manifest};
 use crate::num::u64_from_usize;
 use crate::verify::{beyond_total, required};
 
@@ -35,96 +34,105 @@ use crate::verify::{beyond_total, required};
 /// indices of sparse objects are in range is shown by [`Verifier`](crate::verify::Verifier), not here.
 ///
 /// ```
-/// use std::num::NonZeroUsize;
-/// use zten::load::Loader;
-/// use zten::source::FileArchive;
-///
-/// let path = "corpus/accept/1.2.3/dense_all.zt";
-/// let archive = FileArchive::open(path.as_ref(), &zten::Options::default())?;
-/// let loader = Loader::new(archive.file_len(), &zten::Limits::default())
-///     .threads(NonZeroUsize::new(2).unwrap());
-/// let components = archive.objects().flat_map(|object| object.components());
-/// let tensors = loader.decode(components, &archive)?;
-/// assert_eq!(tensors.len(), 13);
-/// # Ok::<(), zten::ReadError<std::io::Error>>(())
+/// let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?;
+/// let loader = zten::Loader::new(archive.manifest()).threads(2);
+/// let components = archive.tensors().flat_map(|tensor| tensor.components());
+/// let read = loader.read(components)?;
+/// assert_eq!(read.len(), 13);
+/// # Ok::<(), zten::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct Loader {
-    limits: Limits,
-    threads: NonZeroUsize,
+    threads: usize,
     /// Bytes that compressed components may still decode to.
     left: AtomicU64,
     total: u64,
 }
 
-/// A component, and the memory that its content goes to.
-#[derive(Debug)]
-pub struct Target<'a, 'b> {
-    /// What is read.
-    pub component: Component<'a>,
-    /// Exactly as long as the decoded content.
-    pub buffer: &'b mut [u8],
-}
+/// Bytes for which another thread is worth starting: below them, starting one takes longer than reading.
+const WORTHWHILE: u64 = 1 << 20;
 
 impl Loader {
-    /// A loader for a file of `file_len` bytes, with as many threads as there are processors.
-    pub fn new(file_len: u64, limits: &Limits) -> Self {
-        let total = limits.decoded_total(file_len);
-        let threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        Self { limits: *limits, threads, left: AtomicU64::new(total), total }
+    /// A loader for a file, with the limits that it was opened with and as many threads as there are processors.
+    pub fn new<B: AsRef<[u8]>>(manifest: &Manifest<B>) -> Self {
+        let parts = manifest.parts();
+        let total = parts.options().limit().decoded_total(parts.file_len());
+        let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        Self { threads, left: AtomicU64::new(total), total }
     }
 
-    /// This loader with so many threads, the caller's among them.
+    /// The same, for a file that has shards of so many bytes together, as
+    /// [`Verifier::with_shard_bytes`](crate::verify::Verifier::with_shard_bytes).
     #[must_use]
-    pub fn threads(mut self, threads: NonZeroUsize) -> Self {
-        self.threads = threads;
+    pub fn with_shard_bytes<B: AsRef<[u8]>>(self, manifest: &Manifest<B>, bytes: u64) -> Self {
+        let parts = manifest.parts();
+        let bytes = parts.file_len().saturating_add(bytes);
+        let total = parts.options().limit().decoded_total(bytes);
+        Self { left: AtomicU64::new(total), total, ..self }
+    }
+
+    /// This loader with at most so many threads, the caller's among them. No thread is started that has less than 1 MiB
+    /// to read.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads.max(1);
         self
     }
 
     /// Reads components into memory of their own, which is aligned to 64 bytes. They are returned
-    /// in the order in which they are given. `files` is a reference to the file, or [`Files`], of which some
-    /// components are in shards.
+    /// in the order in which they are given.
     ///
     /// # Errors
-    /// The same as [`Component::decode`] and [`Locate::locate`]; `limit-decoded-total`; `unsupported-digest` where a digest
+    /// The errors of [`Component::read`]; `limit-decoded-total`; `unsupported-digest` where a digest
     /// cannot be verified. It is the error of the first component that has one, those that are not supported last.
-    ///
-    /// [`Files`]: crate::shards::Files
-    pub fn decode<'a, L: Locate<Source: ReadAt<Error: Send> + Sync> + Sync>(
+    pub fn read<'a>(
         &self,
-        components: impl Iterator<Item = Component<'a>> + Send,
-        files: L,
-    ) -> Result<Vec<Decoded>, ReadError<L::Error>> {
-        let decode = |component: Component<'_>, idle: &Idle| {
-            let (component, source) = files.locate(&component)?;
+        components: impl IntoIterator<Item = Component<'a>>,
+    ) -> Result<Vec<Decoded>, Error> {
+        let mut all = Vec::new();
+        for component in components {
+            all.try_reserve(1).map_err(|_| OutOfMemory)?;
+            all.push(component);
+        }
+        let threads = self.worthwhile(all.iter().copied());
+        each(all.into_iter(), threads, |component, idle| {
             self.spend(&component, component.decoded_length().unwrap_or(0))?;
-            let decoded = component.decode_on(&source, &self.limits, idle)?;
+            let decoded = component.read_on(idle)?;
             if component.decoded_length().is_none() {
                 self.spend(&component, u64_from_usize(decoded.len()))?;
             }
             required(&component, Some(decoded.verified()))?;
             Ok(decoded)
-        };
-        self.each(components, decode).map_err(L::flatten)
+        })
     }
 
-    /// Reads components into memory of the caller's, from `files` as [`decode`](Self::decode) does.
+    /// Reads components into memory of the caller's: each into bytes that are exactly as long as its decoded content.
     ///
     /// # Errors
-    /// The same as [`Component::read_into`] and [`Locate::locate`]; `limit-decoded-total`; `unsupported-digest` where a digest
+    /// The errors of [`Component::read_into`]; `limit-decoded-total`; `unsupported-digest` where a digest
     /// cannot be verified. It is the error of the first component that has one, those that are not supported last.
-    pub fn read_into<'a, 'b, L: Locate<Source: ReadAt<Error: Send> + Sync> + Sync>(
-        &self,
-        targets: impl Iterator<Item = Target<'a, 'b>> + Send,
-        files: L,
-    ) -> Result<(), ReadError<L::Error>> {
-        let read = |Target { component, buffer }: Target<'_, '_>, idle: &Idle| {
-            let (component, source) = files.locate(&component)?;
-            self.spend(&component, u64_from_usize(buffer.len()))?;
-            let view = component.read_into_on(&source, &self.limits, buffer, idle)?;
-            required(&component, view.verified()).map_err(ReadError::Refused)
+    pub fn read_into<'a>(&self, targets: &mut [(Component<'a>, &mut [u8])]) -> Result<(), Error> {
+        let threads = self.worthwhile(targets.iter().map(|(component, _)| *component));
+        let read = |(component, buffer): &mut (Component<'a>, &mut [u8]), idle: &Idle| {
+            self.spend(component, u64_from_usize(buffer.len()))?;
+            let view = component.read_into_on(buffer, idle)?;
+            Ok(required(component, view.verified())?)
         };
-        self.each(targets, read).map(drop).map_err(L::flatten)
+        each(targets.iter_mut(), threads, read).map(drop)
+    }
+
+    /// The number of threads for which there is work. Frames of one component are decoded by several.
+    fn worthwhile<'a>(&self, components: impl Iterator<Item = Component<'a>>) -> usize {
+        let mut bytes = 0_u64;
+        for component in components {
+            let own = component.decoded_length().unwrap_or(0).max(component.extent().length());
+            bytes = bytes.saturating_add(own);
+            let threads = usize::try_from(bytes / WORTHWHILE).unwrap_or(usize::MAX);
+            if threads >= self.threads {
+                return self.threads;
+            }
+        }
+        usize::try_from(bytes / WORTHWHILE).unwrap_or(usize::MAX).clamp(1, self.threads)
     }
 
     /// Charges what a compressed component decodes to.
@@ -134,68 +142,68 @@ impl Loader {
         }
         let less = |left: u64| left.checked_sub(bytes);
         let spent = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-        spent.map(drop).map_err(|_| beyond_total(component, self.total))
-    }
-
-    /// Does `work` on each item. Items are handed out in order, so that of all that fail the first
-    /// is among those that have been tried. One that is not supported does not keep the others from being tried.
-    /// When there are none left, a thread is idle.
-    fn each<T, O: Send, E: Send>(
-        &self,
-        items: impl Iterator<Item = T> + Send,
-        work: impl Fn(T, &Idle) -> Result<O, ReadError<E>> + Sync,
-    ) -> Result<Vec<O>, ReadError<E>> {
-        let begun = Progress { items: Some(items.enumerate()), done: Vec::new(), failed: None };
-        let (progress, idle) = (Mutex::new(begun), Idle::default());
-        let worker = || {
-            while let Some((at, item)) = next(&progress) {
-                let outcome = work(item, &idle);
-                let Ok(mut progress) = progress.lock() else { break };
-                progress.note(at, outcome);
-            }
-            idle.fetch_add(1, Ordering::Relaxed);
-        };
-        thread::scope(|scope| {
-            let more = self.threads.get().saturating_sub(1);
-            // Where no thread can be had, those that there are do the work.
-            let spawn = |_| thread::Builder::new().spawn_scoped(scope, worker).ok();
-            let others: Vec<_> = (0..more).map_while(spawn).collect();
-            worker();
-            for other in others {
-                other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            }
-        });
-        let Progress { mut done, failed, .. } =
-            progress.into_inner().map_err(|_| Error::internal())?;
-        if let Some((_, _, error)) = failed {
-            return Err(error);
-        }
-        done.sort_unstable_by_key(|(at, _)| *at);
-        Ok(done.into_iter().map(|(_, output)| output).collect())
+        spent.map(drop).map_err(|_| component.tensor().named(beyond_total(component, self.total)))
     }
 }
 
+/// Does `work` on each item. Items are handed out in order, so that of all that fail the first
+/// is among those that have been tried. One that is not supported does not keep the others from being tried.
+/// A thread is idle when there are none left.
+fn each<T, O: Send>(
+    items: impl Iterator<Item = T> + Send,
+    threads: usize,
+    work: impl Fn(T, &Idle) -> Result<O, Error> + Sync,
+) -> Result<Vec<O>, Error> {
+    let begun = Progress { items: Some(items.enumerate()), done: Vec::new(), failed: None };
+    let (progress, idle) = (Mutex::new(begun), Idle::default());
+    let worker = || {
+        while let Some((at, item)) = next(&progress) {
+            let outcome = work(item, &idle);
+            let Ok(mut progress) = progress.lock() else { break };
+            progress.note(at, outcome);
+        }
+        idle.fetch_add(1, Ordering::Relaxed);
+    };
+    thread::scope(|scope| {
+        let more = threads.saturating_sub(1);
+        // Where no thread can be had, those that there are do the work.
+        let spawn = |_| thread::Builder::new().spawn_scoped(scope, worker).ok();
+        let others: Vec<_> = (0..more).map_while(spawn).collect();
+        worker();
+        for other in others {
+            other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        }
+    });
+    let Progress { mut done, failed, .. } =
+        progress.into_inner().map_err(|_| BareError::internal())?;
+    if let Some((_, _, error)) = failed {
+        return Err(error);
+    }
+    done.sort_unstable_by_key(|(at, _)| *at);
+    Ok(done.into_iter().map(|(_, output)| output).collect())
+}
+
 /// The items that are left, and what has come of the others.
-struct Progress<I, O, E> {
+struct Progress<I, O> {
     /// None when one has failed, and nothing further on says more about the file.
     items: Option<Enumerate<I>>,
     /// Outputs with the positions of their items.
     done: Vec<(usize, O)>,
     /// True if items further on can say more about the file; the position of the item that failed; its error.
-    failed: Option<(bool, usize, ReadError<E>)>,
+    failed: Option<(bool, usize, Error)>,
 }
 
-impl<I, O, E> Progress<I, O, E> {
+impl<I, O> Progress<I, O> {
     /// Keeps the output of the item at that position, or the failure that says more about the file: a final one, or
     /// else the first.
-    fn note(&mut self, at: usize, outcome: Result<O, ReadError<E>>) {
+    fn note(&mut self, at: usize, outcome: Result<O, Error>) {
         let kept = outcome.and_then(|output| {
-            self.done.try_reserve(1).map_err(|_| Error::from(OutOfMemory))?;
+            self.done.try_reserve(1).map_err(|_| OutOfMemory)?;
             self.done.push((at, output));
             Ok(())
         });
         let Err(error) = kept else { return };
-        let goes_on = matches!(&error, ReadError::Refused(error) if error.is_unsupported());
+        let goes_on = error.is_unsupported();
         if !goes_on {
             self.items = None;
         }
@@ -206,6 +214,6 @@ impl<I, O, E> Progress<I, O, E> {
 }
 
 /// The next item; none when they are over, when one has failed, or when the iterator has panicked.
-fn next<I: Iterator, O, E>(progress: &Mutex<Progress<I, O, E>>) -> Option<(usize, I::Item)> {
+fn next<I: Iterator, O>(progress: &Mutex<Progress<I, O>>) -> Option<(usize, I::Item)> {
     progress.lock().ok()?.items.as_mut()?.next()
 }

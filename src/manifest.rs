@@ -23,23 +23,22 @@ pub(crate) use builder::{IndexBuilder, ObjectChecker};
 pub(crate) use canonical::VERSION;
 pub(crate) use index::{ManifestRef, ObjectRecord, TextIn, ValidatedManifest};
 pub(crate) use layouts::Candidate;
-pub use missing::NotFound;
-pub use object::{Component, ElementType, Object};
+use missing::missing;
+pub use object::{Component, ElementType, Tensor};
 pub(crate) use refused::named;
-pub use refused::{Named, RefusedManifest};
 pub use shard::Shard;
 
 use crate::cbor::{Attributes, item, seek};
-use crate::error::{Error, Misuse};
-use crate::format::Generation;
+use crate::error::{BareError, Error};
 use crate::format::frame::Frame;
-use crate::limits::{Limits, Options};
-use crate::num::{len_u32, u64_from_usize, usize_from_u32};
+use crate::limits::{Limits, OpenOptions};
+use crate::num::{len_u32, usize_from_u32};
+use crate::rules::Generation;
 
 /// A manifest that has been read and found to keep every rule that needs no data bytes.
 ///
-/// It is made by opening a file: [`Archive::open`](crate::Archive::open), which derefs to it,
-/// [`open::Opening`](crate::open::Opening), or `source::FileArchive`. `B` holds the manifest's
+/// It is made by opening a file: an [`Archive`](crate::Archive) has one, and
+/// [`open::Opening`](crate::open::Opening) makes one of a file whose bytes are elsewhere. `B` holds the manifest's
 /// bytes, or in an [`Archive`](crate::Archive) those of the whole file: `&[u8]`, `Vec<u8>`,
 /// `Cow<[u8]>`, `Arc<[u8]>`, or a map of the caller's. It is `Send` and `Sync` where `B` is.
 ///
@@ -52,17 +51,20 @@ pub struct Manifest<B> {
     validated: ValidatedManifest,
 }
 
+#[cfg(feature = "std")]
+impl<B> Manifest<B> {
+    /// The manifest of a file of another format, which is held in `file`.
+    pub(crate) fn of_front(file: B, (mut validated, text): (ValidatedManifest, Vec<u8>)) -> Self {
+        validated.text = TextIn::Own(text);
+        Self { bytes: file, validated }
+    }
+}
+
 impl<B: AsRef<[u8]>> Manifest<B> {
     /// Validates the bytes of a manifest.
-    pub(crate) fn validate(
-        frame: Frame,
-        bytes: B,
-        options: &Options,
-    ) -> Result<Self, RefusedManifest<B>> {
-        match ValidatedManifest::validate(&frame, bytes.as_ref(), options) {
-            Ok(validated) => Ok(Self { bytes, validated }),
-            Err(error) => Err(RefusedManifest::new(error, frame, bytes)),
-        }
+    pub(crate) fn validate(frame: &Frame, bytes: B, options: &OpenOptions) -> Result<Self, Error> {
+        let validated = ValidatedManifest::validate(frame, bytes.as_ref(), options)?;
+        Ok(Self { bytes, validated })
     }
 
     /// The manifest that was found at `section` of the file whose bytes are `file`.
@@ -71,31 +73,19 @@ impl<B: AsRef<[u8]>> Manifest<B> {
         Self { bytes: file, validated }
     }
 
-    /// The manifest of a file of another format, whose bytes are `file`.
-    pub(crate) fn of_front(
-        file: B,
-        (mut validated, text): (ValidatedManifest, Vec<u8>),
-    ) -> Result<Self, Error> {
-        if u64_from_usize(file.as_ref().len()) != validated.file_len {
-            return Err(Error::misuse(Misuse::Supply));
-        }
-        validated.text = TextIn::Own(text);
-        Ok(Self { bytes: file, validated })
-    }
-
     /// What objects and components read from.
     pub(crate) fn parts(&self) -> ManifestRef<'_> {
         ManifestRef::new(self.bytes.as_ref(), &self.validated)
     }
 
-    /// What holds the bytes: those of the manifest, or in an [`Archive`](crate::Archive) those of
-    /// the whole file.
-    pub fn into_inner(self) -> B {
-        self.bytes
+    /// The file's attributes; empty if it has none (1.x): v1.1 II.1, v1.2 §1.
+    pub fn attributes(&self) -> Attributes<'_> {
+        self.own_attributes().unwrap_or_default()
     }
 
-    /// The file's attributes, if it has any (1.x): v1.1 II.1, v1.2 §1.
-    pub fn attributes(&self) -> Option<Attributes<'_>> {
+    /// The file's attributes, if it has a map of them, and be it empty. Unstable.
+    #[doc(hidden)]
+    pub fn own_attributes(&self) -> Option<Attributes<'_>> {
         let parts = self.parts();
         Attributes::read(seek(parts.as_bytes(), parts.index().attributes?))
     }
@@ -111,40 +101,46 @@ impl<B: AsRef<[u8]>> Manifest<B> {
     }
 
     /// The objects, in the order of the manifest.
-    pub fn objects(&self) -> impl ExactSizeIterator<Item = Object<'_>> {
-        self.parts().objects()
+    pub fn tensors(&self) -> impl ExactSizeIterator<Item = Tensor<'_>> {
+        self.parts().tensors()
     }
 
     /// The object at that place in the manifest, counted from 0.
-    pub fn object(&self, ordinal: u32) -> Option<Object<'_>> {
+    pub fn tensor_at(&self, ordinal: u32) -> Option<Tensor<'_>> {
         self.parts().object(ordinal)
     }
 
     /// The object of that name. In O(log n); or, with `std`, in a few steps, for which the
     /// first call puts 256 names or more into a table, of 8 bytes each.
     #[inline]
-    pub fn get(&self, name: &str) -> Option<Object<'_>> {
+    pub fn get(&self, name: &str) -> Option<Tensor<'_>> {
         self.parts().get(name)
     }
 
     /// The object of that name, or an error that says which name there is not, and which one is nearest to it.
     ///
     /// # Errors
-    /// [`NotFound`], for which all names are looked at, as many as 65,536 of at most 128 bytes.
-    pub fn require(&self, name: &str) -> Result<Object<'_>, NotFound> {
-        let parts = self.parts();
-        parts.get(name).ok_or_else(|| NotFound::new(name, parts))
+    /// [`Misuse::NoTensor`](crate::error::Misuse::NoTensor), for which all names are looked at, as many as 65,536 of at most 128 bytes.
+    pub fn tensor(&self, name: &str) -> Result<Tensor<'_>, Error> {
+        self.parts().require(name)
     }
 }
 
 impl Manifest<Vec<u8>> {
-    /// The manifest of a file of another format, and the bytes of that.
-    pub(crate) fn of_front_alone((validated, bytes): (ValidatedManifest, Vec<u8>)) -> Self {
-        Self { bytes, validated }
+    /// The same manifest, of which the file is held beside its own bytes.
+    pub(crate) fn in_file<H>(self, holder: impl FnOnce(u64) -> H) -> Manifest<H> {
+        let Self { bytes, mut validated } = self;
+        validated.text = TextIn::Own(bytes);
+        Manifest { bytes: holder(validated.file_len), validated }
     }
 }
 
 impl<B> Manifest<B> {
+    /// The holder of the bytes.
+    pub(crate) fn into_holder(self) -> B {
+        self.bytes
+    }
+
     /// The name of the file format: `zTensor`, or that of another one.
     pub fn file_format(&self) -> &'static str {
         self.validated.index.dialect.format
@@ -178,12 +174,12 @@ impl<B> Manifest<B> {
         self.validated.frame.as_ref().map_or(0, Frame::appends_at)
     }
 
-    /// How many objects there are.
-    pub fn len(&self) -> u32 {
-        len_u32(self.validated.index.objects.len())
+    /// The number of tensors.
+    pub fn len(&self) -> usize {
+        self.validated.index.objects.len()
     }
 
-    /// Whether there are no objects.
+    /// Returns whether there are no tensors.
     pub fn is_empty(&self) -> bool {
         self.validated.index.objects.is_empty()
     }
@@ -200,18 +196,38 @@ impl<B> Manifest<B> {
 }
 
 impl ValidatedManifest {
+    /// The bytes of the file.
+    pub(crate) fn file_len(&self) -> u64 {
+        self.file_len
+    }
+
     /// The index of a file of another format, whose header lies at `header`.
     pub(crate) fn of_front(
         header: Range<u64>,
         file_len: u64,
         index: index::Index,
-        options: Options,
+        options: OpenOptions,
     ) -> Self {
         Self { frame: None, header, file_len, text: TextIn::Held, index, options }
     }
 
     /// Validates the bytes of a manifest.
-    pub(crate) fn validate(frame: &Frame, bytes: &[u8], options: &Options) -> Result<Self, Error> {
+    pub(crate) fn validate(
+        frame: &Frame,
+        bytes: &[u8],
+        options: &OpenOptions,
+    ) -> Result<Self, Error> {
+        let parsed = Self::parse(frame, bytes, options);
+        #[cfg(feature = "std")]
+        return parsed.map_err(|bare| {
+            let named = named(frame, bytes, bare.place);
+            Error::from(bare).named(&named)
+        });
+        #[cfg(not(feature = "std"))]
+        parsed.map_err(Error::from)
+    }
+
+    fn parse(frame: &Frame, bytes: &[u8], options: &OpenOptions) -> Result<Self, BareError> {
         frame.validate_hash(bytes)?;
         let index = builder::parse(frame, bytes, options)?;
         let validated = Self {
@@ -245,22 +261,28 @@ impl<'a> ManifestRef<'a> {
         len_u32(self.index().objects.len())
     }
 
-    pub(crate) fn objects(self) -> impl ExactSizeIterator<Item = Object<'a>> + use<'a> {
+    pub(crate) fn tensors(self) -> impl ExactSizeIterator<Item = Tensor<'a>> + use<'a> {
         let objects = self.index().objects.iter().enumerate();
-        objects.map(move |(ordinal, record)| Object::new(self, len_u32(ordinal), record))
+        objects.map(move |(ordinal, record)| Tensor::new(self, len_u32(ordinal), record))
     }
 
     #[inline]
-    pub(crate) fn object(self, ordinal: u32) -> Option<Object<'a>> {
+    pub(crate) fn object(self, ordinal: u32) -> Option<Tensor<'a>> {
         let record = self.index().objects.get(usize_from_u32(ordinal))?;
-        Some(Object::new(self, ordinal, record))
+        Some(Tensor::new(self, ordinal, record))
     }
 
     /// The object of that name. It is made here and not where the name is looked for, so that it need not
     /// be copied.
     #[inline]
-    pub(crate) fn get(self, name: &str) -> Option<Object<'a>> {
+    pub(crate) fn get(self, name: &str) -> Option<Tensor<'a>> {
         self.object(self.find(name)?)
+    }
+
+    /// The object of that name, or the error that there is none.
+    #[inline]
+    pub(crate) fn require(self, name: &str) -> Result<Tensor<'a>, Error> {
+        self.get(name).ok_or_else(|| missing(name, self))
     }
 
     /// The place of the object of that name.

@@ -13,7 +13,7 @@
 //! # let file: &[u8] = b"ZTEN0001\x80\x01\0\0\0\0\0\0\0";
 //! let fetch = |range: core::ops::Range<u64>| &file[range.start as usize..range.end as usize];
 //!
-//! let opening = Opening::new(file.len() as u64, &zten::Options::default())?;
+//! let opening = Opening::new(file.len() as u64, &zten::OpenOptions::default())?;
 //! let footer = opening.header(fetch(opening.needs()))?;
 //! let body = footer.footer(fetch(footer.needs()))?;
 //! let needs = body.needs();
@@ -24,25 +24,23 @@
 
 use core::ops::Range;
 
-use crate::error::{Error, Misuse, Place};
+use crate::error::{BareError, Error, Misuse};
 use crate::format::frame::{Container, Frame};
-use crate::limits::Options;
-use crate::manifest::{Manifest, named};
+use crate::limits::OpenOptions;
+use crate::manifest::Manifest;
 use crate::num::u64_from_usize;
 
-pub use crate::manifest::{Named, RefusedManifest};
-
 /// Checks that as many bytes were given as were asked for.
-fn supplied(bytes: &[u8], needs: &Range<u64>) -> Result<(), Error> {
+fn supplied(bytes: &[u8], needs: &Range<u64>) -> Result<(), BareError> {
     let end = needs.start.checked_add(u64_from_usize(bytes.len()));
-    if end == Some(needs.end) { Ok(()) } else { Err(Error::misuse(Misuse::Supply)) }
+    if end == Some(needs.end) { Ok(()) } else { Err(BareError::misuse(Misuse::Supply)) }
 }
 
 /// Needs the header.
 #[derive(Clone, Debug)]
 pub struct Opening {
     file_len: u64,
-    options: Options,
+    options: OpenOptions,
     needs: Range<u64>,
 }
 
@@ -51,7 +49,7 @@ impl Opening {
     ///
     /// # Errors
     /// `file-size` where it is too short for a header.
-    pub fn new(file_len: u64, options: &Options) -> Result<Self, Error> {
+    pub fn new(file_len: u64, options: &OpenOptions) -> Result<Self, Error> {
         let needs = Container::header_range(file_len)?;
         Ok(Self { file_len, options: *options, needs })
     }
@@ -77,7 +75,7 @@ impl Opening {
 #[derive(Clone, Debug)]
 pub struct Footer {
     container: Container,
-    options: Options,
+    options: OpenOptions,
     needs: Range<u64>,
 }
 
@@ -102,7 +100,7 @@ impl Footer {
 #[derive(Clone, Debug)]
 pub struct Body {
     frame: Frame,
-    options: Options,
+    options: OpenOptions,
 }
 
 impl Body {
@@ -115,20 +113,9 @@ impl Body {
     /// `&[u8]`, `Vec<u8>`, `Arc<[u8]>`.
     ///
     /// # Errors
-    /// Any rule of the catalogue but those that need data; [`Misuse::Supply`]. The bytes come
-    /// back with the error, to name its place.
-    pub fn manifest<B: AsRef<[u8]>>(self, bytes: B) -> Result<Manifest<B>, RefusedManifest<B>> {
-        if let Err(error) = supplied(bytes.as_ref(), &self.frame.manifest) {
-            return Err(RefusedManifest::new(error, self.frame, bytes));
-        }
-        Manifest::validate(self.frame, bytes, &self.options)
-    }
-
-    /// What a place is called, in a manifest of which there may be a part only: a whole one that
-    /// is refused [says so itself](RefusedManifest::named). `manifest` may be cut short: names are
-    /// found as far as it goes, and as far as it can be read. Nothing is validated and nothing
-    /// allocated; time is linear in the bytes before the place.
-    pub fn named<'m>(&self, manifest: &'m [u8], place: Place) -> Named<'m> {
-        named(self.frame.container, manifest, place)
+    /// Any rule of the catalogue but those that need data; [`Misuse::Supply`].
+    pub fn manifest<B: AsRef<[u8]>>(self, bytes: B) -> Result<Manifest<B>, Error> {
+        supplied(bytes.as_ref(), &self.frame.manifest)?;
+        Manifest::validate(&self.frame, bytes, &self.options)
     }
 }

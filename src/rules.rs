@@ -9,8 +9,32 @@ mod malformed;
 pub use beyond::{Limit, Unsupported};
 pub use malformed::Rule;
 
+use crate::num::{displayed, listed};
+
+listed! {
+/// The generation of the format, whose rules a file follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Generation with
+    /// `0.1`, `1.1`, `1.2` or `2`.
+    pub fn as_str -> &'static str
+{
+    /// `ZTEN0001`.
+    V0_1 = "0.1",
+    /// `ZTEN1000`, minor version 0 or 1.
+    V1_1 = "1.1",
+    /// `ZTEN1000`, minor version 2 or more.
+    V1_2 = "1.2",
+    /// zTensor 2 (Draft 4): the container with the magic `89 5A 54 32 0D 0A 1A 0A`.
+    V2 = "2",
+}
+}
+
+displayed! { Generation: as_str; }
+
 /// Where a rule comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Source {
     /// A specification says so, in the clauses named.
     Spec(&'static str),
@@ -22,6 +46,7 @@ pub enum Source {
 
 /// Which generations of the format a rule holds for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Scope {
     /// Every generation.
     All,

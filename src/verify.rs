@@ -4,13 +4,13 @@
 mod canonical;
 mod sparse;
 
-use crate::codec::{Deferred, Files, Locate, ReadAt, ReadError, Shards};
+use crate::codec::{Deferred, Files, ReadAt, Shards};
 use crate::element::StorageType;
-use crate::error::{Error, Misuse, Place};
-use crate::format::{Encoding, Format};
+use crate::error::{BareError, Error, Misuse, Place};
+use crate::format::{Encoding, Layout};
 use crate::layout::BadIndex;
 use crate::limits::Limits;
-use crate::manifest::{Component, Dimensions, Manifest, ManifestRef, Object};
+use crate::manifest::{Component, Dimensions, Manifest, ManifestRef, Tensor};
 use crate::num::{divide_exactly, u64_from_usize};
 use crate::rules::{Limit, Rule, Unsupported};
 
@@ -31,23 +31,24 @@ pub(crate) enum Order {
 /// Validates the content of objects, one after another, within the limits on a whole file.
 ///
 /// Memory does not depend on the size of a component: 64 KiB, and for zstd what
-/// [`Content`](crate::source::Content) needs. Two kinds of objects take more, at most as many bytes as
+/// [`Reader`](crate::Reader) needs. Two kinds of objects take more, at most as many bytes as
 /// [`Limits::decoded`] says: elements in column-major order that are handed on, all of them; and a sparse object of 2,
 /// whose rows ascend and no cell of which may be there twice, 8 bytes a row or a value (twice as many if its cells do not
 /// ascend).
 ///
 /// ```
-/// # let file = &std::fs::read("corpus/accept/1.2.3/csr_raw.zt").unwrap()[..];
-/// let archive = zten::Archive::open(file)?;
-/// let mut verifier = zten::verify::Verifier::new(file.len() as u64, &zten::Limits::default());
-/// for object in archive.objects() {
-///     verifier.object(&object, archive.data(), |_, _| ()).map_err(zten::Error::from)?;
+/// let archive = zten::open("corpus/accept/1.2.3/csr_raw.zt")?;
+/// let mut verifier = zten::verify::Verifier::new(archive.manifest());
+/// for tensor in &archive {
+///     verifier.object(&tensor, |_, _| ())?;
 /// }
 /// # Ok::<(), zten::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Verifier {
     limits: Limits,
+    /// Bytes of all files.
+    bytes: u64,
     /// Bytes that compressed components may still decode to.
     left: u64,
     total: u64,
@@ -55,10 +56,25 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// A verifier for a file of `file_len` bytes.
-    pub fn new(file_len: u64, limits: &Limits) -> Self {
-        let total = limits.decoded_total(file_len);
-        Self { limits: *limits, left: total, total, mismatch: None }
+    /// A verifier for a file, with the limits that it was opened with.
+    pub fn new<B: AsRef<[u8]>>(manifest: &Manifest<B>) -> Self {
+        Self::of(manifest.parts())
+    }
+
+    pub(crate) fn of(manifest: ManifestRef<'_>) -> Self {
+        let (limits, bytes) = (*manifest.options().limit(), manifest.file_len());
+        let total = limits.decoded_total(bytes);
+        Self { limits, bytes, left: total, total, mismatch: None }
+    }
+
+    /// The same, for a file that has shards of so many bytes together: what compressed components may decode to depends
+    /// on the bytes of all files.
+    #[must_use]
+    pub fn with_shard_bytes(mut self, bytes: u64) -> Self {
+        self.bytes = self.bytes.saturating_add(bytes);
+        let (total, decoded) = (self.limits.decoded_total(self.bytes), self.decoded());
+        (self.total, self.left) = (total, total.saturating_sub(decoded));
+        self
     }
 
     /// Bytes that compressed components have decoded to so far.
@@ -71,14 +87,13 @@ impl Verifier {
     ///
     /// # Errors
     /// Any rule on content, with offsets in the file that the component is in; what is unsupported, a digest that cannot be
-    /// verified among it; what [`Locate::locate`] fails with.
-    pub fn object<L: Locate>(
+    /// verified among it; the errors of [`Component::reader`].
+    pub fn object(
         &mut self,
-        object: &Object<'_>,
-        files: L,
+        object: &Tensor<'_>,
         tap: impl FnMut(&Component<'_>, &[u8]),
-    ) -> Result<(), ReadError<L::Error>> {
-        self.located(object, files, Order::Rows, tap).map_err(L::flatten)
+    ) -> Result<(), Error> {
+        self.read(object, Order::Rows, tap)
     }
 
     /// Validates all components of an object, as [`object`](Self::object), in the order in which their elements are
@@ -86,39 +101,45 @@ impl Verifier {
     ///
     /// # Errors
     /// The same as [`object`](Self::object).
-    pub fn check<L: Locate>(
-        &mut self,
-        object: &Object<'_>,
-        files: L,
-    ) -> Result<(), ReadError<L::Error>> {
-        self.located(object, files, Order::Stored, |_, _| ()).map_err(L::flatten)
+    pub fn check(&mut self, object: &Tensor<'_>) -> Result<(), Error> {
+        self.read(object, Order::Stored, |_, _| ())
     }
 
-    pub(crate) fn located<L: Locate>(
+    pub(crate) fn read(
         &mut self,
-        object: &Object<'_>,
-        files: L,
+        object: &Tensor<'_>,
+        order: Order,
+        tap: impl FnMut(&Component<'_>, &[u8]),
+    ) -> Result<(), Error> {
+        self.read_components(object, order, tap).map_err(|error| object.named(error))
+    }
+
+    fn read_components(
+        &mut self,
+        object: &Tensor<'_>,
         order: Order,
         mut tap: impl FnMut(&Component<'_>, &[u8]),
-    ) -> Result<(), ReadError<<L::Source as ReadAt>::Error>> {
+    ) -> Result<(), Error> {
         let mut deferred = Deferred::default();
-        let nnz = deferred.pass(self.nnz(object, files))?.flatten();
-        let mut sparse = Sparse::new(object.format(), object.shape().iter(), nnz);
+        let nnz = deferred.pass(nnz(object))?.flatten();
+        let mut sparse = Sparse::new(object.layout(), object.shape().iter(), nnz);
         if object.dialect().single_cells {
             let at = |over: BadIndex| match object.component("coords") {
                 Some(coords) => over.error(&coords),
-                None => Error::internal(),
+                None => BareError::internal(),
             };
             sparse.ask_for_single_cells(&self.limits).map_err(at)?;
         }
         for component in object.components() {
-            let located = deferred.pass(files.locate(&component))?;
-            let Some((component, source)) = located else { continue };
+            // What is in a shard that was not found cannot be read, whatever its type is.
+            if component.is_in_shard() && deferred.pass(component.located())?.is_none() {
+                continue;
+            }
             // Bytes of a type that is not known have a digest and frames all the same.
             deferred.pass(component.readable())?;
-            let read = self.component(&component, &mut sparse, source, order, |chunk| {
+            let read = self.component(&component, &mut sparse, order, |chunk| {
                 tap(&component, chunk);
-                Ok::<(), ReadError<<L::Source as ReadAt>::Error>>(())
+                Ok::<(), Error>(())
             });
             deferred.pass(read)?;
         }
@@ -132,13 +153,13 @@ impl Verifier {
     ///
     /// # Errors
     /// The same as [`object`](Self::object) and [`alone`](Self::alone); `canonical-padding`, `canonical-sharing`.
-    pub fn file<R: ReadAt + ?Sized>(
+    pub fn file<R: ReadAt>(
         &mut self,
         manifest: &Manifest<impl AsRef<[u8]>>,
         source: &R,
-    ) -> Result<Summary, ReadError<R::Error>> {
-        let read = self.objects(manifest.parts(), source)?;
-        self.finish(manifest.parts(), source, read, self.alone(manifest).err())
+    ) -> Result<Summary, Error> {
+        let read = self.objects(manifest.parts().read_from(source))?;
+        finish(manifest.parts(), source, read, find_shard(manifest.parts()).err())
     }
 
     /// The same as [`file`](Self::file), of a file whose shards have been looked for: those are verified first, if they have
@@ -146,19 +167,19 @@ impl Verifier {
     ///
     /// # Errors
     /// The same as [`object`](Self::object) and [`Shards::verify`]; `canonical-padding`, `canonical-sharing`.
-    pub fn file_in<R: ReadAt + ?Sized, S: ReadAt<Error = R::Error>>(
+    pub fn file_in<R: ReadAt, S: ReadAt>(
         &mut self,
         manifest: &Manifest<impl AsRef<[u8]>>,
         root: &R,
         shards: &mut Shards<'_, S>,
-    ) -> Result<Summary, ReadError<R::Error>> {
-        let of_shards = match shards.verify(&self.limits) {
+    ) -> Result<Summary, Error> {
+        let of_shards = match shards.verify() {
             // Without memory they are not verified, and nothing can be read of them.
-            Err(ReadError::Refused(error)) if error.id().is_some() => Some(error),
+            Err(error) if error.rule().is_some() => Some(error.bare()),
             other => other.map(|()| None)?,
         };
-        let read = self.objects(manifest.parts(), Files { root, shards });
-        self.finish(manifest.parts(), root, read.map_err(ReadError::flatten)?, of_shards)
+        let read = self.objects(manifest.parts().read_from(&Files { root, shards }))?;
+        finish(manifest.parts(), root, read, of_shards)
     }
 
     /// Validates that a file lists no shards (2), whether components are in them or not: they are
@@ -168,19 +189,17 @@ impl Verifier {
     /// # Errors
     /// `unsupported-shard`, at the first one.
     pub fn alone(&self, manifest: &Manifest<impl AsRef<[u8]>>) -> Result<(), Error> {
-        let first = manifest.shards().next();
-        first.map_or(Ok(()), |shard| Err(shard.error(Unsupported::Shard)))
+        Ok(find_shard(manifest.parts())?)
     }
 
     /// Reads all objects.
-    fn objects<L: Locate>(
+    pub(crate) fn objects(
         &mut self,
         manifest: ManifestRef<'_>,
-        files: L,
-    ) -> Result<(Summary, Deferred), ReadError<<L::Source as ReadAt>::Error>> {
+    ) -> Result<(Summary, Deferred), Error> {
         let (mut summary, mut deferred) = (Summary::default(), Deferred::default());
-        for object in manifest.objects() {
-            deferred.pass(self.located(&object, files, Order::Stored, |_, _| ()))?;
+        for object in manifest.tensors() {
+            deferred.pass(self.read(&object, Order::Stored, |_, _| ()))?;
             for component in object.components() {
                 let digest = u64::from(component.digest().is_some());
                 summary.components = summary.components.saturating_add(1);
@@ -188,22 +207,6 @@ impl Verifier {
             }
         }
         Ok((summary, deferred))
-    }
-
-    /// Validates what a file that was opened as canonical has beside its objects, and says what was deferred.
-    fn finish<R: ReadAt + ?Sized>(
-        &self,
-        manifest: ManifestRef<'_>,
-        root: &R,
-        (summary, mut deferred): (Summary, Deferred),
-        last: Option<Error>,
-    ) -> Result<Summary, ReadError<R::Error>> {
-        #[cfg(feature = "digest")]
-        if manifest.options().is_canonical() {
-            canonical::validate(manifest, root, &self.limits)?;
-        }
-        deferred.note(last);
-        deferred.finish(summary)
     }
 
     /// The digest that the manifest gives and the one that was computed, if what failed last was
@@ -218,33 +221,31 @@ impl Verifier {
     /// # Errors
     /// `canonical-padding`, `canonical-sharing`; whatever the source fails with.
     #[cfg(feature = "write")]
-    pub fn padding<R: ReadAt + ?Sized>(
+    pub fn padding<R: ReadAt>(
         &self,
         manifest: &Manifest<impl AsRef<[u8]>>,
         source: &R,
-    ) -> Result<(), ReadError<R::Error>> {
-        canonical::validate(manifest.parts(), source, &self.limits)
+    ) -> Result<(), Error> {
+        canonical::validate(manifest.parts(), source)
     }
 
     /// Reads one component, validates it, and hands its chunks to `take`, whatever its elements mean.
-    pub(crate) fn component<R: ReadAt, E: From<ReadError<R::Error>>>(
+    pub(crate) fn component(
         &mut self,
         component: &Component<'_>,
         sparse: &mut Sparse<Dimensions<'_>>,
-        source: R,
         order: Order,
-        mut take: impl FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let refused = |error: Error| E::from(ReadError::Refused(error));
+        mut take: impl FnMut(&[u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let storage = component.storage_type().unwrap_or(StorageType::U8);
         let begun = sparse.begin(component.role(), storage);
-        begun.map_err(|error| refused(error.at(component.place())))?;
+        begun.map_err(|error| error.at(component.place()))?;
         let compressed = component.encoding() != Encoding::Raw;
         let mut content = match order {
-            Order::Rows => component.any_content(source, &self.limits)?,
-            Order::Stored => component.content_as_stored(source, &self.limits)?,
+            Order::Rows => component.any_reader()?,
+            Order::Stored => component.reader_as_stored()?,
         };
-        self.admit(component).map_err(refused)?;
+        self.admit(component)?;
         let mut bytes = 0_u64;
         self.mismatch = None;
         loop {
@@ -253,15 +254,15 @@ impl Verifier {
                 Ok(None) => break,
                 Err(error) => {
                     self.mismatch = content.mismatch().copied();
-                    return Err(error.into());
+                    return Err(error);
                 }
             };
             bytes = bytes.saturating_add(u64_from_usize(chunk.len()));
             if compressed {
                 let left = self.left.checked_sub(u64_from_usize(chunk.len()));
-                self.left = left.ok_or_else(|| refused(beyond_total(component, self.total)))?;
+                self.left = left.ok_or_else(|| beyond_total(component, self.total))?;
             }
-            sparse.validate(chunk).map_err(|bad| refused(bad.error(component)))?;
+            sparse.validate(chunk).map_err(|bad| bad.error(component))?;
             take(chunk)?;
         }
         // What had to be measured has been read twice, and a source may change between.
@@ -269,15 +270,15 @@ impl Verifier {
             (sparse.count(component.role()), component.element_size())
             && count.checked_mul(size) != Some(bytes)
         {
-            return Err(refused(Error::misuse(Misuse::Supply).at(component.place())));
+            return Err(BareError::misuse(Misuse::Supply).at(component.place()).into());
         }
-        sparse.finish().map_err(|bad| refused(bad.error(component)))?;
-        required(component, content.verified()).map_err(refused)
+        sparse.finish().map_err(|bad| bad.error(component))?;
+        Ok(required(component, content.verified())?)
     }
 
     /// Checks that a component in frames claims to decode to no more than may still be decoded, before
     /// anything is.
-    fn admit(&self, component: &Component<'_>) -> Result<(), Error> {
+    fn admit(&self, component: &Component<'_>) -> Result<(), BareError> {
         let claimed = component.decoded_length().unwrap_or_default();
         if component.encoding() != Encoding::ZstdSeekable || claimed <= self.left {
             return Ok(());
@@ -286,79 +287,87 @@ impl Verifier {
     }
 
     /// The checks of the indices of an object.
-    pub(crate) fn sparse<'a, L: Locate>(
-        &self,
-        object: &Object<'a>,
-        files: L,
-    ) -> Result<Sparse<Dimensions<'a>>, ReadError<<L::Source as ReadAt>::Error>> {
-        Ok(Sparse::new(object.format(), object.shape().iter(), self.nnz(object, files)?))
+    pub(crate) fn sparse<'a>(object: &Tensor<'a>) -> Result<Sparse<Dimensions<'a>>, Error> {
+        Ok(Sparse::new(object.layout(), object.shape().iter(), nnz(object)?))
     }
+}
 
-    /// The number of values of a sparse object. Where the manifest does not give the sizes of all
-    /// its components (zstd in 1.1), they are measured, and compared with each other.
-    fn nnz<L: Locate>(
-        &self,
-        object: &Object<'_>,
-        files: L,
-    ) -> Result<Option<u64>, ReadError<<L::Source as ReadAt>::Error>> {
-        let (indexed, rule, per_value) = match object.format() {
-            Format::SparseCsr => ("indices", Rule::CsrNnz, 1),
-            Format::SparseCoo => ("coords", Rule::CooNnz, u64::from(object.shape().rank())),
-            _ => return Ok(None),
-        };
-        // Each has its parts, indices are of known types, and a matrix has rows.
-        let internal = Error::internal().at(Place::new(Some(object.ordinal()), None));
-        let part = |role| object.component(role).ok_or(internal);
-        let (values, indices) = (part("values")?, part(indexed)?);
-        let count = self.count(&indices, files)?.ok_or(internal)?;
-        let values = self.count(&values, files)?;
-        let nnz = divide_exactly(count, per_value)
-            .filter(|nnz| values.is_none_or(|values| values == *nnz))
-            .ok_or(Error::nowhere(rule).found(count).at(indices.place()))?;
-        if object.format() == Format::SparseCsr {
-            let indptr = part("indptr")?;
-            let rows = object.shape().first().ok_or(internal)?;
-            let found = self.count(&indptr, files)?.ok_or(internal)?;
-            if rows.checked_add(1) != Some(found) {
-                let error = Error::nowhere(Rule::CsrIndptrSize).at(indptr.place());
-                return Err(error.found(found).into());
-            }
+/// Validates what a file that was opened as canonical has beside its objects, and says what was deferred.
+pub(crate) fn finish(
+    manifest: ManifestRef<'_>,
+    root: &dyn ReadAt,
+    (summary, mut deferred): (Summary, Deferred),
+    last: Option<BareError>,
+) -> Result<Summary, Error> {
+    #[cfg(feature = "digest")]
+    if manifest.options().is_canonical() {
+        canonical::validate(manifest, root)?;
+    }
+    deferred.note(last);
+    deferred.finish(summary).map_err(|error| {
+        // What was deferred has no names.
+        let object = error.place().object().and_then(|ordinal| manifest.object(ordinal));
+        match object {
+            Some(object) => object.named(error),
+            None => error,
         }
-        Ok(Some(nnz))
-    }
+    })
+}
 
-    /// The number of logical elements that a component holds, where its type is known.
-    fn count<L: Locate>(
-        &self,
-        component: &Component<'_>,
-        files: L,
-    ) -> Result<Option<u64>, ReadError<<L::Source as ReadAt>::Error>> {
-        let Some(size) = component.element_size() else {
-            return Ok(None);
-        };
-        let bytes = if let Some(bytes) = component.decoded_length() {
-            bytes
-        } else {
-            let (component, source) = files.locate(component)?;
-            self.measure(&component, source)?
-        };
-        Ok(bytes.checked_div(size))
-    }
+/// The error of the first shard that a file lists, which is another file: v2 §7.1.
+pub(crate) fn find_shard(manifest: ManifestRef<'_>) -> Result<(), BareError> {
+    let first = manifest.shards().next();
+    first.map_or(Ok(()), |shard| Err(shard.error(Unsupported::Shard)))
+}
 
-    /// The number of bytes that a component holds when decoded, by decoding it. The limit on all
-    /// components together is charged when they are read for good.
-    pub(crate) fn measure<R: ReadAt>(
-        &self,
-        component: &Component<'_>,
-        source: R,
-    ) -> Result<u64, ReadError<R::Error>> {
-        let mut content = component.content(source, &self.limits)?;
-        let mut bytes = 0_u64;
-        while let Some(chunk) = content.next_chunk()? {
-            bytes = bytes.saturating_add(u64_from_usize(chunk.len()));
+/// The number of values of a sparse object. Where the manifest does not give the sizes of all
+/// its components (zstd in 1.1), they are measured, and compared with each other.
+fn nnz(object: &Tensor<'_>) -> Result<Option<u64>, Error> {
+    let (indexed, rule, per_value) = match object.layout() {
+        Layout::SparseCsr => ("indices", Rule::CsrNnz, 1),
+        Layout::SparseCoo => ("coords", Rule::CooNnz, u64::from(object.shape().rank())),
+        _ => return Ok(None),
+    };
+    // Each has its parts, indices are of known types, and a matrix has rows.
+    let internal = BareError::internal().at(Place::new(Some(object.ordinal()), None));
+    let part = |role| object.component(role).ok_or(internal);
+    let (values, indices) = (part("values")?, part(indexed)?);
+    let found = count_of(&indices)?.ok_or(internal)?;
+    let values = count_of(&values)?;
+    let nnz = divide_exactly(found, per_value)
+        .filter(|nnz| values.is_none_or(|values| values == *nnz))
+        .ok_or(BareError::nowhere(rule).found(found).at(indices.place()))?;
+    if object.layout() == Layout::SparseCsr {
+        let indptr = part("indptr")?;
+        let rows = object.shape().first().ok_or(internal)?;
+        let found = count_of(&indptr)?.ok_or(internal)?;
+        if rows.checked_add(1) != Some(found) {
+            let error = BareError::nowhere(Rule::CsrIndptrSize).at(indptr.place());
+            return Err(error.found(found).into());
         }
-        Ok(bytes)
     }
+    Ok(Some(nnz))
+}
+
+/// The number of logical elements that a component holds, where its type is known.
+fn count_of(component: &Component<'_>) -> Result<Option<u64>, Error> {
+    let Some(size) = component.element_size() else {
+        return Ok(None);
+    };
+    let bytes =
+        if let Some(bytes) = component.decoded_length() { bytes } else { measure(component)? };
+    Ok(bytes.checked_div(size))
+}
+
+/// The number of bytes that a component holds when decoded, by decoding it. The limit on all
+/// components together is charged when they are read for good.
+pub(crate) fn measure(component: &Component<'_>) -> Result<u64, Error> {
+    let mut content = component.reader()?;
+    let mut bytes = 0_u64;
+    while let Some(chunk) = content.next_chunk()? {
+        bytes = bytes.saturating_add(u64_from_usize(chunk.len()));
+    }
+    Ok(bytes)
 }
 
 /// The numbers of what verifying a whole file has read.
@@ -383,12 +392,15 @@ impl Summary {
 
 /// All compressed components together decode to more than `total`, which this one goes beyond.
 #[cold]
-pub(crate) fn beyond_total(component: &Component<'_>, total: u64) -> Error {
+pub(crate) fn beyond_total(component: &Component<'_>, total: u64) -> BareError {
     component.error(Limit::DecodedTotal).found(total.saturating_add(1))
 }
 
 /// Checks that a component's digest has been verified, if it has one.
-pub(crate) fn required(component: &Component<'_>, verified: Option<Verified>) -> Result<(), Error> {
+pub(crate) fn required(
+    component: &Component<'_>,
+    verified: Option<Verified>,
+) -> Result<(), BareError> {
     match verified {
         Some(Verified::Digest | Verified::NoDigest) | None => Ok(()),
         Some(Verified::Unverifiable) => Err(component.error(Unsupported::Digest)),

@@ -12,6 +12,7 @@ mod compress;
 mod copy;
 mod declare;
 mod draft;
+mod elements;
 mod encoded;
 mod entry;
 #[cfg(feature = "files")]
@@ -25,21 +26,24 @@ mod writer;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
-use crate::error::{Error, OutOfMemory};
+use crate::error::{BareError, OutOfMemory};
 
 #[cfg(feature = "zstd")]
 pub use compress::Level;
-pub use copy::{Copier, CopyError, Inexpressible, Layouts};
+pub use copy::Copier;
+#[doc(hidden)]
+pub use copy::Layouts;
 pub use declare::{BlobInShard, NewComponent, NewObject, ShardRecord, StoredBlob};
+pub use elements::Part;
 pub use encoded::Encoded;
 #[cfg(feature = "files")]
-pub use files::{FileSink, PublishError, append};
-pub use object::ObjectWriter;
-pub use settings::{Checksum, Settings};
+pub use files::FileSink;
+pub use object::TensorWriter;
+pub use settings::{Checksum, WriteOptions};
 pub use shard::ShardWriter;
 #[cfg(feature = "std")]
 pub use sink::IoSink;
-pub use sink::{Sink, WriteError};
+pub use sink::Sink;
 pub use writer::Writer;
 
 /// The order of names of objects, and of roles in an object, in canonical form: shorter ones
@@ -49,7 +53,7 @@ pub fn canonical_order(a: &str, b: &str) -> Ordering {
 }
 
 /// Collects items in memory that is asked for.
-fn collect<T>(items: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>, Error> {
+fn collect<T>(items: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>, BareError> {
     // `len` may panic where a hint contradicts itself.
     let (mut all, (count, _)) = (Vec::new(), items.size_hint());
     all.try_reserve_exact(count).map_err(|_| OutOfMemory)?;

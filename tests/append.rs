@@ -5,31 +5,31 @@
     reason = "a test that panics has failed, and its numbers are small"
 )]
 
-use zten::write::{Encoded, Level, NewObject, Settings, Writer};
+use zten::write::{Encoded, Level, NewObject, WriteOptions, Writer};
 use zten::{
-    Archive, Error, ErrorKind, Generation, Limits, Options, StorageType, Tolerance, error::Misuse,
+    Archive, DType, Error, ErrorKind, Generation, Limits, OpenOptions, Tolerance, error::Misuse,
 };
 use zten_testkit::{check, reject_index, slice};
 
 /// Appends to a file that is opened with those options.
 fn append(
     old: &[u8],
-    options: &Options,
-    settings: &Settings,
+    options: &OpenOptions,
+    settings: &WriteOptions,
     add: impl FnOnce(&mut Writer<Vec<u8>>) -> Result<(), Error>,
 ) -> Result<Vec<u8>, Error> {
-    let archive = Archive::open_with(old, options)?;
-    let blobs = slice(old, 0..archive.extent().start).to_vec();
+    let archive = options.from_bytes(old)?;
+    let blobs = slice(old, 0..archive.manifest().appends_at()).to_vec();
     let mut writer = Writer::append(blobs, archive.manifest(), settings)?;
     add(&mut writer)?;
-    Ok(writer.finish()?)
+    writer.finish()
 }
 
 /// Adds an object of so many bytes, which are the same and compressed.
 fn compressed(writer: &mut Writer<Vec<u8>>, name: &str, bytes: u64) -> Result<(), Error> {
     let shape = [bytes];
-    let object = NewObject::dense(name, &shape, StorageType::U8).compressed(Level::default());
-    Ok(writer.add(&object, &[("data", &vec![7; bytes as usize])])?)
+    let object = NewObject::dense(name, &shape, DType::U8).compressed(Level::default());
+    writer.add_object(&object, &[("data", &vec![7; bytes as usize])])
 }
 
 fn attributes() -> Encoded {
@@ -53,65 +53,65 @@ fn root_of(keys: u16) -> Vec<u8> {
 
 #[test]
 fn a_root_has_no_more_keys_than_its_readers_allow() {
-    let (plain, give) = (Options::default(), attributes());
+    let (plain, give) = (OpenOptions::default(), attributes());
     let old = root_of(4096);
-    let new = append(&old, &plain, &Settings::default(), |writer| {
-        writer.add(&NewObject::dense("x", &[0], StorageType::U8), &[]).map_err(Error::from)
-    });
+    let new = append(&old, &plain, &WriteOptions::default(), |w| w.add("x", &[0], &[0_u8; 0]));
     check(&new.unwrap(), &plain).unwrap();
-    let new = append(&old, &plain, &Settings::default(), |w| w.attributes(&give));
-    assert_eq!(new.unwrap_err().id(), Some("limit-keys"));
-    let new = append(&root_of(4095), &plain, &Settings::default(), |w| w.attributes(&give));
+    let new = append(&old, &plain, &WriteOptions::default(), |w| w.attributes_encoded(&give));
+    assert_eq!(new.unwrap_err().rule(), Some("limit-keys"));
+    let new =
+        append(&root_of(4095), &plain, &WriteOptions::default(), |w| w.attributes_encoded(&give));
     check(&new.unwrap(), &plain).unwrap();
     // For readers that allow more.
     let more = limited("keys", 4097);
-    let new = append(&old, &plain, &Settings::default().limits(more), |w| w.attributes(&give));
+    let new = append(&old, &plain, &WriteOptions::default().limits(more), |w| {
+        w.attributes_encoded(&give)
+    });
     let new = new.unwrap();
-    assert_eq!(check(&new, &plain).unwrap_err().id(), Some("limit-keys"));
+    assert_eq!(check(&new, &plain).unwrap_err().rule(), Some("limit-keys"));
     check(&new, &plain.limits(more)).unwrap();
     // And so without a word, where the file was opened so.
-    let again = append(&new, &plain.limits(more), &Settings::default(), |_| Ok(())).unwrap();
+    let again = append(&new, &plain.limits(more), &WriteOptions::default(), |_| Ok(())).unwrap();
     check(&again, &plain.limits(more)).unwrap();
     let less = append(
         &new,
         &plain.limits(more),
-        &Settings::default().limits(limited("keys", 4096)),
+        &WriteOptions::default().limits(limited("keys", 4096)),
         |_| Ok(()),
     );
-    assert_eq!(less.unwrap_err().id(), Some("limit-keys"));
+    assert_eq!(less.unwrap_err().rule(), Some("limit-keys"));
 }
 
 #[test]
 fn what_a_file_decodes_to_counts() {
-    let total = Options::default().limits(limited("decoded-total", 1000));
-    let begin = || Writer::new(Vec::new(), &Settings::default().limits(*total.limit())).unwrap();
+    let total = OpenOptions::default().limits(limited("decoded-total", 1000));
+    let begin =
+        || Writer::new(Vec::new(), &WriteOptions::default().limits(*total.limit())).unwrap();
     let mut writer = begin();
     compressed(&mut writer, "a", 600).unwrap();
     compressed(&mut writer, "b", 401).unwrap();
-    let over = Error::from(writer.finish().unwrap_err());
-    assert_eq!(over.id(), Some("limit-decoded-total"));
+    assert_eq!(writer.finish().unwrap_err().rule(), Some("limit-decoded-total"));
     let mut writer = begin();
     compressed(&mut writer, "a", 600).unwrap();
     let old = writer.finish().unwrap();
     for (bytes, valid) in [(400, true), (401, false)] {
-        let new = append(&old, &total, &Settings::default(), |writer| {
+        let new = append(&old, &total, &WriteOptions::default(), |writer| {
             // What is not compressed is not counted.
-            writer
-                .add(&NewObject::dense("raw", &[500], StorageType::U8), &[("data", &[1; 500])])?;
+            writer.add("raw", &[500], &[1_u8; 500])?;
             compressed(writer, "b", bytes)
         });
         match new {
             Ok(new) => check(&new, &total).unwrap(),
-            Err(error) => assert_eq!(error.id(), Some("limit-decoded-total")),
+            Err(error) => assert_eq!(error.rule(), Some("limit-decoded-total")),
         }
         assert_eq!(
             valid,
-            append(&old, &total, &Settings::default(), |w| compressed(w, "b", bytes)).is_ok()
+            append(&old, &total, &WriteOptions::default(), |w| compressed(w, "b", bytes)).is_ok()
         );
     }
     let less = |name, value| {
-        let settings = Settings::default().limits(limited(name, value));
-        append(&old, &Options::default(), &settings, |_| Ok(())).map_err(|error| error.id())
+        let settings = WriteOptions::default().limits(limited(name, value));
+        append(&old, &OpenOptions::default(), &settings, |_| Ok(())).map_err(|error| error.rule())
     };
     assert_eq!(less("decoded-total", 599), Err(Some("limit-decoded-total")));
     assert_eq!(less("decoded", 599), Err(Some("limit-decoded")));
@@ -119,9 +119,9 @@ fn what_a_file_decodes_to_counts() {
     assert!(less("decoded-total", 600).is_ok() && less("decoded", 600).is_ok());
     // What is there already counts as what is added.
     let plane = zten_testkit::read_accepted("v12-dense.zt");
-    let settings = Settings::default().limits(limited("rank", 1));
-    let refused = append(&plane, &Options::default(), &settings, |_| Ok(())).unwrap_err();
-    assert_eq!(refused.id(), Some("limit-rank"));
+    let settings = WriteOptions::default().limits(limited("rank", 1));
+    let refused = append(&plane, &OpenOptions::default(), &settings, |_| Ok(())).unwrap_err();
+    assert_eq!(refused.rule(), Some("limit-rank"));
 }
 
 /// Where the manifest of 1.1 does not say what a component decodes to, the most is counted.
@@ -129,22 +129,20 @@ fn what_a_file_decodes_to_counts() {
 fn what_is_not_said_counts_as_the_most() {
     let old = zten_testkit::read_accepted("unsupported-format--v11-zstd.zt");
     let with = |total, bytes| {
-        let options = Options::default().limits(limited("decoded-total", total));
-        let new = append(&old, &options, &Settings::default(), |w| compressed(w, "b", bytes))?;
+        let options = OpenOptions::default().limits(limited("decoded-total", total));
+        let new = append(&old, &options, &WriteOptions::default(), |w| compressed(w, "b", bytes))?;
         check(&new, &options)?;
         Ok::<_, Error>(())
     };
-    let archive = Archive::open(&old).unwrap();
-    let component = archive.objects().next().unwrap().components().next().unwrap();
+    let archive = Archive::from_bytes(&old).unwrap();
+    let component = archive.tensors().next().unwrap().components().next().unwrap();
     let most = component.extent().length() * (32 << 10);
     assert_eq!(component.decoded_length(), None);
     assert_eq!(with(most + 100, 100), Ok(()));
-    assert_eq!(with(most + 100, 101).unwrap_err().id(), Some("limit-decoded-total"));
+    assert_eq!(with(most + 100, 101).unwrap_err().rule(), Some("limit-decoded-total"));
     // What is not compressed can always be added.
-    let options = Options::default().limits(limited("decoded-total", 10));
-    let new = append(&old, &options, &Settings::default(), |writer| {
-        Ok(writer.add(&NewObject::dense("raw", &[1], StorageType::U8), &[("data", &[1])])?)
-    });
+    let options = OpenOptions::default().limits(limited("decoded-total", 10));
+    let new = append(&old, &options, &WriteOptions::default(), |w| w.add("raw", &[1], &[1_u8]));
     check(&new.unwrap(), &options).unwrap();
 }
 
@@ -166,43 +164,43 @@ fn a_file_that_becomes_shorter_may_be_refused() {
         zten_oracles::file(&[0; 17 * 64], &manifest)
     };
     let length = manifest(0).len() as u64;
-    let plain = Options::default();
-    let keep = |old: &[u8]| append(old, &plain, &Settings::default(), |_| Ok(()));
-    let over = append(&manifest(64 * length + 1), &plain, &Settings::default(), |_| Ok(()));
-    assert_eq!(over.unwrap_err().id(), Some("limit-decoded-total"));
-    assert_eq!(keep(&manifest(64 * length)).unwrap_err().id(), Some("limit-decoded-total"));
+    let plain = OpenOptions::default();
+    let keep = |old: &[u8]| append(old, &plain, &WriteOptions::default(), |_| Ok(()));
+    let over = append(&manifest(64 * length + 1), &plain, &WriteOptions::default(), |_| Ok(()));
+    assert_eq!(over.unwrap_err().rule(), Some("limit-decoded-total"));
+    assert_eq!(keep(&manifest(64 * length)).unwrap_err().rule(), Some("limit-decoded-total"));
     let shorter = keep(&manifest(64 * (length - 2))).unwrap();
     assert_eq!(shorter.len() as u64, length - 2);
-    let longer = append(&manifest(64 * length), &plain, &Settings::default(), |writer| {
-        writer.attributes(&attributes())
+    let longer = append(&manifest(64 * length), &plain, &WriteOptions::default(), |writer| {
+        writer.attributes_encoded(&attributes())
     });
     assert!(longer.unwrap().len() as u64 > length);
 }
 
 #[test]
 fn tolerances_stay() {
-    let tolerant = Tolerance::ALL.iter().fold(Options::default(), |all, one| all.tolerate(*one));
+    let tolerant =
+        Tolerance::ALL.iter().fold(OpenOptions::default(), |all, one| all.tolerate(*one));
     let mut tried = [0; 3];
     for row in reject_index() {
         let rules = ["index-dtype", "blob-overlap", "quantized-zeros"];
         let Some(at) = rules.iter().position(|rule| **rule == row.expected.rule) else { continue };
         let old = row.read();
-        let opened = Archive::open_with(&old, &tolerant);
+        let opened = tolerant.from_bytes(&old);
         if opened.map_or(true, |archive| archive.generation() == Some(Generation::V0_1)) {
             continue;
         }
         let add = |writer: &mut Writer<Vec<u8>>| {
-            let new = NewObject::dense("appended", &[1], StorageType::U8);
-            writer.add(&new, &[("data", &[1])])?;
+            writer.add("appended", &[1], &[1_u8])?;
             // What is added is not tolerated.
             let zeros = NewObject::custom("without zeros", &[0], "quantized_group", &[]);
-            assert!(writer.add(&zeros, &[]).is_err());
+            assert!(writer.add_object(&zeros, &[]).is_err());
             Ok(())
         };
-        let new = append(&old, &tolerant, &Settings::default(), add).unwrap();
-        let archive = Archive::open_with(&new, &tolerant).unwrap();
+        let new = append(&old, &tolerant, &WriteOptions::default(), add).unwrap();
+        let archive = tolerant.from_bytes(&new).unwrap();
         assert!(archive.get("appended").is_some(), "{}", row.file);
-        assert_eq!(Archive::open(&new).unwrap_err().id(), Some(rules[at]), "{}", row.file);
+        assert_eq!(Archive::from_bytes(&new).unwrap_err().rule(), Some(rules[at]), "{}", row.file);
         tried[at] += 1;
     }
     assert!(tried.iter().all(|tried| *tried > 0), "{tried:?}");
@@ -210,12 +208,14 @@ fn tolerances_stay() {
 
 #[test]
 fn the_canonical_form_is_not_kept() {
-    let old = Writer::new(Vec::new(), &Settings::default().canonical()).unwrap().finish().unwrap();
-    let (plain, canonical) = (Options::default(), Options::default().canonical());
-    let new = append(&old, &canonical, &Settings::default(), |w| compressed(w, "x", 5)).unwrap();
+    let old =
+        Writer::new(Vec::new(), &WriteOptions::default().canonical()).unwrap().finish().unwrap();
+    let (plain, canonical) = (OpenOptions::default(), OpenOptions::default().canonical());
+    let new =
+        append(&old, &canonical, &WriteOptions::default(), |w| compressed(w, "x", 5)).unwrap();
     check(&new, &plain).unwrap();
     assert!(check(&new, &canonical).is_err());
-    let misuse = append(&old, &canonical, &Settings::default().canonical(), |_| Ok(()));
+    let misuse = append(&old, &canonical, &WriteOptions::default().canonical(), |_| Ok(()));
     assert_eq!(misuse.unwrap_err().kind(), ErrorKind::Misuse(Misuse::Append));
 }
 
@@ -225,12 +225,11 @@ fn the_canonical_form_is_not_kept() {
 fn limits_are_held_where_they_are_declared() {
     let deep = Encoded::from_cbor(b"\xa1\x61a\x81\x81\x81\x07".to_vec());
     let write = |limits: Limits| {
-        let mut writer = Writer::new(Vec::new(), &Settings::default().limits(limits))?;
-        let object = NewObject::dense("x", &[1, 1, 700], StorageType::U8);
+        let mut writer = Writer::new(Vec::new(), &WriteOptions::default().limits(limits))?;
+        let object = NewObject::dense("x", &[1, 1, 700], DType::U8);
         let object = object.compressed(Level::default()).attributes(&deep);
-        let declared = writer.add(&object, &[("data", &[7; 700])]);
-        declared.map_err(Error::from)?;
-        Ok::<_, Error>(writer.finish()?)
+        writer.add_object(&object, &[("data", &[7; 700])])?;
+        writer.finish()
     };
     // Component maps have six keys: three, a digest, an encoding and a length.
     let cases = [
@@ -244,30 +243,30 @@ fn limits_are_held_where_they_are_declared() {
     for (name, edge) in cases {
         let limits = limited(name, edge);
         let file = write(limits).unwrap_or_else(|error| panic!("{name}: {error}"));
-        check(&file, &Options::default().limits(limits)).unwrap();
+        check(&file, &OpenOptions::default().limits(limits)).unwrap();
         let limits = limited(name, edge - 1);
         let refused = write(limits).unwrap_err();
-        assert_eq!(refused.id(), Some(&*format!("limit-{name}")));
+        assert_eq!(refused.rule(), Some(&*format!("limit-{name}")));
         // At the end, it would be refused at a place in the file, or of no object.
         let early = (refused.place().object(), refused.offset()) == (Some(0), None);
         assert_eq!(early, name != "decoded-total", "{name}: refused before it is written");
-        let read = check(&file, &Options::default().limits(limits)).unwrap_err();
-        assert_eq!(read.id(), refused.id(), "a reader refuses it for the same");
+        let read = check(&file, &OpenOptions::default().limits(limits)).unwrap_err();
+        assert_eq!(read.rule(), refused.rule(), "a reader refuses it for the same");
     }
     // A root has two keys, and no reader that allows fewer reads any file.
-    let new = Writer::new(Vec::new(), &Settings::default().limits(limited("keys", 1))).unwrap();
-    assert_eq!(Error::from(new.finish().unwrap_err()).id(), Some("limit-keys"));
+    let new = Writer::new(Vec::new(), &WriteOptions::default().limits(limited("keys", 1))).unwrap();
+    assert_eq!(new.finish().unwrap_err().rule(), Some("limit-keys"));
 }
 
 #[test]
 fn attributes_count_as_manifest() {
-    let settings = Settings::default().limits(limited("manifest", 1000));
+    let settings = WriteOptions::default().limits(limited("manifest", 1000));
     let mut writer = Writer::new(Vec::new(), &settings).unwrap();
     let long = Encoded::from_cbor([&b"\xa1\x61a\x59\x04\x00"[..], &[0; 1024]].concat());
-    writer.attributes(&long).unwrap();
-    assert_eq!(Error::from(writer.finish().unwrap_err()).id(), Some("limit-manifest"));
+    writer.attributes_encoded(&long).unwrap();
+    assert_eq!(writer.finish().unwrap_err().rule(), Some("limit-manifest"));
     let mut writer = Writer::new(Vec::new(), &settings).unwrap();
-    writer.attributes(&long).unwrap();
-    writer.attributes(&attributes()).unwrap();
-    check(&writer.finish().unwrap(), &Options::default()).unwrap();
+    writer.attributes_encoded(&long).unwrap();
+    writer.attributes_encoded(&attributes()).unwrap();
+    check(&writer.finish().unwrap(), &OpenOptions::default()).unwrap();
 }

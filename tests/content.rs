@@ -1,8 +1,12 @@
 //! Reading content chunk by chunk: where chunks are, and what an error leaves behind.
 
-use std::cell::{Cell, RefCell};
+use std::error::Error as _;
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use zten::{Archive, Error, ErrorKind, Limits, ReadAt, ReadError, error::Misuse, verify::Verified};
+use zten::verify::{Verified, Verifier};
+use zten::{Archive, Error, ErrorKind, ReadAt, error::Misuse};
 use zten_corpus::base::{dense_object, v1, zstd_component, zstd_frame};
 use zten_corpus::v2::words;
 use zten_testkit::reject_index;
@@ -11,20 +15,23 @@ use zten_testkit::sample::least;
 /// A file that fails once, at the read of that number.
 struct Failing<'a> {
     file: &'a [u8],
-    reads: Cell<u32>,
+    reads: AtomicU32,
     fails_at: u32,
 }
 
 impl ReadAt for Failing<'_> {
-    type Error = &'static str;
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), &'static str> {
-        self.reads.set(self.reads.get() + 1);
-        if self.reads.get() == self.fails_at {
-            return Err("the disk is gone");
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        if self.reads.fetch_add(1, Ordering::Relaxed) + 1 == self.fails_at {
+            return Err(io::Error::other("the disk is gone").into());
         }
-        self.file.read_at(offset, buffer).map_err(|_| "out of range")
+        self.file.read_at(offset, buffer)
     }
+}
+
+/// Checks that an error is the one of such a file.
+fn is_of_the_disk(error: &Error) {
+    assert_eq!((error.kind(), error.rule()), (ErrorKind::Read, None), "{error}");
+    assert_eq!(error.source().unwrap().to_string(), "the disk is gone");
 }
 
 /// Room for part of an element is left as it is.
@@ -32,12 +39,12 @@ impl ReadAt for Failing<'_> {
 fn a_buffer_takes_whole_elements() {
     for name in ["v12-dense.zt", "v01-big-endian.zt"] {
         let file = zten_testkit::read_accepted(name);
-        let archive = Archive::open(&file).unwrap();
-        let component = archive.objects().next().unwrap().components().next().unwrap();
-        let width = usize::from(component.storage_type().unwrap().width());
-        let all = component.read_to_vec(&archive, archive.limits()).unwrap();
+        let archive = Archive::from_bytes(&file).unwrap();
+        let component = archive.tensors().next().unwrap().components().next().unwrap();
+        let width = usize::try_from(component.dtype().bits().unwrap() / 8).unwrap();
+        let all = component.read().unwrap();
         assert!(width > 1 && all.len() >= 2 * width);
-        let mut content = component.content(&archive, archive.limits()).unwrap();
+        let mut content = component.reader().unwrap();
         let mut buffer = [7; 16];
         let room = &mut buffer[..2 * width - 1];
         assert_eq!(content.read_chunk(room).unwrap(), width);
@@ -48,9 +55,9 @@ fn a_buffer_takes_whole_elements() {
 #[test]
 fn chunks_of_a_slice_are_not_copied() {
     let file = zten_testkit::read_accepted("1.2.3/sha256.zt");
-    let archive = Archive::open(&file).unwrap();
+    let archive = Archive::from_bytes(&file).unwrap();
     let component = archive.get("t_f32").unwrap().component("data").unwrap();
-    let mut content = component.content(&file[..], &Limits::default()).unwrap();
+    let mut content = component.reader().unwrap();
     let start = usize::try_from(component.extent().offset()).unwrap();
     let chunk = content.next_chunk().unwrap().unwrap();
     assert_eq!(chunk.as_ptr(), file[start..].as_ptr());
@@ -69,14 +76,15 @@ fn what_may_be_decoded_is_decoded() {
     let in_frame = "unsupported-format--v11-zstd.zt";
     for (name, bytes) in [(declared, 16), (in_frame, 4)] {
         let file = zten_testkit::read_accepted(name);
-        let archive = Archive::open(&file).unwrap();
-        let component = archive.objects().next().unwrap().components().next().unwrap();
         let read = |most: usize| {
-            let limits = Limits::default().with_decoded(most.try_into().unwrap());
-            component.read_to_vec(&file[..], &limits).map_err(Error::from)
+            let limits = zten::Limits::default().with_decoded(most.try_into().unwrap());
+            let options = zten::OpenOptions::default().limits(limits);
+            let archive = options.from_bytes(&file).unwrap();
+            let component = archive.tensors().next().unwrap().components().next().unwrap();
+            component.read()
         };
         assert_eq!(read(bytes).unwrap().len(), bytes, "{name}");
-        assert_eq!(read(bytes - 1).unwrap_err().id(), Some("limit-decoded"), "{name}");
+        assert_eq!(read(bytes - 1).unwrap_err().rule(), Some("limit-decoded"), "{name}");
     }
 }
 
@@ -84,18 +92,15 @@ fn what_may_be_decoded_is_decoded() {
 #[cfg(feature = "zstd")]
 struct Changing<'a> {
     files: [&'a [u8]; 2],
-    left: Cell<u32>,
+    reads: AtomicU32,
+    changes_at: u32,
 }
 
 #[cfg(feature = "zstd")]
 impl ReadAt for Changing<'_> {
-    type Error = Error;
-
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
-        let [first, second] = self.files;
-        let left = self.left.get();
-        self.left.set(left.saturating_sub(1));
-        if left > 0 { first } else { second }.read_at(offset, buffer)
+        let has_changed = self.reads.fetch_add(1, Ordering::Relaxed) >= self.changes_at;
+        self.files[usize::from(has_changed)].read_at(offset, buffer)
     }
 }
 
@@ -121,22 +126,24 @@ fn what_is_measured_is_what_is_validated() {
         zten_oracles::file(&blobs, &manifest)
     };
     let (honest, other) = (file(3, 3), file(5, 3));
-    let validate = |left| {
-        let archive = Archive::open(&honest).unwrap();
-        let source = Changing { files: [&honest, &other], left: Cell::new(left) };
-        let mut verifier = zten::verify::Verifier::new(honest.len() as u64, &Limits::default());
+    let validate = |changes_at| {
+        let archive = Archive::from_bytes(&honest).unwrap();
+        let (files, reads) = ([&honest[..], &other], AtomicU32::new(0));
+        let source = Changing { files, reads, changes_at };
         let mut values = 0;
-        let object = archive.get("x").unwrap();
-        let validated = verifier.object(&object, &source, |component, chunk| {
+        let object = archive.get("x").unwrap().read_from(&source);
+        let validated = Verifier::new(archive.manifest()).object(&object, |component, chunk| {
             values += if component.role() == "values" { chunk.len() } else { 0 };
         });
-        validated.map(|()| values).map_err(Error::from)
+        validated.map(|()| values)
     };
     assert_eq!(validate(1000), Ok(3));
     let verdicts: Vec<_> = (0..20).map(validate).collect();
     assert!(verdicts.iter().all(|verdict| *verdict != Ok(5)), "{verdicts:?}");
     let supply = ErrorKind::Misuse(Misuse::Supply);
-    assert!(verdicts.iter().any(|verdict| verdict.is_err_and(|error| error.kind() == supply)));
+    assert!(
+        verdicts.iter().filter_map(|verdict| verdict.as_ref().err()).any(|it| it.kind() == supply)
+    );
 }
 
 /// Other bytes the first time that a place is read, and those of the file from then on.
@@ -144,25 +151,23 @@ struct Unsteady<'a> {
     file: &'a [u8],
     first: &'a [u8],
     /// The number of times that each byte has been read.
-    reads: RefCell<Vec<u32>>,
+    reads: Mutex<Vec<u32>>,
 }
 
 impl<'a> Unsteady<'a> {
     fn new(file: &'a [u8], first: &'a [u8]) -> Self {
-        Self { file, first, reads: RefCell::new(vec![0; file.len()]) }
+        Self { file, first, reads: Mutex::new(vec![0; file.len()]) }
     }
 
     fn reads(&self, range: core::ops::Range<usize>) -> Vec<u32> {
-        self.reads.borrow()[range].to_vec()
+        self.reads.lock().unwrap()[range].to_vec()
     }
 }
 
 impl ReadAt for Unsteady<'_> {
-    type Error = Error;
-
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         for (at, byte) in (usize::try_from(offset).unwrap()..).zip(buffer) {
-            let reads = &mut self.reads.borrow_mut()[at];
+            let reads = &mut self.reads.lock().unwrap()[at];
             *byte = if *reads == 0 { self.first } else { self.file }[at];
             *reads += 1;
         }
@@ -176,16 +181,16 @@ impl ReadAt for Unsteady<'_> {
 fn indices_are_read_once() {
     let validate = |name: &str, offset: usize, first: &[u32], others: &[usize]| {
         let file = zten_testkit::read(&format!("v2/accept/{name}"));
-        let archive = Archive::open(&file[..]).unwrap();
+        let archive = Archive::from_bytes(&file).unwrap();
         let (mut other, first) = (file.clone(), words(first));
         other[offset..offset + first.len()].copy_from_slice(&first);
         let source = Unsteady::new(&file, &other);
-        let mut verifier = zten::verify::Verifier::new(file.len() as u64, &Limits::default());
-        let verdict = verifier.object(&archive.get("w").unwrap(), &source, |_, _| ());
+        let object = archive.get("w").unwrap().read_from(&source);
+        let verdict = Verifier::new(archive.manifest()).object(&object, |_, _| ());
         for start in others.iter().chain([&offset]) {
             assert_eq!(source.reads(*start..start + 8), [1; 8], "{name} {start}");
         }
-        verdict.map_err(|error| (Error::from(error).id(), Error::from(error).offset()))
+        verdict.map_err(|error| (error.rule(), error.offset()))
     };
     // Row 0 has the columns 2 and 0, and then again 0 and 2, as a second reading would find.
     assert_eq!(validate("csr.zt", 8192, &[0, 2, 1], &[4096, 12288]), Ok(()));
@@ -204,16 +209,15 @@ fn indices_are_read_once() {
 #[cfg(all(feature = "zstd", feature = "digest"))]
 struct Once<'a> {
     files: [&'a [u8]; 2],
-    left: Cell<i32>,
+    reads: AtomicU32,
+    lies_at: u32,
 }
 
 #[cfg(all(feature = "zstd", feature = "digest"))]
 impl ReadAt for Once<'_> {
-    type Error = Error;
-
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
-        self.left.set(self.left.get() - 1);
-        self.files[usize::from(self.left.get() == -1)].read_at(offset, buffer)
+        let lies = self.reads.fetch_add(1, Ordering::Relaxed) == self.lies_at;
+        self.files[usize::from(lies)].read_at(offset, buffer)
     }
 }
 
@@ -240,11 +244,11 @@ fn a_block_ends_where_its_header_says() {
     let digest = [b"\x66digest\x78\x47sha256:", digits.as_bytes()].concat();
     let manifest = [&head[..], fields, &digest, b"\x68encoding\x64zstd"].concat();
     let files = [zten_oracles::file(&truth, &manifest), zten_oracles::file(&lie, &manifest)];
-    let archive = Archive::open(&files[0]).unwrap();
+    let archive = Archive::from_bytes(&files[0]).unwrap();
     let component = archive.get("x").unwrap().component("a").unwrap();
-    let read = |left| {
-        let source = Once { files: [&files[0], &files[1]], left: Cell::new(left) };
-        component.decode(&source, &Limits::default()).map_err(Error::from)
+    let read = |lies_at| {
+        let source = Once { files: [&files[0], &files[1]], reads: AtomicU32::new(0), lies_at };
+        component.read_from(&source).read()
     };
     let whole = [[7; 300], [8; 300]];
     assert_eq!(*read(100).unwrap(), *whole.as_flattened());
@@ -261,20 +265,22 @@ fn a_refusal_is_final() {
     let mut count = 0;
     for row in reject_index().filter(|row| row.content) {
         let file = row.read();
-        let archive = Archive::open_with(&file, &row.options).unwrap();
-        for component in archive.objects().flat_map(|object| object.components()) {
-            let Ok(mut content) = component.content(&file[..], row.options.limit()) else {
+        let archive = row.options.from_bytes(&file).unwrap();
+        for component in archive.tensors().flat_map(|object| object.components()) {
+            let Ok(mut content) = component.reader() else {
                 continue;
             };
             let error = loop {
                 match content.next_chunk() {
                     Ok(Some(_)) => {}
                     Ok(None) => break None,
-                    Err(error) => break Some(Error::from(error)),
+                    Err(error) => break Some(error),
                 }
             };
             if let Some(error) = error {
-                assert_eq!(content.next_chunk().map_err(Error::from), Err(error), "{}", row.file);
+                let again = content.next_chunk().unwrap_err();
+                assert_eq!(again.to_string(), error.to_string(), "{}", row.file);
+                assert_eq!(again, error, "{}", row.file);
                 assert_eq!(content.verified(), None, "{}", row.file);
                 count += 1;
             }
@@ -288,15 +294,15 @@ fn a_refusal_is_final() {
 fn a_failed_read_is_not_gone_on_with() {
     for name in ["1.2.3/sha256.zt", "1.2.3/zstd.zt"] {
         let file = zten_testkit::read_accepted(name);
-        let archive = Archive::open(&file).unwrap();
-        let component = archive.objects().next().unwrap().component("data").unwrap();
+        let archive = Archive::from_bytes(&file).unwrap();
+        let component = archive.tensors().next().unwrap().component("data").unwrap();
         let mut failed = 0;
         for fails_at in 1.. {
-            let source = Failing { file: &file, reads: Cell::new(0), fails_at };
-            let mut content = match component.content(&source, &Limits::default()) {
+            let source = Failing { file: &file, reads: AtomicU32::new(0), fails_at };
+            let mut content = match component.read_from(&source).reader() {
                 Ok(content) => content,
                 Err(error) => {
-                    assert_eq!(error, ReadError::Source("the disk is gone"));
+                    is_of_the_disk(&error);
                     failed += 1;
                     continue;
                 }
@@ -308,17 +314,13 @@ fn a_failed_read_is_not_gone_on_with() {
                     Err(error) => break Err(error),
                 }
             };
-            if outcome.is_ok() {
+            let Err(error) = outcome else {
                 assert!(content.verified().is_some());
                 break;
-            }
-            assert_eq!(outcome, Err(ReadError::Source("the disk is gone")), "{name}");
-            match content.next_chunk() {
-                Err(ReadError::Refused(error)) => {
-                    assert_eq!(error.kind(), ErrorKind::Misuse(Misuse::Aborted));
-                }
-                other => panic!("{name}: {other:?}"),
-            }
+            };
+            is_of_the_disk(&error);
+            let error = content.next_chunk().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Misuse(Misuse::Aborted), "{name}");
             failed += 1;
         }
         assert!(failed > 0, "{name}: nothing failed");
@@ -335,10 +337,10 @@ fn of_two_errors_chunks_name_the_one_that_the_whole_does() {
     let data = zstd_component("bool", 64, frame.len() as u64, 4);
     let file = v1("1.2.0", vec![("w", dense_object(&[4], data))]).blob(64, &frame);
     let file = file.build("").bytes;
-    let archive = Archive::open(&file).unwrap();
+    let archive = Archive::from_bytes(&file).unwrap();
     let component = archive.get("w").unwrap().component("data").unwrap();
-    let whole = Error::from(component.decode(&file[..], &Limits::default()).unwrap_err());
-    assert_eq!(whole.id(), Some("bool-value"));
-    let mut content = component.content(&file[..], &Limits::default()).unwrap();
-    assert_eq!(Error::from(content.next_chunk().unwrap_err()), whole);
+    let whole = component.read().unwrap_err();
+    assert_eq!(whole.rule(), Some("bool-value"));
+    let mut content = component.reader().unwrap();
+    assert_eq!(content.next_chunk().unwrap_err(), whole);
 }

@@ -2,9 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use zten::{Archive, Options};
+use zten::{Archive, Error, OpenOptions};
 use zten_testkit::sample::least;
 use zten_testkit::{Expected, accepted, check, corpus, is_lax, reject_index};
+
+/// Whether an error has the names of its place, if it is in a tensor.
+fn is_named(error: &Error) -> bool {
+    let (place, names) = (error.place(), (error.tensor(), error.component()));
+    (place.object().is_some(), place.component().is_some())
+        == (names.0.is_some(), names.1.is_some())
+}
 
 #[test]
 fn every_reject_file_ends_in_its_rule_at_its_place() {
@@ -12,13 +19,16 @@ fn every_reject_file_ends_in_its_rule_at_its_place() {
     let is_lax = |file: &str| cfg!(feature = "zstd-ruzstd") && is_lax(file);
     for row in reject_index().filter(|row| !is_lax(&row.file)) {
         let file = row.read();
-        let opened = Archive::open_with(&file, &row.options).map(drop);
+        let opened = row.options.from_bytes(&file).map(drop);
         if row.content {
             assert!(opened.is_ok(), "{}: should open: {opened:?}", row.file);
         } else {
             assert!(opened.is_err(), "{}: should not open", row.file);
         }
-        let found = check(&file, &row.options).map_err(|error| Expected::from_error(&error));
+        let found = check(&file, &row.options).map_err(|error| {
+            assert!(!row.content || is_named(&error), "{}: {error}", row.file);
+            Expected::from_error(&error)
+        });
         if found != Err(row.expected.clone()) {
             wrong.push(format!("{}: {found:?}, not {:?}", row.file, row.expected));
         }
@@ -48,7 +58,7 @@ fn every_rule_has_a_reject_file() {
 fn every_reject_file_has_an_accepted_neighbour() {
     for row in reject_index() {
         let file = zten_testkit::read_accepted(&row.neighbour);
-        Archive::open(&file).unwrap_or_else(|error| panic!("{}: {error}", row.neighbour));
+        Archive::from_bytes(&file).unwrap_or_else(|error| panic!("{}: {error}", row.neighbour));
     }
 }
 
@@ -95,7 +105,10 @@ fn the_corpus_tries_what_it_says() {
 fn every_accepted_file_is_good_or_opens() {
     let mut count = 0;
     for file in accepted() {
-        let verdict = check(&file.bytes, &Options::default()).map_err(|error| error.id());
+        let verdict = check(&file.bytes, &OpenOptions::default()).map_err(|error| {
+            assert!(is_named(&error), "{}: {error}", file.name);
+            error.rule()
+        });
         match file.opens_only {
             None => assert_eq!(verdict, Ok(()), "{}", file.name),
             Some(id) => assert_eq!(verdict, Err(Some(id.as_str())), "{}", file.name),
@@ -117,11 +130,11 @@ fn content_of_the_reference_writers_is_what_they_wrote() {
                 line.split('\t').collect::<Vec<_>>().try_into().unwrap();
             let name: String = serde_json::from_str(name).unwrap();
             let file = std::fs::read(folder.join(file).with_extension("zt")).unwrap();
-            let archive = Archive::open(&file).unwrap();
+            let archive = Archive::from_bytes(&file).unwrap();
             let component = archive.get(&name).unwrap().component(role).unwrap();
-            let content = component.read_to_vec(&file[..], &zten::Limits::default()).unwrap();
+            let content = component.read().unwrap();
             assert_eq!(content.len().to_string(), bytes, "{name}/{role}");
-            let digest = <sha2::Sha256 as sha2::Digest>::digest(&content);
+            let digest = <sha2::Sha256 as sha2::Digest>::digest(&*content);
             assert_eq!(zten_testkit::hex(&digest), sha256, "{name}/{role}");
             count += 1;
         }
@@ -137,14 +150,13 @@ fn content_of_the_corpus_is_the_same_with_every_decoder() {
     let mut sum = <sha2::Sha256 as sha2::Digest>::new();
     let mut compressed = 0;
     for file in accepted() {
-        let archive = Archive::open(&file.bytes).unwrap();
-        for component in archive.objects().flat_map(|object| object.components()) {
-            let limits = zten::Limits::default();
-            let Ok(content) = component.read_to_vec(&file.bytes[..], &limits) else {
+        let archive = Archive::from_bytes(&file.bytes).unwrap();
+        for component in archive.tensors().flat_map(|object| object.components()) {
+            let Ok(content) = component.read() else {
                 continue;
             };
             sha2::Digest::update(&mut sum, (content.len() as u64).to_le_bytes());
-            sha2::Digest::update(&mut sum, &content);
+            sha2::Digest::update(&mut sum, &*content);
             compressed += u32::from(component.encoding() == zten::Encoding::Zstd);
         }
     }

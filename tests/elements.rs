@@ -5,9 +5,10 @@
 mod decoded;
 
 use zten::{
-    Archive, Element, ElementType, Limits, LogicalType, StorageType,
+    Archive, DType, Element,
     element::{ByteOrder, Complex, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz},
     error::Misuse,
+    tools::{ElementType, LogicalType, StorageType},
 };
 use zten_testkit::{borrows, corpus, misuse, placed, read_accepted as read};
 
@@ -54,10 +55,10 @@ macro_rules! all_patterns {
             assert_eq!($type::LOGICAL, Some(LogicalType::$type));
 
             let file = read("1.2.3/fp8.zt");
-            let archive = Archive::open(&file).unwrap();
-            let component = archive.get($name).unwrap().dense().unwrap().component();
-            let view = component.bind(&file).unwrap();
-            assert_eq!(view.logical_type(), Some(LogicalType::$type));
+            let archive = Archive::from_bytes(&file).unwrap();
+            let tensor = archive.get($name).unwrap();
+            let view = tensor.dense().unwrap().view().unwrap();
+            assert_eq!((tensor.dtype(), view.dtype()), (DType::$type, DType::$type));
             assert_eq!(view.len(), 256);
             let slice: &[$type] = view.as_slice().unwrap();
             let found: Vec<u32> = slice.iter().map(|element| element.to_f32().to_bits()).collect();
@@ -84,22 +85,21 @@ all_patterns! {
 #[test]
 fn dtypes_of_1_1_are_logical_types() {
     let file = read("v11-f8_e4m3.zt");
-    let archive = Archive::open(&file).unwrap();
-    let view = archive.objects().next().unwrap().dense().unwrap().component().bind(&file).unwrap();
+    let archive = Archive::from_bytes(&file).unwrap();
+    let view = archive.tensors().next().unwrap().dense().unwrap().view().unwrap();
     assert_eq!(view.as_slice::<F8E4M3Fn>().unwrap().len(), view.len());
     let file = read("v11-complex128.zt");
-    let archive = Archive::open(&file).unwrap();
-    let view = archive.objects().next().unwrap().dense().unwrap().component().bind(&file).unwrap();
+    let archive = Archive::from_bytes(&file).unwrap();
+    let view = archive.tensors().next().unwrap().dense().unwrap().view().unwrap();
     assert_eq!(view.elements::<Complex<f64>>().unwrap().len() * 2, view.len());
 }
 
 #[test]
 fn plain_components_have_no_logical_elements() {
     let file = read("1.2.3/dense_all.zt");
-    let archive = Archive::open(&file).unwrap();
-    let bound =
-        |name: &str| archive.get(name).unwrap().dense().unwrap().component().bind(&file).unwrap();
-    assert_eq!(bound("t_u8").logical_type(), None);
+    let archive = Archive::from_bytes(&file).unwrap();
+    let bound = |name: &str| archive.get(name).unwrap().dense().unwrap().view().unwrap();
+    assert_eq!(bound("t_u8").dtype(), DType::U8);
     assert_eq!(misuse(bound("t_u8").as_slice::<F8E5M2>().unwrap_err()), Misuse::Type);
     assert_eq!(misuse(bound("t_f32").as_slice::<Complex<f32>>().unwrap_err()), Misuse::Type);
     assert_eq!(misuse(bound("t_f64").elements::<Complex<f64>>().unwrap_err()), Misuse::Type);
@@ -110,15 +110,15 @@ fn unknown_logical_types_are_storage_elements() {
     let mut count = 0;
     for name in names().filter(|name| name.starts_with("unsupported-type--")) {
         let file = read(&name);
-        let archive = Archive::open(&file).unwrap();
-        for object in archive.objects() {
+        let archive = Archive::from_bytes(&file).unwrap();
+        for object in archive.tensors() {
             for component in object.components() {
                 let dtype = match component.element_type() {
                     ElementType::UnknownLogical(..) => None,
                     ElementType::UnknownOnLogical(_, dtype) => Some(dtype),
                     _ => continue,
                 };
-                let Ok(view) = component.bind(&file) else {
+                let Ok(view) = component.view() else {
                     continue;
                 };
                 assert_eq!(view.logical_type(), dtype);
@@ -150,12 +150,11 @@ fn pairs<T: Copy>(parts: &[T]) -> Vec<Complex<T>> {
 #[test]
 fn complex_numbers_are_pairs() {
     let file = placed(&read("1.2.3/complex.zt"), 0);
-    let archive = Archive::open(&file).unwrap();
-    let bound =
-        |name: &str| archive.get(name).unwrap().dense().unwrap().component().bind(&file).unwrap();
+    let archive = Archive::from_bytes(&file).unwrap();
+    let bound = |name: &str| archive.get(name).unwrap().dense().unwrap().view().unwrap();
 
     let view = bound("c64");
-    assert_eq!(view.logical_type(), Some(LogicalType::Complex64));
+    assert_eq!(view.dtype(), DType::Complex64);
     borrows(view.as_slice(), ByteOrder::Little, &pairs(&PARTS));
     assert_eq!(view.to_vec::<Complex<f32>>().unwrap(), pairs(&PARTS));
     assert_eq!(view.elements::<Complex<f32>>().unwrap().get(5), pairs(&PARTS).pop());
@@ -178,14 +177,14 @@ fn complex_numbers_at_odd_addresses_are_read_one_by_one() {
     let file = read("1.2.3/complex.zt");
     let placed = placed(&file, 1);
     let odd = &placed[..];
-    let archive = Archive::open(odd).unwrap();
-    let component = archive.get("c64").unwrap().dense().unwrap().component();
-    let view = component.bind(odd).unwrap();
+    let archive = Archive::from_bytes(odd).unwrap();
+    let component = archive.get("c64").unwrap().dense().unwrap();
+    let view = component.view().unwrap();
     let native = view.byte_order() == ByteOrder::NATIVE;
     let why = if native { Misuse::Alignment } else { Misuse::ByteOrder };
     assert_eq!(misuse(view.as_slice::<Complex<f32>>().unwrap_err()), why);
     assert_eq!(view.to_vec::<Complex<f32>>().unwrap(), pairs(&PARTS));
-    let decoded = component.decode(odd, &Limits::default()).unwrap();
+    let decoded = component.read().unwrap();
     borrows(decoded.view().as_slice(), ByteOrder::Little, &pairs(&PARTS));
 }
 

@@ -12,7 +12,7 @@ use alloc_chaos::{ChaosAllocator, Check};
 use cap::Cap;
 use work::{WORKS, is_memory};
 use zten::write::Checksum;
-use zten::{Error, Options};
+use zten::{Error, OpenOptions};
 use zten_testkit::{accepted, accepted_v2, reject_index, reject_index_v2};
 
 /// It lets no more than a limit be had, and counts what is had.
@@ -28,7 +28,7 @@ fn run(bytes: usize, work: &impl Fn() -> Result<(), Error>) -> (Result<(), Error
         ALLOCATOR.set_limit(usize::MAX).unwrap();
     });
     assert!(report.baseline().outcome().is_completed(), "{report}");
-    (outcome.get(), report.baseline_allocations())
+    (outcome.into_inner(), report.baseline_allocations())
 }
 
 /// Runs some work with every number of bytes that makes a difference: how many those are.
@@ -40,7 +40,7 @@ fn sweep(what: &str, work: &impl Fn() -> Result<(), Error>) -> usize {
     let validated = |bytes| {
         let (outcome, count) = run(bytes, work);
         if outcome != usual.0 {
-            assert!(outcome.is_err_and(|error| is_memory(&error)), "{what}: {outcome:?}");
+            assert!(outcome.as_ref().is_err_and(is_memory), "{what}: {outcome:?}");
         }
         count
     };
@@ -80,7 +80,7 @@ fn main() {
     for (name, work) in WORKS {
         for file in accepted().chain(accepted_v2()) {
             let what = format!("{name}, {}", file.name);
-            differences += sweep(&what, &|| work(&file.bytes, &Options::default()));
+            differences += sweep(&what, &|| work(&file.bytes, &OpenOptions::default()));
         }
         for row in reject_index().chain(reject_index_v2()).step_by(10) {
             let file = row.read();

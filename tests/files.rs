@@ -1,39 +1,44 @@
 //! Files are published whole or not at all, whenever the program stops.
 
-use std::fs;
-use std::io;
+use std::error::Error as _;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
 use std::path::Path;
 
-use zten::source::FileArchive;
-use zten::write::{FileSink, NewObject, PublishError, Settings, Sink, Writer, append};
-use zten::{Options, ReadError, StorageType, verify::Verifier};
+use zten::write::{FileSink, Sink, WriteOptions};
+use zten::{Error, ErrorKind, OpenOptions, Writer};
 
 /// Adds one object of those bytes.
-fn add<S: Sink>(writer: &mut Writer<S>, name: &str, bytes: &[u8])
-where
-    S::Error: std::fmt::Debug,
-{
-    let shape = [bytes.len() as u64];
-    writer.add(&NewObject::dense(name, &shape, StorageType::U8), &[("data", bytes)]).unwrap();
+fn add<S: Sink>(writer: &mut Writer<S>, name: &str, bytes: &[u8]) {
+    writer.add(name, &[bytes.len() as u64], bytes).unwrap();
 }
 
 fn create(path: &Path, names: &[&str]) {
-    let sink = FileSink::create(path).unwrap();
-    let mut writer = Writer::new(sink, &Settings::default()).unwrap();
+    let mut writer = Writer::create(path).unwrap();
     for name in names {
         add(&mut writer, name, name.as_bytes());
     }
-    writer.finish().unwrap().publish().unwrap();
+    writer.finish().unwrap();
+}
+
+/// A whole file of no objects that is still to be published.
+fn begun(path: &Path) -> FileSink {
+    let mut sink = FileSink::create(path).unwrap();
+    Writer::new(&mut sink, &WriteOptions::default()).unwrap().finish().unwrap();
+    sink
 }
 
 /// The names in a file, all of which has been verified.
 fn names(path: &Path) -> Vec<String> {
-    let archive = FileArchive::open(path, &Options::default()).unwrap();
-    let mut verifier = Verifier::new(archive.file_len(), &zten::Limits::default());
-    for object in archive.objects() {
-        verifier.object(&object, &archive, |_, _| ()).unwrap();
-    }
-    archive.objects().map(|object| object.name().to_owned()).collect()
+    let archive = zten::open(path).unwrap();
+    archive.verify().unwrap();
+    archive.names().map(str::to_owned).collect()
+}
+
+/// The reason of the system that a file could not be published.
+fn reason(error: &Error) -> &io::Error {
+    assert_eq!((error.kind(), error.rule()), (ErrorKind::Write, None), "{error}");
+    error.source().unwrap().downcast_ref().unwrap()
 }
 
 /// The temporary files in a folder.
@@ -48,12 +53,19 @@ fn leftovers(folder: &Path) -> usize {
 fn a_file_appears_when_it_is_published() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.zt");
-    let mut writer = Writer::new(FileSink::create(&path).unwrap(), &Settings::default()).unwrap();
+    let mut sink = FileSink::create(&path).unwrap();
+    let mut writer = Writer::new(&mut sink, &WriteOptions::default()).unwrap();
     add(&mut writer, "a", &vec![1; 300_000]);
-    let sink = writer.finish().unwrap();
+    writer.finish().unwrap();
     assert!(!path.exists());
     sink.publish().unwrap();
     assert_eq!(names(&path), ["a"]);
+    // A writer that has the sink publishes it, at its end and no sooner.
+    let mut writer = Writer::create(&path).unwrap();
+    add(&mut writer, "b", &vec![2; 300_000]);
+    assert_eq!(names(&path), ["a"]);
+    writer.finish().unwrap();
+    assert_eq!(names(&path), ["b"]);
     assert_eq!(leftovers(folder.path()), 0);
 }
 
@@ -62,10 +74,32 @@ fn what_is_not_published_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.zt");
     create(&path, &["old"]);
-    let mut writer = append(&path, &Options::default(), &Settings::default()).unwrap();
+    let mut writer = Writer::append_to(&path).unwrap();
     add(&mut writer, "new", b"new");
-    drop(writer.finish().unwrap());
+    drop(writer);
     assert_eq!(names(&path), ["old"]);
+    let (mut sink, manifest) = FileSink::edition(&path, &OpenOptions::default()).unwrap();
+    let mut writer = Writer::append(&mut sink, &manifest, &WriteOptions::default()).unwrap();
+    add(&mut writer, "new", b"new");
+    writer.finish().unwrap();
+    drop(sink);
+    assert_eq!(names(&path), ["old"]);
+    assert_eq!(leftovers(folder.path()), 0);
+}
+
+#[test]
+fn a_new_file_replaces_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.zt");
+    begun(&path).publish_new().unwrap();
+    assert_eq!(names(&path), [""; 0]);
+    fs::remove_file(&path).unwrap();
+    // One that comes meanwhile stays.
+    let sink = begun(&path);
+    create(&path, &["other"]);
+    let error = sink.publish_new().unwrap_err();
+    assert_eq!(reason(&error).kind(), io::ErrorKind::AlreadyExists);
+    assert_eq!(names(&path), ["other"]);
     assert_eq!(leftovers(folder.path()), 0);
 }
 
@@ -75,26 +109,26 @@ fn appending_adds_to_what_is_there() {
     let path = folder.path().join("x.zt");
     create(&path, &["b", "a"]);
     for (name, all) in [("c", &["b", "a", "c"][..]), ("aa", &["b", "a", "c", "aa"])] {
-        let mut writer = append(&path, &Options::default(), &Settings::default()).unwrap();
+        let mut writer = Writer::append_to(&path).unwrap();
         add(&mut writer, name, name.as_bytes());
-        writer.finish().unwrap().publish().unwrap();
+        writer.finish().unwrap();
         assert_eq!(names(&path), all);
     }
     fs::write(&path, b"no file").unwrap();
-    assert!(append(&path, &Options::default(), &Settings::default()).is_err());
+    assert!(Writer::append_to(&path).is_err());
     assert_eq!(fs::read(&path).unwrap(), b"no file");
     assert_eq!(leftovers(folder.path()), 0);
 }
 
 /// What a path is refused with, by all that would put a file there, which stays as it is.
 fn refused(path: &Path) -> String {
-    let created = FileSink::create(path).unwrap_err();
+    let [created, appended] = [
+        FileSink::create(path).unwrap_err(),
+        FileSink::edition(path, &OpenOptions::default()).unwrap_err(),
+    ]
+    .map(io::Error::from);
     assert_eq!(created.kind(), io::ErrorKind::InvalidInput, "{created}");
-    let ReadError::Source(appended) = FileSink::edition(path, &Options::default()).unwrap_err()
-    else {
-        panic!("the file is validated");
-    };
-    assert_eq!(appended.to_string(), created.to_string());
+    assert_eq!((appended.kind(), appended.to_string()), (created.kind(), created.to_string()));
     created.to_string()
 }
 
@@ -115,7 +149,7 @@ fn links_are_refused() {
     // One that has come meanwhile, too.
     let sink = FileSink::create(&at("late")).unwrap();
     symlink("x.zt", at("late")).unwrap();
-    assert!(matches!(sink.publish(), Err(PublishError::NotPublished(_))));
+    reason(&sink.publish().unwrap_err());
     assert_eq!(names(&at("x.zt")), ["a"]);
     // Folders are the system's business.
     fs::create_dir(at("folder")).unwrap();
@@ -166,8 +200,8 @@ mod unix {
             create(&path, &["b"]);
             assert_eq!(mode(&path), new);
             set_mode(&path, old);
-            let writer = append(&path, &Options::default(), &Settings::default()).unwrap();
-            writer.finish().unwrap().publish().unwrap();
+            let writer = Writer::append_to(&path).unwrap();
+            writer.finish().unwrap();
             assert_eq!(mode(&path), new);
         }
         // What it is when the file is published counts.
@@ -193,11 +227,10 @@ mod unix {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::create_dir(at("one")).unwrap();
-        let writer =
-            Writer::new(FileSink::create(&at("one/x.zt")).unwrap(), &Settings::default()).unwrap();
+        let writer = Writer::create(at("one/x.zt")).unwrap();
         fs::rename(at("one"), at("two")).unwrap();
         fs::create_dir(at("one")).unwrap();
-        writer.finish().unwrap().publish().unwrap();
+        writer.finish().unwrap();
         assert!(!at("one/x.zt").exists());
         assert_eq!(names(&at("two/x.zt")), [""; 0]);
     }
@@ -207,21 +240,20 @@ mod unix {
     fn what_comes_and_goes_meanwhile_does_not_matter() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.zt");
-        let begin = || Writer::new(FileSink::create(&path).unwrap(), &Settings::default()).unwrap();
+        let begin = || Writer::create(&path).unwrap();
         let writer = begin();
         create(&path, &["a"]);
         set_mode(&path, 0o600);
-        writer.finish().unwrap().publish().unwrap();
+        writer.finish().unwrap();
         assert_eq!((names(&path), mode(&path)), (vec![], 0o600));
         let writer = begin();
         fs::remove_file(&path).unwrap();
-        writer.finish().unwrap().publish().unwrap();
+        writer.finish().unwrap();
         assert_eq!(leftovers(folder.path()), 0);
         let writer = begin();
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
-        let error = writer.finish().unwrap().publish().unwrap_err();
-        assert!(matches!(error, PublishError::NotPublished(_)), "{error}");
+        reason(&writer.finish().unwrap_err());
         assert_eq!((path.is_dir(), leftovers(folder.path())), (true, 0));
     }
 }
@@ -232,14 +264,25 @@ struct Mortal {
     left: u32,
 }
 
-impl Sink for Mortal {
-    type Error = io::Error;
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+impl Mortal {
+    fn live_on(&mut self) {
         self.left = self.left.checked_sub(1).unwrap_or_else(|| std::process::abort());
-        self.sink.write(bytes)?;
+    }
+}
+
+impl Sink for Mortal {
+    type Output = ();
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.live_on();
         // What is written is in the file, and not held back by the process.
-        self.sink.flush()
+        let mut file: &File = self.sink.file();
+        file.write_all(bytes).map_err(Error::from_write)
+    }
+
+    fn finish(mut self) -> Result<(), Error> {
+        self.live_on();
+        self.sink.finish()
     }
 }
 
@@ -251,15 +294,11 @@ const LIFE: &str = "ZTEN_TEST_LIFE";
 #[cfg_attr(miri, ignore = "it starts processes")]
 fn append_and_die() {
     let (Ok(path), Ok(life)) = (std::env::var(PATH), std::env::var(LIFE)) else { return };
-    let (sink, manifest) = FileSink::edition(Path::new(&path), &Options::default()).unwrap();
+    let (sink, manifest) = FileSink::edition(Path::new(&path), &OpenOptions::default()).unwrap();
     let sink = Mortal { sink, left: life.parse().unwrap() };
-    let mut writer = Writer::append(sink, &manifest, &Settings::default()).unwrap();
+    let mut writer = Writer::append(sink, &manifest, &WriteOptions::default()).unwrap();
     add(&mut writer, "new", &[7; 1000]);
-    let Mortal { sink, left } = writer.finish().unwrap();
-    if left == 0 {
-        std::process::abort();
-    }
-    sink.publish().unwrap();
+    writer.finish().unwrap();
 }
 
 #[test]

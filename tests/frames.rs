@@ -1,11 +1,13 @@
 //! Slices of parts in frames: only the frames that they need are decoded, and all of each of them is
 //! verified. v2 §8.2.
 
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use zten::{Archive, Error, Limits, ReadAt, verify::Verified, verify::Verifier};
+use zten::{Archive, Encoding, Error, Limits, OpenOptions, ReadAt, Tensor};
+use zten::{verify::Verified, verify::Verifier};
 use zten_corpus::cbor::uints;
 use zten_corpus::v2::{encoded, frame, table};
 use zten_testkit::corpus;
@@ -19,20 +21,18 @@ const ROW: usize = 10;
 /// A source that notes what was read.
 struct Noted<'d> {
     bytes: &'d [u8],
-    read: RefCell<Vec<Range<u64>>>,
+    read: Mutex<Vec<Range<u64>>>,
 }
 
 impl<'d> Noted<'d> {
     fn new(bytes: &'d [u8]) -> Self {
-        Self { bytes, read: RefCell::default() }
+        Self { bytes, read: Mutex::default() }
     }
 }
 
 impl ReadAt for Noted<'_> {
-    type Error = Error;
-
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
-        self.read.borrow_mut().push(offset..offset + buffer.len() as u64);
+        self.read.lock().unwrap().push(offset..offset + buffer.len() as u64);
         self.bytes.read_at(offset, buffer)
     }
 }
@@ -75,7 +75,7 @@ impl Made {
 
     /// The frames of which something was read.
     fn touched(&self, source: &Noted<'_>) -> BTreeSet<usize> {
-        let read = source.read.borrow();
+        let read = source.read.lock().unwrap();
         let touches = |frame: &Range<u64>| {
             read.iter().any(|read| read.start < frame.end && frame.start < read.end)
         };
@@ -86,17 +86,17 @@ impl Made {
 #[test]
 fn slices_decode_the_frames_that_they_need_and_no_others() {
     let made = made();
-    let archive = Archive::open(&made.file).unwrap();
-    let dense = archive.get("w").unwrap().dense().unwrap();
-    let row_counts = [(0, 0), (0, 1), (9, 11), (10, 20), (19, 20), (37, 64), (95, 105), (0, 105)];
-    for (first, end) in row_counts {
-        for columns in [0..10, 0..1, 3..7, 9..10] {
-            let slice = dense.slice(&[first..end, columns.clone()]).unwrap();
-            for chunk in [16, 64, 65536] {
+    for chunk in [16, 64, 65536] {
+        let limits = Limits::default().with_chunk(chunk);
+        let archive = OpenOptions::default().limits(limits).from_bytes(&made.file).unwrap();
+        let ends = [(0, 0), (0, 1), (9, 11), (10, 20), (19, 20), (37, 64), (95, 105), (0, 105)];
+        for (first, end) in ends {
+            for columns in [0..10, 0..1, 3..7, 9..10] {
                 let source = Noted::new(&made.file);
+                let tensor = archive.get("w").unwrap().read_from(&source);
+                let slice = tensor.slice((first..end, columns.clone())).unwrap();
                 let mut buffer = vec![0; usize::try_from(slice.byte_len()).unwrap()];
-                let limits = Limits::default().with_chunk(chunk);
-                let verified = slice.read(&source, &limits, &mut buffer).unwrap();
+                let verified = slice.read(&mut buffer).unwrap();
                 assert_eq!(verified, None);
                 assert_eq!(buffer, made.part(first..end, columns.clone()), "{first}..{end}");
                 let frame = |row: u64, column: u64| {
@@ -109,7 +109,8 @@ fn slices_decode_the_frames_that_they_need_and_no_others() {
                 // Each is read once: what is walked, and what is decoded.
                 let bytes = |frame: usize| made.frames[frame].end - made.frames[frame].start;
                 let stored: u64 = needed.iter().map(|frame| bytes(*frame)).sum();
-                let read: u64 = source.read.borrow().iter().map(|read| read.end - read.start).sum();
+                let read = source.read.lock().unwrap();
+                let read: u64 = read.iter().map(|read| read.end - read.start).sum();
                 let of_table = 17 + 3 * 8 * FRAMES as u64;
                 assert!(read <= 2 * stored + of_table + 64, "{read} bytes of {stored}");
             }
@@ -121,11 +122,10 @@ fn slices_decode_the_frames_that_they_need_and_no_others() {
 fn each_frame_that_is_used_is_verified_to_its_end() {
     let made = made();
     let read = |file: &[u8]| {
-        let archive = Archive::open(file).unwrap();
-        let dense = archive.get("w").unwrap().dense().unwrap();
-        let slice = dense.slice(&[31..32, 0..10]).unwrap();
+        let archive = Archive::from_bytes(file).unwrap();
+        let slice = archive.get("w").unwrap().slice((31..32, 0..10)).unwrap();
         let mut row = [0; ROW];
-        slice.read(file, &Limits::default(), &mut row).map(|_| row)
+        slice.read(&mut row).map(|_| row)
     };
     let row = read(&made.file).unwrap();
     assert_eq!(row, made.content[310..320]);
@@ -137,7 +137,7 @@ fn each_frame_that_is_used_is_verified_to_its_end() {
             match read(&file) {
                 Ok(found) => assert!(at != 3 && found == row, "frame {at} at {place}"),
                 Err(error) => {
-                    assert_eq!((at, Error::from(error).id()), (3, Some("zstd-checksum")));
+                    assert_eq!((at, error.rule()), (3, Some("zstd-checksum")));
                 }
             }
         }
@@ -148,17 +148,16 @@ fn each_frame_that_is_used_is_verified_to_its_end() {
 struct Changing<'d> {
     bytes: &'d [u8],
     at: u64,
-    becomes: Cell<Option<u32>>,
+    becomes: u32,
+    has_changed: AtomicBool,
 }
 
 impl ReadAt for Changing<'_> {
-    type Error = Error;
-
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         let mut bytes = self.bytes.to_vec();
-        if let Some(number) = self.becomes.get() {
+        if self.has_changed.load(Ordering::Relaxed) {
             let at = usize::try_from(self.at).unwrap();
-            bytes[at..at + 4].copy_from_slice(&number.to_le_bytes());
+            bytes[at..at + 4].copy_from_slice(&self.becomes.to_le_bytes());
         }
         bytes.read_at(offset, buffer)
     }
@@ -169,7 +168,7 @@ impl ReadAt for Changing<'_> {
 #[test]
 fn a_table_that_changes_is_held_to_the_same_bounds() {
     let made = made();
-    let archive = Archive::open(&made.file).unwrap();
+    let archive = Archive::from_bytes(&made.file).unwrap();
     let component = archive.get("w").unwrap().component("data").unwrap();
     let entry = made.frames[FRAMES - 1].end + 8;
     for (place, number, id) in [
@@ -178,41 +177,48 @@ fn a_table_that_changes_is_held_to_the_same_bounds() {
         (4, 16 << 20, "decoded-size"),
         (4, (16 << 20) + 1, "zstd-frame-single"),
     ] {
-        let source = Changing { bytes: &made.file, at: entry + place, becomes: Cell::new(None) };
-        let mut content = component.content(&source, &Limits::default()).unwrap();
-        source.becomes.set(Some(number));
-        let error = Error::from(content.next_chunk().unwrap_err());
-        assert_eq!(error.id(), Some(id), "{number}");
+        let (at, has_changed) = (entry + place, AtomicBool::new(false));
+        let source = Changing { bytes: &made.file, at, becomes: number, has_changed };
+        let mut content = component.read_from(&source).reader().unwrap();
+        source.has_changed.store(true, Ordering::Relaxed);
+        assert_eq!(content.next_chunk().unwrap_err().rule(), Some(id), "{number}");
     }
+}
+
+/// No range for any dimension, of which there may be none.
+const WHOLE: &[Range<u64>] = &[];
+
+/// The dense tensors of a file.
+fn dense<S: ReadAt>(archive: &Archive<S>) -> impl Iterator<Item = Tensor<'_>> {
+    archive.tensors().filter(|tensor| tensor.dense().is_ok())
 }
 
 #[test]
 fn other_encodings_are_read_as_far_as_they_must_be() {
     let file = zten_testkit::read_accepted("1.2.3/zstd.zt");
-    let archive = Archive::open(&file).unwrap();
+    let archive = Archive::from_bytes(&file).unwrap();
     let mut tried = 0;
-    for dense in archive.objects().filter_map(|object| object.dense().ok()) {
-        let all = dense.component().read_to_vec(&file[..], &Limits::default()).unwrap();
-        let slice = dense.slice(&[]).unwrap();
+    for tensor in dense(&archive) {
+        let data = tensor.dense().unwrap();
+        let all = data.read().unwrap();
+        let slice = tensor.slice(WHOLE).unwrap();
         let mut buffer = vec![0; all.len()];
-        let verified = slice.read(&file[..], &Limits::default(), &mut buffer).unwrap();
-        assert_eq!(buffer, all);
-        let raw = dense.component().encoding() == zten::Encoding::Raw;
-        assert_eq!(verified.is_none(), raw);
+        let verified = slice.read(&mut buffer).unwrap();
+        assert_eq!(buffer, all[..]);
+        assert_eq!(verified.is_none(), data.encoding() == Encoding::Raw);
         assert_ne!(verified, Some(Verified::Unverifiable));
-        assert!(slice.read(&file[..], &Limits::default(), &mut [0; 1]).is_err());
+        assert!(slice.read(&mut [0; 1]).is_err());
         tried += 1;
     }
     assert!(tried > 0);
     // Raw, in the other byte order.
     let file = zten_testkit::read_accepted("v01-big-endian.zt");
-    let archive = Archive::open(&file).unwrap();
-    for dense in archive.objects().filter_map(|object| object.dense().ok()) {
-        let all = dense.component().read_to_vec(&file[..], &Limits::default()).unwrap();
-        let slice = dense.slice(&[]).unwrap();
+    let archive = Archive::from_bytes(&file).unwrap();
+    for tensor in dense(&archive) {
+        let all = tensor.dense().unwrap().read().unwrap();
         let mut buffer = vec![0; all.len()];
-        slice.read(&file[..], &Limits::default(), &mut buffer).unwrap();
-        assert_eq!(buffer, all);
+        tensor.slice(WHOLE).unwrap().read(&mut buffer).unwrap();
+        assert_eq!(buffer, all[..]);
         tried += 1;
     }
     assert!(tried > 1);
@@ -228,16 +234,17 @@ fn slices_of_real_files_are_parts_of_their_content() {
             continue;
         }
         let file = std::fs::read(path).unwrap();
-        let archive = Archive::open(&file).unwrap();
-        for dense in archive.objects().filter_map(|object| object.dense().ok()) {
-            let Some(size) = dense.component().element_size() else { continue };
-            let Some(rows) = dense.shape().first() else { continue };
-            let all = dense.component().read_to_vec(&file[..], &Limits::default()).unwrap();
+        let archive = Archive::from_bytes(&file).unwrap();
+        for tensor in dense(&archive) {
+            let data = tensor.dense().unwrap();
+            let Some(size) = data.element_size() else { continue };
+            let Some(rows) = tensor.shape().first() else { continue };
+            let all = data.read().unwrap();
             let row = all.len() / usize::try_from(rows.max(1)).unwrap();
             for range in [0..rows, rows / 2..rows, rows / 3..rows - rows / 3, rows..rows] {
-                let slice = dense.slice(std::slice::from_ref(&range)).unwrap();
+                let slice = tensor.slice(range.clone()).unwrap();
                 let mut buffer = vec![0; usize::try_from(slice.byte_len()).unwrap()];
-                slice.read(&file[..], &Limits::default(), &mut buffer).unwrap();
+                slice.read(&mut buffer).unwrap();
                 let [start, end] = [range.start, range.end].map(|at| usize::try_from(at).unwrap());
                 assert_eq!(buffer, all[row * start..row * end], "of {size} bytes");
                 tried += 1;
@@ -254,12 +261,11 @@ fn claims_of_a_table_are_spent_before_anything_is_decoded() {
     let made = made();
     let length = made.content.len() as u64;
     let verify = |file: &[u8], limits: &Limits| {
-        let archive = Archive::open(file).unwrap();
-        let object = archive.get("w").unwrap();
+        let archive = OpenOptions::default().limits(*limits).from_bytes(file).unwrap();
         let source = Noted::new(file);
-        let mut verifier = Verifier::new(file.len() as u64, limits);
-        let outcome = verifier.object(&object, &source, |_, _| ());
-        let outcome = outcome.map_err(|error| Error::from(error).id().unwrap());
+        let object = archive.get("w").unwrap().read_from(&source);
+        let outcome = Verifier::new(archive.manifest()).object(&object, |_, _| ());
+        let outcome = outcome.map_err(|error| error.rule().unwrap());
         (outcome, made.touched(&source).len())
     };
     assert_eq!(verify(&made.file, &Limits::default()), (Ok(()), FRAMES));
@@ -279,13 +285,13 @@ fn claims_of_a_table_are_spent_before_anything_is_decoded() {
     let small = wide.with_named("decoded-total", 1 << 20).unwrap();
     assert_eq!(verify(&file, &small).0, Err("limit-decoded-total"));
     // Nothing is allocated for what is claimed.
-    let archive = Archive::open(&file).unwrap();
-    let dense = archive.get("w").unwrap().dense().unwrap();
+    let opened = [Limits::default(), wide]
+        .map(|limits| OpenOptions::default().limits(limits).from_bytes(&file).unwrap());
+    let [usual, wide] = opened.each_ref().map(|archive| archive.get("w").unwrap());
     let heap = allocation_counter::measure(|| {
-        let component = dense.component();
-        assert!(component.decode(&file[..], &Limits::default()).is_err());
-        assert!(component.decode(&file[..], &wide).is_err());
-        assert!(component.read_to_vec(&file[..], &wide).is_err());
+        assert!(usual.dense().unwrap().read().is_err());
+        assert!(wide.dense().unwrap().read().is_err());
+        assert!(wide.to_vec::<u8>().is_err());
     });
     assert!(heap.bytes_max < 256 << 10, "{} bytes", heap.bytes_max);
     // More entries than the component has room for.

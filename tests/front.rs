@@ -6,12 +6,11 @@ use zten::element::ByteOrder;
 use zten::error::Misuse;
 use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules, StreamRules};
 use zten::rules::{Row, Scope, Source};
-use zten::shards::{Candidate, Find, Shard};
-use zten::source::SourceArchive;
+use zten::shards::Files;
+use zten::tools::{LogicalType, StorageType};
 use zten::verify::Verifier;
-use zten::{
-    Archive, Encoding, Error, ErrorKind, Format, Limits, LogicalType, Options, StorageType,
-};
+use zten::{Archive, Encoding, Error, ErrorKind, InMemory, Layout, Limits, OpenOptions, ReadAt};
+use zten_testkit::Shards;
 
 static TWICE: Row = Row {
     id: "test-duplicate-name",
@@ -49,7 +48,7 @@ static ANY: FrontEnd = FrontEnd::new("test", Blobs::Any, RULES);
 const DATA: RawComponent<'_> = RawComponent::raw(StorageType::F32, 8, 8);
 
 fn dense<'a>(name: &'a str, components: &'a [RawComponent<'a>]) -> RawObject<'a> {
-    let (layout, layout_name, attributes) = (Format::Dense, None, None);
+    let (layout, layout_name, attributes) = (Layout::Dense, None, None);
     RawObject { name, shape: &[2], layout, layout_name, attributes, components }
 }
 
@@ -61,8 +60,21 @@ fn file() -> Vec<u8> {
     file
 }
 
+fn opened(file: Vec<u8>, parsed: Parsed) -> Archive<InMemory<Vec<u8>>> {
+    Archive::from_front(InMemory(file), parsed)
+}
+
+/// A file that is not in memory.
+struct Far(Vec<u8>);
+
+impl ReadAt for Far {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        self.0.read_at(offset, buffer)
+    }
+}
+
 fn parse(front: &'static FrontEnd, objects: &[RawObject<'_>]) -> Result<Parsed, Error> {
-    let options = Options::default();
+    let options = OpenOptions::default();
     let mut builder = Builder::new(front, 0..8, file().len() as u64, &options)?;
     builder.attributes(b"\xa1\x61k\x61v")?;
     objects.iter().try_for_each(|object| builder.push(object))?;
@@ -82,7 +94,7 @@ fn an_archive_is_what_a_front_end_says() {
     let unknown = RawObject {
         name: "b",
         shape: &[300, 0, 1 << 40],
-        layout: Format::Unknown,
+        layout: Layout::Unknown,
         layout_name: Some("blocks"),
         attributes: Some(b"\xa1\x64bits\x04"),
         components: &custom,
@@ -91,39 +103,49 @@ fn an_archive_is_what_a_front_end_says() {
     for (first, objects) in
         [("a", [dense("a", &floats), unknown]), ("c", [dense("c", &floats), unknown])]
     {
-        let archive = Archive::from_front(file(), parse(&DISJOINT, &objects).unwrap()).unwrap();
+        let archive = opened(file(), parse(&DISJOINT, &objects).unwrap());
+        let manifest = archive.manifest();
         assert_eq!(
-            (archive.file_format(), archive.generation(), archive.version()),
+            (archive.format(), archive.generation(), manifest.version()),
             ("test", None, None)
         );
-        assert_eq!((archive.extent(), archive.as_bytes(), archive.fields()), (0..8, &[][..], None));
-        assert_eq!(archive.attributes().unwrap().get::<&str>("k").unwrap(), Some("v"));
-        let names: Vec<_> = archive.objects().map(|object| object.name()).collect();
-        assert_eq!(names, [first, "b"]);
-        let tensor = archive.require(first).unwrap();
-        assert_eq!(tensor.dense().unwrap().view().unwrap().as_slice::<f32>().unwrap(), [1.5, -2.0]);
-        assert_eq!((tensor.format_name(), tensor.shape().to_vec()), ("dense", vec![2]));
-        let blocks = archive.require("b").unwrap();
-        assert_eq!((blocks.format(), blocks.format_name()), (Format::Unknown, "blocks"));
+        assert_eq!(manifest.extent(), 0..8);
+        assert_eq!((manifest.as_bytes(), manifest.fields()), (&[][..], None));
+        assert_eq!(archive.attributes().get::<&str>("k").unwrap(), Some("v"));
+        assert!(archive.names().eq([first, "b"]));
+        let tensor = archive.tensor(first).unwrap();
+        assert_eq!(tensor.as_slice::<f32>().unwrap(), [1.5, -2.0]);
+        assert_eq!((tensor.layout_name(), tensor.shape().to_vec()), ("dense", vec![2]));
+        let blocks = archive.tensor("b").unwrap();
+        assert_eq!((blocks.layout(), blocks.layout_name()), (Layout::Unknown, "blocks"));
         assert_eq!(blocks.shape(), [300, 0, 1 << 40]);
-        assert_eq!(blocks.attributes().unwrap().get::<u8>("bits").unwrap(), Some(4));
+        assert_eq!(blocks.attributes().get::<u8>("bits").unwrap(), Some(4));
         let codes = blocks.component("codes").unwrap();
         assert_eq!((codes.role(), codes.extent().range(), codes.fields()), ("codes", 16..17, None));
-        assert!(archive.require("d").is_err());
+        assert!(archive.tensor("d").is_err());
         assert_eq!(archive.verify().unwrap().components(), 2);
-        let over = SourceArchive::from_front(file(), parse(&DISJOINT, &objects).unwrap());
+        let over = Archive::from_front(Far(file()), parse(&DISJOINT, &objects).unwrap());
         assert_eq!(over.file_len(), 17);
-        assert_eq!(over.get(first).unwrap().shape(), [2]);
+        let tensor = over.get(first).unwrap();
+        assert_eq!(
+            (tensor.shape().to_vec(), tensor.to_vec::<f32>().unwrap()),
+            (vec![2], vec![1.5, -2.0])
+        );
+        let misuse = tensor.as_slice::<f32>().unwrap_err().kind();
+        assert_eq!(misuse, ErrorKind::Misuse(Misuse::NotInMemory));
+        // A file that is shorter than it was: nothing beyond its end is read, and nothing of it is borrowed.
+        let short = opened(file()[..15].to_vec(), parse(&DISJOINT, &objects).unwrap());
+        let tensor = short.get(first).unwrap();
+        assert!(tensor.as_slice::<f32>().is_err() && tensor.to_vec::<f32>().is_err());
+        assert!(short.verify().is_err());
     }
-    let parsed = parse(&DISJOINT, &[]).unwrap();
-    assert!(Archive::from_front(&file()[1..], parsed).is_err(), "a file of another length");
 }
 
 #[test]
 fn what_a_view_needs_is_checked_whatever_is_said() {
     let refused = |component: RawComponent<'_>| {
         let components = [component];
-        parse(&DISJOINT, &[dense("a", &components)]).unwrap_err().id()
+        parse(&DISJOINT, &[dense("a", &components)]).unwrap_err().rule()
     };
     assert_eq!(refused(RawComponent { offset: 10, ..DATA }), Some("blob-bounds"));
     assert_eq!(refused(RawComponent { offset: u64::MAX, ..DATA }), Some("blob-bounds"));
@@ -142,11 +164,11 @@ fn what_a_view_needs_is_checked_whatever_is_said() {
     assert_eq!(refused(RawComponent { encoding: Encoding::Unknown, ..DATA }), None);
 
     let components = [DATA];
-    let with = |object: RawObject<'_>| parse(&DISJOINT, &[object]).unwrap_err().id();
+    let with = |object: RawObject<'_>| parse(&DISJOINT, &[object]).unwrap_err().rule();
     let shape = &[u64::MAX, 2];
     assert_eq!(with(RawObject { shape, ..dense("a", &components) }), Some("shape-overflow"));
     assert_eq!(with(RawObject { shape: &[1; 65], ..dense("a", &components) }), Some("limit-rank"));
-    assert_eq!(with(RawObject { layout: Format::Mx, ..dense("a", &components) }), None);
+    assert_eq!(with(RawObject { layout: Layout::Mx, ..dense("a", &components) }), None);
     let attributes = Some(&b"\xa2\x61k\x01\x61k\x02"[..]);
     assert_eq!(with(RawObject { attributes, ..dense("a", &components) }), Some("duplicate-key"));
     let attributes = Some(&b"\xa1\x61k"[..]);
@@ -162,7 +184,7 @@ fn rules_for_all_tensors_are_those_of_the_format() {
         let objects = [dense(names[0], &data), dense(names[1], second)];
         parse(front, &objects)
             .map(|_| ())
-            .map_err(|error| (error.id().unwrap(), error.place().object()))
+            .map_err(|error| (error.rule().unwrap(), error.place().object()))
     };
     assert_eq!(parsed(&IDENTICAL, ["a", "a"], &data), Err(("test-duplicate-name", Some(1))));
     for names in [["a", "b"], ["b", "a"]] {
@@ -174,37 +196,37 @@ fn rules_for_all_tensors_are_those_of_the_format() {
     }
     // Shared bytes count as often as they are read.
     let limits = Limits::default().with_decoded_total(17);
-    let options = Options::default().limits(limits);
+    let options = OpenOptions::default().limits(limits);
     for (front, second) in [(&IDENTICAL, &data), (&ANY, &other)] {
         let mut builder = Builder::new(front, 0..8, 17, &options).unwrap();
         builder.push(&dense("a", &data)).unwrap();
         builder.push(&dense("b", second)).unwrap();
         builder.push(&dense("c", second)).unwrap();
-        assert_eq!(builder.finish().unwrap_err().id(), Some("limit-decoded-total"));
+        assert_eq!(builder.finish().unwrap_err().rule(), Some("limit-decoded-total"));
     }
 }
 
 /// After a refusal, nothing that a front end has pushed is in an archive.
 #[test]
 fn nothing_is_taken_after_an_error() {
-    let (options, data) = (Options::default(), [DATA]);
+    let (options, data) = (OpenOptions::default(), [DATA]);
     let wrong = RawObject { attributes: Some(b"\xa1"), ..dense("a", &data) };
     let mut builder = Builder::new(&ANY, 0..8, 17, &options).unwrap();
     builder.push(&dense("b", &data)).unwrap();
     let error = builder.push(&wrong).unwrap_err();
-    assert_eq!((error.id(), error.place().object()), (Some("cbor-count"), Some(1)));
-    assert_eq!(builder.push(&dense("b", &data)), Err(error));
-    assert_eq!(builder.attributes(b"\xa0"), Err(error));
+    assert_eq!((error.rule(), error.place().object()), (Some("cbor-count"), Some(1)));
+    assert_eq!(builder.push(&dense("b", &data)).unwrap_err(), error);
+    assert_eq!(builder.attributes(b"\xa0").unwrap_err(), error);
     assert_eq!(builder.finish().unwrap_err(), error);
     let mut builder = Builder::new(&ANY, 0..8, 17, &options).unwrap();
     let error = builder.attributes(b"\xa0\x00").unwrap_err();
-    assert_eq!((error.id(), error.place().object()), (Some("manifest-trailing"), None));
+    assert_eq!((error.rule(), error.place().object()), (Some("manifest-trailing"), None));
     assert_eq!(builder.finish().unwrap_err(), error);
 }
 
 #[test]
 fn a_header_lies_in_the_file_and_has_no_canonical_form() {
-    let options = Options::default();
+    let options = OpenOptions::default();
     assert!(Builder::new(&ANY, 17..17, 17, &options).is_ok());
     for header in [0..18, 18..18, core::ops::Range { start: 8, end: 7 }, 0..u64::MAX] {
         let error = Builder::new(&ANY, header, 17, &options).unwrap_err();
@@ -213,7 +235,7 @@ fn a_header_lies_in_the_file_and_has_no_canonical_form() {
     #[cfg(feature = "write")]
     {
         let error = Builder::new(&ANY, 0..8, 17, &options.canonical()).unwrap_err();
-        assert_eq!(error.id(), Some("canonical-generation"));
+        assert_eq!(error.rule(), Some("canonical-generation"));
     }
 }
 
@@ -221,37 +243,37 @@ fn a_header_lies_in_the_file_and_has_no_canonical_form() {
 #[test]
 #[cfg_attr(miri, ignore = "it takes too long")]
 fn names_of_one_hash_are_told_apart() {
-    let options = Options::default();
+    let options = OpenOptions::default();
     let push = |names: &mut dyn Iterator<Item = u32>| {
         let mut builder = Builder::new(&DISJOINT, 0..8, 17, &options).unwrap();
         for name in names {
             let name = name.to_string();
-            let unknown = RawObject { layout: Format::Unknown, ..dense(&name, &[]) };
+            let unknown = RawObject { layout: Layout::Unknown, ..dense(&name, &[]) };
             builder.push(&unknown).unwrap();
         }
         builder.finish()
     };
     let count = 800_000;
     let parsed = push(&mut (0..count).rev()).unwrap();
-    let archive = Archive::from_front(file(), parsed).unwrap();
+    let archive = opened(file(), parsed);
     let find = |name: u32| archive.get(&name.to_string()).map(|object| object.ordinal());
     for name in 0..count {
         assert_eq!(find(name), Some(count - 1 - name));
         assert_eq!(find(count + name), None);
     }
     let error = push(&mut (0..count).rev().chain([5])).unwrap_err();
-    assert_eq!((error.id(), error.place().object()), (Some("test-duplicate-name"), Some(count)));
+    assert_eq!((error.rule(), error.place().object()), (Some("test-duplicate-name"), Some(count)));
 }
 
 #[test]
 fn bools_break_the_rule_of_the_format() {
     let bools = [RawComponent { offset: 15, stored_length: 2, storage: StorageType::Bool, ..DATA }];
     let parsed = parse(&DISJOINT, &[dense("a", &bools)]).unwrap();
-    let archive = Archive::from_front(file(), parsed).unwrap();
+    let archive = opened(file(), parsed);
     let error = archive.verify().unwrap_err();
-    assert_eq!((error.id(), error.offset()), (Some("test-bool"), Some(15)));
-    let view = archive.get("a").unwrap().dense().unwrap().view().unwrap();
-    assert_eq!(view.as_slice::<bool>().unwrap_err().id(), Some("test-bool"));
+    assert_eq!((error.rule(), error.offset()), (Some("test-bool"), Some(15)));
+    let error = archive.get("a").unwrap().as_slice::<bool>().unwrap_err();
+    assert_eq!(error.rule(), Some("test-bool"));
 }
 
 /// The array `[[0, 1, 2], [3, 4, 5]]` as big-endian `u16` in column-major order.
@@ -262,7 +284,16 @@ const COLUMNS: [u8; 12] = [0, 0, 0, 3, 0, 1, 0, 4, 0, 2, 0, 5];
 fn columns(
     encoding: Encoding,
     change: impl FnOnce(&mut Vec<u8>, &mut RawComponent<'_>),
-) -> Result<Archive<Vec<u8>>, Error> {
+) -> Archive<InMemory<Vec<u8>>> {
+    columns_within(Limits::default(), encoding, change)
+}
+
+/// The same, opened with those limits.
+fn columns_within(
+    limits: Limits,
+    encoding: Encoding,
+    change: impl FnOnce(&mut Vec<u8>, &mut RawComponent<'_>),
+) -> Archive<InMemory<Vec<u8>>> {
     let plain = [&b"npy"[..], &COLUMNS].concat();
     let is_raw = encoding == Encoding::Raw;
     let mut blob = if is_raw { plain.clone() } else { compress_to_vec(&plain, 6) };
@@ -281,55 +312,53 @@ fn columns(
     raw.offset = if is_raw { 11 } else { 8 };
     let file = [&[0; 8][..], &blob].concat();
     raw.stored_length = file.len() as u64 - raw.offset;
-    let options = Options::default();
-    let mut builder = Builder::new(&DISJOINT, 0..8, file.len() as u64, &options)?;
+    let options = OpenOptions::default().limits(limits);
+    let mut builder = Builder::new(&DISJOINT, 0..8, file.len() as u64, &options).unwrap();
     // All elements take 12 bytes.
     let shape = [2, 6 / u64::from(raw.storage.width())];
-    builder.push(&RawObject { shape: &shape, ..dense("a", &[raw]) })?;
-    Archive::from_front(file, builder.finish()?)
+    builder.push(&RawObject { shape: &shape, ..dense("a", &[raw]) }).unwrap();
+    opened(file, builder.finish().unwrap())
 }
 
 #[test]
 fn columns_are_handed_out_as_rows() {
     for encoding in [Encoding::Raw, Encoding::Deflate] {
-        let archive = columns(encoding, |_, _| ()).unwrap();
+        let archive = columns(encoding, |_, _| ());
         archive.verify().unwrap();
-        let component = archive.require("a").unwrap().component("data").unwrap();
+        let tensor = archive.tensor("a").unwrap();
+        let component = tensor.component("data").unwrap();
         assert!(component.is_column_major() && component.digest().is_none());
         let misuse = component.view().unwrap_err().kind();
         assert_eq!(misuse, ErrorKind::Misuse(Misuse::Compressed), "there is nothing to borrow");
-        assert_eq!(*component.to_cow::<u16>().unwrap(), [0, 1, 2, 3, 4, 5]);
-        let dense = archive.require("a").unwrap().dense().unwrap();
+        assert_eq!(*tensor.to_cow::<u16>().unwrap(), [0, 1, 2, 3, 4, 5]);
         for (ranges, wanted) in [
             (&[0..2, 1..3][..], &[1_u16, 2, 4, 5][..]),
             (&[1..2, 0..3], &[3, 4, 5]),
             (&[0..1, 2..3], &[2]),
             (&[0..0, 0..3], &[]),
         ] {
-            let slice = dense.slice(ranges).unwrap();
+            let slice = tensor.slice(ranges).unwrap();
             let mut bytes = vec![0; wanted.len() * 2];
-            slice.read(archive.data(), archive.limits(), &mut bytes).unwrap();
+            slice.read(&mut bytes).unwrap();
             assert_eq!(bytes, wanted.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>());
+            assert_eq!(slice.to_vec::<u16>().unwrap(), wanted);
         }
         let small = Limits::default().with_decoded(11);
-        let error = component.read_to_vec(archive.data(), &small).unwrap_err();
-        assert_eq!(Error::from(error).id(), Some("limit-decoded"));
+        let small = columns_within(small, encoding, |_, _| ());
+        let error = small.tensor("a").unwrap().to_vec::<u16>().unwrap_err();
+        assert_eq!(error.rule(), Some("limit-decoded"));
         let mut tapped = Vec::new();
-        let mut verifier = Verifier::new(archive.data().len() as u64, archive.limits());
-        let object = archive.require("a").unwrap();
-        verifier
-            .object(&object, archive.data(), |_, chunk| tapped.extend_from_slice(chunk))
-            .unwrap();
+        let mut verifier = Verifier::new(archive.manifest());
+        verifier.object(&tensor, |_, chunk| tapped.extend_from_slice(chunk)).unwrap();
         assert_eq!(tapped, [0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0]);
         #[cfg(feature = "write")]
         {
-            use zten::write::{Copier, Settings};
-            let copier = Copier::new(archive.data().len() as u64, archive.limits());
-            let settings = Settings::default();
-            let copy = copier.file(archive.manifest(), archive.data(), Vec::new(), &settings);
-            let copy = Archive::open(copy.unwrap()).unwrap();
-            let data = copy.require("a").unwrap().component("data").unwrap();
-            assert_eq!(*data.to_cow::<u16>().unwrap(), [0, 1, 2, 3, 4, 5]);
+            use zten::write::{Copier, WriteOptions};
+            let (manifest, options) = (archive.manifest(), WriteOptions::default());
+            let copier = Copier::new(manifest);
+            let copy = copier.file(manifest, archive.source(), Vec::new(), &options).unwrap();
+            let copy = Archive::from_bytes(copy).unwrap();
+            assert_eq!(*copy.tensor("a").unwrap().to_cow::<u16>().unwrap(), [0, 1, 2, 3, 4, 5]);
         }
     }
 }
@@ -363,16 +392,16 @@ fn columns_of_any_shape_are_read_in_pieces() {
             logical,
             ..RawComponent::raw(StorageType::F32, 8, file.len() as u64 - 8)
         };
-        let options = Options::default();
-        let mut builder = Builder::new(&DISJOINT, 0..8, file.len() as u64, &options).unwrap();
-        builder.push(&RawObject { shape, ..dense("a", &[raw]) }).unwrap();
-        let archive = Archive::from_front(file, builder.finish().unwrap()).unwrap();
-        let component = archive.require("a").unwrap().component("data").unwrap();
         let wanted = bytes(&mut (0..count));
         for limits in [Limits::default(), Limits::default().with_chunk(16)] {
-            assert_eq!(component.read_to_vec(archive.data(), &limits).unwrap(), wanted);
+            let options = OpenOptions::default().limits(limits);
+            let mut builder = Builder::new(&DISJOINT, 0..8, file.len() as u64, &options).unwrap();
+            builder.push(&RawObject { shape, ..dense("a", &[raw]) }).unwrap();
+            let archive = opened(file.clone(), builder.finish().unwrap());
+            let component = archive.tensor("a").unwrap().dense().unwrap();
+            assert_eq!(*component.read().unwrap(), wanted);
             for room in [4, 12] {
-                let mut content = component.content(archive.data(), &limits).unwrap();
+                let mut content = component.reader().unwrap();
                 let (mut read, mut buffer) = (Vec::new(), vec![0xaa; room]);
                 loop {
                     let length = content.read_chunk(&mut buffer).unwrap();
@@ -397,11 +426,9 @@ fn a_wrong_bool_is_damage_where_the_checksum_is_wrong() {
                 raw.column_major = false;
                 raw.checksum = checksum.or(raw.checksum);
             });
-            let archive = archive.unwrap_or_else(|error| panic!("{error}"));
-            let component = archive.require("a").unwrap().component("data").unwrap();
-            assert_eq!(archive.verify().unwrap_err().id(), Some(wanted));
-            let read = component.read_to_vec(archive.data(), archive.limits());
-            assert_eq!(Error::from(read.unwrap_err()).id(), Some(wanted));
+            assert_eq!(archive.verify().unwrap_err().rule(), Some(wanted));
+            let read = archive.tensor("a").unwrap().dense().unwrap().read();
+            assert_eq!(read.unwrap_err().rule(), Some(wanted));
         }
     }
 }
@@ -409,11 +436,10 @@ fn a_wrong_bool_is_damage_where_the_checksum_is_wrong() {
 #[test]
 fn what_a_stream_has_is_what_was_said() {
     let refused = |encoding, change: &dyn Fn(&mut Vec<u8>, &mut RawComponent<'_>)| {
-        let archive = columns(encoding, change).unwrap();
-        let component = archive.require("a").unwrap().component("data").unwrap();
-        let verified = archive.verify().unwrap_err().id();
-        let read = component.read_to_vec(archive.data(), archive.limits());
-        assert_eq!(read.map_err(Error::from).unwrap_err().id(), verified);
+        let archive = columns(encoding, change);
+        let verified = archive.verify().unwrap_err().rule();
+        let read = archive.tensor("a").unwrap().dense().unwrap().read();
+        assert_eq!(read.unwrap_err().rule(), verified);
         verified
     };
     let other_sum = |_: &mut Vec<u8>, raw: &mut RawComponent<'_>| raw.checksum = Some(7);
@@ -450,61 +476,60 @@ fn long_streams_are_decoded_as_they_were() {
             decoded_length: Some(plain.len() as u64),
             ..RawComponent::raw(StorageType::U8, 8, blob.len() as u64)
         };
-        let options = Options::default();
+        let options = OpenOptions::default();
         let mut builder = Builder::new(&DISJOINT, 0..8, file.len() as u64, &options).unwrap();
         builder.push(&RawObject { shape: &[plain.len() as u64], ..dense("a", &[raw]) }).unwrap();
-        let archive = Archive::from_front(file, builder.finish().unwrap()).unwrap();
+        let archive = opened(file, builder.finish().unwrap());
         archive.verify().unwrap();
-        let component = archive.require("a").unwrap().component("data").unwrap();
-        assert!(component.read_to_vec(archive.data(), archive.limits()).unwrap() == plain);
+        assert!(archive.tensor("a").unwrap().to_vec::<u8>().unwrap() == plain);
     }
 }
 
 #[test]
 fn components_may_be_in_other_files() {
-    struct Beside<'d>(&'d [(&'d str, &'d [u8])]);
-
-    impl<'d> Find for Beside<'d> {
-        type Source = &'d [u8];
-
-        fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<&'d [u8]>>, Error> {
-            let file = self.0.iter().find(|(name, _)| *name == shard.name());
-            Ok(file.map(|(_, bytes)| Candidate { source: *bytes, length: bytes.len() as u64 }))
-        }
-    }
-
     let parse = |length: u64, names: [&str; 2]| {
-        let options = Options::default();
+        let options = OpenOptions::default();
         let mut builder = Builder::new(&DISJOINT, 0..8, 8, &options)?;
         let files = [builder.file(names[0], length)?, builder.file(names[1], 17)?];
         for (name, file) in [("a", files[0]), ("b", files[1])] {
             let components = [RawComponent { file: Some(file), ..DATA }];
             builder.push(&dense(name, &components))?;
         }
-        Archive::from_front(vec![0; 8], builder.finish()?)
+        Ok::<_, Error>(opened(vec![0; 8], builder.finish()?))
     };
+    let find = |files: &[(&'static str, Vec<u8>)]| {
+        let files = files.to_vec();
+        Shards(move |name: &str| {
+            let (_, file) = files.iter().find(|(own, _)| *own == name)?;
+            Some((InMemory(file.clone()), file.len()))
+        })
+    };
+    let both = [("one", file()), ("other", file())];
     let archive = parse(17, ["one", "other"]).unwrap();
-    let (one, short) = (file(), &file()[1..]);
-    let files = [("one", &one[..]), ("other", &one)];
-    let mut shards = archive.bind_shards(&Beside(&files), archive.limits()).unwrap();
-    shards.verify(archive.limits()).unwrap();
-    let component = archive.require("b").unwrap().component("data").unwrap();
+    let manifest = archive.manifest();
+    let finder = find(&both);
+    let mut shards = manifest.bind_shards(&finder).unwrap();
+    shards.verify().unwrap();
+    let component = manifest.tensor("b").unwrap().component("data").unwrap();
     assert_eq!((component.shard(), shards.bound().len()), (Some("other"), 2));
     assert!(shards.get("one").unwrap().shard().digest().is_none());
-    let located = component.in_shard(shards.get("other").unwrap());
-    assert_eq!(located.bind(&one).unwrap().as_slice::<f32>().unwrap(), [1.5, -2.0]);
-    let mut verifier = Verifier::new(archive.data().len() as u64, archive.limits());
-    assert_eq!(verifier.file_in(&archive, archive.data(), &mut shards).unwrap().components(), 2);
-    let missing = [files[0]];
-    let mut shards = archive.bind_shards(&Beside(&missing), archive.limits()).unwrap();
-    assert_eq!(
-        Error::from(shards.verify(archive.limits()).unwrap_err()).id(),
-        Some("unsupported-shard")
-    );
-    let files = [("one", &one[..]), ("other", short)];
-    let error = archive.bind_shards(&Beside(&files), archive.limits()).err().unwrap();
-    assert_eq!(Error::from(error).id(), Some("shard-length"));
-    assert_eq!(parse(15, ["one", "other"]).err().unwrap().id(), Some("blob-bounds"));
+    let files = Files { root: archive.source(), shards: &shards };
+    assert_eq!(*component.read_from(&files).to_cow::<f32>().unwrap(), [1.5, -2.0]);
+    let mut verifier = Verifier::new(manifest);
+    let read = verifier.file_in(manifest, archive.source(), &mut shards).unwrap();
+    assert_eq!(read.components(), 2);
+    let finder = find(&both[..1]);
+    let mut shards = manifest.bind_shards(&finder).unwrap();
+    assert_eq!(shards.verify().unwrap_err().rule(), Some("unsupported-shard"));
+    let finder = find(&[both[0].clone(), ("other", file()[1..].to_vec())]);
+    assert_eq!(manifest.bind_shards(&finder).unwrap_err().rule(), Some("shard-length"));
+    // An archive that has its shards.
+    let archive = archive.find_shards(&find(&both)).unwrap();
+    assert_eq!(archive.tensor("b").unwrap().as_slice::<f32>().unwrap(), [1.5, -2.0]);
+    assert_eq!(archive.verify().unwrap().components(), 2);
+    let archive = archive.find_shards(&find(&both[1..])).unwrap();
+    assert_eq!(archive.verify().unwrap_err().rule(), Some("unsupported-shard"));
+    assert_eq!(parse(15, ["one", "other"]).err().unwrap().rule(), Some("blob-bounds"));
     let unordered = parse(17, ["other", "one"]).err().unwrap().kind();
     assert_eq!(unordered, ErrorKind::Misuse(Misuse::Order));
 }

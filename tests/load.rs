@@ -1,61 +1,85 @@
 //! Components read whole on several threads: the same bytes and the same errors as one by one.
 
-use std::num::NonZeroUsize;
+use std::collections::HashSet;
+use std::error::Error as _;
+use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex};
+use std::thread::{self, ThreadId};
+use std::time::Duration;
 
-use zten::load::{Loader, Target};
-use zten::{Archive, Component, Error, Limits, ReadAt, ReadError, verify::Verified};
-use zten_testkit::{accepted, reject_index};
+use zten::verify::{Verified, Verifier};
+use zten::write::{Checksum, Level, WriteOptions};
+use zten::{Archive, Component, Encoding, Error, ErrorKind, Limits, Loader, OpenOptions, ReadAt};
+use zten_testkit::{accepted, reject_index, write};
 
-fn loader(file: &[u8], limits: &Limits, threads: usize) -> Loader {
-    Loader::new(file.len() as u64, limits).threads(NonZeroUsize::new(threads).unwrap())
+/// The components of a file.
+fn components<S: ReadAt>(archive: &Archive<S>) -> Vec<Component<'_>> {
+    archive.tensors().flat_map(|tensor| tensor.components()).collect()
 }
+
+/// A file of tensors of so many bytes, which have no digests.
+fn file(sizes: &[usize]) -> Vec<u8> {
+    let options = WriteOptions::default().checksum(Checksum::None);
+    let file = write(&options, |file| {
+        let mut sizes = sizes.iter().enumerate();
+        sizes.try_for_each(|(at, size)| {
+            file.add(&format!("{at:05}"), &[*size as u64], &vec![7_u8; *size])
+        })
+    });
+    file.unwrap()
+}
+
+/// Bytes for which there is a thread.
+const ONE: usize = 1 << 20;
 
 /// The components of a file, one by one, up to the first that cannot be read and verified.
-fn one_by_one(components: &[Component<'_>], file: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
-    let read = |component: &Component<'_>| {
-        let decoded = component.decode(file, &Limits::default())?;
-        match decoded.verified() {
-            Verified::Unverifiable => Err(None),
-            _ => Ok(decoded.to_vec()),
+fn one_by_one<S: ReadAt>(archive: &Archive<S>) -> Result<Vec<Vec<u8>>, Error> {
+    let read = |component: Component<'_>| {
+        let decoded = component.read()?;
+        if decoded.verified() == Verified::Unverifiable {
+            // What a verifier says of a digest that cannot be verified.
+            let mut verifier = Verifier::new(archive.manifest());
+            return Err(verifier.object(&component.tensor(), |_, _| ()).unwrap_err());
         }
-        .map_err(|_: Option<()>| unverifiable(component, file))
+        Ok(decoded.to_vec())
     };
-    components.iter().map(read).collect()
-}
-
-/// What a verifier says of a digest that cannot be verified.
-fn unverifiable(component: &Component<'_>, file: &[u8]) -> Error {
-    let mut verifier = zten::verify::Verifier::new(file.len() as u64, &Limits::default());
-    verifier.object(&component.object(), file, |_, _| ()).unwrap_err().into()
+    components(archive).into_iter().map(read).collect()
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "reads the whole corpus")]
 fn as_one_by_one() {
+    // There are five threads for small components only behind others.
+    let large = file(&[ONE; 5]);
+    let large = Archive::from_bytes(&large).unwrap();
     let (mut read, mut failed) = (0, 0);
-    let files = accepted().map(|accepted| (accepted.bytes, zten::Options::default()));
+    let files = accepted().map(|accepted| (accepted.bytes, OpenOptions::default()));
     let rejected = reject_index().map(|reject| (reject.read(), reject.options));
     for (file, options) in files.chain(rejected) {
-        let Ok(archive) = Archive::open_with(&file, &options) else { continue };
-        let components: Vec<_> = archive.objects().flat_map(|it| it.components()).collect();
-        let wanted = one_by_one(&components, &file);
+        let options = options.limits(Limits::default());
+        let Ok(archive) = options.from_bytes(&file) else { continue };
+        let (first, components) = (components(&large), components(&archive));
+        let wanted = one_by_one(&archive);
         for threads in [1, 2, 5] {
-            let loader = loader(&file, &Limits::default(), threads);
-            let found = loader.decode(components.iter().copied(), &file[..]);
-            let found = found.map_err(Error::from);
-            let found = found.map(|all| all.iter().map(|one| one.to_vec()).collect::<Vec<_>>());
+            let loader = Loader::new(archive.manifest()).threads(threads);
+            let found = loader.read(first[..threads].iter().chain(&components).copied());
+            let found =
+                found.map(|all| all[threads..].iter().map(|one| one.to_vec()).collect::<Vec<_>>());
             assert_eq!(found, wanted);
         }
         match &wanted {
             Ok(wanted) => {
                 read += wanted.len();
                 let mut buffers: Vec<_> = wanted.iter().map(|one| vec![0xaa; one.len()]).collect();
-                let targets = components.iter().zip(&mut buffers);
-                let targets =
-                    targets.map(|(component, buffer)| Target { component: *component, buffer });
-                loader(&file, &Limits::default(), 3).read_into(targets, &file[..]).unwrap();
+                let mut room = vec![vec![0xaa; ONE]; 3];
+                let first = first.iter().zip(&mut room);
+                let targets = first.chain(components.iter().zip(&mut buffers));
+                let mut targets: Vec<_> =
+                    targets.map(|(component, buffer)| (*component, &mut buffer[..])).collect();
+                Loader::new(archive.manifest()).threads(3).read_into(&mut targets).unwrap();
                 assert_eq!(buffers, *wanted);
+                assert!(room.iter().flatten().all(|byte| *byte == 7));
             }
             Err(_) => failed += 1,
         }
@@ -66,18 +90,21 @@ fn as_one_by_one() {
 #[test]
 #[cfg_attr(miri, ignore = "decodes zstd")]
 fn all_together_have_a_limit() {
+    let large = file(&[ONE; 3]);
+    let large = Archive::from_bytes(&large).unwrap();
     let file = zten_testkit::read_accepted("1.2.3/zstd.zt");
-    let archive = Archive::open(&file).unwrap();
-    let components: Vec<_> = archive.objects().flat_map(|object| object.components()).collect();
-    let packed = components.iter().filter(|it| it.encoding() != zten::Encoding::Raw);
+    let archive = Archive::from_bytes(&file).unwrap();
+    let packed = components(&archive).into_iter().filter(|it| it.encoding() != Encoding::Raw);
     let total: u64 = packed.map(|component| component.decoded_length().unwrap()).sum();
     assert!(total > 0);
     for (most, wanted) in [(total, None), (total - 1, Some("limit-decoded-total"))] {
         let limits = Limits::default().with_decoded_total(most);
+        let archive = OpenOptions::default().limits(limits).from_bytes(&file).unwrap();
         for threads in [1, 3] {
-            let loader = loader(&file, &limits, threads);
-            let result = loader.decode(components.iter().copied(), &file[..]);
-            assert_eq!(result.err().and_then(|error| Error::from(error).id()), wanted);
+            let loader = Loader::new(archive.manifest()).threads(threads);
+            let all = components(&large).into_iter().chain(components(&archive));
+            let result = loader.read(all);
+            assert_eq!(result.err().and_then(|error| error.rule()), wanted);
         }
     }
 }
@@ -90,32 +117,33 @@ struct Failing<'d> {
 }
 
 impl ReadAt for Failing<'_> {
-    type Error = u64;
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), u64> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         self.reads.fetch_add(1, Ordering::Relaxed);
         if offset >= self.from {
-            return Err(offset);
+            return Err(io::Error::other(offset.to_string()).into());
         }
-        self.file.read_at(offset, buffer).map_err(|_| u64::MAX)
+        self.file.read_at(offset, buffer)
     }
 }
 
 /// The first failure is the one that is told, and little is read after it.
 #[test]
 fn the_first_failure_is_told() {
-    let file = zten_testkit::read_accepted("1.2.3/dense_all.zt");
-    let archive = Archive::open(&file).unwrap();
-    let mut components: Vec<_> = archive.objects().flat_map(|it| it.components()).collect();
-    components.sort_by_key(|component| component.extent().offset());
+    let file = file(&[ONE; 9]);
+    let archive = Archive::from_bytes(&file).unwrap();
+    let components = components(&archive);
     let from = components[4].extent().offset();
+    let before = u32::try_from(4 * ONE).unwrap().div_ceil(archive.limits().chunk());
     for threads in [1, 2, 8] {
         for _ in 0..20 {
             let source = Failing { file: &file, from, reads: AtomicU32::new(0) };
-            let loader = loader(&file, &Limits::default(), threads);
-            let error = loader.decode(components.iter().copied(), &source).unwrap_err();
-            assert_eq!(error, ReadError::Source(from), "{threads} threads");
-            assert!(source.reads.into_inner() <= 4 + u32::try_from(threads).unwrap());
+            let loader = Loader::new(archive.manifest()).threads(threads);
+            let bound = components.iter().map(|component| component.read_from(&source));
+            let error = loader.read(bound).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Read);
+            assert_eq!(error.source().unwrap().to_string(), from.to_string(), "{threads} threads");
+            assert_eq!(error.tensor(), Some(components[4].tensor().name()));
+            assert!(source.reads.into_inner() <= before + u32::try_from(threads).unwrap());
         }
     }
 }
@@ -123,16 +151,103 @@ fn the_first_failure_is_told() {
 /// A component that is not supported keeps no other from being found invalid, in whichever thread.
 #[test]
 fn what_is_invalid_comes_before_what_is_not_supported() {
+    let large = file(&[ONE; 5]);
+    let large = Archive::from_bytes(&large).unwrap();
     let file = zten_testkit::read("v2/reject/digest-mismatch--v2-behind-a-digest.zt");
-    let archive = Archive::open(&file).unwrap();
-    let components: Vec<_> = archive.objects().flat_map(|object| object.components()).collect();
+    let archive = Archive::from_bytes(&file).unwrap();
+    let (first, components) = (components(&large), components(&archive));
     for threads in [1, 2, 5] {
         let id = |components: &[Component<'_>]| {
-            let loader = loader(&file, &Limits::default(), threads);
-            let result = loader.decode(components.iter().copied(), &file[..]);
-            result.err().and_then(|error| Error::from(error).id())
+            let loader = Loader::new(archive.manifest()).threads(threads);
+            let result = loader.read(first.iter().chain(components).copied());
+            result.err().and_then(|error| error.rule())
         };
         assert_eq!(id(&components), Some("digest-mismatch"));
         assert_eq!(id(&components[..1]), Some("unsupported-digest"));
     }
+}
+
+/// A file whose first readers wait for each other: so many threads.
+struct Shared<'d> {
+    file: &'d [u8],
+    threads: usize,
+    readers: Mutex<HashSet<ThreadId>>,
+    all: Condvar,
+}
+
+impl ReadAt for Shared<'_> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        let mut readers = self.readers.lock().unwrap();
+        if readers.insert(thread::current().id()) {
+            self.all.notify_all();
+            let too_few = |readers: &mut HashSet<_>| readers.len() < self.threads;
+            // Of too few, the test fails and does not wait forever.
+            let long = Duration::from_secs(20);
+            readers = self.all.wait_timeout_while(readers, long, too_few).unwrap().0;
+        }
+        drop(readers);
+        // Threads that there should not be find something to read, too.
+        thread::yield_now();
+        self.file.read_at(offset, buffer)
+    }
+}
+
+/// Reads all of a file, on as many threads as are wanted of `most` and no others. Each has a component.
+fn is_read_on(file: &[u8], most: usize, wanted: usize) {
+    let archive = Archive::from_bytes(file).unwrap();
+    let read = |read: &dyn Fn(&Loader, &[Component<'_>])| {
+        let (readers, all) = Default::default();
+        let source = Shared { file, threads: wanted, readers, all };
+        let bound: Vec<_> = components(&archive).iter().map(|it| it.read_from(&source)).collect();
+        read(&Loader::new(archive.manifest()).threads(most), &bound);
+        let readers = source.readers.lock().unwrap();
+        assert_eq!(readers.len(), wanted, "{} components, {most} threads", bound.len());
+        assert!(wanted != 1 || readers.contains(&thread::current().id()), "it is the caller's");
+    };
+    read(&|loader, components| {
+        loader.read(components.iter().copied()).unwrap();
+    });
+    read(&|loader, components| {
+        let length = |it: &Component<'_>| usize::try_from(it.decoded_length().unwrap()).unwrap();
+        let mut room: Vec<_> = components.iter().map(|it| vec![0; length(it)]).collect();
+        let targets = components.iter().zip(&mut room);
+        let mut targets: Vec<_> = targets.map(|(it, room)| (*it, &mut room[..])).collect();
+        loader.read_into(&mut targets).unwrap();
+    });
+}
+
+/// Starting a thread takes longer than reading less than a mebibyte.
+#[test]
+#[cfg_attr(miri, ignore = "it is a matter of sizes")]
+fn each_thread_has_a_mebibyte_to_read() {
+    for (sizes, most, wanted) in [
+        (&[][..], 8, 0),
+        (&[0; 1000], 8, 0),
+        (&[ONE - 1], 8, 1),
+        (&[1000; 1000], 8, 1),
+        (&[ONE / 2; 2], 8, 1),
+        (&[ONE, ONE - 1], 8, 1),
+        (&[ONE, ONE], 8, 2),
+        (&[ONE / 2; 11], 8, 5),
+        (&[ONE / 2; 11], 3, 3),
+        (&[ONE; 5], 1, 1),
+        (&[ONE; 5], 0, 1),
+    ] {
+        is_read_on(&file(sizes), most, wanted);
+    }
+}
+
+/// What compressed components decode to is work, however little is stored.
+#[test]
+#[cfg_attr(miri, ignore = "it is a matter of sizes")]
+fn what_is_decoded_is_work() {
+    let options = WriteOptions::default().compressed(Level::default());
+    let part = ONE * 3 / 4;
+    let file = write(&options, |file| {
+        let mut names = ["a", "b", "c", "d"].into_iter();
+        names.try_for_each(|name| file.add(name, &[part as u64], &vec![0_u8; part]))
+    });
+    let file = file.unwrap();
+    assert!(file.len() < ONE);
+    is_read_on(&file, 8, 3);
 }

@@ -4,7 +4,7 @@
 #[path = "memory/v2.rs"]
 mod v2;
 
-use zten::Options;
+use zten::OpenOptions;
 use zten_testkit::generate::{self, File};
 use zten_testkit::{accepted, heap_bound, reject_index};
 
@@ -67,7 +67,7 @@ fn claims_are_not_believed() {
         assert!(peak < 1024, "{peak} bytes for a claim");
     }
     let (peak, opened) = bounded(&generate::nested(1_000_000), "nested");
-    assert_eq!(opened.unwrap_err().id(), Some("limit-depth"));
+    assert_eq!(opened.unwrap_err().rule(), Some("limit-depth"));
     assert!(peak < 1024, "{peak} bytes for depth");
 }
 
@@ -76,9 +76,9 @@ fn claims_are_not_believed() {
 fn disorder_is_bounded() {
     for count in [100, 5_000, 100_000] {
         let (_, opened) = bounded(&generate::same_names(count), "same names");
-        assert_eq!(opened.unwrap_err().id(), Some("duplicate-name"));
+        assert_eq!(opened.unwrap_err().rule(), Some("duplicate-name"));
         let (_, opened) = bounded(&generate::same_blobs(count), "same blobs");
-        assert_eq!(opened.unwrap_err().id(), Some("blob-overlap"));
+        assert_eq!(opened.unwrap_err().rule(), Some("blob-overlap"));
     }
     for count in [10, 300, 4096] {
         let (_, opened) = bounded(&generate::attributes(count, 3), "attributes");
@@ -89,14 +89,15 @@ fn disorder_is_bounded() {
 #[test]
 fn every_corpus_file_is_bounded() {
     for file in accepted() {
-        let open = || zten::Archive::open(&file.bytes).map(|archive| archive.extent());
+        let open =
+            || zten::Archive::from_bytes(&file.bytes).map(|archive| archive.manifest().extent());
         let (peak, opened) = peak(open);
         let extent = opened.unwrap();
         assert!(peak <= heap_bound(extent.end - extent.start), "{}: {peak}", file.name);
     }
     for row in reject_index() {
         let file = row.read();
-        let (peak, _) = peak(|| zten::Archive::open_with(&file, &row.options).map(drop));
+        let (peak, _) = peak(|| row.options.from_bytes(&file).map(drop));
         assert!(peak <= heap_bound(file.len() as u64), "{}: {peak}", row.file);
     }
 }
@@ -135,8 +136,8 @@ fn the_index_knows_its_heap() {
 #[test]
 fn sorted_rows_are_searched_without_heap() {
     let file = zten_testkit::read_accepted("v12-csr.zt");
-    let archive = zten::Archive::open(&file).unwrap();
-    let csr = archive.get("w").unwrap().sparse_csr().unwrap().view().unwrap();
+    let archive = zten::Archive::from_bytes(&file).unwrap();
+    let csr = archive.get("w").unwrap().csr().unwrap();
     assert_eq!(peak(|| csr.has_duplicates().unwrap()), (0, false));
 }
 
@@ -144,8 +145,6 @@ fn sorted_rows_are_searched_without_heap() {
 struct Far<'a>(&'a [u8]);
 
 impl zten::ReadAt for Far<'_> {
-    type Error = zten::Error;
-
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), zten::Error> {
         self.0.read_at(offset, buffer)
     }
@@ -157,11 +156,9 @@ struct Claimed(u64);
 
 #[cfg(feature = "std")]
 impl zten::ReadAt for Claimed {
-    type Error = std::io::Error;
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), zten::Error> {
         if offset + buffer.len() as u64 > self.0 {
-            return Err(std::io::ErrorKind::UnexpectedEof.into());
+            return Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into());
         }
         buffer.fill(0);
         Ok(())
@@ -190,19 +187,17 @@ fn what_is_read_takes_twice_what_comes() {
 #[cfg(feature = "write")]
 #[test]
 fn content_takes_a_chunk() {
-    use zten::write::{NewObject, Settings};
+    use zten::write::WriteOptions;
     let bytes: Vec<u8> = (0..100_000_u32).map(|n| n.to_le_bytes()[0]).collect();
-    let object = NewObject::dense("x", &[100_000], zten::StorageType::U8);
-    let file = zten_testkit::write(&Settings::default(), |writer| {
-        Ok(writer.add(&object, &[("data", &bytes)])?)
-    });
-    let file = file.unwrap();
-    let archive = zten::Archive::open(&file).unwrap();
-    let component = archive.get("x").unwrap().component("data").unwrap();
-    let ask = zten::Limits::default();
+    let add = |writer: &mut zten::Writer<_>| writer.add("x", &[100_000], &bytes);
+    let file = zten_testkit::write(&WriteOptions::default(), add).unwrap();
     for (asked, chunk) in [(0, 16), (17, 16), (1000, 992), (65_536, 65_536), (u32::MAX, 65_536)] {
+        let limits = zten::Limits::default().with_chunk(asked);
+        let archive = OpenOptions::default().limits(limits).from_bytes(&file).unwrap();
+        let far = Far(&file);
+        let component = archive.get("x").unwrap().component("data").unwrap().read_from(&far);
         let (peak, read) = peak(|| {
-            let mut content = component.content(Far(&file), &ask.with_chunk(asked)).unwrap();
+            let mut content = component.reader().unwrap();
             let mut read = 0;
             while let Some(piece) = content.next_chunk().unwrap() {
                 assert_eq!(piece.len(), (bytes.len() - read).min(chunk));
@@ -223,9 +218,13 @@ struct Nowhere;
 
 #[cfg(feature = "write")]
 impl zten::write::Sink for Nowhere {
-    type Error = zten::Error;
+    type Output = ();
 
     fn write(&mut self, _: &[u8]) -> Result<(), zten::Error> {
+        Ok(())
+    }
+
+    fn finish(self) -> Result<(), zten::Error> {
         Ok(())
     }
 }
@@ -235,23 +234,22 @@ impl zten::write::Sink for Nowhere {
 #[test]
 #[cfg_attr(miri, ignore = "it is a matter of sizes")]
 fn finishing_takes_an_index() {
-    use zten::write::{Encoded, NewObject, Settings, Writer};
+    use zten::write::{Encoded, WriteOptions, Writer};
     let mut names = generate::names(10_000);
     for sorted in [false, true] {
         if sorted {
             names.sort();
         }
         for objects in [0, 1, 100, 10_000] {
-            let mut writer = Writer::new(Nowhere, &Settings::default()).unwrap();
+            let mut writer = Writer::new(Nowhere, &WriteOptions::default()).unwrap();
             let attributes = [&b"\xa1\x61a\x59\x04\x00"[..], &[0; 1024]].concat();
-            writer.attributes(&Encoded::from_cbor(attributes)).unwrap();
+            writer.attributes_encoded(&Encoded::from_cbor(attributes)).unwrap();
             let mut manifest = 1024;
             for name in &names[..objects] {
-                let object = NewObject::dense(name, &[1], zten::StorageType::U8);
-                writer.add(&object, &[("data", &[1])]).unwrap();
+                writer.add(name, &[1], &[1_u8]).unwrap();
                 manifest += name.len() as u64 + 100;
             }
-            let (peak, finished) = peak(|| writer.finish().map(drop));
+            let (peak, finished) = peak(|| writer.finish());
             finished.unwrap();
             assert!(peak <= manifest + 4096, "{peak} bytes of heap for {objects} objects");
         }
@@ -261,9 +259,9 @@ fn finishing_takes_an_index() {
 #[test]
 fn binding_takes_no_heap() {
     let file = zten_testkit::read_accepted("1.2.3/dense_all.zt");
-    let archive = zten::Archive::open_with(&file, &Options::default()).unwrap();
+    let archive = zten::Archive::from_bytes(&file).unwrap();
     let (peak, sum) = peak(|| {
-        let view = archive.get("t_f32").unwrap().dense().unwrap().component().bind(&file).unwrap();
+        let view = archive.get("t_f32").unwrap().dense().unwrap().view().unwrap();
         view.elements::<f32>().unwrap().sum::<f32>()
     });
     assert!(sum.is_finite());

@@ -1,25 +1,72 @@
 //! The names at the place of an error in a manifest that was refused.
 
-use zten::open::Named;
-use zten::source::{FileArchive, OpenError};
-use zten::{Archive, Options};
+use std::ops::Range;
+
+use twox_hash::XxHash3_64;
+use zten::attributes::Value;
+use zten::{Archive, Component, Error, Generation};
 use zten_testkit::{accepted, accepted_v2, body, reject_index};
+
+/// The range of the manifest of a file that can be opened.
+fn manifest_of(file: &[u8]) -> Range<usize> {
+    let Range { start, end } = Archive::from_bytes(file).unwrap().manifest().extent();
+    usize::try_from(start).unwrap()..usize::try_from(end).unwrap()
+}
+
+/// The file with another manifest; in 2 one of the same length.
+fn with_manifest(file: &[u8], own: Range<usize>, manifest: &[u8]) -> Vec<u8> {
+    let mut new = [&file[..own.start], manifest, &file[own.end..]].concat();
+    let (number, from_end) = match file {
+        [b'Z', b'T', b'E', b'N', b'0', ..] => (manifest.len() as u64, 8),
+        [b'Z', b'T', b'E', b'N', b'1', ..] => (manifest.len() as u64, 16),
+        _ => (XxHash3_64::oneshot(manifest), 24),
+    };
+    let at = new.len() - from_end;
+    new[at..at + 8].copy_from_slice(&number.to_le_bytes());
+    new
+}
+
+/// The place in the manifest of the offset of a component.
+fn offset_at(component: &Component<'_>, manifest: &[u8]) -> usize {
+    let fields = component.fields().unwrap();
+    let offset = fields.item("offset").unwrap_or_else(|| {
+        let Value::Array(mut blob) = fields.item("blob").unwrap().value() else { panic!() };
+        blob.next().unwrap()
+    });
+    offset.as_bytes().as_ptr().addr() - manifest.as_ptr().addr()
+}
 
 #[test]
 fn names_are_those_of_a_manifest_that_can_be_asked() {
     let mut compared = 0;
     for file in accepted().chain(accepted_v2()) {
-        let archive = Archive::open(&file.bytes).unwrap();
-        let (body, manifest) = body(&file.bytes, &Options::default()).unwrap();
-        for component in archive.objects().flat_map(|object| object.components()) {
-            let named = body.named(manifest, component.place());
-            assert_eq!(named.generation, archive.generation(), "{}", file.name);
-            assert_eq!(named.object, Some(component.object().name()), "{}", file.name);
-            assert_eq!(named.component, Some(component.role()), "{}", file.name);
+        let archive = Archive::from_bytes(&file.bytes).unwrap();
+        let manifest = archive.manifest().as_bytes();
+        for component in archive.tensors().flat_map(|tensor| tensor.components()) {
+            // The number becomes a negative one.
+            let mut wrong = manifest.to_vec();
+            wrong[offset_at(&component, manifest)] |= 0x20;
+            let wrong = with_manifest(&file.bytes, manifest_of(&file.bytes), &wrong);
+            let error = Archive::from_bytes(&wrong).unwrap_err();
+            assert_eq!(error.place().object(), component.place().object(), "{}", file.name);
+            assert_eq!(error.generation(), archive.generation(), "{}", file.name);
+            assert_eq!(error.tensor(), Some(component.tensor().name()), "{}", file.name);
+            // In 0.1 it is a field of the object.
+            if archive.generation() == Some(Generation::V0_1) {
+                assert_eq!(error.component(), None, "{}", file.name);
+                continue;
+            }
+            assert_eq!(error.place(), component.place(), "{}", file.name);
+            assert_eq!(error.component(), Some(component.role()), "{}", file.name);
             compared += 1;
         }
     }
     assert!(compared > 1000, "{compared}");
+}
+
+/// What an error says of its place.
+fn names(error: &Error) -> (Option<Generation>, Option<&str>, Option<&str>) {
+    (error.generation(), error.tensor(), error.component())
 }
 
 #[test]
@@ -28,21 +75,24 @@ fn refused_files_have_names() {
     for row in reject_index().filter(|row| !row.content && row.expected.object.is_some()) {
         let bytes = row.read();
         let (body, manifest) = body(&bytes, &row.options).unwrap();
-        let refused = body.clone().manifest(manifest).unwrap_err();
-        let named = refused.named();
-        assert_eq!(named, body.named(manifest, refused.error().place()), "{}", row.file);
-        assert_eq!(refused.extent(), body.needs(), "{}", row.file);
-        assert_eq!(refused.to_string(), refused.error().to_string(), "{}", row.file);
-        assert!(format!("{refused:?}").contains(&format!("bytes: {} bytes", manifest.len())));
-        let OpenError::Manifest(on_disk) = FileArchive::open(&row.path, &row.options).unwrap_err()
-        else {
-            panic!("{}: refused before its manifest", row.file);
-        };
-        assert_eq!((on_disk.error(), on_disk.named()), (refused.error(), named), "{}", row.file);
-        objects[usize::from(named.object.is_some())] += 1;
-        assert!(named.component.is_none() || row.expected.component.is_some(), "{}", row.file);
+        let needs = body.needs();
+        let refused = body.manifest(manifest).unwrap_err();
+        assert_eq!(refused.manifest_range(), Some(needs), "{}", row.file);
+        let on_disk = row.options.open(&row.path).unwrap_err();
+        for other in [row.options.from_bytes(&bytes).unwrap_err(), on_disk] {
+            assert_eq!(other, refused, "{}", row.file);
+            assert_eq!(names(&other), names(&refused), "{}", row.file);
+            assert_eq!(other.manifest_range(), refused.manifest_range(), "{}", row.file);
+            assert_eq!(other.to_string(), refused.to_string(), "{}", row.file);
+        }
+        let (_, tensor, component) = names(&refused);
+        let text = refused.to_string();
+        assert_eq!(text.contains(" in tensor \""), tensor.is_some(), "{text}");
+        assert_eq!(text.contains(", component \""), component.is_some(), "{text}");
+        objects[usize::from(tensor.is_some())] += 1;
+        assert!(component.is_none() || row.expected.component.is_some(), "{}", row.file);
         if row.expected.component.is_some() {
-            components[usize::from(named.component.is_some())] += 1;
+            components[usize::from(component.is_some())] += 1;
         }
     }
     // The name itself may be what is wrong, or what should hold it.
@@ -52,32 +102,43 @@ fn refused_files_have_names() {
 
 #[test]
 fn of_a_manifest_that_is_cut_there_are_fewer_names_and_no_others() {
+    let (mut tensors, mut components) = (0, 0);
     for file in accepted().filter(|file| file.bytes.len() < 4096) {
-        let (body, manifest) = body(&file.bytes, &Options::default()).unwrap();
-        let archive = Archive::open(&file.bytes).unwrap();
-        let places = archive.objects().flat_map(|object| object.components());
-        for place in places.map(|component| component.place()).take(3) {
-            let whole = body.named(manifest, place);
-            for end in 0..manifest.len() {
-                let Named { generation, object, component, .. } =
-                    body.named(&manifest[..end], place);
-                assert!(generation.is_none() || generation == whole.generation);
-                assert!(object.is_none() || object == whole.object);
-                assert!(component.is_none() || component == whole.component);
-            }
+        let archive = Archive::from_bytes(&file.bytes).unwrap();
+        let own = manifest_of(&file.bytes);
+        for end in own.clone() {
+            let cut = with_manifest(&file.bytes, own.clone(), &file.bytes[own.start..end]);
+            let error = Archive::from_bytes(&cut).unwrap_err();
+            let tensor = error.place().object().and_then(|at| archive.manifest().tensor_at(at));
+            let component = error.place().component().zip(tensor);
+            let component = component.and_then(|(at, tensor)| tensor.component_at(at));
+            let (generation, own_tensor, own_component) = names(&error);
+            assert!(generation.is_none() || generation == archive.generation());
+            assert!(own_tensor.is_none() || own_tensor == tensor.map(|tensor| tensor.name()));
+            let role = component.map(|component| component.role());
+            assert!(own_component.is_none() || own_component == role);
+            tensors += usize::from(own_tensor.is_some());
+            components += usize::from(own_component.is_some());
         }
     }
+    assert!(tensors > 1000 && components > 1000, "{tensors} {components}");
 }
 
 #[test]
 fn deep_and_endless_items_have_an_end() {
-    let bytes = b"ZTEN0001\x80\x01\0\0\0\0\0\0\0";
-    let (body, _) = body(bytes, &Options::default()).unwrap();
-    let file = zten_testkit::read_accepted("1.2.3/dense_all.zt");
-    let archive = Archive::open(&file).unwrap();
-    let place = archive.objects().last().unwrap().components().next().unwrap().place();
+    // An entry of 0.1 whose name is behind a field that is ignored.
+    let name = |field: &[u8]| {
+        let entry = [b"\x81\xa2\x61x", field, b"\x64name\x61w"].concat();
+        let length = (entry.len() as u64).to_le_bytes();
+        let file = [&b"ZTEN0001"[..], &entry, &length].concat();
+        let error = Archive::from_bytes(&file).unwrap_err();
+        assert_eq!(error.place().object(), Some(0), "{error}");
+        error.tensor().map(str::to_owned)
+    };
     let tags = [0xd8, 0x40].repeat(1 << 20);
-    for manifest in [&vec![0x9f; 1 << 20], &tags, &b"\x9b\xff\xff\xff\xff\xff\xff\xff\xff".into()] {
-        assert_eq!(body.named(manifest, place).object, None);
+    let endless = vec![0x9f; 1 << 20];
+    for field in [&endless, &tags, &b"\x9b\xff\xff\xff\xff\xff\xff\xff\xff".into()] {
+        assert_eq!(name(field), None);
     }
+    assert_eq!(name(&[0]).as_deref(), Some("w"));
 }

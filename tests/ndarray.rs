@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use zten::element::{ByteOrder, Complex};
 use zten::error::Misuse;
-use zten::view::Dense;
-use zten::{Archive, Element, Error, StorageType};
+use zten::{Archive, DType, Element, Error, Tensor};
 use zten_testkit::{placed, read};
 
 fn misuse<T>(result: Result<T, Error>) -> Misuse {
@@ -27,11 +26,11 @@ struct Seen {
 }
 
 /// An array that is borrowed has the shape of the object and its elements, in row-major order.
-fn same<T: Element + std::fmt::Debug>(dense: &Dense<'_>, seen: &mut Seen) {
+fn same<T: Element + std::fmt::Debug>(dense: &Tensor<'_>, seen: &mut Seen) {
     let Ok(array) = dense.array::<T>() else { return };
     let shape: Vec<u64> = dense.shape().to_vec();
     assert!(array.shape().iter().map(|dimension| *dimension as u64).eq(shape.iter().copied()));
-    let elements = dense.view().unwrap().elements::<T>().unwrap();
+    let elements = dense.dense().unwrap().view().unwrap().elements::<T>().unwrap();
     assert_eq!(array.len(), elements.len());
     // A NaN is not equal to itself, but is written as any other.
     let written = |element: T| format!("{element:?}");
@@ -49,8 +48,8 @@ fn every_dense_array_of_the_corpus() {
         for path in files(zten_testkit::corpus().join(folder)) {
             let file = fs::read(&path).unwrap();
             let file = placed(&file, 0);
-            let Ok(archive) = Archive::open(&file[..]) else { continue };
-            for dense in archive.objects().filter_map(|object| object.dense().ok()) {
+            let Ok(archive) = Archive::from_bytes(&file[..]) else { continue };
+            for dense in archive.tensors().filter(|tensor| tensor.dense().is_ok()) {
                 same::<f64>(&dense, &mut seen);
                 same::<f32>(&dense, &mut seen);
                 same::<half::f16>(&dense, &mut seen);
@@ -71,31 +70,30 @@ fn every_dense_array_of_the_corpus() {
 fn what_is_in_the_way() {
     let of = |path: &str, at: usize| placed(&read(path), at);
     let odd = of("accept/1.2.3/dense_all.zt", 1);
-    let archive = Archive::open(&odd[..]).unwrap();
-    let dense = archive.get("t_f32").unwrap().dense().unwrap();
+    let archive = Archive::from_bytes(&odd[..]).unwrap();
+    let dense = archive.tensor("t_f32").unwrap();
     assert_eq!(misuse(dense.array::<f32>()), Misuse::Alignment);
-    let bytes = archive.get("t_u8").unwrap().dense().unwrap();
+    let bytes = archive.tensor("t_u8").unwrap();
     assert_eq!(bytes.array::<u8>().unwrap().shape(), [2, 3]);
     assert!(dense.array::<u8>().is_err());
 
     let even = of("accept/1.2.3/dense_all.zt", 0);
-    let archive = Archive::open(&even[..]).unwrap();
-    let dense = archive.get("t_f32").unwrap().dense().unwrap();
+    let archive = Archive::from_bytes(&even[..]).unwrap();
+    let dense = archive.tensor("t_f32").unwrap();
     assert_eq!(dense.array::<f32>().unwrap()[[1, 2]].to_bits(), 1.25_f32.to_bits());
 
     let big = of("accept/0.1.0/big_endian.zt", 0);
-    let archive = Archive::open(&big[..]).unwrap();
-    let wide = archive.objects().filter_map(|object| object.dense().ok()).find(|dense| {
-        let component = dense.component();
-        component.byte_order() == ByteOrder::Big
-            && component.storage_type() == Some(StorageType::F32)
+    let archive = Archive::from_bytes(&big[..]).unwrap();
+    let wide = archive.tensors().find(|tensor| {
+        tensor.dense().is_ok_and(|data| data.byte_order() == ByteOrder::Big)
+            && tensor.dtype() == DType::F32
     });
     let why = if ByteOrder::NATIVE == ByteOrder::Big { None } else { Some(Misuse::ByteOrder) };
     assert_eq!(wide.unwrap().array::<f32>().err().map(Err::<(), _>).map(misuse), why);
 
     let zstd = of("accept/1.2.3/zstd.zt", 0);
-    let archive = Archive::open(&zstd[..]).unwrap();
-    let compressed = archive.objects().filter_map(|object| object.dense().ok());
+    let archive = Archive::from_bytes(&zstd[..]).unwrap();
+    let compressed = archive.tensors().filter(|tensor| tensor.dense().is_ok());
     assert!(
         compressed.map(|dense| misuse(dense.array::<f32>())).any(|why| why == Misuse::Compressed)
     );
@@ -107,13 +105,13 @@ fn packed_elements_are_not_an_array() {
     let mut packed = 0;
     for path in files(zten_testkit::corpus().join("v2/accept")) {
         let file = placed(&fs::read(&path).unwrap(), 0);
-        let Ok(archive) = Archive::open(&file[..]) else { continue };
-        for dense in archive.objects().filter_map(|object| object.dense().ok()) {
-            let component = dense.component();
+        let Ok(archive) = Archive::from_bytes(&file[..]) else { continue };
+        for tensor in &archive {
+            let Ok(component) = tensor.dense() else { continue };
             if component.packed_elements().is_some_and(|count| count > 1)
                 && component.view().is_ok_and(|view| view.as_slice::<u8>().is_ok())
             {
-                assert_eq!(misuse(dense.array::<u8>()), Misuse::Type);
+                assert_eq!(misuse(tensor.array::<u8>()), Misuse::Type);
                 packed += 1;
             }
         }

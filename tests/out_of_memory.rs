@@ -9,9 +9,8 @@ use std::sync::Mutex;
 
 use alloc_chaos::{ChaosAllocator, Check};
 use work::{WORKS, is_memory};
-use zten::source::FileArchive;
 use zten::write::Checksum;
-use zten::{Error, Options, ReadError};
+use zten::{Error, OpenOptions};
 use zten_testkit::{accepted, accepted_v2, reject_index, reject_index_v2};
 
 #[global_allocator]
@@ -25,22 +24,34 @@ static ONE: Mutex<()> = Mutex::new(());
 struct Tally {
     /// Allocations that were failed.
     failed: usize,
+    /// Those that left an error without names.
+    unnamed: usize,
     /// Those that made no difference.
     harmless: usize,
 }
 
+/// The names of an error; none of what is none.
+fn names(outcome: &Result<(), Error>) -> [Option<&str>; 2] {
+    let error = outcome.as_ref().err();
+    [error.and_then(Error::tensor), error.and_then(Error::component)]
+}
+
 impl Tally {
     /// Fails each allocation of `work` by itself: each time it must end when out of memory, or
-    /// as it does when it has memory.
+    /// as it does when it has memory, but perhaps without names.
     fn sweep(&mut self, what: &str, work: impl Fn() -> Result<(), Error>) {
         let usual = work();
-        let harmless = Cell::new(0);
+        let (harmless, unnamed) = (Cell::new(0), Cell::new(0));
         let report = Check::new().run(|| {
             let outcome = work();
-            if outcome == usual {
+            if outcome != usual {
+                assert!(outcome.as_ref().is_err_and(is_memory), "{what}: {outcome:?}");
+            } else if names(&outcome) == names(&usual) {
                 harmless.set(harmless.get() + 1);
             } else {
-                assert!(outcome.is_err_and(|error| is_memory(&error)), "{what}: {outcome:?}");
+                let pairs = names(&outcome).into_iter().zip(names(&usual));
+                assert!(pairs.into_iter().all(|(own, usual)| own.is_none() || own == usual));
+                unnamed.set(unnamed.get() + 1);
             }
         });
         // All that a report asks for but a probe of its own, which an optimizer takes away.
@@ -48,13 +59,15 @@ impl Tally {
         let well = report.baseline().outcome().is_completed() && report.first_failure().is_none();
         assert!(all && well && !report.is_truncated(), "{what}: {report}");
         self.failed += report.tested_failures();
+        self.unnamed += unnamed.get();
         // The run that counts is one of them.
         self.harmless += harmless.get() - 1;
     }
 
     /// Only an index that could be smaller does without the memory for it.
     fn validate(&self, what: &str, least: usize) {
-        println!("{what}: {} failed, {} of them harmless", self.failed, self.harmless);
+        let Self { failed, unnamed, harmless } = self;
+        println!("{what}: {failed} failed, {unnamed} of them took a name, {harmless} nothing");
         assert!(self.failed >= least, "{what}: only {} allocations", self.failed);
         assert!(self.harmless * 5 < self.failed, "{what}: {} harmless", self.harmless);
     }
@@ -68,7 +81,7 @@ fn accepted_files() {
         let mut tally = Tally::default();
         for file in accepted().chain(accepted_v2()) {
             let what = format!("{name}, {}", file.name);
-            tally.sweep(&what, || work(&file.bytes, &Options::default()));
+            tally.sweep(&what, || work(&file.bytes, &OpenOptions::default()));
         }
         tally.validate(name, 1000);
     }
@@ -94,14 +107,10 @@ fn refused_files() {
 fn files_that_are_read_at_positions() {
     let _one = ONE.lock();
     let mut tally = Tally::default();
-    for path in accepted().chain(accepted_v2()).map(|file| file.path) {
-        let what = path.display().to_string();
-        let open = || FileArchive::open(&path, &Options::default()).map_err(ReadError::from);
-        tally.sweep(&what, || match open() {
-            Ok(_) => Ok(()),
-            Err(ReadError::Refused(error)) => Err(error),
-            Err(ReadError::Source(error)) => panic!("{error}"),
-        });
+    let accepted = accepted().chain(accepted_v2()).map(|file| (file.path, OpenOptions::default()));
+    let sharded = zten_testkit::sharded().map(|row| (row.path, row.options));
+    for (path, options) in accepted.chain(sharded) {
+        tally.sweep(&path.display().to_string(), || work::open_path(&path, &options));
     }
     tally.validate("open a file", 2000);
 }
@@ -115,8 +124,23 @@ fn what_is_written() {
             let mut tally = Tally::default();
             let what = format!("write, {level:?}, {checksum:?}");
             tally.sweep(&what, || work::write(checksum, level));
-            tally.validate(&what, 30);
+            tally.sweep(&what, || work::write_elements(checksum, level));
+            tally.validate(&what, 60);
         }
+    }
+}
+
+/// An error may come without its names, and is made all the same.
+#[test]
+#[cfg_attr(miri, ignore = "an allocator of its own")]
+fn errors_with_names() {
+    let _one = ONE.lock();
+    for (what, work) in work::NAMED {
+        let usual = work().unwrap_err();
+        assert!(usual.tensor().is_some() && !is_memory(&usual), "{what}: {usual}");
+        let mut tally = Tally::default();
+        tally.sweep(what, work);
+        assert!(tally.unnamed > 0, "{what}");
     }
 }
 
@@ -145,7 +169,10 @@ fn files_with_shards() {
             beside.extend(shard.map(|shard| (shard.to_owned(), std::fs::read(&other).unwrap())));
         }
         let what = row.path.display().to_string();
-        tally.sweep(&what, || work::with_shards(&root, &beside, &row.options));
+        let file = work::Sharded { root: &root, shards: &beside, options: &row.options };
+        tally.sweep(&what, || file.bind());
+        tally.sweep(&what, || file.own(false));
+        tally.sweep(&what, || file.own(true));
     }
-    tally.validate("files with shards", 80);
+    tally.validate("files with shards", 240);
 }

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use zten::{
-    Archive, Encoding, Error, Limits, Options, StorageType, Tolerance,
-    error::Misuse,
-    view::{Packing, Quantized, QuantizedGroup, View},
-};
-use zten_testkit::{misuse, read};
+use zten::error::Misuse;
+use zten::view::{Packing, Quantized};
+use zten::{Archive, DType, Encoding, InMemory, OpenOptions, Tensor, Tolerance};
+use zten_testkit::{corpus, misuse, read};
 
-fn open(file: &[u8]) -> Archive<&[u8]> {
-    Archive::open_with(file, &Options::default().tolerate(Tolerance::MissingZeros)).unwrap()
+fn options() -> OpenOptions {
+    OpenOptions::default().tolerate(Tolerance::MissingZeros)
+}
+
+fn open(file: &[u8]) -> Archive<InMemory<&[u8]>> {
+    options().from_bytes(file).unwrap()
 }
 
 fn hexes<T>(text: &str, parse: impl Fn(&str) -> T) -> Vec<T> {
@@ -41,13 +43,15 @@ fn expected() -> BTreeMap<String, Vec<Row>> {
     files
 }
 
-fn check(group: &QuantizedGroup<'_>, quantized: &Quantized<View<'_>>, row: &Row) {
+fn check(tensor: &Tensor<'_>, row: &Row) {
     let name = &row.object;
-    assert_eq!(group.shape().to_vec(), row.shape, "{name}");
+    let quantized: Quantized<'_> = tensor.quantized().unwrap();
+    assert_eq!(tensor.shape().to_vec(), row.shape, "{name}");
     assert_eq!([quantized.inputs(), quantized.outputs()], row.shape, "{name}");
-    assert_eq!(quantized.quantization(), group.quantization().unwrap());
-    assert_eq!(quantized.packed_weight().storage_type(), quantized.quantization().packing().word());
-    assert_eq!(quantized.zeros().is_some(), group.zeros().is_some());
+    assert_eq!(quantized.quantization(), tensor.quantization().unwrap());
+    let word = DType::from(quantized.quantization().packing().word());
+    assert_eq!((quantized.packed_weight().dtype(), tensor.dtype()), (word, word));
+    assert_eq!(quantized.zeros().is_some(), tensor.component("zeros").is_some());
 
     // Every place is written.
     let mut codes = vec![0xaa; row.codes.len()];
@@ -76,26 +80,23 @@ fn codes_and_weights_are_those_of_numpy() {
     for (path, rows) in expected() {
         let file = read(&path);
         let archive = open(&file);
+        // What is not in memory is decoded, and so is what is compressed.
+        let on_disk = options().open(corpus().join(&path)).unwrap();
+        // Where nothing is aligned, too.
+        let moved: Vec<u8> = [&[0_u8], &file[..]].concat();
+        let moved = open(&moved[1..]);
         for row in &rows {
-            let group = archive.get(&row.object).unwrap().quantized_group().unwrap();
-            if group.packed_weight().encoding() == Encoding::Raw {
-                check(&group, &group.view().unwrap(), row);
-                // Where nothing is aligned, too.
-                let moved: Vec<u8> = [&[0_u8], &file[..]].concat();
-                let moved = open(&moved[1..]);
-                let group = moved.get(&row.object).unwrap().quantized_group().unwrap();
-                check(&group, &group.view().unwrap(), row);
-            } else {
-                assert_eq!(misuse(group.view().unwrap_err()), Misuse::Compressed);
-                if cfg!(any(miri, not(feature = "zstd"))) {
-                    continue;
-                }
+            let tensor = archive.tensor(&row.object).unwrap();
+            let is_raw = tensor.components().all(|part| part.encoding() == Encoding::Raw);
+            if !is_raw && cfg!(any(miri, not(feature = "zstd"))) {
+                continue;
             }
-            let decoded = group.decode(&file[..], &Limits::default()).unwrap();
-            check(&group, &decoded.view(), row);
+            check(&tensor, row);
+            check(&moved.tensor(&row.object).unwrap(), row);
+            check(&on_disk.tensor(&row.object).unwrap(), row);
             checked += 1;
         }
-        assert_eq!(archive.len(), u32::try_from(rows.len()).unwrap(), "{path}");
+        assert_eq!(archive.len(), rows.len(), "{path}");
     }
     assert!(checked > 20, "only {checked} objects were checked");
 }
@@ -105,8 +106,7 @@ fn attributes_are_read() {
     let file = read("quantized/groups.zt");
     let archive = open(&file);
     let read = |name| {
-        let group = archive.get(name).unwrap().quantized_group().unwrap();
-        let quantization = group.quantization().unwrap();
+        let quantization = archive.tensor(name).unwrap().quantization().unwrap();
         (quantization.bits(), quantization.group_size(), quantization.packing())
     };
     assert_eq!(read("i32x8 tile and one"), (4, 4, Packing::EightPerI32));
@@ -116,8 +116,7 @@ fn attributes_are_read() {
     assert_eq!(read("i32x8 group of 2^64 - 1"), (4, u64::MAX, Packing::EightPerI32));
     for packing in [Packing::EightPerI32, Packing::FourPerI32, Packing::TwoPerU8, Packing::OnePerU8]
     {
-        let word = if packing.word() == StorageType::I32 { "i32" } else { "u8" };
-        assert_eq!(packing.name(), format!("{}_per_{word}", packing.codes()));
+        assert_eq!(packing.name(), format!("{}_per_{}", packing.codes(), packing.word()));
         assert_eq!(packing.codes() * packing.bits(), packing.word().width() * 8);
     }
 }
@@ -125,24 +124,24 @@ fn attributes_are_read() {
 #[test]
 fn what_cannot_be_read_says_where() {
     let file = read("quantized/refused.zt");
-    let archive = Archive::open(&file).unwrap();
+    let archive = Archive::from_bytes(&file).unwrap();
+    let on_disk = zten::open(corpus().join("quantized/refused.zt")).unwrap();
     let text = String::from_utf8(read("quantized/refused.tsv")).unwrap();
     let mut checked = 0;
     for line in text.lines().skip(1) {
         let (name, role) = line.split_once('\t').unwrap();
-        let object = archive.get(name).unwrap();
-        // The format is right, and the components can be read.
-        let group = object.quantized_group().unwrap();
-        assert!(group.packed_weight().bind(&file).is_ok() && group.scales().bind(&file).is_ok());
-        let error = group.view().unwrap_err();
-        assert_eq!(misuse(error), Misuse::Quantization, "{name}");
-        assert_eq!(error.place().object(), Some(object.ordinal()), "{name}");
-        let at = error.place().component().map(|at| object.components().nth(at as usize).unwrap());
+        let tensor = archive.tensor(name).unwrap();
+        // The layout is right, and the components can be read.
+        assert!(tensor.components().all(|part| part.view().is_ok()));
+        let error = tensor.quantized().unwrap_err();
+        assert_eq!(error.place().object(), Some(tensor.ordinal()), "{name}");
+        let at = error.place().component().map(|at| tensor.component_at(at).unwrap());
         assert_eq!(at.map_or("-", |component| component.role()), role, "{name}");
-        let decoded = group.decode(&file[..], &Limits::default());
-        assert_eq!(Error::from(decoded.unwrap_err()), error, "{name}");
+        assert_eq!((error.tensor(), error.component().unwrap_or("-")), (Some(name), role));
+        assert_eq!(on_disk.tensor(name).unwrap().quantized().unwrap_err(), error, "{name}");
+        assert_eq!(misuse(error), Misuse::Quantization, "{name}");
         if role != "-" {
-            assert!(group.quantization().is_ok(), "{name}");
+            assert!(tensor.quantization().is_ok(), "{name}");
         }
         checked += 1;
     }
@@ -152,9 +151,10 @@ fn what_cannot_be_read_says_where() {
 #[test]
 fn other_formats_and_missing_zeros() {
     let file = read("accept/1.2.3/dense_all.zt");
-    let archive = Archive::open(&file).unwrap();
-    let object = archive.objects().next().unwrap();
-    assert_eq!(misuse(object.quantized_group().unwrap_err()), Misuse::Format);
+    let archive = Archive::from_bytes(&file).unwrap();
+    let tensor = archive.tensors().next().unwrap();
+    assert_eq!(misuse(tensor.quantized().unwrap_err()), Misuse::Layout);
+    assert_eq!(misuse(tensor.quantization().unwrap_err()), Misuse::Layout);
     let file = read("quantized/symmetric.zt");
-    assert_eq!(Archive::open(&file).unwrap_err().id(), Some("quantized-zeros"));
+    assert_eq!(Archive::from_bytes(&file).unwrap_err().rule(), Some("quantized-zeros"));
 }

@@ -1,29 +1,45 @@
 //! Files of generation 2 with their shards: which are found, what is read from them, and what is
 //! refused. v2 §7.
 
-use std::cell::Cell;
+#[path = "shards/owned.rs"]
+mod owned;
+
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
+use zten::error::Misuse;
+use zten::shards::{Files, Find};
+use zten::verify::{Summary, Verifier};
 use zten::{
-    Archive, Digest, Error, Limits, Options, ReadAt, shards::ComponentSource, shards::Files,
-    shards::Find, shards::Locate as _, verify::Verifier,
+    Archive, Component, Digest, Error, ErrorKind, InMemory, Limits, Loader, OpenOptions, ReadAt,
+    Tensor,
 };
 use zten_corpus::cbor::{fields, text, uint};
-use zten_testkit::{Expected, Shards, corpus, sharded};
+use zten_testkit::{Expected, Shards, corpus, misuse, sharded};
 
-/// Bytes, and how many have been read of them.
-#[derive(Debug, Default)]
+/// Bytes, and how many have been read of them and of its clones.
+#[derive(Clone, Debug, Default)]
 struct Counted {
-    bytes: Vec<u8>,
-    read: Cell<usize>,
+    bytes: Arc<[u8]>,
+    read: Arc<AtomicUsize>,
+}
+
+impl Counted {
+    fn new(bytes: Vec<u8>) -> Self {
+        Self { bytes: bytes.into(), read: Arc::default() }
+    }
+
+    /// The number of bytes that have been read.
+    fn count(&self) -> usize {
+        self.read.load(Relaxed)
+    }
 }
 
 impl ReadAt for Counted {
-    type Error = Error;
-
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
-        self.read.set(self.read.get() + buffer.len());
+        self.read.fetch_add(buffer.len(), Relaxed);
         self.bytes.read_at(offset, buffer)
     }
 }
@@ -34,18 +50,20 @@ fn beside(root: &Path) -> impl Find<Source = Counted> {
         let stem = root.file_stem().unwrap().to_str().unwrap();
         let bytes = std::fs::read(root.with_file_name(format!("{stem}-{name}.zt"))).ok()?;
         let length = bytes.len();
-        Some((Counted { bytes, read: Cell::new(0) }, length))
+        Some((Counted::new(bytes), length))
     })
 }
 
-fn check(path: &Path, options: &Options) -> Result<(), Error> {
+fn check(path: &Path, options: &OpenOptions) -> Result<Summary, Error> {
     let file = std::fs::read(path).unwrap();
-    let archive = Archive::open_with(&file, options)?;
-    let mut shards = archive.bind_shards(&beside(path), options.limit())?;
-    let mut verifier = Verifier::new(file.len() as u64, options.limit());
-    let summary = verifier.file_in(&archive, &file[..], &mut shards)?;
+    let archive = options.from_bytes(&file)?;
+    let manifest = archive.manifest();
+    let mut shards = manifest.bind_shards(&beside(path))?;
+    let bytes = shards.bound().iter().map(|bound| bound.shard().size()).sum();
+    let mut verifier = Verifier::new(manifest).with_shard_bytes(bytes);
+    let summary = verifier.file_in(manifest, archive.source(), &mut shards)?;
     assert!(summary.components() > 0, "{}", path.display());
-    Ok(())
+    Ok(summary)
 }
 
 fn read(name: &str) -> Vec<u8> {
@@ -57,11 +75,11 @@ fn read(name: &str) -> Vec<u8> {
 fn a_shard_of_nothing_is_missed() {
     let shard = fields([("size", uint(8192)), ("digest", text("xxh3:0123456789abcdef"))]);
     let file = zten_corpus::v2::full().set("shards", fields([("s", shard)])).bytes();
-    let archive = Archive::open(&file).unwrap();
+    let archive = Archive::from_bytes(&file).unwrap();
     let error = archive.verify().unwrap_err();
-    assert_eq!((error.id(), error.place().object()), (Some("unsupported-shard"), None));
-    assert_eq!(archive.shards().len(), 1);
-    let shown = format!("{:?}", archive.shards().next().unwrap());
+    assert_eq!((error.rule(), error.place().object()), (Some("unsupported-shard"), None));
+    assert_eq!(archive.manifest().shards().len(), 1);
+    let shown = format!("{:?}", archive.manifest().shards().next().unwrap());
     assert!(shown.contains("\"s\"") && shown.contains("8192"), "{shown}");
 }
 
@@ -73,8 +91,6 @@ struct Lends {
 }
 
 impl ReadAt for Lends {
-    type Error = Error;
-
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         self.copies.read_at(offset, buffer)
     }
@@ -86,7 +102,7 @@ impl ReadAt for Lends {
 
 impl Lends {
     fn new(bytes: Vec<u8>, most: usize) -> Self {
-        Self { copies: Counted { bytes, read: Cell::new(0) }, most }
+        Self { copies: Counted::new(bytes), most }
     }
 }
 
@@ -98,14 +114,27 @@ fn one(bytes: Vec<u8>, most: usize) -> impl Find<Source = Lends> {
 #[test]
 fn shards_that_are_lent_are_not_copied() {
     let (root, shard) = (read("dense.zt"), read("dense-s.zt"));
-    let archive = Archive::open(&root).unwrap();
+    let archive = Archive::from_bytes(&root).unwrap();
     for (most, copied) in [(usize::MAX, 0), (7, shard.len())] {
         let find = one(shard.clone(), most);
-        let mut shards = archive.bind_shards(&find, archive.limits()).unwrap();
-        let before = shards.bound()[0].source().copies.read.get();
-        shards.verify(archive.limits()).unwrap();
-        assert_eq!(shards.bound()[0].source().copies.read.get() - before, copied);
+        let mut shards = archive.manifest().bind_shards(&find).unwrap();
+        let before = shards.bound()[0].source().copies.count();
+        shards.verify().unwrap();
+        assert_eq!(shards.bound()[0].source().copies.count() - before, copied);
     }
+}
+
+/// Fewer bytes than were asked for are not taken for those: all of them are copied.
+#[test]
+fn what_is_lent_short_is_not_borrowed() {
+    let file = zten_testkit::read("v2/accept/dense.zt");
+    let length = file.len() as u64;
+    let open = |most| OpenOptions::default().open_source(Lends::new(file.clone(), most), length);
+    let (whole, short) = (open(usize::MAX).unwrap(), open(7).unwrap());
+    let [whole, short] = [&whole, &short].map(|archive| archive.tensor("w").unwrap());
+    let view = whole.dense().unwrap().view().unwrap();
+    assert_eq!(misuse(short.dense().unwrap().view().unwrap_err()), Misuse::NotInMemory);
+    assert_eq!(*short.to_cow::<f32>().unwrap(), view.to_vec::<f32>().unwrap());
 }
 
 /// The error of a shard of another version tells that version, whoever asks.
@@ -113,13 +142,13 @@ fn shards_that_are_lent_are_not_copied() {
 fn the_version_of_a_shard_is_told() {
     let path = corpus().join("v2/shards/unsupported-version--v2-shard.zt");
     let root = std::fs::read(&path).unwrap();
-    let archive = Archive::open(&root).unwrap();
-    let mut shards = archive.bind_shards(&beside(&path), archive.limits()).unwrap();
-    let files = Files { root: &root[..], shards: &shards };
-    let component = archive.objects().next().unwrap().components().next().unwrap();
-    let located = files.locate(&component).map(|_| ()).unwrap_err();
-    let verified = Error::from(shards.verify(archive.limits()).unwrap_err());
-    assert_eq!(located, verified);
+    let archive = Archive::from_bytes(&root).unwrap();
+    let mut shards = archive.manifest().bind_shards(&beside(&path)).unwrap();
+    let files = Files { root: archive.source(), shards: &shards };
+    let component = archive.tensors().next().unwrap().components().next().unwrap();
+    let read = component.read_from(&files).reader().unwrap_err();
+    let verified = shards.verify().unwrap_err();
+    assert_eq!(read, verified);
     assert!(verified.to_string().contains("major version 3 is not known"), "{verified}");
 }
 
@@ -129,13 +158,13 @@ fn an_unknown_digest_costs_nothing() {
     let bytes = read("dense-s.zt");
     let shard = fields([("size", uint(bytes.len() as u64)), ("digest", text("md5:00"))]);
     let file = zten_corpus::v2::full().set("shards", fields([("s", shard)])).bytes();
-    let archive = Archive::open(&file).unwrap();
+    let archive = Archive::from_bytes(&file).unwrap();
     let find = one(bytes, 0);
-    let mut shards = archive.bind_shards(&find, archive.limits()).unwrap();
-    let before = shards.bound()[0].source().copies.read.get();
-    let error = Error::from(shards.verify(archive.limits()).unwrap_err());
-    assert_eq!(error.id(), Some("unsupported-digest"));
-    assert_eq!(shards.bound()[0].source().copies.read.get(), before);
+    let mut shards = archive.manifest().bind_shards(&find).unwrap();
+    let before = shards.bound()[0].source().copies.count();
+    let error = shards.verify().unwrap_err();
+    assert_eq!(error.rule(), Some("unsupported-digest"));
+    assert_eq!(shards.bound()[0].source().copies.count(), before);
 }
 
 #[test]
@@ -144,8 +173,8 @@ fn every_root_ends_as_the_index_says() {
     for row in sharded() {
         let file = row.path.display();
         let root = std::fs::read(&row.path).unwrap();
-        let archive = Archive::open(&root).unwrap_or_else(|error| panic!("{file}: {error}"));
-        assert!(archive.objects().len() == 1 && archive.shards().len() > 0, "{file}");
+        let archive = Archive::from_bytes(&root).unwrap_or_else(|error| panic!("{file}: {error}"));
+        assert!(archive.len() == 1 && archive.manifest().shards().len() > 0, "{file}");
         let found = check(&row.path, &row.options).map_err(|error| Expected::from_error(&error));
         let found = found.err().map(|mut found| {
             // The place is not written where a shard is missing: its table or its component says it.
@@ -159,7 +188,7 @@ fn every_root_ends_as_the_index_says() {
         });
         assert_eq!(found, row.expected, "{file}");
         if let Some(near) = &row.neighbour {
-            assert_eq!(check(near, &Options::default()), Ok(()), "{file}");
+            assert!(check(near, &OpenOptions::default()).is_ok(), "{file}");
         }
         rules.extend(row.expected.map(|expected| expected.rule));
     }
@@ -177,18 +206,24 @@ fn every_root_ends_as_the_index_says() {
 fn a_shard_that_is_missing_keeps_nothing_else_from_being_read() {
     let root = read("unsupported-shard--v2-missing.zt");
     let path = corpus().join("v2/shards/unsupported-shard--v2-missing.zt");
-    let archive = Archive::open(&root).unwrap();
-    let [shard] = archive.shards().collect::<Vec<_>>().try_into().unwrap();
+    let archive = Archive::from_bytes(&root).unwrap();
+    let [shard] = archive.manifest().shards().collect::<Vec<_>>().try_into().unwrap();
     assert_eq!((shard.name(), shard.size()), ("s", 4152));
     assert!(matches!(shard.digest(), Some(Digest::Xxh3(_))));
-    let component = archive.get("w").unwrap().component("data").unwrap();
+    let component = archive.tensor("w").unwrap().component("data").unwrap();
     assert_eq!((component.shard(), component.extent().range()), (Some("s"), 4096..4112));
-    assert_eq!(component.bind(&root).unwrap_err().id(), Some("unsupported-shard"));
-    let mut shards = archive.bind_shards(&beside(&path), &Limits::default()).unwrap();
+    let unsupported = |error: Error| {
+        assert_eq!((error.tensor(), error.component()), (Some("w"), Some("data")));
+        assert_eq!(error.rule(), Some("unsupported-shard"));
+    };
+    unsupported(component.bind(&root).unwrap_err());
+    unsupported(component.view().unwrap_err());
+    unsupported(component.read().unwrap_err());
+    let mut shards = archive.manifest().bind_shards(&beside(&path)).unwrap();
     assert!(shards.get("s").is_none() && shards.bound().is_empty());
     assert_eq!(shards.missing().map(|shard| shard.name()), Some("s"));
-    let error = Error::from(shards.verify(&Limits::default()).unwrap_err());
-    assert_eq!((error.id(), error.offset()), (Some("unsupported-shard"), Some(shard.offset())));
+    let error = shards.verify().unwrap_err();
+    assert_eq!((error.rule(), error.offset()), (Some("unsupported-shard"), Some(shard.offset())));
     assert_eq!(&root[usize::try_from(shard.offset()).unwrap()..][..2], b"as");
 }
 
@@ -196,66 +231,101 @@ fn a_shard_that_is_missing_keeps_nothing_else_from_being_read() {
 fn binding_reads_the_frame_and_nothing_else() {
     let path = corpus().join("v2/shards/not-recursive.zt");
     let root = std::fs::read(&path).unwrap();
-    let archive = Archive::open(&root).unwrap();
-    let shards = archive.bind_shards(&beside(&path), &Limits::default()).unwrap();
+    let archive = Archive::from_bytes(&root).unwrap();
+    let mut shards = archive.manifest().bind_shards(&beside(&path)).unwrap();
     let shard = shards.get("s").unwrap();
-    assert_eq!(shard.source().read.get(), 48);
+    assert_eq!(shard.source().count(), 48);
     assert!(shards.get("t").is_none() && shards.get("").is_none());
-    // Views are of the shard's bytes.
-    let object = archive.get("w").unwrap().in_shard(shard);
-    let view = object.dense().unwrap().component().bind(&shard.source().bytes).unwrap();
-    let values: Vec<f32> = view.elements().unwrap().collect();
-    assert_eq!(values, [1.0, -2.0, 0.5, 3.25]);
-    let rows = object.dense().unwrap().rows(1..3).unwrap();
+    // Views are of the shard's bytes, where those are at hand.
+    let tensor = archive.tensor("w").unwrap();
+    let values = [1.0, -2.0, 0.5, 3.25];
+    {
+        let files = Files { root: archive.source(), shards: &shards };
+        let data = tensor.read_from(&files).dense().unwrap();
+        let blob = zten_testkit::slice(&shard.source().bytes, data.extent().range());
+        let view = data.bind_blob(blob).unwrap();
+        assert!(view.elements::<f32>().unwrap().eq(values));
+        assert_eq!(misuse(data.view().unwrap_err()), Misuse::UnverifiedShard);
+        assert_eq!(shard.source().count(), 48);
+    }
+    shards.verify().unwrap();
+    let files = Files { root: archive.source(), shards: &shards };
+    let (tensor, shard) = (tensor.read_from(&files), shards.get("s").unwrap());
+    assert_eq!(tensor.to_vec::<f32>().unwrap(), values);
+    let before = shard.source().count();
+    let rows = tensor.slice(1..3).unwrap();
     let mut bytes = [0; 8];
-    rows.read(shard.source(), archive.limits(), &mut bytes).unwrap();
+    rows.read(&mut bytes).unwrap();
     assert_eq!(bytes[4..], 0.5_f32.to_le_bytes());
-    assert_eq!(shard.source().read.get(), 48 + 8);
-    let content = object.component("data").unwrap();
-    assert_eq!(content.object().component("data").unwrap().bind(&shard.source().bytes).err(), None);
+    // The bytes are compared with all of the block that was verified.
+    assert_eq!(shard.source().count() - before, 16);
+    assert_eq!(misuse(tensor.dense().unwrap().view().unwrap_err()), Misuse::NotInMemory);
 }
 
 #[test]
-fn an_object_in_one_shard_has_no_components_elsewhere() {
+fn what_is_in_a_shard_is_read_from_no_other() {
     let path = corpus().join("v2/shards/csr.zt");
     let root = std::fs::read(&path).unwrap();
-    let archive = Archive::open(&root).unwrap();
-    let shards = archive.bind_shards(&beside(&path), &Limits::default()).unwrap();
-    let readable = |object: &zten::Object<'_>| {
-        let components = object.components().filter(|component| component.readable().is_ok());
+    let archive = Archive::from_bytes(&root).unwrap();
+    let readable = |tensor: &Tensor<'_>| {
+        let components = tensor.components().filter(|component| component.read().is_ok());
         components.map(|component| component.role().to_owned()).collect::<Vec<_>>()
     };
-    let object = archive.get("w").unwrap();
-    assert_eq!(readable(&object), ["values"]);
-    for (shard, role) in [("a", "indptr"), ("bb", "indices")] {
-        let shard = shards.get(shard).unwrap();
-        assert_eq!(readable(&object.in_shard(shard)), [role]);
-        let component = object.component(role).unwrap();
-        assert!(component.in_shard(shard).readable().is_ok());
-        assert!(object.component("values").unwrap().in_shard(shard).readable().is_ok());
-        // Another file's shard of a name that is not in the object.
-        let path = corpus().join("v2/shards/dense.zt");
-        let root = std::fs::read(&path).unwrap();
-        let archive = Archive::open(&root).unwrap();
-        let others = archive.bind_shards(&beside(&path), &Limits::default()).unwrap();
-        assert!(readable(&object.in_shard(others.get("s").unwrap())).is_empty());
+    let tensor = archive.tensor("w").unwrap();
+    assert_eq!(readable(&tensor), ["values"]);
+    let all = beside(&path);
+    for (only, role) in [("a", "indptr"), ("bb", "indices")] {
+        let find = Shards(|name: &str| {
+            let path = path.with_file_name(format!("csr-{name}.zt"));
+            let bytes = (name == only).then(|| std::fs::read(path).unwrap())?;
+            let length = bytes.len();
+            Some((bytes, length))
+        });
+        let mut shards = archive.manifest().bind_shards(&find).unwrap();
+        shards.verify_for(tensor.components()).unwrap();
+        let files = Files { root: archive.source(), shards: &shards };
+        let mut both = [role, "values"];
+        both.sort_unstable_by_key(|role| tensor.component(role).unwrap().place().component());
+        assert_eq!(readable(&tensor.read_from(&files)), both);
+        for part in tensor.components().filter(|part| !both.contains(&part.role())) {
+            let error = part.read_from(&files).read().unwrap_err();
+            assert_eq!(error.rule(), Some("unsupported-shard"));
+            assert_eq!((error.tensor(), error.component()), (Some("w"), Some(part.role())));
+        }
     }
+    let mut shards = archive.manifest().bind_shards(&all).unwrap();
+    shards.verify().unwrap();
+    let files = Files { root: archive.source(), shards: &shards };
+    assert_eq!(readable(&tensor.read_from(&files)).len(), 3);
+    // Another file's shard of a name that is not in the object.
+    let path = corpus().join("v2/shards/dense.zt");
+    let root = std::fs::read(&path).unwrap();
+    let other = Archive::from_bytes(&root).unwrap();
+    let mut others = other.manifest().bind_shards(&beside(&path)).unwrap();
+    others.verify().unwrap();
+    let files = Files { root: archive.source(), shards: &others };
+    assert_eq!(readable(&tensor.read_from(&files)), ["values"]);
 }
 
 #[test]
 fn no_more_shards_are_looked_for_than_the_limit_allows() {
     let path = corpus().join("v2/shards/limit-shards--v2-two.zt");
     let root = std::fs::read(&path).unwrap();
-    let archive = Archive::open(&root).unwrap();
     for (most, asked) in [(0, 0), (1, 0), (2, 2), (3, 2)] {
         let limits = Limits::default().with_named("shards", most).unwrap();
-        let count = Cell::new(0);
+        let options = OpenOptions::default().limits(limits);
+        let archive = options.from_bytes(&root[..]).unwrap();
+        let count = AtomicUsize::new(0);
         let finder = Shards(|_: &str| {
-            count.set(count.get() + 1);
-            None::<(&[u8], usize)>
+            count.fetch_add(1, Relaxed);
+            None::<(InMemory<&[u8]>, usize)>
         });
-        assert_eq!(archive.bind_shards(&finder, &limits).is_ok(), asked > 0, "{most}");
-        assert_eq!(count.get(), asked, "{most}");
+        let bound = archive.manifest().bind_shards(&finder).map(drop);
+        assert_eq!(bound.is_ok(), asked > 0, "{most}");
+        assert_eq!(count.swap(0, Relaxed), asked, "{most}");
+        assert_eq!(options.open(&path).map(drop), bound, "{most}");
+        assert_eq!(archive.find_shards(&finder).map(drop), bound, "{most}");
+        assert_eq!(count.load(Relaxed), asked, "{most}");
     }
 }
 
@@ -263,14 +333,19 @@ fn no_more_shards_are_looked_for_than_the_limit_allows() {
 #[test]
 fn damage_of_a_shard_is_refused() {
     let (root, mut shard) = (read("dense.zt"), read("dense-s.zt"));
-    let archive = Archive::open(&root).unwrap();
+    let archive = Archive::from_bytes(&root[..]).unwrap();
     let verify = |shard: &[u8]| {
-        let find = Shards(|_: &str| Some((shard, shard.len())));
-        let mut bound = archive.bind_shards(&find, &Limits::default())?;
-        let verified = bound.verify(&Limits::default());
+        let find = Shards(|_: &str| Some((InMemory(shard), shard.len())));
+        let owned = Archive::from_bytes(&root[..])?.find_shards(&find);
+        let mut bound = archive.manifest().bind_shards(&find)?;
+        let (owned, verified) = (owned?, bound.verify());
         // What has been found is not forgotten.
-        assert_eq!(bound.verify(&Limits::default()), verified);
-        verified
+        assert_eq!(bound.verify(), verified);
+        assert_eq!(
+            [owned.verify(), owned.verify()].map(|it| it.map(drop)),
+            [verified, bound.verify()]
+        );
+        bound.verify()
     };
     assert!(verify(&shard).is_ok());
     for at in (0..shard.len()).step_by(if cfg!(miri) { 997 } else { 1 }) {
@@ -285,47 +360,42 @@ fn damage_of_a_shard_is_refused() {
 #[test]
 fn a_part_without_a_digest_waits_for_its_shard() {
     let (root, shard) = (read("dense.zt"), read("dense-s.zt"));
-    let archive = Archive::open(&root).unwrap();
+    let archive = Archive::from_bytes(&root).unwrap();
     let find = one(shard, 0);
-    let mut shards = archive.bind_shards(&find, archive.limits()).unwrap();
-    let part = archive.get("w").unwrap().component("data").unwrap();
+    let mut shards = archive.manifest().bind_shards(&find).unwrap();
+    let part = archive.tensor("w").unwrap().component("data").unwrap();
     let own = Lends { copies: Counted::default(), most: 0 };
-    let locate = |shards: &_| {
+    let read = |shards: &_| {
         let files = Files { root: &own, shards };
-        files.locate(&part).map(|(_, source)| match source {
-            ComponentSource::Shard(reader) => format!("{reader:?}"),
-            ComponentSource::Root(_) => "the root".to_owned(),
-        })
+        part.read_from(&files).to_vec::<f32>()
     };
-    let misuse = zten::ErrorKind::Misuse(zten::error::Misuse::UnverifiedShard);
-    assert_eq!(locate(&shards).unwrap_err().kind(), misuse);
-    shards.verify_for([part], archive.limits()).unwrap();
-    assert_eq!(locate(&shards).unwrap(), "ShardReader { verified: true }");
+    let error = read(&shards).unwrap_err();
+    assert_eq!((error.tensor(), error.component()), (Some("w"), Some("data")));
+    assert_eq!(misuse(error), Misuse::UnverifiedShard);
+    assert!(shards.bound()[0].verified().is_none());
+    shards.verify_for([part]).unwrap();
+    assert_eq!(read(&shards), Ok(vec![1.0, -2.0, 0.5, 3.25]));
     // It is not read again, here or where it was verified before.
     let source = || &shards.bound()[0];
-    let count = source().source().copies.read.get();
-    let mut again = archive.bind_shards(&find, archive.limits()).unwrap();
-    let before = again.bound()[0].source().copies.read.get();
+    let count = source().source().copies.count();
+    let mut again = archive.manifest().bind_shards(&find).unwrap();
+    let before = again.bound()[0].source().copies.count();
     again.bound_mut()[0].set_verified(source().verified().unwrap());
-    again.verify(archive.limits()).unwrap();
-    assert_eq!(again.bound()[0].source().copies.read.get(), before);
+    again.verify().unwrap();
+    assert_eq!(again.bound()[0].source().copies.count(), before);
     assert!(count > before);
 }
 
 /// Nothing without a digest is read of a shard that is damaged, or of which a read has failed.
 #[test]
 fn a_shard_that_failed_is_not_read() {
-    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
     /// Fails where the byte at 4,100 is read, unless it is mended.
     struct Fails<'d>(&'d [u8], &'d AtomicBool);
 
     impl ReadAt for Fails<'_> {
-        type Error = Error;
-
         fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
             if !self.1.load(Relaxed) && (offset..offset + buffer.len() as u64).contains(&4100) {
-                return Err(zten::error::Misuse::Supply.into());
+                return Err(Misuse::Supply.into());
             }
             self.0.read_at(offset, buffer)
         }
@@ -338,35 +408,58 @@ fn a_shard_that_failed_is_not_read() {
     let (root, shard) = (read("dense.zt"), read("dense-s.zt"));
     let mut damaged = shard.clone();
     damaged[4100] ^= 1;
-    let archive = Archive::open(&root).unwrap();
-    let part = archive.get("w").unwrap().component("data").unwrap();
-    let (limits, is_mended) = (archive.limits(), AtomicBool::new(false));
+    let archive = Archive::from_bytes(&root).unwrap();
+    let part = archive.tensor("w").unwrap().component("data").unwrap();
+    let is_mended = AtomicBool::new(false);
     let own = Fails(&root, &is_mended);
     let outcome = |shards: &_| {
         let files = Files { root: &own, shards };
-        let located = files.locate(&part).map(|_| ()).map_err(|error| error.kind());
-        let loaded = zten::load::Loader::new(1 << 20, limits);
-        let read = loaded.decode([part].into_iter(), files);
-        assert_eq!(read.map(|_| ()).map_err(|error| Error::from(error).kind()), located);
-        located
+        let part: Component<'_> = part.read_from(&files);
+        let read = part.read().map(drop).map_err(|error| error.kind());
+        let loaded = Loader::new(archive.manifest()).read([part]);
+        assert_eq!(loaded.map(drop).map_err(|error| error.kind()), read);
+        read
     };
-    let misuse = zten::ErrorKind::Misuse(zten::error::Misuse::UnverifiedShard);
+    let unverified = ErrorKind::Misuse(Misuse::UnverifiedShard);
     let find = given(&shard, &is_mended);
-    let mut shards = archive.bind_shards(&find, limits).unwrap();
-    assert!(shards.verify_for([part], limits).is_err() && shards.verify(limits).is_err());
-    assert_eq!(outcome(&shards), Err(misuse));
+    let mut shards = archive.manifest().bind_shards(&find).unwrap();
+    assert!(shards.verify_for([part]).is_err() && shards.verify().is_err());
+    assert_eq!(outcome(&shards), Err(unverified));
     is_mended.store(true, Relaxed);
-    shards.verify(limits).unwrap();
+    shards.verify().unwrap();
     assert_eq!(outcome(&shards), Ok(()));
     let find = given(&damaged, &is_mended);
     for whole in [false, true] {
-        let mut shards = archive.bind_shards(&find, limits).unwrap();
-        assert_eq!(outcome(&shards), Err(misuse));
-        let verified =
-            if whole { shards.verify(limits) } else { shards.verify_for([part], limits) };
-        let error = Error::from(verified.unwrap_err());
-        assert_eq!(error.id(), Some("shard-digest"));
+        let mut shards = archive.manifest().bind_shards(&find).unwrap();
+        assert_eq!(outcome(&shards), Err(unverified));
+        let verified = if whole { shards.verify() } else { shards.verify_for([part]) };
+        let error = verified.unwrap_err();
+        assert_eq!(error.rule(), Some("shard-digest"));
         assert_eq!(outcome(&shards), Err(error.kind()));
+    }
+
+    // The same of an archive that owns them: what failed is tried again, what is another digest is not.
+    let open = |shard| {
+        let archive =
+            OpenOptions::default().open_source(Fails(&root, &is_mended), root.len() as u64);
+        archive.unwrap().find_shards(&given(shard, &is_mended)).unwrap()
+    };
+    let read = |archive: &Archive<_>| {
+        let read = archive.tensor("w").unwrap().to_vec::<f32>().map(drop);
+        read.map_err(|error| error.kind())
+    };
+    let archive = open(&shard);
+    is_mended.store(false, Relaxed);
+    assert_eq!(read(&archive), Err(Misuse::Supply.into()));
+    assert_eq!(archive.verify().unwrap_err().kind(), Misuse::Supply.into());
+    is_mended.store(true, Relaxed);
+    assert_eq!(read(&archive), Ok(()));
+    assert!(archive.verify().is_ok());
+    let archive = open(&damaged);
+    for _ in 0..2 {
+        let error = archive.verify().unwrap_err();
+        assert_eq!(error.rule(), Some("shard-digest"));
+        assert_eq!(read(&archive), Err(error.kind()));
     }
 }
 
@@ -394,15 +487,15 @@ fn comparing_reads_each_byte_a_few_times() {
         .set("shards", fields([("s", entry)]))
         .set("w:data/shard", text("s"))
         .bytes();
-    let archive = Archive::open(&root).unwrap();
+    let archive = Archive::from_bytes(&root).unwrap();
     let find = one(shard, 0);
-    let mut shards = archive.bind_shards(&find, archive.limits()).unwrap();
-    shards.verify(archive.limits()).unwrap();
-    let read = || shards.bound()[0].source().copies.read.get();
+    let mut shards = archive.manifest().bind_shards(&find).unwrap();
+    shards.verify().unwrap();
+    let read = || shards.bound()[0].source().copies.count();
     let before = read();
-    let files = Files { root: &Lends { copies: Counted::default(), most: 0 }, shards: &shards };
-    let mut verifier = Verifier::new(1 << 30, archive.limits());
-    verifier.object(&archive.get("w").unwrap(), files, |_, _| ()).unwrap();
+    let files = Files { root: archive.source(), shards: &shards };
+    let mut verifier = Verifier::new(archive.manifest()).with_shard_bytes(1 << 30);
+    verifier.object(&archive.tensor("w").unwrap().read_from(&files), |_, _| ()).unwrap();
     let read = read() - before;
     assert!(blob.len() > 1 << 20 && read < 5 * blob.len(), "{read} of {}", blob.len());
 }
@@ -425,11 +518,11 @@ fn shared_blobs_of_a_shard_count_as_often_as_they_are_read() {
     let root = root.bytes();
     let open = |total| {
         let limits = Limits::default().with_decoded_total(total);
-        Archive::open_with(&root, &Options::default().limits(limits)).map(drop)
+        OpenOptions::default().limits(limits).from_bytes(&root).map(drop)
     };
     assert_eq!(open(12_000), Ok(()));
     let refused = open(11_999).unwrap_err();
-    assert_eq!((refused.id(), refused.place().object()), (Some("limit-decoded-total"), Some(3)));
+    assert_eq!((refused.rule(), refused.place().object()), (Some("limit-decoded-total"), Some(3)));
 }
 
 /// Components of a shard are taken in the order of the manifest, whichever of their objects they are.
@@ -448,8 +541,8 @@ fn the_first_component_beyond_a_limit_is_named() {
     }
     let root = root.bytes();
     // The blobs of the shard may be read as long as it is: 8,152 bytes.
-    let options = Options::default().limits(Limits::default().with_decoded_total(0));
-    let refused = Archive::open_with(&root, &options).unwrap_err();
+    let options = OpenOptions::default().limits(Limits::default().with_decoded_total(0));
+    let refused = options.from_bytes(&root).unwrap_err();
     let place = (refused.place().object(), refused.place().component());
-    assert_eq!((refused.id(), place), (Some("limit-decoded-total"), (Some(1), Some(0))));
+    assert_eq!((refused.rule(), place), (Some("limit-decoded-total"), (Some(1), Some(0))));
 }

@@ -11,7 +11,9 @@ use std::ops::Range;
 
 use fastrand::Rng;
 use made::{KINDS, Kind, file};
-use zten::{Archive, Error, Limits, ReadError, error::Misuse, view::Dense};
+use zten::tools::StorageType;
+use zten::view::Slice;
+use zten::{Archive, Error, Tensor, error::Misuse};
 use zten_testkit::sample::{least, rounds};
 use zten_testkit::{misuse, read};
 
@@ -39,32 +41,57 @@ fn naive(blob: &[u8], kind: Kind, shape: &[u64], ranges: &[Range<u64>]) -> Vec<u
     bytes
 }
 
+/// The little-endian bytes of the elements of a slice, as the type in which they are stored.
+fn bytes_of_elements(slice: &Slice<'_>, storage: StorageType) -> Vec<u8> {
+    macro_rules! of {
+        ($($type:ty: $storage:ident),+) => {
+            match storage {
+                $( StorageType::$storage => {
+                    let elements = slice.to_vec::<$type>().unwrap();
+                    elements.into_iter().flat_map(|element| element.to_le_bytes()).collect()
+                } )+
+                other => panic!("{other}"),
+            }
+        };
+    }
+    of!(u8: U8, half::bf16: Bf16, f32: F32, f64: F64, i16: I16, i64: I64, u64: U64)
+}
+
 /// Checks a slice of a file against a copy of it.
-fn check(file: &[u8], kind: Kind, dense: &Dense<'_>, ranges: &[Range<u64>]) -> u64 {
-    let shape: Vec<u64> = dense.shape().to_vec();
-    let blob = &file[64..64 + dense.component().extent().length() as usize];
+fn check(file: &[u8], kind: Kind, tensor: &Tensor<'_>, ranges: &[Range<u64>]) -> u64 {
+    let shape: Vec<u64> = tensor.shape().to_vec();
+    let data = tensor.dense().unwrap();
+    let blob = &file[64..64 + data.extent().length() as usize];
     let mut all = ranges.to_vec();
     all.extend(shape[ranges.len()..].iter().map(|dimension| 0..*dimension));
     let expected = naive(blob, kind, &shape, &all);
 
-    let slice = dense.slice(ranges).unwrap();
+    let slice = tensor.slice(ranges).unwrap();
     let what = format!("{kind:?} {shape:?} {ranges:?}");
     assert_eq!(slice.byte_len(), expected.len() as u64, "{what}");
     let element = (kind.4 * kind.5) as u64;
     assert_eq!(slice.elements() * element, slice.byte_len(), "{what}");
     let mut bytes = vec![0xaa; expected.len()];
-    slice.read(file, &Limits::default(), &mut bytes).unwrap();
+    slice.read(&mut bytes).unwrap();
     assert_eq!(bytes, expected, "{what}");
+    match data.storage_type().unwrap() {
+        // Any byte that is not 0 is true.
+        StorageType::Bool => {
+            let bools = expected.iter().map(|byte| *byte != 0);
+            assert!(slice.to_vec::<bool>().unwrap().into_iter().eq(bools), "{what}");
+        }
+        storage => assert_eq!(bytes_of_elements(&slice, storage), expected, "{what}"),
+    }
 
     // Piece by piece, and cut out of what is decoded, however that comes.
     let mut pieces = Vec::new();
     let take = |part: &[u8]| {
         pieces.extend_from_slice(part);
-        Ok::<(), ReadError<Error>>(())
+        Ok::<(), Error>(())
     };
-    slice.parts(file, &Limits::default(), take).unwrap();
+    slice.parts(take).unwrap();
     assert_eq!(pieces, expected, "{what}");
-    let decoded = dense.component().decode(file, &Limits::default()).unwrap();
+    let decoded = data.read().unwrap();
     for length in [1, 7, decoded.len().max(1)] {
         let (mut cut, mut bytes) = (slice.cut(), Vec::new());
         for chunk in decoded.chunks(length) {
@@ -80,7 +107,7 @@ fn check(file: &[u8], kind: Kind, dense: &Dense<'_>, ranges: &[Range<u64>]) -> u
     assert_eq!(slice.file_ranges().unwrap().is_empty(), expected.is_empty(), "{what}");
     assert!(runs.windows(2).all(|pair| pair[0].end < pair[1].start), "{what} {runs:?}");
     assert!(runs.iter().all(|run| run.start < run.end), "{what} {runs:?}");
-    let extent = dense.component().extent().range();
+    let extent = data.extent().range();
     assert!(runs.iter().all(|run| extent.start <= run.start && run.end <= extent.end), "{what}");
     let mut backwards: Vec<_> = slice.file_ranges().unwrap().rev().collect();
     backwards.reverse();
@@ -99,7 +126,7 @@ fn check(file: &[u8], kind: Kind, dense: &Dense<'_>, ranges: &[Range<u64>]) -> u
     let other = vec![0; expected.len() + 1];
     for length in [expected.len().wrapping_sub(1), expected.len() + 1] {
         if let Some(buffer) = other.get(..length) {
-            let error = slice.read(file, &Limits::default(), &mut buffer.to_vec()).unwrap_err();
+            let error = slice.read(&mut buffer.to_vec()).unwrap_err();
             assert_eq!(misuse(error), Misuse::Buffer);
         }
     }
@@ -119,8 +146,8 @@ fn slices_are_what_element_by_element_copies_are() {
         let length = shape.iter().product::<u64>() as usize * kind.4 * kind.5;
         let blob: Vec<u8> = (0..length).map(|_| random.u8(..)).collect();
         let file = file(kind, &shape, &blob);
-        let archive = Archive::open(&file).unwrap();
-        let dense = archive.get("t").unwrap().dense().unwrap();
+        let archive = Archive::from_bytes(&file).unwrap();
+        let tensor = archive.tensor("t").unwrap();
         for _ in 0..4 {
             let given = random.u64(..=rank) as usize;
             let given = if random.u64(..2) == 0 { shape.len() } else { given };
@@ -136,7 +163,7 @@ fn slices_are_what_element_by_element_copies_are() {
                     }
                 })
                 .collect();
-            let count = check(&file, kind, &dense, &ranges);
+            let count = check(&file, kind, &tensor, &ranges);
             whole += u64::from(count == 1);
             runs += count;
         }
@@ -153,16 +180,21 @@ fn every_slice_of_a_small_array() {
     let kind = KINDS[1];
     let blob: Vec<u8> = (0..2 * 3 * 4 * 2).collect();
     let file = file(kind, &[2, 3, 4], &blob);
-    let archive = Archive::open(&file).unwrap();
-    let dense = archive.get("t").unwrap().dense().unwrap();
+    let archive = Archive::from_bytes(&file).unwrap();
+    let tensor = archive.tensor("t").unwrap();
     let all = |end: u64| (0..=end).flat_map(move |a| (a..=end).map(move |b| a..b));
     for first in all(2) {
         for second in all(3) {
             for third in all(4) {
-                check(&file, kind, &dense, &[first.clone(), second.clone(), third]);
+                let ranges = [first.clone(), second.clone(), third];
+                check(&file, kind, &tensor, &ranges);
+                let listed = tensor.slice(&ranges[..]).unwrap();
+                let [first, second, third] = ranges;
+                let tuple = tensor.slice((first, second, third)).unwrap();
+                assert!(tuple.ranges().eq(listed.ranges()));
             }
         }
-        let rows = dense.rows(first.clone()).unwrap();
+        let rows = tensor.slice(first.clone()).unwrap();
         let ranges: Vec<_> = rows.file_ranges().unwrap().collect();
         let start = 64 + first.start * 24;
         let wanted = start..64 + first.end * 24;
@@ -171,11 +203,44 @@ fn every_slice_of_a_small_array() {
 }
 
 #[test]
+fn ranges_are_spelled_in_any_way() {
+    let file = file(KINDS[0], &[4, 5], &[0; 20]);
+    let archive = Archive::from_bytes(&file).unwrap();
+    let tensor = archive.tensor("t").unwrap();
+    let listed = |rows: Range<u64>, columns: Range<u64>| {
+        let slice = tensor.slice(&[rows, columns][..]).unwrap();
+        slice.ranges().collect::<Vec<_>>()
+    };
+    let same = |slice: Result<Slice<'_>, Error>, rows, columns| {
+        assert!(slice.unwrap().ranges().eq(listed(rows, columns)));
+    };
+    same(tensor.slice(..), 0..4, 0..5);
+    same(tensor.slice(1..), 1..4, 0..5);
+    same(tensor.slice(..2), 0..2, 0..5);
+    same(tensor.slice(..=2), 0..3, 0..5);
+    same(tensor.slice(1..=2), 1..3, 0..5);
+    same(tensor.slice((1..3,)), 1..3, 0..5);
+    same(tensor.slice((2..=2, ..)), 2..3, 0..5);
+    same(tensor.slice((.., 4..)), 0..4, 4..5);
+    same(tensor.slice((..3, ..=1)), 0..3, 0..2);
+    for wrong in [
+        tensor.slice(..5),
+        tensor.slice(..=4),
+        tensor.slice((.., ..=5)),
+        tensor.slice((.., 6..)),
+        tensor.slice((.., .., ..)),
+        tensor.slice((.., .., 0..0)),
+    ] {
+        assert_eq!(misuse(wrong.unwrap_err()), Misuse::Slice);
+    }
+}
+
+#[test]
 fn what_there_is_no_slice_of() {
     let shape = [2, 3];
     let file_2_3 = file(KINDS[0], &shape, &[0; 6]);
-    let archive = Archive::open(&file_2_3).unwrap();
-    let dense = archive.get("t").unwrap().dense().unwrap();
+    let archive = Archive::from_bytes(&file_2_3).unwrap();
+    let tensor = archive.tensor("t").unwrap();
     #[expect(clippy::reversed_empty_ranges, reason = "what is refused")]
     let wrong = [
         vec![0..3],
@@ -189,84 +254,92 @@ fn what_there_is_no_slice_of() {
         vec![0..2, 0..3, 0..1],
     ];
     for ranges in wrong {
-        let error = dense.slice(&ranges).unwrap_err();
-        assert_eq!(misuse(error), Misuse::Slice, "{ranges:?}");
+        let error = tensor.slice(&ranges[..]).unwrap_err();
         assert_eq!(error.place().component(), Some(0));
+        assert_eq!((error.tensor(), error.component()), (Some("t"), Some("data")));
+        assert_eq!(misuse(error), Misuse::Slice, "{ranges:?}");
     }
-    assert_eq!(misuse(dense.rows(1..3).unwrap_err()), Misuse::Slice);
+    assert_eq!(misuse(tensor.slice(1..3).unwrap_err()), Misuse::Slice);
     // The end of a dimension is a place for an empty slice.
-    assert_eq!(dense.rows(2..2).unwrap().elements(), 0);
+    assert_eq!(tensor.slice(2..2).unwrap().elements(), 0);
     // The file is cut when it is read.
-    let slice = dense.rows(0..2).unwrap();
-    let error = slice.read(&file_2_3[..69], archive.limits(), &mut [0; 6]).unwrap_err();
-    let error = Error::from(error);
-    assert_eq!(misuse(error), Misuse::Size);
+    let cut = &file_2_3[..69];
+    let slice = archive.manifest().tensor("t").unwrap().read_from(&cut).slice(0..2).unwrap();
+    for error in [slice.read(&mut [0; 6]).unwrap_err(), slice.to_vec::<u8>().unwrap_err()] {
+        assert_eq!(error.tensor(), Some("t"));
+        assert_eq!(misuse(error), Misuse::Size);
+    }
 
     let scalar = file(KINDS[0], &[], &[7]);
-    let archive = Archive::open(&scalar).unwrap();
-    let dense = archive.get("t").unwrap().dense().unwrap();
-    assert_eq!(misuse(dense.rows(0..1).unwrap_err()), Misuse::Slice);
+    let archive = Archive::from_bytes(&scalar).unwrap();
+    let tensor = archive.tensor("t").unwrap();
+    assert_eq!(misuse(tensor.slice(0..1).unwrap_err()), Misuse::Slice);
     let mut byte = [0];
-    dense.slice(&[]).unwrap().read(&scalar[..], archive.limits(), &mut byte).unwrap();
+    tensor.slice(&[][..]).unwrap().read(&mut byte).unwrap();
     assert_eq!(byte, [7]);
 
     // A dimension of 0 among huge ones.
     let vast = [0, u64::MAX, u64::MAX];
     let empty = file(KINDS[2], &vast, &[]);
-    let archive = Archive::open(&empty).unwrap();
-    let dense = archive.get("t").unwrap().dense().unwrap();
-    let slice = dense.slice(&[0..0, 5..u64::MAX]).unwrap();
+    let archive = Archive::from_bytes(&empty).unwrap();
+    let tensor = archive.tensor("t").unwrap();
+    let slice = tensor.slice((0..0, 5..u64::MAX)).unwrap();
     assert_eq!((slice.elements(), slice.file_ranges().unwrap().next()), (0, None));
     assert_eq!(slice.view().unwrap().map(|view| view.len()), Some(0));
-    assert_eq!(misuse(dense.slice(&[0..1]).unwrap_err()), Misuse::Slice);
+    assert!(slice.to_vec::<f32>().unwrap().is_empty());
+    assert_eq!(misuse(tensor.slice(0..1).unwrap_err()), Misuse::Slice);
 
     let zstd = read("accept/1.2.3/zstd.zt");
-    let archive = Archive::open(&zstd).unwrap();
-    let dense = archive.objects().find_map(|object| object.dense().ok()).unwrap();
-    let slice = dense.slice(&[]).unwrap();
+    let archive = Archive::from_bytes(&zstd).unwrap();
+    let tensor = archive.tensors().find(|tensor| tensor.dense().is_ok()).unwrap();
+    let slice = tensor.slice(..).unwrap();
     assert_eq!(misuse(slice.file_ranges().unwrap_err()), Misuse::Compressed);
     assert_eq!(misuse(slice.view().unwrap_err()), Misuse::Compressed);
 
     // Two elements share a byte: a part may end within one.
     let packed = read("v2/accept/nibbles.zt");
-    let archive = Archive::open(&packed).unwrap();
-    let dense = archive.objects().next().unwrap().dense().unwrap();
-    let slice = dense.slice(&[0..2]).unwrap();
+    let archive = Archive::from_bytes(&packed).unwrap();
+    let tensor = archive.tensors().next().unwrap();
+    let slice = tensor.slice(0..2).unwrap();
     assert_eq!((slice.elements(), slice.cut().parts(&[1, 2, 3]).next()), (2, Some(&[1, 2][..])));
     assert_eq!(misuse(slice.file_ranges().unwrap_err()), Misuse::Type);
     assert_eq!(misuse(slice.view().unwrap_err()), Misuse::Type);
-    let error = slice.read(&packed[..], archive.limits(), &mut [0; 2]).unwrap_err();
-    assert_eq!(misuse(error), Misuse::Type);
+    assert_eq!(misuse(slice.read(&mut [0; 2]).unwrap_err()), Misuse::Type);
+    assert_eq!(misuse(slice.to_vec::<u8>().unwrap_err()), Misuse::Type);
 
     // Of a type that is not known, and not one storage element for each place.
     let unknown = read("accept/unsupported-type--v12-other-size.zt");
-    let archive = Archive::open(&unknown).unwrap();
-    let dense = archive.objects().next().unwrap().dense().unwrap();
-    assert_eq!(misuse(dense.slice(&[]).unwrap_err()), Misuse::Type);
+    let archive = Archive::from_bytes(&unknown).unwrap();
+    let tensor = archive.tensors().next().unwrap();
+    assert_eq!(misuse(tensor.slice(..).unwrap_err()), Misuse::Type);
     let unknown = read("accept/unsupported-dtype--v01-unknown.zt");
-    let archive = Archive::open(&unknown).unwrap();
-    let dense = archive.objects().next().unwrap().dense().unwrap();
-    assert_eq!(dense.slice(&[]).unwrap_err().id(), Some("unsupported-dtype"));
+    let archive = Archive::from_bytes(&unknown).unwrap();
+    let tensor = archive.tensors().next().unwrap();
+    assert_eq!(tensor.slice(..).unwrap_err().rule(), Some("unsupported-dtype"));
 }
 
 #[test]
 fn bools_are_validated_where_they_are_read() {
     let kind = (false, "bool", "", false, 1, 1);
     let bools = file(kind, &[2, 2], &[0, 1, 2, 1]);
-    let archive = Archive::open(&bools).unwrap();
-    let dense = archive.get("t").unwrap().dense().unwrap();
+    let archive = Archive::from_bytes(&bools).unwrap();
+    let tensor = archive.tensor("t").unwrap();
     let slice = |column: u64| {
         let mut buffer = [9; 2];
-        let slice = dense.slice(&[0..2, column..column + 1]).unwrap();
-        slice.read(&bools[..], archive.limits(), &mut buffer).map(|_| buffer)
+        let slice = tensor.slice((.., column..column + 1)).unwrap();
+        let read = slice.read(&mut buffer);
+        let elements = slice.to_vec::<bool>();
+        assert_eq!(elements.as_ref().err(), read.as_ref().err());
+        assert!(elements.is_err() || elements == Ok(buffer.map(|byte| byte == 1).to_vec()));
+        read.map(|_| buffer)
     };
     assert_eq!(slice(1), Ok([1, 1]));
-    let Err(ReadError::Refused(error)) = slice(0) else { panic!() };
-    assert_eq!((error.id(), error.offset()), (Some("bool-value"), Some(66)));
+    let error = slice(0).unwrap_err();
+    assert_eq!((error.rule(), error.offset()), (Some("bool-value"), Some(66)));
     // Where the elements are borrowed, they are validated when they are handed out.
-    let view = dense.rows(1..2).unwrap().view().unwrap().unwrap();
+    let view = tensor.slice(1..2).unwrap().view().unwrap().unwrap();
     let error = view.as_slice::<bool>().unwrap_err();
-    assert_eq!((error.id(), error.offset()), (Some("bool-value"), Some(66)));
-    let view = dense.rows(0..1).unwrap().view().unwrap().unwrap();
+    assert_eq!((error.rule(), error.offset()), (Some("bool-value"), Some(66)));
+    let view = tensor.slice(0..1).unwrap().view().unwrap().unwrap();
     assert_eq!(view.as_slice::<bool>(), Ok(&[false, true][..]));
 }

@@ -12,34 +12,34 @@ mod refused;
 #[path = "sparse/types.rs"]
 mod types;
 
-use zten::{
-    Archive, Element, Error, ErrorKind, Limits, Options,
-    error::Misuse,
-    verify::Verifier,
-    view::{Coo, Csr, View},
-};
-use zten_testkit::{misuse, read_accepted as read};
+use zten::verify::Verifier;
+use zten::view::{Coo, Csr};
+use zten::{Archive, Element, Error, Layout, OpenOptions};
+use zten_testkit::{Far, misuse, read_accepted as read};
+
+/// Opens a file all of which is decoded.
+fn copied<'f>(file: &'f [u8], options: &OpenOptions) -> Result<Archive<Far<&'f [u8]>>, Error> {
+    options.open_source(Far(file), file.len() as u64)
+}
 
 /// Reads the object as a matrix, bound or decoded as `how` says, and hands it to `with`.
-fn csr<O>(file: &[u8], name: &str, how: &str, with: impl FnOnce(Csr<View<'_>>) -> O) -> O {
-    let archive = Archive::open(file).unwrap();
-    let sparse = archive.get(name).unwrap().sparse_csr().unwrap();
-    match how {
-        "bind" => with(sparse.view().unwrap()),
-        _ => with(sparse.decode(file, &Limits::default()).unwrap().view()),
+fn csr<O>(file: &[u8], name: &str, how: &str, with: impl FnOnce(Csr<'_>) -> O) -> O {
+    if how == "bind" {
+        return with(Archive::from_bytes(file).unwrap().tensor(name).unwrap().csr().unwrap());
     }
+    let archive = copied(file, &OpenOptions::default()).unwrap();
+    with(archive.tensor(name).unwrap().csr().unwrap())
 }
 
-fn coo<O>(file: &[u8], name: &str, how: &str, with: impl FnOnce(Coo<'_, View<'_>>) -> O) -> O {
-    let archive = Archive::open(file).unwrap();
-    let sparse = archive.get(name).unwrap().sparse_coo().unwrap();
-    match how {
-        "bind" => with(sparse.view().unwrap()),
-        _ => with(sparse.decode(file, &Limits::default()).unwrap().view()),
+fn coo<O>(file: &[u8], name: &str, how: &str, with: impl FnOnce(Coo<'_>) -> O) -> O {
+    if how == "bind" {
+        return with(Archive::from_bytes(file).unwrap().tensor(name).unwrap().coo().unwrap());
     }
+    let archive = copied(file, &OpenOptions::default()).unwrap();
+    with(archive.tensor(name).unwrap().coo().unwrap())
 }
 
-fn dense<T: Element>(csr: &Csr<View<'_>>) -> Vec<T> {
+fn dense<T: Element>(csr: &Csr<'_>) -> Vec<T> {
     let length = usize::try_from(csr.rows() * csr.columns()).unwrap();
     let mut dense = vec![T::ZERO; length];
     // What was there before is gone afterwards.
@@ -51,32 +51,28 @@ fn dense<T: Element>(csr: &Csr<View<'_>>) -> Vec<T> {
 }
 
 /// What binding and decoding find wrong, which is the same.
-fn validate(file: &[u8], options: &Options) -> Result<(), Error> {
-    let archive = Archive::open_with(file, options)?;
-    for object in archive.objects() {
-        let (bound, decoded) = if let Ok(csr) = object.sparse_csr() {
-            (csr.view().map(drop), csr.decode(file, options.limit()).map(drop))
-        } else if let Ok(coo) = object.sparse_coo() {
-            (coo.view().map(drop), coo.decode(file, options.limit()).map(drop))
-        } else {
-            continue;
+fn validate(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
+    let (lent, copied) = (options.from_bytes(file)?, copied(file, options)?);
+    for (lent, copied) in lent.tensors().zip(&copied) {
+        let (bound, decoded) = match lent.layout() {
+            Layout::SparseCsr => (lent.csr().map(drop), copied.csr().map(drop)),
+            Layout::SparseCoo => (lent.coo().map(drop), copied.coo().map(drop)),
+            _ => continue,
         };
-        let decoded = decoded.map_err(Error::from);
-        let compressed = ErrorKind::Misuse(Misuse::Compressed);
-        if bound.as_ref().map_err(Error::kind) != Err(compressed) {
-            assert_eq!(bound, decoded);
-        }
+        assert_eq!(bound, decoded);
+        let of = |error: &Error| error.component().map(str::to_owned);
+        assert_eq!(bound.as_ref().err().map(of), decoded.as_ref().err().map(of));
         decoded?;
     }
     Ok(())
 }
 
 /// What reading all of the file finds wrong.
-fn verify(file: &[u8], options: &Options) -> Result<(), Error> {
-    let archive = Archive::open_with(file, options)?;
-    let mut verifier = Verifier::new(file.len() as u64, options.limit());
-    for object in archive.objects() {
-        verifier.object(&object, file, |_, _| ())?;
+fn verify(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
+    let archive = options.from_bytes(file)?;
+    let mut verifier = Verifier::new(archive.manifest());
+    for tensor in &archive {
+        verifier.object(&tensor, |_, _| ())?;
     }
     Ok(())
 }

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use zten::rules::Scope;
-use zten::verify::{DigestAlgorithm, NoContentDigest};
-use zten::{Archive, Component, Generation, Options, element::F4E2M1, view::Normalization};
+use zten::tools::{DigestAlgorithm, NoContentDigest, Normalization};
+use zten::{Archive, Component, Generation, OpenOptions, element::F4E2M1};
 use zten_corpus::cbor::{Item, array, fields, map, text, uints};
 use zten_corpus::v2::{FileV2, file, object, part, words};
 use zten_testkit::{Expected, Layout, accepted_v2, check, corpus, read, reject_index_v2, sharded};
@@ -15,14 +15,14 @@ fn every_reject_file_ends_in_its_rule_at_its_place() {
     let mut wrong = Vec::new();
     for row in reject_index_v2() {
         let file = row.read();
-        let opened = Archive::open_with(&file, &row.options).map(drop);
+        let opened = row.options.from_bytes(&file).map(drop);
         assert_eq!(opened.is_ok(), row.content, "{}: {opened:?}", row.file);
         let found = check(&file, &row.options).map_err(|error| Expected::from_error(&error));
         if found != Err(row.expected.clone()) {
             wrong.push(format!("{}: {found:?}, not {:?}", row.file, row.expected));
         }
         let near = read(&format!("v2/accept/{}", row.neighbour));
-        Archive::open(&near).unwrap_or_else(|error| panic!("{}: {error}", row.neighbour));
+        Archive::from_bytes(&near).unwrap_or_else(|error| panic!("{}: {error}", row.neighbour));
     }
     assert!(wrong.is_empty(), "{} files:\n{}", wrong.len(), wrong.join("\n"));
 }
@@ -40,15 +40,20 @@ fn every_rule_of_2_alone_has_a_reject_file() {
 #[test]
 fn every_accepted_file_is_good_or_opens() {
     for file in accepted_v2() {
-        let verdict = check(&file.bytes, &Options::default()).map_err(|error| error.id());
+        let verdict = check(&file.bytes, &OpenOptions::default()).map_err(|error| error.rule());
         match file.opens_only {
             None => assert_eq!(verdict, Ok(()), "{}", file.name),
             Some(id) => assert_eq!(verdict, Err(Some(id.as_str())), "{}", file.name),
         }
-        let archive = Archive::open(&file.bytes).unwrap();
+        let archive = Archive::from_bytes(&file.bytes).unwrap();
         assert_eq!(archive.generation(), Some(Generation::V2));
-        assert_eq!(archive.is_data_shard(), file.name == "data-shard.zt", "{}", file.name);
-        for object in archive.objects() {
+        assert_eq!(
+            archive.manifest().is_data_shard(),
+            file.name == "data-shard.zt",
+            "{}",
+            file.name
+        );
+        for object in archive.tensors() {
             let found = archive.get(object.name()).map(|object| object.ordinal());
             assert_eq!(found, Some(object.ordinal()), "{}", object.name());
         }
@@ -66,11 +71,11 @@ fn content_of_the_reference_writer_is_what_it_wrote() {
             line.split('\t').collect::<Vec<_>>().try_into().unwrap();
         let name: String = serde_json::from_str(name).unwrap();
         let file = std::fs::read(folder.join(file).with_extension("zt")).unwrap();
-        let archive = Archive::open(&file).unwrap();
+        let archive = Archive::from_bytes(&file).unwrap();
         let component = archive.get(&name).unwrap().component(role).unwrap();
-        let content = component.read_to_vec(&file[..], &zten::Limits::default()).unwrap();
+        let content = component.read().unwrap();
         assert_eq!(content.len().to_string(), bytes, "{name}/{role}");
-        let digest = <sha2::Sha256 as sha2::Digest>::digest(&content);
+        let digest = <sha2::Sha256 as sha2::Digest>::digest(&*content);
         assert_eq!(zten_testkit::hex(&digest), sha256, "{name}/{role}");
     }
 }
@@ -83,14 +88,14 @@ fn content_digests_are_those_of_the_reference() {
     for line in table.lines().skip(1) {
         let (file, xxh3) = line.split_once('\t').unwrap();
         let bytes = std::fs::read(folder.join(file).with_extension("zt")).unwrap();
-        let archive = Archive::open(&bytes).unwrap();
-        let own = archive.content_digest(DigestAlgorithm::Xxh3).unwrap().to_string();
+        let archive = Archive::from_bytes(&bytes).unwrap();
+        let own = archive.manifest().content_digest(DigestAlgorithm::Xxh3).unwrap().to_string();
         assert_eq!(own, xxh3, "{file}");
     }
     let undefined = |file: &str| {
         let file = read(file);
-        let archive = Archive::open(&file).unwrap();
-        archive.content_digest(DigestAlgorithm::Xxh3).unwrap_err()
+        let archive = Archive::from_bytes(&file).unwrap();
+        archive.manifest().content_digest(DigestAlgorithm::Xxh3).unwrap_err()
     };
     let NoContentDigest::Undigested(place) = undefined("v2/accept/csr.zt") else { panic!() };
     assert_eq!((place.object(), place.component()), (Some(0), Some(0)));
@@ -114,7 +119,7 @@ fn content_digests_are_no_stronger_than_those_of_the_parts() {
             (name, object(&[0], "dense", vec![("data", fields(own))]))
         });
         let file = FileV2::new(fields([("objects", fields(objects))])).bytes();
-        let digest = Archive::open(&file).unwrap().content_digest(algorithm);
+        let digest = Archive::from_bytes(&file).unwrap().manifest().content_digest(algorithm);
         digest.map(|digest| digest.algorithm()).map_err(|error| {
             assert!(matches!(error, NoContentDigest::WeakPart(_)));
             (error.place().object(), error.place().component())
@@ -154,10 +159,10 @@ fn content_digests_of_many_objects() {
         };
         let blob = ("blob", uints(&[4096, 0]));
         let file = FileV2::new(fields([("objects", objects(&[blob]))])).bytes();
-        let archive = Archive::open(&file).unwrap();
+        let archive = Archive::from_bytes(&file).unwrap();
         let content = array(vec![text("zt.content/1"), objects(&[])]).encode().bytes;
         let wanted: [u8; 32] = <sha2::Sha256 as sha2::Digest>::digest(&content).into();
-        let found = archive.content_digest(DigestAlgorithm::Sha256).unwrap();
+        let found = archive.manifest().content_digest(DigestAlgorithm::Sha256).unwrap();
         assert_eq!(found.to_string(), format!("sha256:{}", zten_testkit::hex(&wanted)), "{count}");
     }
 }
@@ -167,9 +172,9 @@ fn content_digests_of_many_objects() {
 #[cfg_attr(miri, ignore = "it needs the whole corpus")]
 fn content_is_normalized_by_what_it_is() {
     let normalized = |file: &[u8], role: &str, of: fn(&Component<'_>) -> Normalization| {
-        let archive = Archive::open(file).unwrap();
-        let part = archive.objects().next().unwrap().component(role).unwrap();
-        let content = part.read_to_vec(&archive, archive.limits()).unwrap();
+        let archive = Archive::from_bytes(file).unwrap();
+        let part = archive.tensors().next().unwrap().component(role).unwrap();
+        let content = part.read().unwrap().to_vec();
         let mut bytes = Vec::new();
         let Ok(()) = of(&part).chunk(&content, |piece| {
             bytes.extend_from_slice(piece);
@@ -201,7 +206,7 @@ fn content_is_normalized_by_what_it_is() {
         assert_eq!(bytes, wanted, "{role}");
     }
     let wide = read("accept/v12-csr.zt");
-    let archive = Archive::open(&wide).unwrap();
+    let archive = Archive::from_bytes(&wide).unwrap();
     let indices = archive.get("w").unwrap().component("indices").unwrap();
     assert_eq!(Normalization::content(&indices), Normalization::bools(&indices));
     for of in [Normalization::content, Normalization::bools] {
@@ -214,10 +219,10 @@ fn content_is_normalized_by_what_it_is() {
 #[test]
 fn nibbles_are_unpacked_low_ones_first() {
     let file = read("v2/accept/nibbles.zt");
-    let archive = Archive::open(&file).unwrap();
-    let dense = archive.get("w").unwrap().dense().unwrap();
-    assert_eq!(dense.component().packed_elements(), Some(3));
-    let view = dense.view().unwrap();
+    let archive = Archive::from_bytes(&file).unwrap();
+    let data = archive.tensor("w").unwrap().dense().unwrap();
+    assert_eq!(data.packed_elements(), Some(3));
+    let view = data.view().unwrap();
     let values: Vec<f32> = view.nibbles(3).unwrap().map(F4E2M1::to_f32).collect();
     assert_eq!(values, [0.5, 1.0, 1.5]);
     let mut nibbles = view.nibbles(3).unwrap();
@@ -238,7 +243,7 @@ fn damage_is_refused_or_harmless() {
         for at in (4096..length).filter(|at| at % 4096 < 320 || at + 48 > length) {
             for flip in [1, 0x20, 0x80, 0xff] {
                 file[at] ^= flip;
-                let _ = check(&file, &Options::default());
+                let _ = check(&file, &OpenOptions::default());
                 file[at] ^= flip;
             }
         }
@@ -281,12 +286,12 @@ fn cells_that_have_two_values_are_found_wherever_they_are() {
             ("values", layout.part("u8", vec![0; cells.len()])),
         ];
         layout.named("w", object(&shape, "zt.sparse_coo/1", parts));
-        let found = check(&layout.v2().bytes(), &Options::default());
+        let found = check(&layout.v2().bytes(), &OpenOptions::default());
         match repeated(&cells) {
             None => good += u32::from(found.is_ok()),
             Some(value) => {
                 let error = found.unwrap_err();
-                assert_eq!(error.id(), Some("coo-cell-repeated"));
+                assert_eq!(error.rule(), Some("coo-cell-repeated"));
                 assert_eq!(error.offset(), Some(start + 4 * value as u64), "{cells:?}");
                 bad += 1;
             }
@@ -301,7 +306,7 @@ fn cells_are_spent_against_the_limit() {
     let file = read("v2/accept/coo.zt");
     let with = |decoded| {
         let limits = zten::Limits::default().with_named("decoded", decoded).unwrap();
-        check(&file, &Options::default().limits(limits)).map_err(|error| error.id())
+        check(&file, &OpenOptions::default().limits(limits)).map_err(|error| error.rule())
     };
     assert_eq!(with(16), Ok(()));
     assert_eq!(with(15), Err(Some("limit-decoded")));

@@ -91,15 +91,15 @@ fn every_place_is_held_to_the_form() {
     let mut tried = BTreeMap::new();
     for accepted in accepted_v2() {
         let file = accepted.bytes;
-        let archive = Archive::open(&file).unwrap();
-        let manifest = archive.as_bytes();
-        if archive.extent().end + 40 != file.len() as u64 || manifest.len() > 2_000 {
+        let archive = Archive::from_bytes(&file).unwrap();
+        let manifest = archive.manifest().as_bytes();
+        if archive.manifest().extent().end + 40 != file.len() as u64 || manifest.len() > 2_000 {
             continue;
         }
         let mut refused = |range: Range<usize>, bytes: &[u8], rule: &'static str| {
             let at = range.start;
-            let error = Archive::open(&replaced(&file, manifest, range, bytes)).map(drop);
-            let found = error.as_ref().err().and_then(zten::Error::id);
+            let error = Archive::from_bytes(&replaced(&file, manifest, range, bytes)).map(drop);
+            let found = error.as_ref().err().and_then(zten::Error::rule);
             assert_eq!(found, Some(rule), "{} at {at}: {error:?}", accepted.name);
             *tried.entry(rule).or_insert(0) += 1;
         };

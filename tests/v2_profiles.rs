@@ -1,12 +1,10 @@
 //! The profiles of generation 2: values of `zt.mx/1` by the definition, and what the others say.
 
-use zten::{
-    Archive, Format, Limits, element::F4E2M1, element::F8E4M3Fn, element::F8E5M2, element::F8E8M0,
-    error::Misuse,
-};
+use zten::element::{F4E2M1, F8E4M3Fn, F8E5M2, F8E8M0};
+use zten::{Archive, Error, Limits, OpenOptions, error::Misuse};
 use zten_corpus::cbor::{map, text, uint, uints};
 use zten_corpus::v2::{object, typed, words};
-use zten_testkit::Layout;
+use zten_testkit::{Far, Layout, misuse};
 
 fn read(name: &str) -> Vec<u8> {
     zten_testkit::read(&format!("v2/{name}.zt"))
@@ -65,15 +63,17 @@ fn values_are_elements_times_their_scales() {
         layout.named("w", object(&wide, "zt.mx/1", parts));
         let bytes = layout.v2().set("w:/attributes", map(attributes)).bytes();
 
-        let archive = Archive::open(&bytes).unwrap();
-        zten_testkit::check(&bytes, &zten::Options::default()).unwrap();
-        let mx = archive.get("w").unwrap().mx().unwrap();
-        assert_eq!((mx.axis() as usize, mx.block_size()), (axis, block as u64));
+        let archive = Archive::from_bytes(&bytes).unwrap();
+        zten_testkit::check(&bytes, &OpenOptions::default()).unwrap();
+        let tensor = archive.tensor("w").unwrap();
+        let blocks = tensor.mx_blocks().unwrap();
+        assert_eq!((blocks.axis() as usize, blocks.block_size()), (axis, block as u64));
         let mut values = vec![0.0; elements];
-        mx.view().unwrap().dequantize(&mut values).unwrap();
+        tensor.mx().unwrap().dequantize(&mut values).unwrap();
         let mut decoded = vec![0.0; elements];
-        let limits = Limits::default();
-        mx.decode(&bytes[..], &limits).unwrap().view().dequantize(&mut decoded).unwrap();
+        // What is not lent is decoded.
+        let far = OpenOptions::default().open_source(Far(&bytes), bytes.len() as u64).unwrap();
+        far.tensor("w").unwrap().mx().unwrap().dequantize(&mut decoded).unwrap();
 
         // By the definition: each coordinate is divided out, and that of the axis by the block.
         let stride: usize = shape[axis + 1..].iter().product();
@@ -100,8 +100,9 @@ fn values_are_elements_times_their_scales() {
 
         // In pieces of any size, which the chunks of a reader may have.
         let mut pieces = Vec::new();
-        let scales = mx.scales().bind(&bytes).unwrap();
-        let mut dequantizer = mx.dequantizer(scales).unwrap();
+        let scales = tensor.component("scales").unwrap().view().unwrap();
+        let data_of = tensor.component("data").unwrap();
+        let mut dequantizer = blocks.dequantizer(&data_of, scales).unwrap();
         assert!(format!("{dequantizer:?}").contains(&format!("left: {}", values.len())));
         for chunk in data.chunks(rng.usize(1..20)) {
             dequantizer
@@ -119,41 +120,41 @@ fn values_are_elements_times_their_scales() {
 #[test]
 fn arrays_of_nothing_and_buffers_of_another_size() {
     let file = read("accept/mx-no-elements");
-    let archive = Archive::open(&file).unwrap();
-    let array = archive.get("w").unwrap().mx().unwrap().view().unwrap();
+    let archive = Archive::from_bytes(&file).unwrap();
+    let array = archive.tensor("w").unwrap().mx().unwrap();
     assert!(array.is_empty());
     array.dequantize(&mut []).unwrap();
-    let error = array.dequantize(&mut [0.0]).unwrap_err();
-    assert_eq!(error.kind(), zten::ErrorKind::Misuse(Misuse::Buffer));
+    assert_eq!(misuse(array.dequantize(&mut [0.0]).unwrap_err()), Misuse::Buffer);
 
     let file = read("accept/mx");
-    let archive = Archive::open(&file).unwrap();
-    let mx = archive.get("w").unwrap().mx().unwrap();
-    let other = mx.data().bind(&file).unwrap();
-    assert_eq!(other.as_bytes().len(), 4);
-    let array = mx.view().unwrap();
+    let archive = Archive::from_bytes(&file).unwrap();
+    let tensor = archive.tensor("w").unwrap();
+    let array = tensor.mx().unwrap();
+    assert_eq!(array.data().as_bytes().len(), 4);
     assert_eq!((array.len(), array.is_empty()), (8, false));
     let none = read("accept/mx-no-elements");
-    let empty = Archive::open(&none).unwrap();
-    let scales = empty.get("w").unwrap().component("scales").unwrap().bind(&none).unwrap();
-    let error = mx.dequantizer(scales).unwrap_err();
-    assert_eq!(error.kind(), zten::ErrorKind::Misuse(Misuse::Size));
+    let empty = Archive::from_bytes(&none).unwrap();
+    let scales = empty.tensor("w").unwrap().component("scales").unwrap().view().unwrap();
+    let data = tensor.component("data").unwrap();
+    let error = tensor.mx_blocks().unwrap().dequantizer(&data, scales).unwrap_err();
+    assert_eq!(misuse(error), Misuse::Size);
 }
 
 #[test]
 fn the_last_nibble_is_validated_where_the_parts_are_bound() {
     let file = read("reject/nibble-value--v2-mx");
-    let archive = Archive::open(&file).unwrap();
-    let error = archive.get("w").unwrap().mx().unwrap().view().unwrap_err();
-    assert_eq!((error.id(), error.offset()), (Some("nibble-value"), Some(4097)));
+    let archive = Archive::from_bytes(&file).unwrap();
+    let error = archive.tensor("w").unwrap().mx().unwrap_err();
+    assert_eq!((error.rule(), error.offset()), (Some("nibble-value"), Some(4097)));
+    assert_eq!((error.tensor(), error.component()), (Some("w"), Some("data")));
 }
 
 #[test]
 fn attributes_of_profiles_can_be_asked_for() {
     let file = read("accept/quant-group");
-    let archive = Archive::open(&file).unwrap();
+    let archive = Archive::from_bytes(&file).unwrap();
     let object = archive.get("w").unwrap();
-    assert_eq!(object.format(), Format::QuantGroup);
+    assert_eq!(object.layout(), zten::Layout::QuantGroup);
     let group = object.quant_group().unwrap();
     assert_eq!((group.bits, group.group_size, group.axis), (4, 2, 0));
     assert!(group.zeros.is_some());
@@ -161,27 +162,27 @@ fn attributes_of_profiles_can_be_asked_for() {
 
     let across = zten_corpus::v2::quant_group().set("w:/shape", uints(&[2, 4]));
     let across = across.set("w:/attributes/axis", uint(1)).bytes();
-    let archive = Archive::open(&across).unwrap();
+    let archive = Archive::from_bytes(&across).unwrap();
     assert_eq!(archive.get("w").unwrap().quant_group().unwrap().axis, 1);
 
     let file = read("accept/gguf");
-    let archive = Archive::open(&file).unwrap();
+    let archive = Archive::from_bytes(&file).unwrap();
     let blocks = archive.get("w").unwrap().gguf_blocks().unwrap();
     assert_eq!((blocks.elements_per_block, blocks.block_bytes), (32, 34));
-    assert_eq!(blocks.data.bind(&file).unwrap().as_slice::<u8>().unwrap(), [7; 68]);
+    assert_eq!(blocks.data.as_slice::<u8>().unwrap(), [7; 68]);
 }
 
 #[test]
 fn values_of_sparse_objects_may_share_bytes() {
     let file = read("accept/csr-nibbles");
-    let archive = Archive::open(&file).unwrap();
-    let csr = archive.get("w").unwrap().sparse_csr().unwrap().view().unwrap();
+    let archive = Archive::from_bytes(&file).unwrap();
+    let csr = archive.tensor("w").unwrap().csr().unwrap();
     let values: Vec<f32> = csr.values().nibbles(csr.nnz()).unwrap().map(F4E2M1::to_f32).collect();
     assert_eq!(values, [0.5, 1.0, 1.5]);
     assert!(csr.entries::<u8>().is_err());
     let file = read("accept/coo-nibbles");
-    let archive = Archive::open(&file).unwrap();
-    let coo = archive.get("w").unwrap().sparse_coo().unwrap().view().unwrap();
+    let archive = Archive::from_bytes(&file).unwrap();
+    let coo = archive.tensor("w").unwrap().coo().unwrap();
     assert_eq!((coo.nnz(), coo.values().nibbles(3).unwrap().count()), (3, 3));
 }
 
@@ -212,23 +213,20 @@ fn damage_is_refused_or_harmless() {
 }
 
 /// Reads all there is to an object, as far as it can be read.
-fn look(file: &[u8]) -> Result<(), zten::Error> {
-    let archive = Archive::open(file)?;
-    for object in archive.objects() {
-        let _ = zten_testkit::check(file, &zten::Options::default());
+fn look(file: &[u8]) -> Result<(), Error> {
+    let archive = Archive::from_bytes(file)?;
+    for object in archive.tensors() {
+        let _ = zten_testkit::check(file, &OpenOptions::default());
         if let Ok(group) = object.quant_group() {
             assert!([2, 4, 8].contains(&group.bits));
         }
         if let Ok(blocks) = object.gguf_blocks() {
             assert!(blocks.elements_per_block > 0 && blocks.block_bytes > 0);
         }
-        if let Ok(coo) = object.sparse_coo()
-            && let Ok(coo) = coo.view()
-        {
+        if let Ok(coo) = object.coo() {
             let _ = coo.values().nibbles(coo.nnz()).map(Iterator::count);
         }
-        let Ok(mx) = object.mx() else { continue };
-        if let Ok(array) = mx.view() {
+        if let Ok(array) = object.mx() {
             assert!(array.len() <= 2 * file.len());
             array.dequantize(&mut vec![0.0; array.len()]).unwrap();
         }
@@ -249,7 +247,7 @@ fn cells_take_twice_eight_bytes_a_value_at_most() {
     layout.named("w", object(&[u64::from(count)], "zt.sparse_coo/1", parts));
     let file = layout.v2().bytes();
     let measured = allocation_counter::measure(|| {
-        zten_testkit::check(&file, &zten::Options::default()).unwrap();
+        zten_testkit::check(&file, &OpenOptions::default()).unwrap();
     });
     let bytes = measured.bytes_max;
     assert!(bytes >= 8 * u64::from(count) && bytes <= 16 * u64::from(count) + 4096, "{bytes}");
@@ -269,7 +267,7 @@ fn rows_take_twice_eight_bytes_a_row_at_most() {
     layout.named("w", object(&[u64::from(count), 1], "zt.sparse_csr/1", parts));
     let file = layout.v2().bytes();
     let check =
-        |limits: &Limits| zten_testkit::check(&file, &zten::Options::default().limits(*limits));
+        |limits: &Limits| zten_testkit::check(&file, &OpenOptions::default().limits(*limits));
     let measured = allocation_counter::measure(|| check(&Limits::default()).unwrap());
     let bytes = measured.bytes_max;
     assert!(bytes >= 8 * u64::from(count) && bytes <= 16 * u64::from(count) + 4096, "{bytes}");
@@ -277,5 +275,5 @@ fn rows_take_twice_eight_bytes_a_row_at_most() {
     let limits = |bytes: u64| Limits::default().with_decoded(bytes);
     assert_eq!(check(&limits(8 * u64::from(count) + 8)).err(), None);
     let error = check(&limits(8 * u64::from(count))).unwrap_err();
-    assert_eq!(error.id(), Some("limit-decoded"));
+    assert_eq!(error.rule(), Some("limit-decoded"));
 }

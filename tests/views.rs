@@ -5,8 +5,8 @@ use zten::{Archive, Element, attributes::Value, element::ByteOrder, error::Misus
 use zten_testkit::{borrows, misuse, placed, read_accepted as read};
 
 fn view<'d>(file: &'d [u8], name: &str) -> View<'d> {
-    let archive = Archive::open(file).unwrap();
-    archive.get(name).unwrap().dense().unwrap().component().bind(file).unwrap()
+    let archive = Archive::from_bytes(file).unwrap();
+    archive.tensor(name).unwrap().dense().unwrap().bind(file).unwrap()
 }
 
 /// Borrowed and unaligned elements are the same, and the same as when the file lies elsewhere.
@@ -82,8 +82,8 @@ fn big_endian_comes_out_right() {
 fn signalling_nans_keep_their_bits() {
     let (single, double) = (0x7fa1_2345_u32, 0xfff4_5678_9abc_def1_u64);
     let mut file = read("1.2.3/dense_all.zt");
-    let archive = Archive::open(&file).unwrap();
-    let start = |name| archive.get(name).unwrap().component("data").unwrap().extent().offset();
+    let archive = Archive::from_bytes(&file).unwrap();
+    let start = |name| archive.tensor(name).unwrap().component("data").unwrap().extent().offset();
     let starts = [start("t_f32"), start("t_f64")].map(|start| usize::try_from(start).unwrap());
     file[starts[0]..][..4].copy_from_slice(&single.to_le_bytes());
     file[starts[1]..][..8].copy_from_slice(&double.to_le_bytes());
@@ -101,8 +101,8 @@ fn signalling_nans_keep_their_bits() {
 #[test]
 fn what_is_in_the_way() {
     let file = read("1.2.3/dense_all.zt");
-    let archive = Archive::open(&file).unwrap();
-    let data = archive.get("t_f32").unwrap().component("data").unwrap();
+    let archive = Archive::from_bytes(&file).unwrap();
+    let data = archive.tensor("t_f32").unwrap().component("data").unwrap();
     assert_eq!(misuse(data.bind(&file[..70]).unwrap_err()), Misuse::Size);
     assert_eq!(misuse(data.bind_blob(&file[..23]).unwrap_err()), Misuse::Size);
     let view = data.bind(&file).unwrap();
@@ -110,14 +110,14 @@ fn what_is_in_the_way() {
     assert_eq!(misuse(view.elements::<u8>().unwrap_err()), Misuse::Type);
 
     let zstd = read("1.2.3/zstd.zt");
-    let archive = Archive::open(&zstd).unwrap();
-    let compressed = archive.objects().next().unwrap().components().next().unwrap();
+    let archive = Archive::from_bytes(&zstd).unwrap();
+    let compressed = archive.tensors().next().unwrap().components().next().unwrap();
     assert_eq!(misuse(compressed.bind(&zstd).unwrap_err()), Misuse::Compressed);
 
     let sparse = read("1.2.3/csr_raw.zt");
-    let archive = Archive::open(&sparse).unwrap();
-    let object = archive.objects().next().unwrap();
-    assert_eq!(misuse(object.dense().unwrap_err()), Misuse::Format);
+    let archive = Archive::from_bytes(&sparse).unwrap();
+    let object = archive.tensors().next().unwrap();
+    assert_eq!(misuse(object.dense().unwrap_err()), Misuse::Layout);
 }
 
 #[test]
@@ -129,8 +129,8 @@ fn nothing_is_aligned_everywhere_and_part_of_an_element_nowhere() {
 
     // 15 bytes of a 0.1 entry whose layout is not known.
     let file = read("unsupported-layout--v01-any-size.zt");
-    let archive = Archive::open(&file).unwrap();
-    let entry = archive.objects().next().unwrap().components().next().unwrap();
+    let archive = Archive::from_bytes(&file).unwrap();
+    let entry = archive.tensors().next().unwrap().components().next().unwrap();
     let view = entry.bind(&file).unwrap();
     assert_eq!(view.as_bytes().len(), 15);
     let native = view.byte_order() == ByteOrder::NATIVE;
@@ -144,16 +144,16 @@ fn bools_are_validated_before_they_are_handed_out() {
     let file = zten_testkit::read("reject/interop/bool-value--1.2.3-bool_two.zt");
     let view = view(&file, "b");
     let error = view.as_slice::<bool>().unwrap_err();
-    assert_eq!((error.id(), error.offset()), (Some("bool-value"), Some(66)));
-    assert_eq!(view.elements::<bool>().unwrap_err().id(), Some("bool-value"));
+    assert_eq!((error.rule(), error.offset()), (Some("bool-value"), Some(66)));
+    assert_eq!(view.elements::<bool>().unwrap_err().rule(), Some("bool-value"));
     assert_eq!(view.as_bytes(), [0, 1, 2, 255]);
 }
 
 #[test]
 fn bools_of_0_1_are_any_byte() {
     let file = read("v01-bool-2-first.zt");
-    let archive = Archive::open(&file).unwrap();
-    let entry = archive.objects().next().unwrap().components().next().unwrap();
+    let archive = Archive::from_bytes(&file).unwrap();
+    let entry = archive.tensors().next().unwrap().components().next().unwrap();
     let view = entry.bind(&file).unwrap();
     assert_eq!(misuse(view.as_slice::<bool>().unwrap_err()), Misuse::BoolBytes);
     assert_eq!(view.elements::<bool>().unwrap().next(), Some(true));
@@ -162,8 +162,8 @@ fn bools_of_0_1_are_any_byte() {
 #[test]
 fn attributes_are_a_tree_and_serde_types() {
     let file = read("0.1.0/custom_fields.zt");
-    let archive = Archive::open(&file).unwrap();
-    let fields = archive.get("c").unwrap().fields().unwrap();
+    let archive = Archive::from_bytes(&file).unwrap();
+    let fields = archive.tensor("c").unwrap().fields().unwrap();
     assert_eq!(fields.get::<f64>("f2").unwrap(), Some(0.1));
     assert_eq!(fields.get::<&str>("author").unwrap(), Some("me"));
     assert_eq!(fields.get::<i8>("zlast").unwrap(), Some(-5));
@@ -184,8 +184,8 @@ fn attributes_are_a_tree_and_serde_types() {
     assert_eq!(keys[1].1, Value::Uint(1 << 40));
 
     let file = read("1.1.1/attributes.zt");
-    let archive = Archive::open(&file).unwrap();
-    let attributes = archive.manifest().attributes().unwrap();
+    let archive = Archive::from_bytes(&file).unwrap();
+    let attributes = archive.attributes();
     assert_eq!(attributes.get::<String>("").unwrap().as_deref(), Some(""));
     assert_eq!(attributes.get::<&str>("\u{540d}").unwrap(), Some("\u{5024}"));
     assert_eq!(attributes.count(), 4);

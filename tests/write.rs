@@ -2,81 +2,72 @@
 
 use std::collections::BTreeMap;
 
-use zten::write::{Checksum, Encoded, NewComponent, NewObject, Settings, Writer, canonical_order};
+use zten::tools::{ElementType, StorageType};
+use zten::write::{
+    Checksum, Encoded, NewComponent, NewObject, Part, WriteOptions, Writer, canonical_order,
+};
 use zten::{
-    Archive, ElementType, Error, ErrorKind, Limits, LogicalType, Options, StorageType,
-    error::Misuse,
+    Archive, DType, Element, Error, ErrorKind, Generation, Limits, OpenOptions, error::Misuse,
 };
 use zten_corpus::base::words;
 use zten_testkit::{check, misuse};
 
-fn writer(settings: &Settings) -> Writer<Vec<u8>> {
+fn writer(settings: &WriteOptions) -> Writer<Vec<u8>> {
     Writer::new(Vec::new(), settings).unwrap()
-}
-
-/// Writes one object whose components are those bytes.
-fn write(
-    writer: &mut Writer<Vec<u8>>,
-    object: &NewObject<'_>,
-    parts: &[(&str, &[u8])],
-) -> Result<(), Error> {
-    writer.add(object, parts).map_err(Error::from)
 }
 
 /// What refuses to write that object.
 fn refusal(object: &NewObject<'_>, parts: &[(&str, &[u8])]) -> Error {
-    write(&mut writer(&Settings::default()), object, parts).unwrap_err()
+    writer(&WriteOptions::default()).add_object(object, parts).unwrap_err()
 }
 
 #[test]
 fn every_format_can_be_read_again() {
     for checksum in [Checksum::None, Checksum::Crc32c, Checksum::Sha256] {
-        let mut writer = writer(&Settings::default().checksum(checksum));
-        let dense = NewObject::dense("dense", &[2, 3], StorageType::Bf16);
-        write(&mut writer, &dense, &[("data", &[7; 12])]).unwrap();
-        let scalar = NewObject::dense("scalar", &[], LogicalType::Complex128);
-        write(&mut writer, &scalar, &[("data", &[1; 16])]).unwrap();
-        let empty = NewObject::dense("empty", &[5, 0], LogicalType::F8E5M2);
-        write(&mut writer, &empty, &[]).unwrap();
-        let csr = NewObject::sparse_csr("csr", &[2, 9], StorageType::U8, 3);
+        let mut writer = writer(&WriteOptions::default().checksum(checksum));
+        let dense = NewObject::dense("dense", &[2, 3], DType::BF16);
+        writer.add_object(&dense, &[("data", &[7; 12])]).unwrap();
+        let scalar = NewObject::dense("scalar", &[], DType::Complex128);
+        writer.add_object(&scalar, &[("data", &[1; 16])]).unwrap();
+        let empty = NewObject::dense("empty", &[5, 0], DType::F8E5M2);
+        writer.add_object(&empty, &[]).unwrap();
+        let csr = NewObject::sparse_csr("csr", &[2, 9], DType::U8, 3);
         let parts = [
             ("indptr", &words(&[0, 1, 3])[..]),
             ("values", &[1, 2, 3]),
             ("indices", &words(&[8, 0, 4])),
         ];
-        write(&mut writer, &csr, &parts).unwrap();
-        let coo = NewObject::sparse_coo("coo", &[4, 5, 6], StorageType::I16, 1);
-        write(&mut writer, &coo, &[("coords", &words(&[3, 4, 5])), ("values", &[1, 0])]).unwrap();
-        let quantized = [(StorageType::I32, 2), (StorageType::F16, 1), (StorageType::F16, 1)];
+        writer.add_object(&csr, &parts).unwrap();
+        let coo = NewObject::sparse_coo("coo", &[4, 5, 6], DType::I16, 1);
+        writer.add_object(&coo, &[("coords", &words(&[3, 4, 5])), ("values", &[1, 0])]).unwrap();
+        let quantized = [(DType::I32, 2), (DType::F16, 1), (DType::F16, 1)];
         let quantized = NewObject::quantized_group("quantized", &[16, 1], quantized);
         let attributes =
             Encoded::from_value(&BTreeMap::from([("bits", 4_u8), ("group_size", 16)])).unwrap();
         let parts = [("zeros", &[0; 2][..]), ("scales", &[0; 2]), ("packed_weight", &[0; 8])];
-        write(&mut writer, &quantized.attributes(&attributes), &parts).unwrap();
+        writer.add_object(&quantized.attributes(&attributes), &parts).unwrap();
         let unknown = ElementType::UnknownLogical("f4", StorageType::U8);
         let own = [NewComponent::new("blocks", unknown, 3)];
         let custom = NewObject::custom("custom", &[6], "mine", &own);
-        write(&mut writer, &custom, &[("blocks", &[1, 2, 3])]).unwrap();
-        writer
-            .attributes(&Encoded::from_value(&BTreeMap::from([("made by", "a test")])).unwrap())
-            .unwrap();
+        writer.add_object(&custom, &[("blocks", &[1, 2, 3])]).unwrap();
+        writer.attributes(&BTreeMap::from([("made by", "a test")])).unwrap();
         let file = writer.finish().unwrap();
 
-        check(&file, &Options::default()).unwrap();
-        let archive = Archive::open(&file).unwrap();
-        let made_by: Option<&str> = archive.attributes().unwrap().get("made by").unwrap();
+        check(&file, &OpenOptions::default()).unwrap();
+        let archive = Archive::from_bytes(&file).unwrap();
+        let made_by: Option<&str> = archive.attributes().get("made by").unwrap();
         assert_eq!(made_by, Some("a test"));
         assert_eq!(archive.len(), 7);
-        let csr = archive.get("csr").unwrap().sparse_csr().unwrap().view().unwrap();
+        let csr = archive.tensor("csr").unwrap().csr().unwrap();
         let entries: Vec<_> = csr.entries::<u8>().unwrap().collect();
         assert_eq!(entries.len(), 3);
         let bits: Option<u8> =
-            archive.get("quantized").unwrap().attributes().unwrap().get("bits").unwrap();
+            archive.tensor("quantized").unwrap().attributes().get("bits").unwrap();
         assert_eq!(bits, Some(4));
-        let custom = archive.get("custom").unwrap();
-        assert_eq!(custom.format_name(), "mine");
+        let custom = archive.tensor("custom").unwrap();
+        assert_eq!(custom.layout_name(), "mine");
         assert_eq!(custom.component("blocks").unwrap().element_type(), unknown);
-        for part in archive.objects().flat_map(|object| object.components()) {
+        for part in archive.tensors().flat_map(|object| object.components()) {
             let algorithm = part.digest().map(|digest| digest.algorithm());
             let wanted = match checksum {
                 Checksum::Crc32c => Some("crc32c"),
@@ -93,33 +84,33 @@ fn every_format_can_be_read_again() {
 fn chunks_may_have_any_size() {
     let (indptr, indices) = (words(&[0, 2, 2, 5]), words(&[1, 0, 3, 2, 1]));
     let parts = [("indptr", &indptr[..]), ("values", &[1, 0, 1, 1, 0]), ("indices", &indices)];
-    let csr = NewObject::sparse_csr("csr", &[3, 4], StorageType::Bool, 5);
+    let csr = NewObject::sparse_csr("csr", &[3, 4], DType::Bool, 5);
     let files: Vec<Vec<u8>> = [1, 2, 3, 7, 8, 9, 11, 64]
         .into_iter()
         .map(|size| {
-            let mut writer = writer(&Settings::default());
+            let mut writer = writer(&WriteOptions::default());
             let mut out = writer.object(&csr).unwrap();
             for (role, bytes) in parts {
                 for chunk in bytes.chunks(size) {
-                    out.write(role, chunk).unwrap();
+                    out.write_part(role, chunk).unwrap();
                 }
             }
-            out.end().unwrap();
+            out.finish().unwrap();
             writer.finish().unwrap()
         })
         .collect();
-    check(&files[0], &Options::default()).unwrap();
+    check(&files[0], &OpenOptions::default()).unwrap();
     assert!(files.iter().all(|file| *file == files[0]));
 }
 
 #[test]
 fn bad_objects_are_refused_before_a_byte_is_written() {
-    let u8s = |role, count| NewComponent::new(role, StorageType::U8, count);
-    let u64s = |role, count| NewComponent::new(role, StorageType::U64, count);
+    let u8s = |role, count| NewComponent::new(role, DType::U8, count);
+    let u64s = |role, count| NewComponent::new(role, DType::U64, count);
     // Lists that live as long as the test.
     let cases: &[(&str, NewObject<'_>)] = &[
-        ("shape-overflow", NewObject::dense("x", &[1 << 40, 1 << 40], StorageType::U8)),
-        ("shape-overflow", NewObject::dense("x", &[1 << 61, 1], StorageType::F64)),
+        ("shape-overflow", NewObject::dense("x", &[1 << 40, 1 << 40], DType::U8)),
+        ("shape-overflow", NewObject::dense("x", &[1 << 61, 1], DType::F64)),
         ("dense-roles", NewObject::custom("x", &[1], "dense", vec![u8s("values", 1)].leak())),
         ("dense-size", NewObject::custom("x", &[2], "dense", vec![u8s("data", 3)].leak())),
         (
@@ -180,7 +171,7 @@ fn bad_objects_are_refused_before_a_byte_is_written() {
             "duplicate-key",
             NewObject::custom("x", &[], "mine", vec![u8s("a", 1), u8s("a", 1)].leak()),
         ),
-        ("limit-rank", NewObject::dense("x", &[1; 65], StorageType::U8)),
+        ("limit-rank", NewObject::dense("x", &[1; 65], DType::U8)),
         ("unsupported-dtype", NewObject::dense("x", &[], ElementType::Unknown("f4"))),
         (
             "type-storage",
@@ -188,32 +179,35 @@ fn bad_objects_are_refused_before_a_byte_is_written() {
         ),
     ];
     for (rule, object) in cases {
-        let mut writer = writer(&Settings::default());
+        let mut writer = writer(&WriteOptions::default());
         let error = writer.object(object).err().unwrap_or_else(|| panic!("{rule}: accepted"));
-        assert_eq!(error.id(), Some(*rule), "{error}");
+        assert_eq!(error.rule(), Some(*rule), "{error}");
         assert_eq!(error.place().object(), Some(0));
         // It is as if it had never been tried.
-        let valid = NewObject::dense("x", &[], StorageType::U8);
-        write(&mut writer, &valid, &[("data", &[1])]).unwrap();
-        check(&writer.finish().unwrap(), &Options::default()).unwrap();
+        let valid = NewObject::dense("x", &[], DType::U8);
+        writer.add_object(&valid, &[("data", &[1])]).unwrap();
+        check(&writer.finish().unwrap(), &OpenOptions::default()).unwrap();
     }
     let many: Vec<String> = (0..4097).map(|n| n.to_string()).collect();
     let many: Vec<_> = many.iter().map(|role| u8s(role, 0)).collect();
-    assert_eq!(refusal(&NewObject::custom("x", &[], "mine", &many), &[]).id(), Some("limit-keys"));
+    assert_eq!(
+        refusal(&NewObject::custom("x", &[], "mine", &many), &[]).rule(),
+        Some("limit-keys")
+    );
 }
 
 #[test]
 fn a_type_by_a_known_name_is_known() {
     let spelled = |name, storage| {
-        let mut writer = writer(&Settings::default().canonical());
+        let mut writer = writer(&WriteOptions::default().canonical());
         let element = ElementType::UnknownLogical(name, storage);
         let bytes = [0; 16];
         let bytes = &bytes[..if name == "complex64" { 8 } else { storage.width().into() }];
-        write(&mut writer, &NewObject::dense("x", &[1], element), &[("data", bytes)]).unwrap();
+        writer.add_object(&NewObject::dense("x", &[1], element), &[("data", bytes)]).unwrap();
         let file = writer.finish().unwrap();
-        check(&file, &Options::default().canonical()).unwrap();
-        let archive = Archive::open(&file).unwrap();
-        format!("{:?}", archive.get("x").unwrap().component("data").unwrap().element_type())
+        check(&file, &OpenOptions::default().canonical()).unwrap();
+        let archive = Archive::from_bytes(&file).unwrap();
+        format!("{:?}", archive.tensor("x").unwrap().component("data").unwrap().element_type())
     };
     assert_eq!(spelled("f32", StorageType::F32), "Plain(F32)");
     assert_eq!(spelled("complex64", StorageType::F32), "Logical(Complex64)");
@@ -223,57 +217,391 @@ fn a_type_by_a_known_name_is_known() {
 
 #[test]
 fn bad_content_is_refused() {
-    let csr = NewObject::sparse_csr("x", &[2, 3], StorageType::U8, 2);
+    let csr = NewObject::sparse_csr("x", &[2, 3], DType::U8, 2);
     let with = |indptr: &[u64], indices: &[u64]| {
         let parts =
             [("indptr", &words(indptr)[..]), ("values", &[1, 2]), ("indices", &words(indices))];
-        refusal(&csr, &parts).id().unwrap()
+        refusal(&csr, &parts).rule().unwrap()
     };
     assert_eq!(with(&[1, 1, 2], &[0, 0]), "csr-indptr-start");
     assert_eq!(with(&[0, 2, 1], &[0, 0]), "csr-indptr-order");
     assert_eq!(with(&[0, 1, 1], &[0, 0]), "csr-indptr-end");
     assert_eq!(with(&[0, 1, 2], &[0, 3]), "index-range");
-    let coo = NewObject::sparse_coo("x", &[2, 3], StorageType::U8, 1);
-    assert_eq!(refusal(&coo, &[("coords", &words(&[2, 0]))]).id(), Some("index-range"));
-    assert_eq!(refusal(&coo, &[("coords", &words(&[1, 3]))]).id(), Some("index-range"));
-    let bools = NewObject::dense("x", &[3], StorageType::Bool);
-    assert_eq!(refusal(&bools, &[("data", &[0, 1, 2])]).id(), Some("bool-value"));
+    let coo = NewObject::sparse_coo("x", &[2, 3], DType::U8, 1);
+    assert_eq!(refusal(&coo, &[("coords", &words(&[2, 0]))]).rule(), Some("index-range"));
+    assert_eq!(refusal(&coo, &[("coords", &words(&[1, 3]))]).rule(), Some("index-range"));
+    let bools = NewObject::dense("x", &[3], DType::Bool);
+    assert_eq!(refusal(&bools, &[("data", &[0, 1, 2])]).rule(), Some("bool-value"));
 }
 
 #[test]
 fn lengths_and_order_are_kept() {
-    let four = NewObject::dense("x", &[4], StorageType::U8);
-    assert_eq!(misuse(refusal(&four, &[("data", &[0; 3])])), Misuse::Length);
-    assert_eq!(misuse(refusal(&four, &[("data", &[0; 5])])), Misuse::Length);
-    assert_eq!(misuse(refusal(&four, &[("data", &[0; 4]), ("data", &[0])])), Misuse::Length);
-    assert_eq!(misuse(refusal(&four, &[("values", &[0; 4])])), Misuse::Order);
-    assert_eq!(misuse(refusal(&four, &[])), Misuse::Length);
+    let four = NewObject::dense("x", &[4], DType::U8);
+    // Whole parts and pieces of them, some of which fit more than once.
+    for length in [0, 1, 2, 3, 5, 8] {
+        let error = refusal(&four, &[("data", &vec![0; length])]);
+        assert_eq!((error.tensor(), error.component()), (Some("x"), Some("data")));
+        assert_eq!(misuse(error), Misuse::Length, "{length}");
+    }
+    let mut writer = writer(&WriteOptions::default());
+    let mut out = writer.object(&four).unwrap();
+    out.write_part("data", &[0; 3]).unwrap();
+    assert_eq!(misuse(out.write_part("data", &[0; 2]).unwrap_err()), Misuse::Length);
+    let mut writer = self::writer(&WriteOptions::default());
+    let mut out = writer.object(&four).unwrap();
+    assert_eq!(misuse(out.write_part("values", &[0; 4]).unwrap_err()), Misuse::Order);
 
     // Nothing is made valid by going on.
-    let mut writer = writer(&Settings::default());
-    let bools = NewObject::dense("x", &[4], StorageType::Bool);
+    let mut writer = self::writer(&WriteOptions::default());
+    let bools = NewObject::dense("x", &[4], DType::Bool);
     let mut out = writer.object(&bools).unwrap();
-    out.write("data", &[1, 0]).unwrap();
-    assert!(out.write("data", &[2]).is_err());
-    assert_eq!(misuse(out.write("data", &[1]).unwrap_err()), Misuse::Aborted);
-    assert_eq!(misuse(out.end().unwrap_err()), Misuse::Aborted);
+    out.write_part("data", &[1, 0]).unwrap();
+    assert!(out.write_part("data", &[2]).is_err());
+    assert_eq!(misuse(out.write_part("data", &[1]).unwrap_err()), Misuse::Aborted);
+    assert_eq!(misuse(out.finish().unwrap_err()), Misuse::Aborted);
     assert!(writer.finish().is_err());
 
     // An object that did not end is never in a file.
-    let mut writer = self::writer(&Settings::default());
+    let mut writer = self::writer(&WriteOptions::default());
     drop(writer.object(&four).unwrap());
     assert_eq!(misuse(writer.object(&four).err().unwrap()), Misuse::Unfinished);
     assert_eq!(misuse(writer.finish().unwrap_err()), Misuse::Unfinished);
 }
 
+/// The elements of a list in each of their orders.
+fn orders<T: Clone>(items: &[T]) -> Vec<Vec<T>> {
+    let Some((first, rest)) = items.split_first() else { return vec![Vec::new()] };
+    let places = |order: Vec<T>| {
+        (0..=order.len()).map(move |at| {
+            let mut order = order.clone();
+            order.insert(at, first.clone());
+            order
+        })
+    };
+    orders(rest).into_iter().flat_map(places).collect()
+}
+
+/// Lists that lack one of those parts, have one twice, or one of another role.
+fn wrong_parts<T: Clone>(parts: &[(&'static str, T)]) -> Vec<Vec<(&'static str, T)>> {
+    let mut wrong = Vec::new();
+    for at in 0..parts.len() {
+        let without = [&parts[..at], &parts[at + 1..]].concat();
+        let (role, part) = parts[at].clone();
+        for more in [role, "another", ""] {
+            wrong.push([parts, &[(more, part.clone())]].concat());
+        }
+        for other in ["another", parts[(at + 1) % parts.len()].0] {
+            wrong.push([&without[..], &[(other, part.clone())]].concat());
+        }
+        wrong.push(without);
+    }
+    wrong
+}
+
+/// A way to write a tensor by its parts.
+type Add<'a> = &'a dyn Fn(&mut Writer<Vec<u8>>, &[(&str, Part<'_>)]) -> Result<(), Error>;
+
+/// Checks that parts may come in any order, and are all there, once. Their tensor is `x`.
+fn check_parts(
+    settings: &WriteOptions,
+    wanted: &[u8],
+    parts: &[(&'static str, Part<'_>)],
+    add: Add<'_>,
+) {
+    for order in orders(parts) {
+        let mut writer = writer(settings);
+        add(&mut writer, &order).unwrap();
+        assert_eq!(writer.finish().unwrap(), wanted);
+    }
+    let mut writer = writer(settings);
+    for wrong in wrong_parts(parts) {
+        let error = add(&mut writer, &wrong).unwrap_err();
+        assert_eq!(error.tensor(), Some("x"));
+        assert!(error.to_string().ends_with(" in tensor \"x\""), "{error}");
+        assert_eq!(misuse(error), Misuse::Parts);
+    }
+    // It is as if they had never been tried.
+    add(&mut writer, parts).unwrap();
+    assert_eq!(writer.finish().unwrap(), wanted);
+}
+
+#[test]
+fn parts_come_in_any_order_and_once() {
+    let two = WriteOptions::default().generation(Generation::V2);
+    for settings in [WriteOptions::default(), two, two.checksum(Checksum::None)] {
+        let (indptr, values, indices) = ([0_u64, 1, 3], [1_u8, 2, 3], [8_u64, 0, 4]);
+        let of_csr: [(&'static str, Part<'_>); 3] = [
+            ("indptr", (&indptr).into()),
+            ("values", (&values).into()),
+            ("indices", (&indices).into()),
+        ];
+        let (coords, halves) = ([3_u64, 4, 5], [1_i16]);
+        let of_coo: [(&'static str, Part<'_>); 2] =
+            [("coords", (&coords).into()), ("values", (&halves).into())];
+        let written = |object: &NewObject<'_>, parts: &[(&str, &[u8])]| {
+            let mut writer = writer(&settings);
+            writer.add_object(object, parts).unwrap();
+            writer.finish().unwrap()
+        };
+        let csr = NewObject::sparse_csr("x", &[2, 9], DType::U8, 3);
+        let bytes = [words(&indptr), words(&indices)];
+        let parts = [("indptr", &bytes[0][..]), ("values", &values), ("indices", &bytes[1])];
+        let file = written(&csr, &parts);
+        check_parts(&settings, &file, &of_csr, &|writer, parts| {
+            writer.add_csr("x", &[2, 9], parts)
+        });
+        assert!(orders(&parts).iter().all(|parts| written(&csr, parts) == file));
+        let archive = Archive::from_bytes(&file).unwrap();
+        let entries = archive.tensor("x").unwrap().csr().unwrap();
+        let entries: Vec<_> = entries.entries::<u8>().unwrap().collect();
+        assert_eq!(entries, [(0, 8, 1), (1, 0, 2), (1, 4, 3)]);
+
+        let coo = NewObject::sparse_coo("x", &[4, 5, 6], DType::I16, 1);
+        let file = written(&coo, &[("values", &[1, 0]), ("coords", &words(&coords))]);
+        check_parts(&settings, &file, &of_coo, &|writer, parts| {
+            writer.add_coo("x", &[4, 5, 6], parts)
+        });
+        check(&file, &OpenOptions::default()).unwrap();
+    }
+}
+
+#[test]
+fn quantized_parts_come_in_any_order_and_once() {
+    let attributes = BTreeMap::from([("bits", 4_u8), ("group_size", 16)]);
+    let (zeros, scales, packed) = ([half::f16::ONE], [half::f16::ONE], [7_i32, -1]);
+    let parts: [(&'static str, Part<'_>); 3] = [
+        ("scales", (&scales).into()),
+        ("packed_weight", (&packed).into()),
+        ("zeros", (&zeros).into()),
+    ];
+    let settings = WriteOptions::default();
+    let encoded = Encoded::from_value(&attributes).unwrap();
+    let object = [(DType::I32, 2), (DType::F16, 1), (DType::F16, 1)];
+    let object = NewObject::quantized_group("x", &[16, 1], object).attributes(&encoded);
+    let mut alone = writer(&settings);
+    let of_packed = [7, 0, 0, 0, 255, 255, 255, 255];
+    let bytes: [(&str, &[u8]); 3] =
+        [("zeros", &[0, 0x3c]), ("scales", &[0, 0x3c]), ("packed_weight", &of_packed)];
+    alone.add_object(&object, &bytes).unwrap();
+    let file = alone.finish().unwrap();
+    check_parts(&settings, &file, &parts, &|writer, parts| {
+        writer.add_quantized("x", &[16, 1], &attributes, parts)
+    });
+    check(&file, &OpenOptions::default()).unwrap();
+    // In 2 there is no such layout.
+    let mut two = writer(&settings.generation(Generation::V2));
+    let error = two.add_quantized("x", &[16, 1], &attributes, &parts).unwrap_err();
+    assert_eq!((error.rule(), error.tensor()), (Some("unsupported-format"), Some("x")));
+}
+
+/// Whatever is wrong with the bytes of an object that is declared, what has begun does not end.
+#[test]
+fn parts_of_a_declared_object_are_all_there_and_once() {
+    let parts = ["a", "b", "none"]
+        .map(|role| NewComponent::new(role, DType::U8, if role == "none" { 0 } else { 2 }));
+    let object = NewObject::custom("x", &[], "mine", &parts);
+    let with = |parts: &[(&str, &[u8])]| {
+        let mut writer = writer(&WriteOptions::default());
+        let added = writer.add_object(&object, parts);
+        let finished = writer.finish();
+        assert_eq!(added.is_ok(), finished.is_ok());
+        added.map(|()| finished.unwrap())
+    };
+    let good: [(&str, &[u8]); 3] = [("a", &[1, 2]), ("b", &[3, 4]), ("none", &[])];
+    let file = with(&good).unwrap();
+    assert!(orders(&good).iter().all(|order| with(order) == Ok(file.clone())));
+    assert_eq!(with(&good[..2]), Ok(file));
+    let lists = wrong_parts(&good[..2]).into_iter();
+    let empty = [("none", &[1][..]), ("another", &[])].map(|more| [&good[..2], &[more]].concat());
+    let twice = [("none", &[][..]), ("a", &[])].map(|more| [&good[..], &[more]].concat());
+    for wrong in lists.chain(empty).chain(twice) {
+        let error = with(&wrong).unwrap_err();
+        assert_eq!(error.tensor(), Some("x"), "{wrong:?}");
+        assert_eq!(misuse(error), Misuse::Parts, "{wrong:?}");
+    }
+}
+
+/// Writes elements as a tensor of one dimension.
+fn elements<T: Element>(writer: &mut Writer<Vec<u8>>, name: &str, own: &[T]) {
+    writer.add(name, &[own.len() as u64], own).unwrap();
+}
+
+#[test]
+fn elements_are_written_at_once() {
+    use half::{bf16, f16};
+    use zten::element::{Complex, F8E4M3Fn, F8E5M2};
+
+    for generation in [Generation::V1_2, Generation::V2] {
+        let mut writer = writer(&WriteOptions::default().generation(generation));
+        elements(&mut writer, "f64", &[1.5_f64, -2.0]);
+        elements(&mut writer, "f32", &[1.5_f32, -2.0]);
+        elements(&mut writer, "f16", &[f16::ONE, f16::NEG_ONE]);
+        elements(&mut writer, "bf16", &[bf16::ONE, bf16::NEG_ONE]);
+        elements(&mut writer, "i64", &[i64::MIN, -1]);
+        elements(&mut writer, "u32", &[u32::MAX, 1]);
+        elements(&mut writer, "bool", &[true, false, true]);
+        elements(&mut writer, "complex64", &[Complex { re: 1.0_f32, im: -1.0 }]);
+        elements(&mut writer, "f8_e4m3fn", &[F8E4M3Fn::from_bits(0x38)]);
+        elements(&mut writer, "f8_e5m2", &[F8E5M2::from_bits(0x3c)]);
+        elements(&mut writer, "u8", &[0_u8; 0]);
+        // A scalar, elements in a vector, and bytes of a type that is given.
+        writer.add("scalar", &[], &[7_u8]).unwrap();
+        writer.add("vector", &[2, 2], &vec![1_i8, 2, 3, 4]).unwrap();
+        writer.add("bytes", &[1, 2], Part::of_bytes(DType::I16, &[1, 0, 255, 255])).unwrap();
+        let file = writer.finish().unwrap();
+        check(&file, &OpenOptions::default()).unwrap();
+        let archive = Archive::from_bytes(&file).unwrap();
+        assert_eq!((archive.len(), archive.generation()), (14, Some(generation)));
+        for tensor in &archive {
+            let own = ["scalar", "vector", "bytes"].contains(&tensor.name());
+            assert!(own || tensor.dtype().name() == tensor.name(), "{tensor:?}");
+        }
+        let tensor = |name: &str| archive.tensor(name).unwrap();
+        assert_eq!(tensor("f64").to_vec::<f64>(), Ok(vec![1.5, -2.0]));
+        assert_eq!(tensor("f32").to_vec::<f32>(), Ok(vec![1.5, -2.0]));
+        assert_eq!(tensor("f16").to_vec::<f16>(), Ok(vec![f16::ONE, f16::NEG_ONE]));
+        assert_eq!(tensor("bf16").to_vec::<bf16>(), Ok(vec![bf16::ONE, bf16::NEG_ONE]));
+        assert_eq!(tensor("i64").to_vec::<i64>(), Ok(vec![i64::MIN, -1]));
+        assert_eq!(tensor("u32").to_vec::<u32>(), Ok(vec![u32::MAX, 1]));
+        assert_eq!(tensor("bool").to_vec::<bool>(), Ok(vec![true, false, true]));
+        let complex = tensor("complex64").to_vec::<Complex<f32>>().unwrap();
+        assert_eq!(complex, [Complex { re: 1.0, im: -1.0 }]);
+        assert_eq!(tensor("f8_e4m3fn").to_vec::<u8>(), Ok(vec![0x38]));
+        assert_eq!(tensor("f8_e5m2").to_vec::<F8E5M2>(), Ok(vec![F8E5M2::from_bits(0x3c)]));
+        assert_eq!(tensor("scalar").to_vec::<u8>(), Ok(vec![7]));
+        assert_eq!(tensor("vector").shape(), [2, 2]);
+        assert_eq!(tensor("vector").to_vec::<i8>(), Ok(vec![1, 2, 3, 4]));
+        assert_eq!(tensor("bytes").to_vec::<i16>(), Ok(vec![1, -1]));
+    }
+}
+
+#[test]
+fn elements_come_piece_by_piece() {
+    use std::io::Write as _;
+
+    let bytes: Vec<u8> = (0..24).collect();
+    let mut at_once = Writer::to(Vec::new()).unwrap();
+    at_once.add("x", &[2, 3], Part::of_bytes(DType::F32, &bytes)).unwrap();
+    let at_once = at_once.finish().unwrap();
+    for size in [1, 3, 7, 24] {
+        let mut writer = Writer::to(Vec::new()).unwrap();
+        let mut out = writer.begin("x", &[2, 3], DType::F32).unwrap();
+        for piece in bytes.chunks(size) {
+            out.write_all(piece).unwrap();
+        }
+        assert_eq!(out.write(&[]).unwrap(), 0);
+        out.flush().unwrap();
+        out.finish().unwrap();
+        assert_eq!(writer.finish().unwrap(), at_once);
+    }
+    // No more is taken than is asked for, and then none.
+    let mut writer = Writer::to(Vec::new()).unwrap();
+    let mut out = writer.begin("x", &[2, 3], DType::F32).unwrap();
+    assert_eq!(out.write(&[0; 30]).unwrap(), 24);
+    let error = out.write_all(&[0]).unwrap_err();
+    let error = error.get_ref().and_then(|error| error.downcast_ref::<Error>()).unwrap();
+    assert_eq!((error.kind(), error.tensor()), (Misuse::Length.into(), Some("x")));
+    assert_eq!(misuse(out.finish().unwrap_err()), Misuse::Aborted);
+    let mut writer = Writer::to(Vec::new()).unwrap();
+    let mut out = writer.begin("x", &[2, 3], DType::F32).unwrap();
+    out.write_all(&bytes[..23]).unwrap();
+    let error = out.finish().unwrap_err();
+    assert_eq!((error.tensor(), error.component()), (Some("x"), Some("data")));
+    assert_eq!(misuse(error), Misuse::Length);
+    assert_eq!(misuse(writer.finish().unwrap_err()), Misuse::Unfinished);
+
+    // The parts of one that has several come one after the other.
+    let csr = NewObject::sparse_csr("x", &[1, 9], DType::U8, 1);
+    let all = [words(&[0, 1]), vec![5], words(&[8])].concat();
+    for size in [1, 5, 25] {
+        let mut writer = Writer::to(Vec::new()).unwrap();
+        let mut out = writer.object(&csr).unwrap();
+        all.chunks(size).for_each(|piece| out.write_all(piece).unwrap());
+        out.finish().unwrap();
+        let file = writer.finish().unwrap();
+        let archive = Archive::from_bytes(&file).unwrap();
+        let csr = archive.tensor("x").unwrap().csr().unwrap();
+        assert!(csr.entries::<u8>().unwrap().eq([(0, 8, 5)]));
+    }
+}
+
+#[test]
+fn errors_of_writing_name_tensor_and_component() {
+    let named = |error: &Error, tensor: &str, component: Option<&str>| {
+        assert_eq!((error.tensor(), error.component()), (Some(tensor), component), "{error}");
+        let place = match component {
+            Some(component) => format!(" in tensor {tensor:?}, component {component:?}"),
+            None => format!(" in tensor {tensor:?}"),
+        };
+        assert!(error.to_string().ends_with(&place), "{error}");
+    };
+    let settings = WriteOptions::default();
+    let add = |name: &str, shape: &[u64], part: Part<'_>| {
+        writer(&settings).add(name, shape, part).unwrap_err()
+    };
+    // What is declared, and what comes.
+    named(&add("big", &[1 << 40, 1 << 40], (&[0_u8]).into()), "big", Some("data"));
+    named(&add("few", &[2], (&[0_u8]).into()), "few", Some("data"));
+    named(&add("many", &[2], (&[0_u8; 3]).into()), "many", Some("data"));
+    named(&add("of what", &[2], Part::of_bytes(DType::Unknown, &[0])), "of what", Some("data"));
+    named(&add("rank", &[1; 65], (&[0_u8]).into()), "rank", None);
+    let bools = Part::of_bytes(DType::Bool, &[0, 2]);
+    let error = add("bools", &[2], bools);
+    assert_eq!(error.rule(), Some("bool-value"));
+    named(&error, "bools", Some("data"));
+
+    let (indptr, values, indices) = ([0_u64, 2], [1_u8, 2], [0_u64, 3]);
+    let csr = |indptr: &[u64], values: &[u8], indices: &[u64]| {
+        let parts: [(&str, Part<'_>); 3] =
+            [("indptr", indptr.into()), ("values", values.into()), ("indices", indices.into())];
+        writer(&settings).add_csr("m", &[1, 3], &parts).unwrap_err()
+    };
+    for (error, rule, component) in [
+        (csr(&indptr, &values, &indices), "index-range", "indices"),
+        (csr(&[1, 2], &values, &[0, 1]), "csr-indptr-start", "indptr"),
+        (csr(&[0, 1], &values, &[0, 1]), "csr-indptr-end", "indptr"),
+        (csr(&[0, 1, 2], &values, &[0, 1]), "csr-indptr-size", "indptr"),
+        (csr(&indptr, &[1], &[0, 1]), "csr-nnz", "indices"),
+    ] {
+        assert_eq!(error.rule(), Some(rule));
+        named(&error, "m", Some(component));
+    }
+    let narrow = [("indptr", (&[0_u32, 2]).into()), ("values", (&values).into())];
+    let narrow = [&narrow[..], &[("indices", (&[0_u64, 1]).into())]].concat();
+    let error = writer(&settings).add_csr("m", &[1, 3], &narrow).unwrap_err();
+    assert_eq!(error.rule(), Some("index-dtype"));
+    named(&error, "m", Some("indptr"));
+    let parts: [(&str, Part<'_>); 2] =
+        [("coords", (&[0_u64, 5]).into()), ("values", (&[1_u8]).into())];
+    let error = writer(&settings).add_coo("c", &[3, 3], &parts).unwrap_err();
+    assert_eq!(error.rule(), Some("index-range"));
+    named(&error, "c", Some("coords"));
+
+    // What is wrong with the object as such, or with its place.
+    let mut writer = writer(&settings);
+    writer.add("twice", &[1], &[1_u8]).unwrap();
+    let error = writer.add("twice", &[1], &[1_u8]).unwrap_err();
+    assert_eq!(error.rule(), Some("duplicate-name"));
+    named(&error, "twice", None);
+    drop(writer.begin("begun", &[1], DType::U8).unwrap());
+    let error = writer.add("next", &[1], &[1_u8]).unwrap_err();
+    named(&error, "next", None);
+    assert_eq!(misuse(error), Misuse::Unfinished);
+    let mut canonical = self::writer(&settings.canonical());
+    canonical.add("b", &[1], &[1_u8]).unwrap();
+    let error = canonical.add("a", &[1], &[1_u8]).unwrap_err();
+    named(&error, "a", None);
+    assert_eq!(misuse(error), Misuse::Order);
+}
+
 #[test]
 fn a_name_is_written_once() {
-    let object = |name| NewObject::dense(name, &[0], StorageType::U8);
+    let object = |name| NewObject::dense(name, &[0], DType::U8);
     for order in [["a", "b", "a"], ["b", "a", "b"], ["b", "a", "a"], ["a", "a", "b"]] {
-        let mut writer = writer(&Settings::default());
-        let tries = order.map(|name| write(&mut writer, &object(name), &[]).is_ok());
+        let mut writer = writer(&WriteOptions::default());
+        let tries = order.map(|name| writer.add_object(&object(name), &[]).is_ok());
         assert_eq!(tries.iter().filter(|valid| **valid).count(), 2, "{order:?}");
-        check(&writer.finish().unwrap(), &Options::default()).unwrap();
+        check(&writer.finish().unwrap(), &OpenOptions::default()).unwrap();
     }
 }
 
@@ -281,11 +609,11 @@ fn a_name_is_written_once() {
 fn attributes_are_validated() {
     let with = |cbor: &[u8]| {
         let attributes = Encoded::from_cbor(cbor.to_vec());
-        let object = NewObject::dense("x", &[0], StorageType::U8).attributes(&attributes);
-        let at_object = writer(&Settings::default()).object(&object).err();
-        let at_file = writer(&Settings::default()).attributes(&attributes).err();
+        let object = NewObject::dense("x", &[0], DType::U8).attributes(&attributes);
+        let at_object = writer(&WriteOptions::default()).object(&object).err();
+        let at_file = writer(&WriteOptions::default()).attributes_encoded(&attributes).err();
         assert_eq!(at_object.is_some(), at_file.is_some());
-        at_object.and_then(|error| error.id())
+        at_object.as_ref().and_then(Error::rule)
     };
     assert_eq!(with(b"\xa1\x61a\x01"), None);
     assert_eq!(with(b"\xbf\xff"), None);
@@ -301,10 +629,10 @@ fn attributes_are_validated() {
     for (levels, valid) in [(60, true), (61, false)] {
         let cbor = [&b"\xa1\x61a"[..], &vec![0x81; levels], &[0]].concat();
         let attributes = Encoded::from_cbor(cbor);
-        let object = NewObject::dense("x", &[0], StorageType::U8).attributes(&attributes);
-        let mut writer = writer(&Settings::default());
-        assert_eq!(write(&mut writer, &object, &[]).is_ok(), valid);
-        check(&writer.finish().unwrap(), &Options::default()).unwrap();
+        let object = NewObject::dense("x", &[0], DType::U8).attributes(&attributes);
+        let mut writer = writer(&WriteOptions::default());
+        assert_eq!(writer.add_object(&object, &[]).is_ok(), valid);
+        check(&writer.finish().unwrap(), &OpenOptions::default()).unwrap();
     }
 }
 
@@ -319,75 +647,73 @@ impl serde::Serialize for Unwritable {
 #[test]
 fn limits_are_those_of_the_readers() {
     let limits = Limits::default().with_manifest(2000);
-    let settings = Settings::default().limits(limits);
+    let settings = WriteOptions::default().limits(limits);
     let file = |objects: u32| {
         let mut writer = writer(&settings);
         for name in 0..objects {
             let name = name.to_string();
-            write(&mut writer, &NewObject::dense(&name, &[0], StorageType::U8), &[])?;
+            writer.add_object(&NewObject::dense(&name, &[0], DType::U8), &[])?;
         }
-        Ok::<_, Error>(writer.finish()?)
+        writer.finish()
     };
     let most = (0..2000).take_while(|objects| file(*objects).is_ok()).last().unwrap();
     assert!(most > 4);
-    check(&file(most).unwrap(), &Options::default().limits(limits)).unwrap();
-    assert_eq!(file(most + 1).unwrap_err().id(), Some("limit-manifest"));
+    check(&file(most).unwrap(), &OpenOptions::default().limits(limits)).unwrap();
+    assert_eq!(file(most + 1).unwrap_err().rule(), Some("limit-manifest"));
     // What is far beyond is refused before it takes memory.
     let mut writer = writer(&settings);
     let long = "n".repeat(2001);
-    let refused = write(&mut writer, &NewObject::dense(&long, &[0], StorageType::U8), &[]);
-    assert_eq!(refused.unwrap_err().id(), Some("limit-manifest"));
-    check(&writer.finish().unwrap(), &Options::default().limits(limits)).unwrap();
+    let refused = writer.add_object(&NewObject::dense(&long, &[0], DType::U8), &[]);
+    assert_eq!(refused.unwrap_err().rule(), Some("limit-manifest"));
+    check(&writer.finish().unwrap(), &OpenOptions::default().limits(limits)).unwrap();
 }
 
 #[test]
 fn canonical_files_need_their_order() {
-    let settings = Settings::default().canonical().checksum(Checksum::None);
+    let settings = WriteOptions::default().canonical().checksum(Checksum::None);
     let mut names = ["bb", "a", "c", "", "aaa", "b"];
     names.sort_by(|a, b| canonical_order(a, b));
     assert_eq!(names, ["", "a", "b", "c", "bb", "aaa"]);
     let mut writer = writer(&settings);
     for name in names {
-        write(&mut writer, &NewObject::dense(name, &[1], StorageType::U8), &[("data", &[1])])
-            .unwrap();
+        writer.add_object(&NewObject::dense(name, &[1], DType::U8), &[("data", &[1])]).unwrap();
     }
-    let again = writer.object(&NewObject::dense("aaa", &[1], StorageType::U8)).err().unwrap();
-    assert_eq!(again.id(), Some("duplicate-name"));
-    let before = writer.object(&NewObject::dense("z", &[1], StorageType::U8)).err().unwrap();
+    let again = writer.object(&NewObject::dense("aaa", &[1], DType::U8)).err().unwrap();
+    assert_eq!(again.rule(), Some("duplicate-name"));
+    let before = writer.object(&NewObject::dense("z", &[1], DType::U8)).err().unwrap();
     assert_eq!(before.kind(), ErrorKind::Misuse(Misuse::Order));
     let file = writer.finish().unwrap();
-    check(&file, &Options::default().canonical()).unwrap();
+    check(&file, &OpenOptions::default().canonical()).unwrap();
     assert!(
-        Archive::open(&file)
+        Archive::from_bytes(&file)
             .unwrap()
-            .objects()
+            .tensors()
             .all(|object| { object.component("data").unwrap().digest().is_some() })
     );
 }
 
 #[test]
 fn appending_keeps_what_is_there() {
-    let mut first = writer(&Settings::default());
-    first.attributes(&Encoded::from_value(&BTreeMap::from([("a", 1)])).unwrap()).unwrap();
+    let mut first = writer(&WriteOptions::default());
+    first.attributes(&BTreeMap::from([("a", 1)])).unwrap();
     for name in ["b", "a"] {
-        write(&mut first, &NewObject::dense(name, &[3], StorageType::U8), &[("data", &[1; 3])])
-            .unwrap();
+        first.add_object(&NewObject::dense(name, &[3], DType::U8), &[("data", &[1; 3])]).unwrap();
     }
     let old = first.finish().unwrap();
-    let archive = Archive::open(&old).unwrap();
-    let start = usize::try_from(archive.extent().start).unwrap();
+    let archive = Archive::from_bytes(&old).unwrap();
+    let start = usize::try_from(archive.manifest().extent().start).unwrap();
     let mut second =
-        Writer::append(old[..start].to_vec(), archive.manifest(), &Settings::default()).unwrap();
-    let twice = second.object(&NewObject::dense("b", &[], StorageType::U8)).err().unwrap();
-    assert_eq!(twice.id(), Some("duplicate-name"));
-    write(&mut second, &NewObject::dense("c", &[2], StorageType::U8), &[("data", &[2; 2])])
-        .unwrap();
+        Writer::append(old[..start].to_vec(), archive.manifest(), &WriteOptions::default())
+            .unwrap();
+    let twice = second.object(&NewObject::dense("b", &[], DType::U8)).err().unwrap();
+    assert_eq!(twice.rule(), Some("duplicate-name"));
+    second.add_object(&NewObject::dense("c", &[2], DType::U8), &[("data", &[2; 2])]).unwrap();
     let new = second.finish().unwrap();
-    check(&new, &Options::default()).unwrap();
-    let archive = Archive::open(&new).unwrap();
-    let names: Vec<_> = archive.objects().map(|object| object.name().to_owned()).collect();
+    check(&new, &OpenOptions::default()).unwrap();
+    let archive = Archive::from_bytes(&new).unwrap();
+    let names: Vec<_> = archive.tensors().map(|object| object.name().to_owned()).collect();
     assert_eq!(names, ["b", "a", "c"]);
-    assert_eq!(archive.attributes().unwrap().get("a").unwrap(), Some(1));
+    assert_eq!(archive.attributes().get("a").unwrap(), Some(1));
     assert_eq!(new[..start], old[..start]);
 }
 
@@ -397,16 +723,36 @@ fn appending_keeps_what_is_there() {
 fn compressed_components_can_be_read_again() {
     use zten::write::Level;
     let bytes: Vec<u8> = (0..300_000_u32).map(|n| (n / 7).to_le_bytes()[0]).collect();
-    let mut writer = writer(&Settings::default());
-    let object = NewObject::dense("x", &[300_000], StorageType::U8).compressed(Level::default());
-    write(&mut writer, &object, &[("data", &bytes)]).unwrap();
-    let empty = NewObject::dense("empty", &[0], StorageType::F32).compressed(Level::default());
-    write(&mut writer, &empty, &[]).unwrap();
-    let file = writer.finish().unwrap();
-    check(&file, &Options::default()).unwrap();
+    let mut plain = writer(&WriteOptions::default());
+    let object = NewObject::dense("x", &[300_000], DType::U8).compressed(Level::default());
+    plain.add_object(&object, &[("data", &bytes)]).unwrap();
+    let empty = NewObject::dense("empty", &[0], DType::F32).compressed(Level::default());
+    plain.add_object(&empty, &[]).unwrap();
+    let file = plain.finish().unwrap();
+    check(&file, &OpenOptions::default()).unwrap();
     assert!(file.len() < 100_000, "{}", file.len());
-    let archive = Archive::open(&file).unwrap();
-    let part = archive.get("x").unwrap().component("data").unwrap();
+    let archive = Archive::from_bytes(&file).unwrap();
+    let part = archive.tensor("x").unwrap().component("data").unwrap();
     assert_eq!(part.encoding(), zten::Encoding::Zstd);
-    assert_eq!(part.read_to_vec(&file[..], &Limits::default()).unwrap(), bytes);
+    assert_eq!(part.to_vec::<u8>().unwrap(), bytes);
+
+    // The settings say it of all that is added by its elements, and of nothing else.
+    let settings = WriteOptions::default().compressed(Level::default());
+    let mut all = writer(&settings);
+    all.add("x", &[300_000], &bytes).unwrap();
+    all.add("empty", &[0], &[0_f32; 0]).unwrap();
+    assert_eq!(all.finish().unwrap(), file);
+    let mut all = writer(&settings);
+    let parts: [(&str, Part<'_>); 2] =
+        [("coords", (&[0_u64; 2]).into()), ("values", (&[1_u8]).into())];
+    all.add_coo("coo", &[1, 1], &parts).unwrap();
+    all.begin("begun", &[0], DType::U8).unwrap().finish().unwrap();
+    all.add_object(&NewObject::dense("raw", &[1], DType::U8), &[("data", &[1])]).unwrap();
+    let file = all.finish().unwrap();
+    check(&file, &OpenOptions::default()).unwrap();
+    let archive = Archive::from_bytes(&file).unwrap();
+    for (name, encoding) in [("coo", zten::Encoding::Zstd), ("raw", zten::Encoding::Raw)] {
+        let tensor = archive.tensor(name).unwrap();
+        assert!(tensor.components().all(|part| part.encoding() == encoding), "{name}");
+    }
 }

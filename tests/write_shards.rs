@@ -9,77 +9,86 @@ mod refused;
 use sha2::Digest as _;
 use zten::error::Misuse;
 use zten::shards::{Files, Find};
-use zten::verify::{DigestAlgorithm, Verifier};
+use zten::tools::DigestAlgorithm;
+use zten::verify::Verifier;
 use zten::write::{
-    Checksum, Copier, Encoded, Level, NewComponent, NewObject, Settings, ShardRecord, ShardWriter,
-    StoredBlob, Writer,
+    Checksum, Copier, Encoded, Level, NewComponent, NewObject, ShardRecord, ShardWriter,
+    StoredBlob, WriteOptions, Writer,
 };
-use zten::{
-    Archive, Component, Digest, Encoding, Error, Generation, Limits, LogicalType, StorageType,
-};
+use zten::{Archive, Component, DType, Digest, Encoding, Error, Generation, InMemory, Limits};
 use zten_corpus::base::{ramp, words};
 use zten_testkit::sample::least;
 use zten_testkit::{Accepted, Shards, accepted_v2, misuse};
 
-fn settings() -> Settings {
-    Settings::default().generation(Generation::V2)
+fn settings() -> WriteOptions {
+    WriteOptions::default().generation(Generation::V2)
 }
 
 /// Finds files by the names of shards.
-fn given<'d>(files: &'d [(&'d str, Vec<u8>)]) -> impl Find<Source = &'d [u8]> {
+fn given<'d>(files: &'d [(&'d str, Vec<u8>)]) -> impl Find<Source = InMemory<&'d [u8]>> {
     Shards(move |name: &str| {
         let found = files.iter().find(|(own, _)| *own == name);
-        found.map(|(_, file)| (&file[..], file.len()))
+        found.map(|(_, file)| (InMemory(&file[..]), file.len()))
     })
 }
 
-/// Validates all of a root and of its shards.
+/// The bytes of all shards.
+fn all_bytes(shards: &[(&str, Vec<u8>)]) -> u64 {
+    shards.iter().map(|(_, file)| file.len() as u64).sum()
+}
+
+/// Validates all of a root and of its shards: of a file that owns them, and of one that does not.
 fn verify(root: &[u8], shards: &[(&str, Vec<u8>)]) -> Result<u64, Error> {
-    let archive = Archive::open(root)?;
-    let limits = Limits::default();
-    let mut bound = archive.bind_shards(&given(shards), &limits)?;
-    let all = shards.iter().fold(root.len(), |sum, (_, file)| sum + file.len());
-    Ok(Verifier::new(all as u64, &limits).file_in(&archive, root, &mut bound)?.components())
+    let archive = Archive::from_bytes(root)?;
+    let mut bound = archive.manifest().bind_shards(&given(shards))?;
+    let mut verifier = Verifier::new(archive.manifest()).with_shard_bytes(all_bytes(shards));
+    let found = verifier.file_in(archive.manifest(), archive.source(), &mut bound);
+    let owned = Archive::from_bytes(root)?.find_shards(&given(shards))?.verify();
+    assert_eq!(owned, found);
+    Ok(found?.components())
 }
 
 /// One file of what a root and its shards hold.
-fn joined(root: &[u8], shards: &[(&str, Vec<u8>)], settings: &Settings) -> Vec<u8> {
-    let archive = Archive::open(root).unwrap();
-    let limits = Limits::default();
-    let mut bound = archive.bind_shards(&given(shards), &limits).unwrap();
-    bound.verify(&limits).unwrap();
-    let files = Files { root, shards: &bound };
-    let copier = Copier::new(1 << 20, &limits);
-    copier.file(&archive, files, Vec::new(), settings).unwrap()
+fn joined(root: &[u8], shards: &[(&str, Vec<u8>)], settings: &WriteOptions) -> Vec<u8> {
+    let archive = Archive::from_bytes(root).unwrap();
+    let mut bound = archive.manifest().bind_shards(&given(shards)).unwrap();
+    bound.verify().unwrap();
+    let files = Files { root: archive.source(), shards: &bound };
+    let copier = || Copier::new(archive.manifest()).with_shard_bytes(all_bytes(shards));
+    let joined = copier().file(archive.manifest(), &files, Vec::new(), settings).unwrap();
+    let owned = Archive::from_bytes(root).unwrap().find_shards(&given(shards)).unwrap();
+    let again = copier().file(owned.manifest(), &owned, Vec::new(), settings).unwrap();
+    assert!(again == joined);
+    joined
 }
 
 /// Objects of several kinds, in an order that is not that of the manifest, with their parts.
 fn each(write: &mut impl FnMut(&NewObject<'_>, &[(&str, &[u8])])) {
     let data = ramp(100_000);
-    write(&NewObject::dense("zz", &[25_000], StorageType::F32), &[("data", &data)]);
-    write(&NewObject::dense("bools", &[3], StorageType::Bool), &[("data", &[0, 1, 1])]);
-    write(&NewObject::dense("same", &[100_000], StorageType::U8), &[("data", &data)]);
-    write(&NewObject::dense("empty", &[0, 4], StorageType::F64), &[]);
+    write(&NewObject::dense("zz", &[25_000], DType::F32), &[("data", &data)]);
+    write(&NewObject::dense("bools", &[3], DType::Bool), &[("data", &[0, 1, 1])]);
+    write(&NewObject::dense("same", &[100_000], DType::U8), &[("data", &data)]);
+    write(&NewObject::dense("empty", &[0, 4], DType::F64), &[]);
     let (indptr, indices) = (words(&[0, 2, 2, 3]), words(&[0, 2, 1]));
     let parts: [(&str, &[u8]); 3] =
         [("indptr", &indptr), ("values", &[1, 2, 3]), ("indices", &indices)];
-    write(&NewObject::sparse_csr("csr", &[3, 3], StorageType::U8, 3), &parts);
-    let frames = NewObject::dense("frames", &[100_000], LogicalType::F8E4M3Fn);
+    write(&NewObject::sparse_csr("csr", &[3, 3], DType::U8, 3), &parts);
+    let frames = NewObject::dense("frames", &[100_000], DType::F8E4M3Fn);
     write(&frames.compressed(Level::new(2).unwrap()), &[("data", &data)]);
     let attributes = Encoded::mx(4, Some(1)).unwrap();
-    let mx = NewObject::mx("mx", &[2, 4], LogicalType::F4E2M1, 4).attributes(&attributes);
+    let mx = NewObject::mx("mx", &[2, 4], DType::F4E2M1, 4).attributes(&attributes);
     write(&mx, &[("data", &[0x21, 0x43, 0x65, 0x07]), ("scales", &[127, 128])]);
-    write(&NewObject::dense("scalar", &[], StorageType::U8), &[("data", &[7])]);
+    write(&NewObject::dense("scalar", &[], DType::U8), &[("data", &[7])]);
 }
 
-fn whole(settings: &Settings) -> Vec<u8> {
+fn whole(settings: &WriteOptions) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), settings).unwrap();
-    each(&mut |object, parts| writer.add(object, parts).unwrap());
+    each(&mut |object, parts| writer.add_object(object, parts).unwrap());
     writer.finish().unwrap()
 }
 
 /// The same objects, in the root, in one shard and in the other, in turn; both shards are open at once.
-fn sharded(settings: &Settings) -> (Vec<u8>, [(&'static str, Vec<u8>); 2]) {
+fn sharded(settings: &WriteOptions) -> (Vec<u8>, [(&'static str, Vec<u8>); 2]) {
     let mut writer = Writer::new(Vec::new(), settings).unwrap();
     let names = ["b-2", "A_1.x"];
     let mut open = names.map(|name| (name, ShardWriter::new(Vec::new(), settings).unwrap()));
@@ -107,15 +116,15 @@ fn add(
     object: &NewObject<'_>,
     parts: &[(&str, &[u8])],
 ) {
-    let Some(open) = shard else { return writer.add(object, parts).unwrap() };
+    let Some(open) = shard else { return writer.add_object(object, parts).unwrap() };
     let (name, shard) = open;
     let mut out = writer.object_in(name, shard, object).unwrap();
     for (role, bytes) in parts {
         for piece in bytes.chunks(777) {
-            out.write(role, piece).unwrap();
+            out.write_part(role, piece).unwrap();
         }
     }
-    out.end().unwrap();
+    out.finish().unwrap();
 }
 
 #[test]
@@ -130,23 +139,22 @@ fn a_root_and_its_shards_hold_what_one_file_holds() {
         let one = whole(&settings);
         let (root, shards) = sharded(&settings);
         assert_eq!(verify(&root, &shards).unwrap(), verify(&one, &[]).unwrap());
-        let archive = Archive::open(&root).unwrap();
-        let listed: Vec<_> = archive.shards().map(|shard| shard.name()).collect();
+        let archive = Archive::from_bytes(&root).unwrap();
+        let listed: Vec<_> = archive.manifest().shards().map(|shard| shard.name()).collect();
         assert_eq!(listed, ["b-2", "A_1.x"], "shorter names are first");
-        let in_shards = archive.objects().flat_map(|object| object.components());
+        let in_shards = archive.tensors().flat_map(|object| object.components());
         assert_eq!(in_shards.filter(|component| component.shard().is_some()).count(), 7);
-        let content =
-            |file: &[u8]| Archive::open(file).unwrap().content_digest(DigestAlgorithm::Xxh3).ok();
+        let content = |file: &[u8]| {
+            Archive::from_bytes(file).unwrap().manifest().content_digest(DigestAlgorithm::Xxh3).ok()
+        };
         assert_eq!(content(&root), content(&one));
         for canonical in [settings, settings.canonical()] {
-            let copier = Copier::new(1 << 20, &Limits::default());
-            let archive = Archive::open(&one).unwrap();
-            let copy = copier.file(&archive, &one[..], Vec::new(), &canonical).unwrap();
+            let copy = zten_testkit::copy(&one, &canonical).unwrap();
             assert_eq!(joined(&root, &shards, &canonical), copy);
         }
         for (_, file) in &shards {
-            let shard = Archive::open(file).unwrap();
-            assert!(shard.is_data_shard() && shard.is_empty());
+            let shard = Archive::from_bytes(file).unwrap();
+            assert!(shard.manifest().is_data_shard() && shard.is_empty());
         }
     }
 }
@@ -158,13 +166,13 @@ fn a_shard_has_its_own_digests() {
     for (of_root, of_shard) in checksums.iter().flat_map(|a| checksums.map(|b| (*a, b))) {
         let mut writer = Writer::new(Vec::new(), &settings().checksum(of_root)).unwrap();
         let shard = ShardWriter::new(Vec::new(), &settings().checksum(of_shard)).unwrap();
-        let (mut shard, object) = (("s", shard), NewObject::dense("w", &[3], StorageType::U8));
+        let (mut shard, object) = (("s", shard), NewObject::dense("w", &[3], DType::U8));
         add(&mut writer, Some(&mut shard), &object, &[("data", &[1, 2, 3])]);
         let shard = end(&mut writer, shard);
         let root = writer.finish().unwrap();
         assert_eq!(verify(&root, &[shard]), Ok(1));
-        let archive = Archive::open(&root).unwrap();
-        let digest = archive.require("w").unwrap().component("data").unwrap().digest();
+        let archive = Archive::from_bytes(&root).unwrap();
+        let digest = archive.tensor("w").unwrap().component("data").unwrap().digest();
         let wanted = match of_shard {
             Checksum::None => None,
             Checksum::Sha256 => Some("sha256"),
@@ -179,27 +187,28 @@ fn a_shard_has_its_own_digests() {
 fn every_file_of_the_corpus_is_put_into_shards() {
     let mut count = 0;
     for Accepted { name, bytes: file, .. } in accepted_v2() {
-        let archive = Archive::open(&file).unwrap();
+        let archive = Archive::from_bytes(&file).unwrap();
         let settings = settings();
-        let mut copier = Copier::new(file.len() as u64, &Limits::default());
+        let mut copier = Copier::new(archive.manifest());
         let mut writer = Writer::new(Vec::new(), &settings).unwrap();
         let begin = |name| (name, ShardWriter::new(Vec::new(), &settings).unwrap());
         let mut open = ["s", "t"].map(begin);
         let mut turn = [Some(0), Some(1), None].into_iter().cycle();
-        let all = archive.objects().try_for_each(|object| {
+        let all = archive.tensors().try_for_each(|object| {
             let shard = turn.next().unwrap().map(|at| &mut open[at]);
             let shard = shard.map(|(name, shard)| (*name, shard));
-            copier.object(&object, &file[..], &mut writer, shard)
+            copier.object(&object, &mut writer, shard)
         });
-        let one = Copier::new(file.len() as u64, &Limits::default());
-        let one = one.file(&archive, &file[..], Vec::new(), &settings);
+        let one = zten_testkit::copy(&file, &settings);
         assert_eq!(all.is_ok(), one.is_ok(), "{name}");
         let Ok(one) = one else { continue };
         let shards = open.map(|shard| end(&mut writer, shard));
         let root = writer.finish().unwrap();
-        let outcome = |verified: Result<u64, Error>| verified.map_err(|error| error.id());
+        let outcome = |verified: Result<u64, Error>| verified.map_err(rule);
         assert_eq!(outcome(verify(&root, &shards)), outcome(verify(&one, &[])), "{name}");
-        let content = |file| Archive::open(file).unwrap().content_digest(DigestAlgorithm::Xxh3);
+        let content = |file| {
+            Archive::from_bytes(file).unwrap().manifest().content_digest(DigestAlgorithm::Xxh3)
+        };
         assert_eq!(content(&root[..]).ok(), content(&one[..]).ok(), "{name}");
         count += 1;
     }
@@ -240,7 +249,7 @@ fn a_shard_by_itself_is_that_of_the_corpus() {
 
     // Both are referred to, and the file of the corpus as well, under another name.
     let root = zten_testkit::read("v2/shards/dense.zt");
-    let theirs = Archive::open(&root).unwrap().shards().next().map(|shard| {
+    let theirs = Archive::from_bytes(&root).unwrap().manifest().shards().next().map(|shard| {
         let Some(Digest::Xxh3(sum)) = shard.digest() else { panic!("another digest") };
         ShardRecord { size: shard.size(), digest: Digest::Xxh3(sum) }
     });
@@ -251,8 +260,8 @@ fn a_shard_by_itself_is_that_of_the_corpus() {
         [("a", "ours", blob, 4), ("b", "s", blob, 4), ("c", "ours", empty, 0), ("d", "s", blob, 4)]
     {
         let blob = blob.in_shard(shard);
-        let data = [NewComponent::new("data", StorageType::F32, count).stored(&blob)];
-        writer.add(&NewObject::custom(name, &[count], "dense", &data), &[]).unwrap();
+        let data = [NewComponent::new("data", DType::F32, count).stored(&blob)];
+        writer.add_object(&NewObject::custom(name, &[count], "dense", &data), &[]).unwrap();
     }
     let root = writer.finish().unwrap();
     assert_eq!(verify(&root, &[("ours", file), ("s", wanted)]), Ok(4));
@@ -272,12 +281,12 @@ fn stored(component: &Component<'_>) -> StoredBlob {
 #[test]
 fn any_file_of_2_may_be_a_shard() {
     let one = whole(&settings());
-    let archive = Archive::open(&one).unwrap();
+    let archive = Archive::from_bytes(&one).unwrap();
     let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
     let digest = Digest::Sha256(sha2::Sha256::digest(&one).into());
     writer.shard("all", &ShardRecord { size: one.len() as u64, digest }).unwrap();
     let mx = Encoded::mx(4, Some(1)).unwrap();
-    for object in archive.objects() {
+    for object in archive.tensors() {
         let components = || object.components();
         let blobs: Vec<_> = components().map(|part| stored(&part)).collect();
         let blobs: Vec<_> = blobs.iter().map(|blob| blob.in_shard("all")).collect();
@@ -286,20 +295,22 @@ fn any_file_of_2_may_be_a_shard() {
             NewComponent::of_bytes(part.role(), part.element_type(), bytes).stored(blob)
         });
         let (parts, shape): (Vec<_>, Vec<_>) = (parts.collect(), object.shape().to_vec());
-        let new = NewObject::custom(object.name(), &shape, object.format_name(), &parts);
+        let new = NewObject::custom(object.name(), &shape, object.layout_name(), &parts);
         let new = if object.has_attributes() { new.attributes(&mx) } else { new };
-        writer.add(&new, &[]).unwrap();
+        writer.add_object(&new, &[]).unwrap();
     }
     let root = writer.finish().unwrap();
     assert!(root.len() < 8192, "it holds no data");
     let shards = [("all", one.clone())];
     assert_eq!(verify(&root, &shards), verify(&one, &[]));
-    let content = |file| Archive::open(file).unwrap().content_digest(DigestAlgorithm::Xxh3);
+    let content =
+        |file| Archive::from_bytes(file).unwrap().manifest().content_digest(DigestAlgorithm::Xxh3);
     assert_eq!(content(&root[..]).unwrap(), content(&one[..]).unwrap());
 }
 
-fn rule(error: impl Into<Error>) -> Option<&'static str> {
-    error.into().id()
+#[expect(clippy::needless_pass_by_value, reason = "errors are mapped to it")]
+fn rule(error: Error) -> Option<&'static str> {
+    error.rule()
 }
 
 const DIGEST: Digest<'static> = Digest::Xxh3(7);
@@ -315,9 +326,9 @@ fn an_object_may_be_here_and_there() {
     let blob = indices.in_shard("s");
     let parts = |blob| {
         [
-            NewComponent::new("indptr", StorageType::U64, 3),
-            NewComponent::new("values", StorageType::U8, 2),
-            NewComponent::new("indices", StorageType::U64, 2).stored(blob),
+            NewComponent::new("indptr", DType::U64, 3),
+            NewComponent::new("values", DType::U8, 2),
+            NewComponent::new("indices", DType::U64, 2).stored(blob),
         ]
     };
     for (indptr, content, written) in [
@@ -331,12 +342,12 @@ fn an_object_may_be_here_and_there() {
         let parts = parts(&blob);
         let object = NewObject::custom("w", &[2, 3], "zt.sparse_csr/1", &parts);
         let indptr = words(&indptr);
-        let added = writer.add(&object, &[("indptr", &indptr), ("values", &[1, 2])]);
+        let added = writer.add_object(&object, &[("indptr", &indptr), ("values", &[1, 2])]);
         assert_eq!(added.err().and_then(rule), written);
         if written.is_none() {
             let root = writer.finish().unwrap();
             let found = verify(&root, &[("s", file.clone())]);
-            assert_eq!(found.map(|_| 1).map_err(|error| error.id().unwrap()), content);
+            assert_eq!(found.map(|_| 1).map_err(|error| error.rule().unwrap()), content);
         }
     }
 }
@@ -344,26 +355,30 @@ fn an_object_may_be_here_and_there() {
 #[test]
 fn shards_are_appended_to_a_root() {
     let (root, [one, other]) = sharded(&settings());
-    let archive = Archive::open(&root).unwrap();
-    let mut writer = Writer::append(root.clone(), &archive, &settings()).unwrap();
+    let archive = Archive::from_bytes(&root).unwrap();
+    let mut writer = Writer::append(root.clone(), archive.manifest(), &settings()).unwrap();
     let mut shard = ("c", ShardWriter::new(Vec::new(), &settings()).unwrap());
-    let object = NewObject::dense("appended", &[3], StorageType::U8);
+    let object = NewObject::dense("appended", &[3], DType::U8);
     add(&mut writer, Some(&mut shard), &object, &[("data", &[1, 2, 3])]);
     // What is in an old shard can be referred to, too.
-    let part = archive.get("bools").unwrap().component("data").unwrap();
+    let part = archive.tensor("bools").unwrap().component("data").unwrap();
     let blob = stored(&part);
     let blob = blob.in_shard(part.shard().unwrap());
-    let data = [NewComponent::new("data", StorageType::Bool, 3).stored(&blob)];
-    writer.add(&NewObject::custom("again", &[3], "dense", &data), &[]).unwrap();
+    let data = [NewComponent::new("data", DType::Bool, 3).stored(&blob)];
+    writer.add_object(&NewObject::custom("again", &[3], "dense", &data), &[]).unwrap();
     let new = end(&mut writer, shard);
     let file = writer.finish().unwrap();
     assert_eq!(file[..root.len()], root);
-    let names: Vec<_> =
-        Archive::open(&file).unwrap().shards().map(|s| s.name().to_owned()).collect();
+    let names: Vec<_> = Archive::from_bytes(&file)
+        .unwrap()
+        .manifest()
+        .shards()
+        .map(|s| s.name().to_owned())
+        .collect();
     assert_eq!(names, ["c", "b-2", "A_1.x"]);
     let before = verify(&root, &[one.clone(), other.clone()]).unwrap();
     // None is listed twice.
-    let mut twice = Writer::append(root.clone(), &archive, &settings()).unwrap();
+    let mut twice = Writer::append(root.clone(), archive.manifest(), &settings()).unwrap();
     twice.shard("b-2", &RECORD).unwrap();
     assert_eq!(rule(twice.finish().unwrap_err()), Some("duplicate-key"));
     assert_eq!(verify(&file, &[one, other, new]), Ok(before + 2));
@@ -380,12 +395,10 @@ fn padding_of_small_tensors_is_bounded() {
         let bytes = blob(at);
         data += bytes.len();
         let name = format!("layer.{at}.bias");
-        let shape = [bytes.len() as u64];
-        let object = NewObject::dense(&name, &shape, StorageType::U8);
-        writer.add(&object, &[("data", &bytes)]).unwrap();
+        writer.add(&name, &[bytes.len() as u64], &bytes).unwrap();
     }
     let file = writer.finish().unwrap();
-    let manifest = Archive::open(&file).unwrap().extent();
+    let manifest = Archive::from_bytes(&file).unwrap().manifest().extent();
     let manifest = usize::try_from(manifest.end - manifest.start).unwrap();
     let padding = file.len() - manifest - data - 8 - 40;
     assert!(padding <= COUNT * 4096, "{padding}");
@@ -394,9 +407,7 @@ fn padding_of_small_tensors_is_bounded() {
     let mut writer = Writer::new(Vec::new(), &settings().sharing()).unwrap();
     for at in 0..COUNT {
         let (name, bytes) = (format!("layer.{at}.bias"), blob(at));
-        let shape = [bytes.len() as u64];
-        let object = NewObject::dense(&name, &shape, StorageType::U8);
-        writer.add(&object, &[("data", &bytes)]).unwrap();
+        writer.add(&name, &[bytes.len() as u64], &bytes).unwrap();
     }
     assert!(writer.finish().unwrap().len() - manifest < 301 * 4096 + (1 << 12));
 }

@@ -11,13 +11,13 @@ use std::fmt::Write as _;
 
 use fastrand::Rng;
 use sha2::{Digest, Sha256};
-use zten::write::{Checksum, Copier, CopyError, Level, NewObject, Settings, Writer};
-use zten::{Archive, Limits, StorageType};
+use zten::write::{Checksum, Copier, Level, NewObject, WriteOptions, Writer};
+use zten::{Archive, DType, ErrorKind};
 use zten_testkit::accepted;
 
 /// Every way to write that makes another file: its name, the settings, and the level.
-fn ways() -> Vec<(String, Settings, Option<Level>)> {
-    let plain = Settings::default();
+fn ways() -> Vec<(String, WriteOptions, Option<Level>)> {
+    let plain = WriteOptions::default();
     let mut ways = vec![
         ("canonical".to_owned(), plain.canonical(), None),
         ("sha256".to_owned(), plain, None),
@@ -31,21 +31,21 @@ fn ways() -> Vec<(String, Settings, Option<Level>)> {
 }
 
 /// Adds the copies of all accepted files, where they can be copied: their number.
-fn copies(sum: &mut Sha256, settings: &Settings, level: Option<Level>) -> u32 {
+fn copies(sum: &mut Sha256, settings: &WriteOptions, level: Option<Level>) -> u32 {
     let mut count = 0;
     for file in accepted().filter(|file| file.opens_only.is_none()) {
-        let archive = Archive::open(&file.bytes).unwrap();
-        let mut copier = Copier::new(file.bytes.len() as u64, &Limits::default());
+        let archive = Archive::from_bytes(&file.bytes).unwrap();
+        let mut copier = Copier::new(archive.manifest());
         if let Some(level) = level {
             copier = copier.compressed(level);
         }
-        match copier.file(archive.manifest(), &file.bytes[..], Vec::new(), settings) {
+        match copier.file(archive.manifest(), archive.source(), Vec::new(), settings) {
             Ok(copy) => {
                 sum.update((copy.len() as u64).to_le_bytes());
                 sum.update(copy);
                 count += 1;
             }
-            Err(CopyError::Inexpressible(_)) => {}
+            Err(error) if matches!(error.kind(), ErrorKind::Inexpressible(_)) => {}
             Err(error) => panic!("{}: {error:?}", file.name),
         }
     }
@@ -70,15 +70,15 @@ fn content() -> Vec<u8> {
 }
 
 /// A file of one array of many blocks.
-fn large(settings: &Settings, level: Option<Level>) -> Vec<u8> {
+fn large(settings: &WriteOptions, level: Option<Level>) -> Vec<u8> {
     let bytes = content();
     let mut writer = Writer::new(Vec::new(), settings).unwrap();
     let shape = [bytes.len() as u64];
-    let mut object = NewObject::dense("x", &shape, StorageType::U8);
+    let mut object = NewObject::dense("x", &shape, DType::U8);
     if let Some(level) = level {
         object = object.compressed(level);
     }
-    writer.add(&object, &[("data", &bytes)]).unwrap();
+    writer.add_object(&object, &[("data", &bytes)]).unwrap();
     writer.finish().unwrap()
 }
 

@@ -13,7 +13,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
-use zten::{Archive, Limits};
+use zten::Archive;
 use zten_corpus::base::{component, dense_object, v1};
 use zten_corpus::cbor::{Item, text, uint};
 use zten_corpus::file::File;
@@ -34,10 +34,10 @@ fn file(stored: &[u8], more: &[(&str, Item)]) -> Vec<u8> {
 
 /// Reads all of the component; how long it took.
 fn read(file: &[u8]) -> Duration {
-    let archive = Archive::open(file).unwrap();
+    let archive = Archive::from_bytes(file).unwrap();
     let component = archive.get("w").unwrap().component("data").unwrap();
     let start = Instant::now();
-    let mut content = component.content(file, &Limits::default()).unwrap();
+    let mut content = component.reader().unwrap();
     while let Some(chunk) = content.next_chunk().unwrap() {
         black_box(chunk);
     }

@@ -8,15 +8,12 @@
 )]
 
 use std::hint::black_box;
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
-use zten::load::{Loader, Target};
-use zten::source::FileArchive;
-use zten::write::{Checksum, FileSink, NewObject, Settings, Writer};
-use zten::{Limits, Options, ReadAt as _, StorageType};
+use zten::write::{Checksum, WriteOptions};
+use zten::{Archive, Loader, ReadAt as _};
 
 const TENSORS: usize = 300;
 const BYTES: usize = 1 << 30;
@@ -24,39 +21,37 @@ const ROUNDS: usize = 7;
 
 /// Writes `tensors`, each with its sha256.
 fn write(path: &Path, tensors: &[Vec<u8>]) {
-    let settings = Settings::default().checksum(Checksum::Sha256);
-    let mut writer = Writer::new(FileSink::create(path).unwrap(), &settings).unwrap();
+    let options = WriteOptions::default().checksum(Checksum::Sha256);
+    let mut writer = options.create(path).unwrap();
     for (ordinal, bytes) in tensors.iter().enumerate() {
         let (name, shape) = (format!("layers.{ordinal}"), [bytes.len() as u64]);
-        writer.add(&NewObject::dense(&name, &shape, StorageType::U8), &[("data", bytes)]).unwrap();
+        writer.add(&name, &shape, bytes).unwrap();
     }
-    writer.finish().unwrap().publish().unwrap();
+    writer.finish().unwrap();
 }
 
-fn read_into(archive: &FileArchive, buffers: &mut [Vec<u8>], threads: usize) {
-    let threads = NonZeroUsize::new(threads).unwrap();
-    let loader = Loader::new(archive.file_len(), &Limits::default()).threads(threads);
-    let components: Vec<_> = archive.objects().flat_map(|object| object.components()).collect();
-    let targets = components.iter().zip(buffers);
-    let targets = targets.map(|(component, buffer)| Target { component: *component, buffer });
-    loader.read_into(targets, archive).unwrap();
+fn read_into(archive: &Archive, buffers: &mut [Vec<u8>], threads: usize) {
+    let loader = Loader::new(archive.manifest()).threads(threads);
+    let components = archive.tensors().flat_map(|tensor| tensor.components());
+    let buffers = buffers.iter_mut().map(Vec::as_mut_slice);
+    let mut targets: Vec<_> = components.zip(buffers).collect();
+    loader.read_into(&mut targets).unwrap();
 }
 
-fn decode(archive: &FileArchive, threads: usize) {
-    let threads = NonZeroUsize::new(threads).unwrap();
-    let loader = Loader::new(archive.file_len(), &Limits::default()).threads(threads);
-    let components = archive.objects().flat_map(|object| object.components());
-    black_box(loader.decode(components, archive).unwrap());
+fn read(archive: &Archive, threads: usize) {
+    let loader = Loader::new(archive.manifest()).threads(threads);
+    let components: Vec<_> = archive.tensors().flat_map(|tensor| tensor.components()).collect();
+    black_box(loader.read(components).unwrap());
 }
 
 /// What no reader of files is faster than: the bytes are read, and hashed where they were read to.
-fn read_and_hash(archive: &FileArchive, buffers: &mut [Vec<u8>]) {
-    let components = archive.objects().flat_map(|object| object.components());
+fn read_and_hash(archive: &Archive, buffers: &mut [Vec<u8>]) {
+    let components = archive.tensors().flat_map(|tensor| tensor.components());
     for (component, buffer) in components.zip(buffers) {
         let mut hasher = Sha256::new();
         let mut offset = component.extent().offset();
         for chunk in buffer.chunks_mut(64 << 10) {
-            archive.read_at(offset, chunk).unwrap();
+            archive.source().read_at(offset, chunk).unwrap();
             hasher.update(&chunk);
             offset += chunk.len() as u64;
         }
@@ -83,7 +78,7 @@ fn main() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.zt");
     write(&path, &tensors);
-    let archive = FileArchive::open(&path, &Options::default()).unwrap();
+    let archive = zten::open(&path).unwrap();
     let mut buffers = tensors.clone();
 
     let bare = "bare sha2, in memory";
@@ -92,8 +87,8 @@ fn main() {
         "bare read and sha2",
         "read_into, 1 thread",
         "read_into, 2 threads",
-        "decode, 1 thread",
-        "decode, 2 threads",
+        "read, 1 thread",
+        "read, 2 threads",
     ];
     let mut times = names.map(|_| Vec::with_capacity(rounds));
     for _ in 0..rounds {
@@ -102,8 +97,8 @@ fn main() {
             timed(|| read_and_hash(&archive, &mut buffers)),
             timed(|| read_into(&archive, &mut buffers, 1)),
             timed(|| read_into(&archive, &mut buffers, 2)),
-            timed(|| decode(&archive, 1)),
-            timed(|| decode(&archive, 2)),
+            timed(|| read(&archive, 1)),
+            timed(|| read(&archive, 2)),
         ];
         for (times, time) in times.iter_mut().zip(round) {
             times.push(time.as_secs_f64());

@@ -1,5 +1,5 @@
 //! Opening: time an object and heap, for ordinary manifests and for hostile ones, beside
-//! `safetensors` reading the header of as many tensors in the same run.
+//! `safetensors` reading the header of as many tensors in the same run; and borrowing tensors by their names.
 //!
 //! `cargo bench -p zten --bench open`
 #![allow(
@@ -12,6 +12,8 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use zten::Archive;
+use zten_corpus::base::{component, dense_object, v1};
 use zten_testkit::generate::{self, File};
 
 const OBJECTS: usize = 100_000;
@@ -32,6 +34,20 @@ impl<'a> Case<'a> {
         let run = || drop(black_box(file.open()));
         Self { name, units: file.objects, bytes: file.manifest.len(), run: Box::new(run) }
     }
+
+    /// Does something for each of the names.
+    fn each(name: &'static str, names: &'a [String], look_up: impl Fn(&str) + 'a) -> Self {
+        let run = move || names.iter().for_each(|name| look_up(black_box(name)));
+        let bytes = names.iter().map(String::len).sum();
+        Self { name, units: names.len() as u64, bytes, run: Box::new(run) }
+    }
+}
+
+/// A file of small tensors with those names, all of which is there.
+fn small(names: &[String]) -> Vec<u8> {
+    let object = |(at, name)| (name, dense_object(&[16], component("f32", 64 + at * 64, 64)));
+    let objects = (0_u64..).zip(names).map(object);
+    v1("1.2.0", objects).blob(64, &vec![0; names.len() * 64]).build("").bytes
 }
 
 /// The header of a safetensors file with those tensors.
@@ -79,6 +95,9 @@ fn main() {
     let smallest = generate::smallest(1_000_000, true, false);
     let attributes = generate::attributes(4096, 100);
     let nested = generate::nested(100_000);
+    let small = small(&sorted);
+    let archive = Archive::from_bytes(&small).unwrap();
+    let manifest = archive.manifest();
 
     let peer = Case {
         name: "safetensors read_metadata",
@@ -104,6 +123,16 @@ fn main() {
         Case::open("1 M as small as can be", &smallest),
         Case::open("4,096 attributes x 100", &attributes),
         Case::open("100,000 nested arrays", &nested),
+        Case::each("get, dense, bind", &shuffled, |name| {
+            let data = manifest.get(name).unwrap().dense().unwrap();
+            black_box(data.bind(&small).unwrap());
+        }),
+        Case::each("get, dense, view", &shuffled, |name| {
+            black_box(archive.get(name).unwrap().dense().unwrap().view().unwrap());
+        }),
+        Case::each("tensor, as_slice", &shuffled, |name| {
+            black_box(archive.tensor(name).unwrap().as_slice::<f32>().unwrap());
+        }),
     ];
 
     // Interleaved, so that what the machine does otherwise falls on all of them alike.

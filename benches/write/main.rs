@@ -19,8 +19,8 @@ use fastrand::Rng;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, serialize_to_file};
 use sha2::{Digest as _, Sha256};
-use zten::write::{Checksum, FileSink, NewObject, Settings, ShardWriter, Writer};
-use zten::{Archive, Generation, StorageType};
+use zten::write::{Checksum, FileSink, NewObject, ShardWriter, WriteOptions, Writer};
+use zten::{Archive, DType, Generation};
 use zten_testkit::generate;
 
 const OBJECTS: usize = 100_000;
@@ -47,10 +47,10 @@ fn interleaved(cases: &[Case<'_>], rounds: usize, prepare: impl Fn()) -> Vec<Vec
 }
 
 /// A file of empty objects: all of it is manifest.
-fn write(names: &[String], settings: &Settings, room: usize) -> Vec<u8> {
+fn write(names: &[String], settings: &WriteOptions, room: usize) -> Vec<u8> {
     let mut writer = Writer::new(Vec::with_capacity(room), settings).unwrap();
     for name in names {
-        writer.add(&NewObject::dense(name, &[4096, 0], StorageType::F32), &[]).unwrap();
+        writer.add_object(&NewObject::dense(name, &[4096, 0], DType::F32), &[]).unwrap();
     }
     writer.finish().unwrap()
 }
@@ -59,29 +59,29 @@ fn write(names: &[String], settings: &Settings, room: usize) -> Vec<u8> {
 fn manifests(rounds: usize) {
     let sorted = generate::names(OBJECTS);
     let shuffled = generate::shuffled(sorted.clone());
-    let none = Settings::default().checksum(Checksum::None);
+    let none = WriteOptions::default().checksum(Checksum::None);
     let plain = write(&sorted, &none, 0);
     let mixed = write(&shuffled, &none, 0);
-    let digests = write(&sorted, &Settings::default(), 0);
+    let digests = write(&sorted, &WriteOptions::default(), 0);
     let room = digests.len();
     let sums = || {
         for _ in 0..OBJECTS {
             black_box(Sha256::digest(black_box([])));
         }
     };
-    let writing = |names: &'static [String], settings: Settings| -> Box<dyn Fn()> {
+    let writing = |names: &'static [String], settings: WriteOptions| -> Box<dyn Fn()> {
         Box::new(move || drop(black_box(write(names, &settings, room))))
     };
     let (sorted, shuffled) = (&*sorted.leak(), &*shuffled.leak());
     let opening = |file: &'static [u8]| -> Box<dyn Fn()> {
-        Box::new(move || drop(black_box(Archive::open(black_box(file)))))
+        Box::new(move || drop(black_box(Archive::from_bytes(black_box(file)))))
     };
     let cases: [Case<'_>; 7] = [
         ("write, names sorted", writing(sorted, none)),
         ("open it", opening(plain.leak())),
         ("write, names shuffled", writing(shuffled, none)),
         ("open it", opening(mixed.leak())),
-        ("write with sha256", writing(sorted, Settings::default())),
+        ("write with sha256", writing(sorted, WriteOptions::default())),
         ("open it", opening(digests.leak())),
         ("the sums alone", Box::new(sums)),
     ];
@@ -92,37 +92,36 @@ fn manifests(rounds: usize) {
     }
 }
 
-/// Writes tensors into a file, which like that of `cp` is not waited for, or into as many shards.
+/// Writes tensors into a file, which like that of `cp` is not waited for, or into as many shards. None is published.
 fn save(
     path: &Path,
     tensors: &[(String, Vec<u8>)],
-    settings: &Settings,
+    settings: &WriteOptions,
     shards: usize,
 ) -> Vec<FileSink> {
-    let mut writer = Writer::new(FileSink::create(path).unwrap(), settings).unwrap();
-    let mut open: Vec<_> = (0..shards)
-        .map(|n| {
-            let sink = FileSink::create(&path.with_extension(n.to_string())).unwrap();
-            (n.to_string(), ShardWriter::new(sink, settings).unwrap())
-        })
-        .collect();
+    let names: Vec<_> = (0..shards).map(|n| n.to_string()).collect();
+    let own = names.iter().map(|name| path.with_extension(name));
+    let paths = std::iter::once(path.to_owned()).chain(own);
+    let mut sinks: Vec<_> = paths.map(|path| FileSink::create(&path).unwrap()).collect();
+    let (root, own) = sinks.split_first_mut().unwrap();
+    let mut writer = Writer::new(root, settings).unwrap();
+    let own = own.iter_mut().map(|sink| ShardWriter::new(sink, settings).unwrap());
+    let mut open: Vec<_> = names.iter().zip(own).collect();
     for (at, (name, bytes)) in tensors.iter().enumerate() {
         let shape = [bytes.len() as u64 / 4];
-        let object = NewObject::dense(name, &shape, StorageType::F32);
+        let object = NewObject::dense(name, &shape, DType::F32);
         let mut out = match open.get_mut(at * shards / tensors.len()) {
             Some((name, shard)) => writer.object_in(name, shard, &object).unwrap(),
             None => writer.object(&object).unwrap(),
         };
-        out.write("data", bytes).unwrap();
-        out.end().unwrap();
+        out.write_part("data", bytes).unwrap();
+        out.finish().unwrap();
     }
-    let end = |(name, shard): (String, ShardWriter<FileSink>)| {
-        let (sink, record) = shard.finish().unwrap();
-        writer.shard(&name, &record).unwrap();
-        sink
-    };
-    let mut sinks: Vec<_> = open.into_iter().map(end).collect();
-    sinks.push(writer.finish().unwrap());
+    for (name, shard) in open {
+        let ((), record) = shard.finish().unwrap();
+        writer.shard(name, &record).unwrap();
+    }
+    writer.finish().unwrap();
     sinks
 }
 
@@ -144,8 +143,8 @@ fn data(rounds: usize, total: usize) {
     }
     drop(file);
 
-    let none = Settings::default().checksum(Checksum::None);
-    let crc = Settings::default().checksum(Checksum::Crc32c);
+    let none = WriteOptions::default().checksum(Checksum::None);
+    let crc = WriteOptions::default().checksum(Checksum::Crc32c);
     let cp = || {
         let status = std::process::Command::new("cp").args([&source, &path("cp")]).status();
         assert!(status.unwrap().success());
@@ -164,9 +163,9 @@ fn data(rounds: usize, total: usize) {
     };
     // Dropped in `prepare`: removing a file is no part of writing it.
     let unpublished = RefCell::new(Vec::new());
-    let all = Settings::default();
-    let second = Settings::default().generation(Generation::V2);
-    let keep_in = |settings: Settings, shards| {
+    let all = WriteOptions::default();
+    let second = WriteOptions::default().generation(Generation::V2);
+    let keep_in = |settings: WriteOptions, shards| {
         let (unpublished, tensors, path) = (&unpublished, &tensors, path("zt"));
         Box::new(move || drop(unpublished.replace(save(&path, tensors, &settings, shards))))
     };

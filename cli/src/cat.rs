@@ -10,11 +10,9 @@ mod unpacked;
 use std::io;
 use std::ops::Range;
 
-use zten::shards::Locate as _;
-use zten::{
-    Component, Format, Generation, Object, ReadError, StorageType, manifest::NotFound,
-    verify::Verified, view::Normalization,
-};
+use zten::shards::Source as _;
+use zten::tools::{Normalization, StorageType};
+use zten::{Component, Error, Generation, Layout, Tensor, verify::Verified};
 
 use crate::app::App;
 use crate::args::Cat;
@@ -23,7 +21,7 @@ use crate::escape;
 use crate::file::FileWithShards;
 use crate::mode::Mode;
 use crate::npy;
-use crate::progress::{self, Watched};
+use crate::progress::{self, Progress};
 use crate::remote::shown;
 use crate::report::Problem;
 use crate::sandbox::{self, Access, Task};
@@ -74,11 +72,12 @@ enum Stop {
 fn find<'a>(archive: &'a FileWithShards, args: &Cat) -> Result<Component<'a>, Stop> {
     let object = match (args.index, &args.name) {
         (Some(index), _) => archive
-            .object(index)
+            .manifest()
+            .tensor_at(index)
             .ok_or_else(|| format!("there is no object {index}: there are {}", archive.len())),
         (None, name) => {
             let name = name.as_deref().unwrap_or_default();
-            archive.require(name).map_err(|missing| no_object(&missing))
+            archive.tensor(name).map_err(|error| error.to_string())
         }
     };
     let object = object.map_err(Stop::Usage)?;
@@ -94,19 +93,8 @@ fn find<'a>(archive: &'a FileWithShards, args: &Cat) -> Result<Component<'a>, St
     }
 }
 
-/// What may have been meant instead.
-fn no_object(missing: &NotFound) -> String {
-    let name = escape::quoted(missing.name());
-    match missing.nearest() {
-        Some(nearest) => {
-            format!("there is no object {name}; did you mean {}?", escape::quoted(nearest))
-        }
-        None => format!("there is no object {name}; `zten ls` lists them"),
-    }
-}
-
 /// The role that is most like another, if one is.
-fn nearest_role<'a>(object: &Object<'a>, role: &str) -> Option<&'a str> {
+fn nearest_role<'a>(object: &Tensor<'a>, role: &str) -> Option<&'a str> {
     let roles = object.components().take(ROLES).map(|component| component.role());
     let short = roles.filter(|role| role.len() <= LONG);
     let likeness = |other: &str| strsim::jaro_winkler(role, other);
@@ -115,7 +103,7 @@ fn nearest_role<'a>(object: &Object<'a>, role: &str) -> Option<&'a str> {
 }
 
 /// Which components there are instead.
-fn no_component(object: &Object<'_>, role: Option<&str>) -> String {
+fn no_component(object: &Tensor<'_>, role: Option<&str>) -> String {
     let name = escape::quoted(object.name());
     let mut there: Vec<_> =
         object.components().take(ROLES).map(|component| escape::role(component.role())).collect();
@@ -144,24 +132,24 @@ fn print(
     archive: &FileWithShards,
     component: Component<'_>,
 ) -> Result<(), Stop> {
-    // Those that it was opened with.
-    let limits = archive.limits();
-    let refused = |error| Stop::Problem(Box::new(Problem::reading(&args.file, archive, &error)));
-    let watched = Watched::new(archive, component.extent().length()).quiet_on_terminal();
-    let mut files = Sources::bind_for(archive, &watched, &component).map_err(refused)?;
+    let refused =
+        |error: Error| Stop::Problem(Box::new(Problem::reading(&args.file, archive, &error)));
+    let progress = Progress::new(component.extent().length()).quiet_on_terminal();
+    let mut files = Sources::bind_for(archive, &progress, &component).map_err(refused)?;
     // What is read of the file that the component is in.
-    let object = component.object();
+    let object = component.tensor();
     let is_dequantized = dequantized::is_asked(&object, args);
     let beside = object.components().filter(|part| part.shard() == component.shard());
     let read: Vec<_> =
         beside.filter(|part| is_dequantized || part.place() == component.place()).collect();
-    files.verify_for(&read, limits).map_err(refused)?;
-    let located = files.all().locate(&component);
-    let (component, source) = located.map_err(|error| refused(error.into()))?;
-    let (object, component) = (&component.object(), &component);
+    files.verify_for(&read).map_err(refused)?;
+    let files = files.all();
+    let source = &files.locate(&component).map_err(refused)?;
+    let component = &component.read_from(&files);
+    let object = &component.tensor();
     let unsupported =
         |id| Stop::Problem(Box::new(Problem::unsupported(&args.file, archive, component, id)));
-    component.readable().map_err(|error| refused(ReadError::Refused(error)))?;
+    component.readable().map_err(refused)?;
     let packed = unpacked::count(component).filter(|_| !args.raw);
     let kind = match packed {
         Some(_) => Kind::Fp8(Fp8::E2M1),
@@ -169,7 +157,7 @@ fn print(
         None => Kind::of_component(component).ok_or_else(|| unsupported("unsupported-dtype"))?,
     };
     let foreign =
-        component.generation() == Some(Generation::V0_1) && object.format() == Format::Unknown;
+        component.generation() == Some(Generation::V0_1) && object.layout() == Layout::Unknown;
     if foreign && !args.raw {
         return Err(unsupported("unsupported-layout"));
     }
@@ -177,9 +165,9 @@ fn print(
     let shard = component.shard().and_then(|name| archive.shard_file(name));
     let file = shard.map_or(archive.source(), |shard| &shard.file);
     let is_remote = !file.is_local();
-    let reader = ComponentReader { component, source: &source, limits, packed, is_remote };
+    let reader = ComponentReader { component, source, packed, is_remote };
     let plan = |ranges: &mut dyn Iterator<Item = Range<u64>>| {
-        file.plan([ranges]).map_err(|error| refused(ReadError::Source(error)))
+        file.plan([ranges]).map_err(|error| refused(error.into()))
     };
     if is_remote && args.slice.is_none() {
         plan(&mut read.iter().map(|part| part.extent().range()))?;
@@ -211,21 +199,16 @@ fn print(
             return Err(Stop::Usage("--slice is for dense objects".to_owned()));
         };
         let selection = Slice::parse(text).and_then(|own| own.apply(whole)).map_err(Stop::Usage)?;
-        let dense = object.dense().map_err(|error| refused(error.into()))?;
+        let slice = object.slice(&selection.ranges[..]).map_err(refused)?;
         if is_remote {
-            match reader.parts(&dense, &selection.ranges).map_err(|error| refused(error.into()))? {
+            match reader.parts() {
                 // Of a shard, more than the runs is read to be compared.
-                Parts::Runs(runs) if shard.is_none() => {
-                    plan(&mut runs.file_ranges().map_err(|error| refused(error.into()))?)?;
-                }
-                Parts::Runs(_) | Parts::Whole => {
-                    plan(&mut [component.extent().range()].into_iter())?;
-                }
+                Parts::Runs if shard.is_none() => plan(&mut slice.file_ranges().map_err(refused)?)?,
+                Parts::Runs | Parts::Whole => plan(&mut [component.extent().range()].into_iter())?,
                 Parts::Frames => {}
             }
         }
-        let steps = Steps::new(&selection.ranges, &selection.steps, kind.width());
-        part = Some((dense, selection.ranges, steps));
+        part = Some((slice, Steps::new(&selection.ranges, &selection.steps, kind.width())));
         shape = Some(selection.shape);
     }
     let is_shortened = shortens(args) && (packed.or(component.decoded_length())).is_some();
@@ -236,18 +219,18 @@ fn print(
     let mut held = HoldUntilVerified::new(printer, &mut app.out);
     let mut take = |bytes: &[u8]| held.push(bytes);
     let verified = match part {
-        Some((dense, ranges, None)) => reader.read_slice(&dense, &ranges, &mut take),
-        Some((dense, ranges, Some(mut steps))) => {
-            reader.read_slice(&dense, &ranges, &mut |chunk| steps.chunk(chunk, &mut take))
+        Some((slice, None)) => reader.read_slice(&slice, &mut take),
+        Some((slice, Some(mut steps))) => {
+            reader.read_slice(&slice, &mut |chunk| steps.chunk(chunk, &mut take))
         }
         None => reader.read_elements(&mut take),
     };
     let verified = verified.map_err(failed)?;
     held.end().map_err(Stop::Output)?;
-    match verified {
-        Verified::Unverifiable => Err(unsupported("unsupported-digest")),
-        Verified::Digest | Verified::NoDigest => Ok(()),
+    if verified == Verified::Unverifiable {
+        return Err(unsupported("unsupported-digest"));
     }
+    Ok(())
 }
 
 /// How elements of that kind are printed; for a NumPy file, their shape has to be known.
@@ -279,14 +262,14 @@ fn shortens(args: &Cat) -> bool {
 /// The shape of what is printed; none where it is only a list. Of elements that share bytes there are
 /// so many.
 fn shape(
-    object: &Object<'_>,
+    object: &Tensor<'_>,
     component: &Component<'_>,
     kind: Kind,
     packed: Option<u64>,
 ) -> Option<Vec<u64>> {
     // The bytes of elements that share them have no shape.
     let whole = packed.is_some() || Kind::of_component(component).is_some();
-    if object.format() != Format::Dense || component.role() != "data" || !whole {
+    if object.layout() != Layout::Dense || component.role() != "data" || !whole {
         return None;
     }
     // Elements of a type that is not known may be of another size than what is printed.

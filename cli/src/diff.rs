@@ -9,7 +9,7 @@ mod value;
 use std::io;
 use std::path::Path;
 
-use zten::{Generation, Object, Options};
+use zten::{Generation, OpenOptions, Tensor};
 
 use crate::app::App;
 use crate::args::Diff;
@@ -30,9 +30,9 @@ struct Side {
 }
 
 impl Side {
-    fn read(path: &Path, file: Opened, options: &Options) -> Result<Self, Box<Problem>> {
+    fn read(path: &Path, file: Opened, options: &OpenOptions) -> Result<Self, Box<Problem>> {
         let archive = file.archive(options)?;
-        let mut sums = sums(path, &archive, options.limit(), Of::Content)?;
+        let mut sums = sums(path, &archive, Of::Content)?;
         match sums.unread.take() {
             // What cannot be read is neither equal nor different.
             Some(problem) => Err(problem),
@@ -76,9 +76,9 @@ fn compare<'a>(old: &'a Side, new: &'a Side) -> Differences<'a> {
     // 0.1 has none to compare.
     let has_attributes = |side: &Side| side.archive.generation() != Some(Generation::V0_1);
     let attributes = has_attributes(old) && has_attributes(new);
-    let differ = |old: Option<_>, new: Option<_>| attributes && !value::same(old, new);
+    let differ = |old, new| attributes && !value::same(&old, &new);
     let mut objects = Vec::new();
-    for pair in paired(sorted(&old.archive), sorted(&new.archive), Object::name) {
+    for pair in paired(sorted(&old.archive), sorted(&new.archive), Tensor::name) {
         match pair {
             Pair::Old(object) => objects.push((object.name(), Difference::Removed)),
             Pair::New(object) => objects.push((object.name(), Difference::Added)),

@@ -6,8 +6,8 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use zten::source::SourceArchive;
-use zten::{Options, ReadAt as _, ReadError};
+use zten::verify::Verifier;
+use zten::{Archive, OpenOptions, ReadAt as _};
 use zten_formats::{Begun as Parsed, Detected, Trouble};
 use zten_shards::{Want, runs, wanted};
 
@@ -18,7 +18,7 @@ use crate::report::Problem;
 use crate::root::{Begun, OpenedRoot};
 
 /// A file of any format that is read, whose manifest or header is valid.
-pub(crate) type TensorFile = SourceArchive<Handle>;
+pub(crate) type TensorFile = Archive<Handle>;
 
 /// A regular file that is open, and of which nothing has been read. Nothing but reading it needs
 /// the system from here on.
@@ -88,12 +88,7 @@ impl Opened {
             file.rewind()?;
             file.take(most).read_to_end(&mut start)?;
         } else {
-            self.file.append_range(0..most.min(self.length), &mut start).map_err(|error| {
-                match error {
-                    ReadError::Source(error) => error,
-                    ReadError::Refused(_) => io::ErrorKind::OutOfMemory.into(),
-                }
-            })?;
+            self.file.append_range(0..most.min(self.length), &mut start)?;
         }
         Ok(start)
     }
@@ -107,21 +102,21 @@ impl Opened {
     /// for a zTensor file.
     pub(crate) fn any(
         self,
-        options: &Options,
+        options: &OpenOptions,
         unknown: Option<Detected>,
     ) -> Result<FileWithShards, Box<Problem>> {
         self.begin(options, unknown)?.finish(options)
     }
 
     /// Validates its manifest or header. A file of which nothing tells the format is taken for a zTensor file.
-    pub(crate) fn archive(self, options: &Options) -> Result<FileWithShards, Box<Problem>> {
+    pub(crate) fn archive(self, options: &OpenOptions) -> Result<FileWithShards, Box<Problem>> {
         self.any(options, None)
     }
 
     /// Validates its manifest or header; a file that names others is to be given them.
     pub(crate) fn begin(
         self,
-        options: &Options,
+        options: &OpenOptions,
         unknown: Option<Detected>,
     ) -> Result<Begun, Box<Problem>> {
         let found = self.detect(unknown);
@@ -136,8 +131,9 @@ impl Opened {
                 }
                 Err(trouble) => Err(Problem::foreign(&path, &trouble, found.name())),
             },
-            None => TensorFile::with_length(file, length, options)
-                .map_err(|error| Problem::opening(&path, &error)),
+            None => {
+                options.open_source(file, length).map_err(|error| Problem::opening(&path, &error))
+            }
         };
         let root = root.map_err(Box::new)?;
         let shards = is_local.then_some(beside);
@@ -186,8 +182,7 @@ impl FileWithShards {
             return Ok(());
         }
         let mut found = Vec::new();
-        let options = Options::default().limits(*self.root.limits());
-        for wanted in wanted(&self.root, &options) {
+        for wanted in wanted(self.root.manifest()) {
             if only.is_some_and(|name| name != wanted.name()) {
                 continue;
             }
@@ -205,7 +200,7 @@ impl FileWithShards {
         if self.root.source().is_local() && remote.is_empty() {
             return Ok(());
         }
-        let mut runs = runs(self.objects().flat_map(|object| object.components()));
+        let mut runs = runs(self.tensors().flat_map(|object| object.components()));
         self.root.source().plan(runs.remove(&None).unwrap_or_default())?;
         remote.iter().try_for_each(|shard| {
             shard.file.plan(runs.remove(&Some(&*shard.name)).unwrap_or_default())
@@ -218,11 +213,14 @@ impl FileWithShards {
         self.shard_files().iter().try_for_each(whole)
     }
 
-    /// Bytes of the file and of all that may be its shards.
-    pub(crate) fn all_bytes(&self) -> u64 {
-        self.shard_files()
-            .iter()
-            .fold(self.root.file_len(), |sum, shard| sum.saturating_add(shard.length))
+    /// Bytes of all that may be its shards.
+    pub(crate) fn shard_bytes(&self) -> u64 {
+        self.shard_files().iter().fold(0, |sum, shard| sum.saturating_add(shard.length))
+    }
+
+    /// A verifier of the file and its shards.
+    pub(crate) fn verifier(&self) -> Verifier {
+        Verifier::new(self.manifest()).with_shard_bytes(self.shard_bytes())
     }
 }
 

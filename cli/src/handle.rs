@@ -53,9 +53,7 @@ impl Handle {
 }
 
 impl ReadAt for Handle {
-    type Error = io::Error;
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), zten::Error> {
         match self {
             Self::Local(file) => file.read_at(offset, buffer),
             Self::Remote(remote) => remote.read_at(offset, buffer),

@@ -3,8 +3,8 @@
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use zten::Object;
-use zten::verify::{DigestAlgorithm, NoContentDigest};
+use zten::Tensor;
+use zten::tools::{DigestAlgorithm, NoContentDigest};
 
 use crate::app::App;
 use crate::args::{ContentAlgorithm, Hash};
@@ -27,7 +27,7 @@ pub(crate) fn run(app: &mut App, args: &Hash, mode: Mode) -> io::Result<()> {
         Ok(archive) => archive,
         Err(problem) => return app.problem(&problem),
     };
-    let sums = match sums(&args.file, &archive, options.limit(), Of::Bytes) {
+    let sums = match sums(&args.file, &archive, Of::Bytes) {
         Ok(sums) => sums,
         Err(problem) => return app.problem(&problem),
     };
@@ -71,7 +71,7 @@ fn content(archive: &TensorFile, algorithm: ContentAlgorithm) -> Result<String, 
         ContentAlgorithm::Xxh3 => DigestAlgorithm::Xxh3,
         ContentAlgorithm::Sha256 => DigestAlgorithm::Sha256,
     };
-    Ok(archive.content_digest(algorithm)?.to_string())
+    Ok(archive.manifest().content_digest(algorithm)?.to_string())
 }
 
 fn hex(sum: [u8; 32]) -> String {
@@ -80,7 +80,7 @@ fn hex(sum: [u8; 32]) -> String {
 }
 
 /// One line a component: sum, bytes, name and role.
-fn lines(app: &mut App, order: &[Object<'_>], sums: &Sums) -> io::Result<()> {
+fn lines(app: &mut App, order: &[Tensor<'_>], sums: &Sums) -> io::Result<()> {
     for object in order {
         for (component, sum) in sums.components(object) {
             let unknown = || "-".to_owned();
@@ -97,7 +97,7 @@ fn lines(app: &mut App, order: &[Object<'_>], sums: &Sums) -> io::Result<()> {
 /// One JSON document.
 fn document(
     app: &mut App,
-    order: &[Object<'_>],
+    order: &[Tensor<'_>],
     sums: &Sums,
     content: Option<&str>,
 ) -> io::Result<()> {

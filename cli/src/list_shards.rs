@@ -37,7 +37,7 @@ pub(crate) fn run(app: &mut App, command: &Command, mode: Mode) -> io::Result<()
             continue;
         }
         let Ok(archive) = file.archive(&options) else { continue };
-        for wanted in zten_shards::wanted(&archive, &options) {
+        for wanted in zten_shards::wanted(archive.manifest()) {
             writeln!(app.out, "{ordinal} {wanted}")?;
         }
     }

@@ -9,6 +9,8 @@ mod totals;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use zten::num::u64_from_usize;
+
 use crate::app::App;
 use crate::args::Ls;
 use crate::escape;
@@ -91,23 +93,23 @@ fn list(app: &mut App, archive: &TensorFile) -> io::Result<()> {
         table.header(&mut app.out)?;
     }
     rows(archive, |row| table.row(&mut app.out, row))?;
-    let totals = FileTotals::of(archive.objects());
-    if archive.is_data_shard() {
+    let totals = FileTotals::of(archive.tensors());
+    if archive.manifest().is_data_shard() {
         writeln!(app.out, "a data shard: another file says what is in it")?;
     }
     write!(
         app.out,
         "{}, {}, {} stored, {} decoded, {}",
-        counted(archive.len().into(), "object"),
+        counted(u64_from_usize(archive.len()), "object"),
         counted(totals.all.components, "component"),
         human(totals.all.stored),
         row::size(totals.all.decoded),
-        archive.file_format(),
+        archive.format(),
     )?;
     if let Some(generation) = archive.generation() {
         write!(app.out, " {generation}")?;
     }
-    if let Some(version) = version(archive) {
+    if let Some(version) = version(archive.manifest()) {
         write!(app.out, " (version {version})")?;
     }
     writeln!(app.out)?;
@@ -119,7 +121,7 @@ fn list(app: &mut App, archive: &TensorFile) -> io::Result<()> {
 
 /// All rows of the table, one after another.
 fn rows(archive: &TensorFile, mut each: impl FnMut(&Row<'_>) -> io::Result<()>) -> io::Result<()> {
-    for object in archive.objects() {
+    for object in archive.tensors() {
         let mut components = object.components();
         match (components.next(), components.next()) {
             (Some(only), None) if only.role() == "data" => each(&row::single(&object, &only))?,

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
-use zten::ReadAt;
+use zten::{Error, ReadAt};
 
-use crate::file::TensorFile;
+use crate::handle::Handle;
 use crate::size::human;
 
 /// Work that takes less long is not talked about.
@@ -36,18 +36,30 @@ pub(crate) struct Progress {
     drawn: Mutex<Option<Instant>>,
     done: AtomicU64,
     total: u64,
+    stopped: AtomicBool,
 }
 
 impl Progress {
     /// Work on `total` bytes.
     pub(crate) fn new(total: u64) -> Self {
         let [_, shown] = *TERMINALS;
-        let (drawn, done) = (Mutex::new(None), AtomicU64::new(0));
-        Self { shown, start: Instant::now(), drawn, done, total }
+        let (drawn, done, stopped) = Default::default();
+        Self { shown, start: Instant::now(), drawn, done, total, stopped }
+    }
+
+    /// Without a line where output goes to the same terminal.
+    pub(crate) fn quiet_on_terminal(mut self) -> Self {
+        self.shown &= !TERMINALS[0];
+        self
+    }
+
+    /// Nothing more is read of the files.
+    pub(crate) fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
     }
 
     /// So many bytes more are done.
-    pub(crate) fn note(&self, bytes: usize) {
+    fn note(&self, bytes: usize) {
         // Frames of zstd are walked before they are decoded: some bytes are read twice.
         let bytes = u64::try_from(bytes).unwrap_or_default();
         let done = self.done.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
@@ -79,50 +91,18 @@ impl Drop for Progress {
     }
 }
 
-/// A file that is being read, and how much of it has been.
+/// A file that is being read, and how much of all files has been.
 pub(crate) struct Watched<'a> {
-    archive: &'a TensorFile,
-    progress: Progress,
-    stopped: AtomicBool,
-}
-
-impl<'a> Watched<'a> {
-    /// Reads `archive`, of which `total` bytes will be wanted.
-    pub(crate) fn new(archive: &'a TensorFile, total: u64) -> Self {
-        Self { archive, progress: Progress::new(total), stopped: AtomicBool::new(false) }
-    }
-
-    /// Nothing more is read of it, nor of its shards.
-    pub(crate) fn stop(&self) {
-        self.stopped.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether more may be read.
-    pub(crate) fn goes_on(&self) -> io::Result<()> {
-        if self.stopped.load(Ordering::Relaxed) {
-            return Err(io::Error::other("stopped"));
-        }
-        Ok(())
-    }
-
-    /// So many bytes more are done, of another file.
-    pub(crate) fn note(&self, bytes: usize) {
-        self.progress.note(bytes);
-    }
-
-    /// Without a line where output goes to the same terminal.
-    pub(crate) fn quiet_on_terminal(mut self) -> Self {
-        self.progress.shown &= !TERMINALS[0];
-        self
-    }
+    pub(crate) file: &'a Handle,
+    pub(crate) progress: &'a Progress,
 }
 
 impl ReadAt for Watched<'_> {
-    type Error = io::Error;
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
-        self.goes_on()?;
-        self.archive.read_at(offset, buffer)?;
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        if self.progress.stopped.load(Ordering::Relaxed) {
+            return Err(io::Error::other("stopped").into());
+        }
+        self.file.read_at(offset, buffer)?;
         self.progress.note(buffer.len());
         Ok(())
     }

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use zten::num::u64_from_usize;
 use zten::rules::Unsupported;
-use zten::source::OpenError;
-use zten::{Component, ErrorKind, Manifest, ReadError, error::Place};
+use zten::{Component, Error, error::Place};
 use zten_formats::Trouble;
 use zten_present::finding::{self, Finding};
 
 use crate::escape;
+use crate::file::TensorFile;
 use crate::json::Json;
 use crate::paint::{Painted, Palette};
 use crate::remote;
@@ -105,32 +105,22 @@ impl Problem {
     }
 
     /// A file that was not opened.
-    pub(crate) fn opening(path: &Path, error: &OpenError) -> Self {
-        match error {
-            OpenError::Source(error) => Self::io(path, error),
-            OpenError::Refused(error) => Self::found(path, Finding::unnamed(error, None)),
-            OpenError::Manifest(refused) => Self::found(path, Finding::opening(refused)),
+    pub(crate) fn opening(path: &Path, error: &Error) -> Self {
+        let mut finding = Finding::from_error(error);
+        // The library guesses at other formats, which have been looked for before.
+        if let Some(row) = finding.row.filter(|row| row.id == "header-magic") {
+            row.broken.clone_into(&mut finding.sentence);
         }
+        Self::found(path, finding)
     }
 
     /// A file that was opened, and whose content is not valid.
-    pub(crate) fn reading(
-        file: &Path,
-        manifest: &Manifest<impl AsRef<[u8]>>,
-        error: &ReadError<io::Error>,
-    ) -> Self {
-        match error {
-            ReadError::Source(error) => Self::io(file, error),
-            ReadError::Refused(error) => {
-                let mut finding = Finding::reading(manifest, error);
-                if matches!(error.kind(), ErrorKind::Unsupported(Unsupported::Shard))
-                    && remote::has_query(file)
-                {
-                    finding.sentence.push_str(": none is looked for, since the query in the name of the file may be a signature for that alone");
-                }
-                Self::found(file, finding)
-            }
+    pub(crate) fn reading(file: &Path, archive: &TensorFile, error: &Error) -> Self {
+        let mut finding = Finding::reading(archive.manifest(), error);
+        if error.kind() == Unsupported::Shard.into() && remote::has_query(file) {
+            finding.sentence.push_str(": none is looked for, since the query in the name of the file may be a signature for that alone");
         }
+        Self::found(file, finding)
     }
 
     /// A file of another format that cannot be read, or is not valid.
@@ -154,7 +144,7 @@ impl Problem {
     /// command itself finds.
     pub(crate) fn unsupported(
         file: &Path,
-        manifest: &Manifest<impl AsRef<[u8]>>,
+        archive: &TensorFile,
         component: &Component<'_>,
         id: &str,
     ) -> Self {
@@ -163,12 +153,12 @@ impl Problem {
         let mut finding = Finding::new(Verdict::Unsupported, sentence);
         finding.row = row;
         finding.offset = Some(component.extent().offset());
-        Self::found(file, finding.named(manifest, component.place()))
+        Self::found(file, finding.named(archive.manifest(), component.place()))
     }
 
     /// The same, in that place.
-    pub(crate) fn named(mut self, manifest: &Manifest<impl AsRef<[u8]>>, place: Place) -> Self {
-        self.finding = self.finding.named(manifest, place);
+    pub(crate) fn named(mut self, archive: &TensorFile, place: Place) -> Self {
+        self.finding = self.finding.named(archive.manifest(), place);
         self
     }
 

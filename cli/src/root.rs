@@ -4,7 +4,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use zten::Options;
+use zten::OpenOptions;
 use zten_formats::{Part, Root};
 use zten_shards::{Beside, Want};
 
@@ -23,7 +23,7 @@ pub(crate) enum Begun {
 
 impl Begun {
     /// Returns the archive, of a file that has all the others that it will have.
-    pub(crate) fn finish(self, options: &Options) -> Result<FileWithShards, Box<Problem>> {
+    pub(crate) fn finish(self, options: &OpenOptions) -> Result<FileWithShards, Box<Problem>> {
         match self {
             Self::Archive(archive) => Ok(*archive),
             Self::Root(root) => root.open(options),
@@ -70,7 +70,7 @@ impl OpenedRoot {
     }
 
     /// Reads the headers of the files that it names.
-    fn open(self, options: &Options) -> Result<FileWithShards, Box<Problem>> {
+    fn open(self, options: &OpenOptions) -> Result<FileWithShards, Box<Problem>> {
         let Self { path, root, beside } = self;
         let format = root.format().name();
         let parts = beside.iter().map(|Companion { name, file, length }| Part {

@@ -1,155 +1,101 @@
 //! Where content is read: a file and the shards of it that were found.
 
-use std::io;
-
 use zten::shards::{Candidate, Files, Find, Shard, Shards};
-use zten::{Component, Limits, Object, ReadAt, verify::Verifier};
+use zten::{Component, Error, ErrorKind};
 
-use crate::companion::Companion;
 use crate::file::FileWithShards;
-use crate::objects::Failure;
-use crate::progress::Watched;
+use crate::progress::{Progress, Watched};
 
 /// A file and those of its shards that were found, each of which has the frame and the size that
 /// it should have.
 pub(crate) struct Sources<'a> {
-    archive: &'a FileWithShards,
-    root: &'a Watched<'a>,
-    shards: Shards<'a, WatchedShard<'a>>,
+    pub(crate) archive: &'a FileWithShards,
+    pub(crate) root: Watched<'a>,
+    shards: Shards<'a, Watched<'a>>,
 }
 
 impl<'a> Sources<'a> {
     /// Validates the frames of the shards.
-    pub(crate) fn bind(
-        archive: &'a FileWithShards,
-        root: &'a Watched<'a>,
-        limits: &Limits,
-    ) -> Result<Self, Failure> {
-        archive.find_shards(None).map_err(Failure::Source)?;
-        let shards = archive.bind_shards(&Opened { archive, root, only: None }, limits)?;
-        Ok(Self { archive, root, shards })
+    pub(crate) fn bind(archive: &'a FileWithShards, progress: &'a Progress) -> Result<Self, Error> {
+        archive.find_shards(None)?;
+        let find = Opened { archive, progress, only: None };
+        let shards = archive.manifest().bind_shards(&find)?;
+        Ok(Self { archive, root: Watched { file: archive.source(), progress }, shards })
     }
 
     /// Validates the frame of the shard that a component is in, if it is in one, and no other.
     pub(crate) fn bind_for(
         archive: &'a FileWithShards,
-        root: &'a Watched<'a>,
+        progress: &'a Progress,
         component: &Component<'a>,
-    ) -> Result<Self, Failure> {
-        let only = component.shard();
-        if let Some(name) = only {
-            archive.find_shards(Some(name)).map_err(Failure::Source)?;
-        }
-        let find = Opened { archive, root, only: Some(only.unwrap_or_default()) };
-        let shards = match only {
-            Some(_) => archive.bind_shards(&find, archive.limits())?,
+    ) -> Result<Self, Error> {
+        let shards = match component.shard() {
+            only @ Some(_) => {
+                archive.find_shards(only)?;
+                archive.manifest().bind_shards(&Opened { archive, progress, only })?
+            }
             None => Shards::default(),
         };
-        Ok(Self { archive, root, shards })
-    }
-
-    /// Validates an object.
-    pub(crate) fn check(
-        &self,
-        verifier: &mut Verifier,
-        object: &Object<'_>,
-    ) -> Result<(), Failure> {
-        verifier.check(object, self.all())
-    }
-
-    /// Validates an object, and hands on what is in it.
-    pub(crate) fn object(
-        &self,
-        verifier: &mut Verifier,
-        object: &Object<'_>,
-        tap: impl FnMut(&Component<'_>, &[u8]),
-    ) -> Result<(), Failure> {
-        verifier.object(object, self.all(), tap)
+        Ok(Self { archive, root: Watched { file: archive.source(), progress }, shards })
     }
 
     /// All of them, to read content from.
-    pub(crate) fn all(&self) -> Files<'_, 'a, Watched<'a>, impl ReadAt<Error = io::Error>> {
-        Files { root: self.root, shards: &self.shards }
+    pub(crate) fn all(&self) -> Files<'_, 'a, Watched<'a>, Watched<'a>> {
+        Files { root: &self.root, shards: &self.shards }
     }
 
     /// Validates the shards as a whole: all are there, with their digests. What is read of them from then on is what
     /// was verified.
-    pub(crate) fn verify(&mut self, limits: &Limits) -> Result<(), Failure> {
-        self.archive.plan_whole_shards().map_err(Failure::Source)?;
-        let verified = self.shards.verify(limits);
-        self.archive.plan_all().map_err(Failure::Source)?;
+    pub(crate) fn verify(&mut self) -> Result<(), Error> {
+        self.archive.plan_whole_shards()?;
+        let verified = self.shards.verify();
+        self.archive.plan_all()?;
         verified
     }
 
     /// As [`verify`](Self::verify), where a file that is not valid is not read any further.
-    pub(crate) fn require(&mut self, limits: &Limits) -> Result<(), Failure> {
-        self.verify(limits).map_err(|failure| self.settle(failure, limits))
+    pub(crate) fn require(&mut self) -> Result<(), Error> {
+        self.verify().map_err(|failure| self.settle(failure))
     }
 
     /// The failure that says the most about the file: where it is that something is not supported, all is validated,
     /// so that a file that is invalid is called so by every command.
-    pub(crate) fn settle(&mut self, failure: Failure, limits: &Limits) -> Failure {
-        if !is_unsupported(&failure) {
+    pub(crate) fn settle(&mut self, failure: Error) -> Error {
+        if !matches!(failure.kind(), ErrorKind::Unsupported(_)) {
             return failure;
         }
-        let mut verifier = Verifier::new(self.archive.all_bytes(), limits);
-        match verifier.file_in(self.archive.manifest(), self.root, &mut self.shards) {
-            Err(found) if !is_unsupported(&found) => found,
+        let mut verifier = self.archive.verifier();
+        match verifier.file_in(self.archive.manifest(), &self.root, &mut self.shards) {
+            Err(found) if !found.is_unsupported() => found,
             _ => failure,
         }
     }
 
     /// Verifies the shard that was bound, if one of those components has no digest of its own.
-    pub(crate) fn verify_for(
-        &mut self,
-        components: &[Component<'_>],
-        limits: &Limits,
-    ) -> Result<(), Failure> {
+    pub(crate) fn verify_for(&mut self, components: &[Component<'_>]) -> Result<(), Error> {
         if components.iter().any(|component| component.digest().is_none()) {
-            self.archive.plan_whole_shards().map_err(Failure::Source)?;
+            self.archive.plan_whole_shards()?;
         }
-        self.shards.verify_for(components.iter().copied(), limits)
-    }
-}
-
-/// Returns whether the file may be valid for another reader.
-pub(crate) fn is_unsupported(failure: &Failure) -> bool {
-    matches!(failure, Failure::Refused(error) if error.is_unsupported())
-}
-
-/// A shard that is being read, and how much has been.
-struct WatchedShard<'a> {
-    shard: &'a Companion,
-    root: &'a Watched<'a>,
-}
-
-impl ReadAt for WatchedShard<'_> {
-    type Error = io::Error;
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
-        self.root.goes_on()?;
-        self.shard.file.read_at(offset, buffer)?;
-        self.root.note(buffer.len());
-        Ok(())
+        self.shards.verify_for(components.iter().copied())
     }
 }
 
 /// The files that were opened before any was read.
 struct Opened<'a> {
     archive: &'a FileWithShards,
-    root: &'a Watched<'a>,
+    progress: &'a Progress,
     /// The name of the one that is needed, if not all are.
     only: Option<&'a str>,
 }
 
 impl<'a> Find for Opened<'a> {
-    type Source = WatchedShard<'a>;
+    type Source = Watched<'a>;
 
-    fn find(&self, shard: &Shard<'_>) -> io::Result<Option<Candidate<WatchedShard<'a>>>> {
+    fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<Self::Source>>, Error> {
         let is_needed = self.only.is_none_or(|only| only == shard.name());
         let found = self.archive.shard_file(shard.name()).filter(|_| is_needed);
         Ok(found.map(|shard| {
-            let source = WatchedShard { shard, root: self.root };
+            let source = Watched { file: &shard.file, progress: self.progress };
             Candidate { source, length: shard.length }
         }))
     }

@@ -3,7 +3,7 @@
 #[cfg(target_os = "linux")]
 use std::ffi::OsString;
 
-use zten::{Limits, Options, Tolerance};
+use zten::{Limits, OpenOptions, Tolerance};
 
 /// How strict to be.
 #[derive(Debug, clap::Args)]
@@ -53,12 +53,12 @@ impl Strictness {
     }
 
     /// What the library takes.
-    pub(crate) fn options(&self) -> Options {
+    pub(crate) fn options(&self) -> OpenOptions {
         let limits = self.limit.iter().fold(Limits::default(), |limits, limit| {
             // It was accepted when the command line was read.
             limits.with_named(&limit.name, limit.value).unwrap_or(limits)
         });
-        let options = Options::default().limits(limits);
+        let options = OpenOptions::default().limits(limits);
         self.tolerate.iter().fold(options, |options, tolerance| options.tolerate(*tolerance))
     }
 }

@@ -1,19 +1,16 @@
 //! SHA-256 of what the components of a file hold, whatever the byte order or encoding.
 
 use std::convert::Infallible;
-use std::io;
 use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 use zten::num::u64_from_usize;
 use zten::rules::Unsupported;
-use zten::{
-    Component, ErrorKind, Limits, Object, ReadError, verify::Verifier, view::Normalization,
-};
+use zten::{Component, Error, ErrorKind, Tensor, tools::Normalization, verify::Verifier};
 
 use crate::file::{FileWithShards, stored};
 use crate::objects::Work;
-use crate::progress::Watched;
+use crate::progress::Progress;
 use crate::report::{More, Problem};
 use crate::sources::Sources;
 
@@ -44,25 +41,20 @@ pub(crate) struct Sums {
 }
 
 /// Sums all components, having verified all of them.
-pub(crate) fn sums(
-    path: &Path,
-    archive: &FileWithShards,
-    limits: &Limits,
-    of: Of,
-) -> Result<Sums, Box<Problem>> {
-    let source = Watched::new(archive, stored(archive));
+pub(crate) fn sums(path: &Path, archive: &FileWithShards, of: Of) -> Result<Sums, Box<Problem>> {
+    let progress = Progress::new(stored(archive.manifest()));
     let failed = |failure| Box::new(Problem::reading(path, archive, &failure));
-    let mut files = Sources::bind(archive, &source, limits).map_err(failed)?;
-    files.require(limits).map_err(failed)?;
-    let validate = |verifier: &mut Verifier, object: &Object<'_>| sum(verifier, object, &files, of);
-    let results = Work { archive, limits, passes: is_foreign, validate }.run();
+    let mut files = Sources::bind(archive, &progress).map_err(failed)?;
+    files.require().map_err(failed)?;
+    let validate = |verifier: &mut Verifier, object: &Tensor<'_>| sum(verifier, object, of);
+    let results = Work { files: &files, passes: is_foreign, validate }.run();
     let mut objects = Vec::new();
     let mut unread: Option<Box<Problem>> = None;
     let mut more = More::default();
-    for (result, object) in results.into_iter().zip(archive.objects()) {
+    for (result, object) in results.into_iter().zip(archive.tensors()) {
         match result {
             Ok(sum) => objects.push(sum),
-            Err(error) if !is_foreign(&error) => return Err(failed(files.settle(error, limits))),
+            Err(error) if !is_foreign(&error) => return Err(failed(files.settle(error))),
             Err(error) => {
                 let problem = failed(error);
                 let length = |component: Component<'_>| component.decoded_length();
@@ -80,10 +72,7 @@ pub(crate) fn sums(
 }
 
 /// Whether an entry of 0.1 uses what only its writer knows, which does not spoil the file.
-fn is_foreign(error: &ReadError<io::Error>) -> bool {
-    let ReadError::Refused(error) = error else {
-        return false;
-    };
+fn is_foreign(error: &Error) -> bool {
     matches!(
         error.kind(),
         ErrorKind::Unsupported(Unsupported::Dtype | Unsupported::Encoding | Unsupported::Layout)
@@ -91,14 +80,9 @@ fn is_foreign(error: &ReadError<io::Error>) -> bool {
 }
 
 /// The sums of an object's components, in the order of the manifest.
-fn sum(
-    verifier: &mut Verifier,
-    object: &Object<'_>,
-    files: &Sources<'_>,
-    of: Of,
-) -> Result<Vec<Sum>, ReadError<io::Error>> {
+fn sum(verifier: &mut Verifier, object: &Tensor<'_>, of: Of) -> Result<Vec<Sum>, Error> {
     let mut hashers: Vec<_> = object.components().map(|_| (0_u64, Sha256::new())).collect();
-    files.object(verifier, object, |component, chunk| {
+    verifier.object(object, |component, chunk| {
         let ordinal = component.place().component().and_then(|at| usize::try_from(at).ok());
         let hasher = ordinal.and_then(|ordinal| hashers.get_mut(ordinal));
         if let Some((bytes, hasher)) = hasher {
@@ -122,15 +106,15 @@ fn sum(
 }
 
 /// The objects in order of their names, bytewise.
-pub(crate) fn sorted(archive: &FileWithShards) -> Vec<Object<'_>> {
-    let mut objects: Vec<_> = archive.objects().collect();
-    objects.sort_by_key(Object::name);
+pub(crate) fn sorted(archive: &FileWithShards) -> Vec<Tensor<'_>> {
+    let mut objects: Vec<_> = archive.tensors().collect();
+    objects.sort_by_key(Tensor::name);
     objects
 }
 
 impl Sums {
     /// The components of an object in order of their roles, bytewise, each with its sum.
-    pub(crate) fn components<'a>(&self, object: &Object<'a>) -> Vec<(Component<'a>, Sum)> {
+    pub(crate) fn components<'a>(&self, object: &Tensor<'a>) -> Vec<(Component<'a>, Sum)> {
         let own = usize::try_from(object.ordinal()).ok();
         let own = own.and_then(|ordinal| self.objects.get(ordinal));
         let own = own.map(Vec::as_slice).unwrap_or_default();

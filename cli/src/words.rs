@@ -1,6 +1,7 @@
 //! What the formats name and number, in a few columns.
 
-use zten::{ElementType, Format, Object};
+use zten::tools::ElementType;
+use zten::{Layout, Tensor};
 use zten_formats::Block;
 
 use crate::escape;
@@ -31,17 +32,17 @@ pub(crate) fn element(element: ElementType<'_>) -> String {
 }
 
 /// The format of an object.
-pub(crate) fn format(object: &Object<'_>) -> String {
-    word(object.format_name(), is_known(object))
+pub(crate) fn format(object: &Tensor<'_>) -> String {
+    word(object.layout_name(), is_known(object))
 }
 
 /// Returns whether the layout of an object is one that a reader knows.
-pub(crate) fn is_known(object: &Object<'_>) -> bool {
-    object.format() != Format::Unknown || Block::of(object).is_some()
+pub(crate) fn is_known(object: &Tensor<'_>) -> bool {
+    object.layout() != Layout::Unknown || Block::of(object).is_some()
 }
 
 /// The shape of an object.
-pub(crate) fn shape(object: &Object<'_>) -> String {
+pub(crate) fn shape(object: &Tensor<'_>) -> String {
     let dimensions: Vec<_> = object.shape().iter().map(|dimension| dimension.to_string()).collect();
     escape::cut(&format!("[{}]", dimensions.join(", ")), SHAPE)
 }

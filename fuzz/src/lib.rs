@@ -111,10 +111,11 @@ fn by_feature(frames: &[u8]) -> Option<Vec<u8>> {
     manifest.extend((frames.len() as u64).to_be_bytes());
     let file = zten_oracles::file(frames, &manifest);
     let limits = zten::Limits::default().with_decoded(MOST);
-    let archive = zten::Archive::open(&file).expect("a file around the frames");
-    let object = archive.get("w").expect("the one object");
-    let component = object.component("data").expect("its one component");
-    component.read_to_vec(&file[..], &limits).ok()
+    let options = zten::OpenOptions::default().limits(limits);
+    let archive = options.from_bytes(&file).expect("a file around the frames");
+    let component =
+        archive.tensor("w").expect("the one tensor").component("data").expect("its one component");
+    component.read().ok().map(|decoded| decoded.to_vec())
 }
 
 /// Encodes content, and what repeats it over more than a block, which fuzzers do not make; and

@@ -184,3 +184,9 @@ impl From<RemoteError> for io::Error {
         Self::new(error.kind(), error)
     }
 }
+
+impl From<RemoteError> for zten::Error {
+    fn from(error: RemoteError) -> Self {
+        io::Error::from(error).into()
+    }
+}

@@ -1,7 +1,6 @@
 //! A remote file, for programs that wait.
 
 use std::collections::VecDeque;
-use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -311,9 +310,7 @@ impl Drop for Block {
 }
 
 impl ReadAt for RemoteFile {
-    type Error = io::Error;
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), zten::Error> {
         let beyond = || RemoteError::BeyondEnd { length: self.length() };
         let end = offset.checked_add(u64_from_usize(buffer.len())).ok_or_else(beyond)?;
         let mut left = buffer;

@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use tokio::time::Instant;
 use zten::num::u64_from_usize;
 use zten::open::Opening;
-use zten::{Manifest, Options, ReadError};
+use zten::{Manifest, OpenOptions};
 
 use crate::error::RemoteError;
 use crate::name::RemoteName;
@@ -110,16 +110,12 @@ impl RemoteObject {
     ///
     /// # Errors
     /// Any rule of the catalogue that needs no data; whatever keeps bytes from being fetched.
-    pub async fn manifest(
-        &self,
-        options: &Options,
-    ) -> Result<Manifest<Vec<u8>>, ReadError<RemoteError>> {
-        let read = async |range| self.read(range).await.map_err(ReadError::Source);
+    pub async fn manifest(&self, options: &OpenOptions) -> Result<Manifest<Vec<u8>>, zten::Error> {
         let opening = Opening::new(self.length(), options)?;
-        let footer = opening.header(&read(opening.needs()).await?)?;
-        let body = footer.footer(&read(footer.needs()).await?)?;
-        let bytes = read(body.needs()).await?;
-        body.manifest(bytes).map_err(|refused| ReadError::Refused(refused.error()))
+        let footer = opening.header(&self.read(opening.needs()).await?)?;
+        let body = footer.footer(&self.read(footer.needs()).await?)?;
+        let bytes = self.read(body.needs()).await?;
+        body.manifest(bytes)
     }
 }
 

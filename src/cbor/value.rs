@@ -11,7 +11,7 @@ use serde_cbor_2::de::from_slice_with_scratch;
 
 use super::{Entries, Head, Input, UNLIMITED, content, entries, head, major, pass, span};
 use crate::brief::{Bytes, Start};
-use crate::error::{Error, Misuse, OutOfMemory};
+use crate::error::{BareError, Error, ErrorKind, Misuse, OutOfMemory};
 
 /// One CBOR item of a checked manifest.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -89,11 +89,11 @@ impl<'m> Item<'m> {
         // A string in chunks has to be put together: it is shorter than the item.
         if read.as_ref().is_err_and(serde_cbor_2::Error::is_scratch_too_small) {
             let reserved = scratch.try_reserve_exact(self.0.len());
-            reserved.map_err(|_| Error::from(OutOfMemory))?;
+            reserved.map_err(|_| BareError::from(OutOfMemory))?;
             scratch.resize(self.0.len(), 0);
             read = from_slice_with_scratch(self.0, &mut scratch);
         }
-        read.map_err(|_| Error::misuse(Misuse::Type))
+        read.map_err(|_| Misuse::Type.into())
     }
 }
 
@@ -274,14 +274,38 @@ impl<'m> Iterator for Map<'m> {
 /// }
 /// # Ok(()) }
 /// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct Attributes<'m>(Map<'m>);
+#[derive(Clone)]
+pub struct Attributes<'m> {
+    /// The entries that have not been passed over.
+    left: Map<'m>,
+    /// The map, and what follows it.
+    map: Input<'m>,
+}
+
+/// No attributes.
+impl Default for Attributes<'_> {
+    fn default() -> Self {
+        Self { left: Map(Array { rest: &[], entries: Entries::NONE }), map: &[0xa0] }
+    }
+}
+
+impl fmt::Debug for Attributes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Attributes").field(&self.left).finish()
+    }
+}
+
+impl PartialEq for Attributes<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.left == other.left
+    }
+}
 
 impl<'m> Attributes<'m> {
     /// The attributes in the checked map at `input`.
     pub(crate) fn read(input: Input<'m>) -> Option<Self> {
         match Item(input).value() {
-            Value::Map(map) => Some(Self(map)),
+            Value::Map(left) => Some(Self { left, map: input }),
             _ => None,
         }
     }
@@ -292,6 +316,36 @@ impl<'m> Attributes<'m> {
     /// [`Misuse::Type`] where the value is not one of that type.
     pub fn get<T: Deserialize<'m>>(&self, key: &str) -> Result<Option<T>, Error> {
         self.item(key).map(|item| item.get()).transpose()
+    }
+
+    /// All attributes, as a struct or map that serde can fill. What the type itself takes for memory, and
+    /// what its errors say, is not under control here.
+    ///
+    /// ```
+    /// #[derive(serde::Deserialize)]
+    /// struct Meta {
+    ///     version: u32,
+    /// }
+    ///
+    /// # #[cfg(feature = "write")] {
+    /// # let mut file = zten::write::Writer::new(Vec::new(), &Default::default())?;
+    /// # file.attributes(&std::collections::BTreeMap::from([("version", 3)]))?;
+    /// # let file = file.finish()?;
+    /// let archive = zten::Archive::from_bytes(&file)?;
+    /// let meta: Meta = archive.attributes().deserialize()?;
+    /// assert_eq!(meta.version, 3);
+    /// # }
+    /// # Ok::<(), zten::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Misuse::Attributes`] where they are none of that type; [`OutOfMemory`].
+    pub fn deserialize<T: Deserialize<'m>>(&self) -> Result<T, Error> {
+        let map = super::item(self.map).ok_or(BareError::internal())?;
+        Item(map).get().map_err(|error| match error.kind() {
+            ErrorKind::Misuse(_) => Misuse::Attributes.into(),
+            _ => error,
+        })
     }
 
     /// The value of a key.
@@ -305,7 +359,7 @@ impl<'m> Iterator for Attributes<'m> {
 
     fn next(&mut self) -> Option<Self::Item> {
         // Of a record of 2, keys that are not text are passed over.
-        self.0.find_map(|(key, item)| match key.value() {
+        self.left.find_map(|(key, item)| match key.value() {
             Value::Text(text) => text.as_str().map(|text| (text, item)),
             _ => None,
         })

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::error::{Error, OutOfMemory};
+use crate::error::{BareError, OutOfMemory};
 use crate::format::Shape;
 use crate::num::u64_from_usize;
 
@@ -25,10 +25,10 @@ struct Axis {
 
 impl Columns {
     /// The array of that shape, which is not empty, and whose elements take `width` bytes each.
-    pub(super) fn new(bytes: Vec<u8>, shape: Shape<'_>, width: u64) -> Result<Self, Error> {
-        let internal = Error::internal();
+    pub(super) fn new(bytes: Vec<u8>, shape: Shape<'_>, width: u64) -> Result<Self, BareError> {
+        let internal = BareError::internal();
         let mut axes = Vec::new();
-        axes.try_reserve_exact(shape.len()).map_err(|_| Error::from(OutOfMemory))?;
+        axes.try_reserve_exact(shape.len()).map_err(|_| BareError::from(OutOfMemory))?;
         let mut stride = width;
         for dimension in shape {
             // Many dimensions of one would be work for each element.
@@ -42,8 +42,8 @@ impl Columns {
     }
 
     /// Fills `room` with the bytes from `position` on, which may be within an element.
-    pub(super) fn read(&mut self, position: u64, room: &mut [u8]) -> Result<(), Error> {
-        let internal = Error::internal();
+    pub(super) fn read(&mut self, position: u64, room: &mut [u8]) -> Result<(), BareError> {
+        let internal = BareError::internal();
         let position = usize::try_from(position).map_err(|_| internal)?;
         let mut within = position.checked_rem(self.width).ok_or(internal)?;
         let mut ordinal = u64_from_usize(position.checked_div(self.width).ok_or(internal)?);

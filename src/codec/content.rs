@@ -12,11 +12,10 @@ use super::hasher::{Hasher, Mismatch, Verified};
 use super::seekable::Seekable;
 #[cfg(feature = "zstd")]
 use super::zstd::Frames;
-use super::{ReadAt, ReadError, extend, grow};
+use super::{Located, ReadAt, extend, grow};
 use crate::element::{ByteOrder, StorageType};
-use crate::error::{Error, ErrorKind, Misuse, OutOfMemory};
+use crate::error::{BareError, Error, ErrorKind, Misuse, OutOfMemory};
 use crate::format::Encoding;
-use crate::limits::Limits;
 use crate::manifest::{Component, Extent};
 use crate::num::{u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule, Unsupported};
@@ -28,21 +27,66 @@ use crate::rules::{Limit, Rule, Unsupported};
 /// smaller.
 ///
 /// ```
-/// # let file = std::fs::read("corpus/accept/1.2.3/dense_all.zt").unwrap();
-/// # let archive = zten::Archive::open(&file)?;
-/// # let component = archive.get("t_f32").unwrap().component("data").unwrap();
-/// let mut content = component.content(archive.data(), &zten::Limits::default())?;
+/// let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?;
+/// let component = archive.tensor("t_f32")?.dense()?;
+/// let mut reader = component.reader()?;
 /// let mut bytes = 0;
-/// while let Some(chunk) = content.next_chunk().map_err(zten::Error::from)? {
+/// while let Some(chunk) = reader.next_chunk()? {
 ///     bytes += chunk.len();
 /// }
-/// assert_eq!(content.verified(), Some(zten::verify::Verified::NoDigest));
+/// assert_eq!(reader.verified(), Some(zten::verify::Verified::NoDigest));
 /// # Ok::<(), zten::Error>(())
 /// ```
-pub struct Content<'a, R> {
-    pub(super) source: R,
+///
+/// It is an [`io::Read`](std::io::Read) of those bytes, with `std`.
+pub struct Reader<'a> {
+    pub(super) source: Located<'a>,
     pub(super) reading: Reading<'a>,
     buffer: Vec<u8>,
+    /// Bytes that have been read and not been taken, where elements are taken in parts.
+    #[cfg_attr(not(feature = "std"), expect(dead_code, reason = "only `io::Read` has them"))]
+    held: Held,
+}
+
+/// Bytes of elements, of which the first have been taken.
+#[derive(Default)]
+struct Held {
+    bytes: [u8; 16],
+    length: u8,
+    taken: u8,
+}
+
+impl core::fmt::Debug for Reader<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Reader").field("component", &self.reading.component).finish_non_exhaustive()
+    }
+}
+
+#[cfg(feature = "std")]
+impl std::io::Read for Reader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        if self.held.taken == self.held.length {
+            let mut bytes = self.held.bytes;
+            if buffer.len() >= bytes.len() {
+                return Ok(self.read_chunk(buffer)?);
+            }
+            // It has room for one element at least.
+            let length = self.read_chunk(&mut bytes)?;
+            self.held = Held { bytes, length: u8::try_from(length).unwrap_or(0), taken: 0 };
+        }
+        let Held { bytes, length, taken } = &mut self.held;
+        let left = bytes.get((*taken).into()..(*length).into()).unwrap_or_default();
+        let mut count = 0_u8;
+        for (to, from) in buffer.iter_mut().zip(left) {
+            *to = *from;
+            count = count.saturating_add(1);
+        }
+        *taken = taken.saturating_add(count);
+        Ok(count.into())
+    }
 }
 
 /// The progress of reading.
@@ -61,7 +105,7 @@ pub(super) struct Reading<'a> {
     pub(super) verified: Option<Verified>,
     mismatch: Option<Mismatch>,
     /// The error of every later call, after one.
-    failed: Option<Error>,
+    failed: Option<BareError>,
     /// True as long as no bool has been found to be wrong.
     validates_bools: bool,
 }
@@ -80,13 +124,8 @@ pub(super) enum Stored {
 
 impl Stored {
     /// Walks the frames of a component, if it is stored in frames.
-    fn open<R: ReadAt>(
-        component: &Component<'_>,
-        source: &R,
-        limits: &Limits,
-        prefix: u64,
-    ) -> Result<Self, ReadError<R::Error>> {
-        let extent = component.extent();
+    fn open<R: ReadAt>(component: &Component<'_>, source: &R, prefix: u64) -> Result<Self, Error> {
+        let (extent, limits) = (component.extent(), component.limits());
         #[cfg(not(feature = "deflate"))]
         let _ = prefix;
         Ok(match component.encoding() {
@@ -98,108 +137,94 @@ impl Stored {
             }
             #[cfg(feature = "zstd")]
             Encoding::ZstdSeekable => {
-                let declared = component.decoded_length().ok_or(Error::internal())?;
+                let declared = component.decoded_length().ok_or(BareError::internal())?;
                 Self::Seekable(Seekable::open(source, extent, declared, limits)?)
             }
             #[cfg(feature = "deflate")]
             Encoding::Deflate => {
-                let declared = component.decoded_length().ok_or(Error::internal())?;
+                let declared = component.decoded_length().ok_or(BareError::internal())?;
                 if declared > limits.decoded() {
-                    let over = Error::new(Limit::Decoded, extent.offset());
+                    let over = BareError::new(Limit::Decoded, extent.offset());
                     return Err(over.found(declared).into());
                 }
-                let rules = component.dialect().stream.ok_or(Error::internal())?;
+                let rules = component.dialect().stream.ok_or(BareError::internal())?;
                 Self::Deflate(Inflate::open(extent, prefix, declared, rules)?)
             }
-            _ => return Err(Error::new(Unsupported::Feature, extent.offset()).into()),
+            _ => return Err(BareError::new(Unsupported::Feature, extent.offset()).into()),
         })
     }
 }
 
 impl<'a> Component<'a> {
-    /// Reads the content of the component from the file it is in. Compressed frames are walked
-    /// before anything is decoded.
+    /// Reads the content of the component. Compressed frames are walked before anything is decoded.
     ///
     /// # Errors
-    /// `unsupported-dtype`, `unsupported-encoding` (0.1), `unsupported-feature`; the rules
+    /// [`Misuse::NoFile`] where the component comes from a manifest without its file; `unsupported-dtype`,
+    /// `unsupported-encoding` (0.1), `unsupported-feature`, `unsupported-shard`; the rules
     /// `zstd-…` and `limit-…` that can be validated before decoding.
-    pub fn content<R: ReadAt>(
-        &self,
-        source: R,
-        limits: &Limits,
-    ) -> Result<Content<'a, R>, ReadError<R::Error>> {
+    pub fn reader(&self) -> Result<Reader<'a>, Error> {
         self.readable()?;
-        self.any_content(source, limits)
+        self.any_reader()
     }
 
-    /// As [`content`](Self::content), whatever its elements mean.
-    pub(crate) fn any_content<R: ReadAt>(
-        &self,
-        source: R,
-        limits: &Limits,
-    ) -> Result<Content<'a, R>, ReadError<R::Error>> {
+    /// The same as [`reader`](Self::reader), whatever its elements mean.
+    pub(crate) fn any_reader(&self) -> Result<Reader<'a>, Error> {
         if self.is_column_major() && self.decoded_length() != Some(0) {
-            return self.rows(source, limits);
+            return self.rows();
         }
-        self.content_as_stored(source, limits)
+        self.reader_as_stored()
     }
 
-    /// As [`content`](Self::content), whatever its elements mean, and in the order in which they lie.
-    pub(crate) fn content_as_stored<R: ReadAt>(
-        &self,
-        source: R,
-        limits: &Limits,
-    ) -> Result<Content<'a, R>, ReadError<R::Error>> {
-        let storage = self.stored()?;
-        let place = self.place();
+    /// The same as [`reader`](Self::reader), whatever its elements mean, and in the order in which they lie.
+    pub(crate) fn reader_as_stored(&self) -> Result<Reader<'a>, Error> {
+        // Errors are named here: a reader is large, and is not copied by whoever passes it on.
+        let named = |error: Error| self.tensor().named(error.at(self.place()));
+        let storage = self.stored().map_err(|error| named(error.into()))?;
+        let source = self.located().map_err(|error| self.tensor().named(error))?;
         let (prefix, checksum) = self.stream()?;
-        let stored =
-            Stored::open(self, &source, limits, prefix).map_err(|error| error.at(place))?;
+        let stored = Stored::open(self, &source, prefix).map_err(named)?;
         let mut hasher = Hasher::new(self.digest()).with_checksum(checksum);
         if self.encoding() == Encoding::Raw && prefix > 0 {
             let (mut bytes, offset) = (Vec::new(), self.extent().offset());
-            source.append_range(offset.saturating_sub(prefix)..offset, &mut bytes)?;
+            let in_front = offset.saturating_sub(prefix)..offset;
+            source.append_range(in_front, &mut bytes).map_err(named)?;
             hasher.update(&bytes);
         }
-        Ok(self.reading(source, storage, stored, hasher, limits))
+        Ok(self.reading(source, storage, stored, hasher))
     }
 
     /// The elements in row-major order, which lie in column-major order. All of them are read.
-    fn rows<R: ReadAt>(
-        &self,
-        source: R,
-        limits: &Limits,
-    ) -> Result<Content<'a, R>, ReadError<R::Error>> {
-        let (place, extent, shape) = (self.place(), self.extent(), self.object().shape());
-        let declared = self.decoded_length().ok_or(Error::internal().at(place))?;
-        if declared > limits.decoded() {
-            let over = Error::new(Limit::Decoded, extent.offset()).found(declared);
+    fn rows(&self) -> Result<Reader<'a>, Error> {
+        let (place, extent, shape) = (self.place(), self.extent(), self.tensor().shape());
+        let declared = self.decoded_length().ok_or(BareError::internal().at(place))?;
+        if declared > self.limits().decoded() {
+            let over = BareError::new(Limit::Decoded, extent.offset()).found(declared);
             return Err(over.at(place).into());
         }
-        let mut content = self.content_as_stored(source, limits)?;
-        let bytes = content.collect()?;
-        let Content { source, reading, .. } = content;
-        let width = self.element_size().ok_or(Error::internal().at(place))?;
+        let mut reader = self.reader_as_stored()?;
+        let bytes = reader.collect()?;
+        let Reader { source, reading, .. } = reader;
+        let width = self.element_size().ok_or(BareError::internal().at(place))?;
         let columns = Columns::new(bytes, shape, width).map_err(|error| error.at(place))?;
-        let hasher = Hasher::found(reading.verified.ok_or(Error::internal().at(place))?);
-        Ok(self.reading(source, reading.storage, Stored::Columns(columns), hasher, limits))
+        let hasher = Hasher::found(reading.verified.ok_or(BareError::internal().at(place))?);
+        Ok(self.reading(source, reading.storage, Stored::Columns(columns), hasher))
     }
 
     /// A content of which nothing has been read.
-    fn reading<R>(
+    #[inline]
+    fn reading(
         &self,
-        source: R,
+        source: Located<'a>,
         storage: StorageType,
         stored: Stored,
         hasher: Hasher,
-        limits: &Limits,
-    ) -> Content<'a, R> {
+    ) -> Reader<'a> {
         let reading = Reading {
             component: *self,
             storage,
             stored,
             hasher: Some(hasher),
-            chunk: usize_from_u32(limits.chunk()),
+            chunk: usize_from_u32(self.limits().chunk()),
             position: 0,
             last: 0,
             verified: None,
@@ -207,20 +232,7 @@ impl<'a> Component<'a> {
             failed: None,
             validates_bools: true,
         };
-        Content { source, reading, buffer: Vec::new() }
-    }
-
-    /// All of the content, decoded, little-endian and verified. Memory follows what the
-    /// manifest declares, within the limits, as the bytes come.
-    ///
-    /// # Errors
-    /// As [`content`](Self::content) and [`Content::next_chunk`].
-    pub fn read_to_vec<R: ReadAt>(
-        &self,
-        source: R,
-        limits: &Limits,
-    ) -> Result<Vec<u8>, ReadError<R::Error>> {
-        self.content(source, limits)?.collect()
+        Reader { source, reading, buffer: Vec::new(), held: Held::default() }
     }
 
     /// Returns the rule that bools break which are neither 0 nor 1: v1.1 II.4, v1.2 §2. None for other
@@ -236,7 +248,7 @@ pub(crate) fn validate_bools(
     bytes: &[u8],
     offset: Option<u64>,
     rule: Option<ErrorKind>,
-) -> Result<(), Error> {
+) -> Result<(), BareError> {
     let Some(rule) = rule else { return Ok(()) };
     // Without a branch for each byte, as long as all is well.
     if bytes.iter().fold(0, |all, byte| all | byte) <= 1 {
@@ -245,13 +257,13 @@ pub(crate) fn validate_bools(
     let wrong = (0_u64..).zip(bytes).find(|(_, byte)| **byte > 1);
     wrong.map_or(Ok(()), |(at, byte)| {
         let offset = offset.map(|offset| offset.saturating_add(at));
-        Err(Error::new(rule, offset).found((*byte).into()))
+        Err(BareError::new(rule, offset).found((*byte).into()))
     })
 }
 
-impl<R: ReadAt> Content<'_, R> {
+impl Reader<'_> {
     /// The next chunk of decoded little-endian bytes: a whole number of elements, as many as
-    /// fit in [`Limits::chunk`]. None at the end, when everything has been verified.
+    /// fit in [`Limits::chunk`](crate::Limits::chunk). None at the end, when everything has been verified.
     ///
     /// # Errors
     /// `bool-value`, `digest-mismatch`, `decoded-size`, the rules `zstd-…`, `limit-decoded`;
@@ -259,8 +271,8 @@ impl<R: ReadAt> Content<'_, R> {
     ///
     /// An error is final: every later call returns it, or [`Misuse::Aborted`] after one of the
     /// source.
-    pub fn next_chunk(&mut self) -> Result<Option<&[u8]>, ReadError<R::Error>> {
-        let Self { source, reading, buffer } = self;
+    pub fn next_chunk(&mut self) -> Result<Option<&[u8]>, Error> {
+        let Self { source, reading, buffer, .. } = self;
         reading.unless_failed(|reading| {
             let read = reading.next(source, buffer);
             read.map_err(|error| reading.damage(source, error))
@@ -268,13 +280,13 @@ impl<R: ReadAt> Content<'_, R> {
     }
 
     /// As [`next_chunk`](Self::next_chunk), straight into `buffer`: how many bytes were written
-    /// to its front, a whole number of storage elements and at most [`Limits::chunk`]; 0 at the
+    /// to its front, a whole number of storage elements and at most [`Limits::chunk`](crate::Limits::chunk); 0 at the
     /// end, when everything has been verified. `buffer` may be empty only where all has been read.
     ///
     /// # Errors
     /// As [`next_chunk`](Self::next_chunk); [`Misuse::Buffer`] where there is more to read than
     /// `buffer` has room for, and not even one element has.
-    pub fn read_chunk(&mut self, buffer: &mut [u8]) -> Result<usize, ReadError<R::Error>> {
+    pub fn read_chunk(&mut self, buffer: &mut [u8]) -> Result<usize, Error> {
         self.reading.unless_failed(|reading| {
             let read = reading.read(&self.source, buffer);
             read.map_err(|error| reading.damage(&self.source, error))
@@ -287,22 +299,22 @@ impl<R: ReadAt> Content<'_, R> {
     }
 
     /// All of a content of which nothing has been read.
-    fn collect(&mut self) -> Result<Vec<u8>, ReadError<R::Error>> {
+    fn collect(&mut self) -> Result<Vec<u8>, Error> {
         let declared = self.reading.component.decoded_length();
         let most = declared.and_then(|length| usize::try_from(length).ok()).unwrap_or(usize::MAX);
         let mut bytes = Vec::new();
         if matches!(self.reading.stored, Stored::Raw(_) | Stored::Columns(_)) {
             // All of it lies in the file, or in memory.
-            bytes.try_reserve_exact(most).map_err(|_| Error::from(OutOfMemory))?;
+            bytes.try_reserve_exact(most).map_err(|_| BareError::from(OutOfMemory))?;
         }
         loop {
             let filled = bytes.len();
             // That no byte more comes shows without room for one.
             let wanted = self.wanted().min(most.saturating_sub(filled));
             let needed = filled.saturating_add(wanted);
-            grow(&mut bytes, needed, most).map_err(Error::from)?;
+            grow(&mut bytes, needed, most).map_err(BareError::from)?;
             bytes.resize(needed, 0);
-            let room = bytes.get_mut(filled..).ok_or(Error::internal())?;
+            let room = bytes.get_mut(filled..).ok_or(BareError::internal())?;
             let length = self.read_chunk(room)?;
             bytes.truncate(filled.saturating_add(length));
             if length == 0 {
@@ -335,11 +347,7 @@ impl<R: ReadAt> Content<'_, R> {
 
     /// Goes on with the decoded bytes `run`, which are elements further on, in chunks of `most`
     /// bytes, and none that begins in the run goes beyond what has to be decoded for it.
-    pub(crate) fn seek(
-        &mut self,
-        run: &Range<u64>,
-        most: usize,
-    ) -> Result<(), ReadError<R::Error>> {
+    pub(crate) fn seek(&mut self, run: &Range<u64>, most: usize) -> Result<(), Error> {
         let reading = &mut self.reading;
         let distance = run.start.saturating_sub(reading.position);
         reading.chunk = most;
@@ -357,7 +365,7 @@ impl<R: ReadAt> Content<'_, R> {
     }
 
     /// Validates what has been begun: the rest of a frame is decoded for its checksum.
-    pub(crate) fn settle(&mut self, most: usize) -> Result<(), ReadError<R::Error>> {
+    pub(crate) fn settle(&mut self, most: usize) -> Result<(), Error> {
         #[cfg(feature = "zstd")]
         if let Stored::Seekable(frames) = &mut self.reading.stored {
             extend(&mut self.buffer, most)?;
@@ -370,21 +378,28 @@ impl<R: ReadAt> Content<'_, R> {
 
 impl Reading<'_> {
     /// Reads on, unless an error has come before. Where one comes now, it says in which component.
-    fn unless_failed<T, E>(
+    fn unless_failed<T>(
         &mut self,
-        read: impl FnOnce(&mut Self) -> Result<T, ReadError<E>>,
-    ) -> Result<T, ReadError<E>> {
+        read: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         if let Some(error) = self.failed {
-            return Err(error.into());
+            return Err(self.component.tensor().named(error));
         }
-        let read = read(self).map_err(|error| error.at(self.component.place()));
-        if let Err(error) = &read {
-            self.failed = Some(match error {
-                ReadError::Refused(error) => *error,
-                ReadError::Source(_) => Misuse::Aborted.into(),
-            });
+        match read(self) {
+            Ok(read) => Ok(read),
+            Err(error) => Err(self.fail(error)),
         }
-        read
+    }
+
+    /// Keeps the error for every later call, and names it.
+    #[cold]
+    fn fail(&mut self, error: Error) -> Error {
+        let error = error.at(self.component.place());
+        self.failed = Some(match error.kind() {
+            ErrorKind::Read => Misuse::Aborted.into(),
+            _ => error.bare(),
+        });
+        self.component.tensor().named(error)
     }
 
     /// Reads the next chunk, which the source lends or `buffer` holds. The source is asked for
@@ -393,7 +408,7 @@ impl Reading<'_> {
         &mut self,
         source: &'c R,
         buffer: &'c mut Vec<u8>,
-    ) -> Result<Option<&'c [u8]>, ReadError<R::Error>> {
+    ) -> Result<Option<&'c [u8]>, Error> {
         if let Some(lent) = self.lent(source)? {
             return Ok(Some(lent));
         }
@@ -416,7 +431,7 @@ impl Reading<'_> {
     }
 
     /// The next chunk where the source lends it as it is.
-    fn lent<'c, R: ReadAt>(&mut self, source: &'c R) -> Result<Option<&'c [u8]>, Error> {
+    fn lent<'c, R: ReadAt>(&mut self, source: &'c R) -> Result<Option<&'c [u8]>, BareError> {
         let (Stored::Raw(extent), ByteOrder::Little) = (&self.stored, self.component.byte_order())
         else {
             return Ok(None);
@@ -429,7 +444,7 @@ impl Reading<'_> {
             return Ok(None);
         }
         if lent.len() != length {
-            return Err(Error::misuse(Misuse::Supply));
+            return Err(BareError::misuse(Misuse::Supply));
         }
         hasher.update(lent);
         self.pass(lent)?;
@@ -437,22 +452,18 @@ impl Reading<'_> {
     }
 
     /// Reads at most a chunk to the front of `buffer`: a whole number of elements.
-    fn read<R: ReadAt>(
-        &mut self,
-        source: &R,
-        buffer: &mut [u8],
-    ) -> Result<usize, ReadError<R::Error>> {
+    fn read<R: ReadAt>(&mut self, source: &R, buffer: &mut [u8]) -> Result<usize, Error> {
         let most = buffer.len().min(self.chunk);
         let rest = match self.storage.divisor() {
             // All that is left has room.
             _ if self.wanted() <= most => 0,
             width => most % NonZeroUsize::from(width),
         };
-        let room = buffer.get_mut(..most.saturating_sub(rest)).ok_or(Error::internal())?;
+        let room = buffer.get_mut(..most.saturating_sub(rest)).ok_or(BareError::internal())?;
         if room.is_empty() && self.wanted() > 0 {
             // Only reading shows whether more comes.
             return match self.next(source, &mut Vec::new())? {
-                Some(_) => Err(Error::misuse(Misuse::Buffer).into()),
+                Some(_) => Err(BareError::misuse(Misuse::Buffer).into()),
                 None => Ok(0),
             };
         }
@@ -460,21 +471,17 @@ impl Reading<'_> {
     }
 
     /// Reads decoded bytes to the front of `room`, and as many as there is room for or are left.
-    fn fill<R: ReadAt>(
-        &mut self,
-        source: &R,
-        room: &mut [u8],
-    ) -> Result<usize, ReadError<R::Error>> {
+    fn fill<R: ReadAt>(&mut self, source: &R, room: &mut [u8]) -> Result<usize, Error> {
         let wanted = self.wanted().min(room.len());
         let Some(hasher) = &mut self.hasher else {
             return Ok(0);
         };
         let length = match &mut self.stored {
             Stored::Raw(extent) => {
-                let room = room.get_mut(..wanted).ok_or(Error::internal())?;
+                let room = room.get_mut(..wanted).ok_or(BareError::internal())?;
                 if wanted > 0 {
                     let at = extent.offset().saturating_add(self.position);
-                    source.read_at(at, room).map_err(ReadError::Source)?;
+                    source.read_at(at, room)?;
                     hasher.update(room);
                 }
                 wanted
@@ -485,13 +492,13 @@ impl Reading<'_> {
             Stored::Seekable(frames) => {
                 let length = frames.read(source, room)?;
                 // In 2, digests are over what is decoded.
-                hasher.update(room.get(..length).ok_or(Error::internal())?);
+                hasher.update(room.get(..length).ok_or(BareError::internal())?);
                 length
             }
             #[cfg(feature = "deflate")]
             Stored::Deflate(stream) => stream.read(source, room, |bytes| hasher.update(bytes))?,
             Stored::Columns(columns) => {
-                let room = room.get_mut(..wanted).ok_or(Error::internal())?;
+                let room = room.get_mut(..wanted).ok_or(BareError::internal())?;
                 columns.read(self.position, room)?;
                 wanted
             }
@@ -500,7 +507,7 @@ impl Reading<'_> {
             self.end()?;
             return Ok(0);
         }
-        let bytes = room.get_mut(..length).ok_or(Error::internal())?;
+        let bytes = room.get_mut(..length).ok_or(BareError::internal())?;
         self.pass(bytes)?;
         let is_little = matches!(self.stored, Stored::Columns(_));
         if !is_little && self.component.byte_order() == ByteOrder::Big {
@@ -511,7 +518,7 @@ impl Reading<'_> {
     }
 
     /// Validates a chunk, and goes on behind it.
-    pub(super) fn pass(&mut self, chunk: &[u8]) -> Result<(), Error> {
+    pub(super) fn pass(&mut self, chunk: &[u8]) -> Result<(), BareError> {
         let offset = self.offset_of(self.position);
         self.last = chunk.last().copied().unwrap_or(self.last);
         self.position = self.position.saturating_add(u64_from_usize(chunk.len()));
@@ -522,10 +529,9 @@ impl Reading<'_> {
     /// The error of content that has a checksum and a wrong bool. If the checksum is wrong, too, the content is damaged, and
     /// the bool says nothing of what wrote it.
     #[cold]
-    fn damage<R: ReadAt>(&mut self, source: &R, error: ReadError<R::Error>) -> ReadError<R::Error> {
+    fn damage<R: ReadAt>(&mut self, source: &R, error: Error) -> Error {
         let has_checksum = self.hasher.as_ref().is_some_and(Hasher::has_checksum);
-        let ReadError::Refused(refused) = &error else { return error };
-        if !has_checksum || Some(refused.kind()) != self.component.bool_rule() {
+        if !has_checksum || Some(error.kind()) != self.component.bool_rule() {
             return error;
         }
         self.validates_bools = false;
@@ -544,22 +550,22 @@ impl Reading<'_> {
     }
 
     /// Validates what only the end shows.
-    pub(super) fn end(&mut self) -> Result<(), Error> {
+    pub(super) fn end(&mut self) -> Result<(), BareError> {
         // Components of 1.x hold whole elements, which only decoding shows where the manifest does not give their size.
         let unit = self.component.unit().filter(|_| self.component.dialect().facts.whole_elements);
         if unit.is_some_and(|unit| !self.position.is_multiple_of(unit)) {
-            return Err(Error::nowhere(Rule::WholeElements).found(self.position));
+            return Err(BareError::nowhere(Rule::WholeElements).found(self.position));
         }
         // The high nibble of the last byte of an odd number of `f4_e2m1` is 0: v2 appendix A.
         let odd = self.component.packed_elements().is_some_and(|count| count & 1 == 1);
         if odd && self.last > 15 {
             let offset = self.position.checked_sub(1).and_then(|last| self.offset_of(last));
-            return Err(Error::new(Rule::NibbleValue, offset).found(self.last.into()));
+            return Err(BareError::new(Rule::NibbleValue, offset).found(self.last.into()));
         }
         let wrong = self.hasher.as_ref().and_then(Hasher::wrong_checksum);
         if let (Some(computed), Some(rules)) = (wrong, self.component.dialect().stream) {
             let offset = self.component.extent().offset();
-            let checksum = Error::new(ErrorKind::Format(rules.checksum), offset);
+            let checksum = BareError::new(ErrorKind::Format(rules.checksum), offset);
             return Err(checksum.found(computed.into()));
         }
         // There is a hasher as long as the end has not come.
@@ -568,7 +574,7 @@ impl Reading<'_> {
             Some(Err(mismatch)) => {
                 self.mismatch = Some(mismatch);
                 let offset = self.component.extent().offset();
-                return Err(Error::new(Rule::DigestMismatch, offset).found(mismatch.heads()));
+                return Err(BareError::new(Rule::DigestMismatch, offset).found(mismatch.heads()));
             }
             None => {}
         }

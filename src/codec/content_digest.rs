@@ -5,10 +5,12 @@ use core::fmt;
 use super::hasher::Sum;
 use crate::digest::Digest;
 use crate::error::Place;
-use crate::format::{Generation, content};
+use crate::format::content;
 use crate::manifest::Manifest;
+use crate::rules::Generation;
 
 /// What a content digest is computed by.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DigestAlgorithm {
@@ -20,6 +22,7 @@ pub enum DigestAlgorithm {
 }
 
 /// Why a file has no content digest.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoContentDigest {
@@ -72,16 +75,16 @@ impl<B: AsRef<[u8]>> Manifest<B> {
     /// Nothing is allocated; time is linear in the manifest.
     ///
     /// ```
-    /// # let file = std::fs::read("corpus/v2/2.1/walk.zt").unwrap();
-    /// use zten::{Archive, verify::DigestAlgorithm};
-    /// let archive = Archive::open(&file)?;
-    /// let digest = archive.content_digest(DigestAlgorithm::Xxh3).unwrap();
+    /// use zten::tools::DigestAlgorithm;
+    /// let archive = zten::open("corpus/v2/2.1/walk.zt")?;
+    /// let digest = archive.manifest().content_digest(DigestAlgorithm::Xxh3).unwrap();
     /// assert_eq!(digest.to_string(), "xxh3:b362c9344aa222a2");
     /// # Ok::<(), zten::Error>(())
     /// ```
     ///
     /// # Errors
     /// [`NoContentDigest`].
+    #[doc(hidden)]
     pub fn content_digest(
         &self,
         algorithm: DigestAlgorithm,
@@ -89,7 +92,7 @@ impl<B: AsRef<[u8]>> Manifest<B> {
         if self.generation() != Some(Generation::V2) || self.is_data_shard() {
             return Err(NoContentDigest::NotDefined);
         }
-        for part in self.objects().flat_map(|object| object.components()) {
+        for part in self.tensors().flat_map(|object| object.components()) {
             let digest = part.digest().ok_or(NoContentDigest::Undigested(part.place()))?;
             if !algorithm.may_cover(&digest) {
                 return Err(NoContentDigest::WeakPart(part.place()));

@@ -6,8 +6,8 @@ use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::inflate_flags::TINFL_FLAG_HAS_MORE_INPUT;
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 
-use super::{ReadAt, ReadError, extend};
-use crate::error::{Error, ErrorKind, OutOfMemory};
+use super::{ReadAt, extend};
+use crate::error::{BareError, Error, ErrorKind, OutOfMemory};
 use crate::manifest::Extent;
 use crate::num::u64_from_usize;
 use crate::rules::{Row, StreamRules};
@@ -49,9 +49,9 @@ impl Inflate {
         prefix: u64,
         length: u64,
         rules: &'static StreamRules,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, BareError> {
         let mut decoder = Vec::new();
-        decoder.try_reserve_exact(1).map_err(|_| Error::from(OutOfMemory))?;
+        decoder.try_reserve_exact(1).map_err(|_| BareError::from(OutOfMemory))?;
         decoder.push(DecompressorOxide::new());
         let mut window = Vec::new();
         extend(&mut window, WINDOW)?;
@@ -72,8 +72,8 @@ impl Inflate {
     }
 
     /// The error of a stream that breaks that rule.
-    fn error(&self, rule: &'static Row) -> Error {
-        Error::new(ErrorKind::Format(rule), self.offset)
+    fn error(&self, rule: &'static Row) -> BareError {
+        BareError::new(ErrorKind::Format(rule), self.offset)
     }
 
     /// Fills `room` from its front with content, and returns how many bytes came: fewer than there is room for only at
@@ -84,10 +84,10 @@ impl Inflate {
         source: &R,
         room: &mut [u8],
         mut seen: impl FnMut(&[u8]),
-    ) -> Result<usize, ReadError<R::Error>> {
+    ) -> Result<usize, Error> {
         let mut filled = 0_usize;
         loop {
-            let internal = Error::internal();
+            let internal = BareError::internal();
             let start = self.next.wrapping_sub(self.ready) % WINDOW;
             let straight = self.ready.min(WINDOW.saturating_sub(start));
             let end = start.saturating_add(straight);
@@ -127,14 +127,14 @@ impl Inflate {
     }
 
     /// Decodes as much as the window has room for. Nothing of what was decoded before is to be handed out.
-    fn decode<R: ReadAt>(&mut self, source: &R) -> Result<(), ReadError<R::Error>> {
-        let internal = Error::internal();
+    fn decode<R: ReadAt>(&mut self, source: &R) -> Result<(), Error> {
+        let internal = BareError::internal();
         if self.taken == self.input.len() {
             let length = usize::try_from(self.stored.length()).unwrap_or(INPUT).min(INPUT);
             self.input.clear();
             extend(&mut self.input, length)?;
             let offset = self.stored.offset();
-            source.read_at(offset, &mut self.input).map_err(ReadError::Source)?;
+            source.read_at(offset, &mut self.input)?;
             let read = u64_from_usize(length);
             self.stored = Extent::part(
                 offset.saturating_add(read),

@@ -4,6 +4,7 @@ use crate::digest::Digest;
 
 /// What reading all of a component has shown of its digest. A mismatch is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Verified {
     /// It has the digest that the manifest gives.
     Digest,
@@ -15,6 +16,7 @@ pub enum Verified {
 }
 
 /// Two digests that are to be the same: what the manifest gives, and what the bytes have.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     expected: Digest<'static>,

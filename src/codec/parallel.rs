@@ -11,7 +11,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use std::sync::Mutex;
 use std::thread;
 
-use super::content::{Content, Reading, Stored};
+use super::content::{Reader, Reading, Stored};
 use super::hasher::{Hasher, Verified};
 use super::seekable::Entry;
 use super::zstd::Frames;
@@ -130,7 +130,7 @@ fn read<S: ReadAt + ?Sized>(source: &S, extent: Extent) -> Option<Cow<'_, [u8]>>
     Some(Cow::Owned(bytes))
 }
 
-impl<S: ReadAt + Sync + ?Sized> Content<'_, &S> {
+impl Reader<'_> {
     /// The frames, of which none has been read yet, where there are several that can be decoded by themselves.
     pub(crate) fn pieces(&self) -> Option<Pieces> {
         let component = &self.reading.component;
@@ -172,10 +172,10 @@ impl<S: ReadAt + Sync + ?Sized> Content<'_, &S> {
         self,
         pieces: Pieces,
         buffer: &mut [u8],
-        limits: &Limits,
         idle: &Idle,
     ) -> Option<Verified> {
         let Self { source, mut reading, .. } = self;
+        let limits = reading.component.limits();
         // A seekable component has a digest of what is decoded, another of what is stored.
         let of_stored = matches!(reading.stored, Stored::Zstd(_));
         let hasher = if of_stored { reading.hasher.take() } else { None };
@@ -187,7 +187,7 @@ impl<S: ReadAt + Sync + ?Sized> Content<'_, &S> {
         // None when anything was not as it should be.
         let work = Mutex::new(Some(work));
         let one = || {
-            let job = work.lock().ok()?.as_mut()?.next(source);
+            let job = work.lock().ok()?.as_mut()?.next(&source);
             let Job { place, piece, stored, room } = job?;
             let decoded = piece.decode(&stored, room, limits);
             let mut work = work.lock().ok()?;

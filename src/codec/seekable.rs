@@ -7,9 +7,9 @@
 //! The table is walked when reading begins, and its claims are held against each other and the
 //! limits before anything is decoded. It is never held in memory.
 
+use super::ReadAt;
 use super::zstd::Frames;
-use super::{ReadAt, ReadError};
-use crate::error::Error;
+use crate::error::{BareError, Error};
 use crate::limits::Limits;
 use crate::manifest::Extent;
 use crate::num::u64_from_usize;
@@ -46,12 +46,9 @@ fn width(checksums: bool) -> u8 {
 }
 
 /// Reads so many words of four bytes.
-fn words<const N: usize, R: ReadAt>(
-    source: &R,
-    at: u64,
-) -> Result<[[u8; 4]; N], ReadError<R::Error>> {
+fn words<const N: usize, R: ReadAt>(source: &R, at: u64) -> Result<[[u8; 4]; N], Error> {
     let mut words = [[0; 4]; N];
-    source.read_at(at, words.as_flattened_mut()).map_err(ReadError::Source)?;
+    source.read_at(at, words.as_flattened_mut())?;
     Ok(words)
 }
 
@@ -70,16 +67,16 @@ impl Entry {
         source: &R,
         at: u64,
         limits: &Limits,
-    ) -> Result<Frames, ReadError<R::Error>> {
+    ) -> Result<Frames, Error> {
         let extent = Extent::part(at, self.stored.into());
         let frame = Frames::open(source, extent, Some(self.decoded.into()), limits)?;
         if !frame.is_one_with_checksum() {
-            return Err(Error::new(Rule::FrameSingle, at).into());
+            return Err(BareError::new(Rule::FrameSingle, at).into());
         }
         if let Some(checksum) = self.checksum {
             let [own] = words(source, extent.end().saturating_sub(4))?;
             if own != checksum {
-                return Err(Error::new(Rule::ZstdChecksum, at).into());
+                return Err(BareError::new(Rule::ZstdChecksum, at).into());
             }
         }
         Ok(frame)
@@ -93,15 +90,15 @@ impl Seekable {
         extent: Extent,
         declared: u64,
         limits: &Limits,
-    ) -> Result<Self, ReadError<R::Error>> {
+    ) -> Result<Self, Error> {
         let at = extent.offset();
         if declared > limits.decoded() {
-            return Err(Error::new(Limit::Decoded, at).found(declared).into());
+            return Err(BareError::new(Limit::Decoded, at).found(declared).into());
         }
-        let broken = Error::new(Rule::SeekTable, at);
+        let broken = BareError::new(Rule::SeekTable, at);
         let tail = extent.length().checked_sub(TAIL).ok_or(broken)?;
         let mut bytes = [0; 9];
-        source.read_at(at.saturating_add(tail), &mut bytes).map_err(ReadError::Source)?;
+        source.read_at(at.saturating_add(tail), &mut bytes)?;
         let [a, b, c, d, descriptor, magic @ ..] = bytes;
         // The lowest two bits are not used, and readers are to ignore them.
         if magic != SEEKABLE || descriptor & 0x7c != 0 {
@@ -125,7 +122,7 @@ impl Seekable {
     }
 
     /// Validates that sizes add up, and that all frames but the last are of one size.
-    fn validate<R: ReadAt>(&self, source: &R) -> Result<(), ReadError<R::Error>> {
+    fn validate<R: ReadAt>(&self, source: &R) -> Result<(), Error> {
         let (mut stored, mut decoded, mut first) = (0_u64, 0_u64, None);
         for index in 0..self.count {
             let entry = self.entry(source, index)?;
@@ -134,7 +131,7 @@ impl Seekable {
             let last = index.saturating_add(1) == self.count;
             let wanted = *first.get_or_insert(entry.decoded);
             if entry.decoded > FRAME_CAP || !last && entry.decoded != wanted {
-                let error = Error::new(Rule::FrameSize, self.extent.offset());
+                let error = BareError::new(Rule::FrameSize, self.extent.offset());
                 return Err(error.found(entry.decoded.into()).into());
             }
         }
@@ -145,8 +142,8 @@ impl Seekable {
     }
 
     /// The error where sizes do not add up. A source that gives another table than before gives other sizes.
-    fn sizes(&self, found: u64) -> Error {
-        Error::new(Rule::SeekSizes, self.extent.offset()).found(found)
+    fn sizes(&self, found: u64) -> BareError {
+        BareError::new(Rule::SeekSizes, self.extent.offset()).found(found)
     }
 
     /// The end of the frames, where the table begins.
@@ -154,12 +151,12 @@ impl Seekable {
         self.entries.saturating_sub(HEAD)
     }
 
-    fn entry<R: ReadAt>(&self, source: &R, index: u32) -> Result<Entry, ReadError<R::Error>> {
+    fn entry<R: ReadAt>(&self, source: &R, index: u32) -> Result<Entry, Error> {
         let width = width(self.checksums);
         let at = self.entries.saturating_add(u64::from(index).saturating_mul(width.into()));
         let mut words = [[0; 4]; 3];
-        let bytes = words.as_flattened_mut().get_mut(..width.into()).ok_or(Error::internal())?;
-        source.read_at(at, bytes).map_err(ReadError::Source)?;
+        let bytes = words.as_flattened_mut().get_mut(..width.into()).ok_or(BareError::internal())?;
+        source.read_at(at, bytes)?;
         let [stored, decoded, checksum] = words;
         let [stored, decoded] = [stored, decoded].map(u32::from_le_bytes);
         Ok(Entry { stored, decoded, checksum: self.checksums.then_some(checksum) })
@@ -188,7 +185,7 @@ impl Seekable {
         &mut self,
         source: &R,
         buffer: &mut [u8],
-    ) -> Result<usize, ReadError<R::Error>> {
+    ) -> Result<usize, Error> {
         let mut filled = 0_usize;
         while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
             if self.frame.is_none() && !self.begin(source)? {
@@ -200,11 +197,7 @@ impl Seekable {
     }
 
     /// Decodes some of the frame that has been begun; nothing comes at its end.
-    fn read_frame<R: ReadAt>(
-        &mut self,
-        source: &R,
-        room: &mut [u8],
-    ) -> Result<usize, ReadError<R::Error>> {
+    fn read_frame<R: ReadAt>(&mut self, source: &R, room: &mut [u8]) -> Result<usize, Error> {
         let Some(frame) = &mut self.frame else { return Ok(0) };
         let read = frame.read(source, room, |_| ())?;
         let left = self.left.checked_sub(u64_from_usize(read));
@@ -222,11 +215,11 @@ impl Seekable {
         source: &R,
         mut distance: u64,
         scratch: &mut [u8],
-    ) -> Result<(), ReadError<R::Error>> {
+    ) -> Result<(), Error> {
         while distance > 0 {
             if self.frame.is_some() {
                 let most = usize::try_from(distance).unwrap_or(scratch.len()).min(scratch.len());
-                let scratch = scratch.get_mut(..most).ok_or(Error::internal())?;
+                let scratch = scratch.get_mut(..most).ok_or(BareError::internal())?;
                 let read = self.read_frame(source, scratch)?;
                 distance = distance.saturating_sub(u64_from_usize(read));
                 continue;
@@ -252,7 +245,7 @@ impl Seekable {
         &mut self,
         source: &R,
         scratch: &mut [u8],
-    ) -> Result<(), ReadError<R::Error>> {
+    ) -> Result<(), Error> {
         while self.frame.is_some() {
             self.read_frame(source, scratch)?;
         }
@@ -260,14 +253,14 @@ impl Seekable {
     }
 
     /// Begins the next frame, if there is one.
-    fn begin<R: ReadAt>(&mut self, source: &R) -> Result<bool, ReadError<R::Error>> {
+    fn begin<R: ReadAt>(&mut self, source: &R) -> Result<bool, Error> {
         if self.next == self.count {
             return if self.left == 0 { Ok(false) } else { Err(self.sizes(self.left).into()) };
         }
         let entry = self.entry(source, self.next)?;
         let (start, end) = (self.at, self.at.saturating_add(entry.stored.into()));
         if entry.decoded > FRAME_CAP || end > self.end() || start == end {
-            return Err(Error::new(Rule::FrameSingle, start).into());
+            return Err(BareError::new(Rule::FrameSingle, start).into());
         }
         self.frame = Some(entry.frame(source, start, &self.limits)?);
         self.at = end;

@@ -6,13 +6,12 @@
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
-use core::mem;
 use core::ops::Range;
 
 use super::hasher::{Hasher, Sum, Verified};
-use super::{Deferred, ReadAt, ReadError, extend};
+use super::{Deferred, ReadAt, ThreadSafe, extend};
 use crate::digest::Digest;
-use crate::error::{Error, ErrorKind, Misuse, OutOfMemory};
+use crate::error::{BareError, Error, ErrorKind, Misuse, OutOfMemory};
 use crate::format::frame::{Container, Frame};
 use crate::limits::Limits;
 use crate::manifest::{Component, Manifest, ManifestRef, Shard};
@@ -48,14 +47,10 @@ pub struct Candidate<S> {
 ///
 /// # let root = std::fs::read("corpus/v2/shards/dense.zt").unwrap();
 /// # let s = std::fs::read("corpus/v2/shards/dense-s.zt").unwrap();
-/// let archive = zten::Archive::open(&root)?;
+/// let archive = zten::OpenOptions::default().open_source(&root[..], root.len() as u64)?;
 /// let files = [("s", &s[..])];
-/// let mut shards = archive.bind_shards(&InMemory(&files), &zten::Limits::default())?;
-/// shards.verify(&zten::Limits::default())?;
-/// let object = archive.get("w").unwrap();
-/// let shard = shards.get("s").unwrap();
-/// let view = object.in_shard(shard).dense()?.component().bind(shard.source())?;
-/// assert_eq!(view.elements::<f32>()?.count(), 4);
+/// let archive = archive.find_shards(&InMemory(&files))?;
+/// assert_eq!(archive.tensor("w")?.to_vec::<f32>()?.len(), 4);
 /// # Ok::<(), zten::Error>(())
 /// ```
 pub trait Find {
@@ -67,20 +62,18 @@ pub trait Find {
     ///
     /// # Errors
     /// Whatever keeps the caller from looking.
-    fn find(
-        &self,
-        shard: &Shard<'_>,
-    ) -> Result<Option<Candidate<Self::Source>>, <Self::Source as ReadAt>::Error>;
+    fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<Self::Source>>, Error>;
 }
 
 /// A shard that has been found: a file of generation 2 that has the size that it should have.
+#[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct BoundShard<'a, S> {
     shard: Shard<'a>,
     source: S,
     digest: Comparison<'a>,
     /// The error of a shard whose version is not supported: it has a digest to compare, and nothing is read of it.
-    version: Option<Error>,
+    version: Option<BareError>,
     /// True while it is one of those that are being verified.
     is_needed: bool,
 }
@@ -95,7 +88,7 @@ enum Comparison<'a> {
     /// It is the one that the table gives.
     Equal(Cow<'a, VerifiedBlocks>),
     /// It is another one, or cannot be computed here: this is the error.
-    Failed(Error),
+    Failed(BareError),
 }
 
 /// Validates the frame and the size of a file that may be the shard. Nothing else of it is
@@ -104,10 +97,7 @@ enum Comparison<'a> {
 /// # Errors
 /// `shard-length`, `shard-frame`, `unsupported-version`, at the [`offset`](Shard::offset) of
 /// the shard; whatever the source fails with.
-fn check_frame<S: ReadAt>(
-    shard: &Shard<'_>,
-    candidate: &Candidate<S>,
-) -> Result<(), ReadError<S::Error>> {
+fn check_frame<S: ReadAt>(shard: &Shard<'_>, candidate: &Candidate<S>) -> Result<(), Error> {
     let Candidate { source, length } = candidate;
     if *length != shard.size() {
         return Err(shard.error(Rule::ShardLength).found(*length).into());
@@ -117,19 +107,19 @@ fn check_frame<S: ReadAt>(
         return Ok(());
     }
     // What an error of its frame is to the file that lists it.
-    let refused = |error: Error| match error.kind() {
+    let refused = |error: BareError| match error.kind {
         ErrorKind::Unsupported(Unsupported::Version) => error.moved(shard.offset()),
-        _ => shard.error(Rule::ShardFrame).found(error.offset().unwrap_or_default()),
+        _ => shard.error(Rule::ShardFrame).found(error.offset.unwrap_or_default()),
     };
     let mut header = [0; 8];
-    source.read_at(0, &mut header).map_err(ReadError::Source)?;
+    source.read_at(0, &mut header)?;
     let container = Container::read(&header).map_err(refused)?;
     if container != Container::V2 {
         return Err(shard.error(Rule::ShardFrame).found(0).into());
     }
     let range = container.footer_range(*length).map_err(refused)?;
     let mut footer = [0; 40];
-    source.read_at(range.start, &mut footer).map_err(ReadError::Source)?;
+    source.read_at(range.start, &mut footer)?;
     // Its manifest is not read, whatever its size.
     Frame::read(container, &footer, range, &Limits::default()).map_err(refused)?;
     Ok(())
@@ -174,61 +164,60 @@ impl<S: ReadAt> BoundShard<'_, S> {
     ///
     /// Parts with a digest that is as strong as that of the shard are read as they come: whoever reads all of one
     /// compares that.
-    pub fn reader(&self) -> ShardReader<'_, S> {
-        let changed = self.shard.error(Rule::ShardDigest);
-        let (source, blocks) = (&self.source, self.verified());
-        ShardReader { source, blocks, changed, recent: Recent::default() }
+    pub fn reader(&self) -> Located<'_> {
+        Located::shard(&self.source, self.verified(), &self.shard)
     }
+}
 
-    /// Reads all of it, and compares its digest.
-    fn compare(
-        &self,
-        blobs: impl Iterator<Item = Range<u64>>,
-        limits: &Limits,
-    ) -> Result<VerifiedBlocks, ReadError<S::Error>> {
-        let mut hasher = Hasher::new(self.shard.digest());
-        if hasher.is_unverifiable() {
-            return Err(self.shard.error(Unsupported::Digest).into());
-        }
-        let (mut at, mut buffer, chunk) = (0, Vec::new(), usize_from_u32(limits.chunk()));
-        let mut read_to = |end: u64, mut block: Option<&mut Sum>| {
-            let end = end.min(self.shard.size());
-            while at < end {
-                let left = end.saturating_sub(at);
-                let length = usize::try_from(left).unwrap_or(chunk).min(chunk);
-                let bytes = match self.source.bytes_at(at, length) {
-                    Some(bytes) if bytes.len() == length => bytes,
-                    _ => {
-                        extend(&mut buffer, length)?;
-                        let bytes = buffer.get_mut(..length).ok_or(Error::internal())?;
-                        self.source.read_at(at, bytes).map_err(ReadError::Source)?;
-                        bytes
-                    }
-                };
-                hasher.update(bytes);
-                if let Some(sum) = &mut block {
-                    sum.update(bytes);
+/// Reads all of a shard, and compares its digest. Sums are made of the blocks of `blobs`, which are in order.
+pub(crate) fn compare(
+    shard: &Shard<'_>,
+    source: &impl ReadAt,
+    blobs: impl Iterator<Item = Range<u64>>,
+    limits: &Limits,
+) -> Result<VerifiedBlocks, Error> {
+    let mut hasher = Hasher::new(shard.digest());
+    if hasher.is_unverifiable() {
+        return Err(shard.error(Unsupported::Digest).into());
+    }
+    let (mut at, mut buffer, chunk) = (0, Vec::new(), usize_from_u32(limits.chunk()));
+    let mut read_to = |end: u64, mut block: Option<&mut Sum>| {
+        let end = end.min(shard.size());
+        while at < end {
+            let left = end.saturating_sub(at);
+            let length = usize::try_from(left).unwrap_or(chunk).min(chunk);
+            let bytes = match source.bytes_at(at, length) {
+                Some(bytes) if bytes.len() == length => bytes,
+                _ => {
+                    extend(&mut buffer, length)?;
+                    let bytes = buffer.get_mut(..length).ok_or(BareError::internal())?;
+                    source.read_at(at, bytes)?;
+                    bytes
                 }
-                at = at.saturating_add(u64_from_usize(length));
+            };
+            hasher.update(bytes);
+            if let Some(sum) = &mut block {
+                sum.update(bytes);
             }
-            Ok::<(), ReadError<S::Error>>(())
-        };
-        let mut done = Vec::new();
-        for blob in blobs {
-            for start in blob.clone().step_by(BLOCK) {
-                read_to(start, None)?;
-                let (mut sum, end) = (sum(), start.saturating_add(u64_from_usize(BLOCK)));
-                let range = start..end.min(blob.end);
-                read_to(range.end, Some(&mut sum))?;
-                done.try_reserve(1).map_err(|_| Error::from(OutOfMemory))?;
-                done.push(Block { range, sum: sum.finish() });
-            }
+            at = at.saturating_add(u64_from_usize(length));
         }
-        read_to(u64::MAX, None)?;
-        match hasher.finish() {
-            Ok(Verified::Digest) => Ok(VerifiedBlocks(done)),
-            Ok(_) | Err(_) => Err(self.shard.error(Rule::ShardDigest).into()),
+        Ok::<(), Error>(())
+    };
+    let mut done = Vec::new();
+    for blob in blobs {
+        for start in blob.clone().step_by(BLOCK) {
+            read_to(start, None)?;
+            let (mut sum, end) = (sum(), start.saturating_add(u64_from_usize(BLOCK)));
+            let range = start..end.min(blob.end);
+            read_to(range.end, Some(&mut sum))?;
+            done.try_reserve(1).map_err(|_| BareError::from(OutOfMemory))?;
+            done.push(Block { range, sum: sum.finish() });
         }
+    }
+    read_to(u64::MAX, None)?;
+    match hasher.finish() {
+        Ok(Verified::Digest) => Ok(VerifiedBlocks(done)),
+        Ok(_) | Err(_) => Err(shard.error(Rule::ShardDigest).into()),
     }
 }
 
@@ -266,28 +255,24 @@ impl<B: AsRef<[u8]>> Manifest<B> {
     /// `limit-shards` where the table has more than [`Limits::shards`], none of which has been
     /// looked for then; `shard-length` and `shard-frame`, at the [`offset`](Shard::offset) of the shard;
     /// whatever `finder` and the shards fail with; [`OutOfMemory`].
-    pub fn bind_shards<F: Find>(
-        &self,
-        finder: &F,
-        limits: &Limits,
-    ) -> Result<Shards<'_, F::Source>, ReadError<<F::Source as ReadAt>::Error>> {
-        let most = usize_from_u32(limits.shards());
+    pub fn bind_shards<F: Find>(&self, finder: &F) -> Result<Shards<'_, F::Source>, Error> {
+        let most = usize_from_u32(self.limits().shards());
         if let Some(over) = self.shards().nth(most) {
             let count = u64_from_usize(self.shards().len());
             return Err(over.error(Limit::Shards).found(count).into());
         }
         let mut shards = Shards { manifest: Some(self.parts()), ..Shards::default() };
         for shard in self.shards() {
-            let Some(candidate) = finder.find(&shard).map_err(ReadError::Source)? else {
+            let Some(candidate) = finder.find(&shard)? else {
                 shards.missing = shards.missing.or(Some(shard));
                 continue;
             };
             let version = match check_frame(&shard, &candidate) {
                 Ok(()) => None,
-                Err(ReadError::Refused(error)) if error.is_unsupported() => Some(error),
+                Err(error) if error.is_unsupported() => Some(error.bare()),
                 Err(error) => return Err(error),
             };
-            shards.bound.try_reserve(1).map_err(|_| Error::from(OutOfMemory))?;
+            shards.bound.try_reserve(1).map_err(|_| BareError::from(OutOfMemory))?;
             let source = candidate.source;
             let digest = shard.digest().map_or(Comparison::Absent, |_| Comparison::Pending);
             shards.bound.push(BoundShard { shard, source, digest, version, is_needed: false });
@@ -323,35 +308,29 @@ impl<'a, S> Shards<'a, S> {
     pub fn missing(&self) -> Option<Shard<'a>> {
         self.missing
     }
+}
 
-    /// The blobs of needed shards that are to be compared with what was verified when they are read: those
-    /// without a digest that is as strong as that of their shard. Each is behind the place of its shard, in order, once.
-    fn weak_blobs(&self) -> Result<Vec<(usize, u64, u64)>, OutOfMemory> {
-        let mut blobs = Vec::new();
-        let is_compared = |bound: &BoundShard<'_, S>| bound.is_needed && bound.is_pending();
-        if !self.bound.iter().any(is_compared) {
-            return Ok(blobs);
-        }
-        let objects = self.manifest.into_iter().flat_map(ManifestRef::objects);
-        for component in objects.flat_map(|object| object.components()) {
-            let place = component.shard().and_then(|name| self.place(name));
-            let needed = place.and_then(|place| Some((place, self.bound.get(place)?)));
-            let Some((place, bound)) = needed.filter(|(_, bound)| is_compared(bound)) else {
-                continue;
-            };
-            match (component.digest(), bound.shard.digest()) {
-                (Some(Digest::Sha256(_)), _) | (Some(Digest::Xxh3(_)), Some(Digest::Xxh3(_))) => {}
-                _ => {
-                    let extent = component.extent();
-                    blobs.try_reserve(1).map_err(|_| OutOfMemory)?;
-                    blobs.push((place, extent.offset(), extent.end()));
-                }
+/// The blobs of shards that are to be compared with what was verified when they are read: those without a digest that is
+/// as strong as that of their shard. Each is behind the number of its shard, in order, once. `needed` says which shards.
+fn weak_blobs<'d>(
+    manifest: ManifestRef<'_>,
+    needed: impl Fn(&str) -> Option<(usize, Option<Digest<'d>>)>,
+) -> Result<Vec<(usize, u64, u64)>, OutOfMemory> {
+    let mut blobs = Vec::new();
+    for component in manifest.tensors().flat_map(|tensor| tensor.components()) {
+        let Some((place, digest)) = component.shard().and_then(&needed) else { continue };
+        match (component.digest(), digest) {
+            (Some(Digest::Sha256(_)), _) | (Some(Digest::Xxh3(_)), Some(Digest::Xxh3(_))) => {}
+            _ => {
+                let extent = component.extent();
+                blobs.try_reserve(1).map_err(|_| OutOfMemory)?;
+                blobs.push((place, extent.offset(), extent.end()));
             }
         }
-        blobs.sort_unstable();
-        blobs.dedup();
-        Ok(blobs)
     }
+    blobs.sort_unstable();
+    blobs.dedup();
+    Ok(blobs)
 }
 
 impl<S: ReadAt> Shards<'_, S> {
@@ -365,14 +344,14 @@ impl<S: ReadAt> Shards<'_, S> {
     /// # Errors
     /// `shard-digest`; `unsupported-version`, `unsupported-shard`, `unsupported-digest` where nothing else is
     /// wrong; whatever a source fails with. Offsets are those of [`Shard::offset`].
-    pub fn verify(&mut self, limits: &Limits) -> Result<(), ReadError<S::Error>> {
+    pub fn verify(&mut self) -> Result<(), Error> {
         let mut deferred = Deferred::default();
         for shard in &mut self.bound {
             shard.is_needed = true;
             deferred.note(shard.version);
         }
         deferred.note(self.missing.map(|missing| missing.error(Unsupported::Shard)));
-        self.verify_needed(limits, deferred)
+        self.verify_needed(deferred)
     }
 
     /// Verifies the shards of those components that have no digest, so that they may be read.
@@ -382,8 +361,7 @@ impl<S: ReadAt> Shards<'_, S> {
     pub fn verify_for<'c>(
         &mut self,
         components: impl IntoIterator<Item = Component<'c>>,
-        limits: &Limits,
-    ) -> Result<(), ReadError<S::Error>> {
+    ) -> Result<(), Error> {
         self.bound.iter_mut().for_each(|shard| shard.is_needed = false);
         for component in components.into_iter().filter(|component| component.digest().is_none()) {
             let place = component.shard().and_then(|name| self.place(name));
@@ -392,29 +370,34 @@ impl<S: ReadAt> Shards<'_, S> {
                 shard.is_needed = true;
             }
         }
-        self.verify_needed(limits, Deferred::default())
+        self.verify_needed(Deferred::default())
     }
 
     /// Compares the digests of needed shards, if those have not been compared before, and keeps the errors of those that
     /// have another one. One that is another keeps no other from being verified: what is in that is still to be
     /// validated.
-    fn verify_needed(
-        &mut self,
-        limits: &Limits,
-        mut deferred: Deferred,
-    ) -> Result<(), ReadError<S::Error>> {
-        let blobs = self.weak_blobs().map_err(Error::from)?;
+    fn verify_needed(&mut self, mut deferred: Deferred) -> Result<(), Error> {
+        let Some(manifest) = self.manifest else { return deferred.finish(()) };
+        let limits = manifest.options().limit();
+        let is_compared = |bound: &BoundShard<'_, S>| bound.is_needed && bound.is_pending();
+        let mut blobs = Vec::new();
+        if self.bound.iter().any(is_compared) {
+            let needed = |name: &str| {
+                let place = self.place(name)?;
+                let bound = self.bound.get(place).filter(|bound| is_compared(bound))?;
+                Some((place, bound.shard.digest()))
+            };
+            blobs = weak_blobs(manifest, needed)?;
+        }
         for (place, shard) in self.bound.iter_mut().enumerate().filter(|(_, it)| it.is_needed) {
             if shard.is_pending() {
                 let first = blobs.partition_point(|(own, ..)| *own < place);
                 let own = blobs.iter().skip(first).take_while(|(own, ..)| *own == place);
                 let blobs = own.map(|(_, start, end)| *start..*end);
-                shard.digest = match shard.compare(blobs, limits) {
+                shard.digest = match compare(&shard.shard, &shard.source, blobs, limits) {
                     Ok(blocks) => Comparison::Equal(Cow::Owned(blocks)),
                     // What is not the shard's fault may be otherwise next time.
-                    Err(ReadError::Refused(error)) if error.id().is_some() => {
-                        Comparison::Failed(error)
-                    }
+                    Err(error) if error.rule().is_some() => Comparison::Failed(error.bare()),
                     Err(error) => return Err(error),
                 };
             }
@@ -426,121 +409,75 @@ impl<S: ReadAt> Shards<'_, S> {
     }
 }
 
-/// The files that components are read from: one file, by a reference to it, or [`Files`]. Sealed.
-pub trait Locate: Copy + sealed::Sealed {
-    /// The reason why the bytes of those files cannot be read.
-    type Error;
-    /// The bytes of the file that a component is in.
-    type Source: ReadAt;
-
-    /// The component as it is read from the file that it is in, and that file. In one file alone, what is elsewhere
-    /// cannot be read.
+/// The files that content is read from: one file, or [`Files`]: a file and its shards.
+///
+/// Every [`ReadAt`] is one, of one file alone: what is in shards cannot be read from it. Sealed.
+pub trait Source: ThreadSafe + sealed::Sealed {
+    /// The file that a component is in.
     ///
     /// # Errors
     /// `unsupported-shard` where it is in one that was not found, `unsupported-version` where that is of another
     /// version; where it has no digest, [`Misuse::UnverifiedShard`] if that of its shard has not been
     /// [compared](Shards::verify_for), and `shard-digest` if that was another one.
-    fn locate<'c>(self, component: &Component<'c>) -> Result<(Component<'c>, Self::Source), Error>;
-
-    /// The error of reading a source.
-    fn flatten(error: ReadError<<Self::Source as ReadAt>::Error>) -> ReadError<Self::Error>;
+    #[doc(hidden)]
+    fn locate(&self, component: &Component<'_>) -> Result<Located<'_>, Error>;
 }
 
-mod sealed {
+pub(crate) mod sealed {
     /// Kept from being implemented elsewhere.
     pub trait Sealed {}
 }
 
-impl<R: ReadAt + ?Sized> sealed::Sealed for &R {}
+impl<R: ReadAt> sealed::Sealed for R {}
 
-impl<R: ReadAt + ?Sized> Locate for &R {
-    type Error = R::Error;
-    type Source = Self;
-
-    fn locate<'c>(self, component: &Component<'c>) -> Result<(Component<'c>, Self), Error> {
-        Ok((*component, self))
+impl<R: ReadAt> Source for R {
+    fn locate(&self, component: &Component<'_>) -> Result<Located<'_>, Error> {
+        if component.shard().is_some() {
+            return Err(missing(component).into());
+        }
+        Ok(Located::file(self))
     }
+}
 
-    fn flatten(error: ReadError<R::Error>) -> ReadError<R::Error> {
-        error
-    }
+/// The error of a component in a shard that is not there.
+#[cold]
+fn missing(component: &Component<'_>) -> BareError {
+    BareError::new(Unsupported::Shard, component.extent().offset()).at(component.place())
 }
 
 /// A file and its shards, as one that content is read from.
 #[derive(Debug)]
-pub struct Files<'s, 'a, R: ?Sized, S> {
+pub struct Files<'s, 'a, R, S> {
     /// The file itself.
     pub root: &'s R,
     /// The shards that were found.
     pub shards: &'s Shards<'a, S>,
 }
 
-impl<R: ?Sized, S> Clone for Files<'_, '_, R, S> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
+impl<R: ReadAt, S: ReadAt> sealed::Sealed for Files<'_, '_, R, S> {}
 
-impl<R: ?Sized, S> Copy for Files<'_, '_, R, S> {}
-
-impl<R: ?Sized, S> sealed::Sealed for Files<'_, '_, R, S> {}
-
-impl<'s, R: ReadAt + ?Sized, S: ReadAt<Error = R::Error>> Locate for Files<'s, '_, R, S> {
-    type Error = R::Error;
-    type Source = ComponentSource<'s, R, S>;
-
-    fn locate<'c>(self, component: &Component<'c>) -> Result<(Component<'c>, Self::Source), Error> {
-        let located = component.in_own_file();
+impl<R: ReadAt, S: ReadAt> Source for Files<'_, '_, R, S> {
+    fn locate(&self, component: &Component<'_>) -> Result<Located<'_>, Error> {
         let Some(name) = component.shard() else {
-            return Ok((located, ComponentSource::Root(self.root)));
+            return Ok(Located::file(self.root));
         };
         let bound = self.shards.place(name).and_then(|place| self.shards.bound.get(place));
-        let missing = Error::new(Unsupported::Shard, component.extent().offset());
-        let shard = bound.ok_or(missing.at(component.place()))?;
+        let shard = bound.ok_or_else(|| missing(component))?;
         if let Some(error) = shard.version {
-            return Err(error);
+            return Err(error.into());
         }
         match &shard.digest {
             _ if component.digest().is_some() => {}
             Comparison::Pending => {
-                return Err(Error::misuse(Misuse::UnverifiedShard).at(component.place()));
+                return Err(BareError::misuse(Misuse::UnverifiedShard)
+                    .at(component.place())
+                    .into());
             }
             // Where the digest cannot be computed here, the rest is still validated.
-            Comparison::Failed(error) if !error.is_unsupported() => return Err(*error),
+            Comparison::Failed(error) if !error.is_unsupported() => return Err((*error).into()),
             Comparison::Absent | Comparison::Failed(_) | Comparison::Equal(_) => {}
         }
-        Ok((located, ComponentSource::Shard(shard.reader())))
-    }
-
-    fn flatten(error: ReadError<ReadError<R::Error>>) -> ReadError<R::Error> {
-        error.flatten()
-    }
-}
-
-/// The file that a component is read from.
-#[derive(Debug)]
-pub enum ComponentSource<'s, R: ?Sized, S> {
-    /// The file itself.
-    Root(&'s R),
-    /// A shard.
-    Shard(ShardReader<'s, S>),
-}
-
-impl<R: ReadAt + ?Sized, S: ReadAt<Error = R::Error>> ReadAt for ComponentSource<'_, R, S> {
-    type Error = ReadError<R::Error>;
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Self::Error> {
-        match self {
-            Self::Root(root) => root.read_at(offset, buffer).map_err(ReadError::Source),
-            Self::Shard(shard) => shard.read_at(offset, buffer),
-        }
-    }
-
-    fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
-        match self {
-            Self::Root(root) => root.bytes_at(offset, length),
-            Self::Shard(shard) => shard.bytes_at(offset, length),
-        }
+        Ok(shard.reader())
     }
 }
 
@@ -579,12 +516,15 @@ fn sum() -> Sum {
     Sum::xxh3()
 }
 
-/// Reads a shard. Once the digest of that has been compared, no other bytes are read than were compared.
-pub struct ShardReader<'s, S> {
-    source: &'s S,
+/// The file that a component is in. Once the digest of a shard has been compared, no other bytes are read than were
+/// compared.
+#[doc(hidden)]
+pub struct Located<'s> {
+    source: &'s dyn ReadAt,
+    /// The sums of a shard that has been verified.
     blocks: Option<&'s VerifiedBlocks>,
-    /// The error where a block is another than before.
-    changed: Error,
+    /// The offset of the shard in the table, where errors of it point.
+    offset: u64,
     recent: Recent,
 }
 
@@ -601,37 +541,68 @@ type Recent = std::sync::Mutex<[Loaded; 2]>;
 #[cfg(not(feature = "std"))]
 type Recent = core::cell::RefCell<[Loaded; 2]>;
 
-impl<S> core::fmt::Debug for ShardReader<'_, S> {
+impl core::fmt::Debug for Located<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("ShardReader").field("verified", &self.blocks.is_some()).finish()
+        f.debug_struct("Located").field("verified", &self.blocks.is_some()).finish()
     }
 }
 
-impl<S: ReadAt> ShardReader<'_, S> {
+impl<'s> Located<'s> {
+    /// A file that is no shard.
+    #[inline]
+    pub(crate) fn file(source: &'s dyn ReadAt) -> Self {
+        Self { source, blocks: None, offset: 0, recent: Recent::default() }
+    }
+
+    /// A shard, with the sums of its blocks, if it has been verified.
+    pub(crate) fn shard(
+        source: &'s dyn ReadAt,
+        blocks: Option<&'s VerifiedBlocks>,
+        shard: &Shard<'_>,
+    ) -> Self {
+        Self { blocks, offset: shard.offset(), ..Self::file(source) }
+    }
+
+    /// The error where a block is another than before.
+    #[cold]
+    fn changed(&self) -> BareError {
+        BareError::new(Rule::ShardDigest, self.offset)
+    }
+
+    /// The bytes themselves, where they are in memory and need not be compared.
+    pub(crate) fn lent(&self, offset: u64, length: usize) -> Option<&'s [u8]> {
+        let end = offset.saturating_add(u64_from_usize(length));
+        // What has to be compared is copied first: a source may lend other bytes to each who asks.
+        let is_free =
+            self.blocks.is_none_or(|blocks| blocks.find(offset).is_err_and(|next| end <= next));
+        let lent = if is_free { self.source.bytes_at(offset, length) } else { None };
+        lent.filter(|bytes| bytes.len() == length)
+    }
+
     /// Reads a whole block.
-    fn load(&self, block: &Block, bytes: &mut [u8]) -> Result<(), ReadError<S::Error>> {
-        self.source.read_at(block.range.start, bytes).map_err(ReadError::Source)?;
+    fn load(&self, block: &Block, bytes: &mut [u8]) -> Result<(), Error> {
+        self.source.read_at(block.range.start, bytes)?;
         let mut sum = sum();
         sum.update(bytes);
-        if sum.finish() == block.sum { Ok(()) } else { Err(self.changed.into()) }
+        if sum.finish() == block.sum { Ok(()) } else { Err(self.changed().into()) }
     }
 
     /// Reads the part of a block that begins at `at`.
-    fn part(&self, block: &Block, at: u64, part: &mut [u8]) -> Result<(), ReadError<S::Error>> {
+    fn part(&self, block: &Block, at: u64, part: &mut [u8]) -> Result<(), Error> {
         #[cfg(feature = "std")]
         let recent = self.recent.lock();
         #[cfg(not(feature = "std"))]
         let recent = self.recent.try_borrow_mut();
-        let Ok(mut recent) = recent else { return Err(Error::internal().into()) };
+        let Ok(mut recent) = recent else { return Err(BareError::internal().into()) };
         let [latest, other] = &mut *recent;
         let Range { start, end } = block.range;
         let is_it = |loaded: &Loaded| loaded.start == start && !loaded.bytes.is_empty();
         if !is_it(latest) {
-            mem::swap(latest, other);
+            core::mem::swap(latest, other);
         }
         if !is_it(latest) {
             // Until they have been compared, they are not kept.
-            let mut bytes = mem::take(&mut latest.bytes);
+            let mut bytes = core::mem::take(&mut latest.bytes);
             let length = usize::try_from(end.saturating_sub(start)).unwrap_or(BLOCK);
             bytes.truncate(length);
             extend(&mut bytes, length)?;
@@ -640,17 +611,15 @@ impl<S: ReadAt> ShardReader<'_, S> {
         }
         let within = usize::try_from(at.saturating_sub(start)).unwrap_or(BLOCK);
         let bytes = latest.bytes.get(within..).and_then(|bytes| bytes.get(..part.len()));
-        part.copy_from_slice(bytes.ok_or(self.changed)?);
+        part.copy_from_slice(bytes.ok_or_else(|| self.changed())?);
         Ok(())
     }
 }
 
-impl<S: ReadAt> ReadAt for ShardReader<'_, S> {
-    type Error = ReadError<S::Error>;
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Self::Error> {
+impl ReadAt for Located<'_> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         let Some(blocks) = self.blocks else {
-            return self.source.read_at(offset, buffer).map_err(ReadError::Source);
+            return self.source.read_at(offset, buffer);
         };
         let (mut at, mut rest) = (offset, buffer);
         while !rest.is_empty() {
@@ -660,7 +629,7 @@ impl<S: ReadAt> ReadAt for ShardReader<'_, S> {
             let length = left.min(rest.len());
             let Some((own, behind)) = rest.split_at_mut_checked(length) else { break };
             match found {
-                Err(_) => self.source.read_at(at, own).map_err(ReadError::Source)?,
+                Err(_) => self.source.read_at(at, own)?,
                 Ok(block) if at == block.range.start && length == left => self.load(block, own)?,
                 Ok(block) => self.part(block, at, own)?,
             }
@@ -670,10 +639,138 @@ impl<S: ReadAt> ReadAt for ShardReader<'_, S> {
     }
 
     fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
-        let end = offset.saturating_add(u64_from_usize(length));
-        // What has to be compared is copied first: a source may lend other bytes to each who asks.
-        let is_free =
-            self.blocks.is_none_or(|blocks| blocks.find(offset).is_err_and(|next| end <= next));
-        if is_free { self.source.bytes_at(offset, length) } else { None }
+        self.lent(offset, length)
+    }
+}
+
+/// The shards of an archive, which has them as long as it is.
+#[cfg(feature = "std")]
+#[derive(Debug)]
+pub(crate) struct OwnShards<S> {
+    /// Those that were found, in the order of the table.
+    found: Vec<OwnShard<S>>,
+    /// The number of those in the table.
+    listed: usize,
+}
+
+/// A shard that an archive has.
+#[cfg(feature = "std")]
+#[derive(Debug)]
+struct OwnShard<S> {
+    /// The place in the table.
+    place: usize,
+    source: S,
+    version: Option<BareError>,
+    /// The outcome of comparing its digest, once that has been done.
+    compared: std::sync::OnceLock<Result<VerifiedBlocks, BareError>>,
+    /// Held by whoever compares it, so that one thread does.
+    turn: std::sync::Mutex<()>,
+}
+
+#[cfg(feature = "std")]
+impl<S: ReadAt> OwnShards<S> {
+    /// Looks for all shards, as [`Manifest::bind_shards`] does.
+    pub(crate) fn find<F: Find<Source = S>>(
+        manifest: &Manifest<impl AsRef<[u8]>>,
+        finder: &F,
+    ) -> Result<Self, Error> {
+        let Shards { bound, .. } = manifest.bind_shards(finder)?;
+        let (mut found, listed) = (Vec::new(), manifest.shards().len());
+        found.try_reserve_exact(bound.len()).map_err(|_| OutOfMemory)?;
+        let mut names = manifest.shards().enumerate();
+        for BoundShard { shard, source, version, .. } in bound {
+            // They are in the order of the table.
+            let place = names.find(|(_, listed)| listed.name() == shard.name());
+            let (place, _) = place.ok_or(BareError::internal())?;
+            let (compared, turn) = Default::default();
+            found.push(OwnShard { place, source, version, compared, turn });
+        }
+        Ok(Self { found, listed })
+    }
+
+    /// Bytes of all that were found.
+    pub(crate) fn bytes(&self, manifest: ManifestRef<'_>) -> u64 {
+        let sizes = self.found.iter().filter_map(|own| manifest.shard_at(own.place));
+        sizes.fold(0, |sum: u64, shard| sum.saturating_add(shard.size()))
+    }
+
+    /// The file that a component in a shard of that name is in.
+    pub(crate) fn locate<'s>(
+        &'s self,
+        manifest: ManifestRef<'_>,
+        component: &Component<'_>,
+        name: &str,
+    ) -> Result<Located<'s>, Error> {
+        let order = |own: &OwnShard<S>| {
+            let shard = manifest.shard_at(own.place).map_or("", |shard| shard.name());
+            by_length(shard.as_bytes(), name.as_bytes())
+        };
+        let own = self.found.binary_search_by(order).ok().and_then(|at| self.found.get(at));
+        let own = own.ok_or_else(|| missing(component))?;
+        if let Some(error) = own.version {
+            return Err(error.into());
+        }
+        let shard = manifest.shard_at(own.place).ok_or(BareError::internal())?;
+        let blocks = match own.compared.get() {
+            compared @ Some(_) => compared,
+            None if component.digest().is_some() || shard.digest().is_none() => None,
+            None => Some(own.compare(manifest, &shard)?),
+        };
+        let blocks = match blocks {
+            Some(Ok(blocks)) => Some(blocks),
+            // Where the digest cannot be computed here, the rest is still validated.
+            Some(Err(error)) if component.digest().is_none() && !error.is_unsupported() => {
+                return Err((*error).into());
+            }
+            _ => None,
+        };
+        Ok(Located::shard(&own.source, blocks, &shard))
+    }
+
+    /// Validates all of them: v2 §7.3. The error of the first that is another one, is not supported or was not found is
+    /// returned where it does not keep the rest from being validated.
+    pub(crate) fn verify(&self, manifest: ManifestRef<'_>) -> Result<Option<BareError>, Error> {
+        let mut deferred = Deferred::default();
+        for own in &self.found {
+            let shard = manifest.shard_at(own.place).ok_or(BareError::internal())?;
+            deferred.note(own.version);
+            if shard.digest().is_some()
+                && let Err(error) = own.compare(manifest, &shard)?
+            {
+                deferred.note(*error);
+            }
+        }
+        if self.found.len() < self.listed {
+            let places = self.found.iter().map(|own| own.place);
+            let missing = (0..self.listed).zip(places).find(|(at, place)| at != place);
+            let first = missing.map_or(self.found.len(), |(at, _)| at);
+            let shard = manifest.shard_at(first);
+            deferred.note(shard.map(|shard| shard.error(Unsupported::Shard)));
+        }
+        Ok(deferred.0)
+    }
+}
+
+#[cfg(feature = "std")]
+impl<S: ReadAt> OwnShard<S> {
+    /// Compares the digest, unless that has been done. What is not the shard's fault may be otherwise next time.
+    fn compare(
+        &self,
+        manifest: ManifestRef<'_>,
+        shard: &Shard<'_>,
+    ) -> Result<&Result<VerifiedBlocks, BareError>, Error> {
+        let _turn = self.turn.lock();
+        if let Some(compared) = self.compared.get() {
+            return Ok(compared);
+        }
+        let needed = |name: &str| (name == shard.name()).then_some((0, shard.digest()));
+        let blobs = weak_blobs(manifest, needed)?;
+        let blobs = blobs.iter().map(|(_, start, end)| *start..*end);
+        let compared = match compare(shard, &self.source, blobs, manifest.options().limit()) {
+            Ok(blocks) => Ok(blocks),
+            Err(error) if error.rule().is_some() => Err(error.bare()),
+            Err(error) => return Err(error),
+        };
+        Ok(self.compared.get_or_init(|| compared))
     }
 }

@@ -3,6 +3,7 @@
 #[cfg(feature = "zstd-ruzstd")]
 mod foreign;
 
+use alloc::vec::Vec;
 use core::ops::Range;
 
 use zten_zstd::Failure;
@@ -10,16 +11,17 @@ use zten_zstd::decode::{self, Bounds, DecodeError, Flaw};
 
 #[cfg(feature = "zstd-ruzstd")]
 use self::foreign::Decoder;
-use super::{ReadAt, ReadError};
-use crate::error::{Error, ErrorKind, OutOfMemory};
+use super::ReadAt;
+use crate::error::{BareError, Error, ErrorKind, OutOfMemory};
 use crate::limits::Limits;
 use crate::manifest::Extent;
 use crate::rules::{Limit, Rule};
 #[cfg(not(feature = "zstd-ruzstd"))]
 use zten_zstd::decode::Decoder;
 
-/// The frames of one component, being decoded.
-pub(super) struct Frames(decode::Frames<Decoder>);
+/// The frames of one component, being decoded. They are one item, on the heap: they take 1 KiB, and readers of components
+/// that are not compressed are not to be as large.
+pub(super) struct Frames(Vec<decode::Frames<Decoder>>);
 
 impl Frames {
     /// Walks the frames of a component, all of them, before any is decoded.
@@ -28,16 +30,18 @@ impl Frames {
         extent: Extent,
         declared: Option<u64>,
         limits: &Limits,
-    ) -> Result<Self, ReadError<R::Error>> {
+    ) -> Result<Self, Error> {
         let bounds = Bounds { window: limits.window(), decoded: limits.decoded(), declared };
         let mut source = |at: u64, buffer: &mut [u8]| source.read_at(at, buffer);
-        let frames = decode::Frames::open(&mut source, extent.range(), bounds);
-        frames.map(Self).map_err(failed)
+        let mut all = Vec::new();
+        all.try_reserve_exact(1).map_err(|_| OutOfMemory)?;
+        all.push(decode::Frames::open(&mut source, extent.range(), bounds).map_err(failed)?);
+        Ok(Self(all))
     }
 
     /// Returns whether it is one frame, and has a checksum.
     pub(super) fn is_one_with_checksum(&self) -> bool {
-        self.0.is_one_with_checksum()
+        self.0.first().is_some_and(decode::Frames::is_one_with_checksum)
     }
 
     /// Hands out where each frame stands, of which none has been decoded yet, and what it says that it decodes to,
@@ -46,8 +50,9 @@ impl Frames {
         &self,
         source: &R,
         each: impl FnMut(Range<u64>, Option<u64>) -> bool,
-    ) -> Result<(), ReadError<R::Error>> {
-        self.0.places(&mut |at, buffer| source.read_at(at, buffer), each).map_err(failed)
+    ) -> Result<(), Error> {
+        let frames = self.0.first().ok_or(BareError::internal())?;
+        frames.places(&mut |at, buffer| source.read_at(at, buffer), each).map_err(failed)
     }
 
     /// Decodes into `buffer` until it is full or the component ends, and returns how many bytes it is.
@@ -57,21 +62,23 @@ impl Frames {
         source: &R,
         buffer: &mut [u8],
         mut tap: impl FnMut(&[u8]),
-    ) -> Result<usize, ReadError<R::Error>> {
-        self.0.read(&mut |at, buffer| source.read_at(at, buffer), buffer, &mut tap).map_err(failed)
+    ) -> Result<usize, Error> {
+        let frames = self.0.first_mut().ok_or(BareError::internal())?;
+        let read = |at: u64, buffer: &mut [u8]| source.read_at(at, buffer);
+        frames.read(&mut { read }, buffer, &mut tap).map_err(failed)
     }
 }
 
 #[cold]
-fn failed<E>(failure: Failure<E, DecodeError>) -> ReadError<E> {
+fn failed(failure: Failure<Error, DecodeError>) -> Error {
     match failure {
-        Failure::Callback(error) => ReadError::Source(error),
-        Failure::Codec(error) => ReadError::Refused(refused(error)),
+        Failure::Callback(error) => error,
+        Failure::Codec(error) => refused(error).into(),
     }
 }
 
 /// The rule or limit that frames break.
-fn refused(error: DecodeError) -> Error {
+fn refused(error: DecodeError) -> BareError {
     let kind: ErrorKind = match error.flaw() {
         Flaw::Magic => Rule::ZstdMagic.into(),
         Flaw::Truncated => Rule::ZstdTruncated.into(),
@@ -87,5 +94,5 @@ fn refused(error: DecodeError) -> Error {
         Flaw::Decoded => Limit::Decoded.into(),
         Flaw::Memory => return OutOfMemory.into(),
     };
-    Error::new(kind, error.at()).found(error.number())
+    BareError::new(kind, error.at()).found(error.number())
 }

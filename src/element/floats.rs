@@ -2,7 +2,7 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use super::{ByteOrder, Element, LogicalType, StorageType, sealed};
+use super::{ByteOrder, Element, LogicalType, StorageType, padded, sealed};
 
 /// The value of a finite pattern of one sign bit, then exponent, then `MANTISSA` bits of
 /// mantissa.
@@ -91,6 +91,18 @@ macro_rules! byte_floats {
             fn read(bytes: &[u8], _: ByteOrder) -> Option<Self> {
                 bytes.first().copied().map(Self)
             }
+
+            fn to_le(self) -> [u8; 16] {
+                padded([self.0])
+            }
+
+            fn as_bytes(elements: &[Self]) -> Option<&[u8]> {
+                Some(zerocopy::IntoBytes::as_bytes(elements))
+            }
+
+            fn as_mut_bytes(elements: &mut [Self]) -> Option<&mut [u8]> {
+                Some(zerocopy::IntoBytes::as_mut_bytes(elements))
+            }
         }
     )+ };
 }
@@ -174,6 +186,13 @@ macro_rules! complex {
             fn read(bytes: &[u8], order: ByteOrder) -> Option<Self> {
                 let (re, im) = bytes.split_at_checked(size_of::<$float>())?;
                 Some(Self { re: <$float>::read(re, order)?, im: <$float>::read(im, order)? })
+            }
+
+            fn to_le(self) -> [u8; 16] {
+                let mut all = [0; 16];
+                let parts = self.re.to_le_bytes().into_iter().chain(self.im.to_le_bytes());
+                all.iter_mut().zip(parts).for_each(|(to, from)| *to = from);
+                all
             }
         }
     )+ };

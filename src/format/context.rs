@@ -6,7 +6,7 @@ use core::ops::Range;
 use super::record::{
     ComponentRecord, Product, RawComponent, ShapeSpan, Shapes, ShardRecord, Text, Uint,
 };
-use super::{Dialect, Facts, Format, Version, v2};
+use super::{Dialect, Facts, Layout, Version, v2};
 use crate::cbor::{
     Checked, Entries, Fault, Input, Keys, Parsed, Remaining, array_head, check_utf8, fault, key,
     map_head, read_text, read_uint, short_text, skip, strict, strict_array_head, utf8,
@@ -334,7 +334,7 @@ impl<'m, const OPEN: u8> Slot<'m> for Attributes<OPEN> {
 }
 
 /// The layout of an object: `format` in 1.x, `layout` in 2.
-impl<'m, const STRICT: bool> Slot<'m, STRICT> for Format {
+impl<'m, const STRICT: bool> Slot<'m, STRICT> for Layout {
     const BLANK: Self = Self::Unknown;
 
     #[inline(always)]

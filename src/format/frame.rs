@@ -16,7 +16,7 @@ use zerocopy::byteorder::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::{Dialect, v0_1, v1, v2};
-use crate::error::Error;
+use crate::error::BareError;
 use crate::limits::{Limits, format};
 use crate::num::u64_from_usize;
 use crate::rules::{Limit, Rule, Unsupported};
@@ -34,9 +34,9 @@ impl Magic {
     const V2: Self = Self([0x89, b'Z', b'T', b'2', b'\r', b'\n', 0x1a, b'\n']);
 
     /// Validates the magic at the end of a file of `file_len` bytes.
-    fn check_footer_magic(self, wanted: Self, file_len: u64) -> Result<(), Error> {
+    fn check_footer_magic(self, wanted: Self, file_len: u64) -> Result<(), BareError> {
         let offset = file_len.saturating_sub(HEADER);
-        if self == wanted { Ok(()) } else { Err(Error::new(Rule::FooterMagic, offset)) }
+        if self == wanted { Ok(()) } else { Err(BareError::new(Rule::FooterMagic, offset)) }
     }
 }
 
@@ -64,12 +64,12 @@ struct FooterV2 {
 const VERSION_V2: u32 = 2;
 
 /// Holds the size of a manifest, which stands at `at`, against the cap and the limit.
-fn check_manifest_size(size: u64, at: u64, limits: &Limits) -> Result<(), Error> {
+fn check_manifest_size(size: u64, at: u64, limits: &Limits) -> Result<(), BareError> {
     if size > format::MANIFEST_CAP {
-        return Err(Error::new(Rule::ManifestCap, at).found(size));
+        return Err(BareError::new(Rule::ManifestCap, at).found(size));
     }
     if size > limits.manifest() {
-        return Err(Error::new(Limit::Manifest, at).found(size));
+        return Err(BareError::new(Limit::Manifest, at).found(size));
     }
     Ok(())
 }
@@ -103,20 +103,20 @@ pub(crate) enum Container {
 
 impl Container {
     /// The range of the header in a file of `file_len` bytes.
-    pub(crate) fn header_range(file_len: u64) -> Result<Range<u64>, Error> {
+    pub(crate) fn header_range(file_len: u64) -> Result<Range<u64>, BareError> {
         if file_len < HEADER {
-            return Err(Error::new(Rule::FileSize, file_len).found(file_len));
+            return Err(BareError::new(Rule::FileSize, file_len).found(file_len));
         }
         Ok(0..HEADER)
     }
 
     /// Reads the header.
-    pub(crate) fn read(header: &[u8]) -> Result<Self, Error> {
+    pub(crate) fn read(header: &[u8]) -> Result<Self, BareError> {
         match parse_record::<Magic>(header) {
             Some(Magic::V0) => Ok(Self::V0),
             Some(Magic::V1) => Ok(Self::V1),
             Some(Magic::V2) => Ok(Self::V2),
-            _ => Err(Error::new(Rule::HeaderMagic, 0)),
+            _ => Err(BareError::new(Rule::HeaderMagic, 0)),
         }
     }
 
@@ -139,10 +139,10 @@ impl Container {
     }
 
     /// The range of the footer in a file of `file_len` bytes.
-    pub(crate) fn footer_range(self, file_len: u64) -> Result<Range<u64>, Error> {
+    pub(crate) fn footer_range(self, file_len: u64) -> Result<Range<u64>, BareError> {
         match file_len.checked_sub(self.footer_len()) {
             Some(start) if start >= HEADER => Ok(start..file_len),
-            _ => Err(Error::new(Rule::FileSize, file_len).found(file_len)),
+            _ => Err(BareError::new(Rule::FileSize, file_len).found(file_len)),
         }
     }
 
@@ -201,8 +201,8 @@ impl Frame {
         footer: &[u8],
         range: Range<u64>,
         limits: &Limits,
-    ) -> Result<Self, Error> {
-        let truncated = Error::new(Rule::FileSize, range.end).found(range.end);
+    ) -> Result<Self, BareError> {
+        let truncated = BareError::new(Rule::FileSize, range.end).found(range.end);
         let size = match container {
             Container::V0 => parse_record::<U64>(footer).ok_or(truncated)?.get(),
             Container::V1 => {
@@ -220,32 +220,32 @@ impl Frame {
         let end = range.start;
         check_manifest_size(size, end, limits)?;
         let start = end.checked_sub(size).filter(|start| *start >= HEADER);
-        let start = start.ok_or_else(|| Error::new(Rule::ManifestBounds, end).found(size))?;
+        let start = start.ok_or_else(|| BareError::new(Rule::ManifestBounds, end).found(size))?;
         Ok(Self { container, manifest: start..end, hash: None, blobs_end: start, reserved: 0 })
     }
 
     /// Reads a footer of generation 2, which begins at `at`: v2 §2.3, §2.4, §7.2.
-    fn from_v2_footer(footer: &FooterV2, at: u64, limits: &Limits) -> Result<Self, Error> {
+    fn from_v2_footer(footer: &FooterV2, at: u64, limits: &Limits) -> Result<Self, BareError> {
         // Offset and length stand at the beginning, the version 24 bytes on.
         let (size_at, version_at) = (at.saturating_add(8), at.saturating_add(24));
         let version = footer.version.get();
         if version != VERSION_V2 {
-            return Err(Error::new(Unsupported::Version, version_at).found(version.into()));
+            return Err(BareError::new(Unsupported::Version, version_at).found(version.into()));
         }
         let (start, size) = (footer.manifest_offset.get(), footer.manifest_size.get());
         let hash = footer.manifest_hash.get();
         let manifest = if size == 0 {
             if start != 0 || hash != 0 {
-                return Err(Error::new(Rule::DataShard, at));
+                return Err(BareError::new(Rule::DataShard, at));
             }
             at..at
         } else {
             check_manifest_size(size, size_at, limits)?;
             if start == 0 || !start.is_multiple_of(format::ALIGNMENT_V2) {
-                return Err(Error::new(Rule::ManifestAlignment, at).found(start));
+                return Err(BareError::new(Rule::ManifestAlignment, at).found(start));
             }
             let end = start.checked_add(size).filter(|end| *end <= at);
-            start..end.ok_or_else(|| Error::new(Rule::ManifestBounds, size_at).found(size))?
+            start..end.ok_or_else(|| BareError::new(Rule::ManifestBounds, size_at).found(size))?
         };
         Ok(Self {
             container: Container::V2,
@@ -257,11 +257,11 @@ impl Frame {
     }
 
     /// Validates the hash of the manifest, where the footer gives one: v2 §2.3.
-    pub(crate) fn validate_hash(&self, manifest: &[u8]) -> Result<(), Error> {
+    pub(crate) fn validate_hash(&self, manifest: &[u8]) -> Result<(), BareError> {
         if let Some(hash) = self.hash
             && twox_hash::XxHash3_64::oneshot(manifest) != hash
         {
-            return Err(Error::new(Rule::ManifestHash, self.manifest.start));
+            return Err(BareError::new(Rule::ManifestHash, self.manifest.start));
         }
         Ok(())
     }
@@ -309,11 +309,11 @@ impl Footer {
 
 #[cfg(test)]
 mod tests {
-    use super::Container;
+    use super::{Container, Rule};
 
     #[test]
     fn a_header_is_enough_to_tell_by() {
-        assert_eq!(Container::header_range(7).unwrap_err().id(), Some("file-size"));
+        assert_eq!(Container::header_range(7).unwrap_err().kind, Rule::FileSize.into());
         assert_eq!(Container::header_range(8), Ok(0..8));
     }
 }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::num::NonZeroU8;
 
-use super::{Dialect, Encoding, Facts, Format, Role};
+use super::{Dialect, Encoding, Facts, Layout, Role};
 use crate::cbor::{Fault, Input, Remaining, uint};
 use crate::element::{LogicalType, StorageType};
 use crate::error::OutOfMemory;
@@ -308,7 +308,7 @@ impl RawObject<'_> {
         name: Text::NONE,
         shape: ShapeSpan::EMPTY,
         product: Product::ONE,
-        layout: Format::Unknown,
+        layout: Layout::Unknown,
         first: 0,
         attributes: None,
         shape_at: Remaining::END,
@@ -322,7 +322,7 @@ pub(crate) struct RawObject<'m> {
     pub(crate) name: Text<'m>,
     pub(crate) shape: ShapeSpan,
     pub(crate) product: Product,
-    pub(crate) layout: Format,
+    pub(crate) layout: Layout,
     /// The ordinal of its first component among all.
     pub(crate) first: u32,
     /// The place of the attributes, if there are some.
@@ -488,9 +488,8 @@ impl Shapes {
 /// The dimensions of a tensor, outermost first. It is read as a slice of numbers is.
 ///
 /// ```
-/// # let file = std::fs::read("corpus/accept/1.2.3/dense_all.zt").unwrap();
-/// let archive = zten::Archive::open(file)?;
-/// let shape = archive.require("t_f32")?.shape();
+/// let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?;
+/// let shape = archive.tensor("t_f32")?.shape();
 /// assert_eq!((shape.len(), shape.get(0), shape.elements()), (2, Some(2), Some(6)));
 /// assert_eq!(shape, [2, 3]);
 /// for dimension in shape {
@@ -588,6 +587,7 @@ impl<T: AsRef<[u64]> + ?Sized> PartialEq<T> for Shape<'_> {
 }
 
 /// The dimensions of a [`Shape`], outermost first.
+#[doc(hidden)]
 #[derive(Clone)]
 pub struct Dimensions<'a>(&'a [u8]);
 

@@ -5,7 +5,7 @@ use super::record::{Dtype, Logical, RawComponent, RawObject, Text, Uint};
 use super::table::table;
 use super::v1::V1_2;
 use super::{
-    Blob, Dialect, Encoding, Facts, Field, Fields, Format, Generation, IndexTypes, Nesting, Role,
+    Blob, Dialect, Encoding, Facts, Field, Fields, Generation, IndexTypes, Layout, Nesting, Role,
 };
 use crate::cbor::{Checked, Input, Parsed, Remaining, check_utf8};
 use crate::digest::Digest;
@@ -118,10 +118,10 @@ impl Entry<'_> {
         })
     }
 
-    fn layout(&self) -> Format {
+    fn layout(&self) -> Layout {
         match self.layout.map(|layout| layout.0.bytes) {
-            None | Some(b"dense") => Format::Dense,
-            _ => Format::Unknown,
+            None | Some(b"dense") => Layout::Dense,
+            _ => Layout::Unknown,
         }
     }
 }

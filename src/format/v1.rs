@@ -7,7 +7,7 @@ use super::context::{
 use super::record::{Dtype, Logical, RawComponent, RawObject, Text, Uint};
 use super::table::table;
 use super::{
-    Blob, Container, Dialect, Encoding, Facts, Fields, Format, Generation, IndexTypes, Nesting,
+    Blob, Container, Dialect, Encoding, Facts, Fields, Generation, IndexTypes, Layout, Nesting,
     Objects, Role, Version, Writing,
 };
 use crate::cbor::{
@@ -32,10 +32,10 @@ table! {
 
 table! {
     /// One object: v1.1 II.2, v1.2 §1.
-    Object<'m>, keys ObjectKey, reader ObjectReader, within 2 levels of any CBOR, else Rule::ObjectType;
+    Tensor<'m>, keys ObjectKey, reader ObjectReader, within 2 levels of any CBOR, else Rule::ObjectType;
     // key           slot       type           presence                           else
     "shape"      => shape:      ShapeField,    required(Rule::ShapeMissing),      else Rule::ShapeType;
-    "format"     => format:     Format,        required(Rule::FormatMissing),     else Rule::FormatType;
+    "format"     => format:     Layout,        required(Rule::FormatMissing),     else Rule::FormatType;
     "attributes" => attributes: Attributes<3>, optional,                          else Rule::AttributesType;
     "components" => components: Components,    required(Rule::ComponentsMissing), else Rule::ComponentsType;
 }
@@ -66,7 +66,7 @@ pub(crate) static V1_2: Dialect = Dialect {
     duplicate_name: ErrorKind::Malformed(Rule::DuplicateName),
     bool_value: Some(ErrorKind::Malformed(Rule::BoolValue)),
     stream: None,
-    layout_names: Format::name,
+    layout_names: Layout::name,
     fields: Fields {
         shape: ObjectKey::shape.field(),
         layout: ObjectKey::format.field(),
@@ -101,7 +101,7 @@ static WRITING: Writing = Writing {
     bool_is_type: false,
     canonical_alignment: format::ALIGNMENT,
     logical_type: |name| LogicalType::from_name(name),
-    format: |name| Format::named(name),
+    format: |name| Layout::named(name),
     format_name: |format| FORMATS.contains(&format).then(|| format.name()),
 };
 
@@ -215,7 +215,7 @@ pub(super) fn object<'m, const LISTED: bool>(
     check_utf8(Remaining::of(at), name)?;
     let name = Text { remaining: Remaining::of(at), bytes: name, behind: Remaining::of(value) };
     let first = len_u32(cx.components.len());
-    let (rest, ()) = Object::read(cx, value, |_, object| {
+    let (rest, ()) = Tensor::read(cx, value, |_, object| {
         *raw = RawObject {
             name,
             shape: object.shape.span,
@@ -410,7 +410,7 @@ impl<'m> Slot<'m> for Encoding {
     }
 }
 
-impl Format {
+impl Layout {
     /// The format of that name in 1.x: v1.1 III, v1.2 §3.
     pub(crate) fn named(name: &[u8]) -> Self {
         let found = FORMATS.into_iter().find(|format| format.name().as_bytes() == name);
@@ -419,5 +419,5 @@ impl Format {
 }
 
 /// The formats that 1.x knows.
-pub(crate) const FORMATS: [Format; 4] =
-    [Format::Dense, Format::SparseCsr, Format::SparseCoo, Format::QuantizedGroup];
+pub(crate) const FORMATS: [Layout; 4] =
+    [Layout::Dense, Layout::SparseCsr, Layout::SparseCoo, Layout::QuantizedGroup];

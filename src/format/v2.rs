@@ -17,7 +17,7 @@ use super::record::{RawComponent, RawObject, Text, Uint};
 use super::table::table;
 use super::v1::V1_2;
 use super::{
-    Blob, Container, Dialect, Encoding, Facts, Fields, Format, Generation, IndexTypes, Objects,
+    Blob, Container, Dialect, Encoding, Facts, Fields, Generation, IndexTypes, Layout, Objects,
     Role, Writing,
 };
 use crate::cbor::{
@@ -41,11 +41,11 @@ table! {
 
 table! {
     /// One object: v2 §3.3.
-    Object<'m>, keys ObjectKey, reader ObjectReader, within 2 levels of deterministic CBOR, else Rule::ObjectType;
+    Tensor<'m>, keys ObjectKey, reader ObjectReader, within 2 levels of deterministic CBOR, else Rule::ObjectType;
     // key           slot       type        presence                           else
     "parts"      => parts:      Parts,      required(Rule::ComponentsMissing), else Rule::ComponentsType;
     "shape"      => shape:      ShapeField, required(Rule::ShapeMissing),      else Rule::ShapeType;
-    "layout"     => layout:     Format,     required(Rule::FormatMissing),     else Rule::FormatType;
+    "layout"     => layout:     Layout,     required(Rule::FormatMissing),     else Rule::FormatType;
     "attributes" => attributes: Attributes<3>, optional,                       else Rule::AttributesType;
 }
 
@@ -110,16 +110,16 @@ static WRITING: Writing = Writing {
     logical_type: |name| LogicalType::from_v2(name),
     format: |name| layout(name),
     format_name: |format| match format {
-        Format::QuantizedGroup => None,
+        Layout::QuantizedGroup => None,
         format => V2.layout_name(format),
     },
 };
 
 /// The name of a layout of 2, but for those that are unknown or of GGUF.
-fn layout_name(layout: Format) -> &'static str {
+fn layout_name(layout: Layout) -> &'static str {
     match layout {
-        Format::SparseCsr => "zt.sparse_csr/1",
-        Format::SparseCoo => "zt.sparse_coo/1",
+        Layout::SparseCsr => "zt.sparse_csr/1",
+        Layout::SparseCoo => "zt.sparse_coo/1",
         other => other.name(),
     }
 }
@@ -187,7 +187,7 @@ pub(super) fn object<'m, const LISTED: bool>(
     let (value, name) = name(last, at)?;
     let name = Text { remaining: Remaining::of(at), bytes: name, behind: Remaining::of(value) };
     let first = len_u32(cx.components.len());
-    let (rest, ()) = Object::read(cx, value, |_, object| {
+    let (rest, ()) = Tensor::read(cx, value, |_, object| {
         if object.shape.product.elements().is_none() {
             return Err(Fault::new(Rule::ShapeOverflow, object.shape.remaining).into());
         }

@@ -1,127 +1,288 @@
-//! From objects and their components to views: borrowed where they lie, or decoded.
+//! From objects and their components to elements: borrowed where they lie, or decoded.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use core::num::NonZeroU64;
+use core::slice::ChunksExact;
 
 #[cfg(feature = "ndarray")]
 use ndarray::{ArrayViewD, IxDyn};
 
-use super::blocks::{GgufBlocks, Mx, QuantGroup};
-use super::buffer::{Decoded, Lines};
-use super::quantized::QuantizedGroup;
+use super::blocks::{GgufBlocks, Mx, MxBlocks, QuantGroup};
+use super::buffer::{Data, Decoded, Lines};
+use super::quantized::{Quantization, Quantized};
 use super::sparse::{Coo, Csr};
 use super::view::{Kind, View};
-use crate::codec::{Content, Idle, ReadAt, ReadError, Verified, grow};
+use crate::codec::{Idle, ReadAt as _, Reader, Verified, grow};
 use crate::element::{ByteOrder, Element, StorageType};
-use crate::error::{Error, ErrorKind, Misuse};
-use crate::format::{Encoding, Format};
-use crate::limits::Limits;
-use crate::manifest::{Component, Extent, Object, Shape};
+use crate::error::{BareError, Error, ErrorKind, Misuse};
+use crate::format::{Encoding, Layout};
+use crate::manifest::{Component, Extent, Tensor};
 use crate::num::u64_from_usize;
 use crate::rules::Unsupported;
 
-/// A dense object: its shape and its one component.
-#[derive(Clone, Copy, Debug)]
-pub struct Dense<'a> {
-    data: Component<'a>,
-}
-
-impl<'a> Object<'a> {
-    /// The object as a dense array.
+impl<'a> Tensor<'a> {
+    /// The component of a dense object, which has its elements in row-major order: v1.1 III.1, v1.2 §3.
     ///
     /// # Errors
-    /// [`Misuse::Format`] where it is of another format; `unsupported-layout`, `unsupported-format` where
+    /// [`Misuse::Layout`] where it is of another layout; `unsupported-layout`, `unsupported-format` where
     /// that is not known.
     #[inline]
-    pub fn dense(&self) -> Result<Dense<'a>, Error> {
-        let data = match self.format() {
+    pub fn dense(&self) -> Result<Component<'a>, Error> {
+        let data = match self.layout() {
             // Each has it, so that where there is one component, it is that.
-            Format::Dense => self.only_component().or_else(|| self.component("data")),
+            Layout::Dense => self.only_component().or_else(|| self.component("data")),
             _ => None,
         };
         match data {
-            Some(data) => Ok(Dense { data }),
+            Some(data) => Ok(data),
             None => Err(self.other_format()),
         }
     }
 
-    /// The object as compressed sparse rows.
+    /// All elements of a dense object, borrowed: `product(shape)` of them, times the ratio of a complex type.
+    ///
+    /// ```
+    /// # let bytes = std::fs::read("corpus/accept/1.2.3/dense_all.zt").unwrap();
+    /// # // In memory a file begins anywhere: one that is mapped is aligned.
+    /// # let mut words = vec![0_u64; bytes.len().div_ceil(8)];
+    /// # let file = &mut zerocopy::IntoBytes::as_mut_bytes(&mut words[..])[..bytes.len()];
+    /// # file.copy_from_slice(&bytes);
+    /// let archive = zten::Archive::from_bytes(&*file)?;
+    /// let weights: &[f32] = archive.tensor("t_f32")?.as_slice()?;
+    /// assert_eq!(weights.len(), 2 * 3);
+    /// # Ok::<(), zten::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// The same as [`dense`](Self::dense).
-    pub fn sparse_csr(&self) -> Result<Csr<Component<'a>>, Error> {
-        self.read_as(Format::SparseCsr, Csr::of)
+    /// The errors of [`dense`](Self::dense) and [`Component::as_slice`].
+    #[inline]
+    pub fn as_slice<T: Element>(&self) -> Result<&'a [T], Error> {
+        self.dense()?.as_slice()
     }
 
-    /// The object as a list of coordinates.
+    /// All elements of a dense object, borrowed or decoded.
+    ///
+    /// ```
+    /// let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?;
+    /// let weights = archive.tensor("t_f32")?.to_cow::<f32>()?;
+    /// assert_eq!(weights.len(), 2 * 3);
+    /// # Ok::<(), zten::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// The same as [`dense`](Self::dense).
-    pub fn sparse_coo(&self) -> Result<Coo<'a, Component<'a>>, Error> {
-        self.read_as(Format::SparseCoo, Coo::of)
+    /// The errors of [`dense`](Self::dense) and [`Component::to_cow`].
+    pub fn to_cow<T: Element>(&self) -> Result<Cow<'a, [T]>, Error> {
+        self.dense()?.to_cow()
     }
 
-    /// The object as quantized groups.
+    /// All elements of a dense object, decoded and verified.
     ///
     /// # Errors
-    /// The same as [`dense`](Self::dense).
-    pub fn quantized_group(&self) -> Result<QuantizedGroup<'a>, Error> {
-        self.read_as(Format::QuantizedGroup, QuantizedGroup::of)
+    /// The errors of [`dense`](Self::dense) and [`Component::to_vec`].
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, Error> {
+        self.dense()?.to_vec()
     }
 
-    /// The object as blocks with a scale each (2).
+    /// Fills `elements` with all elements of a dense object, decoded and verified.
     ///
     /// # Errors
-    /// The same as [`dense`](Self::dense).
-    pub fn mx(&self) -> Result<Mx<'a, Component<'a>>, Error> {
-        self.read_as(Format::Mx, Mx::of)
+    /// The errors of [`dense`](Self::dense) and [`Component::read_elements`].
+    pub fn read_into<T: Element>(&self, elements: &mut [T]) -> Result<(), Error> {
+        self.dense()?.read_elements(elements)
+    }
+
+    /// Reads a dense object piece by piece.
+    ///
+    /// # Errors
+    /// The errors of [`dense`](Self::dense) and [`Component::reader`].
+    pub fn reader(&self) -> Result<Reader<'a>, Error> {
+        self.dense()?.reader()
+    }
+
+    /// The object as compressed sparse rows, checked. Parts that lie raw in memory are borrowed, others are decoded.
+    ///
+    /// # Errors
+    /// [`Misuse::Layout`] where it is of another layout; the errors of [`Component::data`]; `csr-indptr-start`,
+    /// `csr-indptr-order`, `csr-indptr-end`, `index-range`; `csr-nnz`, `csr-indptr-size` where the manifest does not
+    /// give the sizes (zstd in 1.1).
+    pub fn csr(&self) -> Result<Csr<'a>, Error> {
+        self.read_as(Layout::SparseCsr, Csr::of)
+    }
+
+    /// The object as a list of coordinates, checked. Parts that lie raw in memory are borrowed, others are decoded.
+    ///
+    /// # Errors
+    /// [`Misuse::Layout`] where it is of another layout; the errors of [`Component::data`]; `index-range`; `coo-nnz`
+    /// where the manifest does not give the sizes (zstd in 1.1).
+    pub fn coo(&self) -> Result<Coo<'a>, Error> {
+        self.read_as(Layout::SparseCoo, Coo::of)
+    }
+
+    /// The object as quantized groups, whose components are checked to fit together. Those that lie raw in memory are
+    /// borrowed, others are decoded.
+    ///
+    /// # Errors
+    /// [`Misuse::Layout`] where it is of another layout; the errors of [`quantization`](Self::quantization) and
+    /// [`Component::data`]; [`Misuse::Quantization`] at the object where its rank is not 2, and at the component that
+    /// has not the type or the number of elements that shape and attributes ask for.
+    pub fn quantized(&self) -> Result<Quantized<'a>, Error> {
+        self.read_as(Layout::QuantizedGroup, Quantized::of)
+    }
+
+    /// The attributes `bits`, `group_size` and `packing` of quantized groups: v1.2 §3. They are no part of what
+    /// opening validates, and may be missing.
+    ///
+    /// # Errors
+    /// [`Misuse::Layout`] where it is of another layout; [`Misuse::Quantization`] at the object, where one is missing
+    /// or of another type, `bits` is not from 1 to 32, `group_size` is 0, `packing` is not known,
+    /// or a word is not just filled by as many codes of as many bits.
+    pub fn quantization(&self) -> Result<Quantization, Error> {
+        self.read_as(Layout::QuantizedGroup, Quantization::of)
+    }
+
+    /// The object as blocks with a scale each (2), checked. Parts that lie raw in memory are borrowed, others are
+    /// decoded. The elements stay as they are.
+    ///
+    /// # Errors
+    /// [`Misuse::Layout`] where it is of another layout; the errors of [`Component::data`]; `nibble-value`.
+    pub fn mx(&self) -> Result<Mx<'a>, Error> {
+        self.read_as(Layout::Mx, Mx::of)
+    }
+
+    /// The blocks of such an object, without its elements.
+    ///
+    /// # Errors
+    /// [`Misuse::Layout`] where it is of another layout.
+    #[doc(hidden)]
+    pub fn mx_blocks(&self) -> Result<MxBlocks, Error> {
+        self.read_as(Layout::Mx, MxBlocks::of)
     }
 
     /// The object as groups of codes (2).
     ///
     /// # Errors
-    /// The same as [`dense`](Self::dense).
+    /// [`Misuse::Layout`] where it is of another layout.
     pub fn quant_group(&self) -> Result<QuantGroup<'a>, Error> {
-        self.read_as(Format::QuantGroup, QuantGroup::of)
+        self.read_as(Layout::QuantGroup, QuantGroup::of)
     }
 
     /// The object as blocks of a type of GGUF (2).
     ///
     /// # Errors
-    /// The same as [`dense`](Self::dense).
+    /// [`Misuse::Layout`] where it is of another layout.
     pub fn gguf_blocks(&self) -> Result<GgufBlocks<'a>, Error> {
-        self.read_as(Format::GgufBlocks, GgufBlocks::of)
+        self.read_as(Layout::GgufBlocks, GgufBlocks::of)
     }
 
-    fn read_as<T>(&self, format: Format, read: fn(&Self) -> Option<T>) -> Result<T, Error> {
-        let own = (self.format() == format).then(|| read(self)).flatten();
-        own.ok_or_else(|| self.other_format())
+    fn read_as<T>(&self, format: Layout, read: fn(&Self) -> Result<T, Error>) -> Result<T, Error> {
+        if self.layout() != format {
+            return Err(self.other_format());
+        }
+        read(self).map_err(|error| self.named(error))
+    }
+
+    /// The component of that role, which opening has found to be there.
+    pub(super) fn require(&self, role: &str) -> Result<Component<'a>, BareError> {
+        self.component(role).ok_or_else(|| BareError::internal().at(self.place()))
     }
 
     /// The reason why the object cannot be read as the layout that was asked for.
     #[cold]
     fn other_format(&self) -> Error {
         let place = self.components().next().map(|first| first.place()).unwrap_or_default();
-        self.unknown_layout().unwrap_or(Error::misuse(Misuse::Format).at(place))
+        let error = self.unknown_layout().unwrap_or(BareError::misuse(Misuse::Layout).at(place));
+        self.named(error)
     }
 
     /// The error of an object of 0.1 or 2 whose layout is not known, so that it cannot be read as a tensor.
-    pub(crate) fn unknown_layout(&self) -> Option<Error> {
-        let why = self.dialect().unknown_format.filter(|_| self.format() == Format::Unknown)?;
+    pub(crate) fn unknown_layout(&self) -> Option<BareError> {
+        let why = self.dialect().unknown_format.filter(|_| self.layout() == Layout::Unknown)?;
         self.components().next().map(|first| first.error(why))
+    }
+
+    /// The array of a dense object where it lies, in its shape and row-major order: nothing is copied.
+    ///
+    /// ```
+    /// # let bytes = std::fs::read("corpus/accept/1.2.3/dense_all.zt").unwrap();
+    /// # // In memory a file begins anywhere: one that is mapped is aligned.
+    /// # let mut words = vec![0_u64; bytes.len().div_ceil(8)];
+    /// # let file = &mut zerocopy::IntoBytes::as_mut_bytes(&mut words[..])[..bytes.len()];
+    /// # file.copy_from_slice(&bytes);
+    /// let archive = zten::Archive::from_bytes(&*file)?;
+    /// let array = archive.tensor("t_f32")?.array::<f32>()?; // 2 × 3
+    /// assert_eq!(array.shape(), [2, 3]);
+    /// assert_eq!(array[[1, 1]], 0.75);
+    /// # Ok::<(), zten::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`as_slice`](Self::as_slice). [`Misuse::Type`], too, where there is not one `T` for each place of
+    /// the array, as of `f4_e2m1` or the `f32` of a complex type; [`Misuse::Size`] where `ndarray` cannot address
+    /// the shape: the product of its dimensions that are not 0 has to be below 2^63 (2^31 on 32 bits).
+    #[cfg(feature = "ndarray")]
+    pub fn array<T: Element>(&self) -> Result<ArrayViewD<'a, T>, Error> {
+        let misuse = |misuse| self.named(BareError::misuse(misuse).at(self.place()));
+        let elements = self.as_slice::<T>()?;
+        let mut shape = super::buffer::with_room(self.shape().len(), self.place())?;
+        for dimension in self.shape() {
+            shape.push(usize::try_from(dimension).map_err(|_| misuse(Misuse::Size))?);
+        }
+        if self.shape().elements() != Some(u64_from_usize(elements.len())) {
+            return Err(misuse(Misuse::Type));
+        }
+        ArrayViewD::from_shape(IxDyn(&shape), elements).map_err(|_| misuse(Misuse::Size))
     }
 }
 
 impl<'a> Component<'a> {
-    /// The elements where they lie in the file. For components of an
-    /// [`Archive`](crate::Archive), which holds that file.
+    /// The elements where they lie, whatever their alignment and byte order.
     ///
     /// # Errors
-    /// [`Misuse::NoFile`] where the component comes from a manifest without its file; as
-    /// [`bind`](Self::bind).
+    /// [`Misuse::NoFile`] where the component comes from a manifest without its file, [`Misuse::NotInMemory`] where the
+    /// file is not in memory; the errors of [`bind`](Self::bind).
     pub fn view(&self) -> Result<View<'a>, Error> {
-        self.bind(self.file()?)
+        self.view_in_memory()?.ok_or_else(|| self.misuse(Misuse::NotInMemory))
+    }
+
+    /// The elements where they lie; none where the file is not in memory.
+    #[inline]
+    fn view_in_memory(&self) -> Result<Option<View<'a>>, Error> {
+        match self.file() {
+            Some(file) if !self.is_in_shard() => self.bind(file).map(Some),
+            _ => self.lent().map_err(|error| self.tensor().named(error)),
+        }
+    }
+
+    /// The elements where they lie in a file that is lent piece by piece, if it is.
+    fn lent(&self) -> Result<Option<View<'a>>, Error> {
+        let located = self.located()?;
+        let (storage, extent) = (self.readable()?, self.extent());
+        let misuse = |misuse| BareError::misuse(misuse).at(self.place());
+        if !self.is_raw() {
+            return Err(misuse(Misuse::Compressed).into());
+        }
+        let length = usize::try_from(extent.length()).map_err(|_| misuse(Misuse::Size))?;
+        let Some(blob) = located.lent(extent.offset(), length) else { return Ok(None) };
+        Ok(Some(self.bound(blob, self.kind_of(storage, extent))?))
+    }
+
+    /// The bytes of the elements where they lie, in the order that [`byte_order`](Self::byte_order) says.
+    ///
+    /// # Errors
+    /// The errors of [`view`](Self::view).
+    pub fn bytes(&self) -> Result<&'a [u8], Error> {
+        Ok(self.view()?.as_bytes())
+    }
+
+    /// The elements as native ones, borrowed.
+    ///
+    /// # Errors
+    /// The errors of [`view`](Self::view) and [`View::as_slice`]: bytes that are compressed, not aligned, or (0.1)
+    /// in the other byte order are not borrowed. [`to_cow`](Self::to_cow) decodes them.
+    #[inline]
+    pub fn as_slice<T: Element>(&self) -> Result<&'a [T], Error> {
+        self.view()?.as_slice().map_err(|error| self.tensor().named(error))
     }
 
     /// Binds the component to the file it is in, all of whose bytes are in `file`. This is for
@@ -133,11 +294,22 @@ impl<'a> Component<'a> {
     /// the file that was opened; `unsupported-dtype`, `unsupported-encoding` in 0.1.
     #[inline]
     pub fn bind<'d>(&self, file: &'d [u8]) -> Result<View<'d>, Error> {
-        let storage = self.readable()?;
+        match self.bound_in(file) {
+            Ok(view) => Ok(view),
+            Err(error) => Err(self.tensor().named(error)),
+        }
+    }
+
+    #[inline]
+    fn bound_in<'d>(&self, file: &'d [u8]) -> Result<View<'d>, BareError> {
+        if self.is_in_shard() {
+            return Err(self.error(Unsupported::Shard));
+        }
+        let storage = self.stored_and_known().map_err(|why| self.error(why))?;
         let extent = self.extent();
         let length = usize::try_from(extent.length()).ok();
         let blob = length.and_then(|length| file.bytes_at(extent.offset(), length));
-        let blob = blob.ok_or_else(|| Error::misuse(Misuse::Size).at(self.place()))?;
+        let blob = blob.ok_or_else(|| BareError::misuse(Misuse::Size).at(self.place()))?;
         self.bound(blob, self.kind_of(storage, extent))
     }
 
@@ -150,23 +322,25 @@ impl<'a> Component<'a> {
         let extent = self.extent();
         let bound = self.bound(blob, self.kind_of(storage, extent))?;
         if u64_from_usize(blob.len()) != extent.length() {
-            return Err(Error::misuse(Misuse::Size).at(self.place()));
+            let error = BareError::misuse(Misuse::Size).at(self.place());
+            return Err(self.tensor().named(error));
         }
         Ok(bound)
     }
 
     /// Binds it to its stored bytes, if they are its elements.
     #[inline]
-    fn bound<'d>(&self, bytes: &'d [u8], kind: Kind) -> Result<View<'d>, Error> {
+    fn bound<'d>(&self, bytes: &'d [u8], kind: Kind) -> Result<View<'d>, BareError> {
         if !self.is_raw() {
-            return Err(Error::misuse(Misuse::Compressed).at(self.place()));
+            return Err(BareError::misuse(Misuse::Compressed).at(self.place()));
         }
         Ok(View::new(bytes, kind, None))
     }
 
     /// The kind of its stored bytes.
-    pub(crate) fn kind(&self) -> Result<Kind, Error> {
-        Ok(self.kind_of(self.readable()?, self.extent()))
+    pub(crate) fn kind(&self) -> Result<Kind, BareError> {
+        let storage = self.stored_and_known().map_err(|why| self.error(why))?;
+        Ok(self.kind_of(storage, self.extent()))
     }
 
     #[inline]
@@ -188,24 +362,31 @@ impl<'a> Component<'a> {
     /// `unsupported-type`, `unsupported-shard`: v2 §3.4, §4.2, §7.
     #[inline]
     pub fn readable(&self) -> Result<StorageType, Error> {
-        let storage = self.stored_or_why().and_then(|storage| {
-            match (self.logical().unknown, self.dialect().unknown_type) {
-                (true, Some(why)) => Err(why),
-                _ => Ok(storage),
-            }
-        });
-        storage.map_err(|why| self.error(why))
+        match self.stored_and_known() {
+            Ok(storage) => Ok(storage),
+            Err(why) => Err(self.tensor().named(self.error(why))),
+        }
+    }
+
+    /// The type in which its elements are stored, or why they cannot be read.
+    #[inline]
+    fn stored_and_known(&self) -> Result<StorageType, Unsupported> {
+        let storage = self.stored_or_why()?;
+        match (self.logical().unknown, self.dialect().unknown_type) {
+            (true, Some(why)) => Err(why),
+            _ => Ok(storage),
+        }
     }
 
     /// The type in which its elements are stored, if their bytes can be read, whatever they mean.
-    pub(crate) fn stored(&self) -> Result<StorageType, Error> {
+    pub(crate) fn stored(&self) -> Result<StorageType, BareError> {
         self.stored_or_why().map_err(|why| self.error(why))
     }
 
     /// [`stored`](Self::stored), or why they cannot.
     #[inline]
     fn stored_or_why(&self) -> Result<StorageType, Unsupported> {
-        if self.is_in_other_file() {
+        if self.is_in_shard() && self.has_no_source() {
             return Err(Unsupported::Shard);
         }
         if self.encoding() == Encoding::Unknown {
@@ -218,8 +399,21 @@ impl<'a> Component<'a> {
     ///
     /// It takes a copy, so that the component need not have an address where all is well.
     #[cold]
-    pub(crate) fn error(self, kind: impl Into<ErrorKind>) -> Error {
-        Error::new(kind, self.extent().offset()).at(self.place())
+    pub(crate) fn error(self, kind: impl Into<ErrorKind>) -> BareError {
+        BareError::new(kind, self.extent().offset()).at(self.place())
+    }
+
+    /// The content: borrowed where it lies raw in memory, else decoded and verified.
+    ///
+    /// # Errors
+    /// The errors of [`view`](Self::view) and [`read`](Self::read).
+    pub fn data(&self) -> Result<Data<'a>, Error> {
+        if self.is_raw()
+            && let Some(view) = self.view_in_memory()?
+        {
+            return Ok(Data::Borrowed(view));
+        }
+        self.read().map(Data::Decoded)
     }
 
     /// All of the content, decoded, little-endian and verified, in memory of its own. Memory
@@ -227,43 +421,31 @@ impl<'a> Component<'a> {
     /// size, it is at most that, rounded up to 64 bytes.
     ///
     /// # Errors
-    /// The same as [`content`](Self::content) and [`Content::next_chunk`]; [`OutOfMemory`](crate::error::OutOfMemory).
-    pub fn decode<R: ReadAt>(
-        &self,
-        source: R,
-        limits: &Limits,
-    ) -> Result<Decoded, ReadError<R::Error>> {
-        self.collect(self.content(source, limits)?)
+    /// The errors of [`reader`](Self::reader) and [`Reader::next_chunk`]; [`OutOfMemory`](crate::error::OutOfMemory).
+    pub fn read(&self) -> Result<Decoded, Error> {
+        self.collect(self.reader()?)
     }
 
-    /// The same as [`decode`](Self::decode), with threads that have nothing else to do.
-    pub(crate) fn decode_on<S: ReadAt + Sync + ?Sized>(
-        &self,
-        source: &S,
-        limits: &Limits,
-        idle: &Idle,
-    ) -> Result<Decoded, ReadError<S::Error>> {
-        let content = self.content(source, limits)?;
+    /// The same as [`read`](Self::read), with threads that have nothing else to do.
+    pub(crate) fn read_on(&self, idle: &Idle) -> Result<Decoded, Error> {
+        let reader = self.reader()?;
         #[cfg(all(feature = "zstd", feature = "std"))]
-        if let Some(pieces) = content.pieces() {
+        if let Some(pieces) = reader.pieces() {
             let lines = Lines::zeros(pieces.decoded);
-            let mut lines = lines.map_err(|error| Error::from(error).at(self.place()))?;
-            if let Some(verified) = content.read_together(pieces, lines.as_mut(), limits, idle) {
+            let mut lines = lines.map_err(|error| BareError::from(error).at(self.place()))?;
+            if let Some(verified) = reader.read_together(pieces, lines.as_mut(), idle) {
                 return Ok(Decoded::new(lines, self.decoded_kind()?, verified));
             }
-            return self.decode(source, limits);
+            return self.read();
         }
-        self.collect(content)
+        self.collect(reader)
     }
 
     /// All of a content of which nothing has been read.
-    fn collect<R: ReadAt>(
-        &self,
-        mut content: Content<'_, R>,
-    ) -> Result<Decoded, ReadError<R::Error>> {
+    fn collect(&self, mut reader: Reader<'_>) -> Result<Decoded, Error> {
         let most = self.decoded_length().and_then(|bytes| usize::try_from(bytes).ok());
         let most = most.unwrap_or(usize::MAX);
-        let no_memory = |error| Error::from(error).at(self.place());
+        let no_memory = |error| self.tensor().named(BareError::from(error).at(self.place()));
         let mut lines = Lines::default();
         if self.encoding() == Encoding::Raw {
             // All of it lies in the file.
@@ -272,17 +454,17 @@ impl<'a> Component<'a> {
         }
         loop {
             // A byte more than is declared would take a line more.
-            let left = most.saturating_sub(lines.len()).min(content.wanted());
-            let length = content.read_chunk(lines.room(left, most).map_err(no_memory)?)?;
+            let left = most.saturating_sub(lines.len()).min(reader.wanted());
+            let length = reader.read_chunk(lines.room(left, most).map_err(no_memory)?)?;
             if length == 0 {
                 break;
             }
             lines.add(length);
         }
-        Ok(Decoded::new(lines, self.decoded_kind()?, outcome(&content)?))
+        Ok(Decoded::new(lines, self.decoded_kind()?, outcome(&reader)?))
     }
 
-    /// The same as [`decode`](Self::decode), into memory of the caller's: `buffer` must be exactly as
+    /// The same as [`read`](Self::read), into memory of the caller's: `buffer` must be exactly as
     /// long as the decoded content, [`decoded_length`](Self::decoded_length) where that is
     /// known. Bytes go from the source, or from the decoder, straight into `buffer`, and are
     /// hashed there; nothing is allocated but what decoding zstd needs. The elements can be
@@ -291,75 +473,74 @@ impl<'a> Component<'a> {
     /// If it fails, `buffer` holds whatever had been read by then.
     ///
     /// # Errors
-    /// The same as [`decode`](Self::decode); [`Misuse::Buffer`] where `buffer` has another length.
-    pub fn read_into<'b, R: ReadAt>(
-        &self,
-        source: R,
-        limits: &Limits,
-        buffer: &'b mut [u8],
-    ) -> Result<View<'b>, ReadError<R::Error>> {
+    /// The errors of [`read`](Self::read); [`Misuse::Buffer`] where `buffer` has another length.
+    pub fn read_into<'b>(&self, buffer: &'b mut [u8]) -> Result<View<'b>, Error> {
         let kind = self.kind_in(buffer)?;
-        self.fill(kind, self.content(source, limits)?, buffer)
+        self.fill(kind, self.reader()?, buffer)
     }
 
     /// The same as [`read_into`](Self::read_into), with threads that have nothing else to do.
-    pub(crate) fn read_into_on<'b, S: ReadAt + Sync + ?Sized>(
+    pub(crate) fn read_into_on<'b>(
         &self,
-        source: &S,
-        limits: &Limits,
         buffer: &'b mut [u8],
         idle: &Idle,
-    ) -> Result<View<'b>, ReadError<S::Error>> {
+    ) -> Result<View<'b>, Error> {
         let kind = self.kind_in(buffer)?;
-        let content = self.content(source, limits)?;
+        let reader = self.reader()?;
         #[cfg(all(feature = "zstd", feature = "std"))]
-        if let Some(pieces) = content.pieces() {
-            return match content.read_together(pieces, buffer, limits, idle) {
+        if let Some(pieces) = reader.pieces() {
+            return match reader.read_together(pieces, buffer, idle) {
                 Some(verified) => Ok(View::new(buffer, kind, Some(verified))),
-                None => self.read_into(source, limits, buffer),
+                None => self.read_into(buffer),
             };
         }
-        self.fill(kind, content, buffer)
+        self.fill(kind, reader, buffer)
     }
 
     /// The kind of its bytes in `buffer`, which has to be as long as they are, where that is known.
     fn kind_in(&self, buffer: &[u8]) -> Result<Kind, Error> {
         let kind = self.decoded_kind()?;
         if self.decoded_length().is_some_and(|length| length != u64_from_usize(buffer.len())) {
-            return Err(Error::misuse(Misuse::Buffer).at(self.place()));
+            return Err(self.misuse(Misuse::Buffer));
         }
         Ok(kind)
     }
 
+    /// A call that is wrong, at this component.
+    #[cold]
+    fn misuse(&self, misuse: Misuse) -> Error {
+        self.tensor().named(BareError::misuse(misuse).at(self.place()))
+    }
+
     /// Reads all of a content, of which nothing has been read, into `buffer`.
-    fn fill<'b, R: ReadAt>(
+    fn fill<'b>(
         &self,
         kind: Kind,
-        mut content: Content<'_, R>,
+        mut reader: Reader<'_>,
         buffer: &'b mut [u8],
-    ) -> Result<View<'b>, ReadError<R::Error>> {
+    ) -> Result<View<'b>, Error> {
         let mut rest = &mut *buffer;
         loop {
-            let length = content.read_chunk(rest)?;
+            let length = reader.read_chunk(rest)?;
             if length == 0 {
                 break;
             }
-            rest = rest.get_mut(length..).ok_or(Error::internal().at(self.place()))?;
+            rest = rest.get_mut(length..).ok_or(BareError::internal().at(self.place()))?;
         }
         if !rest.is_empty() {
-            return Err(Error::misuse(Misuse::Buffer).at(self.place()).into());
+            return Err(self.misuse(Misuse::Buffer));
         }
-        Ok(View::new(buffer, kind, Some(outcome(&content)?)))
+        Ok(View::new(buffer, kind, Some(outcome(&reader)?)))
     }
 
     /// The kind of its decoded bytes.
-    fn decoded_kind(&self) -> Result<Kind, Error> {
+    pub(crate) fn decoded_kind(&self) -> Result<Kind, Error> {
         Ok(Kind { order: ByteOrder::Little, ..self.kind()? })
     }
 
-    /// All elements, in this machine's byte order: borrowed from the file where they lie raw,
+    /// All elements, in this machine's byte order: borrowed from the file where they lie in memory, raw,
     /// aligned and in that order; else decoded into memory of their own, within the limits that the
-    /// file was opened with. For components of an [`Archive`](crate::Archive).
+    /// file was opened with.
     ///
     /// Bytes that are decoded or copied have been verified by its digest on the way. What is borrowed has
     /// not been read: [`Archive::verify`](crate::Archive::verify) verifies all of a file.
@@ -367,154 +548,102 @@ impl<'a> Component<'a> {
     /// # Errors
     /// [`Misuse::Type`] where the elements are not of type `T`; `bool-value` where a 1.x bool is
     /// neither 0 nor 1; [`Misuse::NoFile`] where the component comes from a manifest without its
-    /// file; as [`read_elements`](Self::read_elements).
+    /// file; the errors of [`to_vec`](Self::to_vec).
     pub fn to_cow<T: Element>(&self) -> Result<Cow<'a, [T]>, Error> {
-        let file = self.file()?;
-        if self.is_raw() {
-            match self.bind(file)?.as_slice() {
+        if self.is_raw()
+            && let Some(view) = self.view_in_memory()?
+        {
+            match view.as_slice() {
                 Ok(elements) => return Ok(Cow::Borrowed(elements)),
                 Err(error) => match error.kind() {
                     // Each element can be read by itself.
                     ErrorKind::Misuse(
                         Misuse::Alignment | Misuse::ByteOrder | Misuse::BoolBytes,
                     ) => {}
-                    _ => return Err(error),
+                    _ => return Err(self.tensor().named(error)),
                 },
             }
         }
-        Ok(Cow::Owned(self.read_elements(file, self.limits())?))
+        self.to_vec().map(Cow::Owned)
     }
 
     /// All elements, decoded and verified, in this machine's byte order, in memory of their own.
     /// Memory grows as bytes come and never by what is claimed.
     ///
     /// # Errors
-    /// [`Misuse::Type`] where the elements are not of type `T`; as
-    /// [`content`](Self::content) and [`Content::next_chunk`](crate::source::Content::next_chunk);
+    /// [`Misuse::Type`] where the elements are not of type `T`; the errors of
+    /// [`reader`](Self::reader) and [`Reader::next_chunk`];
     /// [`Misuse::Size`] where a 0.1 entry of unknown layout holds part of an element;
     /// [`OutOfMemory`](crate::error::OutOfMemory).
-    pub fn read_elements<T: Element, R: ReadAt + ?Sized>(
-        &self,
-        source: &R,
-        limits: &Limits,
-    ) -> Result<Vec<T>, ReadError<R::Error>> {
-        self.kind()?.is_of::<T>()?;
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, Error> {
         let most = self.decoded_length().map(|bytes| bytes / NonZeroU64::from(T::DTYPE.divisor()));
         let most = most.and_then(|count| usize::try_from(count).ok()).unwrap_or(usize::MAX);
-        let mut content = self.content(source, limits)?;
         let mut elements = Vec::new();
-        while let Some(chunk) = content.next_chunk()? {
+        self.each_chunk::<T>(|pieces| {
+            let needed = elements.len().saturating_add(pieces.len());
+            grow(&mut elements, needed, most)?;
+            elements.extend(pieces.filter_map(|piece| T::read(piece, ByteOrder::Little)));
+            Ok(())
+        })?;
+        Ok(elements)
+    }
+
+    /// Fills `elements` with all elements, decoded and verified, in this machine's byte order. If it fails, they are
+    /// whatever had been read by then.
+    ///
+    /// # Errors
+    /// The errors of [`to_vec`](Self::to_vec); [`Misuse::Buffer`] where there are more or fewer elements.
+    pub fn read_elements<T: Element>(&self, elements: &mut [T]) -> Result<(), Error> {
+        let bytes = u64_from_usize(size_of_val(elements));
+        if self.decoded_length().is_some_and(|length| length != bytes) {
+            self.kind()?.is_of::<T>().map_err(|error| self.tensor().named(error))?;
+            return Err(self.misuse(Misuse::Buffer));
+        }
+        if let Some(bytes) = T::as_mut_bytes(elements) {
+            self.kind()?.is_of::<T>().map_err(|error| self.tensor().named(error))?;
+            return self.read_into(bytes).map(drop);
+        }
+        let mut rest = &mut *elements;
+        self.each_chunk::<T>(|pieces| {
+            let (room, behind) = core::mem::take(&mut rest)
+                .split_at_mut_checked(pieces.len())
+                .ok_or(BareError::misuse(Misuse::Buffer))?;
+            let read = pieces.filter_map(|piece| T::read(piece, ByteOrder::Little));
+            room.iter_mut().zip(read).for_each(|(slot, element)| *slot = element);
+            rest = behind;
+            Ok(())
+        })?;
+        if rest.is_empty() { Ok(()) } else { Err(self.misuse(Misuse::Buffer)) }
+    }
+
+    /// Hands the bytes of its elements to `take`, as many as come at once.
+    fn each_chunk<T: Element>(
+        &self,
+        mut take: impl FnMut(ChunksExact<'_, u8>) -> Result<(), BareError>,
+    ) -> Result<(), Error> {
+        self.kind()?.is_of::<T>().map_err(|error| self.tensor().named(error))?;
+        let mut reader = self.reader()?;
+        while let Some(chunk) = reader.next_chunk()? {
             let pieces = chunk.chunks_exact(size_of::<T>());
             if !pieces.remainder().is_empty() {
-                return Err(Error::misuse(Misuse::Size).at(self.place()).into());
+                return Err(self.misuse(Misuse::Size));
             }
-            let needed = elements.len().saturating_add(pieces.len());
-            grow(&mut elements, needed, most)
-                .map_err(|error| Error::from(error).at(self.place()))?;
-            elements.extend(pieces.filter_map(|piece| T::read(piece, ByteOrder::Little)));
+            take(pieces).map_err(|error| self.tensor().named(error.at(self.place())))?;
         }
-        Ok(elements)
+        Ok(())
     }
 
     /// Returns whether it holds the indices of a sparse object.
     pub fn is_index(&self) -> bool {
-        match self.object().format() {
-            Format::SparseCsr => matches!(self.role(), "indices" | "indptr"),
-            Format::SparseCoo => self.role() == "coords",
+        match self.tensor().layout() {
+            Layout::SparseCsr => matches!(self.role(), "indices" | "indptr"),
+            Layout::SparseCoo => self.role() == "coords",
             _ => false,
         }
     }
 }
 
 /// The result of a content that has been read to its end.
-fn outcome<R: ReadAt>(content: &Content<'_, R>) -> Result<Verified, Error> {
-    content.verified().ok_or(Error::internal())
-}
-
-impl<'a> Dense<'a> {
-    /// The dimensions, outermost first.
-    pub fn shape(&self) -> Shape<'a> {
-        self.data.object().shape()
-    }
-
-    /// The component that holds the elements.
-    pub fn component(&self) -> Component<'a> {
-        self.data
-    }
-
-    /// The elements where they lie in the file. For objects of an [`Archive`](crate::Archive),
-    /// which holds that file. The view has `product(shape)` elements, times the ratio of a complex
-    /// type. [`to_cow`](Self::to_cow) also takes what is compressed or not aligned.
-    ///
-    /// # Errors
-    /// The errors of [`Component::view`].
-    pub fn view(&self) -> Result<View<'a>, Error> {
-        self.data.view()
-    }
-
-    /// All elements in row-major order, `product(shape)` of them (of a complex type as its storage
-    /// type, twice as many): as [`Component::to_cow`].
-    ///
-    /// ```
-    /// # let file = std::fs::read("corpus/accept/1.2.3/dense_all.zt").unwrap();
-    /// let archive = zten::Archive::open(file)?;
-    /// let weights = archive.require("t_f32")?.dense()?.to_cow::<f32>()?;
-    /// assert_eq!(weights.len(), 2 * 3);
-    /// # Ok::<(), zten::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// The same as [`Component::to_cow`].
-    pub fn to_cow<T: Element>(&self) -> Result<Cow<'a, [T]>, Error> {
-        self.component().to_cow()
-    }
-
-    /// All elements in row-major order, in memory of their own: as [`Component::read_elements`].
-    ///
-    /// # Errors
-    /// The same as [`Component::read_elements`].
-    pub fn read_elements<T: Element, R: ReadAt + ?Sized>(
-        &self,
-        source: &R,
-        limits: &Limits,
-    ) -> Result<Vec<T>, ReadError<R::Error>> {
-        self.component().read_elements(source, limits)
-    }
-
-    /// The array where it lies in the file, in the shape of the object and row-major order: nothing is
-    /// copied. For objects of an [`Archive`](crate::Archive), which holds that file.
-    ///
-    /// ```
-    /// # let bytes = std::fs::read("corpus/accept/1.2.3/dense_all.zt").unwrap();
-    /// # // In memory a file begins anywhere: one that is mapped is aligned.
-    /// # let mut words = vec![0_u64; bytes.len().div_ceil(8)];
-    /// # let file = &mut zerocopy::IntoBytes::as_mut_bytes(&mut words[..])[..bytes.len()];
-    /// # file.copy_from_slice(&bytes);
-    /// # let file = &*file;
-    /// let archive = zten::Archive::open(file)?;
-    /// let array = archive.get("t_f32").unwrap().dense()?.array::<f32>()?; // 2 × 3
-    /// assert_eq!(array.shape(), [2, 3]);
-    /// assert_eq!(array[[1, 1]], 0.75);
-    /// # Ok::<(), zten::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// The same as [`view`](Self::view) and [`View::as_slice`]: bytes that are compressed, not aligned, or (0.1)
-    /// in the other byte order are not borrowed. [`Misuse::Type`], too, where there is not one `T` for each place of the array, as
-    /// of `f4_e2m1` or the `f32` of a complex type; [`Misuse::Size`] where `ndarray` cannot address
-    /// the shape: the product of its dimensions that are not 0 has to be below 2^63 (2^31 on 32 bits).
-    #[cfg(feature = "ndarray")]
-    pub fn array<T: Element>(&self) -> Result<ArrayViewD<'a, T>, Error> {
-        let place = self.component().place();
-        let misuse = |misuse| Error::misuse(misuse).at(place);
-        let elements = self.view()?.as_slice::<T>()?;
-        let mut shape = super::buffer::with_room(self.shape().len(), place)?;
-        for dimension in self.shape() {
-            shape.push(usize::try_from(dimension).map_err(|_| misuse(Misuse::Size))?);
-        }
-        if self.shape().elements() != Some(u64_from_usize(elements.len())) {
-            return Err(misuse(Misuse::Type));
-        }
-        ArrayViewD::from_shape(IxDyn(&shape), elements).map_err(|_| misuse(Misuse::Size))
-    }
+fn outcome(reader: &Reader<'_>) -> Result<Verified, BareError> {
+    reader.verified().ok_or(BareError::internal())
 }

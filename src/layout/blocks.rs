@@ -1,16 +1,12 @@
 //! Profiles of 2 whose elements come in blocks: `zt.mx/1`, `zt.quant_group/1` and `gguf.NAME/1`. v2 §5.2.
 
-use core::convert::Infallible;
-
-use super::buffer::Decoded;
+use super::buffer::Data;
 use super::elements::Elements;
 use super::view::{Kind, View};
-use crate::codec::{ReadAt, ReadError};
 use crate::element::{ByteOrder, Element, F4E2M1, F8E4M3Fn, F8E5M2, F8E8M0, LogicalType};
-use crate::error::{Error, Misuse};
+use crate::error::{BareError, Error, Misuse};
 use crate::format::v2::{GgufKey, MxKey, QuantKey};
-use crate::limits::Limits;
-use crate::manifest::{Component, Object, Shape};
+use crate::manifest::{Component, Shape, Tensor};
 use crate::num::u64_from_usize;
 
 /// A `zt.mx/1` object: blocks of elements along an axis, and a scale for each.
@@ -22,29 +18,29 @@ use crate::num::u64_from_usize;
 /// | `scales`: `f8_e8m0` | as the values, but along the axis one for each block |
 ///
 /// A value is its element times its scale: 2^(scale − 127) × element, and not a number where the
-/// scale is FF. Parts `P` are as those of a [`Csr`](crate::view::Csr).
+/// scale is FF. It is made by [`Tensor::mx`].
 ///
 /// ```
-/// # let file = std::fs::read("corpus/v2/accept/mx.zt").unwrap();
-/// let archive = zten::Archive::open(&file)?;
-/// let mx = archive.get("w").unwrap().mx()?;
+/// let archive = zten::open("corpus/v2/accept/mx.zt")?;
+/// let mx = archive.tensor("w")?.mx()?;
 /// assert_eq!((mx.axis(), mx.block_size()), (1, 2));
 /// let mut values = [0_f32; 2 * 4];
-/// mx.view()?.dequantize(&mut values)?;
+/// mx.dequantize(&mut values)?;
 /// # assert_eq!(values, [1.0, 2.0, 1.5, 2.0, 8.0, 12.0, -0.0, -0.5]);
 /// # Ok::<(), zten::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
-pub struct Mx<'a, P> {
+#[derive(Debug)]
+pub struct Mx<'a> {
     shape: Shape<'a>,
-    blocks: Blocks,
-    data: P,
-    scales: P,
+    blocks: MxBlocks,
+    data: Data<'a>,
+    scales: Data<'a>,
 }
 
-/// The order of elements and scales.
+/// The order of elements and scales of a `zt.mx/1` object: v2 §5.2.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
-struct Blocks {
+pub struct MxBlocks {
     axis: u32,
     /// Elements of a block.
     size: u64,
@@ -55,9 +51,14 @@ struct Blocks {
     scales: u64,
 }
 
-impl Blocks {
+impl MxBlocks {
     /// The blocks of an object that has been validated.
-    fn of(object: &Object<'_>) -> Option<Self> {
+    pub(super) fn of(object: &Tensor<'_>) -> Result<Self, Error> {
+        let blocks = Self::read(object);
+        blocks.ok_or_else(|| BareError::internal().at(object.place()).into())
+    }
+
+    fn read(object: &Tensor<'_>) -> Option<Self> {
         let last = object.shape().rank().checked_sub(1)?;
         let axis = match object.number(MxKey::axis.field()) {
             Some(axis) => u32::try_from(axis).ok()?,
@@ -70,16 +71,49 @@ impl Blocks {
         let stride = within.fold(1, |stride: u64, (dimension, _)| stride.saturating_mul(dimension));
         Some(Self { axis, size, stride, elements, scales: elements.checked_div(size)? })
     }
+
+    /// The dimension along which blocks lie, the outermost being 0: the attribute `axis`, and the
+    /// last dimension where there is none.
+    pub fn axis(&self) -> u32 {
+        self.axis
+    }
+
+    /// The number of elements along the axis that have a scale in common: 2 or more.
+    pub fn block_size(&self) -> u64 {
+        self.size
+    }
+
+    /// Begins to make values of the elements of `data` as those are read, chunk by chunk, by the elements of
+    /// `scales`, which are all in that view. Unstable.
+    ///
+    /// # Errors
+    /// [`Misuse::Size`] where there are more or fewer scales than the object has;
+    /// `unsupported-encoding`, `unsupported-shard`.
+    #[doc(hidden)]
+    pub fn dequantizer<'d>(
+        &self,
+        data: &Component<'_>,
+        scales: View<'d>,
+    ) -> Result<MxDequantizer<'d>, Error> {
+        Ok(MxDequantizer::new(*self, data.kind()?, scales)?)
+    }
 }
 
-impl<'a, P> Mx<'a, P> {
+impl<'a> Mx<'a> {
+    pub(super) fn of(object: &Tensor<'a>) -> Result<Self, Error> {
+        let part = |role| object.require(role)?.data();
+        let (data, scales) = (part("data")?, part("scales")?);
+        let mx = Self { shape: object.shape(), blocks: MxBlocks::of(object)?, data, scales };
+        mx.check()?;
+        Ok(mx)
+    }
+
     /// The dimensions of the values, outermost first.
     pub fn shape(&self) -> Shape<'a> {
         self.shape
     }
 
-    /// The dimension along which blocks lie, the outermost being 0: the attribute `axis`, and the
-    /// last dimension where there is none.
+    /// The dimension along which blocks lie, the outermost being 0.
     pub fn axis(&self) -> u32 {
         self.blocks.axis
     }
@@ -89,83 +123,31 @@ impl<'a, P> Mx<'a, P> {
         self.blocks.size
     }
 
+    /// The order of elements and scales. Unstable.
+    #[doc(hidden)]
+    pub fn blocks(&self) -> MxBlocks {
+        self.blocks
+    }
+
     /// The part `data`: the elements, `f4_e2m1`, `f8_e4m3fn`, `f8_e5m2` or `i8`.
-    pub fn data(&self) -> &P {
-        &self.data
+    pub fn data(&self) -> View<'_> {
+        self.data.view()
     }
 
     /// The part `scales`: `f8_e8m0`.
-    pub fn scales(&self) -> &P {
-        &self.scales
+    pub fn scales(&self) -> View<'_> {
+        self.scales.view()
     }
 
-    fn map<'p, Q, E>(
-        &'p self,
-        mut read: impl FnMut(&'p P) -> Result<Q, E>,
-    ) -> Result<Mx<'a, Q>, E> {
-        let (data, scales) = (read(&self.data)?, read(&self.scales)?);
-        Ok(Mx { shape: self.shape, blocks: self.blocks, data, scales })
-    }
-}
-
-impl<'a> Mx<'a, Component<'a>> {
-    pub(super) fn of(object: &Object<'a>) -> Option<Self> {
-        let (data, scales) = (object.component("data")?, object.component("scales")?);
-        Some(Self { shape: object.shape(), blocks: Blocks::of(object)?, data, scales })
-    }
-
-    /// The values where they lie in the file. Neither memory nor time depends on their size. For objects of an
-    /// [`Archive`](crate::Archive), which holds that file.
-    ///
-    /// # Errors
-    /// The same as [`Component::view`]; `nibble-value`.
-    pub fn view(&self) -> Result<Mx<'a, View<'a>>, Error> {
-        self.map(Component::view)?.checked()
-    }
-
-    /// Decodes the parts, whatever their encoding, into memory of their own. The elements stay as
-    /// they are.
-    ///
-    /// # Errors
-    /// The same as [`Component::decode`] and [`view`](Self::view).
-    pub fn decode<R: ReadAt + ?Sized>(
-        &self,
-        source: &R,
-        limits: &Limits,
-    ) -> Result<Mx<'a, Decoded>, ReadError<R::Error>> {
-        let mx = self.map(|part| part.decode(source, limits))?;
-        mx.view().checked()?;
-        Ok(mx)
-    }
-
-    /// Begins to make values of the elements as those are read from [`data`](Self::data), chunk by
-    /// chunk, by the elements of [`scales`](Self::scales), which are all in `scales`.
-    ///
-    /// # Errors
-    /// [`Misuse::Size`] where there are more or fewer scales than the object has;
-    /// `unsupported-encoding`, `unsupported-shard`.
-    pub fn dequantizer<'d>(&self, scales: View<'d>) -> Result<MxDequantizer<'d>, Error> {
-        MxDequantizer::new(self.blocks, self.data.kind()?, scales)
-    }
-}
-
-impl<'a> Mx<'a, Decoded> {
-    /// The values. They were checked when they were decoded: this takes no time.
-    pub fn view(&self) -> Mx<'a, View<'_>> {
-        let Ok(mx) = self.map(|part| Ok::<_, Infallible>(part.view()));
-        mx
-    }
-}
-
-impl Mx<'_, View<'_>> {
-    fn checked(self) -> Result<Self, Error> {
-        let size = self.data.kind().misuse(Misuse::Size);
+    fn check(&self) -> Result<(), Error> {
+        let data = self.data();
+        let size = data.kind().misuse(Misuse::Size);
         let length = usize::try_from(self.blocks.elements).map_err(|_| size)?;
-        if self.data.kind().logical.is_packed() {
-            self.data.nibbles(length).map(drop)?;
+        if data.kind().logical.is_packed() {
+            data.nibbles(length).map(drop)?;
         }
-        MxDequantizer::new(self.blocks, *self.data.kind(), self.scales)?;
-        if self.data.may_hold(length) { Ok(self) } else { Err(size) }
+        MxDequantizer::new(self.blocks, *data.kind(), self.scales())?;
+        if data.may_hold(length) { Ok(()) } else { Err(size.into()) }
     }
 
     /// The number of values.
@@ -186,13 +168,14 @@ impl Mx<'_, View<'_>> {
     /// # Errors
     /// [`Misuse::Buffer`] where `values` has not exactly as many elements.
     pub fn dequantize(&self, values: &mut [f32]) -> Result<(), Error> {
-        let buffer = self.data.kind().misuse(Misuse::Buffer);
+        let data = self.data();
+        let buffer = data.kind().misuse(Misuse::Buffer);
         if u64_from_usize(values.len()) != self.blocks.elements {
-            return Err(buffer);
+            return Err(buffer.into());
         }
         let mut rest = values;
-        let mut dequantizer = MxDequantizer::new(self.blocks, *self.data.kind(), self.scales)?;
-        dequantizer.chunk(self.data.as_bytes(), |piece| {
+        let mut dequantizer = MxDequantizer::new(self.blocks, *data.kind(), self.scales())?;
+        dequantizer.chunk(data.as_bytes(), |piece| {
             let (now, later) =
                 core::mem::take(&mut rest).split_at_mut_checked(piece.len()).ok_or(buffer)?;
             now.copy_from_slice(piece);
@@ -207,29 +190,10 @@ const PIECE: usize = 256;
 
 /// Makes values of the elements of a `zt.mx/1` object, from the first on, as they are read.
 ///
-/// It is made by [`Mx::dequantizer`](crate::view::Mx::dequantizer), and keeps no values: memory does not
-/// depend on their number.
-///
-/// ```
-/// # let file = std::fs::read("corpus/v2/accept/mx.zt").unwrap();
-/// let archive = zten::Archive::open(&file)?;
-/// let mx = archive.get("w").unwrap().mx()?;
-/// let limits = zten::Limits::default();
-/// let scales = mx.scales().decode(archive.data(), &limits)?;
-/// let mut dequantizer = mx.dequantizer(scales.view())?;
-/// let (mut content, mut sum) = (mx.data().content(archive.data(), &limits)?, 0.0);
-/// while let Some(chunk) = content.next_chunk()? {
-///     dequantizer.chunk(chunk, |values| {
-///         sum += values.iter().sum::<f32>();
-///         Ok::<(), zten::Error>(())
-///     })?;
-/// }
-/// # assert_eq!(sum, 26.0);
-/// # Ok::<(), zten::Error>(())
-/// ```
+/// It is made by [`MxBlocks::dequantizer`], and keeps no values: memory does not depend on their number.
 #[derive(Clone, Debug)]
 pub struct MxDequantizer<'d> {
-    blocks: Blocks,
+    blocks: MxBlocks,
     /// The type of the elements; `i8` if nothing more than that.
     logical: Option<LogicalType>,
     scales: View<'d>,
@@ -244,7 +208,7 @@ pub struct MxDequantizer<'d> {
 
 impl<'d> MxDequantizer<'d> {
     /// The one way to make one.
-    fn new(blocks: Blocks, data: Kind, scales: View<'d>) -> Result<Self, Error> {
+    fn new(blocks: MxBlocks, data: Kind, scales: View<'d>) -> Result<Self, BareError> {
         if u64_from_usize(scales.as_bytes().len()) != blocks.scales {
             return Err(scales.kind().misuse(Misuse::Size));
         }
@@ -369,7 +333,11 @@ pub struct QuantGroup<'a> {
 }
 
 impl<'a> QuantGroup<'a> {
-    pub(super) fn of(object: &Object<'a>) -> Option<Self> {
+    pub(super) fn of(object: &Tensor<'a>) -> Result<Self, Error> {
+        Self::read(object).ok_or_else(|| BareError::internal().at(object.place()).into())
+    }
+
+    fn read(object: &Tensor<'a>) -> Option<Self> {
         Some(Self {
             data: object.component("data")?,
             scales: object.component("scales")?,
@@ -394,7 +362,11 @@ pub struct GgufBlocks<'a> {
 }
 
 impl<'a> GgufBlocks<'a> {
-    pub(super) fn of(object: &Object<'a>) -> Option<Self> {
+    pub(super) fn of(object: &Tensor<'a>) -> Result<Self, Error> {
+        Self::read(object).ok_or_else(|| BareError::internal().at(object.place()).into())
+    }
+
+    fn read(object: &Tensor<'a>) -> Option<Self> {
         Some(Self {
             data: object.component("data")?,
             elements_per_block: object.number(GgufKey::elems_per_block.field())?,

@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, FromZeros as _, Immutable, IntoBytes, KnownLayout};
 use super::view::{Kind, View};
 use crate::brief::Bytes;
 use crate::codec::{Verified, grow};
-use crate::error::{Error, OutOfMemory, Place};
+use crate::error::{BareError, OutOfMemory, Place};
 
 /// All of a component, decoded and verified: little-endian elements in memory of its own,
 /// aligned to 64 bytes. It derefs to its bytes.
@@ -17,17 +17,17 @@ use crate::error::{Error, OutOfMemory, Place};
 /// [`verified`](Self::verified) says so, is the one that the manifest gives.
 ///
 /// ```
-/// # let file = std::fs::read("corpus/accept/1.2.3/zstd.zt").unwrap();
-/// let archive = zten::Archive::open(&file)?;
-/// # let object = archive.objects().find(|object| {
+/// # #[cfg(feature = "zstd")] {
+/// let archive = zten::open("corpus/accept/1.2.3/zstd.zt")?;
+/// # let object = archive.tensors().find(|object| {
 /// #     object.component("data").unwrap().element_type().name() == "f32"
 /// # }).unwrap();
-/// let component = object.dense()?.component();
-/// let decoded = component.decode(archive.data(), &zten::Limits::default())?;
+/// let decoded = object.dense()?.read()?;
 /// if cfg!(target_endian = "little") {
 ///     let weights: &[f32] = decoded.view().as_slice()?;
 ///     assert_eq!(weights.len() * 4, decoded.len());
 /// }
+/// # }
 /// # Ok::<(), zten::Error>(())
 /// ```
 #[derive(Debug)]
@@ -58,6 +58,36 @@ impl Deref for Decoded {
 
     fn deref(&self) -> &[u8] {
         self.lines.bytes()
+    }
+}
+
+/// The content of a component: borrowed where it lies, or decoded. It derefs to its bytes.
+#[derive(Debug)]
+pub enum Data<'a> {
+    /// The bytes where they lie raw in memory. They have not been read, and their digest not been compared.
+    Borrowed(View<'a>),
+    /// A copy in memory of its own.
+    Decoded(Decoded),
+}
+
+impl Data<'_> {
+    /// The elements.
+    pub fn view(&self) -> View<'_> {
+        match self {
+            Self::Borrowed(view) => *view,
+            Self::Decoded(decoded) => decoded.view(),
+        }
+    }
+}
+
+impl Deref for Data<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Borrowed(view) => view.as_bytes(),
+            Self::Decoded(decoded) => decoded,
+        }
     }
 }
 
@@ -128,9 +158,9 @@ impl Lines {
 }
 
 /// An empty list with room for so many items of what is at `place`.
-pub(super) fn with_room<T>(count: usize, place: Place) -> Result<Vec<T>, Error> {
+pub(super) fn with_room<T>(count: usize, place: Place) -> Result<Vec<T>, BareError> {
     let mut items = Vec::new();
     let reserved = items.try_reserve_exact(count);
-    reserved.map_err(|_| Error::from(OutOfMemory).at(place))?;
+    reserved.map_err(|_| BareError::from(OutOfMemory).at(place))?;
     Ok(items)
 }

@@ -64,6 +64,7 @@ impl<T: Element> ExactSizeIterator for Elements<'_, T> {}
 
 /// The indices of a sparse object, or other integers of any type, widened to `u64` one by one where they lie. No rule
 /// lets other elements be indices: their bits would be read.
+#[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct Widened<'d> {
     bytes: Bytes<'d>,

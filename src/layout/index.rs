@@ -2,7 +2,7 @@
 
 use super::view::Kind;
 use crate::element::StorageType;
-use crate::error::{Error, ErrorKind};
+use crate::error::{BareError, ErrorKind};
 use crate::manifest::Component;
 use crate::rules::Rule;
 
@@ -16,7 +16,7 @@ pub(crate) struct BadIndex {
 
 impl BadIndex {
     /// The error in a component, at its byte of the file if it is there. A limit is that of a component.
-    pub(crate) fn error(self, component: &Component<'_>) -> Error {
+    pub(crate) fn error(self, component: &Component<'_>) -> BareError {
         match (self.kind, component.kind()) {
             (ErrorKind::Limit(limit), _) => component.error(limit).found(self.found),
             (_, Ok(kind)) => self.error_in(&kind),
@@ -25,10 +25,10 @@ impl BadIndex {
     }
 
     /// The error in a component whose bytes are of that kind.
-    pub(crate) fn error_in(self, kind: &Kind) -> Error {
+    pub(crate) fn error_in(self, kind: &Kind) -> BareError {
         let within = self.at.saturating_mul(kind.storage.width().into());
         let offset = kind.offset.map(|offset| offset.saturating_add(within));
-        Error::new(self.kind, offset).found(self.found).at(kind.place)
+        BareError::new(self.kind, offset).found(self.found).at(kind.place)
     }
 }
 

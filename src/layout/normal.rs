@@ -7,14 +7,12 @@ use crate::manifest::Component;
 ///
 /// ```
 /// # use core::convert::Infallible;
-/// # let file = std::fs::read("corpus/accept/1.2.3/csr_raw.zt").unwrap();
-/// let archive = zten::Archive::open(&file)?;
-/// # let object = archive.objects().next().unwrap();
-/// let indices = object.component("indices").unwrap();
-/// let mut content = indices.content(archive.data(), &zten::Limits::default())?;
-/// let mut wide = Vec::new();
-/// while let Some(chunk) = content.next_chunk()? {
-///     let Ok(()) = zten::view::Normalization::content(&indices).chunk(chunk, |bytes| {
+/// let archive = zten::open("corpus/accept/1.2.3/csr_raw.zt")?;
+/// # let tensor = archive.tensors().next().unwrap();
+/// let indices = tensor.component("indices").unwrap();
+/// let (mut reader, mut wide) = (indices.reader()?, Vec::new());
+/// while let Some(chunk) = reader.next_chunk()? {
+///     let Ok(()) = zten::tools::Normalization::content(&indices).chunk(chunk, |bytes| {
 ///         wide.extend_from_slice(bytes);
 ///         Ok::<(), Infallible>(())
 ///     });
@@ -61,7 +59,7 @@ impl Normalization {
     }
 
     /// Hands on what the bytes of a chunk become, piece by piece, until `take` fails. A chunk holds
-    /// whole elements, decoded and little-endian, as [`Content`](crate::source::Content) and
+    /// whole elements, decoded and little-endian, as [`Reader`](crate::Reader) and
     /// [`Verifier`](crate::verify::Verifier) give it; the indices in it are not negative.
     ///
     /// # Errors

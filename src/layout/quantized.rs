@@ -1,144 +1,16 @@
 //! `quantized_group`: packed codes, and a scale and a zero point for each group of them.
 //! v1.1 III.4, v1.2 §3.
 
-use core::convert::Infallible;
-
 use half::{bf16, f16};
 
-use super::buffer::Decoded;
+use super::buffer::Data;
 use super::view::View;
 use crate::cbor::{Attributes, Value};
-use crate::codec::{ReadAt, ReadError};
 use crate::element::{Element, StorageType};
-use crate::error::{Error, Misuse, Place};
+use crate::error::{BareError, Error, Misuse, Place};
 use crate::format::Logical;
-use crate::limits::Limits;
-use crate::manifest::{Component, Object, Shape};
+use crate::manifest::Tensor;
 use crate::num::{divide_exactly, listed, u64_from_usize};
-
-/// A `quantized_group` object: its shape, its components, and how to read them.
-///
-/// The specifications give an example and leave the rest to GPTQ, so this is what is read here:
-///
-/// | what | shape, row-major |
-/// | --- | --- |
-/// | the weights | `[inputs, outputs]`, the object's shape |
-/// | `packed_weight`: `i32` or `u8` words of `n` codes | `[inputs / n, outputs]` |
-/// | `scales`: `f32`, `f16` or `bf16` | `[ceil(inputs / group_size), outputs]` |
-/// | `zeros`: `f32`, `f16` or `bf16` | as `scales` |
-///
-/// Word `[r, c]` holds the codes of the weights `[r × n, c]` to `[r × n + n − 1, c]`, the first
-/// one in its lowest bits; codes are unsigned. Weight `[i, c]` is
-/// `scales[g, c] × (code − zeros[g, c])`, where `g` is `i / group_size` rounded down.
-///
-/// An object without `zeros`, where that is [tolerated](crate::Tolerance::MissingZeros), is
-/// symmetric: all its zero points are 2^(bits − 1), as in GPTQ.
-///
-/// Weights that are packed in another way can be read through its components.
-///
-/// ```
-/// # let file = std::fs::read("corpus/accept/1.2.3/quantized_group.zt").unwrap();
-/// let archive = zten::Archive::open(file)?;
-/// let group = archive.get("q_proj").unwrap().quantized_group()?;
-/// assert_eq!((group.quantization()?.bits(), group.quantization()?.group_size()), (4, 8));
-/// let quantized = group.view()?;
-/// let mut weights = [0_f32; 8 * 8];
-/// quantized.dequantize(&mut weights)?;
-/// # assert_eq!(weights[0], -1.25 * (13.0 + 1.25));
-/// # Ok::<(), zten::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct QuantizedGroup<'a> {
-    object: Object<'a>,
-    packed_weight: Component<'a>,
-    scales: Component<'a>,
-    zeros: Option<Component<'a>>,
-}
-
-impl<'a> QuantizedGroup<'a> {
-    pub(super) fn of(object: &Object<'a>) -> Option<Self> {
-        Some(Self {
-            object: *object,
-            packed_weight: object.component("packed_weight")?,
-            scales: object.component("scales")?,
-            zeros: object.component("zeros"),
-        })
-    }
-
-    /// The dimensions of the weights, outermost first.
-    pub fn shape(&self) -> Shape<'a> {
-        self.object.shape()
-    }
-
-    /// The component `packed_weight`: words of codes.
-    pub fn packed_weight(&self) -> Component<'a> {
-        self.packed_weight
-    }
-
-    /// The component `scales`: one for each group.
-    pub fn scales(&self) -> Component<'a> {
-        self.scales
-    }
-
-    /// The component `zeros`: one for each group. Only files opened with
-    /// [`MissingZeros`](crate::Tolerance::MissingZeros) have objects without it.
-    pub fn zeros(&self) -> Option<Component<'a>> {
-        self.zeros
-    }
-
-    /// The attributes `bits`, `group_size` and `packing`: v1.2 §3. They are no part of what
-    /// opening validates, and may be missing.
-    ///
-    /// # Errors
-    /// [`Misuse::Quantization`](crate::error::Misuse::Quantization) at the object, where one is missing
-    /// or of another type, `bits` is not from 1 to 32, `group_size` is 0, `packing` is not known,
-    /// or a word is not just filled by as many codes of as many bits.
-    pub fn quantization(&self) -> Result<Quantization, Error> {
-        Quantization::read(self.object.attributes(), self.place())
-    }
-
-    /// The weights where they lie in the file, whose components are checked to fit together.
-    /// Neither memory nor time depends on their size. For objects of an
-    /// [`Archive`](crate::Archive), which holds that file.
-    ///
-    /// # Errors
-    /// The same as [`quantization`](Self::quantization) and [`Component::view`];
-    /// [`Misuse::Quantization`](crate::error::Misuse::Quantization) at the object where its rank is not
-    /// 2, and at the component that has not the type or the number of elements that shape and
-    /// attributes ask for.
-    pub fn view(&self) -> Result<Quantized<View<'a>>, Error> {
-        self.parts()?.map(Component::view)?.checked()
-    }
-
-    /// Decodes the components, whatever their encoding, into memory of their own, and checks
-    /// that they fit together. The weights stay packed.
-    ///
-    /// # Errors
-    /// The same as [`Component::decode`] and [`view`](Self::view).
-    pub fn decode<R: ReadAt + ?Sized>(
-        &self,
-        source: &R,
-        limits: &Limits,
-    ) -> Result<Quantized<Decoded>, ReadError<R::Error>> {
-        let quantized = self.parts()?.map(|part| part.decode(source, limits))?;
-        quantized.view().checked()?;
-        Ok(quantized)
-    }
-
-    fn parts(&self) -> Result<Quantized<Component<'a>>, Error> {
-        let quantization = self.quantization()?;
-        let mut shape = self.shape().iter();
-        let (Some(inputs), Some(outputs), None) = (shape.next(), shape.next(), shape.next()) else {
-            return Err(misfit(self.place()));
-        };
-        let Self { packed_weight, scales, zeros, .. } = *self;
-        Ok(Quantized { shape: [inputs, outputs], quantization, packed_weight, scales, zeros })
-    }
-
-    fn place(&self) -> Place {
-        Place::new(Some(self.object.ordinal()), None)
-    }
-}
 
 /// The way in which weights are quantized: the attributes `bits`, `group_size` and `packing`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -193,8 +65,8 @@ impl Packing {
 }
 
 impl Quantization {
-    /// Reads the attributes of the object at `place`.
-    fn read(attributes: Option<Attributes<'_>>, place: Place) -> Result<Self, Error> {
+    /// Reads the attributes of an object.
+    pub(super) fn of(object: &Tensor<'_>) -> Result<Self, Error> {
         let read = |attributes: Attributes<'_>| {
             let bits = uint(&attributes, "bits").filter(|bits| (1..=32).contains(bits))?;
             let group_size = uint(&attributes, "group_size").filter(|size| *size > 0)?;
@@ -205,7 +77,7 @@ impl Quantization {
             // The name says how many codes there are in a word: `bits` must say the same.
             (bits == u64::from(packing.bits())).then_some(Self { group_size, packing })
         };
-        attributes.and_then(read).ok_or_else(|| misfit(place))
+        read(object.attributes()).ok_or_else(|| misfit(object.place()).into())
     }
 
     /// The attribute `bits`: bits of a code, 4 or 8.
@@ -234,23 +106,77 @@ fn uint(attributes: &Attributes<'_>, key: &str) -> Option<u64> {
 }
 
 /// The attributes, or what is at `place`, do not make a quantized matrix.
-fn misfit(place: Place) -> Error {
-    Error::misuse(Misuse::Quantization).at(place)
+fn misfit(place: Place) -> BareError {
+    BareError::misuse(Misuse::Quantization).at(place)
 }
 
-/// A matrix of quantized weights, whose components fit together: types and sizes are what the
-/// attributes and the shape ask for. [`QuantizedGroup`] says how they
-/// are laid out. Its parts `P` are [views](View), or [decoded](Decoded).
-#[derive(Clone, Copy, Debug)]
-pub struct Quantized<P> {
+/// A matrix of quantized weights, whose components fit together: types and sizes are what the attributes and the shape ask
+/// for. It is made by [`Tensor::quantized`].
+///
+/// The specifications give an example and leave the rest to GPTQ, so this is what is read here:
+///
+/// | what | shape, row-major |
+/// | --- | --- |
+/// | the weights | `[inputs, outputs]`, the object's shape |
+/// | `packed_weight`: `i32` or `u8` words of `n` codes | `[inputs / n, outputs]` |
+/// | `scales`: `f32`, `f16` or `bf16` | `[ceil(inputs / group_size), outputs]` |
+/// | `zeros`: `f32`, `f16` or `bf16` | as `scales` |
+///
+/// Word `[r, c]` holds the codes of the weights `[r × n, c]` to `[r × n + n − 1, c]`, the first
+/// one in its lowest bits; codes are unsigned. Weight `[i, c]` is
+/// `scales[g, c] × (code − zeros[g, c])`, where `g` is `i / group_size` rounded down.
+///
+/// An object without `zeros`, where that is [tolerated](crate::Tolerance::MissingZeros), is
+/// symmetric: all its zero points are 2^(bits − 1), as in GPTQ.
+///
+/// Weights that are packed in another way can be read through its components.
+///
+/// ```
+/// let archive = zten::open("corpus/accept/1.2.3/quantized_group.zt")?;
+/// let quantized = archive.tensor("q_proj")?.quantized()?;
+/// assert_eq!((quantized.quantization().bits(), quantized.quantization().group_size()), (4, 8));
+/// let mut weights = [0_f32; 8 * 8];
+/// quantized.dequantize(&mut weights)?;
+/// # assert_eq!(weights[0], -1.25 * (13.0 + 1.25));
+/// # Ok::<(), zten::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Quantized<'a> {
     shape: [u64; 2],
     quantization: Quantization,
-    packed_weight: P,
-    scales: P,
-    zeros: Option<P>,
+    packed_weight: Data<'a>,
+    scales: Data<'a>,
+    zeros: Option<Data<'a>>,
 }
 
-impl<P> Quantized<P> {
+impl<'a> Quantized<'a> {
+    pub(super) fn of(object: &Tensor<'a>) -> Result<Self, Error> {
+        let quantization = Quantization::of(object)?;
+        let mut shape = object.shape().iter();
+        let (Some(inputs), Some(outputs), None) = (shape.next(), shape.next(), shape.next()) else {
+            return Err(misfit(object.place()).into());
+        };
+        let quantized = Self {
+            shape: [inputs, outputs],
+            quantization,
+            packed_weight: object.require("packed_weight")?.data()?,
+            scales: object.require("scales")?.data()?,
+            zeros: object.component("zeros").map(|zeros| zeros.data()).transpose()?,
+        };
+        quantized.parts().check()?;
+        Ok(quantized)
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        Parts {
+            shape: self.shape,
+            quantization: self.quantization,
+            packed_weight: self.packed_weight(),
+            scales: self.scales(),
+            zeros: self.zeros(),
+        }
+    }
+
     /// The number of inputs: the first dimension of the weights.
     pub fn inputs(&self) -> u64 {
         let [inputs, _] = self.shape;
@@ -269,42 +195,53 @@ impl<P> Quantized<P> {
     }
 
     /// The words of `packed_weight`: `[inputs / codes, outputs]`, `i32` or `u8`.
-    pub fn packed_weight(&self) -> &P {
-        &self.packed_weight
+    pub fn packed_weight(&self) -> View<'_> {
+        self.packed_weight.view()
     }
 
     /// The `scales`: `[ceil(inputs / group_size), outputs]`, `f32`, `f16` or `bf16`.
-    pub fn scales(&self) -> &P {
-        &self.scales
+    pub fn scales(&self) -> View<'_> {
+        self.scales.view()
     }
 
-    /// The `zeros`: as many as scales, `f32`, `f16` or `bf16`. Where there are none, all zero
-    /// points are 2^(bits − 1).
-    pub fn zeros(&self) -> Option<&P> {
-        self.zeros.as_ref()
+    /// The `zeros`: as many as scales, `f32`, `f16` or `bf16`. Where there are none, as only files opened with
+    /// [`MissingZeros`](crate::Tolerance::MissingZeros) have it, all zero points are 2^(bits − 1).
+    pub fn zeros(&self) -> Option<View<'_>> {
+        self.zeros.as_ref().map(Data::view)
     }
 
-    fn map<'p, Q, E>(
-        &'p self,
-        mut read: impl FnMut(&'p P) -> Result<Q, E>,
-    ) -> Result<Quantized<Q>, E> {
-        let (packed_weight, scales) = (read(&self.packed_weight)?, read(&self.scales)?);
-        let zeros = self.zeros.as_ref().map(read).transpose()?;
-        let Self { shape, quantization, .. } = *self;
-        Ok(Quantized { shape, quantization, packed_weight, scales, zeros })
+    /// Fills `codes` with the codes of all weights: `[inputs, outputs]` in row-major order, each
+    /// below 2^bits. O(inputs × outputs), no memory.
+    ///
+    /// # Errors
+    /// [`Misuse::Buffer`] where `codes` has not exactly inputs × outputs elements.
+    pub fn unpack(&self, codes: &mut [u8]) -> Result<(), Error> {
+        self.parts().unpack(codes)
+    }
+
+    /// Fills `weights` with the weights: `[inputs, outputs]` in row-major order. Scales and zero
+    /// points are widened to `f32`, which is exact; the difference and the product are rounded
+    /// to `f32`, each by itself. O(inputs × outputs), no memory.
+    ///
+    /// # Errors
+    /// [`Misuse::Buffer`] where `weights` has not exactly inputs × outputs elements.
+    pub fn dequantize(&self, weights: &mut [f32]) -> Result<(), Error> {
+        self.parts().dequantize(weights)
     }
 }
 
-impl Quantized<Decoded> {
-    /// The weights. They were checked when they were decoded: this takes no time.
-    pub fn view(&self) -> Quantized<View<'_>> {
-        let Ok(quantized) = self.map(|part| Ok::<_, Infallible>(part.view()));
-        quantized
-    }
+/// The parts of a [`Quantized`], where they lie.
+#[derive(Clone, Copy, Debug)]
+struct Parts<'d> {
+    shape: [u64; 2],
+    quantization: Quantization,
+    packed_weight: View<'d>,
+    scales: View<'d>,
+    zeros: Option<View<'d>>,
 }
 
-impl Quantized<View<'_>> {
-    fn checked(self) -> Result<Self, Error> {
+impl Parts<'_> {
+    fn check(&self) -> Result<(), BareError> {
         let fits = |view: &View<'_>, types: &[StorageType], count: Option<u64>| {
             let plain = view.kind().logical == Logical::NONE;
             let typed = plain && types.contains(&view.storage_type());
@@ -319,16 +256,10 @@ impl Quantized<View<'_>> {
         fits(&self.packed_weight, &[packing.word()], words)?;
         let factors = inputs.div_ceil(group_size).checked_mul(outputs);
         fits(&self.scales, FLOATS, factors)?;
-        self.zeros.as_ref().map_or(Ok(()), |zeros| fits(zeros, FLOATS, factors))?;
-        Ok(self)
+        self.zeros.as_ref().map_or(Ok(()), |zeros| fits(zeros, FLOATS, factors))
     }
 
-    /// Fills `codes` with the codes of all weights: `[inputs, outputs]` in row-major order, each
-    /// below 2^bits. O(inputs × outputs), no memory.
-    ///
-    /// # Errors
-    /// [`Misuse::Buffer`] where `codes` has not exactly inputs × outputs elements.
-    pub fn unpack(&self, codes: &mut [u8]) -> Result<(), Error> {
+    fn unpack(&self, codes: &mut [u8]) -> Result<(), Error> {
         let outputs = self.width(codes.len())?;
         for (input, row) in codes.chunks_exact_mut(outputs.max(1)).enumerate() {
             self.codes(input, 0, row)?;
@@ -336,19 +267,14 @@ impl Quantized<View<'_>> {
         Ok(())
     }
 
-    /// Fills `weights` with the weights: `[inputs, outputs]` in row-major order. Scales and zero
-    /// points are widened to `f32`, which is exact; the difference and the product are rounded
-    /// to `f32`, each by itself. O(inputs × outputs), no memory.
-    ///
-    /// # Errors
-    /// [`Misuse::Buffer`] where `weights` has not exactly inputs × outputs elements.
-    pub fn dequantize(&self, weights: &mut [f32]) -> Result<(), Error> {
+    fn dequantize(&self, weights: &mut [f32]) -> Result<(), Error> {
         let outputs = self.width(weights.len())?;
         if weights.is_empty() {
             return Ok(());
         }
         // A group of more inputs than there are is one of them all.
-        let size = usize::try_from(self.quantization.group_size().min(self.inputs()));
+        let [inputs, _] = self.shape;
+        let size = usize::try_from(self.quantization.group_size().min(inputs));
         let size = size.map_err(|_| self.misfit())?;
         let group = size.checked_mul(outputs).ok_or(self.misfit())?.max(1);
         // The codes of a row, and the scale and zero point that its columns have in common with other rows of the group.
@@ -363,7 +289,7 @@ impl Quantized<View<'_>> {
                 let width = outputs.saturating_sub(column).min(TILE);
                 let cut = (codes.get_mut(..width), scales.get_mut(..width), zeros.get_mut(..width));
                 let (Some(codes), Some(scales), Some(zeros)) = cut else {
-                    return Err(self.misfit());
+                    return Err(self.misfit().into());
                 };
                 widen(&self.scales, factors, scales)?;
                 if let Some(view) = &self.zeros {
@@ -387,7 +313,7 @@ impl Quantized<View<'_>> {
     }
 
     /// The number of outputs, if a buffer of `length` holds the matrix.
-    fn width(&self, length: usize) -> Result<usize, Error> {
+    fn width(&self, length: usize) -> Result<usize, BareError> {
         let buffer = self.packed_weight.kind().misuse(Misuse::Buffer);
         let [inputs, outputs] = self.shape;
         if inputs.checked_mul(outputs) != Some(u64_from_usize(length)) {
@@ -405,7 +331,8 @@ impl Quantized<View<'_>> {
         let place = input.checked_rem(per_word).and_then(|place| u32::try_from(place).ok());
         let shift = place.and_then(|place| place.checked_mul(packing.bits().into()));
         let shift = shift.ok_or(self.misfit())?;
-        let outputs = usize::try_from(self.outputs()).map_err(|_| self.misfit())?;
+        let [_, outputs] = self.shape;
+        let outputs = usize::try_from(outputs).map_err(|_| self.misfit())?;
         let row = input.checked_div(per_word).and_then(|row| row.checked_mul(outputs));
         let at = row.and_then(|row| row.checked_add(first)).ok_or(self.misfit())?;
         let mask = if packing.bits() == 4 { 0x0f } else { 0xff };
@@ -422,8 +349,8 @@ impl Quantized<View<'_>> {
 
     /// For what validating has shown cannot be.
     #[cold]
-    fn misfit(&self) -> Error {
-        Error::internal().at(self.packed_weight.kind().place)
+    fn misfit(&self) -> BareError {
+        BareError::internal().at(self.packed_weight.kind().place)
     }
 }
 
@@ -451,7 +378,7 @@ fn fill<T: Element, U>(
     convert: impl Fn(T) -> U,
 ) -> Result<(), Error> {
     let part = at.checked_add(into.len()).and_then(|end| view.part(at..end));
-    let part = part.ok_or_else(|| Error::internal().at(view.kind().place))?;
+    let part = part.ok_or_else(|| BareError::internal().at(view.kind().place))?;
     for (slot, element) in into.iter_mut().zip(part.elements::<T>()?) {
         *slot = convert(element);
     }

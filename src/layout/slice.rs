@@ -2,40 +2,37 @@
 
 use alloc::vec::Vec;
 use core::num::NonZeroU64;
-use core::ops::Range;
+use core::ops::{
+    Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive,
+};
 
+use super::View;
 use super::buffer::with_room;
-use super::{Dense, View};
-use crate::codec::{ReadAt, ReadError, Verified, validate_bools};
-use crate::element::{ByteOrder, StorageType};
-use crate::error::{Error, Misuse};
-use crate::limits::Limits;
-use crate::manifest::Component;
+use crate::codec::{ReadAt as _, Verified, grow, validate_bools};
+use crate::element::{ByteOrder, Element, StorageType};
+use crate::error::{BareError, Error, Misuse};
+use crate::manifest::{Component, Tensor};
 use crate::num::{u64_from_usize, usize_from_u32};
 
 /// A part of a dense array: a range of each dimension.
 ///
-/// It is made by [`Dense::slice`] and [`Dense::rows`], knows which of the decoded bytes it is, and where the
+/// It is made by [`Tensor::slice`], knows which of the decoded bytes it is, and where the
 /// array is not compressed which bytes of the file; it reads no more than those need. Its elements are in
 /// row-major order, as the array's are: v1.1 III.1, v1.2 §3. Nothing is allocated in proportion to the data.
 ///
 /// | what | when |
 /// | --- | --- |
 /// | [`view`](Self::view) | where it lies in the file, in one piece |
-/// | [`read`](Self::read), [`parts`](Self::parts) | always: decoded, into memory or piece by piece |
-/// | [`cut`](Self::cut) | where all of the content is read anyway |
+/// | [`to_vec`](Self::to_vec), [`read`](Self::read), [`parts`](Self::parts) | always: decoded, into memory or piece by piece |
 ///
 /// Digests, and the checksums of other formats, are over all of a component, so reading a part of it verifies none.
 ///
 /// ```
-/// # let file = std::fs::read("corpus/accept/1.2.3/dense_all.zt").unwrap();
-/// let archive = zten::Archive::open(&file)?;
-/// let dense = archive.get("t_f32").unwrap().dense()?; // 2 × 3
-/// let column = dense.slice(&[0..2, 1..2])?;
-/// assert_eq!((column.elements(), column.byte_len(), column.ranges().len()), (2, 8, 2));
-/// let mut bytes = [0; 8];
-/// column.read(archive.data(), archive.limits(), &mut bytes)?;
-/// # assert_eq!(bytes[..4], (-0.75_f32).to_le_bytes());
+/// let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?;
+/// let column = archive.tensor("t_f32")?.slice((0..2, 1..2))?; // of 2 × 3
+/// assert_eq!((column.elements(), column.byte_len()), (2, 8));
+/// let column = column.to_vec::<f32>()?;
+/// # assert_eq!(column, [-0.75, 0.75]);
 /// # Ok::<(), zten::Error>(())
 /// ```
 #[derive(Debug)]
@@ -64,7 +61,7 @@ struct Axis {
     stride: u64,
 }
 
-impl<'a> Dense<'a> {
+impl<'a> Tensor<'a> {
     /// The part of the array with the indices `ranges`, outermost first. Dimensions for which
     /// there is no range are taken whole. To take a single index, give a range of one.
     ///
@@ -78,52 +75,147 @@ impl<'a> Dense<'a> {
     /// starts or beyond its dimension; [`Misuse::Type`] where the size of an element is not known;
     /// [`OutOfMemory`](crate::error::OutOfMemory);
     /// `unsupported-dtype`, `unsupported-encoding` in 0.1.
-    pub fn slice(&self, ranges: &[Range<u64>]) -> Result<Slice<'a>, Error> {
-        let component = self.component();
-        let misuse = |misuse| Error::misuse(misuse).at(component.place());
+    #[expect(clippy::needless_pass_by_value, reason = "ranges are written where they are given")]
+    pub fn slice(&self, ranges: impl Ranges) -> Result<Slice<'a>, Error> {
+        let component = self.dense()?;
+        let misuse = |misuse| self.named(BareError::misuse(misuse).at(component.place()));
         let storage = component.readable()?;
         let rank = self.shape().len();
-        if ranges.len() > rank {
-            return Err(misuse(Misuse::Slice));
-        }
-        let size = self.element_size().ok_or(misuse(Misuse::Type))?;
+        let size = element_size(self, &component).ok_or_else(|| misuse(Misuse::Type))?;
         let mut dimensions = with_room(rank, component.place())?;
         let axes = with_room(rank, component.place())?;
         // Each dimension, the first index taken, and how many are.
         for (at, dimension) in self.shape().iter().enumerate() {
-            let range = ranges.get(at).cloned().unwrap_or(0..dimension);
-            let count = range.end.checked_sub(range.start);
-            let count = count.filter(|_| range.end <= dimension).ok_or(misuse(Misuse::Slice))?;
-            dimensions.push((dimension, range.start, count));
+            let (start, end) = ranges.range(at, dimension);
+            let count = end.checked_sub(start).filter(|_| end <= dimension);
+            let count = count.ok_or_else(|| misuse(Misuse::Slice))?;
+            dimensions.push((dimension, start, count));
+        }
+        if ranges.count() > rank {
+            return Err(misuse(Misuse::Slice));
         }
         let (elements, start, run, runs, bytes) = (0, 0, 0, 0, 0);
         let mut slice = Slice { component, storage, elements, start, run, runs, bytes, axes };
         if dimensions.iter().all(|(.., count)| *count > 0) {
             // Admission has shown that nothing overflows, for all is within one blob.
-            slice.lay_out(&dimensions, size).ok_or(misuse(Misuse::Slice))?;
+            slice.lay_out(&dimensions, size).ok_or_else(|| misuse(Misuse::Slice))?;
         }
         Ok(slice)
     }
+}
 
-    /// The part of the array with the indices `rows` of its first dimension: one run of bytes.
-    ///
-    /// # Errors
-    /// The same as [`slice`](Self::slice).
-    pub fn rows(&self, rows: Range<u64>) -> Result<Slice<'a>, Error> {
-        self.slice(&[rows])
+/// Bytes of one logical element of a dense object, where two share one, as if none did. Of a logical type that is not known, the
+/// element of the dtype, if there is one for each place of the array.
+fn element_size(object: &Tensor<'_>, data: &Component<'_>) -> Option<u64> {
+    if data.logical().is_packed() {
+        return Some(1);
+    }
+    data.element_size().or_else(|| {
+        let unit = data.unit()?;
+        let bytes = object.shape().elements()?.checked_mul(unit)?;
+        (Some(bytes) == data.decoded_length()).then_some(unit)
+    })
+}
+
+/// The indices of a slice: one range for all of the first dimension, a tuple of ranges, or a list of [`Range`]s.
+/// Dimensions for which there is none are taken whole. Sealed.
+///
+/// ```
+/// let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?;
+/// let tensor = archive.tensor("t_f32")?; // 2 × 3
+/// assert_eq!(tensor.slice(1..)?.elements(), 3);
+/// assert_eq!(tensor.slice((.., 1..=1))?.elements(), 2);
+/// assert_eq!(tensor.slice(&[0..2, 0..1][..])?.elements(), 2);
+/// # Ok::<(), zten::Error>(())
+/// ```
+pub trait Ranges: sealed::Sealed {
+    /// The number of ranges.
+    #[doc(hidden)]
+    fn count(&self) -> usize;
+
+    /// The start and the end of the range of the dimension at that place.
+    #[doc(hidden)]
+    fn range(&self, place: usize, dimension: u64) -> (u64, u64);
+}
+
+mod sealed {
+    /// Kept from being implemented elsewhere.
+    pub trait Sealed {}
+}
+
+/// The start and the end of a range of a dimension. A range that begins or ends behind the last number is empty or too
+/// long, and refused as such.
+fn bounds(range: &impl RangeBounds<u64>, dimension: u64) -> (u64, u64) {
+    let start = match range.start_bound() {
+        Bound::Included(start) => *start,
+        Bound::Excluded(start) => start.saturating_add(1),
+        Bound::Unbounded => 0,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(end) => end.saturating_add(1),
+        Bound::Excluded(end) => *end,
+        Bound::Unbounded => dimension,
+    };
+    (start, end)
+}
+
+macro_rules! single_ranges {
+    ($($range:ty),+) => { $(
+        impl sealed::Sealed for $range {}
+
+        impl Ranges for $range {
+            fn count(&self) -> usize {
+                1
+            }
+
+            fn range(&self, place: usize, dimension: u64) -> (u64, u64) {
+                if place == 0 { bounds(self, dimension) } else { (0, dimension) }
+            }
+        }
+    )+ };
+}
+
+single_ranges! {
+    Range<u64>, RangeFrom<u64>, RangeFull, RangeInclusive<u64>, RangeTo<u64>, RangeToInclusive<u64>
+}
+
+macro_rules! tuples_of_ranges {
+    ($($count:literal: $($name:ident $place:tt),+;)+) => { $(
+        impl<$($name: RangeBounds<u64>),+> sealed::Sealed for ($($name,)+) {}
+
+        impl<$($name: RangeBounds<u64>),+> Ranges for ($($name,)+) {
+            fn count(&self) -> usize {
+                $count
+            }
+
+            fn range(&self, place: usize, dimension: u64) -> (u64, u64) {
+                match place {
+                    $( $place => bounds(&self.$place, dimension), )+
+                    _ => (0, dimension),
+                }
+            }
+        }
+    )+ };
+}
+
+tuples_of_ranges! {
+    1: A 0;
+    2: A 0, B 1;
+    3: A 0, B 1, C 2;
+    4: A 0, B 1, C 2, D 3;
+    5: A 0, B 1, C 2, D 3, E 4;
+    6: A 0, B 1, C 2, D 3, E 4, F 5;
+}
+
+impl sealed::Sealed for &[Range<u64>] {}
+
+impl Ranges for &[Range<u64>] {
+    fn count(&self) -> usize {
+        self.len()
     }
 
-    /// Bytes of one logical element, where two share one, as if none did. Of a logical type that is not known, the element of the
-    /// dtype, if there is one for each place of the array.
-    fn element_size(&self) -> Option<u64> {
-        if self.component().logical().is_packed() {
-            return Some(1);
-        }
-        self.component().element_size().or_else(|| {
-            let unit = self.component().unit()?;
-            let bytes = self.shape().elements()?.checked_mul(unit)?;
-            (Some(bytes) == self.component().decoded_length()).then_some(unit)
-        })
+    fn range(&self, place: usize, dimension: u64) -> (u64, u64) {
+        self.get(place).map_or((0, dimension), |range| (range.start, range.end))
     }
 }
 
@@ -166,6 +258,7 @@ impl<'a> Slice<'a> {
 
     /// The decoded bytes that it is: runs in ascending order, none of them empty, none touching the
     /// next.
+    #[doc(hidden)]
     pub fn ranges(&self) -> SliceRanges<'_> {
         SliceRanges { slice: self, base: 0, left: 0..self.runs }
     }
@@ -174,10 +267,11 @@ impl<'a> Slice<'a> {
     ///
     /// # Errors
     /// [`Misuse::Compressed`] where the component is not raw; [`Misuse::Type`] where two elements share a byte.
+    #[doc(hidden)]
     pub fn file_ranges(&self) -> Result<SliceRanges<'_>, Error> {
         self.require_whole_bytes()?;
         if !self.component.is_raw() {
-            return Err(Error::misuse(Misuse::Compressed).at(self.component.place()));
+            return Err(self.misuse(Misuse::Compressed));
         }
         Ok(SliceRanges { base: self.component.extent().offset(), ..self.ranges() })
     }
@@ -200,15 +294,22 @@ impl<'a> Slice<'a> {
         };
         let end = self.start.checked_add(self.bytes).and_then(element);
         let part = element(self.start).zip(end).and_then(|(start, end)| view.part(start..end));
-        part.map(Some).ok_or(view.kind().misuse(Misuse::Size))
+        part.map(Some).ok_or_else(|| self.misuse(Misuse::Size))
     }
 
     /// Two elements of `f4_e2m1` share a byte, and a part may begin or end within one.
     fn require_whole_bytes(&self) -> Result<(), Error> {
         if self.component.logical().is_packed() {
-            return Err(Error::misuse(Misuse::Type).at(self.component.place()));
+            return Err(self.misuse(Misuse::Type));
         }
         Ok(())
+    }
+
+    /// A call that is wrong, of this array.
+    #[cold]
+    fn misuse(&self, misuse: Misuse) -> Error {
+        let place = self.component.place();
+        self.component.tensor().named(BareError::misuse(misuse).at(place))
     }
 
     /// Hands its bytes to `take`, in order: decoded and little-endian.
@@ -222,26 +323,24 @@ impl<'a> Slice<'a> {
     /// returned; none where parts were passed over, and it has not been verified.
     ///
     /// # Errors
-    /// The same as [`Component::content`](crate::Component::content) and
-    /// [`Content::next_chunk`](crate::source::Content::next_chunk); [`Misuse::Type`] where two elements share a byte;
+    /// The errors of [`Component::reader`] and [`Reader::next_chunk`](crate::Reader::next_chunk); [`Misuse::Type`] where two elements share a byte;
     /// whatever `take` fails with.
-    pub fn parts<R: ReadAt, E: From<ReadError<R::Error>>>(
+    pub fn parts<E: From<Error>>(
         &self,
-        source: R,
-        limits: &Limits,
         mut take: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<Option<Verified>, E> {
-        self.require_whole_bytes().map_err(ReadError::Refused)?;
-        let mut content = self.component.content(source, limits)?;
-        let (seeks, most) = (content.seeks(), usize_from_u32(limits.chunk()));
+        self.require_whole_bytes()?;
+        let mut content = self.component.reader()?;
+        let most = usize_from_u32(self.component.limits().chunk());
+        let seeks = content.seeks();
         let mut cut = self.cut();
         while let Some(run) = cut.run.clone() {
             if seeks {
                 content.seek(&run, most)?;
                 cut.position = cut.position.max(run.start);
             }
-            let internal = ReadError::Refused(Error::internal().at(self.component.place()));
-            let chunk = content.next_chunk()?.ok_or(internal)?;
+            let internal = || Error::from(BareError::internal().at(self.component.place()));
+            let chunk = content.next_chunk()?.ok_or_else(internal)?;
             cut.parts(chunk).try_for_each(&mut take)?;
         }
         if seeks {
@@ -258,12 +357,9 @@ impl<'a> Slice<'a> {
     ///
     /// ```
     /// # #[cfg(feature = "zstd")] {
-    /// # let file = std::fs::read("corpus/v2/accept/frames.zt").unwrap();
-    /// let archive = zten::Archive::open(&file)?;
-    /// let dense = archive.get("w").unwrap().dense()?;
-    /// let slice = dense.slice(&[1..3])?;
+    /// let archive = zten::open("corpus/v2/accept/frames.zt")?;
     /// let mut bytes = [0; 2];
-    /// let verified = slice.read(archive.data(), archive.limits(), &mut bytes)?;
+    /// let verified = archive.tensor("w")?.slice(1..3)?.read(&mut bytes)?;
     /// assert_eq!(verified, None);
     /// # }
     /// # Ok::<(), zten::Error>(())
@@ -272,64 +368,99 @@ impl<'a> Slice<'a> {
     /// # Errors
     /// The same as [`parts`](Self::parts); [`Misuse::Buffer`] where `buffer` is not
     /// [`byte_len`](Self::byte_len) long.
-    pub fn read<R: ReadAt + ?Sized>(
-        &self,
-        source: &R,
-        limits: &Limits,
-        buffer: &mut [u8],
-    ) -> Result<Option<Verified>, ReadError<R::Error>> {
-        let misuse = Error::misuse(Misuse::Buffer).at(self.component.place());
+    pub fn read(&self, buffer: &mut [u8]) -> Result<Option<Verified>, Error> {
         if u64_from_usize(buffer.len()) != self.bytes {
-            return Err(misuse.into());
+            return Err(self.misuse(Misuse::Buffer));
         }
         if self.component.is_raw() {
-            return self.read_runs(source, buffer).map(|()| None);
+            self.require_whole_bytes()?;
+            let read = self.read_runs(buffer).map(|()| None);
+            return read.map_err(|error| self.component.tensor().named(error));
         }
         let mut rest = buffer;
-        self.parts(source, limits, |part| {
+        self.parts(|part| {
             let room = core::mem::take(&mut rest).split_at_mut_checked(part.len());
-            let (room, behind) = room.ok_or(misuse)?;
+            let (room, behind) = room.ok_or_else(|| self.misuse(Misuse::Buffer))?;
             room.copy_from_slice(part);
             rest = behind;
             Ok(())
         })
     }
 
-    fn read_runs<R: ReadAt + ?Sized>(
-        &self,
-        source: &R,
-        buffer: &mut [u8],
-    ) -> Result<(), ReadError<R::Error>> {
-        let place = self.component.place();
+    fn read_runs(&self, buffer: &mut [u8]) -> Result<(), Error> {
+        let (place, source) = (self.component.place(), self.component.located()?);
         // A run is no longer than the buffer; without runs, there is nothing to cut.
-        let run = usize::try_from(self.run).map_err(|_| Error::misuse(Misuse::Buffer).at(place))?;
+        let run = usize::try_from(self.run).map_err(|_| self.misuse(Misuse::Buffer))?;
         for (range, bytes) in self.file_ranges()?.zip(buffer.chunks_exact_mut(run.max(1))) {
-            source.read_at(range.start, bytes).map_err(ReadError::Source)?;
+            source.read_at(range.start, bytes)?;
             let checked = validate_bools(bytes, Some(range.start), self.component.bool_rule());
             checked.map_err(|error| error.at(place))?;
-            if self.component.byte_order() == ByteOrder::Big {
-                let width = usize::from(self.storage.width()).max(1);
-                bytes.chunks_exact_mut(width).for_each(<[u8]>::reverse);
-            }
+            self.little_endian(bytes);
         }
         Ok(())
+    }
+
+    /// Returns its elements, decoded, in this machine's byte order, in memory of their own.
+    ///
+    /// # Errors
+    /// [`Misuse::Type`] where the elements are not of type `T`; the errors of [`parts`](Self::parts);
+    /// [`OutOfMemory`](crate::error::OutOfMemory).
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, Error> {
+        let named = |error: BareError| self.component.tensor().named(error);
+        let kind = self.component.decoded_kind()?;
+        kind.is_of::<T>().map_err(named)?;
+        let mut elements = Vec::new();
+        let mut push = |piece: &[u8]| {
+            let pieces = piece.chunks_exact(size_of::<T>());
+            let needed = elements.len().saturating_add(pieces.len());
+            grow(&mut elements, needed, usize::MAX).map_err(|error| named(error.into()))?;
+            elements.extend(pieces.filter_map(|piece| T::read(piece, ByteOrder::Little)));
+            Ok::<(), Error>(())
+        };
+        if !self.component.is_raw() {
+            self.parts(push)?;
+            return Ok(elements);
+        }
+        // One run is read at a time, whose bytes are there: the file was found to have them.
+        let mut run = Vec::new();
+        self.require_whole_bytes()?;
+        let source = self.component.located()?;
+        for range in self.file_ranges()? {
+            run.clear();
+            source
+                .append_range(range.clone(), &mut run)
+                .map_err(|error| self.component.tensor().named(error))?;
+            let checked = validate_bools(&run, Some(range.start), self.component.bool_rule());
+            checked.map_err(|error| named(error.at(self.component.place())))?;
+            self.little_endian(&mut run);
+            push(&run)?;
+        }
+        Ok(elements)
+    }
+
+    /// Turns elements as they lie into little-endian ones.
+    fn little_endian(&self, bytes: &mut [u8]) {
+        if self.component.byte_order() == ByteOrder::Big {
+            let width = usize::from(self.storage.width()).max(1);
+            bytes.chunks_exact_mut(width).for_each(<[u8]>::reverse);
+        }
     }
 
     /// Begins to cut it out of the content, from its first byte on.
     ///
     /// ```
-    /// # let file = std::fs::read("corpus/accept/1.2.3/zstd.zt").unwrap();
-    /// let archive = zten::Archive::open(&file)?;
-    /// # let dense = archive.objects().find_map(|object| object.dense().ok()).unwrap();
-    /// let slice = dense.slice(&[0..1])?;
+    /// let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?;
+    /// let tensor = archive.tensor("t_f32")?;
+    /// let slice = tensor.slice(0..1)?;
     /// let (mut cut, mut row) = (slice.cut(), Vec::new());
-    /// let mut content = dense.component().content(archive.data(), archive.limits())?;
-    /// while let Some(chunk) = content.next_chunk()? {
+    /// let mut reader = tensor.reader()?;
+    /// while let Some(chunk) = reader.next_chunk()? {
     ///     cut.parts(chunk).for_each(|part| row.extend_from_slice(part));
     /// }
     /// assert_eq!(row.len() as u64, slice.byte_len());
     /// # Ok::<(), zten::Error>(())
     /// ```
+    #[doc(hidden)]
     pub fn cut(&self) -> Cut<'_> {
         let mut ranges = self.ranges();
         let run = ranges.next();

@@ -2,38 +2,28 @@
 
 use alloc::vec::Vec;
 use core::cmp::Ordering;
-use core::convert::Infallible;
 use core::iter::{FusedIterator, Skip, StepBy};
 use core::ops::Range;
 
-use super::buffer::{Decoded, with_room};
+use super::buffer::{Data, with_room};
 use super::elements::{Elements, Widened};
 use super::index::{Below, Coords, Indptr};
 use super::view::View;
-use crate::codec::{ReadAt, ReadError};
 use crate::element::Element;
-use crate::error::{Error, Misuse, OutOfMemory};
-use crate::limits::Limits;
-use crate::manifest::{Component, Object, Shape};
+use crate::error::{BareError, Error, Misuse, OutOfMemory};
+use crate::manifest::{Shape, Tensor};
 use crate::num::u64_from_usize;
 use crate::rules::Rule;
 
 /// A matrix of `rows` × `columns` in compressed sparse rows.
 ///
-/// | parts `P` | made by |
-/// | --- | --- |
-/// | [`Component`] | [`Object::sparse_csr`]: nothing of it has been read |
-/// | [`View`] | [`view`](Self::view): where they lie in the file, or in a `Csr<Decoded>` |
-/// | [`Decoded`] | [`decode`](Self::decode): in memory of their own |
-///
-/// Views and decoded parts have been checked: every row is a range of the entries, and every column is below
+/// It is made by [`Tensor::csr`]. It has been checked: every row is a range of the entries, and every column is below
 /// [`columns`](Self::columns). Row `i` has the entries at positions `indptr[i]..indptr[i + 1]` of `indices` and `values`.
 /// In 1.x, columns may be in any order within a row, and may be repeated.
 ///
 /// ```
-/// # let file = std::fs::read("corpus/accept/1.2.3/csr_raw.zt").unwrap();
-/// let archive = zten::Archive::open(file)?;
-/// let matrix = archive.get("csr_f32").unwrap().sparse_csr()?.view()?;
+/// let archive = zten::open("corpus/accept/1.2.3/csr_raw.zt")?;
+/// let matrix = archive.tensor("csr_f32")?.csr()?;
 /// for (row, column, value) in matrix.entries::<f32>()? {
 ///     println!("{row} {column} {value}");
 /// }
@@ -42,16 +32,33 @@ use crate::rules::Rule;
 /// # assert_eq!(dense, [-1.25, 0., -0.75, 0., 0., 0., 0., 0., 0., -0.25, 0., 0.25]);
 /// # Ok::<(), zten::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
-pub struct Csr<P> {
+#[derive(Debug)]
+pub struct Csr<'a> {
     rows: u64,
     columns: u64,
-    values: P,
-    indices: P,
-    indptr: P,
+    values: Data<'a>,
+    indices: Data<'a>,
+    indptr: Data<'a>,
 }
 
-impl<P> Csr<P> {
+impl<'a> Csr<'a> {
+    pub(super) fn of(object: &Tensor<'a>) -> Result<Self, Error> {
+        let mut shape = object.shape().iter();
+        let internal = BareError::internal().at(object.place());
+        let (rows, columns) = (shape.next().ok_or(internal)?, shape.next().ok_or(internal)?);
+        let part = |role| object.require(role)?.data();
+        let (values, indices, indptr) = (part("values")?, part("indices")?, part("indptr")?);
+        let csr = Self { rows, columns, values, indices, indptr };
+        csr.parts().check()?;
+        Ok(csr)
+    }
+
+    fn parts(&self) -> CsrParts<'_> {
+        let Self { rows, columns, values, indices, indptr } = self;
+        let (values, indices, indptr) = (values.view(), indices.view(), indptr.view());
+        CsrParts { rows: *rows, columns: *columns, values, indices, indptr }
+    }
+
     /// The number of rows.
     pub fn rows(&self) -> u64 {
         self.rows
@@ -64,118 +71,37 @@ impl<P> Csr<P> {
 
     /// The values: nnz logical elements, one an entry. Of a logical type that is not known, these are
     /// storage elements, and how many make up an entry is not known either.
-    pub fn values(&self) -> &P {
-        &self.values
+    pub fn values(&self) -> View<'_> {
+        self.values.view()
     }
 
     /// The column of each entry.
-    pub fn indices(&self) -> &P {
-        &self.indices
+    pub fn indices(&self) -> View<'_> {
+        self.indices.view()
     }
 
     /// The beginning of each row, and the end of the last one: rows + 1 positions in `indices`.
-    pub fn indptr(&self) -> &P {
-        &self.indptr
-    }
-
-    fn map<'p, Q, E>(&'p self, mut read: impl FnMut(&'p P) -> Result<Q, E>) -> Result<Csr<Q>, E> {
-        let Self { rows, columns, values, indices, indptr } = self;
-        let (values, indices, indptr) = (read(values)?, read(indices)?, read(indptr)?);
-        Ok(Csr { rows: *rows, columns: *columns, values, indices, indptr })
-    }
-}
-
-impl<'a> Csr<Component<'a>> {
-    pub(super) fn of(object: &Object<'a>) -> Option<Self> {
-        let mut shape = object.shape().iter();
-        Some(Self {
-            rows: shape.next()?,
-            columns: shape.next()?,
-            values: object.component("values")?,
-            indices: object.component("indices")?,
-            indptr: object.component("indptr")?,
-        })
-    }
-
-    /// The matrix where it lies in the file, all of whose row pointers and indices are checked:
-    /// O(rows + nnz) time, no memory. For objects of an [`Archive`](crate::Archive), which holds
-    /// that file. Digests are not looked at.
-    ///
-    /// # Errors
-    /// The same as [`Component::view`]; `csr-indptr-start`, `csr-indptr-order`, `csr-indptr-end`,
-    /// `index-range`, at the byte of the file.
-    pub fn view(&self) -> Result<Csr<View<'a>>, Error> {
-        self.map(Component::view)?.checked()
-    }
-
-    /// Decodes the matrix, whatever its encoding, into memory of its own, and checks it.
-    ///
-    /// # Errors
-    /// The same as [`Component::decode`] and [`view`](Self::view); `csr-nnz`, `csr-indptr-size` where
-    /// the manifest does not give the sizes (zstd in 1.1).
-    pub fn decode<R: ReadAt + ?Sized>(
-        &self,
-        source: &R,
-        limits: &Limits,
-    ) -> Result<Csr<Decoded>, ReadError<R::Error>> {
-        let csr = self.map(|part| part.decode(source, limits))?;
-        csr.view().checked()?;
-        Ok(csr)
-    }
-}
-
-impl Csr<Decoded> {
-    /// The matrix. It was checked when it was decoded: this takes no time.
-    pub fn view(&self) -> Csr<View<'_>> {
-        let Ok(csr) = self.map(|part| Ok::<_, Infallible>(part.view()));
-        csr
-    }
-}
-
-impl<'d> Csr<View<'d>> {
-    fn checked(self) -> Result<Self, Error> {
-        let Self { values, indices, indptr, .. } = &self;
-        let nnz = indices.len();
-        let refuse = |rule, view: &View<'_>| {
-            Error::nowhere(rule).found(u64_from_usize(view.len())).at(view.kind().place)
-        };
-        if !values.may_hold(nnz) {
-            return Err(refuse(Rule::CsrNnz, indices));
-        }
-        if Some(u64_from_usize(indptr.len())) != self.rows.checked_add(1) {
-            return Err(refuse(Rule::CsrIndptrSize, indptr));
-        }
-        let mut pointers = Indptr::new(indptr.storage_type(), u64_from_usize(nnz));
-        let taken = indptr.widened().each(|pointer| pointers.validate(pointer));
-        taken.and_then(|()| pointers.finish()).map_err(|bad| bad.error_in(indptr.kind()))?;
-        let mut below = Below::new(self.columns);
-        let taken = indices.widened().each(|index| below.validate(index));
-        taken.map_err(|bad| bad.error_in(indices.kind()))?;
-        Ok(self)
+    pub fn indptr(&self) -> View<'_> {
+        self.indptr.view()
     }
 
     /// The number of entries, repeated ones and stored zeros included.
     pub fn nnz(&self) -> usize {
-        self.indices.len()
+        self.indices.view().len()
     }
 
     /// The positions of the entries of a row; none if there is no such row.
     pub fn row_range(&self, row: u64) -> Option<Range<usize>> {
-        if row >= self.rows {
-            return None;
-        }
-        let mut pointers = self.indptr.widened();
-        let start = usize::try_from(pointers.nth(usize::try_from(row).ok()?)?).ok()?;
-        Some(start..usize::try_from(pointers.next()?).ok()?)
+        self.parts().row_range(row)
     }
 
     /// The rows, one after another or by their number.
     ///
     /// # Errors
     /// [`Misuse::Type`] where the values are not one `T` an entry; `bool-value`.
-    pub fn by_row<T: Element>(&self) -> Result<ByRow<'d, T>, Error> {
-        let values = self.values.one_each(self.nnz())?;
-        Ok(ByRow { csr: *self, values, next: 0 })
+    pub fn by_row<T: Element>(&self) -> Result<ByRow<'_, T>, Error> {
+        let csr = self.parts();
+        Ok(ByRow { csr, values: csr.values.one_each(self.nnz())?, next: 0 })
     }
 
     /// Row, column and value of every entry, in the order they are stored.
@@ -184,10 +110,10 @@ impl<'d> Csr<View<'d>> {
     /// The same as [`by_row`](Self::by_row).
     pub fn entries<T: Element>(
         &self,
-    ) -> Result<impl ExactSizeIterator<Item = (u64, u64, T)> + Clone + use<'d, T>, Error> {
-        let entries = self.indices.widened().zip(self.values.one_each(self.nnz())?);
+    ) -> Result<impl ExactSizeIterator<Item = (u64, u64, T)> + Clone + use<'_, T>, Error> {
+        let entries = self.indices().widened().zip(self.values().one_each(self.nnz())?);
         // The first row begins at 0.
-        let mut ends = self.indptr.widened().skip(1);
+        let mut ends = self.indptr().widened().skip(1);
         let (mut row, mut end) = (0_u64, ends.next().unwrap_or_default());
         Ok(entries.enumerate().map(move |(position, (column, value))| {
             // The last row ends after the last entry, so an entry has a row.
@@ -211,12 +137,12 @@ impl<'d> Csr<View<'d>> {
         let cells = self.entries::<T>()?.map(|(row, column, value)| {
             (row.checked_mul(self.columns).and_then(|at| at.checked_add(column)), value)
         });
-        fill_dense(dense, self.rows.checked_mul(self.columns), cells, &self.values)
+        fill_dense(dense, self.rows.checked_mul(self.columns), cells, &self.values())
     }
 
     /// Returns whether the columns of every row never fall. O(rows + nnz).
     pub fn is_sorted(&self) -> bool {
-        let mut columns = self.indices.widened();
+        let mut columns = self.indices().widened();
         self.row_lengths().all(|length| columns.by_ref().take(length).is_sorted())
     }
 
@@ -226,7 +152,7 @@ impl<'d> Csr<View<'d>> {
     /// # Errors
     /// [`OutOfMemory`].
     pub fn has_duplicates(&self) -> Result<bool, Error> {
-        let mut columns = self.indices.widened();
+        let mut columns = self.indices().widened();
         let mut scratch: Vec<u64> = Vec::new();
         for length in self.row_lengths() {
             let row = columns.clone().take(length);
@@ -242,7 +168,7 @@ impl<'d> Csr<View<'d>> {
                 continue;
             }
             scratch.clear();
-            let memory = Error::from(OutOfMemory).at(self.indices.kind().place);
+            let memory = BareError::from(OutOfMemory).at(self.indices().kind().place);
             scratch.try_reserve(length).map_err(|_| memory)?;
             scratch.extend(row);
             scratch.sort_unstable();
@@ -254,17 +180,60 @@ impl<'d> Csr<View<'d>> {
     }
 
     /// The number of entries of each row.
-    fn row_lengths(&self) -> impl Iterator<Item = usize> + use<'d> {
-        let bounds = self.indptr.widened().zip(self.indptr.widened().skip(1));
+    fn row_lengths(&self) -> impl Iterator<Item = usize> + use<'_> {
+        let bounds = self.indptr().widened().zip(self.indptr().widened().skip(1));
         // More than memory has are as many as there are.
         bounds.map(|(start, end)| usize::try_from(end.abs_diff(start)).unwrap_or(usize::MAX))
+    }
+}
+
+/// The parts of a [`Csr`], where they lie.
+#[derive(Clone, Copy, Debug)]
+struct CsrParts<'d> {
+    rows: u64,
+    columns: u64,
+    values: View<'d>,
+    indices: View<'d>,
+    indptr: View<'d>,
+}
+
+impl CsrParts<'_> {
+    fn check(&self) -> Result<(), BareError> {
+        let Self { values, indices, indptr, .. } = self;
+        let nnz = indices.len();
+        let refuse = |rule, view: &View<'_>| {
+            BareError::nowhere(rule).found(u64_from_usize(view.len())).at(view.kind().place)
+        };
+        if !values.may_hold(nnz) {
+            return Err(refuse(Rule::CsrNnz, indices));
+        }
+        if Some(u64_from_usize(indptr.len())) != self.rows.checked_add(1) {
+            return Err(refuse(Rule::CsrIndptrSize, indptr));
+        }
+        let mut pointers = Indptr::new(indptr.storage_type(), u64_from_usize(nnz));
+        let taken = indptr.widened().each(|pointer| pointers.validate(pointer));
+        taken.and_then(|()| pointers.finish()).map_err(|bad| bad.error_in(indptr.kind()))?;
+        let mut below = Below::new(self.columns);
+        let taken = indices.widened().each(|index| below.validate(index));
+        taken.map_err(|bad| bad.error_in(indices.kind()))
+    }
+}
+
+impl CsrParts<'_> {
+    fn row_range(&self, row: u64) -> Option<Range<usize>> {
+        if row >= self.rows {
+            return None;
+        }
+        let mut pointers = self.indptr.widened();
+        let start = usize::try_from(pointers.nth(usize::try_from(row).ok()?)?).ok()?;
+        Some(start..usize::try_from(pointers.next()?).ok()?)
     }
 }
 
 /// The rows of a [`Csr`], with values of type `T`.
 #[derive(Clone, Debug)]
 pub struct ByRow<'d, T> {
-    csr: Csr<View<'d>>,
+    csr: CsrParts<'d>,
     values: Elements<'d, T>,
     next: u64,
 }
@@ -291,6 +260,7 @@ impl<'d, T: Element> Iterator for ByRow<'d, T> {
 impl<T: Element> FusedIterator for ByRow<'_, T> {}
 
 /// The entries of one row: column and value, in the order they are stored.
+#[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct Row<'d, T> {
     columns: Widened<'d>,
@@ -324,33 +294,42 @@ impl<T: Element> FusedIterator for Row<'_, T> {}
 
 /// A tensor of rank 1 or more as a list of coordinates.
 ///
-/// The parts `P` are as those of a [`Csr`]. Views and decoded parts have been checked: every coordinate is within
-/// the shape. Entry `i` has, in dimension `d`, the coordinate at position `d × nnz + i` of `coords`.
+/// It is made by [`Tensor::coo`]. It has been checked: every coordinate is within the shape. Entry `i` has, in dimension
+/// `d`, the coordinate at position `d × nnz + i` of `coords`.
 /// Entries may be in any order, and in 1.x may be repeated.
 ///
 /// ```
-/// # let file = std::fs::read("corpus/accept/1.2.3/coo_zstd_crc.zt").unwrap();
-/// let archive = zten::Archive::open(&file)?;
-/// let object = archive.get("coo3d").unwrap();
-/// // Compressed: into memory of its own. What is raw can be borrowed where it lies.
-/// let decoded = object.sparse_coo()?.decode(archive.data(), &zten::Limits::default())?;
-/// let tensor = decoded.view();
+/// # #[cfg(feature = "zstd")] {
+/// let archive = zten::open("corpus/accept/1.2.3/coo_zstd_crc.zt")?;
+/// let tensor = archive.tensor("coo3d")?.coo()?;
 /// for (coordinate, value) in tensor.entries::<f32>()? {
 ///     println!("{:?} {value}", coordinate.collect::<Vec<u64>>());
 /// }
 /// let mut dense = [0_f32; 2 * 3 * 5];
 /// tensor.to_dense(&mut dense)?;
 /// # assert_eq!((dense[8], dense[29]), (-1.25, -0.75));
+/// # }
 /// # Ok::<(), zten::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
-pub struct Coo<'a, P> {
+#[derive(Debug)]
+pub struct Coo<'a> {
     shape: Shape<'a>,
-    values: P,
-    coords: P,
+    values: Data<'a>,
+    coords: Data<'a>,
 }
 
-impl<'a, P> Coo<'a, P> {
+/// The place of one entry: its coordinate in each dimension, outermost first.
+#[doc(hidden)]
+pub type Coordinate<'d> = StepBy<Skip<Widened<'d>>>;
+
+impl<'a> Coo<'a> {
+    pub(super) fn of(object: &Tensor<'a>) -> Result<Self, Error> {
+        let part = |role| object.require(role)?.data();
+        let coo = Self { shape: object.shape(), values: part("values")?, coords: part("coords")? };
+        coo.check()?;
+        Ok(coo)
+    }
+
     /// The dimensions, outermost first: 1 or more.
     pub fn shape(&self) -> Shape<'a> {
         self.shape
@@ -358,93 +337,39 @@ impl<'a, P> Coo<'a, P> {
 
     /// The values: nnz logical elements, one an entry. Of a logical type that is not known, these are
     /// storage elements, and how many make up an entry is not known either.
-    pub fn values(&self) -> &P {
-        &self.values
+    pub fn values(&self) -> View<'_> {
+        self.values.view()
     }
 
     /// All coordinates: nnz of the first dimension, then nnz of the second, and so on.
-    pub fn coords(&self) -> &P {
-        &self.coords
+    pub fn coords(&self) -> View<'_> {
+        self.coords.view()
     }
 
-    fn map<'p, Q, E>(
-        &'p self,
-        mut read: impl FnMut(&'p P) -> Result<Q, E>,
-    ) -> Result<Coo<'a, Q>, E> {
-        let (values, coords) = (read(&self.values)?, read(&self.coords)?);
-        Ok(Coo { shape: self.shape, values, coords })
-    }
-}
-
-impl<'a> Coo<'a, Component<'a>> {
-    pub(super) fn of(object: &Object<'a>) -> Option<Self> {
-        let (values, coords) = (object.component("values")?, object.component("coords")?);
-        Some(Self { shape: object.shape(), values, coords })
-    }
-
-    /// The tensor where it lies in the file, all of whose coordinates are checked: O(rank × nnz)
-    /// time, no memory. For objects of an [`Archive`](crate::Archive), which
-    /// holds that file. Digests are not looked at.
-    ///
-    /// # Errors
-    /// The same as [`Component::view`]; `index-range`, at the byte of the file.
-    pub fn view(&self) -> Result<Coo<'a, View<'a>>, Error> {
-        self.map(Component::view)?.checked()
-    }
-
-    /// Decodes the tensor, whatever its encoding, into memory of its own, and checks it.
-    ///
-    /// # Errors
-    /// The same as [`Component::decode`] and [`view`](Self::view); `coo-nnz` where the manifest does not
-    /// give the sizes (zstd in 1.1).
-    pub fn decode<R: ReadAt + ?Sized>(
-        &self,
-        source: &R,
-        limits: &Limits,
-    ) -> Result<Coo<'a, Decoded>, ReadError<R::Error>> {
-        let coo = self.map(|part| part.decode(source, limits))?;
-        coo.view().checked()?;
-        Ok(coo)
-    }
-}
-
-impl<'a> Coo<'a, Decoded> {
-    /// The tensor. It was checked when it was decoded: this takes no time.
-    pub fn view(&self) -> Coo<'a, View<'_>> {
-        let Ok(coo) = self.map(|part| Ok::<_, Infallible>(part.view()));
-        coo
-    }
-}
-
-/// The place of one entry: its coordinate in each dimension, outermost first.
-pub type Coordinate<'d> = StepBy<Skip<Widened<'d>>>;
-
-impl<'d> Coo<'_, View<'d>> {
-    fn checked(self) -> Result<Self, Error> {
-        let (nnz, coords) = (self.nnz(), &self.coords);
-        if nnz.checked_mul(self.shape.len()) != Some(coords.len()) || !self.values.may_hold(nnz) {
+    fn check(&self) -> Result<(), BareError> {
+        let (nnz, coords) = (self.nnz(), self.coords());
+        if nnz.checked_mul(self.shape.len()) != Some(coords.len()) || !self.values().may_hold(nnz) {
             let found = u64_from_usize(coords.len());
-            return Err(Error::nowhere(Rule::CooNnz).found(found).at(coords.kind().place));
+            return Err(BareError::nowhere(Rule::CooNnz).found(found).at(coords.kind().place));
         }
         let mut check = Coords::new(self.shape.iter(), u64_from_usize(nnz));
         let taken = coords.widened().each(|coordinate| check.validate(coordinate));
-        taken.map_err(|bad| bad.error_in(coords.kind()))?;
-        Ok(self)
+        taken.map_err(|bad| bad.error_in(coords.kind()))
     }
 
     /// The number of entries, repeated ones and stored zeros included.
     pub fn nnz(&self) -> usize {
-        self.coords.len().checked_div(self.shape.len()).unwrap_or_default()
+        self.coords().len().checked_div(self.shape.len()).unwrap_or_default()
     }
 
     /// The coordinates of all entries in one dimension, outermost first.
-    pub fn axis(&self, dimension: usize) -> Option<View<'d>> {
+    pub fn axis(&self, dimension: usize) -> Option<View<'_>> {
         let start = self.nnz().checked_mul(dimension).filter(|_| dimension < self.shape.len())?;
-        self.coords.part(start..start.checked_add(self.nnz())?)
+        self.coords().part(start..start.checked_add(self.nnz())?)
     }
 
     /// The position of an entry: its coordinate in each dimension. None if there is no such entry.
-    pub fn coordinate(&self, entry: usize) -> Option<Coordinate<'d>> {
+    pub fn coordinate(&self, entry: usize) -> Option<Coordinate<'_>> {
         (entry < self.nnz()).then(|| self.places()(entry))
     }
 
@@ -454,9 +379,9 @@ impl<'d> Coo<'_, View<'d>> {
     /// [`Misuse::Type`] where the values are not one `T` an entry; `bool-value`.
     pub fn entries<T: Element>(
         &self,
-    ) -> Result<impl ExactSizeIterator<Item = (Coordinate<'d>, T)> + Clone + use<'d, T>, Error>
+    ) -> Result<impl ExactSizeIterator<Item = (Coordinate<'_>, T)> + Clone + use<'_, T>, Error>
     {
-        let (values, place) = (self.values.one_each(self.nnz())?, self.places());
+        let (values, place) = (self.values().one_each(self.nnz())?, self.places());
         Ok(values.enumerate().map(move |(entry, value)| (place(entry), value)))
     }
 
@@ -469,7 +394,7 @@ impl<'d> Coo<'_, View<'d>> {
     /// The same as [`entries`](Self::entries); [`Misuse::Buffer`] where `dense` has not exactly as many
     /// elements as the product of the shape; [`OutOfMemory`].
     pub fn to_dense<T: Element>(&self, dense: &mut [T]) -> Result<(), Error> {
-        let mut shape = with_room(self.shape.len(), self.coords.kind().place)?;
+        let mut shape = with_room(self.shape.len(), self.coords().kind().place)?;
         shape.extend(self.shape);
         let cells = self.entries::<T>()?.map(|(coordinate, value)| {
             let at = coordinate.zip(&shape).try_fold(0_u64, |at, (place, dimension)| {
@@ -477,7 +402,7 @@ impl<'d> Coo<'_, View<'d>> {
             });
             (at, value)
         });
-        fill_dense(dense, self.shape.elements(), cells, &self.values)
+        fill_dense(dense, self.shape.elements(), cells, &self.values())
     }
 
     /// Returns whether the entries never fall in row-major order. O(rank × nnz).
@@ -502,7 +427,7 @@ impl<'d> Coo<'_, View<'d>> {
         if sorted {
             return Ok(false);
         }
-        let mut entries = with_room(self.nnz(), self.coords.kind().place)?;
+        let mut entries = with_room(self.nnz(), self.coords().kind().place)?;
         entries.extend(0..self.nnz());
         let place = self.places();
         entries.sort_unstable_by(|one, other| place(*one).cmp(place(*other)));
@@ -510,14 +435,14 @@ impl<'d> Coo<'_, View<'d>> {
     }
 
     /// The order of each entry and the next, in row-major order.
-    fn neighbors(&self) -> impl Iterator<Item = Ordering> + use<'d> {
+    fn neighbors(&self) -> impl Iterator<Item = Ordering> + use<'_> {
         let place = self.places();
         (1..self.nnz()).zip(0..).map(move |(next, entry)| place(entry).cmp(place(next)))
     }
 
     /// The position of each entry.
-    fn places(&self) -> impl Fn(usize) -> Coordinate<'d> + Clone + use<'d> {
-        let (coords, nnz) = (self.coords.widened(), self.nnz().max(1));
+    fn places<'d>(&'d self) -> impl Fn(usize) -> Coordinate<'d> + Clone + use<'d> {
+        let (coords, nnz) = (self.coords().widened(), self.nnz().max(1));
         move |entry| coords.clone().skip(entry).step_by(nnz)
     }
 }
@@ -530,13 +455,13 @@ fn fill_dense<T: Element>(
     values: &View<'_>,
 ) -> Result<(), Error> {
     if length != Some(u64_from_usize(dense.len())) {
-        return Err(values.kind().misuse(Misuse::Buffer));
+        return Err(values.kind().misuse(Misuse::Buffer).into());
     }
     dense.fill(T::ZERO);
     for (at, value) in entries {
         // Always below the length of `dense`: the indices have been checked.
         let slot = at.and_then(|at| dense.get_mut(usize::try_from(at).ok()?));
-        *slot.ok_or_else(|| Error::internal().at(values.kind().place))? = value;
+        *slot.ok_or_else(|| BareError::internal().at(values.kind().place))? = value;
     }
     Ok(())
 }

@@ -8,8 +8,8 @@ use super::buffer::with_room;
 use super::elements::{Elements, Widened};
 use crate::brief::Bytes;
 use crate::codec::{Verified, validate_bools};
-use crate::element::{ByteOrder, Element, F4E2M1, LogicalType, StorageType};
-use crate::error::{Described, Error, ErrorKind, Misuse, Place};
+use crate::element::{ByteOrder, DType, Element, F4E2M1, LogicalType, StorageType};
+use crate::error::{BareError, Described, Error, ErrorKind, Misuse, Place};
 use crate::format::Logical;
 use crate::num::u64_from_usize;
 use crate::rules::Rule;
@@ -49,7 +49,7 @@ pub(crate) struct Kind {
 
 impl Kind {
     /// Checks that elements can be read as `T`: as their logical type, or as their storage type.
-    pub(crate) fn is_of<T: Element>(&self) -> Result<(), Error> {
+    pub(crate) fn is_of<T: Element>(&self) -> Result<(), BareError> {
         let meant = T::LOGICAL.is_none() || T::LOGICAL == self.logical.known;
         if T::DTYPE == self.storage && meant {
             Ok(())
@@ -60,14 +60,14 @@ impl Kind {
 
     /// The elements are not what was asked for.
     #[cold]
-    fn mismatch(&self, storage: StorageType, logical: Option<LogicalType>) -> Error {
+    fn mismatch(&self, storage: StorageType, logical: Option<LogicalType>) -> BareError {
         let held = Described::new(self.storage, self.logical.known, self.logical.unknown);
         let asked = Described::new(storage, logical, false);
-        Error::types(held, asked).at(self.place)
+        BareError::types(held, asked).at(self.place)
     }
 
-    pub(crate) fn misuse(&self, misuse: Misuse) -> Error {
-        Error::misuse(misuse).at(self.place)
+    pub(crate) fn misuse(&self, misuse: Misuse) -> BareError {
+        BareError::misuse(misuse).at(self.place)
     }
 }
 
@@ -95,13 +95,21 @@ impl<'d> View<'d> {
         self.bytes.0
     }
 
-    /// The type in which the elements are stored.
+    /// The type of the elements.
+    pub fn dtype(&self) -> DType {
+        let Kind { storage, logical, .. } = self.kind;
+        if logical.unknown { DType::Unknown } else { DType::of(storage, logical.known) }
+    }
+
+    /// The type in which the elements are stored. Unstable.
+    #[doc(hidden)]
     pub fn storage_type(&self) -> StorageType {
         self.kind.storage
     }
 
     /// The meaning of the elements, where that is more than their storage type and is known. Where the
-    /// `type` of a 1.1 component is not known, it is what its dtype says.
+    /// `type` of a 1.1 component is not known, it is what its dtype says. Unstable.
+    #[doc(hidden)]
     pub fn logical_type(&self) -> Option<LogicalType> {
         self.kind.logical.known
     }
@@ -149,14 +157,15 @@ impl<'d> View<'d> {
             return Ok(&[]);
         }
         if self.kind.storage.width() > 1 && self.kind.order != ByteOrder::NATIVE {
-            return Err(self.kind.misuse(Misuse::ByteOrder));
+            return Err(self.kind.misuse(Misuse::ByteOrder).into());
         }
         T::native(bytes).ok_or_else(|| {
-            self.kind.misuse(match bytes.len().checked_rem(size_of::<T>()) {
+            let misuse = match bytes.len().checked_rem(size_of::<T>()) {
                 _ if self.kind.storage == StorageType::Bool => Misuse::BoolBytes,
                 Some(0) => Misuse::Alignment,
                 _ => Misuse::Size,
-            })
+            };
+            self.kind.misuse(misuse).into()
         })
     }
 
@@ -184,7 +193,7 @@ impl<'d> View<'d> {
         if elements.len() == count {
             return Ok(elements);
         }
-        Err(self.kind.mismatch(T::DTYPE, T::LOGICAL))
+        Err(self.kind.mismatch(T::DTYPE, T::LOGICAL).into())
     }
 
     /// The elements, copied.
@@ -210,22 +219,23 @@ impl<'d> View<'d> {
         count: usize,
     ) -> Result<impl Iterator<Item = F4E2M1> + Clone + use<'d>, Error> {
         if !self.kind.logical.is_packed() {
-            return Err(self.kind.mismatch(StorageType::U8, Some(LogicalType::F4E2M1)));
+            let error = self.kind.mismatch(StorageType::U8, Some(LogicalType::F4E2M1));
+            return Err(error.into());
         }
         let bytes = self.bytes.0.get(..count.div_ceil(2)).ok_or(self.kind.misuse(Misuse::Size))?;
         let odd = count & 1 == 1 && bytes.len() == self.bytes.0.len();
         if let (true, Some(last @ 16..)) = (odd, bytes.last().copied()) {
             let within = u64_from_usize(bytes.len()).saturating_sub(1);
             let offset = self.kind.offset.map(|offset| offset.saturating_add(within));
-            let error = Error::new(Rule::NibbleValue, offset).found(last.into());
-            return Err(error.at(self.kind.place));
+            let error = BareError::new(Rule::NibbleValue, offset).found(last.into());
+            return Err(error.at(self.kind.place).into());
         }
         let nibbles = bytes.iter().flat_map(|byte| [*byte, byte >> 4]);
         Ok(nibbles.take(count).map(F4E2M1::from_bits))
     }
 
     /// Checks that the elements are of type `T`, and valid ones.
-    fn check<T: Element>(&self) -> Result<(), Error> {
+    fn check<T: Element>(&self) -> Result<(), BareError> {
         self.kind.is_of::<T>()?;
         let checked = validate_bools(self.bytes.0, self.kind.offset, self.kind.bool_rule);
         checked.map_err(|error| error.at(self.kind.place))

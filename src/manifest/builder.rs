@@ -6,13 +6,13 @@ use alloc::vec::Vec;
 use super::index::{Index, ObjectRecord, Records, Site};
 use super::layouts::{Candidate, FaultAt, ObjectFault};
 use crate::cbor::{Checked, Fault, Input, Parsed, Remaining, fault, seek};
-use crate::error::{Error, ErrorKind, OutOfMemory, Place};
+use crate::error::{BareError, ErrorKind, OutOfMemory, Place};
 use crate::format::frame::Frame;
 use crate::format::{
-    ComponentRecord, Dialect, Extent, Format, Header, Objects, ParseContext, RawObject, Shapes,
+    ComponentRecord, Dialect, Extent, Header, Layout, Objects, ParseContext, RawObject, Shapes,
     ShardRecord, check_form, parse_entry, push, reserve, v2,
 };
-use crate::limits::{Limits, Options, Tolerance};
+use crate::limits::{Limits, OpenOptions, Tolerance};
 use crate::names::{Names, by_length};
 use crate::num::{halves, is_before, len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule};
@@ -155,7 +155,11 @@ impl IndexBuilder {
 }
 
 /// Parses and validates the manifest of `frame`, whose bytes are `manifest`.
-pub(super) fn parse(frame: &Frame, manifest: &[u8], options: &Options) -> Result<Index, Error> {
+pub(super) fn parse(
+    frame: &Frame,
+    manifest: &[u8],
+    options: &OpenOptions,
+) -> Result<Index, BareError> {
     let (container, limits) = (frame.container, options.limit());
     let dialect = container.dialect();
     let shared = dialect.facts.shares_blobs || options.tolerates(Tolerance::SharedBlobs);
@@ -175,7 +179,7 @@ pub(super) fn parse(frame: &Frame, manifest: &[u8], options: &Options) -> Result
     let error = |fault: Fault| {
         // No place lies before the manifest.
         let offset = frame.manifest.end.saturating_sub(fault.remaining.left().into());
-        Error::new(fault.kind, offset).found(fault.found)
+        BareError::new(fault.kind, offset).found(fault.found)
     };
     let (rest, header) = parsed.map_err(|found| error(fault(found)).at(cx.place))?;
     if !rest.is_empty() {
@@ -190,14 +194,14 @@ pub(super) fn parse(frame: &Frame, manifest: &[u8], options: &Options) -> Result
 /// the next.
 #[derive(Debug)]
 pub(crate) struct ObjectChecker {
-    options: Options,
+    options: OpenOptions,
     dialect: &'static Dialect,
     components: Vec<ComponentRecord>,
     shapes: Shapes,
 }
 
 impl ObjectChecker {
-    pub(crate) fn new(options: Options, dialect: &'static Dialect) -> Self {
+    pub(crate) fn new(options: OpenOptions, dialect: &'static Dialect) -> Self {
         Self { options, dialect, components: Vec::new(), shapes: Shapes::new() }
     }
 
@@ -206,7 +210,7 @@ impl ObjectChecker {
         &mut self,
         entry: &[u8],
         ordinal: u32,
-    ) -> Result<&[ComponentRecord], Error> {
+    ) -> Result<&[ComponentRecord], BareError> {
         let Self { options, dialect, components, shapes } = self;
         let mut cx = ParseContext::new(options.limit(), dialect, u64::MAX..u64::MAX, u64::MAX);
         cx.place = Place::new(Some(ordinal), None);
@@ -222,7 +226,7 @@ impl ObjectChecker {
         (*components, *shapes) = (used, kept);
         checked.map(|()| &**components).map_err(|found| {
             let fault = fault(found);
-            Error::nowhere(fault.kind).found(fault.found).at(place)
+            BareError::nowhere(fault.kind).found(fault.found).at(place)
         })
     }
 }
@@ -238,7 +242,7 @@ fn candidate<'c>(cx: &'c ParseContext<'_>, raw: &RawObject<'_>) -> Candidate<'c>
 }
 
 struct Parser<'m, 'o> {
-    options: &'o Options,
+    options: &'o OpenOptions,
     manifest: Input<'m>,
     cx: ParseContext<'o>,
 }
@@ -267,7 +271,7 @@ impl<'m> Parser<'m, '_> {
     /// Checks an object by its layout. `LISTED` is that of the parsers.
     #[inline]
     fn check<const LISTED: bool>(&mut self, raw: &RawObject<'m>) -> Checked<()> {
-        if let Format::Mx | Format::QuantGroup | Format::GgufBlocks = raw.layout {
+        if let Layout::Mx | Layout::QuantGroup | Layout::GgufBlocks = raw.layout {
             self.check_profile(raw)?;
         }
         let checked = candidate(&self.cx, raw).check(self.options);

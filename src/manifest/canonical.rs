@@ -5,12 +5,12 @@ use alloc::vec::Vec;
 
 use super::ManifestRef;
 use super::index::Site;
-use super::object::{Component, Object};
+use super::object::{Component, Tensor};
 use crate::cbor::{
     Fault, Input, NULL, Remaining, UNLIMITED, deterministic, deterministic_map, map_head, text,
 };
 use crate::digest::Digest;
-use crate::error::{Error, OutOfMemory, Place};
+use crate::error::{BareError, OutOfMemory, Place};
 use crate::format::{Encoding, Version, Writing, v1, v2};
 use crate::num::{len_u32, usize_from_u32};
 use crate::rules::Rule;
@@ -19,16 +19,16 @@ use crate::rules::Rule;
 pub(crate) const VERSION: &str = "1.2.0";
 
 /// Validates a manifest that keeps all other rules.
-pub(super) fn validate(manifest: &ManifestRef<'_>) -> Result<(), Error> {
+pub(super) fn validate(manifest: &ManifestRef<'_>) -> Result<(), BareError> {
     let writing = manifest.dialect().writing;
-    let writing = writing.ok_or(Error::new(Rule::CanonicalGeneration, 0))?;
-    let (extent, frame) = (manifest.extent(), manifest.frame().ok_or(Error::internal())?);
-    let misplaced = Error::new(Rule::CanonicalManifest, extent.start);
+    let writing = writing.ok_or(BareError::new(Rule::CanonicalGeneration, 0))?;
+    let (extent, frame) = (manifest.extent(), manifest.frame().ok_or(BareError::internal())?);
+    let misplaced = BareError::new(Rule::CanonicalManifest, extent.start);
     if frame.is_data_shard() {
         return Err(misplaced);
     }
     if let Some((offset, reserved)) = frame.reserved() {
-        return Err(Error::new(Rule::CanonicalReserved, offset).found(reserved.into()));
+        return Err(BareError::new(Rule::CanonicalReserved, offset).found(reserved.into()));
     }
     let form = Form { manifest: *manifest, writing };
     let end = if writing.deterministic { form.validate_v2()? } else { form.validate_v1()? };
@@ -48,7 +48,7 @@ enum Broken {
     /// Its value breaks a rule.
     Value(Rule),
     /// Something in it does.
-    Within(Error),
+    Within(BareError),
 }
 
 impl From<Fault> for Broken {
@@ -70,7 +70,7 @@ struct Form<'a> {
 
 impl<'a> Form<'a> {
     /// Validates a manifest of 1.x. Returns where the next blob would begin.
-    fn validate_v1(&self) -> Result<u64, Error> {
+    fn validate_v1(&self) -> Result<u64, BareError> {
         let (manifest, alignment) = (self.manifest, self.writing.canonical_alignment);
         self.version()?;
         // The first blob follows the header, each of the others the one before.
@@ -89,7 +89,7 @@ impl<'a> Form<'a> {
             Some(v1::RootKey::version) => Ok(None),
             Some(v1::RootKey::attributes) if !is_empty(value) => Ok(None),
             Some(v1::RootKey::objects) => {
-                let mut objects = manifest.objects();
+                let mut objects = manifest.tensors();
                 let rest = deterministic_map(value, |_, _, map| {
                     let object = objects.next().ok_or(Broken::Field)?;
                     self.object(&object, map, &mut blob).map_err(Broken::Within)
@@ -102,7 +102,7 @@ impl<'a> Form<'a> {
     }
 
     /// Validates a manifest of 2: v2 §6.3, and what it leaves open. Returns where the next blob would begin.
-    fn validate_v2(&self) -> Result<u64, Error> {
+    fn validate_v2(&self) -> Result<u64, BareError> {
         self.fields(self.manifest.as_bytes(), Place::default(), |key, value| {
             match v2::RootKey::named(key) {
                 Some(v2::RootKey::objects) => Ok(None),
@@ -110,8 +110,8 @@ impl<'a> Form<'a> {
                 _ => Err(Broken::Field),
             }
         })?;
-        for object in self.manifest.objects() {
-            let map = object.map().ok_or(Error::internal())?;
+        for object in self.manifest.tensors() {
+            let map = object.map().ok_or(BareError::internal())?;
             self.object(&object, map, &mut |_| Ok(()))?;
         }
         self.validate_blobs()
@@ -121,21 +121,23 @@ impl<'a> Form<'a> {
         self.manifest.extent().end.saturating_sub(remaining.left().into())
     }
 
-    fn version(&self) -> Result<(), Error> {
+    fn version(&self) -> Result<(), BareError> {
         if let Some(Version { major: 1, minor: 2, patch: Some(0) }) = self.manifest.index().version
         {
             return Ok(());
         }
-        let value =
-            v1::RootKey::version.field().find(self.manifest.as_bytes()).ok_or(Error::internal())?;
-        Err(Error::new(Rule::CanonicalGeneration, self.offset(Remaining::of(value))))
+        let value = v1::RootKey::version
+            .field()
+            .find(self.manifest.as_bytes())
+            .ok_or(BareError::internal())?;
+        Err(BareError::new(Rule::CanonicalGeneration, self.offset(Remaining::of(value))))
     }
 
     /// The error of a blob that does not lie where the form has it.
-    fn blob(&self, component: &Component<'a>) -> Error {
+    fn blob(&self, component: &Component<'a>) -> BareError {
         let found = component.extent().offset();
         let offset = self.offset(self.manifest.records().field(component.record, Site::Offset));
-        Error::new(Rule::CanonicalBlob, offset).found(found).at(component.place())
+        BareError::new(Rule::CanonicalBlob, offset).found(found).at(component.place())
     }
 
     /// Validates the map at `map`, for whose fields `validate` returns what is left after the value, or none if all that
@@ -145,8 +147,8 @@ impl<'a> Form<'a> {
         map: Input<'a>,
         place: Place,
         mut validate: impl FnMut(&[u8], Input<'a>) -> Result<Option<Input<'a>>, Broken>,
-    ) -> Result<Input<'a>, Error> {
-        let broken = |rule, at| Error::new(rule, self.offset(Remaining::of(at))).at(place);
+    ) -> Result<Input<'a>, BareError> {
+        let broken = |rule, at| BareError::new(rule, self.offset(Remaining::of(at))).at(place);
         let read = deterministic_map(map, |at, key, value| match validate(key, value) {
             Ok(Some(rest)) => Ok(rest),
             Ok(None) => Ok(deterministic(value)?),
@@ -156,7 +158,7 @@ impl<'a> Form<'a> {
         });
         read.map_err(|wrong| match wrong {
             Broken::Within(error) => error,
-            Broken::Form(fault) => Error::new(fault.kind, self.offset(fault.remaining)),
+            Broken::Form(fault) => BareError::new(fault.kind, self.offset(fault.remaining)),
             Broken::Field | Broken::Value(_) => broken(Rule::CanonicalField, map),
         })
     }
@@ -164,10 +166,10 @@ impl<'a> Form<'a> {
     /// Validates the object whose map is at `map`, and by `blob` where its blobs lie: what is left after it.
     fn object(
         &self,
-        object: &Object<'a>,
+        object: &Tensor<'a>,
         map: Input<'a>,
-        blob: &mut impl FnMut(&Component<'a>) -> Result<(), Error>,
-    ) -> Result<Input<'a>, Error> {
+        blob: &mut impl FnMut(&Component<'a>) -> Result<(), BareError>,
+    ) -> Result<Input<'a>, BareError> {
         let (names, place) =
             (&self.writing.dialect.fields, Place::new(Some(object.ordinal()), None));
         self.fields(map, place, |key, value| {
@@ -192,7 +194,7 @@ impl<'a> Form<'a> {
     }
 
     /// Validates the component whose map is at `map`: what is left after it.
-    fn component(&self, component: &Component<'a>, map: Input<'a>) -> Result<Input<'a>, Error> {
+    fn component(&self, component: &Component<'a>, map: Input<'a>) -> Result<Input<'a>, BareError> {
         let (names, place) = (&self.writing.dialect.fields, component.place());
         let mut digest = false;
         let rest = self.fields(map, place, |key, value| {
@@ -217,7 +219,7 @@ impl<'a> Form<'a> {
         if digest {
             return Ok(rest);
         }
-        Err(Error::new(Rule::CanonicalDigest, self.offset(Remaining::of(map))).at(place))
+        Err(BareError::new(Rule::CanonicalDigest, self.offset(Remaining::of(map))).at(place))
     }
 
     /// Returns whether the digest at `value` is of the one algorithm that canonical files have, in lower-case digits.
@@ -232,7 +234,7 @@ impl<'a> Form<'a> {
 
     /// Validates where blobs of 2 lie, in the order of the bytes of names. Returns where the next one would begin. It
     /// takes 4 bytes an object, and 4 bytes for each part of the largest.
-    fn validate_blobs(&self) -> Result<u64, Error> {
+    fn validate_blobs(&self) -> Result<u64, BareError> {
         let (manifest, alignment) = (self.manifest, self.writing.canonical_alignment);
         let mut objects = Vec::new();
         ordinals(&mut objects, manifest.len())?;
@@ -265,9 +267,9 @@ impl<'a> Form<'a> {
 }
 
 /// The first `count` numbers.
-fn ordinals(places: &mut Vec<u32>, count: u32) -> Result<(), Error> {
+fn ordinals(places: &mut Vec<u32>, count: u32) -> Result<(), BareError> {
     places.clear();
-    places.try_reserve(usize_from_u32(count)).map_err(|_| Error::from(OutOfMemory))?;
+    places.try_reserve(usize_from_u32(count)).map_err(|_| BareError::from(OutOfMemory))?;
     places.extend(0..count);
     Ok(())
 }

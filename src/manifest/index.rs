@@ -4,15 +4,16 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::cbor::{Input, Remaining, key, seek, text};
+use crate::codec::Source;
 use crate::error::Place;
 use crate::format::frame::Frame;
 use crate::format::{
-    ComponentRecord, Dialect, Encoding, Format, Nesting, RawObject, ShapeSpan, Shapes, ShardRecord,
+    ComponentRecord, Dialect, Encoding, Layout, Nesting, RawObject, ShapeSpan, Shapes, ShardRecord,
     Text, Version,
 };
-use crate::limits::Options;
+use crate::limits::OpenOptions;
 use crate::names::Names;
-use crate::num::{len_u32, usize_from_u32};
+use crate::num::{len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::Rule;
 
 /// One object. Places that are [`Remaining::END`] stand for a field that is not there.
@@ -29,7 +30,7 @@ pub(crate) struct ObjectRecord {
     /// The ordinal of its first component among all components, and the number of its components.
     pub(crate) first: u32,
     pub(crate) count: u32,
-    pub(crate) format: Format,
+    pub(crate) format: Layout,
 }
 
 impl ObjectRecord {
@@ -221,7 +222,7 @@ pub(crate) struct ValidatedManifest {
     pub(super) index: Index,
     /// The options that it was opened with: their limits hold for its content, and it opens with them again
     /// when it has been appended to.
-    pub(super) options: Options,
+    pub(super) options: OpenOptions,
 }
 
 /// The bytes in which names, attributes and other texts stand.
@@ -240,14 +241,14 @@ pub(crate) struct ManifestRef<'a> {
     /// The manifest's own, or all of the file's, where [`ValidatedManifest::text`] says so.
     pub(super) held: &'a [u8],
     pub(super) validated: &'a ValidatedManifest,
-    /// The name of the shard that is read from; none where it is the file itself.
-    pub(super) current_shard: Option<&'a str>,
+    /// The files that content is read from, where they are known.
+    pub(super) source: Option<&'a dyn Source>,
 }
 
 impl<'a> ManifestRef<'a> {
     #[inline]
     pub(super) fn new(held: &'a [u8], validated: &'a ValidatedManifest) -> Self {
-        Self { held, validated, current_shard: None }
+        Self { held, validated, source: None }
     }
 
     #[inline]
@@ -262,7 +263,7 @@ impl<'a> ManifestRef<'a> {
     }
 
     /// The options that it was opened with.
-    pub(crate) fn options(&self) -> &'a Options {
+    pub(crate) fn options(&self) -> &'a OpenOptions {
         &self.validated.options
     }
 
@@ -281,14 +282,41 @@ impl<'a> ManifestRef<'a> {
         }
     }
 
-    /// All bytes of the file that is read from, where they are known.
+    /// The same, whose content is read from `source`, and borrowed from there.
+    pub(crate) fn read_from<'s>(self, source: &'s dyn Source) -> ManifestRef<'s>
+    where
+        'a: 's,
+    {
+        // What is held is not the file any longer: it ends with the texts, behind which a footer stands.
+        let held = match &self.validated.text {
+            TextIn::File(section) => self.held.get(..section.end).unwrap_or_default(),
+            TextIn::Own(_) => &[],
+            TextIn::Held => self.held,
+        };
+        ManifestRef { held, source: Some(source), ..self }
+    }
+
+    /// The same, of the archive that holds it.
+    #[inline]
+    pub(crate) fn held_by<'s>(self, archive: &'s dyn Source) -> ManifestRef<'s>
+    where
+        'a: 's,
+    {
+        ManifestRef { source: Some(archive), ..self }
+    }
+
+    /// The files that content is read from, where they are known.
+    pub(crate) fn source(&self) -> Option<&'a dyn Source> {
+        self.source
+    }
+
+    /// All bytes of the file, where they are in memory.
+    #[inline]
     pub(crate) fn file(&self) -> Option<&'a [u8]> {
-        if self.current_shard.is_some() {
-            return None;
-        }
+        let is_file = u64_from_usize(self.held.len()) == self.validated.file_len;
         match self.validated.text {
-            TextIn::Held => None,
-            TextIn::File(_) | TextIn::Own(_) => Some(self.held),
+            TextIn::File(_) | TextIn::Own(_) if is_file => Some(self.held),
+            _ => None,
         }
     }
 }

@@ -5,16 +5,16 @@ mod profiles;
 use super::index::Site;
 use crate::error::ErrorKind;
 use crate::format::{
-    ComponentRecord, Dialect, Encoding, Format, IndexTypes, Logical, Product, Role, Shape,
+    ComponentRecord, Dialect, Encoding, IndexTypes, Layout, Logical, Product, Role, Shape,
 };
-use crate::limits::{Options, Tolerance};
+use crate::limits::{OpenOptions, Tolerance};
 use crate::num::{divide_exactly, len_u32, product};
 use crate::rules::Rule;
 
 /// One object whose components are valid by themselves.
 #[derive(Clone, Copy)]
 pub(crate) struct Candidate<'c> {
-    pub(crate) layout: Format,
+    pub(crate) layout: Layout,
     pub(crate) product: Product,
     pub(crate) shape: Shape<'c>,
     pub(crate) components: &'c [ComponentRecord],
@@ -92,13 +92,13 @@ fn in_components(rule: Rule) -> ObjectFault {
 impl<'c> Candidate<'c> {
     /// Checks the object by the rules of its layout, but for the attributes of profiles.
     #[inline(always)]
-    pub(crate) fn check(&self, options: &Options) -> Result<(), ObjectFault> {
+    pub(crate) fn check(&self, options: &OpenOptions) -> Result<(), ObjectFault> {
         match self.layout {
-            Format::Dense => self.check_dense(),
-            Format::SparseCsr => self.check_csr(options),
-            Format::SparseCoo => self.check_coo(options),
-            Format::QuantizedGroup => self.check_quantized(options),
-            Format::Mx | Format::QuantGroup | Format::GgufBlocks | Format::Unknown => Ok(()),
+            Layout::Dense => self.check_dense(),
+            Layout::SparseCsr => self.check_csr(options),
+            Layout::SparseCoo => self.check_coo(options),
+            Layout::QuantizedGroup => self.check_quantized(options),
+            Layout::Mx | Layout::QuantGroup | Layout::GgufBlocks | Layout::Unknown => Ok(()),
         }
     }
 
@@ -146,7 +146,7 @@ impl<'c> Candidate<'c> {
     }
 
     #[inline(never)]
-    fn check_csr(&self, options: &Options) -> Result<(), ObjectFault> {
+    fn check_csr(&self, options: &OpenOptions) -> Result<(), ObjectFault> {
         let part = |role| self.require(role, 3, Rule::CsrRoles);
         let [values, indices, indptr] =
             [part(Role::Values)?, part(Role::Indices)?, part(Role::Indptr)?];
@@ -172,7 +172,7 @@ impl<'c> Candidate<'c> {
     }
 
     #[inline(never)]
-    fn check_coo(&self, options: &Options) -> Result<(), ObjectFault> {
+    fn check_coo(&self, options: &OpenOptions) -> Result<(), ObjectFault> {
         let part = |role| self.require(role, 2, Rule::CooRoles);
         let [values, coords] = [part(Role::Values)?, part(Role::Coords)?];
         let rank = self.shape.rank();
@@ -199,7 +199,7 @@ impl<'c> Candidate<'c> {
     }
 
     #[inline(never)]
-    fn check_quantized(&self, options: &Options) -> Result<(), ObjectFault> {
+    fn check_quantized(&self, options: &OpenOptions) -> Result<(), ObjectFault> {
         if self.get(Role::PackedWeight).is_none() || self.get(Role::Scales).is_none() {
             return Err(in_components(Rule::QuantizedRoles));
         }
@@ -211,7 +211,7 @@ impl<'c> Candidate<'c> {
     }
 
     /// Checks that indices are of the types that the generation allows, and mean just that.
-    fn check_index_type(&self, part: Part<'_>, options: &Options) -> Result<(), ObjectFault> {
+    fn check_index_type(&self, part: Part<'_>, options: &OpenOptions) -> Result<(), ObjectFault> {
         let ComponentRecord { logical, storage, has_type, .. } = *part.record;
         if logical != Logical::NONE {
             // A dtype of 1.1 may itself stand for a logical type.

@@ -1,57 +1,15 @@
-//! An object that there is not, and what its name may have been meant to be.
-
-use alloc::string::String;
-use core::fmt;
+//! A tensor that there is not, and what its name may have been meant to be.
 
 use super::index::ManifestRef;
-use crate::brief::Start;
-use crate::error::{Error, Misuse};
+use crate::error::Error;
 
-/// There is no object of the name that was asked for. It knows the name that is nearest to it, if one is near.
-///
-/// By `?` it becomes an [`Error`], without the names.
-///
-/// ```
-/// # let file = std::fs::read("corpus/accept/1.2.3/dense_all.zt").unwrap();
-/// let archive = zten::Archive::open(file)?;
-/// let missing = archive.require("t_fp32").unwrap_err();
-/// assert_eq!(missing.name(), "t_fp32");
-/// # assert_eq!(missing.nearest(), Some("t_f32"));
-/// println!("{missing}"); // there is no object "t_fp32"; the nearest name is "t_f32"
-/// # Ok::<(), zten::Error>(())
-/// ```
-#[derive(Clone, PartialEq, Eq)]
-pub struct NotFound {
-    name: String,
-    nearest: Option<String>,
+/// There is no tensor of that name; the nearest name is told, if one is near.
+#[cold]
+pub(super) fn missing(name: &str, manifest: ManifestRef<'_>) -> Error {
+    Error::no_tensor(name, nearest(name, manifest))
 }
 
-impl NotFound {
-    #[cold]
-    pub(super) fn new(name: &str, manifest: ManifestRef<'_>) -> Self {
-        Self { name: copied(name).unwrap_or_default(), nearest: nearest(name, manifest) }
-    }
-
-    /// The name that was asked for; empty if there was no memory to keep it.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The nearest name that there is: any UTF-8, from the file.
-    pub fn nearest(&self) -> Option<&str> {
-        self.nearest.as_deref()
-    }
-}
-
-/// A text in memory of its own, if there is any.
-fn copied(text: &str) -> Option<String> {
-    let mut copy = String::new();
-    copy.try_reserve_exact(text.len()).ok()?;
-    copy.push_str(text);
-    Some(copy)
-}
-
-fn nearest(name: &str, manifest: ManifestRef<'_>) -> Option<String> {
+fn nearest<'a>(name: &str, manifest: ManifestRef<'a>) -> Option<&'a str> {
     let mut search = near::Search::new(name.as_bytes())?;
     let mut found = None;
     for ordinal in 0..manifest.len().min(near::NAMES) {
@@ -60,34 +18,7 @@ fn nearest(name: &str, manifest: ManifestRef<'_>) -> Option<String> {
             found = Some(other);
         }
     }
-    copied(core::str::from_utf8(found?).ok()?)
-}
-
-impl fmt::Display for NotFound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "there is no object {:?}", Start(&self.name))?;
-        match &self.nearest {
-            Some(nearest) => write!(f, "; the nearest name is {:?}", Start(nearest)),
-            None => Ok(()),
-        }
-    }
-}
-
-impl fmt::Debug for NotFound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NotFound")
-            .field("name", &Start(&self.name))
-            .field("nearest", &self.nearest.as_deref().map(Start))
-            .finish()
-    }
-}
-
-impl core::error::Error for NotFound {}
-
-impl From<NotFound> for Error {
-    fn from(_: NotFound) -> Self {
-        Self::misuse(Misuse::NoObject)
-    }
+    core::str::from_utf8(found?).ok()
 }
 
 /// The distance of names. Of our own, because what other crates have takes memory for each

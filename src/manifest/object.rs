@@ -2,29 +2,30 @@
 
 use core::ops::Range;
 
+use super::ManifestRef;
 use super::index::{ObjectRecord, utf8};
-use super::{ManifestRef, Shard};
 use crate::brief::Start;
 use crate::cbor::{Attributes, Input, Remaining, item, seek, uint};
+use crate::codec::{Located, Source};
 use crate::digest::Digest;
-use crate::element::{ByteOrder, LogicalType, StorageType};
-use crate::error::{Error, Misuse, Place};
+use crate::element::{ByteOrder, DType, LogicalType, StorageType};
+use crate::error::{BareError, Error, Misuse, Named, Place};
 use crate::format::{
-    ComponentRecord, Dialect, Encoding, Extent, Field, Format, Generation, Logical, Role, Shape,
+    ComponentRecord, Dialect, Encoding, Extent, Field, Layout, Logical, Role, Shape,
 };
 use crate::limits::Limits;
 use crate::num::{displayed, len_u32, usize_from_u32};
-use crate::rules::Rule;
+use crate::rules::{Generation, Rule};
 
 /// One tensor: a name, a shape, a format, and the components that hold its bytes.
 #[derive(Clone, Copy)]
-pub struct Object<'a> {
+pub struct Tensor<'a> {
     pub(super) parts: ManifestRef<'a>,
     ordinal: u32,
     record: &'a ObjectRecord,
 }
 
-impl<'a> Object<'a> {
+impl<'a> Tensor<'a> {
     #[inline]
     pub(super) fn new(parts: ManifestRef<'a>, ordinal: u32, record: &'a ObjectRecord) -> Self {
         Self { parts, ordinal, record }
@@ -41,6 +42,33 @@ impl<'a> Object<'a> {
         self.ordinal
     }
 
+    /// The place in the manifest.
+    pub(crate) fn place(&self) -> Place {
+        Place::new(Some(self.ordinal), None)
+    }
+
+    /// The error, with the names of its place in this object.
+    #[cfg(feature = "std")]
+    #[cold]
+    pub(crate) fn named(&self, error: impl Into<Error>) -> Error {
+        let error = error.into();
+        let ordinal = error.place().component();
+        let component = ordinal.and_then(|ordinal| self.component_at(ordinal));
+        error.named(&Named {
+            generation: self.dialect().generation,
+            tensor: Some(self.name()),
+            component: component.map(|component| component.role()),
+            manifest: Some(self.parts.extent()),
+        })
+    }
+
+    /// The error as it is: without `std`, errors have no names, and what looks for them is not linked.
+    #[cfg(not(feature = "std"))]
+    #[expect(clippy::unused_self, reason = "with `std` it is used")]
+    pub(crate) fn named(&self, error: impl Into<Error>) -> Error {
+        error.into()
+    }
+
     /// The name: any UTF-8, the empty string and control characters included.
     pub fn name(&self) -> &'a str {
         utf8(self.parts.records().name(self.record))
@@ -48,12 +76,12 @@ impl<'a> Object<'a> {
 
     /// How its components make up a tensor.
     #[inline]
-    pub fn format(&self) -> Format {
+    pub fn layout(&self) -> Layout {
         self.record.format
     }
 
     /// The format's name (the layout's in 0.1), known or not.
-    pub fn format_name(&self) -> &'a str {
+    pub fn layout_name(&self) -> &'a str {
         utf8(self.parts.records().layout(self.record))
     }
 
@@ -63,8 +91,25 @@ impl<'a> Object<'a> {
         self.parts.index().shapes.get(self.record.shape)
     }
 
-    /// The attributes (1.x): v1.2 §1.
-    pub fn attributes(&self) -> Option<Attributes<'a>> {
+    /// The type of its elements: of the component `data`, of `values` in sparse layouts, and of `packed_weight` in
+    /// quantized groups.
+    pub fn dtype(&self) -> DType {
+        let role = match self.layout() {
+            Layout::SparseCsr | Layout::SparseCoo => "values",
+            Layout::QuantizedGroup => "packed_weight",
+            _ => "data",
+        };
+        self.component(role).map_or(DType::Unknown, |component| component.dtype())
+    }
+
+    /// The attributes; empty if it has none: v1.2 §1.
+    pub fn attributes(&self) -> Attributes<'a> {
+        self.own_attributes().unwrap_or_default()
+    }
+
+    /// The attributes, if it has a map of them, and be it empty: v1.2 §1. Unstable.
+    #[doc(hidden)]
+    pub fn own_attributes(&self) -> Option<Attributes<'a>> {
         Attributes::read(self.attributes_at()?)
     }
 
@@ -84,7 +129,7 @@ impl<'a> Object<'a> {
     #[cfg(feature = "write")]
     pub fn has_attributes(&self) -> bool {
         match self.dialect().object_fields {
-            None => self.attributes().is_some_and(|mut own| own.next().is_some()),
+            None => self.attributes().next().is_some(),
             Some(known) => self
                 .fields()
                 .is_some_and(|mut fields| fields.any(|(name, _)| !known(name.as_bytes()))),
@@ -133,16 +178,14 @@ impl<'a> Object<'a> {
         Some(self.component_of(len_u32(place), record))
     }
 
-    /// The same object as it is read from that shard: its components that lie there can be bound,
-    /// decoded and sliced, with the shard's bytes, and no others.
+    /// The same object, whose content is read from `source`: the file, by a reference to it, or
+    /// [`Files`](crate::shards::Files), if it has shards. Objects of an [`Archive`](crate::Archive) are read from that.
     #[must_use]
-    pub fn in_shard<'s>(&self, shard: impl Into<Shard<'s>>) -> Self {
-        let (mut object, shard) = (*self, shard.into());
-        let mut shards = self.components().filter_map(|component| component.shard());
-        // No shard has the empty name.
-        let own = shards.find(|name| *name == shard.name()).unwrap_or_default();
-        object.parts.current_shard = Some(own);
-        object
+    pub fn read_from<'s>(&self, source: &'s dyn Source) -> Tensor<'s>
+    where
+        'a: 's,
+    {
+        Tensor { parts: self.parts.read_from(source), ordinal: self.ordinal, record: self.record }
     }
 
     #[inline]
@@ -162,9 +205,9 @@ impl<'a> Object<'a> {
     }
 }
 
-impl core::fmt::Debug for Object<'_> {
+impl core::fmt::Debug for Tensor<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Object")
+        f.debug_struct("Tensor")
             .field("name", &Start(self.name()))
             .field("ordinal", &self.ordinal)
             .finish()
@@ -172,6 +215,7 @@ impl core::fmt::Debug for Object<'_> {
 }
 
 /// The type of the elements of a component.
+#[doc(hidden)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ElementType<'a> {
@@ -240,9 +284,9 @@ pub struct Component<'a> {
 }
 
 impl<'a> Component<'a> {
-    /// The object it is a component of.
-    pub fn object(&self) -> Object<'a> {
-        Object::new(self.parts, self.object, self.owner)
+    /// The tensor that it is a component of.
+    pub fn tensor(&self) -> Tensor<'a> {
+        Tensor::new(self.parts, self.object, self.owner)
     }
 
     /// The role in the object: `data`, `values`, ...
@@ -272,9 +316,10 @@ impl<'a> Component<'a> {
         self.parts.dialect()
     }
 
-    /// All bytes of the file that it is in, or in whose shard.
-    pub(crate) fn file(&self) -> Result<&'a [u8], Error> {
-        self.parts.file().ok_or(Error::misuse(Misuse::NoFile).at(self.place()))
+    /// All bytes of the file, where they are in memory.
+    #[inline]
+    pub(crate) fn file(&self) -> Option<&'a [u8]> {
+        self.parts.file()
     }
 
     /// The limits that the file was opened with.
@@ -287,13 +332,29 @@ impl<'a> Component<'a> {
         utf8(self.parts.records().text(at))
     }
 
-    /// The storage type of its elements; none if a 0.1 dtype is not known.
+    /// The storage type of its elements; none if a 0.1 dtype is not known. Unstable.
+    #[doc(hidden)]
     #[inline]
     pub fn storage_type(&self) -> Option<StorageType> {
         self.record.storage
     }
 
     /// The type of its elements.
+    pub fn dtype(&self) -> DType {
+        match self.element_type() {
+            ElementType::Plain(storage) => storage.into(),
+            ElementType::Logical(logical) => logical.into(),
+            _ => DType::Unknown,
+        }
+    }
+
+    /// The name of the type of its elements, as 1.2 spells it where it is known; where it is not, any text of the file.
+    pub fn type_name(&self) -> &'a str {
+        self.element_type().name()
+    }
+
+    /// The type of its elements, in parts. Unstable.
+    #[doc(hidden)]
     pub fn element_type(&self) -> ElementType<'a> {
         let Logical { known, unknown } = self.record.logical;
         let name = || self.text(self.record.type_name);
@@ -357,44 +418,44 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// Returns whether its blob is in another file than the one that is read from.
-    #[inline]
-    pub(crate) fn is_in_other_file(&self) -> bool {
-        if let Some(current_shard) = self.parts.current_shard {
-            return self.is_outside_of(current_shard);
-        }
-        self.record.in_shard()
-    }
-
-    /// Returns whether its blob is not in that shard.
-    #[cold]
-    fn is_outside_of(self, current_shard: &str) -> bool {
-        self.shard() != Some(current_shard)
-    }
-
     /// The name of the other file that its blob is in (2), if it is not in this one: v2 §7.1.
     pub fn shard(&self) -> Option<&'a str> {
         self.record.in_shard().then(|| self.text(self.record.shard))
     }
 
-    /// The same component, to be read from the file that its blob is in.
-    pub(crate) fn in_own_file(mut self) -> Self {
-        self.parts.current_shard = self.shard();
-        self
+    /// The same component, whose content is read from `source`, as [`Tensor::read_from`] says.
+    #[must_use]
+    pub fn read_from<'s>(&self, source: &'s dyn Source) -> Component<'s>
+    where
+        'a: 's,
+    {
+        Component { parts: self.parts.read_from(source), ..*self }
     }
 
-    /// The same as [`Object::in_shard`].
-    #[must_use]
-    pub fn in_shard<'s>(&self, shard: impl Into<Shard<'s>>) -> Self {
-        if self.shard() == Some(shard.into().name()) { self.in_own_file() } else { *self }
+    /// Returns whether its blob is in another file.
+    #[inline]
+    pub(crate) fn is_in_shard(&self) -> bool {
+        self.record.in_shard()
+    }
+
+    /// Returns whether nothing is known of the files that it may be in.
+    pub(crate) fn has_no_source(&self) -> bool {
+        self.parts.source().is_none()
+    }
+
+    /// The file that it is in, to be read.
+    pub(crate) fn located(&self) -> Result<Located<'a>, Error> {
+        let source =
+            self.parts.source().ok_or(BareError::misuse(Misuse::NoFile).at(self.place()))?;
+        source.locate(self)
     }
 
     /// The bytes that layout and shape ask for.
     fn shaped_length(&self) -> Option<u64> {
-        let object = self.object();
-        let elements = match (object.format(), Role::from_name(self.role().as_bytes())) {
-            (Format::Dense, Some(Role::Data)) => object.shape().elements()?,
-            (Format::SparseCsr, Some(Role::Indptr)) => object.shape().first()?.checked_add(1)?,
+        let object = self.tensor();
+        let elements = match (object.layout(), Role::from_name(self.role().as_bytes())) {
+            (Layout::Dense, Some(Role::Data)) => object.shape().elements()?,
+            (Layout::SparseCsr, Some(Role::Indptr)) => object.shape().first()?.checked_add(1)?,
             _ => return None,
         };
         elements.checked_mul(self.element_size()?)
@@ -425,15 +486,15 @@ impl<'a> Component<'a> {
         if !self.record.logical.is_packed() {
             return None;
         }
-        let object = self.object();
+        let object = self.tensor();
         let count = |role: &str| {
             let indices = object.component(role)?;
             indices.decoded_length()?.checked_div(indices.element_size()?)
         };
-        match (object.format(), self.role()) {
-            (Format::Dense | Format::Mx, "data") => object.shape().elements(),
-            (Format::SparseCsr, "values") => count("indices"),
-            (Format::SparseCoo, "values") => {
+        match (object.layout(), self.role()) {
+            (Layout::Dense | Layout::Mx, "data") => object.shape().elements(),
+            (Layout::SparseCsr, "values") => count("indices"),
+            (Layout::SparseCoo, "values") => {
                 count("coords")?.checked_div(object.shape().rank().into())
             }
             _ => None,
@@ -454,12 +515,12 @@ impl<'a> Component<'a> {
 
     /// The number of bytes in front of its content that its checksum is over as well, and that are deflated with it; and
     /// the checksum, a CRC-32, if it has one. In other formats only.
-    pub(crate) fn stream(&self) -> Result<(u64, Option<u32>), Error> {
+    pub(crate) fn stream(&self) -> Result<(u64, Option<u32>), BareError> {
         if self.record.digest == Remaining::END || self.dialect().stream.is_none() {
             return Ok((0, None));
         }
         // The builder wrote both.
-        let internal = Error::internal().at(self.place());
+        let internal = BareError::internal().at(self.place());
         let at = seek(self.parts.as_bytes(), self.record.digest);
         let (rest, prefix) = uint(Rule::DigestType, at).map_err(|_| internal)?;
         let (_, checksum) = uint(Rule::DigestType, rest).map_err(|_| internal)?;

@@ -6,7 +6,8 @@ use super::{Manifest, ManifestRef};
 use crate::brief::Start;
 use crate::cbor::Remaining;
 use crate::digest::Digest;
-use crate::error::{Error, ErrorKind};
+use crate::error::{BareError, ErrorKind};
+use crate::format::ShardRecord;
 
 /// Another file that holds blobs of this one, as the table `shards` gives it: v2 §7.1.
 ///
@@ -43,8 +44,8 @@ impl<'a> Shard<'a> {
     }
 
     /// An error of the shard as a whole.
-    pub(crate) fn error(&self, kind: impl Into<ErrorKind>) -> Error {
-        Error::new(kind, self.offset)
+    pub(crate) fn error(&self, kind: impl Into<ErrorKind>) -> BareError {
+        BareError::new(kind, self.offset)
     }
 }
 
@@ -67,19 +68,27 @@ impl<B: AsRef<[u8]>> Manifest<B> {
 
 impl<'a> ManifestRef<'a> {
     pub(crate) fn shards(self) -> impl ExactSizeIterator<Item = Shard<'a>> + Clone {
-        let text = move |at| utf8(self.records().text(at));
-        self.index().shards.iter().map(move |record| {
-            let digest = (record.digest != Remaining::END).then(|| text(record.digest));
-            let name_end = record.name.left().into();
-            Shard {
-                name: text(record.name),
-                size: record.size,
-                // It was well-formed: of bytes that have changed since, nothing can be verified.
-                digest: digest.map(|it| Digest::read_v2(it).unwrap_or(Digest::Unverifiable(it))),
-                // Texts of other formats have no place in the file.
-                offset: digest.map_or(0, |_| self.extent().end.saturating_sub(name_end)),
-            }
-        })
+        self.index().shards.iter().map(move |record| self.shard_of(record))
+    }
+
+    /// The shard at that place in the table.
+    #[cfg(feature = "std")]
+    pub(crate) fn shard_at(self, place: usize) -> Option<Shard<'a>> {
+        self.index().shards.get(place).map(|record| self.shard_of(record))
+    }
+
+    fn shard_of(self, record: &ShardRecord) -> Shard<'a> {
+        let text = |at| utf8(self.records().text(at));
+        let digest = (record.digest != Remaining::END).then(|| text(record.digest));
+        let name_end = record.name.left().into();
+        Shard {
+            name: text(record.name),
+            size: record.size,
+            // It was well-formed: of bytes that have changed since, nothing can be verified.
+            digest: digest.map(|it| Digest::read_v2(it).unwrap_or(Digest::Unverifiable(it))),
+            // Texts of other formats have no place in the file.
+            offset: digest.map_or(0, |_| self.extent().end.saturating_sub(name_end)),
+        }
     }
 
     /// Bytes of the file and of all its shards.

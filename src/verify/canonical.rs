@@ -5,40 +5,32 @@ use alloc::vec::Vec;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::codec::{ReadAt, ReadError};
+use crate::codec::ReadAt;
 use crate::digest::Digest;
-use crate::error::{Error, OutOfMemory, Place};
+use crate::error::{BareError, Error, OutOfMemory, Place};
 use crate::format::frame::HEADER;
 use crate::layout::Normalization;
-use crate::limits::Limits;
 use crate::manifest::{Component, ManifestRef};
 use crate::num::u64_from_usize;
 use crate::rules::Rule;
 
 /// Validates a file whose objects have been validated.
-pub(super) fn validate<R: ReadAt + ?Sized>(
-    manifest: ManifestRef<'_>,
-    source: &R,
-    limits: &Limits,
-) -> Result<(), ReadError<R::Error>> {
+pub(super) fn validate(manifest: ManifestRef<'_>, source: &dyn ReadAt) -> Result<(), Error> {
     if manifest.dialect().facts.shares_blobs {
-        check_sharing(manifest, source, limits)?;
+        check_sharing(manifest.read_from(&source))?;
     }
     check_padding(manifest, source)
 }
 
 /// Validates that all bytes from the header to the manifest that are in no blob are zero, the
 /// blobs being in order.
-fn check_padding<R: ReadAt + ?Sized>(
-    manifest: ManifestRef<'_>,
-    source: &R,
-) -> Result<(), ReadError<R::Error>> {
+fn check_padding(manifest: ManifestRef<'_>, source: &dyn ReadAt) -> Result<(), Error> {
     let mut end = HEADER;
     if manifest.dialect().facts.shares_blobs {
         // The order of the manifest is not that of the blobs.
         let mut extents = Vec::new();
-        for component in manifest.objects().flat_map(|object| object.components()) {
-            extents.try_reserve(1).map_err(|_| Error::from(OutOfMemory))?;
+        for component in manifest.tensors().flat_map(|object| object.components()) {
+            extents.try_reserve(1).map_err(|_| BareError::from(OutOfMemory))?;
             extents.push((component.extent().offset(), component.extent().end()));
         }
         extents.sort_unstable();
@@ -48,7 +40,7 @@ fn check_padding<R: ReadAt + ?Sized>(
         }
         return zeros(source, end, manifest.extent().start);
     }
-    let components = manifest.objects().flat_map(|object| object.components());
+    let components = manifest.tensors().flat_map(|object| object.components());
     for extent in components.map(|component| component.extent()) {
         zeros(source, end, extent.offset())?;
         end = end.max(extent.end());
@@ -60,18 +52,14 @@ fn check_padding<R: ReadAt + ?Sized>(
 const PIECE: usize = 4096;
 
 /// Validates that the bytes from `start` to `end` are zero.
-fn zeros<R: ReadAt + ?Sized>(
-    source: &R,
-    mut start: u64,
-    end: u64,
-) -> Result<(), ReadError<R::Error>> {
+fn zeros(source: &dyn ReadAt, mut start: u64, end: u64) -> Result<(), Error> {
     let mut buffer = [0; PIECE];
     while start < end {
         let length = usize::try_from(end.saturating_sub(start)).unwrap_or(PIECE).min(PIECE);
-        let gap = buffer.get_mut(..length).ok_or(Error::internal())?;
-        source.read_at(start, gap).map_err(ReadError::Source)?;
+        let gap = buffer.get_mut(..length).ok_or(BareError::internal())?;
+        source.read_at(start, gap)?;
         if let Some((at, byte)) = (0_u64..).zip(&*gap).find(|(_, byte)| **byte != 0) {
-            let error = Error::new(Rule::CanonicalPadding, start.saturating_add(at));
+            let error = BareError::new(Rule::CanonicalPadding, start.saturating_add(at));
             return Err(error.found((*byte).into()).into());
         }
         start = start.saturating_add(u64_from_usize(length));
@@ -93,16 +81,12 @@ struct Part {
 /// having been verified. Only blobs of one length and one digest are read again.
 ///
 /// It takes 32 bytes a part.
-fn check_sharing<R: ReadAt + ?Sized>(
-    manifest: ManifestRef<'_>,
-    source: &R,
-    limits: &Limits,
-) -> Result<(), ReadError<R::Error>> {
+fn check_sharing(manifest: ManifestRef<'_>) -> Result<(), Error> {
     let mut parts = Vec::new();
-    for part in manifest.objects().flat_map(|object| object.components()) {
+    for part in manifest.tensors().flat_map(|object| object.components()) {
         let (extent, place) = (part.extent(), part.place());
         let (Some(Digest::Xxh3(sum)), 1..) = (part.digest(), extent.length()) else { continue };
-        parts.try_reserve(1).map_err(|_| Error::from(OutOfMemory))?;
+        parts.try_reserve(1).map_err(|_| BareError::from(OutOfMemory))?;
         parts.push(Part {
             length: extent.length(),
             sum,
@@ -119,37 +103,35 @@ fn check_sharing<R: ReadAt + ?Sized>(
             continue;
         }
         hashed.clear();
-        hashed.try_reserve(group.len()).map_err(|_| Error::from(OutOfMemory))?;
+        hashed.try_reserve(group.len()).map_err(|_| BareError::from(OutOfMemory))?;
         for part in group {
             let own = manifest.object(part.object);
             let own = own.and_then(|own| own.component_at(part.component));
             let Some(own) = own else { continue };
-            hashed.push((sha256(&own, source, limits, Normalization::NOTHING)?, *part));
+            hashed.push((sha256(&own, Normalization::NOTHING)?, *part));
         }
         hashed.sort_unstable();
         let pairs = hashed.iter().zip(hashed.iter().skip(1));
         let again = pairs.filter(|(one, other)| one.0 == other.0).map(|(_, other)| other.1);
         if let Some(part) = again.min_by_key(|part| part.offset) {
             let place = Place::new(Some(part.object), Some(part.component));
-            return Err(Error::new(Rule::CanonicalSharing, part.offset).at(place).into());
+            return Err(BareError::new(Rule::CanonicalSharing, part.offset).at(place).into());
         }
     }
     Ok(())
 }
 
 /// The sha256 of what the elements of a part become.
-pub(crate) fn sha256<R: ReadAt>(
+pub(crate) fn sha256(
     part: &Component<'_>,
-    source: R,
-    limits: &Limits,
     normalization: Normalization,
-) -> Result<[u8; 32], ReadError<R::Error>> {
+) -> Result<[u8; 32], Error> {
     let mut sum = Sha256::new();
-    let mut content = part.any_content(source, limits)?;
+    let mut content = part.any_reader()?;
     while let Some(chunk) = content.next_chunk()? {
         normalization.chunk(chunk, |bytes| {
             sum.update(bytes);
-            Ok::<(), ReadError<R::Error>>(())
+            Ok::<(), Error>(())
         })?;
     }
     Ok(sum.finalize().into())

@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use crate::codec::grow;
 use crate::element::{ByteOrder, StorageType};
-use crate::error::{Error, ErrorKind};
-use crate::format::Format;
+use crate::error::{BareError, ErrorKind};
+use crate::format::Layout;
 use crate::layout::{BadIndex, Below, Coords, Indptr, Widened};
 use crate::limits::Limits;
 use crate::num::u64_from_usize;
@@ -14,7 +14,7 @@ use crate::rules::{Limit, Rule};
 /// The checks of the indices of a sparse object, component after component.
 #[derive(Debug)]
 pub(crate) struct Sparse<D> {
-    format: Format,
+    format: Layout,
     shape: D,
     /// The number of its values; none if it is not sparse.
     nnz: Option<u64>,
@@ -42,7 +42,7 @@ enum Kept {
 
 impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
     /// The object of that format and shape; without the number of its values nothing is asked.
-    pub(crate) fn new(format: Format, shape: D, nnz: Option<u64>) -> Self {
+    pub(crate) fn new(format: Layout, shape: D, nnz: Option<u64>) -> Self {
         let (asked, storage, kept) = (Asked::Nothing, StorageType::U8, Kept::Nothing);
         Self { format, shape, nnz, asked, storage, kept }
     }
@@ -54,11 +54,11 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
     pub(crate) fn ask_for_single_cells(&mut self, limits: &Limits) -> Result<(), BadIndex> {
         let limit = limits.decoded();
         self.kept = match (self.nnz, self.format) {
-            (Some(_), Format::SparseCsr) => {
+            (Some(_), Layout::SparseCsr) => {
                 let most = self.count("indptr").and_then(|ends| usize::try_from(ends).ok());
                 Kept::Rows(Rows { most: most.unwrap_or(usize::MAX), limit, ..Rows::default() })
             }
-            (Some(nnz), Format::SparseCoo) => {
+            (Some(nnz), Layout::SparseCoo) => {
                 let bytes = nnz.saturating_mul(8);
                 let count = usize::try_from(nnz).ok().filter(|_| bytes <= limit);
                 let over = BadIndex { kind: Limit::Decoded.into(), at: 0, found: bytes };
@@ -73,14 +73,14 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
     ///
     /// # Errors
     /// An internal one where a matrix has no columns.
-    pub(crate) fn begin(&mut self, role: &str, storage: StorageType) -> Result<(), Error> {
+    pub(crate) fn begin(&mut self, role: &str, storage: StorageType) -> Result<(), BareError> {
         self.storage = storage;
         self.asked = match (self.nnz, self.format, role) {
-            (Some(nnz), Format::SparseCsr, "indptr") => Asked::Indptr(Indptr::new(storage, nnz)),
-            (Some(_), Format::SparseCsr, "indices") => {
-                Asked::Below(Below::new(self.shape.clone().nth(1).ok_or(Error::internal())?))
+            (Some(nnz), Layout::SparseCsr, "indptr") => Asked::Indptr(Indptr::new(storage, nnz)),
+            (Some(_), Layout::SparseCsr, "indices") => {
+                Asked::Below(Below::new(self.shape.clone().nth(1).ok_or(BareError::internal())?))
             }
-            (Some(nnz), Format::SparseCoo, "coords") => {
+            (Some(nnz), Layout::SparseCoo, "coords") => {
                 Asked::Coords(Coords::new(self.shape.clone(), nnz))
             }
             _ => Asked::Nothing,
@@ -142,11 +142,11 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
     pub(crate) fn count(&self, role: &str) -> Option<u64> {
         let nnz = self.nnz?;
         match (self.format, role) {
-            (Format::SparseCsr, "indptr") => self.shape.clone().next()?.checked_add(1),
-            (Format::SparseCsr, "indices") | (Format::SparseCsr | Format::SparseCoo, "values") => {
+            (Layout::SparseCsr, "indptr") => self.shape.clone().next()?.checked_add(1),
+            (Layout::SparseCsr, "indices") | (Layout::SparseCsr | Layout::SparseCoo, "values") => {
                 Some(nnz)
             }
-            (Format::SparseCoo, "coords") => {
+            (Layout::SparseCoo, "coords") => {
                 nnz.checked_mul(u64_from_usize(self.shape.clone().count()))
             }
             _ => None,

@@ -8,9 +8,9 @@ use sha2::{Digest as _, Sha256};
 use super::compress::{Encoder, Level};
 use super::declare::{Identity, StoredBlob};
 use super::settings::Target;
-use super::sink::{Sink, WriteError};
+use super::sink::Sink;
 use crate::codec::Sum;
-use crate::error::{Error, Misuse, OutOfMemory};
+use crate::error::{BareError, Error, Misuse, OutOfMemory};
 use crate::num::u64_from_usize;
 
 /// A file that is being written, up to what comes behind its blobs.
@@ -59,11 +59,7 @@ type Shared = ((Identity, u64), StoredBlob);
 
 impl<S: Sink> BlobSink<S> {
     /// A new file.
-    pub(super) fn new(
-        sink: S,
-        target: Target,
-        sum: Option<Sum>,
-    ) -> Result<Self, WriteError<S::Error>> {
+    pub(super) fn new(sink: S, target: Target, sum: Option<Sum>) -> Result<Self, Error> {
         let mut file = Self { sum, ..Self::at(sink, target, 0) };
         file.put(&target.writing.container.header())?;
         file.pad()?;
@@ -86,7 +82,7 @@ impl<S: Sink> BlobSink<S> {
         bytes: u64,
         level: Option<Level>,
         announced: Option<&Identity>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), BareError> {
         let (writing, blob) = (self.target.writing, &mut self.blob);
         (blob.offset, blob.decoded) = (self.position, bytes);
         blob.compressed = level.is_some();
@@ -109,7 +105,7 @@ impl<S: Sink> BlobSink<S> {
     }
 
     /// Adds bytes to the blob.
-    pub(super) fn write_blob(&mut self, bytes: &[u8]) -> Result<(), WriteError<S::Error>> {
+    pub(super) fn write_blob(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let blob = &mut self.blob;
         if let Some(identity) = &mut blob.identity {
             identity.update(bytes);
@@ -131,7 +127,7 @@ impl<S: Sink> BlobSink<S> {
     }
 
     /// Stores compressed bytes.
-    fn store(&mut self, bytes: &[u8]) -> Result<(), WriteError<S::Error>> {
+    fn store(&mut self, bytes: &[u8]) -> Result<(), Error> {
         if let Some(digest) = &mut self.blob.digest
             && !self.target.writing.digests_decoded
         {
@@ -141,7 +137,7 @@ impl<S: Sink> BlobSink<S> {
     }
 
     /// Ends the blob: as [`note_blob`](Self::note_blob).
-    pub(super) fn end_blob(&mut self) -> Result<StoredBlob, WriteError<S::Error>> {
+    pub(super) fn end_blob(&mut self) -> Result<StoredBlob, Error> {
         if let Some(encoder) = self.blob.encoder.take()
             && self.blob.shared.is_none()
         {
@@ -157,7 +153,7 @@ impl<S: Sink> BlobSink<S> {
     ///
     /// # Errors
     /// [`Misuse::Announced`]; [`OutOfMemory`](crate::error::OutOfMemory).
-    pub(super) fn note_blob(&mut self) -> Result<StoredBlob, Error> {
+    pub(super) fn note_blob(&mut self) -> Result<StoredBlob, BareError> {
         let Current { offset, compressed, decoded, announced, shared, .. } = self.blob;
         let length = self.position.saturating_sub(offset);
         let digest = self.blob.digest.as_ref().map(Sum::finish);
@@ -165,55 +161,54 @@ impl<S: Sink> BlobSink<S> {
         if let Some(identity) = self.blob.identity.take() {
             let identity = identity.finalize().into();
             if announced.is_some_and(|announced| announced != identity) {
-                return Err(Error::misuse(Misuse::Announced));
+                return Err(BareError::misuse(Misuse::Announced));
             }
             if shared.is_none() && find(&self.blobs, identity, decoded).is_none() {
                 self.blobs.add(((identity, decoded), own), |(a, _), (b, _)| a.cmp(b))?;
             } else if shared.is_none() && self.target.canonical {
                 // It has been written a second time.
-                return Err(Error::misuse(Misuse::Announced));
+                return Err(BareError::misuse(Misuse::Announced));
             }
         }
         Ok(shared.map_or(own, |blob| StoredBlob { digest, ..blob }))
     }
 
     /// Whether the sink has never failed.
-    fn alive(&self) -> Result<(), Error> {
-        if self.failed { Err(Error::misuse(Misuse::Aborted)) } else { Ok(()) }
+    fn alive(&self) -> Result<(), BareError> {
+        if self.failed { Err(BareError::misuse(Misuse::Aborted)) } else { Ok(()) }
     }
 
     /// Stores bytes that belong to no blob, or are hashed already.
     ///
     /// # Errors
     /// What the sink fails with, once; [`Misuse::Aborted`] after it.
-    pub(super) fn put(&mut self, bytes: &[u8]) -> Result<(), WriteError<S::Error>> {
+    pub(super) fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.alive()?;
         let position = self.position.checked_add(u64_from_usize(bytes.len()));
-        self.position = position.ok_or(Error::misuse(Misuse::Length))?;
+        self.position = position.ok_or(BareError::misuse(Misuse::Length))?;
         if let Some(sum) = &mut self.sum {
             sum.update(bytes);
         }
         let written = self.sink.write(bytes);
         self.failed = written.is_err();
-        written.map_err(WriteError::Sink)
+        written
     }
 
     /// Fills up to the next place for a blob with zeros.
-    pub(super) fn pad(&mut self) -> Result<(), WriteError<S::Error>> {
+    pub(super) fn pad(&mut self) -> Result<(), Error> {
         const ZEROS: [u8; 4096] = [0; 4096];
-        let next = self.target.aligned(self.position).ok_or(Error::misuse(Misuse::Length))?;
+        let next = self.target.aligned(self.position).ok_or(BareError::misuse(Misuse::Length))?;
         while self.position < next {
             let left = next.saturating_sub(self.position);
             let length = usize::try_from(left).unwrap_or(ZEROS.len()).min(ZEROS.len());
-            self.put(ZEROS.get(..length).ok_or(Error::internal())?)?;
+            self.put(ZEROS.get(..length).ok_or(BareError::internal())?)?;
         }
         Ok(())
     }
 
-    /// The sink, which has been flushed, and the digest of all that it was given.
-    pub(super) fn end(mut self) -> Result<(S, Option<Sum>), WriteError<S::Error>> {
-        self.sink.flush().map_err(WriteError::Sink)?;
-        Ok((self.sink, self.sum))
+    /// Finishes the sink, and returns its output and the digest of all that it was given.
+    pub(super) fn end(self) -> Result<(S::Output, Option<Sum>), Error> {
+        Ok((self.sink.finish()?, self.sum))
     }
 }
 

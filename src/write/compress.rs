@@ -3,7 +3,7 @@
 use zten_zstd::Failure;
 use zten_zstd::encode::{self, EncodeError};
 
-use crate::error::{Error, Misuse, OutOfMemory};
+use crate::error::{BareError, Error, Misuse, OutOfMemory};
 use crate::format::Encoding;
 
 /// How hard to compress: from 1, the fastest, to 5, the smallest. By default 2.
@@ -17,7 +17,7 @@ pub struct Level(encode::Level);
 impl Level {
     /// The level of that number.
     pub fn new(level: u8) -> Result<Self, Error> {
-        encode::Level::new(level).map(Self).ok_or(Error::misuse(Misuse::Level))
+        encode::Level::new(level).map(Self).ok_or(Misuse::Level.into())
     }
 }
 
@@ -32,7 +32,7 @@ pub(super) enum Encoder {
 impl Encoder {
     /// An encoder of exactly `decoded` bytes. All memory that it needs is taken here, but for the
     /// table of frames.
-    pub(super) fn new(level: Level, decoded: u64, encoding: Encoding) -> Result<Self, Error> {
+    pub(super) fn new(level: Level, decoded: u64, encoding: Encoding) -> Result<Self, BareError> {
         if encoding == Encoding::ZstdSeekable {
             return encode::Seekable::new(level.0, decoded).map(Self::Seekable).map_err(refused);
         }
@@ -40,7 +40,7 @@ impl Encoder {
     }
 
     /// Takes bytes, and hands to `out` what can be written.
-    pub(super) fn write<E: From<Error>>(
+    pub(super) fn write<E: From<BareError>>(
         &mut self,
         bytes: &[u8],
         out: &mut impl FnMut(&[u8]) -> Result<(), E>,
@@ -53,7 +53,7 @@ impl Encoder {
     }
 
     /// Hands the end to `out`.
-    pub(super) fn finish<E: From<Error>>(
+    pub(super) fn finish<E: From<BareError>>(
         self,
         out: &mut impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -65,16 +65,16 @@ impl Encoder {
     }
 }
 
-fn failed<E: From<Error>>(failure: Failure<E, EncodeError>) -> E {
+fn failed<E: From<BareError>>(failure: Failure<E, EncodeError>) -> E {
     match failure {
         Failure::Callback(error) => error,
         Failure::Codec(error) => refused(error).into(),
     }
 }
 
-fn refused(error: EncodeError) -> Error {
+fn refused(error: EncodeError) -> BareError {
     match error {
-        EncodeError::Length => Error::misuse(Misuse::Supply),
+        EncodeError::Length => BareError::misuse(Misuse::Supply),
         EncodeError::Memory => OutOfMemory.into(),
     }
 }

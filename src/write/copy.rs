@@ -16,64 +16,63 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
 use core::num::NonZeroU64;
 
 use super::collect;
 use super::compress::Level;
 use super::declare::{Identity, NewComponent, NewObject};
 use super::encoded::Encoded;
-use super::settings::{Settings, Target};
+use super::settings::{Target, WriteOptions};
 use super::shard::ShardWriter;
-use super::sink::{Sink, WriteError};
+use super::sink::Sink;
 use super::writer::Writer;
 use crate::cbor::Encoder;
-use crate::codec::{Locate, ReadAt, ReadError};
+use crate::codec::Source;
 use crate::element::{LogicalType, StorageType};
-use crate::error::{Error, ErrorKind, OutOfMemory, Place};
-use crate::format::{Format, Generation, IndexTypes, v1};
+use crate::error::{BareError, Error, OutOfMemory, Place};
+use crate::format::{IndexTypes, Layout, v1};
 use crate::layout::Normalization;
-use crate::limits::Limits;
-use crate::manifest::{Component, ElementType, Manifest, Object};
+use crate::manifest::{Component, ElementType, Manifest, Tensor};
 use crate::num::{len_u32, u64_from_usize, usize_from_u32};
-use crate::rules::{Limit, Rule, Unsupported};
-use crate::verify::{Order, Verifier, sha256};
+use crate::rules::{Rule, Unsupported};
+use crate::verify::{Order, Verifier, measure, sha256};
 
 /// A component, and the sha256 of its bytes.
 type NewWithDigest<'a> = (NewComponent<'a>, Option<Identity>);
 
-/// What a source fails with.
-type SourceError<L> = <<L as Locate>::Source as ReadAt>::Error;
-
 /// Copies objects of one file, validating all that it reads as a [`Verifier`] does.
 ///
 /// ```
-/// # let file = &std::fs::read("corpus/accept/1.2.3/coo_zstd_crc.zt").unwrap()[..];
-/// use zten::write::{Copier, Settings};
-/// let archive = zten::Archive::open(file)?;
-/// let copier = Copier::new(file.len() as u64, &zten::Limits::default());
-/// let copy = copier.file(archive.manifest(), file, Vec::new(), &Settings::default().canonical());
-/// let options = zten::Options::default().canonical();
-/// zten::Archive::open_with(&copy.unwrap(), &options)?;
+/// # #[cfg(feature = "zstd")] {
+/// use zten::write::{Copier, WriteOptions};
+/// let archive = zten::open("corpus/accept/1.2.3/coo_zstd_crc.zt")?;
+/// let (copier, options) = (Copier::new(archive.manifest()), WriteOptions::default().canonical());
+/// let copy = copier.file(archive.manifest(), &archive, Vec::new(), &options)?;
+/// zten::OpenOptions::default().canonical().from_bytes(&copy)?;
+/// # }
 /// # Ok::<(), zten::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Copier {
     verifier: Verifier,
-    limits: Limits,
     level: Option<Level>,
     layouts: Option<Layouts>,
 }
 
 /// Returns the layout that an object of another format is to have, and the attributes that belong to that layout; none
 /// if it keeps its own.
-pub type Layouts = fn(&Object<'_>) -> Result<Option<(String, Encoded)>, Error>;
+pub type Layouts = fn(&Tensor<'_>) -> Result<Option<(String, Encoded)>, Error>;
 
 impl Copier {
-    /// Copies from a file of `file_len` bytes, within limits.
-    pub fn new(file_len: u64, limits: &Limits) -> Self {
-        let verifier = Verifier::new(file_len, limits);
-        Self { verifier, limits: *limits, level: None, layouts: None }
+    /// Copies from a file, with the limits that it was opened with.
+    pub fn new<B: AsRef<[u8]>>(manifest: &Manifest<B>) -> Self {
+        Self { verifier: Verifier::new(manifest), level: None, layouts: None }
+    }
+
+    /// The same, for a file that has shards of so many bytes together, as [`Verifier::with_shard_bytes`].
+    #[must_use]
+    pub fn with_shard_bytes(self, bytes: u64) -> Self {
+        Self { verifier: self.verifier.with_shard_bytes(bytes), ..self }
     }
 
     /// Gives objects other layouts, whose components are the same.
@@ -99,30 +98,28 @@ impl Copier {
     /// verified.
     ///
     /// # Errors
-    /// Those of [`object`](Self::object) and of [`Locate::locate`].
-    pub fn file<L: Locate, S: Sink>(
+    /// Those of [`object`](Self::object) and of [`Component::reader`].
+    pub fn file<S: Sink>(
         mut self,
         manifest: &Manifest<impl AsRef<[u8]>>,
-        files: L,
+        source: &dyn Source,
         sink: S,
-        settings: &Settings,
-    ) -> Result<S, CopyError<L::Error, S::Error>> {
-        let target = settings.target().map_err(WriteError::Refused)?;
-        let failed = |error: WriteError<S::Error>| {
-            CopyError::Write(error).of::<L>(target.writing.generation)
-        };
-        let manifest = manifest.parts();
+        settings: &WriteOptions,
+    ) -> Result<S::Output, Error> {
+        let target = settings.target()?;
+        let failed = |error: Error| error.inexpressible_in(target.writing.generation);
+        let manifest = manifest.parts().read_from(source);
         let mut writer = Writer::new(sink, settings).map_err(failed)?;
         if let Some(attributes) = manifest.encoded_attributes() {
             let attributes = Encoded::copied(attributes)?;
-            writer.attributes(&attributes).map_err(|error| failed(error.into()))?;
+            writer.attributes_encoded(&attributes).map_err(failed)?;
         }
         let mut order = collect((0..usize_from_u32(manifest.len())).map(len_u32))?;
         if target.canonical {
             order.sort_unstable_by(|a, b| target.order(manifest.name(*a), manifest.name(*b)));
         }
         for object in order.into_iter().filter_map(|ordinal| manifest.object(ordinal)) {
-            self.object(&object, files, &mut writer, None)?;
+            self.object(&object, &mut writer, None)?;
         }
         writer.finish().map_err(failed)
     }
@@ -133,48 +130,46 @@ impl Copier {
     /// # Errors
     /// Any rule on content, what is unsupported, and whatever source and sink fail with; what
     /// keeps the object from being one of the generation that is written.
-    pub fn object<L: Locate, S: Sink>(
+    pub fn object<S: Sink>(
         &mut self,
-        object: &Object<'_>,
-        files: L,
+        object: &Tensor<'_>,
         writer: &mut Writer<S>,
         shard: Option<(&str, &mut ShardWriter<S>)>,
-    ) -> Result<(), CopyError<L::Error, S::Error>> {
-        let generation = writer.file.target.writing.generation;
-        self.one(object, files, writer, shard).map_err(|error| error.of::<L>(generation))
+    ) -> Result<(), Error> {
+        self.one(object, writer, shard).map_err(|error| object.named(error))
     }
 
-    fn one<L: Locate, S: Sink>(
+    fn one<S: Sink>(
         &mut self,
-        object: &Object<'_>,
-        files: L,
+        object: &Tensor<'_>,
         writer: &mut Writer<S>,
         shard: Option<(&str, &mut ShardWriter<S>)>,
-    ) -> Result<(), CopyError<SourceError<L>, S::Error>> {
+    ) -> Result<(), Error> {
         let target = writer.file.target;
+        // What its writer refuses has been accepted by the reader.
+        let refused = |error: Error| error.inexpressible_in(target.writing.generation);
         if object.dialect().writing.is_none() {
             object.unknown_layout().map_or(Ok(()), Err)?;
         }
         if object.dialect().single_cells
-            && matches!(object.format(), Format::SparseCsr | Format::SparseCoo)
+            && matches!(object.layout(), Layout::SparseCsr | Layout::SparseCoo)
         {
             // What its indices show only together is found before any of it is written. Values of a
             // type that is not known are copied all the same.
-            match self.verifier.clone().located(object, files, Order::Stored, |_, _| ()) {
-                Err(ReadError::Refused(error))
-                    if error.kind() == Unsupported::LogicalType.into() => {}
+            match self.verifier.clone().check(object) {
+                Err(error) if error.kind() == Unsupported::LogicalType.into() => {}
                 read => read?,
             }
         }
-        let mut sparse = self.verifier.sparse(object, files)?;
+        let mut sparse = Verifier::sparse(object)?;
         let mut parts = collect(object.components())?;
         if target.canonical {
             parts.sort_unstable_by(|a, b| target.order(a.role_bytes(), b.role_bytes()));
         }
         let mut new = Vec::new();
-        new.try_reserve_exact(parts.len()).map_err(|_| Error::from(OutOfMemory))?;
+        new.try_reserve_exact(parts.len()).map_err(|_| BareError::from(OutOfMemory))?;
         for part in &parts {
-            new.push(self.component(part, files, &target)?);
+            new.push(self.component(part, &target)?);
         }
         let components = collect(new.iter().map(|(new, sha256)| match sha256 {
             Some(sha256) => new.announced(sha256),
@@ -188,7 +183,7 @@ impl Copier {
         };
         let format = match &layout {
             Some(layout) => layout,
-            None => format(object, &target).map_err(WriteError::Refused)?,
+            None => format(object, &target).map_err(|error| refused(error.into()))?,
         };
         let mut new = NewObject::custom(object.name(), &shape, format, &components);
         if let Some(attributes) = &attributes {
@@ -198,44 +193,38 @@ impl Copier {
             let ordinal = error.place().component();
             let part = ordinal.and_then(|ordinal| parts.get(usize_from_u32(ordinal)));
             let place = Place::new(Some(object.ordinal()), None);
-            error.at(part.map_or(place, Component::place))
+            refused(error.at(part.map_or(place, Component::place)))
         };
-        let refused = |error| WriteError::Refused(own(error));
         let begun = match shard {
             Some((name, shard)) => writer.object_in(name, shard, &new),
             None => writer.object(&new),
         };
-        let mut out = begun.map_err(refused)?;
+        let mut out = begun.map_err(own)?;
         for part in &parts {
             let change = change(part, &target);
-            let (component, source) = files.locate(part)?;
-            let take = |chunk: &[u8]| -> Result<(), CopyError<_, _>> {
-                Ok(change.chunk(chunk, |bytes| out.write(part.role(), bytes))?)
+            let take = |chunk: &[u8]| {
+                change.chunk(chunk, |bytes| out.write_part(part.role(), bytes)).map_err(own)
             };
-            let copied =
-                self.verifier.component(&component, &mut sparse, source, Order::Rows, take);
-            copied.map_err(|error| match error {
-                CopyError::Write(error) => CopyError::Write(error.map_refused(own)),
-                other => other,
-            })?;
+            self.verifier.component(part, &mut sparse, Order::Rows, take)?;
         }
-        Ok(out.end().map_err(refused)?)
+        out.finish().map_err(own)
     }
 
     /// The component of the new file, and its sha256, where that has to be known before.
-    fn component<'a, L: Locate, W>(
+    fn component<'a>(
         &self,
         part: &Component<'a>,
-        files: L,
         target: &Target,
-    ) -> Result<NewWithDigest<'a>, CopyError<SourceError<L>, W>> {
-        let (component, source) = files.locate(part)?;
-        let storage = component.stored()?;
+    ) -> Result<NewWithDigest<'a>, Error> {
+        // What is in a shard that was not found cannot be read, whatever else it is.
+        part.located()?;
+        let storage = part.stored()?;
         let widens = widens(part, target);
-        let element = element(part, widens, target).map_err(WriteError::Refused)?;
+        let refused = |error| Error::from(error).inexpressible_in(target.writing.generation);
+        let element = element(part, widens, target).map_err(refused)?;
         let bytes = match part.decoded_length() {
             Some(bytes) => bytes,
-            None => self.verifier.measure(&component, &source)?,
+            None => measure(part)?,
         };
         let mut new = if widens {
             let elements = bytes / NonZeroU64::from(storage.divisor());
@@ -243,7 +232,7 @@ impl Copier {
         } else {
             NewComponent::of_bytes(part.role(), element, bytes)
         };
-        let sha256 = || sha256(&component, &source, &self.limits, change(part, target));
+        let sha256 = || sha256(part, change(part, target));
         let identity = target.sharing.then(sha256).transpose()?;
         new.level = self.level;
         Ok((new, identity))
@@ -251,7 +240,7 @@ impl Copier {
 }
 
 /// The attributes of an object, as they are; those of a 0.1 object are its unknown fields.
-fn attributes(object: &Object<'_>) -> Result<Option<Encoded>, Error> {
+fn attributes(object: &Tensor<'_>) -> Result<Option<Encoded>, BareError> {
     let Some(known) = object.dialect().object_fields else {
         return object.encoded_attributes().map(Encoded::copied).transpose();
     };
@@ -272,8 +261,8 @@ fn attributes(object: &Object<'_>) -> Result<Option<Encoded>, Error> {
 }
 
 /// The name of an object's format.
-fn format<'a>(object: &Object<'a>, target: &Target) -> Result<&'a str, Error> {
-    let (format, name) = (object.format(), object.format_name());
+fn format<'a>(object: &Tensor<'a>, target: &Target) -> Result<&'a str, BareError> {
+    let (format, name) = (object.layout(), object.layout_name());
     let writing = target.writing;
     if let Some(name) = (writing.format_name)(format) {
         return Ok(name);
@@ -282,11 +271,11 @@ fn format<'a>(object: &Object<'a>, target: &Target) -> Result<&'a str, Error> {
     // What is a profile of 2 is a format that is not known in 1.2, and may come back.
     let kept = match format {
         // Names of 1.2 have no version.
-        Format::Unknown => !v1::FORMATS.contains(&there),
-        _ => there == format || there == Format::Unknown && format != Format::QuantizedGroup,
+        Layout::Unknown => !v1::FORMATS.contains(&there),
+        _ => there == format || there == Layout::Unknown && format != Layout::QuantizedGroup,
     };
     let place = Place::new(Some(object.ordinal()), None);
-    kept.then_some(name).ok_or(Error::nowhere(Unsupported::Format).at(place))
+    kept.then_some(name).ok_or(BareError::nowhere(Unsupported::Format).at(place))
 }
 
 /// Returns the type of a component in the copy.
@@ -294,20 +283,20 @@ fn element<'a>(
     part: &Component<'a>,
     widens: bool,
     target: &Target,
-) -> Result<ElementType<'a>, Error> {
-    let refused = |error: Error| Err(error.at(part.place()));
+) -> Result<ElementType<'a>, BareError> {
+    let refused = |error: BareError| Err(error.at(part.place()));
     let known = |logical: LogicalType| (target.writing.logical_type)(logical.name().as_bytes());
     match part.element_type() {
         _ if widens => Ok(ElementType::Plain(StorageType::U64)),
         // A dtype of 1.1 that would be a `type`, where another stands already.
-        ElementType::UnknownOnLogical(..) => refused(Error::nowhere(Rule::LogicalTypeStorage)),
+        ElementType::UnknownOnLogical(..) => refused(BareError::nowhere(Rule::LogicalTypeStorage)),
         // Readers of 1.2 list it, and show the storage type.
         ElementType::Logical(logical) if known(logical).is_none() => {
             Ok(ElementType::UnknownLogical(logical.name(), logical.storage()))
         }
         // The copy would say of the elements what the source does not.
         ElementType::UnknownLogical(name, storage) if target.writing.knows_type(name, storage) => {
-            refused(Error::nowhere(Unsupported::LogicalType))
+            refused(BareError::nowhere(Unsupported::LogicalType))
         }
         element => Ok(element),
     }
@@ -327,161 +316,15 @@ fn change(part: &Component<'_>, target: &Target) -> Normalization {
 /// Returns whether a component holds indices that become `u64`.
 fn widens(part: &Component<'_>, target: &Target) -> bool {
     let is_narrow = part.storage_type() != Some(StorageType::U64);
-    part.is_index() && is_narrow && !keeps_indices(&part.object(), target)
+    part.is_index() && is_narrow && !keeps_indices(&part.tensor(), target)
 }
 
 /// Returns whether all indices of an object are of one type, where the target asks for that, and of types that it allows.
-fn keeps_indices(object: &Object<'_>, target: &Target) -> bool {
+fn keeps_indices(object: &Tensor<'_>, target: &Target) -> bool {
     let types = target.writing.dialect.index_types;
     let indices = || object.components().filter(Component::is_index);
     let first = indices().next().and_then(|part| part.storage_type());
     let same = indices().all(|part| part.storage_type() == first);
     let allowed = indices().all(|part| part.storage_type().is_some_and(|own| types.allow(own)));
     allowed && (same || types != IndexTypes::Unsigned)
-}
-
-/// The error of an object that could not be copied: it could not be read, or not be written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CopyError<R, W> {
-    /// The source failed, or what is in it was refused.
-    Read(ReadError<R>),
-    /// The sink failed, or the call was wrong.
-    Write(WriteError<W>),
-    /// The source is valid, and has something that cannot be written in the generation that is asked for.
-    Inexpressible(Inexpressible),
-}
-
-/// Something that a valid file has, and a file of the generation that is asked for, or a canonical one,
-/// cannot have. `Display` tells what it is, and its place in the source in numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Inexpressible {
-    error: Error,
-    generation: Generation,
-}
-
-impl Inexpressible {
-    /// The rule that the written file would break, the limit that it would go beyond, or what of the
-    /// source it does not have. The place is that in the source.
-    pub fn error(&self) -> Error {
-        self.error
-    }
-
-    /// The generation that cannot have it.
-    pub fn generation(&self) -> Generation {
-        self.generation
-    }
-
-    /// The sentence that `Display` tells, without the place.
-    pub fn sentence(&self) -> impl fmt::Display + use<> {
-        Sentence(*self)
-    }
-}
-
-impl fmt::Display for Inexpressible {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.sentence().fmt(f)?;
-        let place = self.error.place();
-        if let Some(object) = place.object() {
-            write!(f, " in object {object}")?;
-        }
-        match place.component() {
-            Some(component) => write!(f, ", component {component}"),
-            None => Ok(()),
-        }
-    }
-}
-
-struct Sentence(Inexpressible);
-
-impl fmt::Display for Sentence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("it can be read, and not be written: ")?;
-        let Inexpressible { error, generation } = self.0;
-        match error.kind() {
-            ErrorKind::Malformed(Rule::LogicalTypeStorage) => {
-                write!(
-                    f,
-                    "the dtype is a `type` in {generation}, and there is another `type` already"
-                )
-            }
-            ErrorKind::Malformed(Rule::DuplicateKey) if generation == Generation::V1_2 => {
-                f.write_str("an attribute with a key that stands twice has no canonical form")
-            }
-            ErrorKind::Malformed(Rule::QuantizedZeros) => {
-                write!(f, "the object has no `zeros`, which {generation} asks for")
-            }
-            ErrorKind::Limit(Limit::Depth) if generation == Generation::V1_2 => {
-                f.write_str("a field becomes an attribute, which would be nested too deep")
-            }
-            ErrorKind::Unsupported(Unsupported::Format) => {
-                write!(f, "{generation} has no such format, or one of that name that is another")
-            }
-            ErrorKind::Unsupported(Unsupported::LogicalType) => {
-                write!(f, "the `type` is unknown, and would get a meaning in {generation}")
-            }
-            kind => {
-                let id = kind.row().map_or("", |row| row.id);
-                write!(f, "in {generation}, {} ({id})", error.sentence())
-            }
-        }
-    }
-}
-
-impl<R, W> CopyError<R, W> {
-    /// The error of a copy of a generation: what its writer refuses has been accepted by the reader.
-    fn of<L>(self, generation: Generation) -> CopyError<L::Error, W>
-    where
-        L: Locate<Source: ReadAt<Error = R>>,
-    {
-        match self {
-            Self::Write(WriteError::Refused(error)) if error.kind().row().is_some() => {
-                CopyError::Inexpressible(Inexpressible { error, generation })
-            }
-            Self::Read(error) => CopyError::Read(L::flatten(error)),
-            Self::Write(error) => CopyError::Write(error),
-            Self::Inexpressible(error) => CopyError::Inexpressible(error),
-        }
-    }
-}
-
-impl<R, W> From<ReadError<R>> for CopyError<R, W> {
-    fn from(error: ReadError<R>) -> Self {
-        Self::Read(error)
-    }
-}
-
-impl<R, W> From<WriteError<W>> for CopyError<R, W> {
-    fn from(error: WriteError<W>) -> Self {
-        Self::Write(error)
-    }
-}
-
-impl<R, W> From<Error> for CopyError<R, W> {
-    fn from(error: Error) -> Self {
-        Self::Read(ReadError::Refused(error))
-    }
-}
-
-impl<R: fmt::Display, W: fmt::Display> fmt::Display for CopyError<R, W> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Read(error) => error.fmt(f),
-            Self::Write(error) => error.fmt(f),
-            Self::Inexpressible(error) => error.fmt(f),
-        }
-    }
-}
-
-impl<R, W> core::error::Error for CopyError<R, W>
-where
-    R: core::error::Error + 'static,
-    W: core::error::Error + 'static,
-{
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            Self::Read(error) => error.source(),
-            Self::Write(error) => error.source(),
-            Self::Inexpressible(Inexpressible { error, .. }) => Some(error),
-        }
-    }
 }

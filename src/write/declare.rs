@@ -7,11 +7,21 @@ use super::compress::Level;
 use super::encoded::Encoded;
 use crate::cbor::{Encoder, Remaining};
 use crate::digest::Digest;
-use crate::element::{LogicalType, StorageType};
-use crate::error::Error;
-use crate::format::{Format, Logical, Product, Writing};
+use crate::element::{DType, LogicalType, StorageType};
+use crate::error::BareError;
+use crate::format::{Layout, Logical, Product, Writing};
 use crate::manifest::ElementType;
 use crate::rules::{Rule, Unsupported};
+
+impl From<DType> for ElementType<'_> {
+    fn from(dtype: DType) -> Self {
+        match dtype.stored() {
+            Some((_, Some(logical))) => Self::Logical(logical),
+            Some((storage, None)) => Self::Plain(storage),
+            None => Self::Unknown(dtype.name()),
+        }
+    }
+}
 
 impl From<StorageType> for ElementType<'_> {
     fn from(storage: StorageType) -> Self {
@@ -65,6 +75,7 @@ impl StoredBlob {
 }
 
 /// A blob, and the name of the shard that it is in: v2 §7.1.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlobInShard<'a> {
     /// The name of the shard.
@@ -98,6 +109,10 @@ impl<'a> NewComponent<'a> {
     /// A component of so many bytes, whatever its elements are.
     pub fn of_bytes(role: &'a str, element: impl Into<ElementType<'a>>, bytes: u64) -> Self {
         Self { in_bytes: true, ..Self::new(role, element, bytes) }
+    }
+
+    pub(super) fn role(&self) -> &'a str {
+        self.role
     }
 
     fn counted(role: &'a str, element: impl Into<ElementType<'a>>, count: Option<u64>) -> Self {
@@ -146,7 +161,7 @@ impl<'a> NewComponent<'a> {
     }
 
     /// Resolves it for the generation that is written. Of the blob, the offset and the digest are unknown.
-    pub(super) fn resolve(&self, ordinal: u32, writing: &Writing) -> Result<Part<'a>, Error> {
+    pub(super) fn resolve(&self, ordinal: u32, writing: &Writing) -> Result<Part<'a>, BareError> {
         let (storage, logical, type_name) = match self.element(writing) {
             ElementType::Plain(StorageType::Bool) if writing.bool_is_type => {
                 (StorageType::Bool, Logical::NONE, Some(StorageType::Bool.name()))
@@ -155,7 +170,7 @@ impl<'a> NewComponent<'a> {
             ElementType::Logical(logical) => {
                 let name = logical.name();
                 if (writing.logical_type)(name.as_bytes()).is_none() {
-                    return Err(Error::nowhere(Unsupported::LogicalType));
+                    return Err(BareError::nowhere(Unsupported::LogicalType));
                 }
                 (logical.storage(), Logical::known(logical), Some(name))
             }
@@ -164,7 +179,7 @@ impl<'a> NewComponent<'a> {
             }
             // Dtypes of 0.1 and 1.1, which no generation has that is written.
             ElementType::Unknown(_) | ElementType::UnknownOnLogical(..) => {
-                return Err(Error::nowhere(Unsupported::Dtype));
+                return Err(BareError::nowhere(Unsupported::Dtype));
             }
         };
         let packed = logical.is_packed();
@@ -174,7 +189,7 @@ impl<'a> NewComponent<'a> {
             Some(elements) if packed => Some(elements.div_ceil(2)),
             count => count.and_then(|elements| elements.checked_mul(each.into())),
         };
-        let bytes = bytes.ok_or(Error::nowhere(Rule::ShapeOverflow))?;
+        let bytes = bytes.ok_or(BareError::nowhere(Rule::ShapeOverflow))?;
         let level = self.level.filter(|_| self.stored.is_none() && bytes != 0);
         let own =
             || StoredBlob { offset: 0, length: bytes, compressed: level.is_some(), digest: None };
@@ -232,14 +247,14 @@ pub(super) struct Declared<'a> {
 /// One object that is to be written.
 ///
 /// ```
-/// use zten::{StorageType, write::NewObject};
-/// let object = NewObject::dense("layer1.weight", &[768, 1024], StorageType::F32);
-/// let matrix = NewObject::sparse_csr("adjacency", &[1000, 1000], StorageType::F32, 5000);
+/// use zten::{DType, write::NewObject};
+/// let object = NewObject::dense("layer1.weight", &[768, 1024], DType::F32);
+/// let matrix = NewObject::sparse_csr("adjacency", &[1000, 1000], DType::F32, 5000);
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct NewObject<'a> {
     pub(super) name: &'a str,
-    layout: Layout<'a>,
+    layout: LayoutName<'a>,
     pub(super) shape: &'a [u64],
     pub(super) attributes: Option<&'a Encoded>,
     components: Components<'a>,
@@ -247,8 +262,8 @@ pub struct NewObject<'a> {
 
 /// How its components make up a tensor: what each generation has its own name for, or a name.
 #[derive(Clone, Copy, Debug)]
-enum Layout<'a> {
-    Known(Format),
+enum LayoutName<'a> {
+    Known(Layout),
     Named(&'a str),
 }
 
@@ -277,7 +292,7 @@ impl<'a> NewObject<'a> {
     /// A dense array in row-major order: v1.2 §3. Its component is `data`.
     pub fn dense(name: &'a str, shape: &'a [u64], element: impl Into<ElementType<'a>>) -> Self {
         let data = NewComponent::counted("data", element, product(shape));
-        Self::new(name, Layout::Known(Format::Dense), shape, Components::one(data))
+        Self::new(name, LayoutName::Known(Layout::Dense), shape, Components::one(data))
     }
 
     /// A matrix of `nnz` values as compressed sparse rows: v1.2 §3. Its components are
@@ -295,7 +310,7 @@ impl<'a> NewObject<'a> {
             NewComponent::new("values", element, nnz),
             index("indices", Some(nnz)),
         ];
-        Self::new(name, Layout::Known(Format::SparseCsr), shape, Components::Few(components, 3))
+        Self::new(name, LayoutName::Known(Layout::SparseCsr), shape, Components::Few(components, 3))
     }
 
     /// A list of `nnz` coordinates and values: v1.2 §3. Its components are `coords`, rank × nnz
@@ -310,7 +325,7 @@ impl<'a> NewObject<'a> {
         let count = rank.and_then(|rank| rank.checked_mul(nnz));
         let coords = NewComponent::counted("coords", StorageType::U64, count);
         let components = Components::two(coords, NewComponent::new("values", element, nnz));
-        Self::new(name, Layout::Known(Format::SparseCoo), shape, components)
+        Self::new(name, LayoutName::Known(Layout::SparseCoo), shape, components)
     }
 
     /// Packed weights with scales and zero-points: v1.1 III.4, v1.2 §3. The types and numbers of
@@ -319,14 +334,13 @@ impl<'a> NewObject<'a> {
     pub fn quantized_group(
         name: &'a str,
         shape: &'a [u64],
-        [packed_weight, scales, zeros]: [(StorageType, u64); 3],
+        [packed_weight, scales, zeros]: [(DType, u64); 3],
     ) -> Self {
-        let part =
-            |role, (storage, count): (StorageType, u64)| NewComponent::new(role, storage, count);
+        let part = |role, (dtype, count): (DType, u64)| NewComponent::new(role, dtype, count);
         let components =
             [part("zeros", zeros), part("scales", scales), part("packed_weight", packed_weight)];
         let components = Components::Few(components, 3);
-        Self::new(name, Layout::Known(Format::QuantizedGroup), shape, components)
+        Self::new(name, LayoutName::Known(Layout::QuantizedGroup), shape, components)
     }
 
     /// Blocks of `block_size` elements along an axis, the last unless the attributes say another, each
@@ -344,14 +358,14 @@ impl<'a> NewObject<'a> {
             NewComponent::counted("data", element, elements),
             NewComponent::counted("scales", LogicalType::F8E8M0, scales),
         );
-        Self::new(name, Layout::Known(Format::Mx), shape, components)
+        Self::new(name, LayoutName::Known(Layout::Mx), shape, components)
     }
 
     /// So many bytes of blocks of a type of GGUF: `gguf.NAME/1` of 2, whose name is `layout`. Its
     /// component is `data`. Its attributes are to be those of [`Encoded::gguf`], or more.
     pub fn gguf(name: &'a str, shape: &'a [u64], layout: &'a str, bytes: u64) -> Self {
         let data = NewComponent::of_bytes("data", StorageType::U8, bytes);
-        Self::new(name, Layout::Named(layout), shape, Components::one(data))
+        Self::new(name, LayoutName::Named(layout), shape, Components::one(data))
     }
 
     /// An object of any format, known or not, with any components. What a known format asks
@@ -362,31 +376,39 @@ impl<'a> NewObject<'a> {
         format: &'a str,
         components: &'a [NewComponent<'a>],
     ) -> Self {
-        Self::new(name, Layout::Named(format), shape, Components::Many(components))
+        Self::new(name, LayoutName::Named(format), shape, Components::Many(components))
     }
 
     fn new(
         name: &'a str,
-        layout: Layout<'a>,
+        layout: LayoutName<'a>,
         shape: &'a [u64],
         components: Components<'a>,
     ) -> Self {
         Self { name, layout, shape, attributes: None, components }
     }
 
+    /// The same object, made of those components.
+    pub(super) fn made_of<'c>(&self, components: &'c [NewComponent<'c>]) -> NewObject<'c>
+    where
+        'a: 'c,
+    {
+        NewObject { components: Components::Many(components), ..*self }
+    }
+
     /// The name of its format; none where the generation has no such format.
     pub(super) fn format_name(&self, writing: &Writing) -> Option<&'a str> {
         match self.layout {
-            Layout::Known(format) => (writing.format_name)(format),
-            Layout::Named(name) => Some(name),
+            LayoutName::Known(format) => (writing.format_name)(format),
+            LayoutName::Named(name) => Some(name),
         }
     }
 
     /// What a reader takes its format for.
-    pub(super) fn format(&self, writing: &Writing) -> Format {
+    pub(super) fn format(&self, writing: &Writing) -> Layout {
         match self.layout {
-            Layout::Known(format) => format,
-            Layout::Named(name) => (writing.format)(name.as_bytes()),
+            LayoutName::Known(format) => format,
+            LayoutName::Named(name) => (writing.format)(name.as_bytes()),
         }
     }
 
@@ -406,6 +428,11 @@ impl<'a> NewObject<'a> {
             *all = all.map(|component| component.compressed(level));
         }
         self
+    }
+
+    /// Returns whether it has a component of that role.
+    pub(super) fn has(&self, role: &str) -> bool {
+        self.components().iter().any(|component| component.role == role)
     }
 
     /// Its components, in the order in which their bytes are written.

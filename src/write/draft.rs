@@ -6,15 +6,15 @@ use super::canonical_order;
 use super::declare::{Declared, NewObject, Part, ShardRecord};
 use super::encoded::Encoded;
 use super::entry::{self, Value, record};
-use super::settings::{Settings, Target};
+use super::settings::{Target, WriteOptions};
 use crate::cbor::{
     BREAK, Encoder, Input, UNLIMITED, fault, key, map_head, pass, rewrite, skip, span,
 };
 use crate::digest::Spelled;
-use crate::error::{Error, Misuse, OutOfMemory, Place};
+use crate::error::{BareError, Error, Misuse, OutOfMemory, Place};
 use crate::format::frame::Footer;
 use crate::format::{Encoding, pass_attributes, v1, v2};
-use crate::limits::{Limits, Options};
+use crate::limits::{Limits, OpenOptions};
 use crate::manifest::{ManifestRef, ObjectChecker, VERSION};
 use crate::names::{by_length, hash};
 use crate::num::{halves, len_u32, u64_from_usize, usize_from_u32};
@@ -26,7 +26,7 @@ use crate::rules::{Limit, Rule, Unsupported};
 #[derive(Debug)]
 pub(super) struct Draft {
     /// Those of the readers: with them the file opens.
-    options: Options,
+    options: OpenOptions,
     /// Without tolerances, for what is added.
     checker: ObjectChecker,
     target: Target,
@@ -49,8 +49,8 @@ pub(super) struct Draft {
 
 impl Draft {
     /// The manifest of a new file.
-    pub(super) fn new(options: Options, target: Target) -> Result<Self, Error> {
-        let added = Options::default().limits(*options.limit());
+    pub(super) fn new(options: OpenOptions, target: Target) -> Result<Self, BareError> {
+        let added = OpenOptions::default().limits(*options.limit());
         let mut draft = Self {
             options,
             checker: ObjectChecker::new(added, target.writing.dialect),
@@ -74,9 +74,9 @@ impl Draft {
     /// The manifest of a file that has one already.
     pub(super) fn from_manifest(
         manifest: ManifestRef<'_>,
-        settings: &Settings,
+        settings: &WriteOptions,
         target: Target,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, BareError> {
         let mut draft = Self::new(settings.options_behind(manifest.options()), target)?;
         let mut fields = map_entries(manifest.as_bytes())?;
         while !fields.is_empty() {
@@ -95,7 +95,7 @@ impl Draft {
     }
 
     /// Keeps a field of the root: its key and its value.
-    fn field(&mut self, own: Input<'_>, item: Input<'_>) -> Result<(), Error> {
+    fn field(&mut self, own: Input<'_>, item: Input<'_>) -> Result<(), BareError> {
         let name = key(own).ok().map(|(_, name)| name);
         let is = |key: &str| name == Some(key.as_bytes());
         if is(v1::RootKey::objects.as_str()) {
@@ -128,7 +128,7 @@ impl Draft {
     }
 
     /// Gives the file attributes, in place of those that it has.
-    pub(super) fn attributes(&mut self, attributes: &Encoded) -> Result<(), Error> {
+    pub(super) fn attributes(&mut self, attributes: &Encoded) -> Result<(), BareError> {
         let attributes = self.form(attributes, 1)?;
         if let Some(own) = &attributes {
             let (limits, own) = (self.limits(), own.as_bytes());
@@ -142,15 +142,17 @@ impl Draft {
     }
 
     /// Gives one item of CBOR, which lies within `open` levels, the form of the file; none if the form leaves it out.
-    fn form(&self, attributes: &Encoded, open: u8) -> Result<Option<Encoder>, Error> {
+    fn form(&self, attributes: &Encoded, open: u8) -> Result<Option<Encoder>, BareError> {
         let bytes = attributes.as_bytes();
         let (rest, ()) = skip(bytes, open, self.limits().depth()).map_err(refused)?;
         if !rest.is_empty() {
-            return Err(Error::nowhere(Rule::ManifestTrailing).found(u64_from_usize(rest.len())));
+            return Err(
+                BareError::nowhere(Rule::ManifestTrailing).found(u64_from_usize(rest.len()))
+            );
         }
         let mut out = Encoder::default();
         if self.target.canonical || self.target.writing.deterministic {
-            rewrite(bytes, &mut out).map_err(|fault| Error::nowhere(fault.kind))?;
+            rewrite(bytes, &mut out).map_err(|fault| BareError::nowhere(fault.kind))?;
         } else {
             out.raw(bytes)?;
         }
@@ -159,7 +161,7 @@ impl Draft {
     }
 
     /// Lists a shard, which is checked as a reader does.
-    pub(super) fn shard(&mut self, name: &str, shard: &ShardRecord) -> Result<(), Error> {
+    pub(super) fn shard(&mut self, name: &str, shard: &ShardRecord) -> Result<(), BareError> {
         self.target.has_shards()?;
         let table = Encoder::with(|table| {
             table.map(1)?;
@@ -181,14 +183,14 @@ impl Draft {
         object: &NewObject<'a>,
         offset: u64,
         shard: Option<&'a str>,
-    ) -> Result<Declared<'a>, Error> {
+    ) -> Result<Declared<'a>, BareError> {
         if self.begun.is_some() {
-            return Err(Error::misuse(Misuse::Unfinished));
+            return Err(BareError::misuse(Misuse::Unfinished));
         }
         let begin = self.entries.len();
         let declared = self.check(object, begin, offset, shard).map_err(|error| {
             self.entries.truncate(begin);
-            error.at(Place::new(Some(self.objects), error.place().component()))
+            error.at(Place::new(Some(self.objects), error.place.component()))
         })?;
         self.begun = Some(begin);
         Ok(declared)
@@ -200,7 +202,7 @@ impl Draft {
         begin: usize,
         mut offset: u64,
         shard: Option<&'a str>,
-    ) -> Result<Declared<'a>, Error> {
+    ) -> Result<Declared<'a>, BareError> {
         let writing = self.target.writing;
         let attributes = match object.attributes {
             Some(attributes) => self.form(attributes, 3)?,
@@ -209,7 +211,7 @@ impl Draft {
         let mut parts = Vec::new();
         parts.try_reserve_exact(object.components().len()).map_err(|_| OutOfMemory)?;
         for (own, ordinal) in object.components().iter().zip(0..) {
-            let place = |error: Error| error.at(Place::new(None, Some(ordinal)));
+            let place = |error: BareError| error.at(Place::new(None, Some(ordinal)));
             let mut part = own.resolve(ordinal, writing).map_err(place)?;
             self.check_part(&part).map_err(place)?;
             if !part.is_stored {
@@ -222,13 +224,13 @@ impl Draft {
             parts.push(part);
         }
         // Layouts of other generations have none.
-        let layout = object.format_name(writing).ok_or(Error::nowhere(Unsupported::Format))?;
+        let layout = object.format_name(writing).ok_or(BareError::nowhere(Unsupported::Format))?;
         let (name, shape) = (object.name, object.shape);
         let mut declared = Declared { name, layout, shape, attributes, parts };
         self.write(&mut declared)?;
-        let entry = self.entries.as_bytes().get(begin..).ok_or(Error::internal())?;
+        let entry = self.entries.as_bytes().get(begin..).ok_or(BareError::internal())?;
         let records = self.checker.check(entry, self.objects).map_err(|error| {
-            let component = error.place().component();
+            let component = error.place.component();
             let part = component.and_then(|it| declared.parts.get(usize_from_u32(it)));
             error.at(Place::new(None, part.map_or(component, |part| Some(part.ordinal))))
         })?;
@@ -240,17 +242,17 @@ impl Draft {
             self.target.order(a.role.as_bytes(), b.role.as_bytes()).is_lt()
         };
         if self.target.canonical && !declared.parts.is_sorted_by(in_order) {
-            return Err(Error::misuse(Misuse::Order));
+            return Err(BareError::misuse(Misuse::Order));
         }
         let size = u64_from_usize(self.entries.len());
         if size > self.limits().manifest() {
-            return Err(Error::nowhere(Limit::Manifest).found(size));
+            return Err(BareError::nowhere(Limit::Manifest).found(size));
         }
         let (own, entries) = (name.as_bytes(), self.entries.as_bytes());
         let last = || self.names.last.map(|last| self::name(entries, last));
         if self.target.canonical && last().is_some_and(|last| self.target.order(last, own).is_gt())
         {
-            return Err(Error::misuse(Misuse::Order));
+            return Err(BareError::misuse(Misuse::Order));
         }
         let ascends = !writing.deterministic || last().is_none_or(|it| by_length(it, own).is_lt());
         self.names.add(entries, len_u32(begin))?;
@@ -259,24 +261,24 @@ impl Draft {
     }
 
     /// Checks what the entry of a component does not show.
-    fn check_part(&self, part: &Part<'_>) -> Result<(), Error> {
+    fn check_part(&self, part: &Part<'_>) -> Result<(), BareError> {
         let limits = self.limits();
         if part.is_stored {
             self.target.has_shards()?;
             if !part.blob.compressed && part.bytes != part.blob.length {
-                return Err(Error::misuse(Misuse::Length));
+                return Err(BareError::misuse(Misuse::Length));
             }
         }
         if part.blob.compressed {
             if self.target.canonical {
-                return Err(Error::nowhere(Rule::CanonicalEncoding));
+                return Err(BareError::nowhere(Rule::CanonicalEncoding));
             }
             if part.bytes > limits.decoded() {
-                return Err(Error::nowhere(Limit::Decoded).found(part.bytes));
+                return Err(BareError::nowhere(Limit::Decoded).found(part.bytes));
             }
             let window = part.bytes.min(WINDOW);
             if window > limits.window() {
-                return Err(Error::nowhere(Limit::Window).found(window));
+                return Err(BareError::nowhere(Limit::Window).found(window));
             }
         }
         Ok(())
@@ -293,8 +295,12 @@ impl Draft {
 
     /// Ends an object, all of whose bytes have come. `changed` tells whether more than the digests of its blobs
     /// is other than was expected.
-    pub(super) fn end(&mut self, mut declared: Declared<'_>, changed: bool) -> Result<(), Error> {
-        let begin = self.begun.ok_or(Error::internal())?;
+    pub(super) fn end(
+        &mut self,
+        mut declared: Declared<'_>,
+        changed: bool,
+    ) -> Result<(), BareError> {
+        let begin = self.begun.ok_or(BareError::internal())?;
         if changed {
             self.entries.truncate(begin);
             self.write(&mut declared)?;
@@ -309,7 +315,7 @@ impl Draft {
                 let head = if text.len() < 24 { 1 } else { 2 };
                 let at = end.saturating_sub(usize_from_u32(part.digest.left()));
                 let at = at.saturating_add(head);
-                self.entries.overwrite(at, text).ok_or(Error::internal())?;
+                self.entries.overwrite(at, text).ok_or(BareError::internal())?;
             }
         }
         self.objects = self.objects.saturating_add(1);
@@ -321,7 +327,7 @@ impl Draft {
     /// what is refused here would be refused by them.
     pub(super) fn finish(mut self, start: u64) -> Result<(Encoder, Footer), Error> {
         if self.begun.is_some() {
-            return Err(Error::misuse(Misuse::Unfinished));
+            return Err(Misuse::Unfinished.into());
         }
         // The index of the reader takes their place.
         self.names = Names::default();
@@ -339,17 +345,17 @@ impl Draft {
         let size = u64_from_usize(manifest.len());
         let tail = u64_from_usize(footer.as_bytes().len());
         let end = start.checked_add(size).and_then(|end| end.checked_add(tail));
-        let opening = Opening::new(end.ok_or(Error::misuse(Misuse::Length))?, &options)?;
+        let opening = Opening::new(end.ok_or(BareError::misuse(Misuse::Length))?, &options)?;
         let opening = opening.header(&container.header())?.footer(footer.as_bytes())?;
         let opened = opening.manifest(manifest.as_bytes())?;
-        debug_assert_eq!(opened.len(), objects, "another number of objects");
+        debug_assert_eq!(opened.len(), usize_from_u32(objects), "another number of objects");
         if shards > options.limit().shards().into() {
-            return Err(Error::nowhere(Limit::Shards).found(shards));
+            return Err(BareError::nowhere(Limit::Shards).found(shards).into());
         }
         let (said, _) = decoded(opened.parts(), options.limit())?;
         let total = said.saturating_add(self.unsaid);
         if total > options.limit().decoded_total(opened.parts().all_bytes()) {
-            return Err(Error::nowhere(Limit::DecodedTotal).found(total));
+            return Err(BareError::nowhere(Limit::DecodedTotal).found(total).into());
         }
         drop(opened);
         Ok((manifest, footer))
@@ -408,7 +414,7 @@ impl Names {
     ///
     /// # Errors
     /// `duplicate-name`; [`OutOfMemory`].
-    fn add(&mut self, entries: Input<'_>, at: u32) -> Result<(), Error> {
+    fn add(&mut self, entries: Input<'_>, at: u32) -> Result<(), BareError> {
         let ascends = self.last.is_none_or(|last| name(entries, last) < name(entries, at));
         if self.slots.is_empty() && !ascends {
             let mut earlier = places(entries).take_while(|earlier| *earlier < at);
@@ -421,7 +427,7 @@ impl Names {
         Ok(())
     }
 
-    fn insert(&mut self, entries: Input<'_>, at: u32) -> Result<(), Error> {
+    fn insert(&mut self, entries: Input<'_>, at: u32) -> Result<(), BareError> {
         if self.count.saturating_mul(2) >= self.slots.len() {
             self.grow()?;
         }
@@ -430,7 +436,7 @@ impl Names {
         let is_own = |place: u32| name(entries, place.wrapping_sub(1)) == own;
         if let Some(slot) = slot(&mut self.slots, hash, is_own) {
             if *slot != 0 {
-                return Err(Error::nowhere(Rule::DuplicateName));
+                return Err(BareError::nowhere(Rule::DuplicateName));
             }
             *slot = u64::from(hash) << 32 | u64::from(at.wrapping_add(1));
             self.count = self.count.saturating_add(1);
@@ -495,7 +501,7 @@ fn name(entries: Input<'_>, at: u32) -> &[u8] {
 
 /// Puts entries (text and value) in the order of deterministic CBOR: that of their keys' encodings. It takes 16 bytes
 /// an entry, and a copy of all of them.
-fn sort(out: &mut Encoder) -> Result<(), Error> {
+fn sort(out: &mut Encoder) -> Result<(), BareError> {
     let mut entries: Vec<Input<'_>> = Vec::new();
     let count = split_entries(out.as_bytes()).count();
     entries.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
@@ -510,11 +516,11 @@ fn sort(out: &mut Encoder) -> Result<(), Error> {
 }
 
 /// The entries of a map, without head and break.
-fn map_entries(map: Input<'_>) -> Result<Input<'_>, Error> {
+fn map_entries(map: Input<'_>) -> Result<Input<'_>, BareError> {
     let (entries, count) = map_head(Rule::ObjectsType, UNLIMITED, map).map_err(internal)?;
     match count.claimed() {
         Some(_) => Ok(entries),
-        None => entries.strip_suffix(&[BREAK]).ok_or(Error::internal()),
+        None => entries.strip_suffix(&[BREAK]).ok_or(BareError::internal()),
     }
 }
 
@@ -524,20 +530,20 @@ fn text(text: &str) -> Result<Encoder, OutOfMemory> {
 }
 
 /// The item at `input`, and what is left after it.
-fn split(input: Input<'_>) -> Result<(Input<'_>, Input<'_>), Error> {
-    let rest = pass(input).ok_or(Error::internal())?;
+fn split(input: Input<'_>) -> Result<(Input<'_>, Input<'_>), BareError> {
+    let rest = pass(input).ok_or(BareError::internal())?;
     Ok((span(input, rest).map_err(internal)?, rest))
 }
 
 /// The manifest has been read before.
-fn internal<F>(_: F) -> Error {
-    Error::internal()
+fn internal<F>(_: F) -> BareError {
+    BareError::internal()
 }
 
 /// A fault in something that is in no file yet.
-fn refused(error: nom::Err<crate::cbor::Fault>) -> Error {
+fn refused(error: nom::Err<crate::cbor::Fault>) -> BareError {
     let fault = fault(error);
-    Error::nowhere(fault.kind).found(fault.found)
+    BareError::nowhere(fault.kind).found(fault.found)
 }
 
 /// Bytes that the compressed components of a file decode to: those that the manifest says, and the most that the
@@ -545,7 +551,7 @@ fn refused(error: nom::Err<crate::cbor::Fault>) -> Error {
 ///
 /// # Errors
 /// `limit-decoded`.
-fn decoded(manifest: ManifestRef<'_>, limits: &Limits) -> Result<(u64, u64), Error> {
+fn decoded(manifest: ManifestRef<'_>, limits: &Limits) -> Result<(u64, u64), BareError> {
     /// Bytes that a byte of zstd decodes to at most: a block of four bytes is 128 KiB at most.
     const MOST: u64 = (128 << 10) / 4;
     let is_compressed = |encoding| matches!(encoding, Encoding::Zstd | Encoding::ZstdSeekable);
@@ -553,12 +559,12 @@ fn decoded(manifest: ManifestRef<'_>, limits: &Limits) -> Result<(u64, u64), Err
     if !manifest.records().components.iter().any(|own| is_compressed(own.encoding)) {
         return Ok((said, unsaid));
     }
-    let components = manifest.objects().flat_map(|object| object.components());
+    let components = manifest.tensors().flat_map(|object| object.components());
     for component in components.filter(|own| is_compressed(own.encoding())) {
         match component.decoded_length() {
             Some(bytes) if bytes > limits.decoded() => {
                 let place = component.place();
-                return Err(Error::nowhere(Limit::Decoded).found(bytes).at(place));
+                return Err(BareError::nowhere(Limit::Decoded).found(bytes).at(place));
             }
             Some(bytes) => said = said.saturating_add(bytes),
             None => {
@@ -586,9 +592,10 @@ mod tests {
     use super::{Names, hash};
     use crate::cbor::Encoder;
     use crate::element::StorageType;
-    use crate::error::{Error, Place};
+    use crate::error::Place;
     use crate::num::len_u32;
-    use crate::write::{NewObject, Settings, Writer};
+    use crate::rules::Rule;
+    use crate::write::{NewObject, WriteOptions, Writer};
 
     /// Adds names one after another, each with an empty map, until one is refused.
     fn add(names: impl IntoIterator<Item = String>) -> Result<(), String> {
@@ -598,7 +605,7 @@ mod tests {
             entries.text(&name).unwrap();
             entries.map(0).unwrap();
             if let Err(error) = known.add(entries.as_bytes(), at) {
-                assert_eq!(error.id(), Some("duplicate-name"));
+                assert_eq!(error.kind, Rule::DuplicateName.into());
                 return Err(name);
             }
         }
@@ -638,18 +645,17 @@ mod tests {
             .take(1500)
             .collect();
         assert_eq!(colliding.len(), 1500);
-        let mut writer = Writer::new(Vec::new(), &Settings::default()).unwrap();
-        let mut write = |name: &str| {
-            writer.add(&NewObject::dense(name, &[0], StorageType::U8), &[]).map_err(Error::from)
-        };
+        let mut writer = Writer::new(Vec::new(), &WriteOptions::default()).unwrap();
+        let mut write =
+            |name: &str| writer.add_object(&NewObject::dense(name, &[0], StorageType::U8), &[]);
         for name in colliding.iter().rev() {
             write(name).unwrap();
         }
-        assert_eq!(write(&colliding[1499]).unwrap_err().id(), Some("duplicate-name"));
+        assert_eq!(write(&colliding[1499]).unwrap_err().rule(), Some("duplicate-name"));
         // The last of them found no room, and is found all the same.
         write(&colliding[0]).unwrap();
-        let refused = Error::from(writer.finish().unwrap_err());
-        assert_eq!(refused.id(), Some("duplicate-name"));
+        let refused = writer.finish().unwrap_err();
+        assert_eq!(refused.rule(), Some("duplicate-name"));
         assert_eq!(refused.place(), Place::new(Some(1500), None));
     }
 

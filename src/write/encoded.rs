@@ -8,7 +8,7 @@ use serde_cbor_2::Serializer;
 use super::entry::{Value, record};
 use crate::brief::Bytes;
 use crate::cbor::Encoder;
-use crate::error::{Error, Misuse, OutOfMemory};
+use crate::error::{BareError, Error, Misuse, OutOfMemory};
 use crate::format::v2::{GgufKey, MxKey};
 
 /// Attributes of a file or an object, as CBOR: a map whose keys are text. v1.2 §1.
@@ -32,12 +32,12 @@ impl Encoded {
     ///
     /// # Errors
     /// [`Misuse::Attributes`] where it cannot be written as CBOR; [`OutOfMemory`].
-    pub fn from_value<T: Serialize>(value: &T) -> Result<Self, Error> {
+    pub fn from_value<T: Serialize + ?Sized>(value: &T) -> Result<Self, Error> {
         let mut taken = Taken(Encoder::default());
         let outcome = value.serialize(&mut Serializer::new(&mut taken));
-        outcome.map_err(|error| {
+        outcome.map_err(|error| -> BareError {
             let no_memory = error.is_scratch_too_small();
-            if no_memory { OutOfMemory.into() } else { Error::misuse(Misuse::Attributes) }
+            if no_memory { OutOfMemory.into() } else { BareError::misuse(Misuse::Attributes) }
         })?;
         Ok(Self(taken.0.into_bytes()))
     }
@@ -75,7 +75,7 @@ impl Encoded {
     }
 
     /// A copy of attributes that a manifest has.
-    pub(super) fn copied(attributes: &[u8]) -> Result<Self, Error> {
+    pub(super) fn copied(attributes: &[u8]) -> Result<Self, BareError> {
         Ok(Self(Encoder::with(|out| out.raw(attributes))?.into_bytes()))
     }
 

@@ -14,20 +14,17 @@ mod elsewhere;
 mod unix;
 
 use std::ffi::OsStr;
-use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, Read as _, Write as _};
 use std::path::Path;
 use std::vec::Vec;
 
-use super::copy::CopyError;
-use super::settings::Settings;
+use super::settings::WriteOptions;
 use super::sink::Sink;
 use super::writer::Writer;
-use crate::codec::ReadError;
-use crate::limits::Options;
+use crate::error::Error;
+use crate::limits::OpenOptions;
 use crate::manifest::Manifest;
-use crate::source::FileArchive;
 #[cfg(not(unix))]
 use elsewhere::{Draft, Target};
 #[cfg(unix)]
@@ -69,16 +66,14 @@ use unix::{Draft, Target};
 /// ```
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("model.zt");
-/// use zten::write::{FileSink, NewObject, Settings, Writer, append};
+/// let mut file = zten::Writer::create(&path)?;
+/// file.add("bias", &[2], &[1_u8, 2])?;
+/// file.finish()?;
 ///
-/// let mut writer = Writer::new(FileSink::create(&path)?, &Settings::default())?;
-/// let bias = NewObject::dense("bias", &[2], zten::StorageType::U8);
-/// writer.add(&bias, &[("data", &[1, 2])])?;
-/// writer.finish()?.publish()?;
-///
-/// let mut writer = append(&path, &zten::Options::default(), &Settings::default())?;
-/// writer.add(&NewObject::dense("none", &[0], zten::StorageType::U8), &[])?;
-/// writer.finish()?.publish()?;
+/// let mut file = zten::Writer::append_to(&path)?;
+/// file.add("none", &[0], &[0_u8; 0])?;
+/// file.finish()?;
+/// # assert_eq!(zten::open(&path)?.len(), 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -93,14 +88,15 @@ impl FileSink {
     /// What keeps the folder of `target` from being read, which making a name in it durable needs, or
     /// a file from being made there; [`io::ErrorKind::InvalidInput`] where something else than a
     /// regular file is there, a symbolic link included, or the path does not end in a name.
-    pub fn create(target: &Path) -> io::Result<Self> {
-        let target = Target::new(target)?;
-        target.check()?;
+    pub fn create(target: &Path) -> Result<Self, Error> {
+        let target = Target::new(target).map_err(Error::from_write)?;
+        target.check().map_err(Error::from_write)?;
         Self::at(target)
     }
 
-    fn at(target: Target) -> io::Result<Self> {
-        Ok(Self { draft: BufWriter::with_capacity(BUFFER, Draft::new(target)?) })
+    fn at(target: Target) -> Result<Self, Error> {
+        let draft = Draft::new(target).map_err(Error::from_write)?;
+        Ok(Self { draft: BufWriter::with_capacity(BUFFER, draft) })
     }
 
     /// Begins a new edition of the file at `target`: its blobs, in 1.x without its manifest, which is
@@ -110,24 +106,24 @@ impl FileSink {
     /// As [`create`](Self::create); any rule of the catalogue that needs no data.
     pub fn edition(
         target: &Path,
-        options: &Options,
-    ) -> Result<(Self, Manifest<Vec<u8>>), ReadError<io::Error>> {
-        let target = Target::new(target).map_err(ReadError::Source)?;
-        let old = target.open().map_err(ReadError::Source)?;
-        let blobs = old.try_clone().map_err(ReadError::Source)?;
-        let archive = FileArchive::from_file(old, options)?;
-        let sink = Self::at(target).map_err(ReadError::Source)?;
-        let wanted = archive.appends_at();
+        options: &OpenOptions,
+    ) -> Result<(Self, Manifest<Vec<u8>>), Error> {
+        let target = Target::new(target).map_err(Error::from_write)?;
+        let old = target.open()?;
+        let length = old.metadata()?.len();
+        let manifest = options.open_manifest(&old, length)?;
+        let sink = Self::at(target)?;
+        let wanted = manifest.appends_at();
         let copy = |mut new: &File| {
             use io::Seek as _;
-            (&blobs).rewind()?;
-            io::copy(&mut (&blobs).take(wanted), &mut new)
+            (&old).rewind()?;
+            io::copy(&mut (&old).take(wanted), &mut new)
         };
-        let copied = copy(sink.file()).map_err(ReadError::Source)?;
+        let copied = copy(sink.file())?;
         if copied != wanted {
-            return Err(ReadError::Source(io::ErrorKind::UnexpectedEof.into()));
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
         }
-        Ok((sink, archive.into_manifest()))
+        Ok((sink, manifest))
     }
 
     /// The temporary file. Another process may write it instead of this one: what it has written
@@ -136,27 +132,27 @@ impl FileSink {
         self.draft.get_ref().file()
     }
 
-    /// Puts the file where it is to be: from now on, whatever happens, it is there.
+    /// Puts the file where it is to be: from now on, whatever happens, it is there. [`Sink::finish`] does the same.
     ///
     /// # Errors
-    /// [`PublishError::NotPublished`] is what keeps it from being made durable, or from taking its
-    /// name: the old file is still there. [`PublishError::NotDurable`] is what keeps that name from
-    /// being made durable: the new file is there, and the old one may be back if the machine stops.
-    pub fn publish(self) -> Result<(), PublishError> {
+    /// [`ErrorKind::Write`](crate::ErrorKind::Write) where it is not made durable, or does not take its
+    /// name: the old file is still there. [`ErrorKind::NotDurable`](crate::ErrorKind::NotDurable) where that name is
+    /// not made durable: the new file is there, and the old one may be back if the machine stops.
+    pub fn publish(self) -> Result<(), Error> {
         self.publish_over(Over::Any)
     }
 
     /// The same, where there is nothing yet: what has come there meanwhile stays, and is not replaced.
     ///
     /// # Errors
-    /// As [`publish`](Self::publish); [`io::ErrorKind::AlreadyExists`] where a file is there.
-    pub fn publish_new(self) -> Result<(), PublishError> {
+    /// The errors of [`publish`](Self::publish); the source is [`io::ErrorKind::AlreadyExists`] where a file is there.
+    pub fn publish_new(self) -> Result<(), Error> {
         self.publish_over(Over::Nothing)
     }
 
-    fn publish_over(self, over: Over) -> Result<(), PublishError> {
+    fn publish_over(self, over: Over) -> Result<(), Error> {
         let draft = self.draft.into_inner().map_err(io::IntoInnerError::into_error);
-        draft.map_err(PublishError::NotPublished)?.publish(over)
+        draft.map_err(Error::from_write)?.publish(over)
     }
 }
 
@@ -183,60 +179,57 @@ enum Over {
 const BUFFER: usize = 64 << 10;
 
 impl Sink for FileSink {
-    type Error = io::Error;
+    type Output = ();
 
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.draft.write_all(bytes)
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.draft.write_all(bytes).map_err(Error::from_write)
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        self.draft.flush()
-    }
-}
-
-/// Goes on with the file of 1.x or 2 at `path`, which stays as it is until the new edition is published.
-/// Of two that append to one file at a time, the edition that is published last wins.
-///
-/// # Errors
-/// As [`FileSink::edition`] and [`Writer::append`].
-pub fn append(
-    path: &Path,
-    options: &Options,
-    settings: &Settings,
-) -> Result<Writer<FileSink>, CopyError<io::Error, io::Error>> {
-    let (sink, manifest) = FileSink::edition(path, options)?;
-    Ok(Writer::append(sink, &manifest, settings)?)
-}
-
-/// The reason why a file is not published, or is not known to stay so.
-#[derive(Debug)]
-pub enum PublishError {
-    /// It is not: what was there, if anything, is still there, and the temporary file is removed.
-    NotPublished(io::Error),
-    /// It is: opening the target gives the new file. But the system has not confirmed that its
-    /// name is durable: if the machine stops soon, what was there before may be there again.
-    NotDurable(io::Error),
-}
-
-impl fmt::Display for PublishError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotPublished(error) => error.fmt(f),
-            Self::NotDurable(error) => {
-                write!(f, "the file is published, but not confirmed to be durable: {error}")
-            }
-        }
+    fn finish(self) -> Result<(), Error> {
+        self.publish()
     }
 }
 
-impl std::error::Error for PublishError {}
+impl Writer<FileSink> {
+    /// Begins the file that is to be at `path`, in place of what is there. [`finish`](Self::finish) publishes it, whole;
+    /// until then, and if it is dropped, nothing changes. [`FileSink`] says what becomes of a file that is replaced.
+    ///
+    /// # Errors
+    /// The errors of [`FileSink::create`].
+    pub fn create(path: impl AsRef<Path>) -> Result<Self, Error> {
+        WriteOptions::default().create(path)
+    }
 
-impl From<PublishError> for io::Error {
-    fn from(error: PublishError) -> Self {
-        match error {
-            PublishError::NotPublished(error) => error,
-            PublishError::NotDurable(ref reason) => Self::new(reason.kind(), error),
-        }
+    /// Goes on with the file of 1.x or 2 at `path`, which stays as it is until [`finish`](Self::finish) publishes the
+    /// new edition. Of two that append to one file at a time, the edition that is published last wins.
+    ///
+    /// # Errors
+    /// The errors of [`FileSink::edition`] and [`Writer::append`].
+    pub fn append_to(path: impl AsRef<Path>) -> Result<Self, Error> {
+        WriteOptions::default().append_to(path, &OpenOptions::default())
+    }
+}
+
+impl WriteOptions {
+    /// The same as [`Writer::create`], with these settings.
+    ///
+    /// # Errors
+    /// The errors of [`Writer::create`]; [`Misuse::Settings`](crate::error::Misuse::Settings).
+    pub fn create(&self, path: impl AsRef<Path>) -> Result<Writer<FileSink>, Error> {
+        Writer::new(FileSink::create(path.as_ref())?, self)
+    }
+
+    /// The same as [`Writer::append_to`], with these settings, of a file that is opened with those options.
+    ///
+    /// # Errors
+    /// The errors of [`Writer::append_to`].
+    pub fn append_to(
+        &self,
+        path: impl AsRef<Path>,
+        options: &OpenOptions,
+    ) -> Result<Writer<FileSink>, Error> {
+        let (sink, manifest) = FileSink::edition(path.as_ref(), options)?;
+        Writer::append(sink, &manifest, self)
     }
 }
 

@@ -6,16 +6,16 @@ use core::num::NonZeroUsize;
 use core::slice::Iter;
 
 use super::blob_sink::BlobSink;
-use super::declare::{Declared, NewObject, Part, StoredBlob};
+use super::declare::{Declared, NewComponent, NewObject, Part, StoredBlob};
 use super::draft::Draft;
-use super::sink::{Sink, WriteError};
+use super::sink::Sink;
 use super::writer::Writer;
 use crate::codec::validate_bools;
 use crate::element::StorageType;
-use crate::error::{Error, Misuse, Place};
-use crate::format::Format;
+use crate::error::{BareError, Error, Misuse, Named, Place};
+use crate::format::Layout;
 use crate::layout::BadIndex;
-use crate::num::{len_u32, u64_from_usize};
+use crate::num::{len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::Rule;
 use crate::verify::Sparse;
 
@@ -27,38 +27,57 @@ impl<S: Sink> Writer<S> {
     /// Every rule on objects and components that needs no data, `duplicate-name`, and the
     /// limits on one object; [`Misuse::Unfinished`] where an object before has not ended; [`Misuse::Order`]
     /// where canonical form asks for another order; [`OutOfMemory`](crate::error::OutOfMemory).
-    pub fn object<'a>(&mut self, object: &NewObject<'a>) -> Result<ObjectWriter<'_, 'a, S>, Error> {
-        ObjectWriter::begin(&mut self.draft, &mut self.file, None, object)
+    pub fn object<'a>(&mut self, object: &NewObject<'a>) -> Result<TensorWriter<'_, 'a, S>, Error> {
+        TensorWriter::begin(&mut self.draft, &mut self.file, None, object)
     }
 
     /// Writes an object whose bytes are in memory: for each of its components that has bytes,
-    /// in their order, its role and all of them, little-endian.
+    /// in any order, its role and all of them, little-endian.
     ///
     /// # Errors
-    /// As [`object`](Self::object), [`ObjectWriter::write`] and [`ObjectWriter::end`].
-    pub fn add(
+    /// The errors of [`object`](Self::object), [`TensorWriter::write_part`] and [`TensorWriter::finish`];
+    /// [`Misuse::Parts`] where there are others than the components of the object.
+    pub fn add_object(
         &mut self,
         object: &NewObject<'_>,
         parts: &[(&str, &[u8])],
-    ) -> Result<(), WriteError<S::Error>> {
+    ) -> Result<(), Error> {
         let mut out = self.object(object)?;
-        for (role, bytes) in parts {
-            out.write(role, bytes)?;
+        let mut left = parts.len();
+        while let Some(role) = out.next_role() {
+            let mut own = parts.iter().filter(|(name, _)| *name == role);
+            let (Some((_, bytes)), None) = (own.next(), own.next()) else {
+                return Err(out.named(BareError::misuse(Misuse::Parts).at(out.place())));
+            };
+            left = left.saturating_sub(1);
+            out.write_part(role, bytes)?;
+            if out.next_role() == Some(role) {
+                return Err(out.named(BareError::misuse(Misuse::Length).at(out.place())));
+            }
         }
-        Ok(out.end()?)
+        // Those without bytes are over as soon as they begin.
+        let rest = parts.iter().enumerate().filter(|(at, (role, bytes))| {
+            let mut before = parts.iter().take(*at);
+            bytes.is_empty() && object.has(role) && before.all(|(other, _)| other != role)
+        });
+        if left > rest.count() {
+            return Err(out.named(BareError::misuse(Misuse::Parts).at(out.place())));
+        }
+        out.finish()
     }
 }
 
-/// Takes the bytes of one object. It must be [ended](Self::end): dropped before, it leaves a
-/// file that cannot be finished.
+/// Takes the bytes of one tensor. It must be [finished](Self::finish): dropped before, it leaves a
+/// file that cannot be finished. With `std` it is an [`io::Write`](std::io::Write), which takes the bytes of all components, one
+/// after the other, little-endian.
 #[must_use]
-pub struct ObjectWriter<'w, 'a, S> {
+pub struct TensorWriter<'w, 'a, S> {
     draft: &'w mut Draft,
     /// The file that its components are written to.
     file: &'w mut BlobSink<S>,
     declared: Declared<'a>,
     sparse: Indices<'a>,
-    format: Format,
+    format: Layout,
     /// The current component; none after the last.
     stream: Option<Stream<'a>>,
     ordinal: usize,
@@ -70,7 +89,7 @@ pub struct ObjectWriter<'w, 'a, S> {
 /// Bytes that are hashed and written in one go.
 const PIECE: usize = 256 << 10;
 
-impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
+impl<'w, 'a, S: Sink> TensorWriter<'w, 'a, S> {
     /// Begins an object in a file, which is the shard of that name if there is one.
     pub(super) fn begin(
         draft: &'w mut Draft,
@@ -78,6 +97,20 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
         shard: Option<&'a str>,
         object: &NewObject<'a>,
     ) -> Result<Self, Error> {
+        let begun = Self::begin_bare(draft, file, shard, object);
+        begun.map_err(|error| {
+            let ordinal = error.place.component().map(usize_from_u32);
+            let part = ordinal.and_then(|at| object.components().get(at));
+            named(object.name, part.map(NewComponent::role), error.into())
+        })
+    }
+
+    fn begin_bare(
+        draft: &'w mut Draft,
+        file: &'w mut BlobSink<S>,
+        shard: Option<&'a str>,
+        object: &NewObject<'a>,
+    ) -> Result<Self, BareError> {
         let declared = draft.declare(object, file.position, shard)?;
         let writing = file.target.writing;
         let (format, parts) = (object.format(writing), &declared.parts);
@@ -104,29 +137,47 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
     /// component is to come.
     ///
     /// An error is final, [`Misuse::Aborted`] after it: the file cannot be finished.
-    pub fn write(&mut self, role: &str, bytes: &[u8]) -> Result<(), WriteError<S::Error>> {
+    pub fn write_part(&mut self, role: &str, bytes: &[u8]) -> Result<(), Error> {
         if self.failed {
-            return Err(Error::misuse(Misuse::Aborted).at(self.place()).into());
+            return Err(self.named(BareError::misuse(Misuse::Aborted).at(self.place())));
         }
-        let written = self.write_part(role, bytes);
+        let (place, written) = (self.place(), self.write_bytes(role, bytes));
         self.failed = written.is_err();
-        written
+        written.map_err(|error| self.named_at(place, error))
     }
 
-    fn write_part(&mut self, role: &str, bytes: &[u8]) -> Result<(), WriteError<S::Error>> {
+    /// The role of the component that is to come next, if there is one with bytes left.
+    fn next_role(&self) -> Option<&'a str> {
+        self.stream.as_ref().map(|stream| stream.role)
+    }
+
+    /// The error, with the names of its place.
+    #[cold]
+    fn named(&self, error: impl Into<Error>) -> Error {
+        self.named_at(self.place(), error.into())
+    }
+
+    #[cold]
+    fn named_at(&self, place: Place, error: Error) -> Error {
+        let ordinal = error.place().component().or(place.component());
+        let part = ordinal.and_then(|at| self.declared.parts.get(usize_from_u32(at)));
+        named(self.declared.name, part.map(|part| part.role), error)
+    }
+
+    fn write_bytes(&mut self, role: &str, bytes: &[u8]) -> Result<(), Error> {
         if bytes.is_empty() {
             return Ok(());
         }
         let place = self.place();
         let Some(stream) = &mut self.stream else {
-            return Err(Error::misuse(Misuse::Length).at(place).into());
+            return Err(BareError::misuse(Misuse::Length).at(place).into());
         };
         if stream.role != role {
-            return Err(Error::misuse(Misuse::Order).at(place).into());
+            return Err(BareError::misuse(Misuse::Order).at(place).into());
         }
         self.file.look_up(bytes);
         let left = stream.left.checked_sub(u64_from_usize(bytes.len()));
-        stream.left = left.ok_or(Error::misuse(Misuse::Length).at(place))?;
+        stream.left = left.ok_or(BareError::misuse(Misuse::Length).at(place))?;
         for piece in bytes.chunks(PIECE) {
             stream.validate(piece, &mut self.sparse).map_err(|error| error.at(place))?;
             self.file.write_blob(piece)?;
@@ -141,19 +192,22 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
         Ok(())
     }
 
-    /// Ends the object.
+    /// Ends the tensor.
     ///
     /// # Errors
     /// [`Misuse::Length`] where not all bytes that were declared have come; [`Misuse::Aborted`]
     /// after an error.
-    pub fn end(self) -> Result<(), Error> {
-        if self.failed {
-            return Err(Error::misuse(Misuse::Aborted).at(self.place()));
-        }
-        if self.stream.is_some() {
-            return Err(Error::misuse(Misuse::Length).at(self.place()));
-        }
-        self.draft.end(self.declared, self.changed)
+    pub fn finish(self) -> Result<(), Error> {
+        let misuse = match (self.failed, &self.stream) {
+            (true, _) => Misuse::Aborted,
+            (false, Some(_)) => Misuse::Length,
+            (false, None) => {
+                let name = self.declared.name;
+                let ended = self.draft.end(self.declared, self.changed);
+                return ended.map_err(|error| named(name, None, error.into()));
+            }
+        };
+        Err(self.named(BareError::misuse(misuse).at(self.place())))
     }
 
     fn place(&self) -> Place {
@@ -174,7 +228,7 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
     }
 
     /// Opens the next component that has bytes.
-    fn open(&mut self) -> Result<(), Error> {
+    fn open(&mut self) -> Result<(), BareError> {
         while let Some(part) = self.declared.parts.get(self.ordinal) {
             if part.is_stored {
                 self.ordinal = self.ordinal.saturating_add(1);
@@ -201,10 +255,10 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
     fn is_odd(&self, role: &str) -> bool {
         match (self.format, role) {
             // An odd product has odd factors only.
-            (Format::Dense | Format::Mx, "data") => {
+            (Layout::Dense | Layout::Mx, "data") => {
                 self.declared.shape.iter().all(|dimension| dimension & 1 == 1)
             }
-            (Format::SparseCsr | Format::SparseCoo, "values") => {
+            (Layout::SparseCsr | Layout::SparseCoo, "values") => {
                 self.sparse.nnz().is_some_and(|nnz| nnz & 1 == 1)
             }
             _ => false,
@@ -212,11 +266,36 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
     }
 }
 
+/// The error, with the name of the tensor that is written and of the component.
+#[cold]
+fn named(tensor: &str, component: Option<&str>, error: Error) -> Error {
+    error.named(&Named { tensor: Some(tensor), component, ..Named::default() })
+}
+
+#[cfg(feature = "std")]
+impl<S: Sink> std::io::Write for TensorWriter<'_, '_, S> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        // After the last byte that is asked for, none is taken.
+        let (role, left) = match &self.stream {
+            Some(stream) => (stream.role, stream.left),
+            None => ("", u64_from_usize(bytes.len())),
+        };
+        let length = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
+        let (now, _) = bytes.split_at(length);
+        self.write_part(role, now)?;
+        Ok(length)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 /// The number of values of a sparse object, by its indices.
-fn nnz(format: Format, shape: &[u64], parts: &[Part<'_>]) -> Option<u64> {
+fn nnz(format: Layout, shape: &[u64], parts: &[Part<'_>]) -> Option<u64> {
     let (role, each) = match format {
-        Format::SparseCsr => ("indices", 1),
-        Format::SparseCoo => ("coords", u64_from_usize(shape.len())),
+        Layout::SparseCsr => ("indices", 1),
+        Layout::SparseCoo => ("coords", u64_from_usize(shape.len())),
         _ => return None,
     };
     let indices = parts.iter().find(|part| part.role == role)?;
@@ -242,7 +321,7 @@ struct Stream<'a> {
 
 impl Stream<'_> {
     /// Validates some of the bytes, as a reader will.
-    fn validate(&mut self, piece: &[u8], sparse: &mut Indices<'_>) -> Result<(), Error> {
+    fn validate(&mut self, piece: &[u8], sparse: &mut Indices<'_>) -> Result<(), BareError> {
         let rule = (self.storage == StorageType::Bool).then(|| Rule::BoolValue.into());
         validate_bools(piece, None, rule)?;
         if sparse.asks() {
@@ -253,11 +332,11 @@ impl Stream<'_> {
     }
 
     /// Validates indices, of which any number of bytes may have come.
-    fn indices(&mut self, mut piece: &[u8], sparse: &mut Indices<'_>) -> Result<(), Error> {
+    fn indices(&mut self, mut piece: &[u8], sparse: &mut Indices<'_>) -> Result<(), BareError> {
         let storage = self.storage;
         let mut validate = |whole: &[u8]| sparse.validate(whole).map_err(bad);
         let (bytes, held) = &mut self.part;
-        let part = bytes.get_mut(..storage.width().into()).ok_or(Error::internal())?;
+        let part = bytes.get_mut(..storage.width().into()).ok_or(BareError::internal())?;
         if *held > 0 {
             for slot in part.iter_mut().skip(*held) {
                 let Some((byte, rest)) = piece.split_first() else { return Ok(()) };
@@ -269,7 +348,7 @@ impl Stream<'_> {
         }
         let rest = piece.len() % NonZeroUsize::from(storage.divisor());
         let whole = piece.split_at_checked(piece.len().saturating_sub(rest));
-        let (whole, rest) = whole.ok_or(Error::internal())?;
+        let (whole, rest) = whole.ok_or(BareError::internal())?;
         validate(whole)?;
         for (slot, byte) in part.iter_mut().zip(rest) {
             *slot = *byte;
@@ -279,15 +358,15 @@ impl Stream<'_> {
     }
 
     /// Validates what only the last byte shows.
-    fn finish(&self, sparse: &mut Indices<'_>) -> Result<(), Error> {
+    fn finish(&self, sparse: &mut Indices<'_>) -> Result<(), BareError> {
         sparse.finish().map_err(bad)?;
         if self.odd && self.last > 15 {
-            return Err(Error::nowhere(Rule::NibbleValue).found(self.last.into()));
+            return Err(BareError::nowhere(Rule::NibbleValue).found(self.last.into()));
         }
         Ok(())
     }
 }
 
-fn bad(bad: BadIndex) -> Error {
-    Error::nowhere(bad.kind).found(bad.found)
+fn bad(bad: BadIndex) -> BareError {
+    BareError::nowhere(bad.kind).found(bad.found)
 }

@@ -2,12 +2,14 @@
 
 use core::cmp::Ordering;
 
+use super::compress::Level;
 use crate::codec::Sum;
 use crate::digest::Digest;
-use crate::error::{Error, Misuse};
-use crate::format::{Generation, Writing, written};
-use crate::limits::{Limits, Options};
+use crate::error::{BareError, Misuse};
+use crate::format::{Writing, written};
+use crate::limits::{Limits, OpenOptions};
 use crate::names::by_length;
+use crate::rules::Generation;
 
 /// Which digest each component gets: over its stored bytes in 1.2 (v1.2 §1), over its decoded ones in
 /// 2 (v2 §3.4).
@@ -29,19 +31,20 @@ pub enum Checksum {
 /// Objects come in any order, and nothing goes beyond the default [`Limits`], or those that a file was
 /// opened with that is appended to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct WriteOptions {
     generation: Option<Generation>,
     checksum: Option<Checksum>,
     alignment: Option<u64>,
     pub(super) canonical: bool,
     sharing: bool,
     limits: Option<Limits>,
+    pub(super) level: Option<Level>,
 }
 
 /// The largest alignment that can be asked for.
 const MOST: u64 = 1 << 30;
 
-impl Settings {
+impl WriteOptions {
     /// These settings for a file of another generation: [`V1_2`](Generation::V1_2) or
     /// [`V2`](Generation::V2). What is appended to a file is of the generation of that file, whatever
     /// is set.
@@ -76,6 +79,15 @@ impl Settings {
         self
     }
 
+    /// These settings, with all tensors compressed that are [added](super::Writer::add) or [begun](super::Writer::begin)
+    /// by their elements.
+    #[cfg(feature = "zstd")]
+    #[must_use]
+    pub fn compressed(mut self, level: Level) -> Self {
+        self.level = Some(level);
+        self
+    }
+
     /// These settings for readers that have other limits.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
@@ -94,13 +106,13 @@ impl Settings {
     }
 
     /// What a new file is to be.
-    pub(super) fn target(&self) -> Result<Target, Error> {
+    pub(super) fn target(&self) -> Result<Target, BareError> {
         let writing = written(self.generation.unwrap_or(Generation::V1_2));
-        self.target_of(writing.ok_or(Error::misuse(Misuse::Settings))?)
+        self.target_of(writing.ok_or(BareError::misuse(Misuse::Settings))?)
     }
 
     /// What is to be added to a file of a generation that is written so.
-    pub(super) fn target_of(&self, writing: &'static Writing) -> Result<Target, Error> {
+    pub(super) fn target_of(&self, writing: &'static Writing) -> Result<Target, BareError> {
         let decoded = writing.digests_decoded;
         let own = if decoded { Checksum::Xxh3 } else { Checksum::Sha256 };
         let checksum = self.checksum.filter(|_| !self.canonical).unwrap_or(own);
@@ -118,7 +130,7 @@ impl Settings {
             || !alignment.is_power_of_two()
             || !(least..=MOST).contains(&alignment)
         {
-            return Err(Error::misuse(Misuse::Settings));
+            return Err(BareError::misuse(Misuse::Settings));
         }
         let canonical = self.canonical;
         let sharing = self.sharing || canonical && shares;
@@ -126,13 +138,13 @@ impl Settings {
     }
 
     /// The options of those who will read a new file.
-    pub(super) fn options(&self) -> Options {
-        let options = Options::default().limits(self.limits.unwrap_or_default());
+    pub(super) fn options(&self) -> OpenOptions {
+        let options = OpenOptions::default().limits(self.limits.unwrap_or_default());
         if self.canonical { options.canonical() } else { options }
     }
 
     /// The options of those who will read a file that was opened with `old`, and is appended to.
-    pub(super) fn options_behind(&self, old: &Options) -> Options {
+    pub(super) fn options_behind(&self, old: &OpenOptions) -> OpenOptions {
         old.any_form().limits(self.limits.unwrap_or(*old.limit()))
     }
 }
@@ -177,9 +189,9 @@ impl Target {
     ///
     /// # Errors
     /// [`Misuse::NoShards`].
-    pub(super) fn has_shards(&self) -> Result<(), Error> {
+    pub(super) fn has_shards(&self) -> Result<(), BareError> {
         if self.canonical || !self.writing.dialect.has_shards {
-            return Err(Error::misuse(Misuse::NoShards));
+            return Err(BareError::misuse(Misuse::NoShards));
         }
         Ok(())
     }

@@ -2,12 +2,12 @@
 
 use super::blob_sink::BlobSink;
 use super::declare::{NewObject, ShardRecord, StoredBlob};
-use super::object::ObjectWriter;
-use super::settings::{Checksum, Settings};
-use super::sink::{Sink, WriteError};
+use super::object::TensorWriter;
+use super::settings::{Checksum, WriteOptions};
+use super::sink::Sink;
 use super::writer::Writer;
 use crate::codec::Sum;
-use crate::error::{Error, Misuse};
+use crate::error::{BareError, Error, Misuse};
 use crate::format::frame::Container;
 
 /// Writes a data shard: blobs as they come, then the footer. v2 §7.2. Nothing of it is kept in memory.
@@ -17,26 +17,26 @@ use crate::format::frame::Container;
 /// needs to refer to it.
 ///
 /// ```
-/// use zten::write::{NewComponent, NewObject, Settings, ShardWriter, Writer};
-/// use zten::{Generation, StorageType};
+/// use zten::write::{NewComponent, NewObject, WriteOptions, ShardWriter, Writer};
+/// use zten::{DType, Generation};
 ///
-/// let settings = Settings::default().generation(Generation::V2);
-/// let mut shard = ShardWriter::new(Vec::new(), &settings)?;
+/// let options = WriteOptions::default().generation(Generation::V2);
+/// let mut shard = ShardWriter::new(Vec::new(), &options)?;
 /// shard.write(&1.5_f32.to_le_bytes())?;
 /// shard.write(&2.5_f32.to_le_bytes())?;
 /// let blob = shard.end_blob()?;
 /// let (file, record) = shard.finish()?; // to be stored beside the root, as `STEM-00001.zt`
 /// assert_eq!(file.len() as u64, record.size);
 ///
-/// let mut writer = Writer::new(Vec::new(), &settings)?;
+/// let mut writer = Writer::new(Vec::new(), &options)?;
 /// writer.shard("00001", &record)?;
 /// let blob = blob.in_shard("00001");
-/// let data = [NewComponent::new("data", StorageType::F32, 2).stored(&blob)];
-/// writer.add(&NewObject::custom("bias", &[2], "dense", &data), &[])?;
+/// let data = [NewComponent::new("data", DType::F32, 2).stored(&blob)];
+/// writer.add_object(&NewObject::custom("bias", &[2], "dense", &data), &[])?;
 /// let root = writer.finish()?;
 ///
-/// let archive = zten::Archive::open(&root)?;
-/// assert_eq!(archive.require("bias")?.component("data").unwrap().shard(), Some("00001"));
+/// let archive = zten::Archive::from_bytes(&root)?;
+/// assert_eq!(archive.tensor("bias")?.dense()?.shard(), Some("00001"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl<S: Sink> ShardWriter<S> {
     /// # Errors
     /// Whatever the sink fails with; [`Misuse::NoShards`] where the settings are not those of
     /// generation 2, or of canonical form; [`Misuse::Settings`].
-    pub fn new(sink: S, settings: &Settings) -> Result<Self, WriteError<S::Error>> {
+    pub fn new(sink: S, settings: &WriteOptions) -> Result<Self, Error> {
         let target = settings.target()?;
         target.has_shards()?;
         let whole = match target.checksum {
@@ -68,7 +68,7 @@ impl<S: Sink> ShardWriter<S> {
     /// # Errors
     /// Whatever the sink fails with. The shard is then not whole, and never becomes so: all else fails with
     /// [`Misuse::Aborted`].
-    pub fn write(&mut self, bytes: &[u8]) -> Result<(), WriteError<S::Error>> {
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.begin_blob()?;
         self.file.write_blob(bytes)
     }
@@ -77,14 +77,14 @@ impl<S: Sink> ShardWriter<S> {
     ///
     /// # Errors
     /// Whatever the sink fails with.
-    pub fn end_blob(&mut self) -> Result<StoredBlob, WriteError<S::Error>> {
+    pub fn end_blob(&mut self) -> Result<StoredBlob, Error> {
         self.begin_blob()?;
         self.within = false;
         self.file.end_blob()
     }
 
     /// Begins a blob, where none has begun.
-    fn begin_blob(&mut self) -> Result<(), Error> {
+    fn begin_blob(&mut self) -> Result<(), BareError> {
         if !self.within {
             self.file.begin_blob(0, None, None)?;
             self.within = true;
@@ -97,16 +97,16 @@ impl<S: Sink> ShardWriter<S> {
     ///
     /// # Errors
     /// Whatever the sink fails with; [`Misuse::Unfinished`] where a blob has not ended.
-    pub fn finish(mut self) -> Result<(S, ShardRecord), WriteError<S::Error>> {
+    pub fn finish(mut self) -> Result<(S::Output, ShardRecord), Error> {
         if self.within {
-            return Err(Error::misuse(Misuse::Unfinished).into());
+            return Err(BareError::misuse(Misuse::Unfinished).into());
         }
         // It has no manifest: v2 §7.2.
         self.file.put(Container::V2.footer(0, &[]).as_bytes())?;
         let size = self.file.position;
         let (sink, sum) = self.file.end()?;
         // It is always computed.
-        let digest = sum.as_ref().map(Sum::finish).ok_or(Error::internal())?;
+        let digest = sum.as_ref().map(Sum::finish).ok_or(BareError::internal())?;
         Ok((sink, ShardRecord { size, digest }))
     }
 }
@@ -114,22 +114,22 @@ impl<S: Sink> ShardWriter<S> {
 /// Shards (2): other files that hold blobs of this one.
 ///
 /// ```
-/// use zten::write::{NewObject, Settings, ShardWriter, Writer};
-/// use zten::{Generation, StorageType};
+/// use zten::write::{NewObject, WriteOptions, ShardWriter, Writer};
+/// use zten::{DType, Generation};
 ///
-/// let settings = Settings::default().generation(Generation::V2);
-/// let mut writer = Writer::new(Vec::new(), &settings)?;
-/// let mut shard = ShardWriter::new(Vec::new(), &settings)?;
-/// let weight = NewObject::dense("weight", &[2, 2], StorageType::U8);
+/// let options = WriteOptions::default().generation(Generation::V2);
+/// let mut writer = Writer::new(Vec::new(), &options)?;
+/// let mut shard = ShardWriter::new(Vec::new(), &options)?;
+/// let weight = NewObject::dense("weight", &[2, 2], DType::U8);
 /// let mut object = writer.object_in("00001", &mut shard, &weight)?;
-/// object.write("data", &[1, 2, 3, 4])?;
-/// object.end()?;
+/// object.write_part("data", &[1, 2, 3, 4])?;
+/// object.finish()?;
 /// let (file, record) = shard.finish()?; // to be stored beside the root, as `STEM-00001.zt`
 /// writer.shard("00001", &record)?;
 /// let root = writer.finish()?;
 ///
-/// let archive = zten::Archive::open(&root)?;
-/// let listed = archive.shards().next().unwrap();
+/// let archive = zten::Archive::from_bytes(&root)?;
+/// let listed = archive.manifest().shards().next().unwrap();
 /// assert_eq!((listed.name(), listed.size()), ("00001", file.len() as u64));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -140,7 +140,7 @@ impl<S: Sink> Writer<S> {
     /// # Errors
     /// `shard-name`, `shard-size`, `digest-form`; [`Misuse::NoShards`]; [`OutOfMemory`](crate::error::OutOfMemory).
     pub fn shard(&mut self, name: &str, record: &ShardRecord) -> Result<(), Error> {
-        self.draft.shard(name, record)
+        Ok(self.draft.shard(name, record)?)
     }
 
     /// Begins an object as [`object`](Self::object) does, whose components go to a shard. This has to be
@@ -154,11 +154,11 @@ impl<S: Sink> Writer<S> {
         name: &'a str,
         shard: &'w mut ShardWriter<S>,
         object: &NewObject<'a>,
-    ) -> Result<ObjectWriter<'w, 'a, S>, Error> {
+    ) -> Result<TensorWriter<'w, 'a, S>, Error> {
         self.file.target.has_shards()?;
         if shard.within {
-            return Err(Error::misuse(Misuse::Unfinished));
+            return Err(Misuse::Unfinished.into());
         }
-        ObjectWriter::begin(&mut self.draft, &mut shard.file, Some(name), object)
+        TensorWriter::begin(&mut self.draft, &mut shard.file, Some(name), object)
     }
 }

@@ -1,18 +1,18 @@
 //! What stands in for compression where the feature `zstd` is not built in: nothing can ask for
 //! it.
 
-use crate::error::Error;
+use crate::error::{BareError, Error};
 use crate::format::Encoding;
 
 /// No level.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {}
 
 /// No encoder.
 pub(super) enum Encoder {}
 
 impl Encoder {
-    pub(super) fn new(level: Level, _: u64, _: Encoding) -> Result<Self, Error> {
+    pub(super) fn new(level: Level, _: u64, _: Encoding) -> Result<Self, BareError> {
         match level {}
     }
 

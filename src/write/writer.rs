@@ -1,11 +1,14 @@
 //! The writer: header, objects, manifest, footer, in one pass.
 
+use serde::Serialize;
+
 use super::blob_sink::BlobSink;
+use super::compress::Level;
 use super::draft::Draft;
 use super::encoded::Encoded;
-use super::settings::Settings;
-use super::sink::{Sink, WriteError};
-use crate::error::{Error, Misuse};
+use super::settings::WriteOptions;
+use super::sink::Sink;
+use crate::error::{BareError, Error, Misuse};
 use crate::manifest::Manifest;
 
 /// Writes a file of 1.2 or 2: blobs as they come, then the manifest and the footer. Nothing is written
@@ -14,25 +17,25 @@ use crate::manifest::Manifest;
 /// A file that was not finished has no footer, and no reader takes it for a file.
 ///
 /// ```
-/// use zten::StorageType;
-/// use zten::write::{NewObject, Settings, Writer};
+/// # #[cfg(feature = "files")] {
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("new.zt");
+/// let mut file = zten::Writer::create(&path)?;
+/// file.attributes(&std::collections::BTreeMap::from([("epoch", 12)]))?;
+/// file.add("bias", &[2], &[1.5_f32, 2.5])?;
+/// file.finish()?;
 ///
-/// let mut writer = Writer::new(Vec::new(), &Settings::default())?;
-/// let mut object = writer.object(&NewObject::dense("bias", &[2], StorageType::F32))?;
-/// object.write("data", &1.5_f32.to_le_bytes())?;
-/// object.write("data", &2.5_f32.to_le_bytes())?;
-/// object.end()?;
-/// let file = writer.finish()?;
-///
-/// let archive = zten::Archive::open(&file)?;
-/// let view = archive.get("bias").unwrap().dense()?.view()?;
-/// assert!(view.elements::<f32>()?.eq([1.5, 2.5]));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// let archive = zten::open(&path)?;
+/// assert_eq!(archive.tensor("bias")?.to_vec::<f32>()?, [1.5, 2.5]);
+/// # }
+/// # Ok::<(), zten::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct Writer<S> {
     pub(super) file: BlobSink<S>,
     pub(super) draft: Draft,
+    /// The level of compression of what is added by its elements.
+    pub(super) level: Option<Level>,
 }
 
 impl<S: Sink> Writer<S> {
@@ -40,10 +43,10 @@ impl<S: Sink> Writer<S> {
     ///
     /// # Errors
     /// Whatever the sink fails with; [`Misuse::Settings`]; [`OutOfMemory`](crate::error::OutOfMemory).
-    pub fn new(sink: S, settings: &Settings) -> Result<Self, WriteError<S::Error>> {
+    pub fn new(sink: S, settings: &WriteOptions) -> Result<Self, Error> {
         let target = settings.target()?;
         let draft = Draft::new(settings.options(), target)?;
-        Ok(Self { file: BlobSink::new(sink, target, None)?, draft })
+        Ok(Self { file: BlobSink::new(sink, target, None)?, draft, level: settings.level })
     }
 
     /// Goes on with a file of 1.x or 2: what `sink` is given goes behind the first
@@ -67,10 +70,10 @@ impl<S: Sink> Writer<S> {
     pub fn append(
         sink: S,
         manifest: &Manifest<impl AsRef<[u8]>>,
-        settings: &Settings,
-    ) -> Result<Self, WriteError<S::Error>> {
+        settings: &WriteOptions,
+    ) -> Result<Self, Error> {
         let manifest = manifest.parts();
-        let misuse = Error::misuse(Misuse::Append);
+        let misuse = BareError::misuse(Misuse::Append);
         let frame = manifest.frame().ok_or(misuse)?;
         if settings.canonical || frame.is_data_shard() {
             return Err(misuse.into());
@@ -79,21 +82,31 @@ impl<S: Sink> Writer<S> {
         let draft = Draft::from_manifest(manifest, settings, target)?;
         let mut file = BlobSink::at(sink, target, frame.appends_at());
         file.pad()?;
-        Ok(Self { file, draft })
+        Ok(Self { file, draft, level: settings.level })
     }
 
-    /// Gives the file attributes, in place of those that it has. They may come at any time.
+    /// Gives the file attributes, in place of those that it has: any value that serde can take apart, as a struct or a map
+    /// with text as keys. They may come at any time.
     ///
     /// # Errors
     /// `attributes-type`, `key-type`, `duplicate-key`, `limit-keys`, `limit-depth` and the rules
     /// `cbor-…`, where they are no attributes; in canonical form, `duplicate-key` also where a
     /// key stands twice in one of the values; [`OutOfMemory`](crate::error::OutOfMemory). The file
     /// keeps those that it has.
-    pub fn attributes(&mut self, attributes: &Encoded) -> Result<(), Error> {
-        self.draft.attributes(attributes)
+    pub fn attributes<T: Serialize + ?Sized>(&mut self, attributes: &T) -> Result<(), Error> {
+        self.attributes_encoded(&Encoded::from_value(attributes)?)
     }
 
-    /// Writes manifest and footer, and returns the sink, which has been flushed.
+    /// The same as [`attributes`](Self::attributes), of attributes that are encoded.
+    ///
+    /// # Errors
+    /// The errors of [`attributes`](Self::attributes).
+    pub fn attributes_encoded(&mut self, attributes: &Encoded) -> Result<(), Error> {
+        Ok(self.draft.attributes(attributes)?)
+    }
+
+    /// Writes manifest and footer, and [finishes](Sink::finish) the sink: a file that was [created](Self::create) by its
+    /// path is published, whole; others are returned.
     ///
     /// Before that the manifest is opened, as a reader opens it: a file that is finished is one
     /// that opens, with the limits of the settings, the tolerances that a file was opened with
@@ -107,7 +120,7 @@ impl<S: Sink> Writer<S> {
     /// `blob-bounds` and `blob-overlap` of components that are [`stored`](super::NewComponent::stored), and
     /// `duplicate-key` where a shard is listed twice. Of a file that is appended to, any rule `limit-…` that it
     /// breaks itself, where the settings give limits. Nothing is written then.
-    pub fn finish(mut self) -> Result<S, WriteError<S::Error>> {
+    pub fn finish(mut self) -> Result<S::Output, Error> {
         let (manifest, footer) = self.draft.finish(self.file.position)?;
         self.file.put(manifest.as_bytes())?;
         self.file.put(footer.as_bytes())?;

@@ -1,24 +1,25 @@
 //! Decoded components: aligned, little-endian, verified.
 
-use zten::{
-    Archive, Error, Limits, StorageType, element::ByteOrder, error::Misuse, verify::Verified,
-};
+use std::io::Read as _;
+
+use zten::tools::StorageType;
+use zten::{Archive, Limits, OpenOptions, element::ByteOrder, error::Misuse, verify::Verified};
 
 use super::{misuse, read};
 
 #[test]
 fn decoded_data_is_little_endian_and_aligned() {
     let file = read("0.1.0/big_endian.zt");
-    let archive = Archive::open(&file).unwrap();
+    let archive = Archive::from_bytes(&file).unwrap();
     let mut big = 0;
-    for object in archive.objects() {
-        let component = object.dense().unwrap().component();
-        let decoded = component.decode(&file[..], &Limits::default()).unwrap();
+    for object in archive.tensors() {
+        let component = object.dense().unwrap();
+        let decoded = component.read().unwrap();
         assert_eq!(decoded.as_ptr().align_offset(64), 0);
         if component.encoding() != zten::Encoding::Raw {
             continue;
         }
-        let (bound, view) = (component.bind(&file).unwrap(), decoded.view());
+        let (bound, view) = (component.view().unwrap(), decoded.view());
         assert_eq!(view.byte_order(), ByteOrder::Little);
         assert_eq!((view.len(), view.storage_type()), (bound.len(), bound.storage_type()));
         assert_eq!(bound.verified(), None);
@@ -58,23 +59,22 @@ fn decoded_data_is_little_endian_and_aligned() {
 fn buffers_of_the_callers_are_filled() {
     for name in ["1.2.3/zstd.zt", "1.1.1/zstd.zt", "1.1.1/csr_zstd_sha.zt", "1.2.3/dense_all.zt"] {
         let file = read(name);
-        let archive = Archive::open(&file).unwrap();
-        let limits = Limits::default();
-        for object in archive.objects() {
+        let archive = Archive::from_bytes(&file).unwrap();
+        for object in archive.tensors() {
             for component in object.components() {
-                let wanted = component.read_to_vec(&file[..], &limits).unwrap();
-                let decoded = component.decode(&file[..], &limits).unwrap();
+                let (decoded, mut wanted) = (component.read().unwrap(), Vec::new());
+                component.reader().unwrap().read_to_end(&mut wanted).unwrap();
                 assert_eq!(decoded[..], wanted);
                 let mut buffer = vec![0xaa; wanted.len() + 1];
                 let exact = &mut buffer[..wanted.len()];
-                let view = component.read_into(&file[..], &limits, exact).unwrap();
+                let view = component.read_into(exact).unwrap();
                 assert_eq!(view.as_bytes(), wanted);
                 assert_eq!(view.verified(), Some(decoded.verified()));
-                let error = component.read_into(&file[..], &limits, &mut buffer).unwrap_err();
+                let error = component.read_into(&mut buffer).unwrap_err();
                 assert_eq!(misuse(error), Misuse::Buffer);
                 if let Some(less) = wanted.len().checked_sub(1) {
                     let less = &mut buffer[..less];
-                    let error = component.read_into(&file[..], &limits, less).unwrap_err();
+                    let error = component.read_into(less).unwrap_err();
                     assert_eq!(misuse(error), Misuse::Buffer);
                 }
             }
@@ -86,9 +86,9 @@ fn buffers_of_the_callers_are_filled() {
 fn a_digest_is_verified_or_not() {
     let outcome = |name: &str, object: &str| {
         let file = read(name);
-        let archive = Archive::open(&file).unwrap();
+        let archive = Archive::from_bytes(&file).unwrap();
         let component = archive.get(object).unwrap().components().next().unwrap();
-        component.decode(&file[..], &Limits::default()).unwrap().verified()
+        component.read().unwrap().verified()
     };
     let known = if cfg!(feature = "digest") { Verified::Digest } else { Verified::Unverifiable };
     assert_eq!(outcome("1.1.1/csr_zstd_sha.zt", "csr_f32"), known);
@@ -98,14 +98,13 @@ fn a_digest_is_verified_or_not() {
 #[test]
 fn limits_are_spent_before_memory() {
     let file = read("1.2.3/zstd.zt");
-    let archive = Archive::open(&file).unwrap();
     let limits = Limits::default().with_decoded(1);
+    let archive = OpenOptions::default().limits(limits).from_bytes(&file).unwrap();
     let mut refused = 0;
-    for object in archive.objects() {
+    for object in archive.tensors() {
         let component = object.components().next().unwrap();
         if component.decoded_length().is_some_and(|length| length > 1) {
-            let error = Error::from(component.decode(&file[..], &limits).unwrap_err());
-            assert_eq!(error.id(), Some("limit-decoded"));
+            assert_eq!(component.read().unwrap_err().rule(), Some("limit-decoded"));
             refused += 1;
         }
     }
@@ -118,12 +117,13 @@ fn content_that_ends_within_an_element_is_refused() {
     let mut count = 0;
     for row in rows.filter(|row| row.expected.rule == "whole-elements") {
         let file = row.read();
-        let archive = Archive::open_with(&file, &row.options).unwrap();
-        let object = archive.object(row.expected.object.unwrap()).unwrap();
-        let at = usize::try_from(row.expected.component.unwrap()).unwrap();
-        let component = object.components().nth(at).unwrap();
-        let error = component.decode(&file[..], row.options.limit()).unwrap_err();
-        assert_eq!(zten_testkit::Expected::from_error(&error.into()), row.expected, "{}", row.file);
+        let archive = row.options.from_bytes(&file).unwrap();
+        let [object, component] = [row.expected.object, row.expected.component]
+            .map(|ordinal| usize::try_from(ordinal.unwrap()).unwrap());
+        let object = archive.tensors().nth(object).unwrap();
+        let component = object.components().nth(component).unwrap();
+        let error = component.read().unwrap_err();
+        assert_eq!(zten_testkit::Expected::from_error(&error), row.expected, "{}", row.file);
         count += 1;
     }
     assert!(count > 0, "the corpus has no such file");

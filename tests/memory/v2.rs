@@ -2,7 +2,7 @@
 //! the manifest for ordinary ones.
 
 use zten::open::Opening;
-use zten::{Error, Options};
+use zten::{Error, OpenOptions};
 use zten_corpus::cbor::{push_head as head, push_text as text};
 use zten_corpus::file::MAGIC_V2;
 use zten_corpus::v2::footer;
@@ -18,9 +18,9 @@ const FAR: u64 = 1 << 44;
 fn bounded(manifest: &[u8], what: &str) -> (f64, Result<(), Error>) {
     let footer = footer(manifest, 4096);
     let (peak, opened) = peak(|| {
-        let opening = Opening::new(1 << 62, &Options::default())?;
+        let opening = Opening::new(1 << 62, &OpenOptions::default())?;
         let body = opening.header(MAGIC_V2)?.footer(&footer)?;
-        body.manifest(manifest).map(drop).map_err(Error::from)
+        body.manifest(manifest).map(drop)
     });
     let bound = heap_bound(manifest.len() as u64);
     assert!(peak <= bound, "{what}: {peak} bytes of heap for {} of manifest", manifest.len());
@@ -202,7 +202,7 @@ fn what_overlaps_is_found_within_bounds() {
             assert_eq!(manifest[at], 1);
             manifest.splice(at..=at, [0x1a, 0x7f, 0xff, 0xff, 0xff]);
             let (_, opened) = bounded(&manifest, &format!("overlap, {blobs:?}"));
-            assert_eq!(opened.unwrap_err().id(), Some("blob-overlap"), "{blobs:?}");
+            assert_eq!(opened.unwrap_err().rule(), Some("blob-overlap"), "{blobs:?}");
         }
     }
 }
@@ -243,22 +243,23 @@ fn claims_are_not_believed() {
         object(b"\xa1\x7a\xff\xff\xff\xff"),
     ] {
         let (_, opened) = bounded(&manifest, "claims");
-        assert!(opened.unwrap_err().id().is_some());
+        assert!(opened.unwrap_err().rule().is_some());
     }
 }
 
 #[test]
 fn every_corpus_file_is_bounded() {
     for file in accepted_v2() {
-        let (peak, opened) =
-            peak(|| zten::Archive::open(&file.bytes).map(|archive| archive.extent()));
+        let open =
+            || zten::Archive::from_bytes(&file.bytes).map(|archive| archive.manifest().extent());
+        let (peak, opened) = peak(open);
         let extent = opened.unwrap();
         assert!(peak <= heap_bound(extent.end - extent.start), "{}: {peak}", file.name);
     }
     let rejected = reject_index_v2().map(|row| row.path);
     for path in rejected.chain(sharded().map(|row| row.path)) {
         let file = std::fs::read(&path).unwrap();
-        let (peak, _) = peak(|| zten::Archive::open(&file).map(drop));
+        let (peak, _) = peak(|| zten::Archive::from_bytes(&file).map(drop));
         assert!(peak <= heap_bound(file.len() as u64), "{}: {peak}", path.display());
     }
 }
@@ -266,7 +267,6 @@ fn every_corpus_file_is_bounded() {
 /// Verifying a shard takes what SECURITY.md says, of many parts without digests as of a large one.
 #[test]
 fn verifying_shards_is_bounded() {
-    use zten::Limits;
     use zten_corpus::cbor::{fields, text as name, uint};
     use zten_corpus::v2::{FileV2, file, object, part};
 
@@ -286,10 +286,10 @@ fn verifying_shards_is_bounded() {
             root = root.set(&format!("{own}:data/shard"), name("s"));
         }
         let root = root.bytes();
-        let archive = zten::Archive::open(&root).unwrap();
+        let archive = zten::Archive::from_bytes(&root).unwrap();
         let find = Shards(|_: &str| Some((&shard[..], shard.len())));
-        let mut shards = archive.bind_shards(&find, &Limits::default()).unwrap();
-        let (peak, verified) = peak(|| shards.verify(&Limits::default()));
+        let mut shards = archive.manifest().bind_shards(&find).unwrap();
+        let (peak, verified) = peak(|| shards.verify());
         verified.unwrap();
         let blocks = count * length.div_ceil(256 << 10);
         let bound = 2 * (24 * count + 56 * blocks) + 512;

@@ -1,20 +1,23 @@
 //! All that the library does with a file, each as a function that gives the error it ends in.
 
+use std::path::Path;
+
 use zten::front::{Blobs, Builder, FrontEnd, RawComponent, RawObject, Rules};
 use zten::rules::{Row, Scope, Source};
+use zten::shards::Files;
+use zten::tools::StorageType;
+use zten::verify::Verifier;
 use zten::write::{
-    Checksum, Copier, CopyError, Encoded, Level, NewComponent, NewObject, Settings, WriteError,
+    Checksum, Copier, Encoded, Level, NewComponent, NewObject, Part, ShardWriter, WriteOptions,
     Writer,
 };
 use zten::{
-    Archive, Component, Error, Format, Limits, LogicalType, Object, Options, ReadError, StorageType,
+    Archive, Component, DType, Element, Error, Generation, InMemory, Layout, OpenOptions, Tensor,
 };
-
-use zten::{Generation, verify::Verifier, write::ShardWriter};
-use zten_testkit::{Shards, check};
+use zten_testkit::{Far, Shards, check};
 
 /// Something that may be done with a file.
-pub(crate) type Work = fn(&[u8], &Options) -> Result<(), Error>;
+pub(crate) type Work = fn(&[u8], &OpenOptions) -> Result<(), Error>;
 
 /// All that may be, and what it is called.
 pub(crate) const WORKS: &[(&str, Work)] = &[
@@ -23,12 +26,12 @@ pub(crate) const WORKS: &[(&str, Work)] = &[
     ("decode", decode),
     ("views", views),
     ("look up", look_up),
-    ("copy", |file, options| copy(file, options, &Settings::default(), None)),
+    ("copy", |file, options| copy(file, options, &WriteOptions::default(), None)),
     ("copy in canonical form", |file, options| {
-        copy(file, options, &Settings::default().canonical(), None)
+        copy(file, options, &WriteOptions::default().canonical(), None)
     }),
     ("copy compressed", |file, options| {
-        copy(file, options, &Settings::default().checksum(Checksum::Crc32c), Some(FASTEST))
+        copy(file, options, &WriteOptions::default().checksum(Checksum::Crc32c), Some(FASTEST))
     }),
     ("copy into 2", |file, options| copy(file, options, &generation_2(), None)),
     ("copy into canonical 2", |file, options| {
@@ -41,8 +44,8 @@ pub(crate) const WORKS: &[(&str, Work)] = &[
     ("front end", front_end),
 ];
 
-fn generation_2() -> Settings {
-    Settings::default().generation(Generation::V2)
+fn generation_2() -> WriteOptions {
+    WriteOptions::default().generation(Generation::V2)
 }
 
 const FASTEST: u8 = 1;
@@ -62,11 +65,12 @@ static FRONT: FrontEnd = FrontEnd::new(
 );
 
 /// Opens a file as a front end of another format would that says the same of it.
-fn front_end(file: &[u8], options: &Options) -> Result<(), Error> {
-    let archive = Archive::open_with(file, options)?;
-    let mut builder = Builder::new(&FRONT, archive.extent(), file.len() as u64, options)?;
+fn front_end(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
+    let archive = options.from_bytes(file)?;
+    let header = archive.manifest().extent();
+    let mut builder = Builder::new(&FRONT, header, file.len() as u64, options)?;
     builder.attributes(b"\xa1\x61a\x01")?;
-    for object in archive.objects() {
+    for object in archive.tensors() {
         let (mut components, mut shape) = (Vec::new(), Vec::new());
         reserve(&mut components, object.components().len())?;
         components.extend(object.components().map(|component| {
@@ -83,8 +87,8 @@ fn front_end(file: &[u8], options: &Options) -> Result<(), Error> {
         components.sort_unstable_by_key(|component| component.role);
         reserve(&mut shape, object.shape().len())?;
         shape.extend(object.shape());
-        let (layout, attributes) = (object.format(), Some(&b"\xa0"[..]));
-        let layout_name = Some(object.format_name());
+        let (layout, attributes) = (object.layout(), Some(&b"\xa0"[..]));
+        let layout_name = Some(object.layout_name());
         let raw = RawObject {
             name: object.name(),
             shape: &shape,
@@ -97,117 +101,148 @@ fn front_end(file: &[u8], options: &Options) -> Result<(), Error> {
             break;
         }
     }
-    let archive = Archive::from_front(file, builder.finish()?)?;
-    for object in archive.objects() {
+    let archive = Archive::from_front(InMemory(file), builder.finish()?);
+    for object in archive.tensors() {
         assert_eq!(archive.get(object.name()).map(|found| found.ordinal()), Some(object.ordinal()));
-        ignore(view(&object, file, options.limit()))?;
+        ignore(view(&object))?;
     }
     ignore(archive.verify().map(drop))
 }
 
-pub(crate) fn open(file: &[u8], options: &Options) -> Result<(), Error> {
-    Archive::open_with(file, options).map(drop)
+pub(crate) fn open(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
+    options.from_bytes(file).map(drop)
+}
+
+/// Opens a file of the file system, with its shards, and reads what is in those.
+pub(crate) fn open_path(path: &Path, options: &OpenOptions) -> Result<(), Error> {
+    let archive = options.open(path)?;
+    if archive.manifest().shards().len() == 0 {
+        return Ok(());
+    }
+    all(archive.tensors().map(|tensor| view(&tensor)))
 }
 
 /// Reads every component by itself, whatever the others are.
-fn decode(file: &[u8], options: &Options) -> Result<(), Error> {
-    let archive = Archive::open_with(file, options)?;
-    let parts = archive.objects().flat_map(|object| object.components());
-    all(parts.map(|part| decode_one(&part, file, options.limit())))
+fn decode(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
+    let archive = options.from_bytes(file)?;
+    let parts = archive.tensors().flat_map(|object| object.components());
+    all(parts.map(|part| decode_one(&part)))
 }
 
 /// The first error, but running out of memory before any other.
 fn all(outcomes: impl Iterator<Item = Result<(), Error>>) -> Result<(), Error> {
     let mut first = Ok(());
     for outcome in outcomes {
-        ignore(outcome)?;
-        first = first.and(outcome);
+        match outcome {
+            Err(error) if is_memory(&error) => return Err(error),
+            other => first = first.and(other),
+        }
     }
     first
 }
 
-fn decode_one(part: &Component<'_>, file: &[u8], limits: &Limits) -> Result<(), Error> {
-    part.read_to_vec(file, limits)?;
-    let decoded = part.decode(file, limits)?;
+fn decode_one(part: &Component<'_>) -> Result<(), Error> {
+    let decoded = part.read()?;
     if decoded.view().storage_type() == StorageType::U8 {
         decoded.view().to_vec::<u8>()?;
-        part.read_elements::<u8, _>(file, limits)?;
+        part.to_vec::<u8>()?;
     }
     Ok(())
 }
 
-/// Binds, decodes and looks through every object as what it is.
-fn views(file: &[u8], options: &Options) -> Result<(), Error> {
-    let archive = Archive::open_with(file, options)?;
-    all(archive.objects().map(|object| view(&object, file, options.limit())))
+/// Borrows, decodes and looks through every object as what it is.
+fn views(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
+    // All that is read of the other is decoded.
+    let (archive, far) = (options.from_bytes(file)?, Far(file));
+    all(archive.tensors().map(|tensor| {
+        view(&tensor)?;
+        view(&tensor.read_from(&far))
+    }))
 }
 
-fn view(object: &Object<'_>, file: &[u8], limits: &Limits) -> Result<(), Error> {
-    let compressed = object.components().any(|part| part.bind(file).is_err());
-    match object.format() {
-        Format::Dense => {
-            let dense = object.dense()?;
-            ignore(dense.to_cow::<f32>().map(drop))?;
-            if !compressed {
-                dense.view()?;
-                ignore(dense.rows(0..0).map(drop))?;
-                let all = dense.shape().iter().map(|dimension| 0..dimension);
-                let mut ranges = Vec::new();
-                reserve(&mut ranges, dense.shape().len())?;
-                ranges.extend(all);
-                ignore(dense.slice(&ranges).map(drop))?;
+fn view(tensor: &Tensor<'_>) -> Result<(), Error> {
+    match tensor.layout() {
+        Layout::Dense => {
+            match tensor.dense()?.storage_type() {
+                Some(StorageType::F32) => dense::<f32>(tensor)?,
+                Some(StorageType::U8) => dense::<u8>(tensor)?,
+                _ => {}
             }
+            tensor.dense()?.data()?;
         }
-        Format::SparseCsr => {
-            let csr = object.sparse_csr()?;
-            csr.decode(file, limits)?.view().has_duplicates()?;
-            if !compressed {
-                csr.view()?.has_duplicates()?;
-            }
+        Layout::SparseCsr => {
+            tensor.csr()?.has_duplicates()?;
         }
-        Format::SparseCoo => {
-            let coo = object.sparse_coo()?;
-            coo.decode(file, limits)?.view().has_duplicates()?;
-            if !compressed {
-                coo.view()?.has_duplicates()?;
-            }
+        Layout::SparseCoo => {
+            tensor.coo()?.has_duplicates()?;
         }
-        Format::QuantizedGroup => {
-            object.quantized_group()?.decode(file, limits).map(drop).map_err(Error::from)?;
+        Layout::QuantizedGroup => {
+            tensor.quantized()?;
         }
-        Format::Mx => {
-            let mx = object.mx()?;
-            mx.decode(file, limits)?;
-            if !compressed {
-                mx.view()?;
-            }
+        Layout::Mx => {
+            tensor.mx()?;
         }
         _ => {}
     }
     Ok(())
 }
 
-/// Binds the shards of a file, which are in memory by their names, and validates all of it with them.
-pub(crate) fn with_shards(
-    file: &[u8],
-    beside: &[(String, Vec<u8>)],
-    options: &Options,
-) -> Result<(), Error> {
-    let archive = Archive::open_with(file, options)?;
-    let find = Shards(|name: &str| {
-        let found = beside.iter().find(|(own, _)| own == name);
-        found.map(|(_, file)| (&file[..], file.len()))
-    });
-    let mut shards = archive.bind_shards(&find, options.limit())?;
-    let mut verifier = Verifier::new(file.len() as u64, options.limit());
-    verifier.file_in(&archive, file, &mut shards)?;
-    Ok(())
+/// Reads all elements of a dense object, and some of them.
+fn dense<T: Element>(tensor: &Tensor<'_>) -> Result<(), Error> {
+    tensor.to_vec::<T>()?;
+    tensor.to_cow::<T>()?;
+    let mut ranges = Vec::new();
+    reserve(&mut ranges, tensor.shape().len())?;
+    ranges.extend(tensor.shape().iter().map(|dimension| 0..dimension));
+    // So that there are several runs, where there are several dimensions.
+    if let Some(last) = ranges.last_mut() {
+        last.end = last.end.min(1);
+    }
+    tensor.slice(&ranges[..])?.to_vec::<T>().map(drop)
+}
+
+/// A file, its shards by their names, which are in memory, and how it is opened.
+pub(crate) struct Sharded<'f> {
+    pub(crate) root: &'f [u8],
+    pub(crate) shards: &'f [(String, Vec<u8>)],
+    pub(crate) options: &'f OpenOptions,
+}
+
+impl<'f> Sharded<'f> {
+    /// Finds the shards.
+    fn find(&self) -> impl zten::shards::Find<Source = InMemory<&'f [u8]>> {
+        let shards = self.shards;
+        Shards(move |name: &str| {
+            let found = shards.iter().find(|(own, _)| own == name);
+            found.map(|(_, file)| (InMemory(&file[..]), file.len()))
+        })
+    }
+
+    /// Binds the shards, validates all of the file with them, and reads it.
+    pub(crate) fn bind(&self) -> Result<(), Error> {
+        let archive = self.options.from_bytes(self.root)?;
+        let mut shards = archive.manifest().bind_shards(&self.find())?;
+        let mut verifier = Verifier::new(archive.manifest());
+        verifier.file_in(archive.manifest(), archive.source(), &mut shards)?;
+        let files = Files { root: archive.source(), shards: &shards };
+        archive.tensors().try_for_each(|tensor| view(&tensor.read_from(&files)))
+    }
+
+    /// Reads a file that owns its shards, before or after all of it is validated.
+    pub(crate) fn own(&self, verify_first: bool) -> Result<(), Error> {
+        let archive = self.options.from_bytes(self.root)?.find_shards(&self.find())?;
+        if verify_first {
+            archive.verify()?;
+        }
+        archive.tensors().try_for_each(|tensor| view(&tensor))?;
+        archive.verify().map(drop)
+    }
 }
 
 /// Passes over any error but the one that is tested here.
 fn ignore(outcome: Result<(), Error>) -> Result<(), Error> {
     match outcome {
-        Err(error) if is_memory(&error) => outcome,
+        Err(error) if is_memory(&error) => Err(error),
         _ => Ok(()),
     }
 }
@@ -222,11 +257,11 @@ pub(crate) fn is_memory(error: &Error) -> bool {
 }
 
 /// Finds every object by its name, and reads every attribute.
-fn look_up(file: &[u8], options: &Options) -> Result<(), Error> {
-    let archive = Archive::open_with(file, options)?;
-    for object in archive.objects() {
+fn look_up(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
+    let archive = options.from_bytes(file)?;
+    for object in archive.tensors() {
         assert_eq!(archive.get(object.name()).map(|found| found.ordinal()), Some(object.ordinal()));
-        for (_, item) in object.attributes().into_iter().flatten() {
+        for (_, item) in object.attributes() {
             // A string in chunks is put together to be compared, if it is not too long.
             item.get::<Any>().map_or_else(|error| ignore(Err(error)), |_| Ok(()))?;
         }
@@ -236,29 +271,23 @@ fn look_up(file: &[u8], options: &Options) -> Result<(), Error> {
 
 fn copy(
     file: &[u8],
-    options: &Options,
-    settings: &Settings,
+    options: &OpenOptions,
+    settings: &WriteOptions,
     level: Option<u8>,
 ) -> Result<(), Error> {
-    let archive = Archive::open_with(file, options)?;
-    let mut copier = Copier::new(file.len() as u64, options.limit());
+    let archive = options.from_bytes(file)?;
+    let mut copier = Copier::new(archive.manifest());
     if let Some(level) = level {
         copier = copier.compressed(Level::new(level)?);
     }
-    let outcome = copier.file(archive.manifest(), file, Vec::new(), settings);
-    outcome.map(drop).map_err(|error| match error {
-        CopyError::Read(ReadError::Source(error) | ReadError::Refused(error))
-        | CopyError::Write(WriteError::Sink(error) | WriteError::Refused(error)) => error,
-        CopyError::Inexpressible(what) => what.error(),
-    })
+    copier.file(archive.manifest(), archive.source(), Vec::new(), settings).map(drop)
 }
 
-fn append(file: &[u8], options: &Options) -> Result<(), Error> {
-    let archive = Archive::open_with(file, options)?;
-    let mut writer = Writer::append(Vec::new(), archive.manifest(), &Settings::default())?;
-    let object = NewObject::dense("a name that is in no file", &[2], StorageType::U8);
-    writer.add(&object, &[("data", &[1, 2])])?;
-    Ok(writer.finish().map(drop)?)
+fn append(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
+    let archive = options.from_bytes(file)?;
+    let mut writer = Writer::append(Vec::new(), archive.manifest(), &WriteOptions::default())?;
+    writer.add("a name that is in no file", &[2], &[1_u8, 2])?;
+    writer.finish().map(drop)
 }
 
 /// Names that are not sorted: they go into a table, which grows.
@@ -271,35 +300,114 @@ pub(crate) fn write(checksum: Checksum, level: Option<u8>) -> Result<(), Error> 
         Some(level) => object.compressed(level),
         None => object,
     };
-    let mut writer = Writer::new(Vec::new(), &Settings::default().checksum(checksum))?;
-    let attributes = Encoded::from_value(&Attributes { bits: 4, packing: "int32_le" })?;
+    let mut writer = Writer::new(Vec::new(), &WriteOptions::default().checksum(checksum))?;
+    let attributes = Attributes { bits: 4, packing: "int32_le" };
     writer.attributes(&attributes)?;
+    let attributes = Encoded::from_value(&attributes)?;
     for at in 0..NAMES.len() {
         let name = NAMES.get(at..=at).unwrap_or_default();
-        writer.add(&NewObject::dense(name, &[0], StorageType::U8), &[])?;
+        writer.add_object(&NewObject::dense(name, &[0], DType::U8), &[])?;
     }
-    let dense = NewObject::dense("dense", &[2, 3], LogicalType::Complex64);
-    writer.add(&at(dense).attributes(&attributes), &[("data", &[7; 48])])?;
+    let dense = NewObject::dense("dense", &[2, 3], DType::Complex64);
+    writer.add_object(&at(dense).attributes(&attributes), &[("data", &[7; 48])])?;
     let [zero, one] = [[0; 8], [1, 0, 0, 0, 0, 0, 0, 0]];
-    let csr = NewObject::sparse_csr("csr", &[1, 9], StorageType::U8, 1);
+    let csr = NewObject::sparse_csr("csr", &[1, 9], DType::U8, 1);
     let indptr = [zero, one];
     let parts = [("indptr", indptr.as_flattened()), ("values", &[1][..]), ("indices", &one[..])];
-    writer.add(&at(csr), &parts)?;
-    let coo = NewObject::sparse_coo("coo", &[4, 5], StorageType::I16, 1);
-    writer.add(&at(coo), &[("coords", indptr.as_flattened()), ("values", &[1, 0])])?;
-    let quantized = [(StorageType::I32, 2), (StorageType::F16, 1), (StorageType::F16, 1)];
+    writer.add_object(&at(csr), &parts)?;
+    let coo = NewObject::sparse_coo("coo", &[4, 5], DType::I16, 1);
+    writer.add_object(&at(coo), &[("coords", indptr.as_flattened()), ("values", &[1, 0])])?;
+    let quantized = [(DType::I32, 2), (DType::F16, 1), (DType::F16, 1)];
     let quantized = NewObject::quantized_group("quantized", &[16, 1], quantized);
     let parts = [("zeros", &[0; 2][..]), ("scales", &[0; 2]), ("packed_weight", &[0; 8])];
-    writer.add(&at(quantized), &parts)?;
-    let parts = ["b", "a"].map(|role| NewComponent::new(role, StorageType::U8, 1));
+    writer.add_object(&at(quantized), &parts)?;
+    let parts = ["b", "a"].map(|role| NewComponent::new(role, DType::U8, 1));
     let custom = NewObject::custom("custom", &[6], "mine", &parts);
-    writer.add(&custom, &[("b", &[1]), ("a", &[2])])?;
-    Ok(writer.finish().map(drop)?)
+    writer.add_object(&custom, &[("b", &[1]), ("a", &[2])])?;
+    writer.finish().map(drop)
 }
+
+/// Writes tensors by their elements, in one call or piece by piece.
+pub(crate) fn write_elements(checksum: Checksum, level: Option<u8>) -> Result<(), Error> {
+    let mut settings = WriteOptions::default().checksum(checksum);
+    if let Some(level) = level {
+        settings = settings.compressed(Level::new(level)?);
+    }
+    let mut writer = Writer::new(Vec::new(), &settings)?;
+    writer.add("dense", &[2, 3], &[1.5_f32; 6])?;
+    writer.add("packed", &[2], Part::of_bytes(DType::U8, &[1, 2]))?;
+    let mut begun = writer.begin("begun", &[5000], DType::F16)?;
+    for _ in 0..10 {
+        begun.write_part("data", &[7; 1000])?;
+    }
+    begun.finish()?;
+    let (indptr, index, one) = ([0_u64, 1], [3_u64], [1_u8]);
+    let indptr = ("indptr", Part::from(&indptr));
+    let (indices, values) = (("indices", Part::from(&index)), ("values", Part::from(&one)));
+    writer.add_csr("csr", &[1, 9], &[values, indptr, indices])?;
+    let coords = ("coords", Part::from(&index));
+    writer.add_coo("coo", &[4], &[("values", Part::from(&one)), coords])?;
+    let parts = ["packed_weight", "scales", "zeros"].map(|role| (role, Part::from(&one)));
+    writer.add_quantized("quantized", &[2, 1], &Attributes { bits: 4, packing: "" }, &parts)?;
+    writer.finish().map(drop)
+}
+
+/// A tensor of floats.
+fn written() -> Result<Vec<u8>, Error> {
+    let mut writer = Writer::new(Vec::new(), &WriteOptions::default())?;
+    writer.add("some weights", &[2, 3], &[1.5_f32; 6])?;
+    writer.finish()
+}
+
+/// Something that ends in an error that has names.
+type Named = fn() -> Result<(), Error>;
+
+/// All that does, and what it is called.
+pub(crate) const NAMED: &[(&str, Named)] = &[
+    ("no tensor of a name", || {
+        let file = written()?;
+        Archive::from_bytes(&file)?.tensor("same weights").map(drop)
+    }),
+    ("elements of another type", || {
+        let file = written()?;
+        Archive::from_bytes(&file)?.tensor("some weights")?.to_vec::<u8>().map(drop)
+    }),
+    ("a slice that there is not", || {
+        let file = written()?;
+        Archive::from_bytes(&file)?.tensor("some weights")?.slice((.., 4..5)).map(drop)
+    }),
+    ("another layout", || {
+        let file = written()?;
+        Archive::from_bytes(&file)?.tensor("some weights")?.csr().map(drop)
+    }),
+    ("another digest", || {
+        let mut file = written()?;
+        file[64] ^= 1;
+        Archive::from_bytes(&file)?.verify().map(drop)
+    }),
+    ("a manifest that is refused", || {
+        let mut file = written()?;
+        let at = file.windows(3).position(|text| text == b"f32").unwrap_or_default();
+        file[at] = b'g';
+        Archive::from_bytes(&file).map(drop)
+    }),
+    ("parts that there are not", || {
+        let mut writer = Writer::new(Vec::new(), &WriteOptions::default())?;
+        writer.add_csr("a matrix", &[1, 9], &[])
+    }),
+    ("elements that are wrong", || {
+        let mut writer = Writer::new(Vec::new(), &WriteOptions::default())?;
+        writer.add("truth", &[1], Part::of_bytes(DType::Bool, &[2]))
+    }),
+    ("more elements than there should be", || {
+        let mut writer = Writer::new(Vec::new(), &WriteOptions::default())?;
+        writer.add("many", &[1], &[1_u8, 2])
+    }),
+];
 
 /// Writes a root and shards: those that are there already, and two at once; and appends another.
 pub(crate) fn write_shards() -> Result<(), Error> {
-    let settings = Settings::default().generation(Generation::V2).sharing();
+    let settings = WriteOptions::default().generation(Generation::V2).sharing();
     let mut alone = ShardWriter::new(Vec::new(), &settings)?;
     alone.write(&[1, 2, 3])?;
     let blob = alone.end_blob()?;
@@ -307,26 +415,26 @@ pub(crate) fn write_shards() -> Result<(), Error> {
     let mut writer = Writer::new(Vec::new(), &settings)?;
     writer.shard("given", &record)?;
     let blob = blob.in_shard("given");
-    let part = [NewComponent::new("data", StorageType::U8, 3).stored(&blob)];
-    writer.add(&NewObject::custom("z", &[3], "dense", &part), &[])?;
+    let part = [NewComponent::new("data", DType::U8, 3).stored(&blob)];
+    writer.add_object(&NewObject::custom("z", &[3], "dense", &part), &[])?;
     let begin = || ShardWriter::new(Vec::new(), &settings);
     let mut open = [("b", begin()?), ("a", begin()?)];
     for (name, at) in [("y", 0), ("x", 1), ("w", 0)] {
-        let object = NewObject::dense(name, &[5000], StorageType::U8);
+        let object = NewObject::dense(name, &[5000], DType::U8);
         let (shard_name, shard) = &mut open[at];
         let mut out = writer.object_in(shard_name, shard, &object)?;
-        out.write("data", &[7; 5000])?;
-        out.end()?;
+        out.write_part("data", &[7; 5000])?;
+        out.finish()?;
     }
     for (name, shard) in open {
         let (_, record) = shard.finish()?;
         writer.shard(name, &record)?;
     }
     let root = writer.finish()?;
-    let archive = Archive::open(&root[..])?;
-    let mut writer = Writer::append(Vec::new(), &archive, &settings)?;
+    let archive = Archive::from_bytes(&root[..])?;
+    let mut writer = Writer::append(Vec::new(), archive.manifest(), &settings)?;
     writer.shard("0", &record)?;
-    Ok(writer.finish().map(drop)?)
+    writer.finish().map(drop)
 }
 
 /// A type that takes any value, and no memory for it.

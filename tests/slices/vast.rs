@@ -1,10 +1,10 @@
 //! An array that is larger than memory: what is read of it is what is asked for.
 
-use std::cell::RefCell;
+use std::mem::take;
 use std::ops::Range;
+use std::sync::Mutex;
 
-use zten::open::Opening;
-use zten::{Error, Options, ReadAt};
+use zten::{Error, OpenOptions, ReadAt};
 
 use super::made::{KINDS, tail};
 
@@ -12,14 +12,12 @@ use super::made::{KINDS, tail};
 struct Vast {
     tail: Vec<u8>,
     length: u64,
-    asked: RefCell<Vec<Range<u64>>>,
+    asked: Mutex<Vec<Range<u64>>>,
 }
 
 impl ReadAt for Vast {
-    type Error = Error;
-
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
-        self.asked.borrow_mut().push(offset..offset + buffer.len() as u64);
+        self.asked.lock().unwrap().push(offset..offset + buffer.len() as u64);
         let tail = self.length - self.tail.len() as u64;
         for (at, byte) in (offset..).zip(buffer) {
             *byte = match at {
@@ -37,10 +35,9 @@ impl Vast {
         (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
     }
 
-    fn bytes(&self, range: Range<u64>) -> Vec<u8> {
-        let mut bytes = vec![0; (range.end - range.start) as usize];
-        self.read_at(range.start, &mut bytes).unwrap();
-        bytes
+    /// What has been asked for since this was asked last.
+    fn asked(&self) -> Vec<Range<u64>> {
+        take(&mut *self.asked.lock().unwrap())
     }
 }
 
@@ -51,39 +48,40 @@ fn rows_of_a_vast_array_are_all_that_is_read() {
     let blob = rows * columns * 4;
     let tail = tail(KINDS[2], &[rows, columns], blob);
     let length = 64 + blob + tail.len() as u64;
-    let file = Vast { tail, length, asked: RefCell::default() };
-    let opening = Opening::new(length, &Options::default()).unwrap();
-    let footer = opening.header(&file.bytes(opening.needs())).unwrap();
-    let body = footer.footer(&file.bytes(footer.needs())).unwrap();
-    let bytes = file.bytes(body.needs());
-    let manifest = body.manifest(bytes).unwrap();
-    let dense = manifest.get("t").unwrap().dense().unwrap();
+    let file = Vast { tail, length, asked: Mutex::default() };
+    let archive = OpenOptions::default().open_source(file, length).unwrap();
+    let tensor = archive.tensor("t").unwrap();
+    let file = archive.source();
     let made = |range: Range<u64>| range.map(Vast::byte).collect::<Vec<u8>>();
-    file.asked.borrow_mut().clear();
+    file.asked();
 
     let first = 0x3ff_fff0;
-    let slice = dense.rows(first..first + 3).unwrap();
+    let slice = tensor.slice(first..first + 3).unwrap();
     assert_eq!((slice.elements(), slice.byte_len()), (3 * columns, 3 * columns * 4));
     let mut bytes = vec![0; 3 * columns as usize * 4];
-    slice.read(&file, manifest.limits(), &mut bytes).unwrap();
+    slice.read(&mut bytes).unwrap();
     let start = 64 + first * columns * 4;
     let range = start..start + 3 * columns * 4;
-    assert_eq!(file.asked.take(), std::slice::from_ref(&range));
+    assert_eq!(file.asked(), std::slice::from_ref(&range));
     assert_eq!(bytes, made(range));
 
     // Some columns of them: a run a row.
-    let slice = dense.slice(&[first..first + 3, 5..7]).unwrap();
+    let slice = tensor.slice((first..first + 3, 5..7)).unwrap();
     let mut bytes = [0; 24];
-    slice.read(&file, manifest.limits(), &mut bytes).unwrap();
+    slice.read(&mut bytes).unwrap();
     let row = |row: u64| start + row * columns * 4 + 20..start + row * columns * 4 + 28;
-    assert_eq!(file.asked.take(), [row(0), row(1), row(2)]);
+    assert_eq!(file.asked(), [row(0), row(1), row(2)]);
     assert_eq!(bytes[..], [made(row(0)), made(row(1)), made(row(2))].concat());
+    let elements = slice.to_vec::<f32>().unwrap();
+    assert_eq!(file.asked(), [row(0), row(1), row(2)]);
+    assert!(elements.iter().flat_map(|element| element.to_le_bytes()).eq(bytes));
 
     // Nothing at all, from the far end.
-    dense.slice(&[rows..rows]).unwrap().read(&file, manifest.limits(), &mut []).unwrap();
-    assert!(file.asked.take().is_empty());
+    tensor.slice(rows..rows).unwrap().read(&mut []).unwrap();
+    assert!(tensor.slice(rows..rows).unwrap().to_vec::<f32>().unwrap().is_empty());
+    assert!(file.asked().is_empty());
     // A column of all: its ranges cost no memory, and the last one is as near as the first.
-    let column = dense.slice(&[0..rows, 9..10]).unwrap();
+    let column = tensor.slice((0..rows, 9..10)).unwrap();
     assert_eq!(column.file_ranges().unwrap().len(), rows);
     let last = 64 + (rows - 1) * columns * 4 + 36;
     assert_eq!(column.file_ranges().unwrap().next_back(), Some(last..last + 4));

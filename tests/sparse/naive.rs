@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use zten::{Archive, Options};
+use zten::{Archive, OpenOptions};
 
 use fastrand::Rng;
 
@@ -15,7 +15,7 @@ fn generated_matrices_are_what_they_are() {
     let mut random = Rng::with_seed(7);
     for _ in 0..400 {
         let (rows, columns, entries, file) = generated::matrix(&mut random);
-        assert_eq!(verify(&file, &Options::default()), Ok(()));
+        assert_eq!(verify(&file, &OpenOptions::default()), Ok(()));
         csr(&file, "w", "decode", |csr| {
             assert_eq!((csr.rows(), csr.columns(), csr.nnz()), (rows, columns, entries.len()));
             assert_eq!(csr.entries::<i16>().unwrap().collect::<Vec<_>>(), entries);
@@ -47,7 +47,7 @@ fn generated_tensors_are_what_they_are() {
     let mut random = Rng::with_seed(8);
     for _ in 0..400 {
         let (shape, entries, file) = generated::tensor(&mut random);
-        assert_eq!(verify(&file, &Options::default()), Ok(()));
+        assert_eq!(verify(&file, &OpenOptions::default()), Ok(()));
         coo(&file, "w", "decode", |coo| {
             assert_eq!((coo.shape().to_vec(), coo.nnz()), (shape.clone(), entries.len()));
             let found = coo.entries::<i16>().unwrap().map(|(at, value)| (at.collect(), value));
@@ -85,10 +85,10 @@ fn damaged_matrices_end_as_the_verifier_says() {
             (entries.len(), file)
         };
         // Somewhere in the data: the manifest is another test's.
-        let end = Archive::open(&file).unwrap().extent().start;
+        let end = Archive::from_bytes(&file).unwrap().manifest().extent().start;
         let at = usize::try_from(64 + random.u64(..end.saturating_sub(64).max(1))).unwrap();
         file[at] ^= 1 << random.u64(..8);
-        let options = Options::default();
+        let options = OpenOptions::default();
         match (validate(&file, &options), verify(&file, &options)) {
             (Ok(()), Ok(())) => {}
             (Err(one), Err(other)) => {

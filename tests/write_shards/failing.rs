@@ -1,8 +1,10 @@
 //! Sinks that fail: what they were given never becomes a file.
 
-use zten::StorageType;
+use std::io;
+
 use zten::error::Misuse;
-use zten::write::{NewObject, ShardWriter, Sink, WriteError, Writer};
+use zten::write::{NewObject, ShardWriter, Sink, Writer};
+use zten::{DType, Error, ErrorKind};
 
 use super::{misuse, settings};
 
@@ -10,31 +12,44 @@ use super::{misuse, settings};
 struct Short(usize);
 
 impl Sink for Short {
-    type Error = &'static str;
+    type Output = Self;
 
-    fn write(&mut self, bytes: &[u8]) -> Result<(), &'static str> {
-        self.0 = self.0.checked_sub(bytes.len()).ok_or("full")?;
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let full = || Error::from_write(io::ErrorKind::StorageFull.into());
+        self.0 = self.0.checked_sub(bytes.len()).ok_or_else(full)?;
         Ok(())
     }
+
+    fn finish(self) -> Result<Self, Error> {
+        Ok(self)
+    }
+}
+
+/// Whether the sink has failed, and the error of the system is told.
+fn is_full(error: &Error) -> bool {
+    let source = std::error::Error::source(error).and_then(|it| it.downcast_ref::<io::Error>());
+    let is_its = source.is_some_and(|source| source.kind() == io::ErrorKind::StorageFull);
+    error.kind() == ErrorKind::Write && is_its
+}
+
+fn failed(result: Result<(), Error>) -> bool {
+    result.is_err_and(|error| is_full(&error))
 }
 
 /// Whichever file is full, none is finished.
 #[test]
 fn what_a_sink_fails_with_is_final() {
-    let failed = |result: Result<(), WriteError<&str>>| match result {
-        Err(WriteError::Sink(error)) => error == "full",
-        _ => false,
-    };
     assert!(failed(ShardWriter::new(Short(0), &settings()).map(drop)));
     let mut writer = Writer::new(Short(1 << 20), &settings()).unwrap();
     let mut shard = ShardWriter::new(Short(4096), &settings()).unwrap();
-    let object = NewObject::dense("w", &[3], StorageType::U8);
+    let object = NewObject::dense("w", &[3], DType::U8);
     let mut out = writer.object_in("s", &mut shard, &object).unwrap();
-    assert!(failed(out.write("data", &[1, 2, 3])));
-    assert_eq!(misuse(out.end().unwrap_err()), Misuse::Aborted);
+    let error = out.write_part("data", &[1, 2, 3]).unwrap_err();
+    assert_eq!((error.tensor(), error.component()), (Some("w"), Some("data")));
+    assert!(is_full(&error), "{error}");
+    assert_eq!(misuse(out.finish().unwrap_err()), Misuse::Aborted);
     assert!(shard.finish().is_err());
-    assert!(matches!(writer.finish(), Err(WriteError::Refused(error))
-        if misuse(error) == Misuse::Unfinished));
+    assert_eq!(misuse(writer.finish().map(drop).unwrap_err()), Misuse::Unfinished);
 
     let shard = ShardWriter::new(Short(4096), &settings()).unwrap();
     assert!(failed(shard.finish().map(drop)));
@@ -43,13 +58,20 @@ fn what_a_sink_fails_with_is_final() {
 /// A sink that has failed is given nothing more, even if it would take it.
 #[test]
 fn a_shard_that_lacks_bytes_is_not_finished() {
-    let aborted = |error: WriteError<&str>| match error {
-        WriteError::Refused(error) => misuse(error) == Misuse::Aborted,
-        WriteError::Sink(_) => false,
-    };
+    let aborted = |error: Error| misuse(error) == Misuse::Aborted;
     let mut shard = ShardWriter::new(Short(5_000), &settings()).unwrap();
-    assert!(matches!(shard.write(&[0; 5_000]), Err(WriteError::Sink("full"))));
+    assert!(failed(shard.write(&[0; 5_000])));
     assert!(aborted(shard.write(&[1, 2, 3]).unwrap_err()));
     assert!(aborted(shard.end_blob().map(drop).unwrap_err()));
     assert!(aborted(shard.finish().map(drop).unwrap_err()));
+}
+
+/// The error of the system comes back as it was, and not in another error.
+#[test]
+fn the_error_of_the_system_comes_back() {
+    let mut writer = Writer::new(Short(4096), &settings()).unwrap();
+    let error = writer.add("w", &[3], &[1_u8, 2, 3]).unwrap_err();
+    assert!(error.to_string().contains(" in tensor \"w\""), "{error}");
+    assert_eq!(io::Error::from(error).kind(), io::ErrorKind::StorageFull);
+    assert!(writer.finish().is_err());
 }

@@ -4,22 +4,24 @@ use super::*;
 
 #[test]
 fn other_files_have_no_shards() {
-    for settings in [Settings::default(), Settings::default().canonical(), settings().canonical()] {
+    for settings in
+        [WriteOptions::default(), WriteOptions::default().canonical(), settings().canonical()]
+    {
         let mut writer = Writer::new(Vec::new(), &settings).unwrap();
         assert_eq!(misuse(writer.shard("s", &RECORD).unwrap_err()), Misuse::NoShards);
         let mut shard = ShardWriter::new(Vec::new(), &self::settings()).unwrap();
-        let object = NewObject::dense("w", &[4], StorageType::U8);
+        let object = NewObject::dense("w", &[4], DType::U8);
         let begun = writer.object_in("s", &mut shard, &object).map(drop);
         assert_eq!(misuse(begun.unwrap_err()), Misuse::NoShards);
         let alone = ShardWriter::new(Vec::new(), &settings);
         assert_eq!(misuse(alone.unwrap_err()), Misuse::NoShards);
         let blob = BLOB.in_shard("s");
-        let data = [NewComponent::new("data", StorageType::U8, 4).stored(&blob)];
+        let data = [NewComponent::new("data", DType::U8, 4).stored(&blob)];
         let object = NewObject::custom("w", &[4], "dense", &data);
-        assert_eq!(misuse(writer.add(&object, &[]).unwrap_err()), Misuse::NoShards);
+        assert_eq!(misuse(writer.add_object(&object, &[]).unwrap_err()), Misuse::NoShards);
         // Nothing has come of it.
         let file = writer.finish().unwrap();
-        assert_eq!(Archive::open(&file).unwrap().len(), 0);
+        assert_eq!(Archive::from_bytes(&file).unwrap().len(), 0);
     }
     let wrong = settings().checksum(Checksum::Crc32c);
     assert_eq!(misuse(ShardWriter::new(Vec::new(), &wrong).unwrap_err()), Misuse::Settings);
@@ -37,7 +39,7 @@ fn names_are_those_that_readers_accept_and_single() {
         writer.shard(name, &RECORD).unwrap();
     }
     let file = writer.finish().unwrap();
-    assert_eq!(Archive::open(&file).unwrap().shards().len(), 4);
+    assert_eq!(Archive::from_bytes(&file).unwrap().manifest().shards().len(), 4);
     for name in names {
         let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
         for name in [name, "b", name] {
@@ -57,14 +59,17 @@ fn sizes_and_digests_are_those_that_readers_accept() {
     }
     writer.shard("s", &ShardRecord { size: 48, digest: Digest::Sha256([7; 32]) }).unwrap();
     let file = writer.finish().unwrap();
-    assert_eq!(Archive::open(&file).unwrap().shards().next().map(|shard| shard.size()), Some(48));
+    assert_eq!(
+        Archive::from_bytes(&file).unwrap().manifest().shards().next().map(|shard| shard.size()),
+        Some(48)
+    );
 }
 
 #[test]
 fn what_is_begun_has_to_end() {
     let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
     let mut shard = ShardWriter::new(Vec::new(), &settings()).unwrap();
-    let object = NewObject::dense("w", &[1], StorageType::U8);
+    let object = NewObject::dense("w", &[1], DType::U8);
     drop(writer.object_in("s", &mut shard, &object).unwrap());
     let again = writer.object_in("s", &mut shard, &object).map(drop);
     assert_eq!(misuse(again.unwrap_err()), Misuse::Unfinished);
@@ -74,11 +79,12 @@ fn what_is_begun_has_to_end() {
     let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
     let mut shard = ShardWriter::new(Vec::new(), &settings()).unwrap();
     let mut out = writer.object_in("s", &mut shard, &object).unwrap();
-    out.write("data", &[1]).unwrap();
-    out.end().unwrap();
-    let refused = Error::from(writer.finish().unwrap_err());
-    assert_eq!(rule(refused), Some("shard-reference"));
+    out.write_part("data", &[1]).unwrap();
+    out.finish().unwrap();
+    let refused = writer.finish().unwrap_err();
     assert_eq!((refused.place().object(), refused.place().component()), (Some(0), Some(0)));
+    assert_eq!((refused.tensor(), refused.component()), (Some("w"), Some("data")));
+    assert_eq!(rule(refused), Some("shard-reference"));
 
     let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
     shard.write(&[1]).unwrap();
@@ -95,9 +101,9 @@ fn blobs_of_given_files_are_where_readers_accept_them() {
     writer.shard("s", &ShardRecord { size: 8192 + 40, digest: DIGEST }).unwrap();
     let mut declare = |name: &str, shard: &str, blob: StoredBlob, bytes: u64| {
         let blob = blob.in_shard(shard);
-        let data = [NewComponent::of_bytes("data", StorageType::U8, bytes).stored(&blob)];
+        let data = [NewComponent::of_bytes("data", DType::U8, bytes).stored(&blob)];
         let object = NewObject::custom(name, &[4], "dense", &data);
-        writer.add(&object, &[]).map_err(Error::from)
+        writer.add_object(&object, &[])
     };
     for (offset, length, wanted) in
         [(0, 4, "blob-header"), (4097, 4, "blob-alignment"), (u64::MAX - 4095, 4096, "blob-bounds")]
@@ -105,19 +111,19 @@ fn blobs_of_given_files_are_where_readers_accept_them() {
         let blob = StoredBlob { offset, length, ..BLOB };
         let refused = declare("w", "s", blob, length).unwrap_err();
         assert_eq!(
-            (refused.id(), refused.place().component()),
+            (refused.rule(), refused.place().component()),
             (Some(wanted), Some(0)),
             "{offset}"
         );
     }
     let blob = StoredBlob { length: 5, ..BLOB };
     assert_eq!(misuse(declare("w", "s", blob, 4).unwrap_err()), Misuse::Length);
-    assert_eq!(declare("w", "s", blob, 5).unwrap_err().id(), Some("dense-size"));
+    assert_eq!(declare("w", "s", blob, 5).unwrap_err().rule(), Some("dense-size"));
     let digest = Some(Digest::Crc32c(1));
     let blob = StoredBlob { digest, ..BLOB };
-    assert_eq!(declare("w", "s", blob, 4).unwrap_err().id(), Some("digest-form"));
+    assert_eq!(declare("w", "s", blob, 4).unwrap_err().rule(), Some("digest-form"));
     let frames = StoredBlob { compressed: true, ..BLOB };
-    assert_eq!(declare("w", "s", frames, 5 << 30).unwrap_err().id(), Some("limit-decoded"));
+    assert_eq!(declare("w", "s", frames, 5 << 30).unwrap_err().rule(), Some("limit-decoded"));
     // Equal ranges are one blob; what overlaps is found by those who read all of the manifest.
     for (name, blob) in [("a", BLOB), ("b", BLOB), ("c", frames)] {
         declare(name, "s", blob, 4).unwrap();
@@ -133,8 +139,8 @@ fn blobs_lie_within_their_shards() {
         let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
         let blob = StoredBlob { offset, ..BLOB };
         let blob = blob.in_shard("s");
-        let data = [NewComponent::new("data", StorageType::U8, 4).stored(&blob)];
-        writer.add(&NewObject::custom("w", &[4], "dense", &data), &[]).unwrap();
+        let data = [NewComponent::new("data", DType::U8, 4).stored(&blob)];
+        writer.add_object(&NewObject::custom("w", &[4], "dense", &data), &[]).unwrap();
         writer.shard("s", &ShardRecord { size: 8192 + 40, digest: DIGEST }).unwrap();
         assert_eq!(rule(writer.finish().unwrap_err()), Some("blob-bounds"), "{offset}");
     }
@@ -147,7 +153,10 @@ fn limits_hold() {
         for name in names {
             writer.shard(name, &RECORD).unwrap();
         }
-        writer.finish().map(|file| Archive::open(&file).unwrap().shards().len()).map_err(rule)
+        writer
+            .finish()
+            .map(|file| Archive::from_bytes(&file).unwrap().manifest().shards().len())
+            .map_err(rule)
     };
     let limits = Limits::default().with_shards(2).with_manifest(250);
     assert_eq!(finish(limits, &["a", "b"]), Ok(2));
@@ -167,8 +176,8 @@ fn bytes_of_shards_count_for_what_may_be_decoded() {
         let mut writer = Writer::new(Vec::new(), &settings().limits(limits)).unwrap();
         writer.shard("s", &ShardRecord { size, digest: DIGEST }).unwrap();
         let blob = frames.in_shard("s");
-        let data = [NewComponent::of_bytes("data", StorageType::U8, most).stored(&blob)];
-        writer.add(&NewObject::custom("w", &[most], "dense", &data), &[]).unwrap();
+        let data = [NewComponent::of_bytes("data", DType::U8, most).stored(&blob)];
+        writer.add_object(&NewObject::custom("w", &[most], "dense", &data), &[]).unwrap();
         let root = writer.finish();
         assert_eq!(root.is_ok(), fits, "{size}: {root:?}");
         let Ok(root) = root else {
@@ -176,9 +185,10 @@ fn bytes_of_shards_count_for_what_may_be_decoded() {
             continue;
         };
         // What is appended to it may be as much.
-        let archive = Archive::open(&root).unwrap();
-        let mut more = Writer::append(Vec::new(), &archive, &settings().limits(limits)).unwrap();
-        more.add(&NewObject::custom("x", &[most], "dense", &data), &[]).unwrap();
+        let archive = Archive::from_bytes(&root).unwrap();
+        let mut more =
+            Writer::append(Vec::new(), archive.manifest(), &settings().limits(limits)).unwrap();
+        more.add_object(&NewObject::custom("x", &[most], "dense", &data), &[]).unwrap();
         more.finish().unwrap();
     }
 }

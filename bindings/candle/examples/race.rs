@@ -11,8 +11,8 @@ use std::time::Instant;
 
 use candle_core::safetensors::BufferedSafetensors;
 use candle_core::{Device, Result, Tensor};
-use zten::write::{Checksum, FileSink, NewObject, Settings, Writer};
-use zten::{Generation, Options, StorageType};
+use zten::write::{Checksum, WriteOptions};
+use zten::{Generation, OpenOptions};
 use zten_candle::Weights;
 
 const TENSORS: usize = 64;
@@ -24,7 +24,7 @@ fn name(at: usize) -> String {
 }
 
 fn zten(path: &Path) -> Result<()> {
-    let weights = Weights::open(&[path], &Options::default())?;
+    let weights = Weights::open(&[path], &OpenOptions::default())?;
     for at in 0..TENSORS {
         black_box(weights.load(&name(at), &Device::Cpu)?);
     }
@@ -51,21 +51,13 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let (shape, mut files) = ([u64::try_from(ELEMENTS)?], Vec::new());
     for checksum in [Checksum::None, Checksum::Xxh3, Checksum::Sha256] {
         let path = folder.path().join(format!("{checksum:?}.zt"));
-        let settings = Settings::default().generation(Generation::V2).checksum(checksum);
-        let mut writer = Writer::new(FileSink::create(&path)?, &settings)?;
+        let options = WriteOptions::default().generation(Generation::V2).checksum(checksum);
+        let mut writer = options.create(&path)?;
         for at in 0..TENSORS {
             let name = name(at);
-            let new = NewObject::dense(&name, &shape, StorageType::F32);
-            let mut object = writer.object(&new)?;
-            let elements = tensors[&name].to_vec1::<f32>()?;
-            for part in elements.chunks(1 << 16) {
-                let bytes: Vec<u8> =
-                    part.iter().flat_map(|element| element.to_le_bytes()).collect();
-                object.write("data", &bytes)?;
-            }
-            object.end()?;
+            writer.add(&name, &shape, &tensors[&name].to_vec1::<f32>()?)?;
         }
-        writer.finish()?.publish()?;
+        writer.finish()?;
         files.push((checksum, path));
     }
     drop(tensors);

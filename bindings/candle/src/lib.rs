@@ -32,19 +32,16 @@
 )]
 
 mod elements;
-mod file;
 mod quantized;
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device, Error, Result, Shape, Tensor};
 use candle_nn::var_builder::SimpleBackend;
 use candle_nn::{Init, VarBuilder};
-use zten::{Component, Object, Options};
+use zten::{Archive, OpenOptions};
 
-use crate::elements::Source;
-use crate::file::WeightFile;
 use crate::quantized::Blocks;
 
 /// The tensors of files, by their names.
@@ -57,6 +54,20 @@ pub struct Weights {
     names: HashMap<String, usize>,
 }
 
+/// An open file with its shards, and where it is.
+#[derive(Debug)]
+struct WeightFile {
+    path: PathBuf,
+    archive: Archive,
+}
+
+impl WeightFile {
+    /// An error, with the file and the object that it is of.
+    fn place(&self, error: Error, name: &str) -> Error {
+        error.context(name.to_owned()).with_path(&self.path)
+    }
+}
+
 /// The tensors of files as candle's models take them: they are converted to `dtype`, as candle
 /// converts those of safetensors.
 ///
@@ -67,7 +78,7 @@ pub fn var_builder<'a, P: AsRef<Path>>(
     dtype: DType,
     device: &Device,
 ) -> Result<VarBuilder<'a>> {
-    let weights = Weights::open(paths, &Options::default())?;
+    let weights = Weights::open(paths, &OpenOptions::default())?;
     Ok(VarBuilder::from_backend(Box::new(weights), dtype, device.clone()))
 }
 
@@ -78,19 +89,20 @@ impl Weights {
     /// # Errors
     /// A file cannot be read; its manifest or header breaks a rule of its format; two of the files have an object of one
     /// name.
-    pub fn open<P: AsRef<Path>>(paths: &[P], options: &Options) -> Result<Self> {
+    pub fn open<P: AsRef<Path>>(paths: &[P], options: &OpenOptions) -> Result<Self> {
         let (mut files, mut names) = (Vec::new(), HashMap::new());
         for path in paths {
-            let file = WeightFile::open(path.as_ref(), options)?;
-            for object in file.archive.objects() {
-                if let Some(other) = names.insert(object.name().to_owned(), files.len()) {
-                    let other =
-                        files.get(other).map_or(path.as_ref(), |file: &WeightFile| &file.path);
-                    let twice = format!("{:?} is in {}, too", object.name(), other.display());
+            let path = path.as_ref();
+            let archive = zten_formats::open_with(path, options)
+                .map_err(|error| Error::wrap(error).with_path(path))?;
+            for name in archive.names() {
+                if let Some(other) = names.insert(name.to_owned(), files.len()) {
+                    let other = files.get(other).map_or(path, |file: &WeightFile| &file.path);
+                    let twice = format!("{name:?} is in {}, too", other.display());
                     return Err(Error::msg(twice).with_path(path));
                 }
             }
-            files.push(file);
+            files.push(WeightFile { path: path.to_owned(), archive });
         }
         Ok(Self { files, names })
     }
@@ -106,25 +118,15 @@ impl Weights {
     /// [`Error::CannotFindTensor`]; an object that is neither dense nor blocks of GGUF; elements of a type that candle does
     /// not have; a digest that its bytes do not have, and any other rule on content; a shard that is not there.
     pub fn load(&self, name: &str, device: &Device) -> Result<Tensor> {
-        let (file, object) = self.find(name)?;
-        let read = || {
-            if let Some(blocks) = Blocks::of(&object)? {
-                let dequantize = |data: Component<'_>, source: Source<'_>| {
-                    blocks.dequantize(&data, source, device)
-                };
-                return file.read(blocks.data, dequantize);
-            }
-            let dense = object.dense().map_err(|_| {
-                Error::msg(format!("it is {}, and not dense", object.format_name()))
-            })?;
-            file.read(dense.component(), |component, source| {
-                elements::tensor(&component, source, dense.shape(), device)
-            })
+        let (file, tensor) = self.find(name)?;
+        let read = || match Blocks::of(&tensor)? {
+            Some(blocks) => blocks.dequantize(device),
+            None => elements::tensor(&tensor, device),
         };
         read().map_err(|error| file.place(error, name))
     }
 
-    fn find(&self, name: &str) -> Result<(&WeightFile, Object<'_>)> {
+    fn find(&self, name: &str) -> Result<(&WeightFile, zten::Tensor<'_>)> {
         let file = self.names.get(name).and_then(|file| self.files.get(*file));
         let found = file.and_then(|file| Some((file, file.archive.get(name)?)));
         found.ok_or_else(|| Error::CannotFindTensor { path: name.to_owned() }.bt())
@@ -141,8 +143,8 @@ impl SimpleBackend for Weights {
         device: &Device,
     ) -> Result<Tensor> {
         // Nothing is read of a tensor that does not fit.
-        let (_, object) = self.find(name)?;
-        let got = Shape::from(elements::dims(object.shape())?);
+        let (_, tensor) = self.find(name)?;
+        let got = Shape::from(elements::dims(tensor.shape())?);
         if got != shape {
             let msg = format!("shape mismatch for {name}");
             return Err(Error::UnexpectedShape { msg, expected: shape, got }.bt());

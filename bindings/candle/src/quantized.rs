@@ -3,12 +3,11 @@
 use candle_core::quantized::ggml_file::qtensor_from_ggml;
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device, Error, Result, Tensor};
+use zten::Component;
 use zten::manifest::Shape;
-use zten::{Component, Limits, Object};
 use zten_formats::Block;
 
-use crate::Weights;
-use crate::elements::{self, Source};
+use crate::{Weights, elements};
 
 /// The types of GGUF that candle computes with, by their names in ggml.
 const TYPES: [(&str, GgmlDType); 10] = [
@@ -28,18 +27,18 @@ const TYPES: [(&str, GgmlDType); 10] = [
 pub(crate) struct Blocks<'a> {
     block: &'static Block,
     shape: Shape<'a>,
-    pub(crate) data: Component<'a>,
+    data: Component<'a>,
 }
 
 impl<'a> Blocks<'a> {
     /// Returns the blocks that the object consists of; none where it is another one. There are as many bytes as its shape
     /// asks for.
-    pub(crate) fn of(object: &Object<'a>) -> Result<Option<Self>> {
-        let Some((block, data)) = Block::of_layout(object).zip(object.component("data")) else {
+    pub(crate) fn of(tensor: &zten::Tensor<'a>) -> Result<Option<Self>> {
+        let Some((block, data)) = Block::of_layout(tensor).zip(tensor.component("data")) else {
             return Ok(None);
         };
         // In generation 2, attributes give the size of a block, too.
-        if let Ok(own) = object.gguf_blocks()
+        if let Ok(own) = tensor.gguf_blocks()
             && (own.elements_per_block, own.block_bytes) != (block.elements, block.bytes)
         {
             return Err(Error::msg(format!(
@@ -47,32 +46,22 @@ impl<'a> Blocks<'a> {
                 block.name, block.elements, block.bytes, own.elements_per_block, own.block_bytes
             )));
         }
-        Ok(Some(Self { block, shape: object.shape(), data }))
+        Ok(Some(Self { block, shape: tensor.shape(), data }))
     }
 
     /// Reads, decodes, verifies and dequantizes them.
-    pub(crate) fn dequantize(
-        &self,
-        data: &Component<'_>,
-        source: Source<'_>,
-        device: &Device,
-    ) -> Result<Tensor> {
+    pub(crate) fn dequantize(&self, device: &Device) -> Result<Tensor> {
         let shape = elements::dims(self.shape)?;
-        let bytes = data.decode(source, &Limits::default()).map_err(Error::wrap)?;
+        let bytes = self.data.read().map_err(Error::wrap)?;
         let (mut weights, count) = (Vec::new(), shape.iter().product());
         weights.try_reserve_exact(count).map_err(Error::wrap)?;
         weights.resize(count, 0.0_f32);
         self.block.dequantize(&bytes, &mut weights).map_err(Error::wrap)?;
-        elements::from_vec(weights, shape, device)
+        Tensor::from_vec(weights, shape, device)
     }
 
     /// Reads, decodes and verifies them, and hands them to candle.
-    fn quantized(
-        &self,
-        data: &Component<'_>,
-        source: Source<'_>,
-        device: &Device,
-    ) -> Result<QTensor> {
+    fn quantized(&self, device: &Device) -> Result<QTensor> {
         let name = self.block.name;
         // `qtensor_from_ggml` does not look at how many bytes there are: as many as blocks of this size take.
         let size = [self.block.elements, self.block.bytes].map(usize::try_from);
@@ -85,7 +74,7 @@ impl<'a> Blocks<'a> {
         };
         let shape = elements::dims(self.shape)?;
         // Decoded bytes are aligned to 64, more than blocks need.
-        let bytes = data.decode(source, &Limits::default()).map_err(Error::wrap)?;
+        let bytes = self.data.read().map_err(Error::wrap)?;
         qtensor_from_ggml(*dtype, &bytes, shape, device)
     }
 }
@@ -98,14 +87,13 @@ impl Weights {
     /// The errors of [`load`](Self::load), which also dequantizes blocks of the types that candle does not have; those and
     /// objects of another layout are an error here.
     pub fn quantized(&self, name: &str, device: &Device) -> Result<QTensor> {
-        let (file, object) = self.find(name)?;
+        let (file, tensor) = self.find(name)?;
         let read = || {
             let other = || {
-                let layout = object.format_name();
+                let layout = tensor.layout_name();
                 Error::msg(format!("it is {layout}, and not blocks of GGUF of a known type"))
             };
-            let blocks = Blocks::of(&object)?.ok_or_else(other)?;
-            file.read(blocks.data, |data, source| blocks.quantized(&data, source, device))
+            Blocks::of(&tensor)?.ok_or_else(other)?.quantized(device)
         };
         read().map_err(|error| file.place(error, name))
     }

@@ -9,7 +9,7 @@ use zten::attributes::Encoder;
 use zten::error::OutOfMemory;
 use zten::write::Encoded;
 
-/// As deep as readers go.
+/// Levels of nesting, at most: as many as readers allow.
 const DEPTH: u8 = 64;
 
 /// A dictionary as attributes. Whether they can be attributes is validated where they are written.

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use pyo3::prelude::*;
-use zten_present::finding::{self, Finding, Scope, Verdict};
+use zten_present::finding::{self, Finding, Scope};
 
 use crate::error::Failure;
 use crate::interrupt::{self, Cancel};
@@ -44,7 +44,13 @@ impl From<Finding> for Found {
     }
 }
 
-/// How to check.
+impl From<Failure> for Found {
+    fn from(failure: Failure) -> Self {
+        (*failure.finding).into()
+    }
+}
+
+/// The way to check.
 #[derive(Clone, Copy)]
 struct Plan {
     opening: Opening,
@@ -59,16 +65,17 @@ impl Plan {
         Ok(Self { opening: strictness.opening()?, scope, canonical })
     }
 
-    /// What is valid about a file, or what is wrong with it.
+    /// Checks a file. What is found is what is valid about it.
     fn check(&self, given: Given, cancel: &Cancel) -> Result<Found, Failure> {
         let open = Open::new(given, &self.opening, cancel)?;
-        if self.scope == Scope::All && !open.manifest.is_data_shard() {
-            read::verify(&open, cancel)?;
+        let manifest = open.manifest();
+        if self.scope == Scope::All && !manifest.is_data_shard() {
+            read::verify(&open, cancel).map_err(|error| Failure::reading(manifest, error))?;
         }
         let (verdict, message) =
-            finding::summary(&open.manifest, self.scope, self.canonical, open.length);
+            finding::summary(manifest, self.scope, self.canonical, open.length());
         let mut finding = Finding::new(verdict, message);
-        finding.format = Some(finding::format_name(&open.manifest));
+        finding.format = Some(finding::format_name(manifest));
         Ok(finding.into())
     }
 }
@@ -94,12 +101,8 @@ pub(crate) fn check(
     let found = interrupt::run(py, u64::MAX, |cancel| plan.check(given, cancel))?;
     match found {
         Ok(found) => Ok(found),
-        Err(Failure::Io(error))
-            if error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<PyErr>) =>
-        {
-            Err(error.into())
-        }
-        Err(failure) => Ok(found_of(failure)),
+        Err(failure) if failure.was_raised() => Err(failure.at(py, None)),
+        Err(failure) => Ok(failure.into()),
     }
 }
 
@@ -120,10 +123,9 @@ pub(crate) fn check_batch(
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(path) = files.get(at).filter(|_| !cancel.is_set()) else { break };
-                let found = match Given::from_path(path) {
-                    Ok(given) => plan.check(given, cancel).unwrap_or_else(found_of),
-                    Err(error) => Finding::io(&error).into(),
-                };
+                let given = Given::from_path(path).map_err(Failure::from);
+                let found = given.and_then(|given| plan.check(given, cancel));
+                let found = found.unwrap_or_else(Found::from);
                 done.lock().unwrap_or_else(PoisonError::into_inner).push((at, found));
             }
         };
@@ -138,13 +140,4 @@ pub(crate) fn check_batch(
     })?;
     done.sort_unstable_by_key(|(at, _)| *at);
     Ok(done.into_iter().map(|(_, found)| found).collect())
-}
-
-fn found_of(failure: Failure) -> Found {
-    match failure {
-        Failure::Io(error) => Finding::io(&error).into(),
-        Failure::Found(finding) => (*finding).into(),
-        Failure::Misuse(_, sentence) => Finding::new(Verdict::Error, sentence).into(),
-        Failure::OutOfMemory => Finding::new(Verdict::Error, "out of memory".to_owned()).into(),
-    }
 }

@@ -1,5 +1,6 @@
 //! Errors of the library as Python's.
 
+use std::error::Error as _;
 use std::io;
 use std::path::Path;
 
@@ -9,121 +10,78 @@ use pyo3::exceptions::{
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use zten::error::Misuse;
-use zten::source::OpenError;
-use zten::write::{CopyError, PublishError, WriteError};
-use zten::{Error, ErrorKind, Manifest, ReadError};
+use zten::{Error, ErrorKind, Manifest};
 use zten_formats::Trouble;
 use zten_present::finding::{Finding, Verdict};
 
-/// Why a call failed, before it is Python's. It needs no lock of the interpreter.
+/// The reason why a call failed, before it is Python's. It needs no lock of the interpreter.
 #[derive(Debug)]
-pub(crate) enum Failure {
-    /// The file could not be read or written.
-    Io(io::Error),
-    /// The file is to blame, or the library, where an invariant of it does not hold.
-    Found(Box<Finding>),
-    /// The call is to blame.
-    Misuse(Misuse, String),
-    /// Neither.
-    OutOfMemory,
+pub(crate) struct Failure {
+    error: Error,
+    pub(crate) finding: Box<Finding>,
+}
+
+impl<E: Into<Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        let error = error.into();
+        Self::new(Finding::from_error(&error), error)
+    }
 }
 
 impl Failure {
-    /// An error of the library, and the finding that describes it.
-    fn new(error: &Error, find: impl FnOnce() -> Finding) -> Self {
-        match error.kind() {
-            ErrorKind::OutOfMemory => Self::OutOfMemory,
-            // What is in the file cannot be read as it should be.
-            ErrorKind::Misuse(Misuse::Quantization) => {
-                Self::Found(Box::new(Finding { verdict: Verdict::Unsupported, ..find() }))
-            }
-            ErrorKind::Misuse(misuse) => Self::Misuse(misuse, find().to_string()),
-            _ => Self::Found(Box::new(find())),
+    fn new(mut finding: Finding, error: Error) -> Self {
+        if let ErrorKind::Misuse(Misuse::Quantization) | ErrorKind::Inexpressible(_) = error.kind()
+        {
+            // What is in the file cannot be read or written as it should be.
+            finding.verdict = Verdict::Unsupported;
         }
+        Self { error, finding: Box::new(finding) }
     }
 
-    /// Why a file was not opened.
-    pub(crate) fn opening(error: OpenError) -> Self {
-        match error {
-            OpenError::Source(error) => Self::Io(error),
-            OpenError::Refused(error) => Self::new(&error, || Finding::unnamed(&error, None)),
-            OpenError::Manifest(refused) => {
-                Self::new(&refused.error(), || Finding::opening(&refused))
-            }
-        }
+    /// The failure to open a file, which is of that format, as far as it is known.
+    pub(crate) fn opening(trouble: Trouble, format: Option<&'static str>) -> Self {
+        let mut finding = trouble.finding();
+        finding.format = format.or(finding.format);
+        Self::new(finding, trouble.into())
     }
 
-    /// The failure to open a file of that format.
-    pub(crate) fn foreign(trouble: Trouble, format: Option<&'static str>) -> Self {
-        match trouble {
-            Trouble::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => Self::OutOfMemory,
-            Trouble::Io(error) => Self::Io(error),
-            other => Self::Found(Box::new(Finding { format, ..other.finding() })),
-        }
+    /// The failure to read or copy a file that was opened.
+    pub(crate) fn reading(manifest: &Manifest<impl AsRef<[u8]>>, error: Error) -> Self {
+        Self::new(Finding::reading(manifest, &error), error)
     }
 
-    /// Why an object is not what it was asked for as.
-    pub(crate) fn refused(manifest: &Manifest<Vec<u8>>, error: &Error) -> Self {
-        Self::new(error, || Finding::reading(manifest, error))
+    /// Returns whether it was raised by a Python object that was read from.
+    pub(crate) fn was_raised(&self) -> bool {
+        let system = self.error.source().and_then(|error| error.downcast_ref::<io::Error>());
+        let raised = system.and_then(io::Error::get_ref);
+        raised.and_then(|error| error.downcast_ref::<PyErr>()).is_some()
     }
 
-    /// Why content could not be read.
-    pub(crate) fn reading(manifest: &Manifest<Vec<u8>>, error: ReadError<io::Error>) -> Self {
-        match error {
-            ReadError::Source(error) => Self::Io(error),
-            ReadError::Refused(error) => Self::refused(manifest, &error),
-        }
-    }
-
-    /// Why something could not be written: the place is that in the file to write.
-    pub(crate) fn writing(error: WriteError<io::Error>) -> Self {
-        match error {
-            WriteError::Sink(error) => Self::Io(error),
-            WriteError::Refused(error) => Self::new(&error, || Finding::unnamed(&error, None)),
-        }
-    }
-
-    /// Why a file could not be copied.
-    pub(crate) fn copying(
-        manifest: &Manifest<Vec<u8>>,
-        error: CopyError<io::Error, io::Error>,
-    ) -> Self {
-        match error {
-            CopyError::Read(error) => Self::reading(manifest, error),
-            CopyError::Write(WriteError::Sink(error)) => Self::Io(error),
-            CopyError::Write(WriteError::Refused(error)) => Self::refused(manifest, &error),
-            CopyError::Inexpressible(what) => {
-                let finding = Finding::new(Verdict::Unsupported, what.sentence().to_string());
-                Self::Found(Box::new(finding.named(manifest, what.error().place())))
-            }
-        }
-    }
-
-    /// Why a file did not get its name.
-    pub(crate) fn publishing(error: PublishError) -> Self {
-        Self::Io(error.into())
-    }
-
-    /// As Python's, about the file at the path.
+    /// Returns the exception of Python's, about the file at the path.
     pub(crate) fn at(self, py: Python<'_>, path: Option<&Path>) -> PyErr {
-        match self {
-            Self::Io(error) => io_error(error, path),
-            Self::Found(finding) => exception(py, &finding, path).unwrap_or_else(|error| error),
-            Self::OutOfMemory => PyMemoryError::new_err("out of memory"),
-            Self::Misuse(Misuse::Slice, sentence) => PyIndexError::new_err(sentence),
-            Self::Misuse(Misuse::Format | Misuse::Type | Misuse::Compressed, sentence) => {
-                PyTypeError::new_err(sentence)
+        let Self { error, finding } = self;
+        match error.kind() {
+            ErrorKind::Read | ErrorKind::Write | ErrorKind::NotDurable => {
+                io_error(error.into(), path)
             }
-            Self::Misuse(Misuse::Aborted, sentence) => PyRuntimeError::new_err(sentence),
-            Self::Misuse(Misuse::Announced, _) => {
+            ErrorKind::OutOfMemory => PyMemoryError::new_err("out of memory"),
+            ErrorKind::Misuse(Misuse::Slice) => PyIndexError::new_err(finding.to_string()),
+            ErrorKind::Misuse(Misuse::Layout | Misuse::Type | Misuse::Compressed) => {
+                PyTypeError::new_err(finding.to_string())
+            }
+            ErrorKind::Misuse(Misuse::Aborted) => PyRuntimeError::new_err(finding.to_string()),
+            ErrorKind::Misuse(Misuse::Announced) => {
                 PyValueError::new_err("the bytes changed while they were written")
             }
-            Self::Misuse(_, sentence) => PyValueError::new_err(sentence),
+            ErrorKind::Misuse(_) if finding.verdict != Verdict::Unsupported => {
+                PyValueError::new_err(finding.to_string())
+            }
+            _ => exception(py, &finding, path),
         }
     }
 }
 
-/// What the system says of the file at the path, with the path.
+/// The error of the system for the file at the path, with the path.
 fn io_error(error: io::Error, path: Option<&Path>) -> PyErr {
     match (error.raw_os_error(), path) {
         (Some(number), Some(path)) => {
@@ -140,21 +98,24 @@ fn io_error(error: io::Error, path: Option<&Path>) -> PyErr {
 }
 
 /// One of the package's exceptions, with the fields of the finding.
-fn exception(py: Python<'_>, finding: &Finding, path: Option<&Path>) -> PyResult<PyErr> {
+pub(crate) fn exception(py: Python<'_>, finding: &Finding, path: Option<&Path>) -> PyErr {
     let kind = match finding.verdict {
         Verdict::Refused => "Refused",
         Verdict::Unsupported => "Unsupported",
         Verdict::Limit => "LimitExceeded",
         _ => "Error",
     };
-    let fields = PyDict::new(py);
-    fields.set_item("rule", finding.row.map(|row| row.id))?;
-    fields.set_item("clause", finding.clause())?;
-    fields.set_item("object", &finding.object)?;
-    fields.set_item("component", &finding.component)?;
-    fields.set_item("shard", &finding.shard)?;
-    fields.set_item("offset", finding.offset)?;
-    fields.set_item("file", path.map(Path::to_owned))?;
-    let class = py.import("zten._errors")?.getattr(kind)?;
-    Ok(PyErr::from_value(class.call((finding.to_string(),), Some(&fields))?))
+    let make = || {
+        let fields = PyDict::new(py);
+        fields.set_item("rule", finding.row.map(|row| row.id))?;
+        fields.set_item("clause", finding.clause())?;
+        fields.set_item("object", &finding.object)?;
+        fields.set_item("component", &finding.component)?;
+        fields.set_item("shard", &finding.shard)?;
+        fields.set_item("offset", finding.offset)?;
+        fields.set_item("file", path.map(Path::to_owned))?;
+        let class = py.import("zten._errors")?.getattr(kind)?;
+        Ok(PyErr::from_value(class.call((finding.to_string(),), Some(&fields))?))
+    };
+    make().unwrap_or_else(|error| error)
 }

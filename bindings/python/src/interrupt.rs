@@ -1,6 +1,7 @@
 //! Long work without the interpreter's lock, which a signal ends.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -11,12 +12,12 @@ use pyo3::prelude::*;
 /// Work on fewer bytes ends before an interrupt could.
 const BRIEF: u64 = 4 << 20;
 
-/// How long a signal waits, at most.
+/// The longest time that a signal waits.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Whether work has been asked to end. Every read of a file looks at it.
-#[derive(Debug, Default)]
-pub(crate) struct Cancel(AtomicBool);
+/// A flag that is set once work is to end. Every read of a file looks at it. Clones are one flag.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
     /// Fails once the work is to end.

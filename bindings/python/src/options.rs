@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use zten::{Limits, Options, Tolerance};
+use zten::{Limits, OpenOptions, Tolerance};
 use zten_formats::Detected;
 
 /// The options with which a file is opened.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opening {
     /// The limits and tolerances, and whether the canonical form is asked for.
-    pub(crate) options: Options,
+    pub(crate) options: OpenOptions,
     /// True if files are looked for that are not named.
     pub(crate) shards: bool,
     /// The format of a file of which nothing tells it; a zTensor file, if there is none.
@@ -42,7 +42,7 @@ impl Strictness {
                 ))
             })?;
         }
-        let mut options = Options::default().limits(limits);
+        let mut options = OpenOptions::default().limits(limits);
         for name in &self.1 {
             options = options.tolerate_named(name).map_err(|error| {
                 let names: Vec<_> = Tolerance::ALL.iter().map(|known| known.name()).collect();
@@ -53,7 +53,7 @@ impl Strictness {
         Ok(Opening { options, shards: self.3, unknown: None })
     }
 
-    /// Whether the canonical form is asked for.
+    /// Returns whether the canonical form is asked for.
     pub(crate) fn canonical(&self) -> bool {
         self.2
     }

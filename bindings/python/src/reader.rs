@@ -9,7 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use zten::element::ByteOrder;
 use zten::shards::Shard;
-use zten::{Component, ElementType, Encoding, Format, Generation, Object};
+use zten::tools::{ElementType, StorageType};
+use zten::{Component, DType, Encoding, Error, Generation, Layout, Tensor};
 use zten_formats::Block;
 use zten_present::finding::{format_name, stored};
 use zten_present::json::Json;
@@ -41,11 +42,16 @@ impl Reader {
         &self,
         py: Python<'_>,
         bytes: u64,
-        work: impl FnOnce(&Open, &interrupt::Cancel) -> Result<T, Failure> + Send,
+        work: impl FnOnce(&Open, &interrupt::Cancel) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
         let open = self.open()?;
         let outcome = interrupt::run(py, bytes, |cancel| work(&open, cancel))?;
-        outcome.map_err(|failure| failure.at(py, self.path.as_deref()))
+        outcome.map_err(|error| self.failed(py, &open, error))
+    }
+
+    /// The error of reading the file, as Python's.
+    fn failed(&self, py: Python<'_>, open: &Open, error: Error) -> PyErr {
+        Failure::reading(open.manifest(), error).at(py, self.path.as_deref())
     }
 }
 
@@ -72,7 +78,7 @@ impl Reader {
 
     #[getter]
     fn generation(&self) -> PyResult<Option<&'static str>> {
-        Ok(self.open()?.manifest.generation().map(Generation::as_str))
+        Ok(self.open()?.manifest().generation().map(Generation::as_str))
     }
 
     /// The path, where there is one.
@@ -84,29 +90,31 @@ impl Reader {
     /// The name of the format, as JSON gives it.
     #[getter]
     fn format(&self) -> PyResult<&'static str> {
-        Ok(format_name(&self.open()?.manifest))
+        Ok(format_name(self.open()?.manifest()))
     }
 
     #[getter]
     fn version(&self) -> PyResult<Option<String>> {
-        Ok(spelled::version(&self.open()?.manifest))
+        Ok(spelled::version(self.open()?.manifest()))
     }
 
     #[getter]
     fn is_data_shard(&self) -> PyResult<bool> {
-        Ok(self.open()?.manifest.is_data_shard())
+        Ok(self.open()?.manifest().is_data_shard())
     }
 
     #[getter]
     fn length(&self) -> PyResult<u64> {
-        Ok(self.open()?.length)
+        Ok(self.open()?.length())
     }
 
     /// Bytes that a compressed component may decode to, and all of them together.
     #[getter]
     fn decoded_limits(&self) -> PyResult<(u64, u64)> {
         let open = self.open()?;
-        Ok((open.limits().decoded(), open.limits().decoded_total(open.all_bytes())))
+        let bytes = open.length().saturating_add(open.shard_bytes());
+        let limits = open.manifest().limits();
+        Ok((limits.decoded(), limits.decoded_total(bytes)))
     }
 
     #[getter]
@@ -119,29 +127,29 @@ impl Reader {
     }
 
     fn __len__(&self) -> PyResult<usize> {
-        Ok(usize::try_from(self.open()?.manifest.len())?)
+        Ok(self.open()?.manifest().len())
     }
 
     fn names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        PyList::new(py, self.open()?.manifest.objects().map(|object| object.name()))
+        PyList::new(py, self.open()?.manifest().tensors().map(|tensor| tensor.name()))
     }
 
     /// The shards that the file lists: name, bytes, and digest if the file gives one.
     fn shards(&self) -> PyResult<Vec<(String, u64, Option<String>)>> {
         let open = self.open()?;
-        let shards = open.manifest.shards();
+        let shards = open.manifest().shards();
         let digest = |s: &Shard<'_>| s.digest().map(|digest| digest.to_string());
         Ok(shards.map(|s| (s.name().to_owned(), s.size(), digest(&s))).collect())
     }
 
     fn has(&self, name: &str) -> PyResult<bool> {
-        Ok(self.open()?.manifest.get(name).is_some())
+        Ok(self.open()?.manifest().get(name).is_some())
     }
 
     /// The place of an object in the manifest.
     fn require(&self, name: &str) -> PyResult<u32> {
         let open = self.open()?;
-        let found = open.manifest.require(name).map(|object| object.ordinal());
+        let found = open.manifest().tensor(name).map(|tensor| tensor.ordinal());
         found.map_err(|missing| PyKeyError::new_err(missing.to_string()))
     }
 
@@ -153,7 +161,7 @@ impl Reader {
         for component in object.components() {
             components.append(described(py, &component)?)?;
         }
-        (object.name(), object.format_name(), shape(py, &object)?, components).into_pyobject(py)
+        (object.name(), object.layout_name(), shape(py, &object)?, components).into_pyobject(py)
     }
 
     /// Lists each object: name, shape, and if it is dense the type of its elements, where its blob lies,
@@ -162,15 +170,13 @@ impl Reader {
     fn listing<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let open = self.open()?;
         let list = PyList::empty(py);
-        for object in open.manifest.objects() {
-            let data = object.component("data").filter(|_| object.format() == Format::Dense);
-            let readable = data.filter(|data| {
-                matches!(data.element_type(), ElementType::Plain(_) | ElementType::Logical(_))
-            });
+        for object in open.manifest().tensors() {
+            let data = object.component("data").filter(|_| object.layout() == Layout::Dense);
+            let readable = data.filter(|data| data.dtype() != DType::Unknown);
             let dense = readable.map(|data| {
                 let (offset, length) = (data.extent().offset(), data.decoded_length());
                 (
-                    data.element_type().name(),
+                    data.type_name(),
                     data.place().component(),
                     offset,
                     length,
@@ -194,7 +200,7 @@ impl Reader {
         let open = self.open()?;
         let attributes = match ordinal {
             Some(ordinal) => object(&open, ordinal)?.attributes(),
-            None => open.manifest.attributes(),
+            None => open.manifest().attributes(),
         };
         value::attributes(py, attributes)
     }
@@ -202,7 +208,7 @@ impl Reader {
     /// The attributes of the file as texts: what is none, as JSON.
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let open = self.open()?;
-        let Some(attributes) = open.manifest.attributes() else { return Ok(None) };
+        let Some(attributes) = open.manifest().own_attributes() else { return Ok(None) };
         let dictionary = PyDict::new(py);
         for (key, item) in attributes {
             let text = match item.value() {
@@ -228,7 +234,7 @@ impl Reader {
 
     /// Validates the file as a whole: how many components it has, and how many of them digests.
     fn verify(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
-        let bytes = stored(&self.open()?.manifest);
+        let bytes = stored(self.open()?.manifest());
         let summary = self.work(py, bytes, read::verify)?;
         Ok((summary.components(), summary.digests()))
     }
@@ -322,18 +328,17 @@ impl Reader {
     ) -> PyResult<Option<Bound<'py, PyDict>>> {
         let open = self.open()?;
         let object = object(&open, ordinal)?;
-        let refused = |error| Failure::refused(&open.manifest, &error).at(py, self.path.as_deref());
         let facts = PyDict::new(py);
-        match object.format() {
-            Format::QuantizedGroup => {
-                let group = object.quantized_group().map_err(refused)?;
-                let quantization = group.quantization().map_err(refused)?;
+        match object.layout() {
+            Layout::QuantizedGroup => {
+                let quantization = object.quantization();
+                let quantization = quantization.map_err(|error| self.failed(py, &open, error))?;
                 facts.set_item("bits", quantization.bits())?;
                 facts.set_item("group_size", quantization.group_size())?;
                 facts.set_item("packing", quantization.packing().name())?;
             }
-            Format::Mx => {
-                let mx = object.mx().map_err(refused)?;
+            Layout::Mx => {
+                let mx = object.mx_blocks().map_err(|error| self.failed(py, &open, error))?;
                 facts.set_item("axis", mx.axis())?;
                 facts.set_item("block_size", mx.block_size())?;
             }
@@ -348,18 +353,18 @@ impl Reader {
     }
 }
 
-fn object(open: &Open, ordinal: u32) -> PyResult<Object<'_>> {
-    let object = open.manifest.object(ordinal);
+fn object(open: &Open, ordinal: u32) -> PyResult<Tensor<'_>> {
+    let object = open.manifest().tensor_at(ordinal);
     object.ok_or_else(|| PyIndexError::new_err("the file has no such object"))
 }
 
 /// Stored bytes of all components of an object.
-fn stored_of(object: &Object<'_>) -> u64 {
+fn stored_of(object: &Tensor<'_>) -> u64 {
     let lengths = object.components().map(|component| component.extent().length());
     lengths.fold(0, u64::saturating_add)
 }
 
-fn shape<'py>(py: Python<'py>, object: &Object<'_>) -> PyResult<Bound<'py, PyTuple>> {
+fn shape<'py>(py: Python<'py>, object: &Tensor<'_>) -> PyResult<Bound<'py, PyTuple>> {
     let shape: Vec<u64> = object.shape().to_vec();
     PyTuple::new(py, shape)
 }
@@ -373,7 +378,7 @@ fn is_direct(component: &Component<'_>) -> bool {
         && component.byte_order() == ByteOrder::Little
         && component.extent().offset().is_multiple_of(size)
         && component.shard().is_none()
-        && component.storage_type() != Some(zten::StorageType::Bool)
+        && component.storage_type() != Some(StorageType::Bool)
 }
 
 /// Returns whether there is a digest or checksum that its bytes may not have.
@@ -381,7 +386,7 @@ fn is_verifiable(component: &Component<'_>) -> bool {
     component.digest().is_some() || component.has_checksum()
 }
 
-/// What `Component` in `_zten.pyi` says.
+/// Describes a component, as `Component` in `_zten.pyi` says.
 fn described<'py>(py: Python<'py>, component: &Component<'_>) -> PyResult<Bound<'py, PyTuple>> {
     let element = component.element_type();
     // What the elements can be read as, whether that is all that they mean or not.
@@ -392,7 +397,7 @@ fn described<'py>(py: Python<'py>, component: &Component<'_>) -> PyResult<Bound<
         known => Some(known.name()),
     };
     let (extent, digest) = (component.extent(), spelled::digest(component));
-    let kind = (component.role(), element.name(), read_as);
+    let kind = (component.role(), component.type_name(), read_as);
     let place = (extent.offset(), extent.length(), component.decoded_length());
     let verifiable = is_verifiable(component);
     let stored =

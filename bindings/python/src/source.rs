@@ -7,14 +7,13 @@ use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
-use zten::source::SourceArchive;
-use zten::{Component, Limits, Manifest, ReadAt, ReadError};
+use zten::{Archive, Component, Error, Manifest, ReadAt, Tensor, error::Misuse};
 use zten_formats::{Begun, Detected, Part};
 use zten_present::network::{is_remote, shown};
 use zten_shards::{Beside, Runs, Want};
@@ -39,7 +38,7 @@ pub(crate) struct PythonFile {
     turn: Mutex<()>,
 }
 
-/// What is to be opened, as it was given.
+/// The file to open, as it was given.
 pub(crate) struct Given {
     source: Source,
     length: u64,
@@ -67,7 +66,7 @@ impl Given {
             ))
         })?;
         let opened = given.py().detach(|| Self::from_path(&path));
-        opened.map_err(|error| Failure::Io(error).at(given.py(), Some(&shown(&path))))
+        opened.map_err(|error| Failure::from(error).at(given.py(), Some(&shown(&path))))
     }
 
     /// The regular file at a path, or a file over the network.
@@ -115,11 +114,10 @@ impl Given {
     }
 }
 
-/// An open file of any format, its manifest, which has been read and validated, and the files that may be its shards.
+/// An open file of any format, and the files that may be its shards.
 pub(crate) struct Open {
-    pub(crate) manifest: Manifest<Vec<u8>>,
-    pub(crate) length: u64,
-    source: Source,
+    /// Read until opening is to end: content is read from [`root`](Self::root).
+    archive: Archive<Watched>,
     shards: Vec<Listed>,
 }
 
@@ -129,71 +127,88 @@ impl Open {
     /// headers read.
     pub(crate) fn new(given: Given, opening: &Opening, cancel: &Cancel) -> Result<Self, Failure> {
         let Given { source, length, name } = given;
-        let options = &opening.options;
-        let watched = Watched { source: &source, cancel };
+        let (source, options) = (Arc::new(source), &opening.options);
+        let watched = Watched::new(&source, cancel);
         let detected = zten_formats::detect(&watched, length, &name, opening.unknown);
-        let detected = detected.map_err(|trouble| Failure::foreign(trouble, None))?;
-        let foreign = |trouble| Failure::foreign(trouble, detected.and_then(Detected::name));
-        let list = |wanted: Vec<Want>| {
+        let detected = detected.map_err(|trouble| Failure::opening(trouble, None))?;
+        let refused = |trouble| Failure::opening(trouble, detected.and_then(Detected::name));
+        let begun = match detected {
+            None => Ok(Begun::Archive(options.open_source(watched, length)?)),
+            Some(_) => zten_formats::begin(watched, length, &name, options),
+        };
+        let list = |wanted: Vec<Want>| -> io::Result<Vec<_>> {
             let wanted = wanted.into_iter().filter(|_| opening.shards);
-            let listed = wanted.map(|want| Listed::beside(want, &source, &name));
-            listed.collect::<io::Result<Vec<_>>>().map_err(Failure::Io)
+            wanted.map(|want| Listed::beside(want, &source, &name)).collect()
         };
-        let (archive, shards) = if detected.is_none() {
-            let archive = SourceArchive::with_length(watched, length, options);
-            let archive = archive.map_err(Failure::opening)?;
-            let wanted = zten_shards::wanted(archive.manifest(), options);
-            let shards = list(wanted.into_iter().map(Want::Shard).collect())?;
-            (archive, shards)
-        } else {
-            match zten_formats::begin(watched, length, &name, options).map_err(foreign)? {
-                Begun::Archive(archive) => (archive, Vec::new()),
-                Begun::Root(root) => {
-                    let wanted = root.files().filter_map(Beside::new);
-                    let shards = list(wanted.map(Want::Beside).collect())?;
-                    let mut found = Vec::new();
-                    for listed in &shards {
-                        if let Some(part) = listed.find(&source).map_err(Failure::Io)? {
-                            let watched = Watched { source: &part.source, cancel };
-                            found.push((listed.want.name(), watched, part.length));
-                        }
-                    }
-                    let parts = found.iter();
-                    let parts =
-                        parts.map(|(name, source, length)| Part { name, source, length: *length });
-                    let parts: Vec<_> = parts.collect();
-                    (root.open(&parts, options).map_err(foreign)?, shards)
-                }
+        match begun.map_err(refused)? {
+            Begun::Archive(archive) => {
+                let wanted = zten_shards::wanted(archive.manifest());
+                let shards = list(wanted.into_iter().map(Want::Shard).collect())?;
+                Ok(Self { archive, shards })
             }
-        };
-        Ok(Self { manifest: archive.into_manifest(), length, source, shards })
+            Begun::Root(root) => {
+                let wanted = root.files().filter_map(Beside::new);
+                let shards = list(wanted.map(Want::Beside).collect())?;
+                let mut found = Vec::new();
+                for listed in &shards {
+                    if let Some(part) = listed.find(&source)? {
+                        let watched = Watched::new(&part.source, cancel);
+                        found.push((listed.want.name(), watched, part.length));
+                    }
+                }
+                let parts = found.iter();
+                let parts: Vec<_> = parts
+                    .map(|(name, source, length)| Part { name, source, length: *length })
+                    .collect();
+                Ok(Self { archive: root.open(&parts, options).map_err(refused)?, shards })
+            }
+        }
     }
 
-    /// Bytes of the file and of all that have been found to be its shards, as far as these have been looked for.
-    pub(crate) fn all_bytes(&self) -> u64 {
+    pub(crate) fn manifest(&self) -> &Manifest<impl AsRef<[u8]>> {
+        self.archive.manifest()
+    }
+
+    /// The tensor at that place, to be bound to what it is read from.
+    pub(crate) fn tensor(&self, ordinal: u32) -> Result<Tensor<'_>, Error> {
+        self.manifest().tensor_at(ordinal).ok_or(Misuse::NoTensor.into())
+    }
+
+    /// The component at that place: of its tensor, and in that.
+    pub(crate) fn component(&self, (tensor, ordinal): (u32, u32)) -> Result<Component<'_>, Error> {
+        self.tensor(tensor)?.component_at(ordinal).ok_or(Misuse::NoTensor.into())
+    }
+
+    /// Bytes of the file.
+    pub(crate) fn length(&self) -> u64 {
+        self.archive.file_len()
+    }
+
+    /// Bytes of all files that have been found to be its shards, as far as these have been looked for.
+    pub(crate) fn shard_bytes(&self) -> u64 {
         let found = self.shards.iter().filter_map(|listed| listed.found.get()?.as_ref());
-        found.fold(self.length, |sum, found| sum.saturating_add(found.length))
+        found.fold(0, |sum, found| sum.saturating_add(found.length))
     }
 
-    pub(crate) fn limits(&self) -> &Limits {
-        self.manifest.limits()
+    fn source(&self) -> &Arc<Source> {
+        &self.archive.source().source
     }
 
     /// The file itself, as it is read until it is cancelled.
-    pub(crate) fn root<'a>(&'a self, cancel: &'a Cancel) -> Watched<'a, Source> {
-        Watched { source: &self.source, cancel }
+    pub(crate) fn root(&self, cancel: &Cancel) -> Watched {
+        Watched::new(self.source(), cancel)
     }
 
     /// Returns whether the shard that a component is in is compared with its digest before the component is read.
     pub(crate) fn is_compared(&self, component: &Component<'_>) -> bool {
-        let mut shards = self.manifest.shards();
+        let mut shards = self.manifest().shards();
         let shard = shards.find(|shard| Some(shard.name()) == component.shard());
         component.digest().is_none() && shard.is_some_and(|shard| shard.digest().is_some())
     }
 
-    /// Whether bytes are fetched, in the order in which they are read.
+    /// Returns whether bytes are fetched, in the order in which they are read.
     pub(crate) fn is_remote(&self) -> bool {
-        match &self.source {
+        match **self.source() {
             Source::File(_) | Source::Bytes(_) | Source::Object(_) => false,
             #[cfg(feature = "remote")]
             Source::Remote(_) => true,
@@ -213,20 +228,20 @@ impl Open {
         self.plan_runs(HashMap::from([(shard, vec![ranges.into_iter().collect()])]))
     }
 
-    /// As [`plan`](Self::plan), of components, all of which will be read.
+    /// Does the same as [`plan`](Self::plan) for components, all of which will be read.
     pub(crate) fn plan_components<'a>(
         &self,
         components: impl IntoIterator<Item = Component<'a>>,
-    ) -> Result<(), ReadError<io::Error>> {
+    ) -> io::Result<()> {
         if !self.is_remote() {
             return Ok(());
         }
-        self.plan_runs(zten_shards::runs(components)).map_err(ReadError::Source)
+        self.plan_runs(zten_shards::runs(components))
     }
 
-    /// As [`plan`](Self::plan), of several files. Of others nothing that was fetched ahead is held any longer.
+    /// Does the same as [`plan`](Self::plan) for several files. Of others nothing that was fetched ahead is held any longer.
     fn plan_runs<'s>(&'s self, mut runs: HashMap<Option<&'s str>, Runs>) -> io::Result<()> {
-        self.source.plan(runs.remove(&None))?;
+        self.source().plan(runs.remove(&None))?;
         for listed in &self.shards {
             let name = listed.want.name();
             let found = if runs.contains_key(&Some(name)) {
@@ -241,9 +256,9 @@ impl Open {
         Ok(())
     }
 
-    /// Whether it was opened by its path.
+    /// Returns whether it was opened by its path.
     pub(crate) fn is_file(&self) -> bool {
-        matches!(self.source, Source::File(_))
+        matches!(**self.source(), Source::File(_))
     }
 
     /// Another descriptor of a file that was opened by its path, which the caller has to close: no
@@ -251,7 +266,7 @@ impl Open {
     #[cfg(unix)]
     pub(crate) fn descriptor(&self) -> io::Result<Option<i32>> {
         use std::os::fd::IntoRawFd as _;
-        match &self.source {
+        match &**self.source() {
             Source::File(file) => Ok(Some(file.try_clone()?.into_raw_fd())),
             _ => Ok(None),
         }
@@ -264,36 +279,27 @@ impl Open {
     }
 }
 
-/// Bytes that are read until the work is to end.
-pub(crate) struct Watched<'a, S> {
-    source: &'a S,
-    cancel: &'a Cancel,
+/// The bytes of a file, which are read until the work is to end.
+pub(crate) struct Watched {
+    source: Arc<Source>,
+    cancel: Cancel,
 }
 
-impl<S: ReadAt<Error = io::Error>> ReadAt for Watched<'_, S> {
-    type Error = io::Error;
+impl Watched {
+    fn new(source: &Arc<Source>, cancel: &Cancel) -> Self {
+        Self { source: source.clone(), cancel: cancel.clone() }
+    }
+}
 
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+impl ReadAt for Watched {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         self.cancel.check()?;
-        self.source.read_at(offset, buffer)
-    }
-
-    fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
-        // What is not lent is read, which then fails.
-        if self.cancel.is_set() { None } else { self.source.bytes_at(offset, length) }
-    }
-}
-
-impl ReadAt for Source {
-    type Error = io::Error;
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
-        match self {
-            Self::File(file) => file.read_at(offset, buffer),
-            Self::Object(object) => object.read_at(offset, buffer),
+        match &*self.source {
+            Source::File(file) => file.read_at(offset, buffer),
+            Source::Object(object) => Ok(object.read_at(offset, buffer)?),
             #[cfg(feature = "remote")]
-            Self::Remote(file) => file.read_at(offset, buffer),
-            Self::Bytes(bytes) => {
+            Source::Remote(file) => file.read_at(offset, buffer),
+            Source::Bytes(bytes) => {
                 let short = || io::Error::from(io::ErrorKind::UnexpectedEof);
                 let bytes = bytes.bytes_at(offset, buffer.len()).ok_or_else(short)?;
                 buffer.copy_from_slice(bytes);
@@ -303,8 +309,9 @@ impl ReadAt for Source {
     }
 
     fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
-        match self {
-            Self::Bytes(bytes) => bytes.bytes_at(offset, length),
+        match &*self.source {
+            // What is not lent is read, which then fails.
+            Source::Bytes(bytes) if !self.cancel.is_set() => bytes.bytes_at(offset, length),
             _ => None,
         }
     }

@@ -5,15 +5,15 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use zten::attributes::{Attributes, Chunks, Item, Map, Value};
 use zten_present::finding::{Finding, Verdict};
 
-use crate::error::Failure;
+use crate::error::exception;
 
 /// A dictionary of attributes, whose keys have been found to stand there once.
 pub(crate) fn attributes<'py>(
     py: Python<'py>,
-    attributes: Option<Attributes<'_>>,
+    attributes: Attributes<'_>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let dictionary = PyDict::new(py);
-    for (key, item) in attributes.into_iter().flatten() {
+    for (key, item) in attributes {
         dictionary.set_item(key, value(py, &item)?)?;
     }
     Ok(dictionary)
@@ -45,7 +45,7 @@ fn value<'py>(py: Python<'py>, item: &Item<'_>) -> PyResult<Bound<'py, PyAny>> {
         Value::Simple(number) => own(py, "Simple", (number,))?,
         Value::Invalid => {
             let finding = Finding::new(Verdict::Error, "internal error: a value is no CBOR".into());
-            return Err(Failure::Found(Box::new(finding)).at(py, None));
+            return Err(exception(py, &finding, None));
         }
         // `undefined`, which is one of the simple values.
         _ => own(py, "Simple", (23,))?,
@@ -71,7 +71,7 @@ fn map<'py>(py: Python<'py>, map: Map<'_>) -> PyResult<Bound<'py, PyAny>> {
     own(py, "Entries", (entries,))
 }
 
-/// Whether a key may be one of a dictionary. Hashes of text and bytes are seeded, and few numbers share
+/// Returns whether a key may be one of a dictionary. Hashes of text and bytes are seeded, and few numbers share
 /// one. Those of tuples are neither: nested keys of one hash can be made in any number, and a
 /// dictionary of them is quadratic.
 fn is_hashed(key: &Value<'_>) -> bool {

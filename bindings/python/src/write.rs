@@ -1,7 +1,6 @@
 //! Writing files, and copying files of any generation.
 
 use std::cmp::Ordering;
-use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -10,56 +9,55 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use sha2::{Digest as _, Sha256};
+use zten::error::OutOfMemory;
 use zten::shards::Files;
+use zten::tools::{ElementType, LogicalType, StorageType};
 use zten::write::{
-    Checksum, Copier, CopyError, FileSink, Level, NewComponent, NewObject, Settings, Sink,
-    WriteError, canonical_order,
+    Checksum, Copier, FileSink, Level, NewComponent, NewObject, Sink, WriteOptions, canonical_order,
 };
-use zten::{ElementType, Error, Generation, LogicalType, Options, ReadError, StorageType};
+use zten::{Error, ErrorKind, Generation, OpenOptions};
 use zten_formats::{Detected, Rule, find_without_profile, profile};
 use zten_present::finding::{Finding, Verdict, stored};
 
 use crate::cbor;
-use crate::error::Failure;
+use crate::error::{Failure, exception};
 use crate::interrupt::{self, Cancel};
 use crate::options::{Opening, Strictness};
 use crate::read;
 use crate::source::{Given, Open};
 
-/// Where a file goes.
+/// The place that a file goes to.
 enum Out {
     File(FileSink),
     Memory(Vec<u8>),
 }
 
 impl Sink for Out {
-    type Error = io::Error;
+    /// The bytes of a file in memory.
+    type Output = Option<Vec<u8>>;
 
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
         match self {
             Self::File(file) => file.write(bytes),
-            Self::Memory(memory) => {
-                let outcome: Result<(), Error> = Sink::write(memory, bytes);
-                outcome.map_err(|_| io::ErrorKind::OutOfMemory.into())
-            }
+            Self::Memory(memory) => memory.write(bytes),
         }
     }
 
-    fn flush(&mut self) -> io::Result<()> {
+    fn finish(self) -> Result<Self::Output, Error> {
         match self {
-            Self::File(file) => file.flush(),
-            Self::Memory(_) => Ok(()),
+            Self::File(file) => file.publish().map(|()| None),
+            Self::Memory(memory) => Ok(Some(memory)),
         }
     }
 }
 
-/// How a file is written, as Python gives it: `generation`, `digest`, `canonical`.
+/// The form of a new file, as Python gives it: `generation`, `digest`, `canonical`.
 #[derive(FromPyObject)]
 pub(crate) struct Form(String, Option<String>, bool);
 
 impl Form {
-    /// What the library takes.
-    fn settings(&self) -> PyResult<Settings> {
+    /// Returns the options that the library takes.
+    fn options(&self) -> PyResult<WriteOptions> {
         let Self(generation, digest, canonical) = self;
         let generation = match generation.as_str() {
             "1.2" => Generation::V1_2,
@@ -80,9 +78,9 @@ impl Form {
                 )));
             }
         };
-        let settings = Settings::default().generation(generation).checksum(checksum);
+        let options = WriteOptions::default().generation(generation).checksum(checksum);
         // The canonical form has digests of its own.
-        Ok(if *canonical { settings.canonical() } else { settings })
+        Ok(if *canonical { options.canonical() } else { options })
     }
 }
 
@@ -110,12 +108,12 @@ pub(crate) struct Writer {
 
 /// A file that has not been finished, and the memory that arrays are copied through.
 struct Unfinished {
-    writer: zten::write::Writer<Out>,
+    writer: zten::Writer<Out>,
     buffer: Vec<u8>,
 }
 
-impl From<zten::write::Writer<Out>> for Unfinished {
-    fn from(writer: zten::write::Writer<Out>) -> Self {
+impl From<zten::Writer<Out>> for Unfinished {
+    fn from(writer: zten::Writer<Out>) -> Self {
         Self { writer, buffer: Vec::new() }
     }
 }
@@ -130,8 +128,8 @@ impl Writer {
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(open);
     }
 
-    fn failed(&self, py: Python<'_>, failure: Failure) -> PyErr {
-        failure.at(py, self.path.as_deref())
+    fn failed(&self, py: Python<'_>, error: Error) -> PyErr {
+        Failure::from(error).at(py, self.path.as_deref())
     }
 }
 
@@ -141,15 +139,15 @@ impl Writer {
     #[new]
     #[pyo3(signature = (path, form, zstd))]
     fn new(py: Python<'_>, path: Option<PathBuf>, form: Form, zstd: Option<u8>) -> PyResult<Self> {
-        let (settings, level) = (form.settings()?, level(zstd)?);
+        let (options, level) = (form.options()?, level(zstd)?);
         let begin = || {
             let out = match &path {
-                Some(path) => Out::File(FileSink::create(path).map_err(Failure::Io)?),
+                Some(path) => Out::File(FileSink::create(path)?),
                 None => Out::Memory(Vec::new()),
             };
-            zten::write::Writer::new(out, &settings).map_err(Failure::writing)
+            zten::Writer::new(out, &options)
         };
-        let writer = begin().map_err(|failure| failure.at(py, path.as_deref()))?;
+        let writer = begin().map_err(|error| Failure::from(error).at(py, path.as_deref()))?;
         let second = form.0 == "2";
         let order = if second { Ord::cmp } else { canonical_order };
         let shares = second && form.2;
@@ -160,17 +158,13 @@ impl Writer {
     #[staticmethod]
     #[pyo3(signature = (path, form, zstd))]
     fn append(py: Python<'_>, path: PathBuf, form: Form, zstd: Option<u8>) -> PyResult<Self> {
-        let (settings, level) = (form.settings()?, level(zstd)?);
+        let (options, level) = (form.options()?, level(zstd)?);
         let begin = || {
-            let edition = FileSink::edition(&path, &Options::default());
-            let (sink, manifest) = edition.map_err(|error| match error {
-                ReadError::Source(error) => Failure::Io(error),
-                ReadError::Refused(error) => Failure::opening(error.into()),
-            })?;
-            zten::write::Writer::append(Out::File(sink), &manifest, &settings)
-                .map_err(Failure::writing)
+            let (sink, manifest) = FileSink::edition(&path, &OpenOptions::default())?;
+            zten::Writer::append(Out::File(sink), &manifest, &options)
         };
-        let writer = py.detach(begin).map_err(|failure| failure.at(py, Some(&path)))?;
+        let writer = py.detach(begin);
+        let writer = writer.map_err(|error| Failure::from(error).at(py, Some(&path)))?;
         let order = canonical_order;
         let open = Mutex::new(Some(writer.into()));
         Ok(Self { open, path: Some(path), level, order, shares: false })
@@ -201,11 +195,11 @@ impl Writer {
             let mut open = self.take()?;
             let (open, sums) = interrupt::run(py, all, |cancel| {
                 let sum = |content: &&[u8]| sha256(content, &mut open.buffer, cancel);
-                let sums: Result<Vec<_>, Failure> = contents.iter().map(sum).collect();
+                let sums: Result<Vec<_>, Error> = contents.iter().map(sum).collect();
                 (open, sums)
             })?;
             self.put_back(open);
-            digests = sums.map_err(|failure| self.failed(py, failure))?;
+            digests = sums.map_err(|error| self.failed(py, error))?;
         }
         let mut digest = digests.iter();
         for (role, storage, element, count, _) in &parts {
@@ -229,39 +223,33 @@ impl Writer {
         let (open, written) = interrupt::run(py, all, |cancel| {
             let Unfinished { writer, buffer } = &mut open;
             let write = || {
-                let mut out =
-                    writer.object(&object).map_err(|error| Failure::writing(error.into()))?;
+                let mut out = writer.object(&object)?;
                 for (role, bytes) in bytes {
-                    copied(bytes, buffer, cancel, |copy| {
-                        out.write(role, copy).map_err(Failure::writing)
-                    })?;
+                    copied(bytes, buffer, cancel, |copy| out.write_part(role, copy))?;
                 }
-                out.end().map_err(|error| Failure::writing(error.into()))
+                out.finish()
             };
             let written = write();
             (open, written)
         })?;
         self.put_back(open);
-        written.map_err(|failure| self.failed(py, failure))
+        written.map_err(|error| self.failed(py, error))
     }
 
     /// Gives the file attributes.
     fn attributes(&self, py: Python<'_>, attributes: &Bound<'_, PyDict>) -> PyResult<()> {
         let attributes = cbor::attributes(attributes)?;
         let mut open = self.take()?;
-        let outcome = open.writer.attributes(&attributes);
+        let outcome = open.writer.attributes_encoded(&attributes);
         self.put_back(open);
-        outcome.map_err(|error| self.failed(py, Failure::writing(error.into())))
+        outcome.map_err(|error| self.failed(py, error))
     }
 
     /// Ends the file: it has its name then, or is returned.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let Unfinished { writer, .. } = self.take()?;
-        let finished = py.detach(|| match writer.finish().map_err(Failure::writing)? {
-            Out::File(file) => file.publish().map_err(Failure::publishing).map(|()| None),
-            Out::Memory(bytes) => Ok(Some(bytes)),
-        });
-        let bytes = finished.map_err(|failure| self.failed(py, failure))?;
+        let finished = py.detach(|| writer.finish());
+        let bytes = finished.map_err(|error| self.failed(py, error))?;
         Ok(bytes.map(|bytes| PyBytes::new(py, &bytes)))
     }
 
@@ -285,13 +273,13 @@ fn copied(
     bytes: &[u8],
     buffer: &mut Vec<u8>,
     cancel: &Cancel,
-    mut take: impl FnMut(&[u8]) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    mut take: impl FnMut(&[u8]) -> Result<(), Error>,
+) -> Result<(), Error> {
     for piece in bytes.chunks(PIECE) {
-        cancel.check().map_err(Failure::Io)?;
+        cancel.check()?;
         buffer.clear();
         let most = piece.len().saturating_add(ALIGNMENT);
-        buffer.try_reserve_exact(most).map_err(|_| Failure::OutOfMemory)?;
+        buffer.try_reserve_exact(most).map_err(|_| OutOfMemory)?;
         let begin = buffer.as_ptr().align_offset(ALIGNMENT);
         buffer.resize(begin, 0);
         buffer.extend_from_slice(piece);
@@ -301,7 +289,7 @@ fn copied(
 }
 
 /// The sha256 of the bytes of an array.
-fn sha256(bytes: &[u8], buffer: &mut Vec<u8>, cancel: &Cancel) -> Result<[u8; 32], Failure> {
+fn sha256(bytes: &[u8], buffer: &mut Vec<u8>, cancel: &Cancel) -> Result<[u8; 32], Error> {
     let mut sum = Sha256::new();
     copied(bytes, buffer, cancel, |copy| {
         sum.update(copy);
@@ -332,8 +320,8 @@ pub(crate) fn convert(
     strictness: Strictness,
     form: Form,
     zstd: Option<u8>,
-) -> PyResult<u32> {
-    let settings = form.settings()?;
+) -> PyResult<usize> {
+    let options = form.options()?;
     let level = level(zstd)?;
     // The canonical form is asked of what is written, and not of what is read.
     let unknown = Some(Detected::Misnamed(Rule::FormatUnknown));
@@ -342,44 +330,40 @@ pub(crate) fn convert(
     let path = given.path();
     let opened = py.detach(|| Open::new(given, &opening, &Cancel::default()));
     let open = opened.map_err(|failure| failure.at(py, path.as_deref()))?;
+    let manifest = open.manifest();
     let is_second = form.0 == "2";
-    let missing = if is_second { find_without_profile(&open.manifest) } else { None };
+    let missing = if is_second { find_without_profile(manifest) } else { None };
     if let Some(finding) = missing {
         let finding = Finding { verdict: Verdict::Unsupported, ..finding };
-        return Err(Failure::Found(Box::new(finding)).at(py, path.as_deref()));
+        return Err(exception(py, &finding, path.as_deref()));
     }
-    let copied = interrupt::run(py, stored(&open.manifest), |cancel| {
-        let sink = FileSink::create(&target).map_err(|error| (Failure::Io(error), true))?;
-        // A file that is invalid is called so, whatever in it is not supported.
-        let reading = |error: ReadError<io::Error>| {
-            let is_unsupported =
-                matches!(&error, ReadError::Refused(error) if error.is_unsupported());
-            let found = if is_unsupported { read::verify(&open, cancel).err() } else { None };
-            (found.unwrap_or_else(|| Failure::reading(&open.manifest, error)), false)
-        };
-        let (shards, verified) = open.verified_shards(cancel).map_err(reading)?;
-        verified.map_err(reading)?;
-        let files = Files { root: &open.root(cancel), shards: &shards };
-        let mut copier = Copier::new(open.all_bytes(), open.limits());
-        if let Some(level) = level {
-            copier = copier.compressed(level);
-        }
-        if is_second {
-            copier = copier.layouts(profile);
-        }
-        let sink = copier.file(&open.manifest, files, sink, &settings);
-        let sink = sink.map_err(|error| match error {
-            CopyError::Read(error) => reading(error),
-            error => {
-                let of_target = matches!(error, CopyError::Write(WriteError::Sink(_)));
-                (Failure::copying(&open.manifest, error), of_target)
+    let copied = interrupt::run(py, stored(manifest), |cancel| {
+        let mut sink = FileSink::create(&target)?;
+        let mut copy = || {
+            let mut shards = open.all_shards(cancel)?;
+            shards.verify()?;
+            let files = Files { root: &open.root(cancel), shards: &shards };
+            let mut copier = Copier::new(manifest).with_shard_bytes(open.shard_bytes());
+            if let Some(level) = level {
+                copier = copier.compressed(level);
             }
+            if is_second {
+                copier = copier.layouts(profile);
+            }
+            copier.file(manifest, &files, &mut sink, &options)
+        };
+        // A file that is invalid is called so, whatever in it is not supported.
+        copy().map_err(|error| match error.kind() {
+            ErrorKind::Unsupported(_) => read::verify(&open, cancel).err().unwrap_or(error),
+            _ => error,
         })?;
-        cancel.check().map_err(|error| (Failure::Io(error), false))?;
-        sink.publish().map_err(|error| (Failure::publishing(error), true))
+        cancel.check()?;
+        sink.publish()
     })?;
-    copied.map_err(|(failure, of_target)| {
+    copied.map_err(|error| {
+        let of_target = matches!(error.kind(), ErrorKind::Write | ErrorKind::NotDurable);
+        let failure = Failure::reading(manifest, error);
         failure.at(py, if of_target { Some(&target) } else { path.as_deref() })
     })?;
-    Ok(open.manifest.len())
+    Ok(manifest.len())
 }

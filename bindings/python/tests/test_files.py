@@ -57,7 +57,7 @@ def test_a_file_is_a_mapping() -> None:
         assert list(file.keys()) == list(file) == [tensor.name for tensor in file.values()]
         assert dict(file.items()).keys() == set(file)
         assert file.get("x") is None
-        with pytest.raises(KeyError, match='nearest name is "t_f32"'):
+        with pytest.raises(KeyError, match='did you mean "t_f32"'):
             file["t_fp32"]
         assert file.generation == "1.2" and file.version == "1.2.0"
         tensor = file["t_f32"]

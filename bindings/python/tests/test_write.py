@@ -260,6 +260,25 @@ def test_quantized_comes_back(tmp_path: Path) -> None:
         assert (file["q"].dequantize() == 0.5 * (codes.astype(np.float32) - 8)).all()
 
 
+def test_quantized_is_verified_in_files_and_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "w.zt"
+    words, group = np.zeros((1, 8), np.int32), np.ones((1, 8), np.float16)
+    with zten.create(path) as writer:
+        writer.add_quantized(
+            "q", (8, 8), packed_weight=words, scales=group, zeros=group,
+            bits=4, group_size=8, packing="8_per_i32",
+        )
+    content = bytearray(path.read_bytes())
+    with zten.open(bytes(content)) as file:
+        assert (file["q"].dequantize() == -1).all()
+    content[content.index(group.tobytes())] = 1
+    path.write_bytes(content)
+    for source in (path, bytes(content)):
+        with zten.open(source) as file, pytest.raises(zten.Refused) as raised:
+            file["q"].dequantize()
+        assert raised.value.rule == "digest-mismatch"
+
+
 def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "w.zt"
     with pytest.raises(ZeroDivisionError), zten.create(path) as writer:

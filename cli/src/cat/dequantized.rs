@@ -2,7 +2,7 @@
 
 use std::io;
 
-use zten::{Component, Format, Object, verify::Verified, view::Mx};
+use zten::{Component, Layout, Tensor, verify::Verified, view::MxBlocks};
 use zten_formats::Block;
 
 use super::feed::{ComponentReader, Failure, Take};
@@ -10,24 +10,25 @@ use crate::args::Cat;
 
 /// An object of which values are printed, and not its components.
 pub(super) enum Quantized<'a> {
-    Mx(Box<Mx<'a, Component<'a>>>),
+    /// The blocks, and the component that has their scales.
+    Mx(MxBlocks, Component<'a>),
     Blocks(&'static Block),
 }
 
 /// Returns whether the values of such an object are asked for, and not one of its components.
-pub(super) fn is_asked(object: &Object<'_>, args: &Cat) -> bool {
-    let is_such = object.format() == Format::Mx || Block::of_layout(object).is_some();
+pub(super) fn is_asked(object: &Tensor<'_>, args: &Cat) -> bool {
+    let is_such = object.layout() == Layout::Mx || Block::of_layout(object).is_some();
     is_such && args.component.is_none() && !args.raw
 }
 
 /// Such an object, if its values are asked for.
-pub(super) fn asked<'a>(object: &Object<'a>, args: &Cat) -> Option<Quantized<'a>> {
+pub(super) fn asked<'a>(object: &Tensor<'a>, args: &Cat) -> Option<Quantized<'a>> {
     if !is_asked(object, args) {
         return None;
     }
     match Block::of_layout(object) {
         Some(block) => Some(Quantized::Blocks(block)),
-        None => object.mx().ok().map(|mx| Quantized::Mx(Box::new(mx))),
+        None => Some(Quantized::Mx(object.mx_blocks().ok()?, object.component("scales")?)),
     }
 }
 
@@ -39,7 +40,7 @@ pub(super) fn read<'a>(
     take: &mut Take<'_>,
 ) -> Result<Option<Component<'a>>, Failure> {
     match quantized {
-        Quantized::Mx(mx) => read_mx(mx, reader, take),
+        Quantized::Mx(blocks, scales) => read_mx(blocks, scales, reader, take),
         Quantized::Blocks(block) => {
             let mut blocks = block.dequantizer();
             let verified =
@@ -57,15 +58,16 @@ fn hand_on(values: &[f32], take: &mut Take<'_>) -> io::Result<()> {
 
 /// Hands on the values of such an object. The scales are read first, and held.
 fn read_mx<'a>(
-    mx: &Mx<'a, Component<'a>>,
-    reader: &ComponentReader<'_>,
+    blocks: &MxBlocks,
+    scales: &Component<'a>,
+    reader: &ComponentReader<'a>,
     take: &mut Take<'_>,
 ) -> Result<Option<Component<'a>>, Failure> {
-    let scales = mx.scales().decode(reader.source, reader.limits)?;
-    let mut dequantizer = mx.dequantizer(scales.view())?;
+    let read = scales.read()?;
+    let mut dequantizer = blocks.dequantizer(reader.component, read.view())?;
     let data =
         reader.read(&mut |chunk| dequantizer.chunk(chunk, |values| hand_on(values, take)))?;
-    let verified = [(scales.verified(), mx.scales()), (data, mx.data())];
+    let verified = [(read.verified(), scales), (data, reader.component)];
     let not = verified.into_iter().find(|(verified, _)| *verified == Verified::Unverifiable);
     Ok(not.map(|(_, component)| *component))
 }

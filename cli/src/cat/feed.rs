@@ -2,12 +2,11 @@
 //! they have been verified, as long as they can be held.
 
 use std::io::{self, Write};
-use std::ops::Range;
 
 use zten::num::u64_from_usize;
 use zten::{
-    Component, Encoding, Generation, Limits, ReadAt, ReadError, StorageType, element::ByteOrder,
-    verify::Verified, view::Dense, view::Slice,
+    Component, Encoding, Error, Generation, ReadAt as _, element::ByteOrder, shards::Located,
+    tools::StorageType, verify::Verified, view::Slice,
 };
 
 use super::print::Printer;
@@ -22,26 +21,14 @@ const WINDOW: u64 = 64 << 10;
 /// Why bytes went no further.
 pub(super) enum Failure {
     /// They could not be read, or were refused.
-    Read(ReadError<io::Error>),
+    Read(Error),
     /// They could not be written.
     Output(io::Error),
 }
 
-impl From<ReadError<io::Error>> for Failure {
-    fn from(error: ReadError<io::Error>) -> Self {
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
         Self::Read(error)
-    }
-}
-
-impl From<ReadError<ReadError<io::Error>>> for Failure {
-    fn from(error: ReadError<ReadError<io::Error>>) -> Self {
-        Self::Read(error.flatten())
-    }
-}
-
-impl From<zten::Error> for Failure {
-    fn from(error: zten::Error) -> Self {
-        Self::Read(error.into())
     }
 }
 
@@ -51,8 +38,8 @@ pub(super) type Take<'t> = dyn FnMut(&[u8]) -> io::Result<()> + 't;
 /// Reads one component, decoded and little-endian.
 pub(super) struct ComponentReader<'a> {
     pub(super) component: &'a Component<'a>,
-    pub(super) source: &'a dyn ReadAt<Error = ReadError<io::Error>>,
-    pub(super) limits: &'a Limits,
+    /// The file that it is in.
+    pub(super) source: &'a Located<'a>,
     /// How many elements share bytes, two each, and are to be one a byte.
     pub(super) packed: Option<u64>,
     /// Whether each byte that is read has been fetched for that.
@@ -60,9 +47,9 @@ pub(super) struct ComponentReader<'a> {
 }
 
 /// Which bytes of a component hold a part of its elements.
-pub(super) enum Parts<'a> {
+pub(super) enum Parts {
     /// Those of the elements.
-    Runs(Slice<'a>),
+    Runs,
     /// All, which are decoded or verified.
     Whole,
     /// Frames, of which a table in the component tells.
@@ -79,46 +66,42 @@ impl ComponentReader<'_> {
 
     /// Hands on all bytes.
     pub(super) fn read(&self, take: &mut Take<'_>) -> Result<Verified, Failure> {
-        let mut content = self.component.content(self.source, self.limits)?;
-        while let Some(chunk) = content.next_chunk()? {
+        let mut reader = self.component.reader()?;
+        while let Some(chunk) = reader.next_chunk()? {
             take(chunk).map_err(Failure::Output)?;
         }
         // The end was reached: what there was to verify has been.
-        Ok(content.verified().unwrap_or(Verified::NoDigest))
+        Ok(reader.verified().unwrap_or(Verified::NoDigest))
     }
 
-    /// Hands on the bytes of the elements with those indices. Of a component in frames those that
+    /// Hands on the bytes of the elements of a slice. Of a component in frames those that
     /// hold them are decoded and verified; otherwise all is read, where it has to be decoded or
     /// verified.
     pub(super) fn read_slice(
         &self,
-        dense: &Dense<'_>,
-        ranges: &[Range<u64>],
+        slice: &Slice<'_>,
         take: &mut Take<'_>,
     ) -> Result<Verified, Failure> {
-        if self.is_bare() {
-            return self.read_parts(dense, ranges, take).map(|()| Verified::NoDigest);
+        match self.parts() {
+            Parts::Runs => self.read_runs(slice, take).map(|()| Verified::NoDigest),
+            Parts::Frames => {
+                let verified = slice.parts(|part| take(part).map_err(Failure::Output))?;
+                Ok(verified.unwrap_or(Verified::NoDigest))
+            }
+            Parts::Whole => {
+                let mut cut = slice.cut();
+                self.read_elements(&mut |chunk| cut.parts(chunk).try_for_each(&mut *take))
+            }
         }
-        let slice = dense.slice(ranges)?;
-        if self.component.encoding() == Encoding::ZstdSeekable {
-            let take = |part: &[u8]| take(part).map_err(Failure::Output);
-            return Ok(slice.parts(self.source, self.limits, take)?.unwrap_or(Verified::NoDigest));
-        }
-        let mut cut = slice.cut();
-        self.read_elements(&mut |chunk| cut.parts(chunk).try_for_each(&mut *take))
     }
 
-    /// Which bytes the elements with those indices are read from.
-    pub(super) fn parts<'d>(
-        &self,
-        dense: &Dense<'d>,
-        ranges: &[Range<u64>],
-    ) -> Result<Parts<'d>, zten::Error> {
-        Ok(match self.component.encoding() {
-            _ if self.is_bare() => Parts::Runs(dense.slice(ranges)?),
+    /// The bytes that the elements of a slice are read from.
+    pub(super) fn parts(&self) -> Parts {
+        match self.component.encoding() {
+            _ if self.is_bare() => Parts::Runs,
             Encoding::ZstdSeekable => Parts::Frames,
             _ => Parts::Whole,
-        })
+        }
     }
 
     /// Whether any part of the component can be read without the rest: it is stored as it is
@@ -126,9 +109,8 @@ impl ComponentReader<'_> {
     fn is_bare(&self) -> bool {
         let component = self.component;
         let little = component.byte_order() == ByteOrder::Little;
-        let storage = component.storage_type();
-        let strict =
-            storage == Some(StorageType::Bool) && component.generation() != Some(Generation::V0_1);
+        let strict = component.storage_type() == Some(StorageType::Bool)
+            && component.generation() != Some(Generation::V0_1);
         let whole = little && !strict && self.packed.is_none();
         let lies_in_rows = component.encoding() == Encoding::Raw && !component.is_column_major();
         let is_verified = component.digest().is_some() || component.has_checksum();
@@ -136,16 +118,11 @@ impl ComponentReader<'_> {
     }
 
     /// Reads no more than what lies around the parts.
-    fn read_parts(
-        &self,
-        dense: &Dense<'_>,
-        ranges: &[Range<u64>],
-        take: &mut Take<'_>,
-    ) -> Result<(), Failure> {
+    fn read_runs(&self, slice: &Slice<'_>, take: &mut Take<'_>) -> Result<(), Failure> {
         let blob = self.component.extent().range();
         let mut window = Vec::new();
         let mut start = 0_u64;
-        for run in dense.slice(ranges)?.file_ranges()? {
+        for run in slice.file_ranges()? {
             let mut at = run.start;
             while at < run.end {
                 let end = start.saturating_add(u64_from_usize(window.len()));
@@ -154,7 +131,7 @@ impl ComponentReader<'_> {
                     let left = end.saturating_sub(at).min(WINDOW);
                     window.resize(usize::try_from(left).unwrap_or_default(), 0);
                     start = at;
-                    self.source.read_at(at, &mut window).map_err(ReadError::Source)?;
+                    self.source.read_at(at, &mut window)?;
                     if window.is_empty() {
                         // Runs lie within the component: nothing is left but to stop.
                         return Ok(());
@@ -178,8 +155,8 @@ impl ComponentReader<'_> {
         }
         let mut bytes = self.component.decoded_length().unwrap_or_default();
         if self.component.decoded_length().is_none() {
-            let mut content = self.component.content(self.source, self.limits)?;
-            while let Some(chunk) = content.next_chunk()? {
+            let mut reader = self.component.reader()?;
+            while let Some(chunk) = reader.next_chunk()? {
                 bytes = bytes.saturating_add(u64_from_usize(chunk.len()));
             }
         }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use zten::num::u64_from_usize;
-use zten::view::Normalization;
+use zten::tools::Normalization;
 
 use crate::element::{Kind, Style};
 use crate::json::SCHEMA;
@@ -200,7 +200,7 @@ impl Nested {
 
 #[cfg(test)]
 mod tests {
-    use zten::StorageType;
+    use zten::tools::StorageType;
 
     use super::*;
 

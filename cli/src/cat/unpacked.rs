@@ -2,7 +2,7 @@
 
 use std::io;
 
-use zten::{Component, ElementType, LogicalType};
+use zten::{Component, DType};
 
 /// Bytes that are unpacked in one go.
 const PIECE: usize = 2048;
@@ -10,7 +10,9 @@ const PIECE: usize = 2048;
 /// How many elements share bytes, two each, if the component has such. Where the object does not say,
 /// there is none left over.
 pub(super) fn count(component: &Component<'_>) -> Option<u64> {
-    let ElementType::Logical(LogicalType::F4E2M1) = component.element_type() else { return None };
+    if component.dtype() != DType::F4E2M1 {
+        return None;
+    }
     let both = || component.decoded_length()?.checked_mul(2);
     component.packed_elements().or_else(both)
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use zten::rules::Limit;
-use zten::{ErrorKind, Limits, Object, Options, ReadError, verify::Verifier};
+use zten::{Error, ErrorKind, OpenOptions, Tensor, verify::Verifier};
 use zten_present::finding::{Scope, format_name, summary};
 use zten_shards::Want;
 
@@ -11,12 +11,12 @@ use super::kind::{Outcome, Valid};
 use crate::args::Check;
 use crate::companion::Companion;
 use crate::file::{FileWithShards, Opened, stored};
-use crate::objects::{Failure, Work};
-use crate::progress::Watched;
+use crate::objects::Work;
+use crate::progress::Progress;
 use crate::report::{More, Problem};
 use crate::root;
 use crate::sandbox::Task;
-use crate::sources::{Sources, is_unsupported};
+use crate::sources::Sources;
 
 /// What is valid about a file, or what is wrong with it.
 pub(super) fn validate(path: &Path, file: Opened, args: &Check) -> Outcome {
@@ -46,7 +46,7 @@ impl Begun {
                     && args.strictness.looks_for_shards()
                     && archive.generation().is_some();
                 let wanted =
-                    if looks { zten_shards::wanted(archive, &options(args)) } else { Vec::new() };
+                    if looks { zten_shards::wanted(archive.manifest()) } else { Vec::new() };
                 wanted.into_iter().map(Want::Shard).collect()
             }
             root::Begun::Root(root) if args.strictness.looks_for_shards() => root.wants(),
@@ -68,7 +68,7 @@ impl Begun {
     }
 }
 
-fn options(args: &Check) -> Options {
+fn options(args: &Check) -> OpenOptions {
     let options = args.strictness.options();
     if args.canonical { options.canonical() } else { options }
 }
@@ -77,8 +77,8 @@ fn options(args: &Check) -> Options {
 fn validate_content(path: &Path, archive: &FileWithShards, args: &Check) -> Outcome {
     let format = format_name(archive.manifest());
     let scope = args.scope();
-    if scope == Scope::All && !archive.is_data_shard() {
-        read(path, archive, options(args).limit(), args.canonical)?;
+    if scope == Scope::All && !archive.manifest().is_data_shard() {
+        read(path, archive, args.canonical)?;
     }
     let (verdict, summary) = summary(archive.manifest(), scope, args.canonical, archive.file_len());
     Ok(Valid { verdict, summary, format })
@@ -87,62 +87,50 @@ fn validate_content(path: &Path, archive: &FileWithShards, args: &Check) -> Outc
 /// Reads all content. What is wrong with an object does not keep the others from being validated: the
 /// first that breaks a rule is reported, and the others are counted; what is not supported says less about
 /// the file. Padding comes last, where it is asked for.
-fn read(
-    path: &Path,
-    archive: &FileWithShards,
-    limits: &Limits,
-    canonical: bool,
-) -> Result<(), Box<Problem>> {
-    let source = Watched::new(archive, stored(archive));
-    let failed = |failure| Box::new(Problem::reading(path, archive, &failure));
-    let mut files = Sources::bind(archive, &source, limits).map_err(failed)?;
-    let whole = files.verify(limits);
-    let whole = match whole {
-        Err(ReadError::Refused(error)) if error.id().is_some() => Some(ReadError::Refused(error)),
-        other => other.map(|()| None).map_err(failed)?,
+fn read(path: &Path, archive: &FileWithShards, canonical: bool) -> Result<(), Box<Problem>> {
+    let progress = Progress::new(stored(archive.manifest()));
+    let failed = |failure: &Error| Box::new(Problem::reading(path, archive, failure));
+    let mut files = Sources::bind(archive, &progress).map_err(|error| failed(&error))?;
+    let whole = match files.verify() {
+        Err(error) if error.rule().is_some() => Some(error),
+        other => other.map(|()| None).map_err(|error| failed(&error))?,
     };
-    let validate = |verifier: &mut Verifier, object: &Object<'_>| files.check(verifier, object);
-    let results = Work { archive, limits, passes, validate }.run();
-    let failures: Vec<(u32, &Failure)> = results
+    let validate = |verifier: &mut Verifier, object: &Tensor<'_>| verifier.check(object);
+    let results = Work { files: &files, passes, validate }.run();
+    let failures: Vec<(usize, &Error)> = results
         .iter()
         .zip(0..)
         .filter_map(|(result, ordinal)| Some((ordinal, result.as_ref().err()?)))
         .collect();
-    let blamed = failures.iter().position(|(_, failure)| !is_unsupported(failure));
+    let blamed = failures.iter().position(|(_, failure)| !failure.is_unsupported());
     if let Some(failure) = whole
         && blamed.is_none()
-        && (failures.is_empty() || !is_unsupported(&failure))
+        && (failures.is_empty() || !failure.is_unsupported())
     {
-        return Err(failed(failure));
+        return Err(failed(&failure));
     }
     let others = |blamed: usize| {
         let mut more = More::default();
         for (place, (ordinal, failure)) in failures.iter().enumerate() {
-            let object = archive.object(*ordinal).filter(|_| place != blamed);
+            let object = archive.tensors().nth(*ordinal).filter(|_| place != blamed);
             if let Some(object) = object {
-                more.add(object.name(), !is_unsupported(failure));
+                more.add(object.name(), !failure.is_unsupported());
             }
         }
         more
     };
     let blamed = blamed.unwrap_or_default();
     match failures.get(blamed) {
-        Some((_, failure)) => {
-            let problem = Problem::reading(path, archive, failure);
-            Err(Box::new(problem.and_more(others(blamed))))
-        }
+        Some((_, failure)) => Err(Box::new(failed(failure).and_more(others(blamed)))),
         None if canonical => {
-            let padding = Verifier::new(archive.file_len(), limits).padding(archive, &source);
-            padding.map_err(|failure| Box::new(Problem::reading(path, archive, &failure)))
+            let padding = archive.verifier().padding(archive.manifest(), &files.root);
+            padding.map_err(|failure| failed(&failure))
         }
         None => Ok(()),
     }
 }
 
 /// Whether other objects are worth a look: the file can be read, and may be decoded further.
-fn passes(failure: &Failure) -> bool {
-    match failure {
-        ReadError::Source(_) => false,
-        ReadError::Refused(error) => !matches!(error.kind(), ErrorKind::Limit(Limit::DecodedTotal)),
-    }
+fn passes(failure: &Error) -> bool {
+    !matches!(failure.kind(), ErrorKind::Read | ErrorKind::Limit(Limit::DecodedTotal))
 }

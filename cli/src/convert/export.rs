@@ -5,27 +5,26 @@ mod archived;
 #[cfg(test)]
 mod tests;
 
-use super::output::{self, Failure, Output, Target};
+use std::io::{Seek, Write};
+
+use super::output::{self, Failure, Target};
 use crate::args::Convert;
 use crate::file::{FileWithShards, stored};
-use crate::progress::Watched;
+use crate::progress::Progress;
 use crate::report::Problem;
 use archived::Archived;
 
-/// Writes all of a file, and returns where it was written.
-pub(super) fn archive<S: Output>(
+/// Writes all of a file.
+pub(super) fn archive(
     args: &Convert,
     archive: &FileWithShards,
-    mut sink: S,
+    mut out: impl Write + Seek,
     target: Target,
-) -> Result<S, Box<Problem>> {
-    let watched = Watched::new(archive, stored(archive));
-    let mut source =
-        Archived::new(args, archive, &watched).map_err(|failure| problem(args, failure))?;
-    match output::write(target, &mut source, &mut sink) {
-        Ok(()) => Ok(sink),
-        Err(failure) => Err(problem(args, failure)),
-    }
+) -> Result<(), Box<Problem>> {
+    let progress = Progress::new(stored(archive.manifest()));
+    let written = Archived::new(args, archive, &progress)
+        .and_then(|mut source| output::write(target, &mut source, &mut out));
+    written.map_err(|failure| problem(args, failure))
 }
 
 fn problem(args: &Convert, failure: Failure) -> Box<Problem> {

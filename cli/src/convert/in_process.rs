@@ -1,18 +1,19 @@
 //! Converting in the process that this is, and the steps of it.
 
-use std::fs;
-use std::io::{self, Write as _};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Seek, Write};
 
+use zten::num::u64_from_usize;
 use zten::write::FileSink;
 use zten_formats::{Detected, Rule};
 
-use super::output::{Output, Target};
+use super::output::Target;
 use super::plan::Plan;
 use super::{export, tensors};
 use crate::app::App;
 use crate::args::Convert;
 use crate::escape;
-use crate::file::{Opened, counted};
+use crate::file::{FileWithShards, Opened, counted};
 use crate::report::Problem;
 use crate::shards;
 
@@ -24,9 +25,11 @@ pub(super) fn run(args: &Convert, plan: &Plan) -> Result<u64, Box<Problem>> {
         shards::find_in_process(&mut file, &args.strictness.options())
             .map_err(|error| Box::new(Problem::io(&args.input, &error)))?;
     }
-    let (sink, objects) = convert(args, file, plan, || create(args))?;
+    let archive = archive(args, file)?;
+    let sink = create(args)?;
+    convert(args, &archive, buffered(sink.file()), plan)?;
     publish(args, sink)?;
-    Ok(objects)
+    Ok(u64_from_usize(archive.len()))
 }
 
 /// Opens the file to read, and those beside it that it may name.
@@ -41,7 +44,7 @@ pub(super) fn open(args: &Convert) -> Result<Opened, Box<Problem>> {
 /// Opens the file to write, which has no name yet.
 pub(super) fn create(args: &Convert) -> Result<FileSink, Box<Problem>> {
     let sink = FileSink::create(&args.output)
-        .map_err(|error| Box::new(Problem::io(&args.output, &error)))?;
+        .map_err(|error| Box::new(Problem::io(&args.output, &error.into())))?;
     is_free(args)?;
     Ok(sink)
 }
@@ -91,18 +94,26 @@ pub(super) fn end(
     }
 }
 
-/// Writes all of the input: what is yet to be published, and how many objects it has.
-pub(super) fn convert<S: Output>(
-    args: &Convert,
-    file: Opened,
-    plan: &Plan,
-    create: impl FnOnce() -> Result<S, Box<Problem>>,
-) -> Result<(S, u64), Box<Problem>> {
+/// Validates the manifest or header of the input.
+pub(super) fn archive(args: &Convert, file: Opened) -> Result<FileWithShards, Box<Problem>> {
     let unknown = Detected::Misnamed(Rule::FormatUnknown);
-    let archive = file.any(&args.strictness.options(), Some(unknown))?;
-    let objects = archive.len().into();
-    if plan.target == Target::Tensors {
-        return Ok((tensors::convert(args, &archive, create()?, plan)?, objects));
+    file.any(&args.strictness.options(), Some(unknown))
+}
+
+/// The file to write, whose bytes come in small pieces.
+pub(super) fn buffered(file: &File) -> BufWriter<&File> {
+    BufWriter::with_capacity(64 << 10, file)
+}
+
+/// Writes all of the input.
+pub(super) fn convert(
+    args: &Convert,
+    archive: &FileWithShards,
+    out: impl Write + Seek,
+    plan: &Plan,
+) -> Result<(), Box<Problem>> {
+    match plan.target {
+        Target::Tensors => tensors::convert(args, archive, out, plan),
+        target => export::archive(args, archive, out, target),
     }
-    Ok((export::archive(args, &archive, create()?, plan.target)?, objects))
 }

@@ -1,15 +1,14 @@
 //! What writing takes beside reading: memory follows the manifest that is written.
 
+use std::fs;
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
-use std::{fs, io};
 
 use clap::Parser as _;
-use zten::StorageType;
-use zten::write::{NewObject, Settings, Sink, Writer};
+use zten::Writer;
 use zten_corpus::other::{gguf, safetensors};
 
-use super::in_process::convert;
-use super::output::Output;
+use super::in_process::{archive, convert};
 use super::plan::Plan;
 use crate::args::{Args, Command};
 use crate::file::Opened;
@@ -29,13 +28,12 @@ fn measure(path: &Path, options: &[&str]) -> (u64, u64) {
     let line = [&["zten", "convert", path.to_str().unwrap(), "out.zt"], options].concat();
     let Command::Convert(args) = Args::parse_from(line).command else { panic!("not the command") };
     let plan = Plan::new(&args).unwrap();
-    let mut written = None;
+    let mut out = Forgetful::default();
     let memory = allocation_counter::measure(|| {
-        let opened = Opened::open(path, 0).unwrap();
-        let converted = convert(&args, opened, &plan, || Ok(Forgetful::default()));
-        written = Some(converted.unwrap().0.last);
+        let archive = archive(&args, Opened::open(path, 0).unwrap()).unwrap();
+        convert(&args, &archive, &mut out, &plan).unwrap();
     });
-    (memory.bytes_max, u64::from_le_bytes(*written.unwrap().first_chunk().unwrap()))
+    (memory.bytes_max, u64::from_le_bytes(*out.last.first_chunk().unwrap()))
 }
 
 /// A file whose data is aligned to as few bytes as can be.
@@ -53,21 +51,24 @@ struct Forgetful {
     last: [u8; 16],
 }
 
-impl Sink for Forgetful {
-    type Error = io::Error;
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+impl Write for Forgetful {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         for byte in bytes.get(bytes.len().saturating_sub(16)..).unwrap_or_default() {
             self.last.rotate_left(1);
             self.last[15] = *byte;
         }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
-impl Output for Forgetful {
-    fn patch(&mut self, _: u64, _: &[u8]) -> io::Result<()> {
-        Ok(())
+/// Only some formats seek, and those are not written here.
+impl Seek for Forgetful {
+    fn seek(&mut self, _: SeekFrom) -> io::Result<u64> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 }
 
@@ -118,10 +119,10 @@ fn memory_follows_the_manifest_that_is_written() {
 fn memory_follows_manifests() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("in.zt");
-    let mut writer = Writer::new(Vec::new(), &Settings::default()).unwrap();
+    let mut writer = Writer::to(Vec::new()).unwrap();
     for at in 0..100_000_u32 {
         let name = format!("{at:x}");
-        writer.add(&NewObject::dense(&name, &[1], StorageType::U8), &[("data", &[1])]).unwrap();
+        writer.add(&name, &[1], &[1_u8]).unwrap();
     }
     let bytes = writer.finish().unwrap();
     let there = u64::from_le_bytes(*bytes.last_chunk::<16>().unwrap().first_chunk().unwrap());

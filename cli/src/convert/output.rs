@@ -8,25 +8,24 @@ mod element;
 mod npy;
 mod npz;
 mod safetensors;
-mod sink;
 mod target;
 
+use std::io::{Seek, Write};
+
 pub(crate) use array::{Array, Failure, Source, Take};
-pub(crate) use element::Element;
-pub(crate) use sink::Output;
 pub(crate) use target::Target;
 
 /// Writes all of a source as a file of another format than zTensor; nothing where that is the target.
-pub(crate) fn write<S: Output>(
+pub(crate) fn write(
     target: Target,
     source: &mut dyn Source,
-    sink: &mut S,
+    out: &mut (impl Write + Seek),
 ) -> Result<(), Failure> {
     match target {
         Target::Tensors => return Ok(()),
-        Target::Safetensors => safetensors::write(source, sink)?,
-        Target::Npz => npz::write(source, sink)?,
-        Target::Npy => npy::write(source, sink)?,
+        Target::Safetensors => safetensors::write(source, out)?,
+        Target::Npz => npz::write(source, out)?,
+        Target::Npy => npy::write(source, out)?,
     }
-    Ok(sink.flush()?)
+    Ok(out.flush()?)
 }

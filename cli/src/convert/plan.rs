@@ -1,7 +1,7 @@
 //! How to write, as the command line asks.
 
 use zten::Generation;
-use zten::write::{Checksum, Level, Settings};
+use zten::write::{Checksum, Level, WriteOptions};
 
 use super::output::Target;
 use crate::args::{Convert, Digest, To};
@@ -12,7 +12,7 @@ pub(super) struct Plan {
     pub(super) target: Target,
     /// The generation of a zTensor file.
     pub(super) generation: Generation,
-    pub(super) settings: Settings,
+    pub(super) options: WriteOptions,
     pub(super) level: Option<Level>,
 }
 
@@ -32,13 +32,13 @@ impl Plan {
             To::V2 => Generation::V2,
         };
         let limits = *args.strictness.options().limit();
-        let settings = Settings::default().generation(generation).limits(limits);
-        let settings = match args.digest.map(|digest| checksum(digest, to, args.canonical)) {
-            Some(checksum) => settings.checksum(checksum?),
-            None => settings,
+        let options = WriteOptions::default().generation(generation).limits(limits);
+        let options = match args.digest.map(|digest| checksum(digest, to, args.canonical)) {
+            Some(checksum) => options.checksum(checksum?),
+            None => options,
         };
-        let settings = if args.canonical { settings.canonical() } else { settings };
-        Ok(Self { target, generation, settings, level: args.zstd })
+        let options = if args.canonical { options.canonical() } else { options };
+        Ok(Self { target, generation, options, level: args.zstd })
     }
 }
 

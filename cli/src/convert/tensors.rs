@@ -1,37 +1,35 @@
 //! Files of any format that is read as zTensor files.
 
-use std::io;
+use std::io::Write;
 
-use zten::write::{Copier, CopyError, Sink, WriteError};
-use zten::{Generation, ReadError};
+use zten::write::{Copier, IoSink};
+use zten::{ErrorKind, Generation};
 use zten_formats::{find_without_profile, profile};
 
 use super::plan::Plan;
 use crate::args::Convert;
-use crate::file::{FileWithShards, TensorFile, stored};
-use crate::progress::Watched;
+use crate::file::{FileWithShards, stored};
+use crate::progress::Progress;
 use crate::report::Problem;
 use crate::sources::Sources;
 
 /// Copies all of a file.
-pub(super) fn convert<S: Sink<Error = io::Error>>(
+pub(super) fn convert(
     args: &Convert,
     archive: &FileWithShards,
-    sink: S,
+    out: impl Write,
     plan: &Plan,
-) -> Result<S, Box<Problem>> {
+) -> Result<(), Box<Problem>> {
     if plan.generation == Generation::V2
-        && let Some(finding) = find_without_profile(archive)
+        && let Some(finding) = find_without_profile(archive.manifest())
     {
         return Err(Box::new(Problem::found(&args.input, finding)));
     }
-    let source = Watched::new(archive, stored(archive));
-    let options = args.strictness.options();
-    let limits = options.limit();
-    let failed = |failure| Box::new(Problem::reading(&args.input, archive, &failure));
-    let mut files = Sources::bind(archive, &source, limits).map_err(failed)?;
-    files.require(limits).map_err(failed)?;
-    let copier = Copier::new(archive.all_bytes(), limits);
+    let progress = Progress::new(stored(archive.manifest()));
+    let failed = |error| Box::new(Problem::reading(&args.input, archive, &error));
+    let mut files = Sources::bind(archive, &progress).map_err(failed)?;
+    files.require().map_err(failed)?;
+    let copier = Copier::new(archive.manifest()).with_shard_bytes(archive.shard_bytes());
     let copier = match plan.level {
         Some(level) => copier.compressed(level),
         None => copier,
@@ -40,26 +38,9 @@ pub(super) fn convert<S: Sink<Error = io::Error>>(
         Generation::V2 => copier.layouts(profile),
         _ => copier,
     };
-    let written = copier.file(archive, files.all(), sink, &plan.settings);
-    let written = written.map_err(|error| match error {
-        CopyError::Read(failure) => CopyError::Read(files.settle(failure, limits)),
-        other => other,
-    });
-    written.map_err(|error| Box::new(problem(args, archive, error)))
-}
-
-fn problem(
-    args: &Convert,
-    archive: &TensorFile,
-    error: CopyError<io::Error, io::Error>,
-) -> Problem {
-    match error {
-        CopyError::Read(error) => Problem::reading(&args.input, archive, &error),
-        CopyError::Write(WriteError::Sink(error)) => Problem::io(&args.output, &error),
-        CopyError::Write(WriteError::Refused(error)) => {
-            Problem::reading(&args.input, archive, &ReadError::Refused(error))
-        }
-        CopyError::Inexpressible(what) => Problem::inexpressible(&args.input, &what.sentence())
-            .named(archive, what.error().place()),
-    }
+    let written = copier.file(archive.manifest(), &files.all(), IoSink(out), &plan.options);
+    written.map(drop).map_err(|error| match error.kind() {
+        ErrorKind::Write => Box::new(Problem::io(&args.output, &error.into())),
+        _ => failed(files.settle(error)),
+    })
 }

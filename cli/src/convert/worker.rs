@@ -6,14 +6,15 @@
 //! write at its standard input, of all places: there the standard library hands it over.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
-use zten::write::{FileSink, IoSink};
+use zten::num::u64_from_usize;
+use zten::write::FileSink;
 
-use super::in_process::{self, convert, create, end, open, publish};
+use super::in_process::{self, archive, buffered, convert, create, end, open, publish};
 use super::plan::Plan;
 use crate::app::App;
 use crate::args::Convert;
@@ -110,7 +111,7 @@ pub(super) fn work(app: &mut App, args: &Convert, plan: &Plan, mode: Mode) -> io
     zten_sandbox::end_with_parent();
     let output = io::stdin().as_fd().try_clone_to_owned().map(File::from);
     let output = match output {
-        Ok(output) => IoSink(BufWriter::with_capacity(64 << 10, output)),
+        Ok(output) => output,
         Err(error) => return app.problem(&Problem::io(&args.output, &error)),
     };
     let mut files = [open(args)];
@@ -134,8 +135,12 @@ pub(super) fn work(app: &mut App, args: &Convert, plan: &Plan, mode: Mode) -> io
     if !sandbox::converts(app, mode, &lengths, &args.strictness)? {
         return Ok(());
     }
-    match convert(args, file, plan, || Ok(output)) {
-        Ok((_, objects)) => write!(app.out, "{objects}"),
+    let written = archive(args, file).and_then(|archive| {
+        convert(args, &archive, buffered(&output), plan)?;
+        Ok(u64_from_usize(archive.len()))
+    });
+    match written {
+        Ok(objects) => write!(app.out, "{objects}"),
         Err(problem) => app.problem(&problem),
     }
 }

@@ -1,6 +1,7 @@
 //! In what two objects of one name differ.
 
-use zten::{Component, ElementType, Object, StorageType};
+use zten::tools::{ElementType, StorageType};
+use zten::{Component, Tensor};
 
 use super::paired::{Pair, paired};
 use crate::escape;
@@ -27,7 +28,7 @@ impl Change {
 
 /// An object, and the sums of the file that it is in.
 pub(super) struct Summed<'o, 'a> {
-    pub(super) object: &'o Object<'a>,
+    pub(super) object: &'o Tensor<'a>,
     pub(super) sums: &'o Sums,
 }
 
@@ -36,7 +37,7 @@ pub(super) fn changes(old: &Summed<'_, '_>, new: &Summed<'_, '_>) -> Vec<Change>
     let (one, other) = (old.object, new.object);
     let mut changes = Vec::new();
     let mut add = |what, detail| changes.push(Change { what, detail });
-    if one.format_name() != other.format_name() {
+    if one.layout_name() != other.layout_name() {
         add("format", from_to(&format(one), &format(other)));
     }
     if !one.shape().iter().eq(other.shape()) {

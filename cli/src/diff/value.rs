@@ -29,16 +29,15 @@ const ENTRIES: usize = 1 << 19;
 
 type Sum = [u8; 32];
 
-/// Whether two maps of attributes are the same. Having none is the same as not having them.
-pub(super) fn same(old: Option<Attributes<'_>>, new: Option<Attributes<'_>>) -> bool {
-    let (old, new) = (old.into_iter().flatten(), new.into_iter().flatten());
+/// Whether two maps of attributes are the same.
+pub(super) fn same(old: &Attributes<'_>, new: &Attributes<'_>) -> bool {
     // Items are equal that are spelled the same, and most are.
-    old.clone().eq(new.clone()) || of_attributes(old) == of_attributes(new)
+    old == new || of_attributes(old) == of_attributes(new)
 }
 
 /// The sum of attributes.
-fn of_attributes<'a>(entries: impl Iterator<Item = (&'a str, Item<'a>)> + Clone) -> Sum {
-    sum(|form| map(entries, ENTRIES, form))
+fn of_attributes(attributes: &Attributes<'_>) -> Sum {
+    sum(|form| map(attributes.clone(), ENTRIES, form))
 }
 
 /// The sum of a form.

@@ -12,9 +12,9 @@ use crate::escape::Name;
 const VALUE: usize = 120;
 
 /// Lists attributes, a line each, and an empty line behind them.
-pub(super) fn list(app: &mut App, attributes: Option<Attributes<'_>>) -> io::Result<()> {
+pub(super) fn list(app: &mut App, attributes: Attributes<'_>) -> io::Result<()> {
     let mut any = false;
-    for (key, item) in attributes.into_iter().flatten() {
+    for (key, item) in attributes {
         writeln!(app.out, "{} = {}", Name(key), diagnostic::cut(&item, VALUE))?;
         any = true;
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use zten::{ElementType, LogicalType, Object};
+use zten::{DType, Tensor};
 
 /// Bits of each element, and how many have a scale in common.
 pub(super) struct Blocks {
@@ -16,20 +16,17 @@ pub(super) struct Blocks {
 
 impl Blocks {
     /// Those of an object, if it has such, and says how they lie.
-    pub(super) fn of(object: &Object<'_>) -> Option<Self> {
+    pub(super) fn of(object: &Tensor<'_>) -> Option<Self> {
         if let Ok(group) = object.quant_group() {
             let (bits, size) = (group.bits.into(), group.group_size);
             return Some(Self { bits: Some(bits), size, called: "groups" });
         }
-        if let Ok(Ok(group)) = object.quantized_group().map(|group| group.quantization()) {
+        if let Ok(group) = object.quantization() {
             let (bits, size) = (u64::from(group.bits()), group.group_size());
             return Some(Self { bits: Some(bits), size, called: "groups" });
         }
-        if let Ok(mx) = object.mx() {
-            let bits = match mx.data().element_type() {
-                ElementType::Logical(LogicalType::F4E2M1) => 4,
-                _ => 8,
-            };
+        if let Ok(mx) = object.mx_blocks() {
+            let bits = if object.dtype() == DType::F4E2M1 { 4 } else { 8 };
             return Some(Self { bits: Some(bits), size: mx.block_size(), called: "blocks" });
         }
         let blocks = object.gguf_blocks().ok()?;

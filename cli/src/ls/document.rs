@@ -4,9 +4,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use zten::{
-    Component, ElementType, Generation, Object, attributes::Attributes, element::ByteOrder,
+    Component, Generation, Tensor, attributes::Attributes, element::ByteOrder, tools::ElementType,
 };
-
 use zten_formats::Block;
 use zten_present::finding::format_name;
 
@@ -29,20 +28,20 @@ pub(super) fn write(out: &mut impl Write, path: &Path, archive: &TensorFile) -> 
     json.key("generation")?;
     json.string_or_null(archive.generation().map(Generation::as_str))?;
     json.key("version")?;
-    json.string_or_null(version(archive).as_deref())?;
-    attributes(&mut json, archive.attributes())?;
+    json.string_or_null(version(archive.manifest()).as_deref())?;
+    attributes(&mut json, archive.manifest().own_attributes())?;
     json.key("data_shard")?;
-    json.plain(archive.is_data_shard())?;
+    json.plain(archive.manifest().is_data_shard())?;
     json.key("shards")?;
     shards(&mut json, archive)?;
     json.key("objects")?;
     json.open('[')?;
-    for each in archive.objects() {
+    for each in archive.tensors() {
         object(&mut json, &each)?;
     }
     json.close(']')?;
     json.key("totals")?;
-    FileTotals::of(archive.objects()).json(&mut json)?;
+    FileTotals::of(archive.tensors()).json(&mut json)?;
     json.close('}')?;
     json.line()
 }
@@ -62,7 +61,7 @@ fn attributes<W: Write>(
 /// Other files that hold blobs.
 fn shards<W: Write>(json: &mut Json<'_, W>, archive: &TensorFile) -> io::Result<()> {
     json.open('[')?;
-    for shard in archive.shards() {
+    for shard in archive.manifest().shards() {
         json.open('{')?;
         json.key("name")?;
         json.string(shard.name())?;
@@ -75,14 +74,14 @@ fn shards<W: Write>(json: &mut Json<'_, W>, archive: &TensorFile) -> io::Result<
     json.close(']')
 }
 
-fn object<W: Write>(json: &mut Json<'_, W>, object: &Object<'_>) -> io::Result<()> {
+fn object<W: Write>(json: &mut Json<'_, W>, object: &Tensor<'_>) -> io::Result<()> {
     json.open('{')?;
     json.key("name")?;
     json.string(object.name())?;
     json.key("ordinal")?;
     json.plain(object.ordinal())?;
     json.key("format")?;
-    json.string(object.format_name())?;
+    json.string(object.layout_name())?;
     json.key("known")?;
     json.plain(is_known(object))?;
     json.key("shape")?;
@@ -92,7 +91,7 @@ fn object<W: Write>(json: &mut Json<'_, W>, object: &Object<'_>) -> io::Result<(
     json.integer_or_null(blocks.as_ref().and_then(|blocks| blocks.bits))?;
     json.key("group_size")?;
     json.integer_or_null(blocks.map(|blocks| blocks.size))?;
-    attributes(json, object.attributes())?;
+    attributes(json, object.own_attributes())?;
     json.key("components")?;
     json.open('[')?;
     for each in object.components() {
@@ -106,7 +105,7 @@ fn component<W: Write>(json: &mut Json<'_, W>, component: &Component<'_>) -> io:
     let element = component.element_type();
     let logical = match element {
         ElementType::Plain(_) | ElementType::Unknown(_) => {
-            Block::of(&component.object()).map(|block| block.name)
+            Block::of(&component.tensor()).map(|block| block.name)
         }
         _ => Some(element.name()),
     };

@@ -1,6 +1,6 @@
 //! The rows of the table.
 
-use zten::{Component, Digest, Encoding, Object};
+use zten::{Component, Digest, Encoding, Tensor};
 use zten_formats::Block;
 
 use super::blocks::Blocks;
@@ -14,7 +14,7 @@ use crate::words::{element, format, shape, word};
 pub(super) type Row<'a> = table::Row<'a, 7>;
 
 /// An object and its only component.
-pub(super) fn single<'a>(object: &Object<'a>, component: &Component<'_>) -> Row<'a> {
+pub(super) fn single<'a>(object: &Tensor<'a>, component: &Component<'_>) -> Row<'a> {
     let Row { below, name, cells: [format, blocks, shape, ..] } = self::object(object);
     let [_, element, _, stored, decoded, encoding, digest] = self::component(component).cells;
     let element = if blocks.is_empty() { element } else { format!("{element}, {blocks}") };
@@ -22,7 +22,7 @@ pub(super) fn single<'a>(object: &Object<'a>, component: &Component<'_>) -> Row<
 }
 
 /// An object, with the totals of its components.
-pub(super) fn object<'a>(object: &Object<'a>) -> Row<'a> {
+pub(super) fn object<'a>(object: &Tensor<'a>) -> Row<'a> {
     let mut totals = Totals::default();
     for component in object.components() {
         totals.add(component.extent().length(), component.decoded_length());
@@ -41,7 +41,7 @@ pub(super) fn object<'a>(object: &Object<'a>) -> Row<'a> {
 
 /// A component, below its object.
 pub(super) fn component<'a>(component: &Component<'a>) -> Row<'a> {
-    let element = match Block::of(&component.object()) {
+    let element = match Block::of(&component.tensor()) {
         Some(block) => block.name.to_owned(),
         None => element(component.element_type()),
     };

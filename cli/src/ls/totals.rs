@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use zten::{Component, ElementType, Object};
+use zten::{Component, DType, Tensor};
 use zten_formats::Block;
 
 use crate::json::Json;
@@ -64,7 +64,7 @@ impl Default for FileTotals {
 
 impl FileTotals {
     /// Those of a file with such objects.
-    pub(super) fn of<'a>(objects: impl Iterator<Item = Object<'a>>) -> Self {
+    pub(super) fn of<'a>(objects: impl Iterator<Item = Tensor<'a>>) -> Self {
         let mut totals = Self::default();
         for object in objects {
             totals.object(object.shape().elements());
@@ -143,12 +143,8 @@ impl FileTotals {
 
 /// The name of the type of a component, if it is known.
 fn known(component: &Component<'_>) -> Option<&'static str> {
-    if let Some(block) = Block::of(&component.object()) {
+    if let Some(block) = Block::of(&component.tensor()) {
         return Some(block.name);
     }
-    match component.element_type() {
-        ElementType::Plain(storage) => Some(storage.name()),
-        ElementType::Logical(logical) => Some(logical.name()),
-        _ => None,
-    }
+    Some(component.dtype()).filter(|dtype| *dtype != DType::Unknown).map(DType::name)
 }

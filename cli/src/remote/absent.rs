@@ -67,9 +67,7 @@ impl Remote {
 }
 
 impl ReadAt for Remote {
-    type Error = io::Error;
-
-    fn read_at(&self, _: u64, _: &mut [u8]) -> io::Result<()> {
+    fn read_at(&self, _: u64, _: &mut [u8]) -> Result<(), zten::Error> {
         match *self {}
     }
 }

@@ -39,9 +39,7 @@ impl Remote {
 }
 
 impl ReadAt for Remote {
-    type Error = io::Error;
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), zten::Error> {
         self.0.read_at(offset, buffer)
     }
 }

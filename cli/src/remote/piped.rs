@@ -139,14 +139,12 @@ fn ended(error: io::Error) -> io::Error {
 }
 
 impl ReadAt for Remote {
-    type Error = io::Error;
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), zten::Error> {
         let end = offset.saturating_add(u64_from_usize(buffer.len()));
         if buffer.is_empty() {
             return Ok(());
         }
         let question = Question::Read(self.number, offset..end);
-        self.process.ask(&question, |socket| wire::bytes(socket, buffer))
+        Ok(self.process.ask(&question, |socket| wire::bytes(socket, buffer))?)
     }
 }

@@ -2,8 +2,7 @@
 
 use std::io;
 
-use zten::Options;
-use zten::source::FileArchive;
+use zten::OpenOptions;
 use zten_shards::{open, wanted};
 
 #[cfg(target_os = "linux")]
@@ -24,7 +23,7 @@ pub(crate) fn may_have(file: &Opened) -> io::Result<bool> {
 }
 
 /// Looks for the shards of a file, whose manifest is read here and now.
-pub(crate) fn find_in_process(file: &mut Opened, options: &Options) -> io::Result<()> {
+pub(crate) fn find_in_process(file: &mut Opened, options: &OpenOptions) -> io::Result<()> {
     // Those of a file that is read over the network are found when they are asked for.
     let Some(local) = file.file.local() else { return Ok(()) };
     if !may_have(file)? {
@@ -32,9 +31,8 @@ pub(crate) fn find_in_process(file: &mut Opened, options: &Options) -> io::Resul
     }
     // What is wrong with it will be told when it is opened for good.
     let again = local.try_clone()?;
-    let archive = FileArchive::with_length(again, file.length, options);
-    let Ok(archive) = archive else { return Ok(()) };
-    for wanted in wanted(&archive, options) {
+    let Ok(archive) = options.open_source(again, file.length) else { return Ok(()) };
+    for wanted in wanted(archive.manifest()) {
         file.beside.extend(open(&file.path, &wanted)?.map(Companion::from));
     }
     Ok(())
@@ -45,7 +43,7 @@ pub(crate) fn find_in_process(file: &mut Opened, options: &Options) -> io::Resul
 #[cfg(target_os = "linux")]
 pub(crate) fn find(
     files: &mut [Result<Opened, Box<Problem>>],
-    options: &Options,
+    options: &OpenOptions,
 ) -> io::Result<Vec<u64>> {
     let mut lengths = Vec::new();
     let mut neighbours = Neighbours::default();

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use zten::write::{Checksum, FileSink, NewObject, Settings, Writer};
-use zten::{ElementType, StorageType};
+use zten::tools::{ElementType, StorageType};
+use zten::write::{Checksum, NewObject, WriteOptions, Writer};
 
 use super::{corpus_folder, ended, succeeded, succeeded_json, zten};
 
@@ -177,13 +177,12 @@ fn the_canonical_form_does_not_depend_on_the_order() {
     let mut forms = Vec::new();
     for turn in 0..tensors.len() {
         let path = folder.path("in.zt");
-        let settings = Settings::default().checksum(Checksum::None);
-        let mut writer = Writer::new(FileSink::create(&path).unwrap(), &settings).unwrap();
+        let options = WriteOptions::default().checksum(Checksum::None);
+        let mut writer = options.create(&path).unwrap();
         for (name, byte) in tensors.iter().cycle().skip(turn).take(tensors.len()) {
-            let tensor = NewObject::dense(name, &[1], StorageType::U8);
-            writer.add(&tensor, &[("data", &[*byte])]).unwrap();
+            writer.add(name, &[1], &[*byte]).unwrap();
         }
-        writer.finish().unwrap().publish().unwrap();
+        writer.finish().unwrap();
         succeeded(folder.convert(&path, &["--canonical"]));
         forms.push(fs::read(folder.path("out.zt")).unwrap());
     }
@@ -379,17 +378,17 @@ fn blocks_of_every_type() {
 }
 
 fn is_valid(bytes: &[u8]) -> bool {
-    zten_formats::open_bytes(bytes, &zten::Options::default()).is_ok()
+    zten_formats::open_bytes(bytes, &zten::OpenOptions::default()).is_ok()
 }
 
 #[test]
 fn an_unknown_type_stays_what_it_is() {
     let folder = Folder::new();
     let path = folder.path("in.zt");
-    let mut writer = Writer::new(FileSink::create(&path).unwrap(), &Settings::default()).unwrap();
+    let mut writer = Writer::create(&path).unwrap();
     let unknown = ElementType::UnknownLogical("f4", StorageType::U8);
-    writer.add(&NewObject::dense("x", &[2], unknown), &[("data", &[1, 2])]).unwrap();
-    writer.finish().unwrap().publish().unwrap();
+    writer.add_object(&NewObject::dense("x", &[2], unknown), &[("data", &[1, 2])]).unwrap();
+    writer.finish().unwrap();
     succeeded(folder.convert(&path, &["--canonical"]));
     let listed = succeeded_json(run("ls", &folder.path("out.zt"))).to_string();
     assert!(listed.contains("f4"), "{listed}");
@@ -399,10 +398,10 @@ fn an_unknown_type_stays_what_it_is() {
 fn an_unknown_type_gets_no_meaning() {
     let folder = Folder::new();
     let path = folder.path("in.zt");
-    let mut writer = Writer::new(FileSink::create(&path).unwrap(), &Settings::default()).unwrap();
+    let mut writer = Writer::create(&path).unwrap();
     let unknown = ElementType::UnknownLogical("bool", StorageType::U8);
-    writer.add(&NewObject::dense("flags", &[2], unknown), &[("data", &[0, 1])]).unwrap();
-    writer.finish().unwrap().publish().unwrap();
+    writer.add_object(&NewObject::dense("flags", &[2], unknown), &[("data", &[0, 1])]).unwrap();
+    writer.finish().unwrap();
     for options in [&["--to", "2"][..], &["--to", "2", "--zstd"], &["--to", "2", "--canonical"]] {
         let output = folder.convert(&path, options);
         let (status, out, complaint) = ended(&output);

@@ -46,7 +46,7 @@ fn elements_are_printed() {
     let missing = run("cat", &path, &["flag"]);
     let (status, out, why) = ended(&missing);
     assert_eq!((status, out), (Some(2), ""));
-    assert!(why.contains("there is no object \"flag\"; did you mean \"flags\"?"), "{why}");
+    assert!(why.contains("no tensor named \"flag\"; did you mean \"flags\"?"), "{why}");
     // Two elements of this type share a byte.
     let types = accepted("types.safetensors");
     let listed = succeeded_json(run("ls", &types, &["--json"]));

@@ -38,8 +38,11 @@ fn every_root_of_the_corpus_ends_as_the_index_says() {
     }
     for row in sharded() {
         let name = row.path.display();
-        let limit =
-            if row.options == zten::Options::default() { &[][..] } else { &["--limit=shards=1"] };
+        let limit = if row.options == zten::OpenOptions::default() {
+            &[][..]
+        } else {
+            &["--limit=shards=1"]
+        };
         let found = line(&row.path, limit);
         assert_eq!(found, line(&row.path, &[limit, &["--no-sandbox"]].concat()), "{name}");
         let rule = row.expected.as_ref().map(|expected| expected.rule.as_str());
@@ -207,7 +210,7 @@ fn convert_reads_shards_in() {
     let text = succeeded_text(zten(["cat".as_ref(), values.as_os_str(), "w".as_ref()]));
     assert_eq!(text, "[1.0, -2.0, 0.5, 3.25]\n");
     // What is missing, or is another file, is so for `convert` as for `check`; nothing is written.
-    for row in sharded().filter(|row| row.options == zten::Options::default()) {
+    for row in sharded().filter(|row| row.options == zten::OpenOptions::default()) {
         let Some(expected) = &row.expected else { continue };
         for (name, more) in [("a.zt", &[][..]), ("a.zt", &["--no-sandbox"]), ("a.npz", &[])] {
             // NumPy files hold no sparse objects, which is found first.

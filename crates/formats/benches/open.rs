@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use safetensors::SafeTensors;
-use zten::Options;
+use zten::OpenOptions;
 use zten_corpus::other::safetensors::file;
 use zten_formats::open_bytes;
 use zten_testkit::generate::names;
@@ -46,8 +46,8 @@ fn main() {
         let bytes = file(&header, &vec![0; count * BYTES]);
         let runs: [&dyn Fn(); 2] = [
             &|| {
-                let opened = open_bytes(black_box(bytes.as_slice()), &Options::default());
-                assert_eq!(opened.unwrap().len() as usize, count);
+                let opened = open_bytes(black_box(bytes.as_slice()), &OpenOptions::default());
+                assert_eq!(opened.unwrap().len(), count);
             },
             &|| assert_eq!(SafeTensors::deserialize(black_box(&bytes)).unwrap().len(), count),
         ];

@@ -3,14 +3,13 @@
 #[cfg(feature = "dequantize")]
 use std::{fmt, io};
 
-#[cfg(feature = "dequantize")]
-use zten::ReadError;
 use zten::attributes::Encoder;
 #[cfg(feature = "dequantize")]
 use zten::error::Misuse;
 use zten::error::OutOfMemory;
 use zten::num::u64_from_usize;
-use zten::{Format, Object, StorageType};
+use zten::tools::StorageType;
+use zten::{Layout, Tensor};
 
 use super::gguf::dequantize::Record;
 #[cfg(feature = "dequantize")]
@@ -92,29 +91,29 @@ impl Block {
         BlockDequantizer { block: self, begun: [0; MOST_BYTES], length: 0 }
     }
 
-    /// The type of the blocks that an object of a GGUF file consists of. In a zTensor file, attributes tell it.
-    pub fn of(object: &Object<'_>) -> Option<&'static Self> {
-        let component = object.component("data")?;
-        if object.format() != Format::Unknown || component.generation().is_some() {
+    /// The type of the blocks that a tensor of a GGUF file consists of. In a zTensor file, attributes tell it.
+    pub fn of(tensor: &Tensor<'_>) -> Option<&'static Self> {
+        let component = tensor.component("data")?;
+        if tensor.layout() != Layout::Unknown || component.generation().is_some() {
             return None;
         }
-        object.format_name().strip_prefix(LAYOUT).and_then(Self::by_name)
+        tensor.layout_name().strip_prefix(LAYOUT).and_then(Self::by_name)
     }
 
-    /// The type of the blocks that an object of any file consists of, as its layout is called: in GGUF, and in the zTensor
+    /// The type of the blocks that a tensor of any file consists of, as its layout is called: in GGUF, and in the zTensor
     /// files of 1.2 and 2 that these become. There are as many bytes as its shape asks for.
-    pub fn of_layout(object: &Object<'_>) -> Option<&'static Self> {
-        let name = object.format_name().strip_prefix(LAYOUT)?;
+    pub fn of_layout(tensor: &Tensor<'_>) -> Option<&'static Self> {
+        let name = tensor.layout_name().strip_prefix(LAYOUT)?;
         let block = Self::by_name(name.strip_suffix("/1").unwrap_or(name))?;
-        let (mut components, mut shape) = (object.components(), Vec::new());
+        let (mut components, mut shape) = (tensor.components(), Vec::new());
         let (data, None) = (components.next()?, components.next()) else { return None };
-        shape.try_reserve_exact(object.shape().len()).ok()?;
-        shape.extend(object.shape());
+        shape.try_reserve_exact(tensor.shape().len()).ok()?;
+        shape.extend(tensor.shape());
         let is_whole = data.decoded_length() == Some(block.bytes_of(&shape)?);
         (is_whole && data.storage_type() == Some(StorageType::U8)).then_some(block)
     }
 
-    /// The layout of an object that consists of such blocks.
+    /// The layout of a tensor that consists of such blocks.
     ///
     /// # Errors
     /// Out of memory.
@@ -274,8 +273,8 @@ impl From<LengthMismatch> for io::Error {
 }
 
 #[cfg(feature = "dequantize")]
-impl<E> From<LengthMismatch> for ReadError<E> {
+impl From<LengthMismatch> for zten::Error {
     fn from(_: LengthMismatch) -> Self {
-        Self::Refused(Misuse::Buffer.into())
+        Misuse::Buffer.into()
     }
 }

@@ -23,15 +23,19 @@ pub(super) fn int(out: &mut Encoder, value: i64) -> Result<(), OutOfMemory> {
     }
 }
 
-/// Returns attributes as the map that they are read from.
-pub(super) fn copy(attributes: Attributes<'_>) -> Result<Vec<u8>, Trouble> {
+/// Returns attributes as the map that they are read from; none if there are none.
+pub(super) fn copy(attributes: Attributes<'_>) -> Result<Option<Vec<u8>>, Trouble> {
+    let entries = u64_from_usize(attributes.clone().count());
+    if entries == 0 {
+        return Ok(None);
+    }
     let mut out = Encoder::default();
-    out.map(u64_from_usize(attributes.clone().count()))?;
+    out.map(entries)?;
     for (key, item) in attributes {
         out.text(key)?;
         out.raw(item.as_bytes())?;
     }
-    Ok(out.into_bytes())
+    Ok(Some(out.into_bytes()))
 }
 
 /// A map with text keys, which is put in order when it is complete.

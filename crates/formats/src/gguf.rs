@@ -12,14 +12,13 @@ mod split;
 pub(super) mod types;
 mod value;
 
-use std::io;
-
 use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules};
 use zten::num::u64_from_usize;
-use zten::source::SourceArchive;
-use zten::{Format, Options, ReadAt, StorageType};
+use zten::tools::StorageType;
+use zten::{Archive, OpenOptions, ReadAt};
 
 use super::front;
+use super::in_memory;
 use super::rules::Rule;
 use super::trouble::{Trouble, copied};
 use header::{Header, Info};
@@ -42,30 +41,31 @@ static GGUF: FrontEnd = FrontEnd::new(
 );
 
 /// Reads and parses the header of a file of `length` bytes.
-fn archive<S: ReadAt<Error = io::Error>>(
-    source: S,
+fn archive<'s>(
+    source: &'s dyn ReadAt,
     length: u64,
-    options: &Options,
-) -> Result<SourceArchive<S>, Trouble> {
-    let start = super::start(&source, length)?;
+    options: &OpenOptions,
+) -> Result<Archive<&'s dyn ReadAt>, Trouble> {
+    let start = super::start(source, length)?;
     if !start.starts_with(MAGIC) {
         return Err(Trouble::refused_at(Rule::GgufMagic, Rule::GgufMagic.row().broken, 0));
     }
-    let parsed = read(&source, length, start, options)?;
-    Ok(SourceArchive::from_front(source, parsed))
+    let parsed = open(source, length, start, options)?;
+    Ok(Archive::from_front(source, parsed))
 }
 
 /// Reads the header of a source of `length` bytes that begins with `start`, and parses it. As long as it goes on, twice
 /// as many bytes are read.
-pub(crate) fn read<S: ReadAt>(
-    source: &S,
+pub(crate) fn open(
+    source: &dyn ReadAt,
     length: u64,
     mut start: Vec<u8>,
-    options: &Options,
-) -> Result<Parsed, Trouble>
-where
-    Trouble: From<S::Error>,
-{
+    options: &OpenOptions,
+) -> Result<Parsed, Trouble> {
+    if let Some(bytes) = in_memory(source, length) {
+        let parsed = parse(source, length, bytes, options)?;
+        return parsed.ok_or_else(|| Trouble::internal("a header goes on behind its file"));
+    }
     loop {
         if let Some(parsed) = parse(source, length, &start, options)? {
             return Ok(parsed);
@@ -80,23 +80,14 @@ where
     }
 }
 
-/// Parses the header of a file that is in memory.
-pub(crate) fn open(bytes: &[u8], options: &Options) -> Result<Parsed, Trouble> {
-    let parsed = parse(&bytes, u64_from_usize(bytes.len()), bytes, options)?;
-    parsed.ok_or_else(|| Trouble::internal("a header goes on behind its file"))
-}
-
 /// Parses the header of a file that begins with `start`, checks the places of data, and fills the index; none if the
 /// header goes on behind these bytes.
-fn parse<S: ReadAt>(
-    source: &S,
+fn parse(
+    source: &dyn ReadAt,
     length: u64,
     start: &[u8],
-    options: &Options,
-) -> Result<Option<Parsed>, Trouble>
-where
-    Trouble: From<S::Error>,
-{
+    options: &OpenOptions,
+) -> Result<Option<Parsed>, Trouble> {
     let input = Input::new(start, length, options.limit());
     let (header, metadata, extents) = match Header::parse(input, options.limit()) {
         Ok(parsed) => parsed,
@@ -120,8 +111,10 @@ where
     for info in header.infos() {
         let info = info?;
         let (layout, blocks) = match info.kind {
-            Type::Plain(_) => (Format::Dense, None),
-            Type::Blocks(block) => (Format::Unknown, Some((block.layout()?, block.attributes()?))),
+            Type::Plain(_) => (zten::Layout::Dense, None),
+            Type::Blocks(block) => {
+                (zten::Layout::Unknown, Some((block.layout()?, block.attributes()?)))
+            }
         };
         let object = RawObject {
             name: info.name,

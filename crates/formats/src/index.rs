@@ -4,11 +4,9 @@
 
 mod header;
 
-use std::io;
-
 use zten::front::{Blobs, Builder, FrontEnd, Parsed};
-use zten::num::{u64_from_usize, usize_from_u32};
-use zten::{Error, Limits, Options, ReadAt};
+use zten::num::u64_from_usize;
+use zten::{Error, Limits, OpenOptions, ReadAt};
 use zten_present::escape;
 
 use super::cbor::Map;
@@ -38,17 +36,18 @@ pub(crate) fn is_named_so(name: &str) -> bool {
 
 /// An index of several safetensors files, which has been parsed.
 #[derive(Debug)]
-pub(crate) struct Index(Header);
+pub(crate) struct Index {
+    header: Header,
+    /// Bytes of the index.
+    length: u64,
+}
 
 impl Index {
     /// Reads and parses an index of `length` bytes.
     ///
     /// # Errors
     /// The index cannot be read, is longer than it may be, or breaks a rule.
-    pub(crate) fn read<S>(source: &S, length: u64, limits: &Limits) -> Result<Self, Trouble>
-    where
-        S: ReadAt<Error = io::Error>,
-    {
+    pub(crate) fn read(source: &dyn ReadAt, length: u64, limits: &Limits) -> Result<Self, Trouble> {
         if length > LONGEST {
             let sentence = format_args!("the index is longer than {LONGEST} bytes");
             return Err(Trouble::refused_at(Rule::LimitHeader, sentence, LONGEST));
@@ -56,29 +55,20 @@ impl Index {
         check_length(length, limits, "the index").map_err(|trouble| trouble.or_at(0))?;
         let mut bytes = Vec::new();
         source.append_range(0..length, &mut bytes)?;
-        Ok(Self(Header::parse(&bytes, limits)?))
+        Ok(Self { header: Header::parse(&bytes, limits)?, length })
     }
 
     /// The names of the files that it names, in no order.
     pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
-        self.0.weights.files()
+        self.header.weights.files()
     }
 
-    /// Reads the headers of all files that it names, which come in the order of the builder, and fills the index of an archive
-    /// whose root is of `length` bytes.
+    /// Reads the headers of all files that it names, which come in the order of the builder, and fills the index of an archive.
     ///
     /// # Errors
     /// A file cannot be read, breaks a rule of its format, or contradicts the index.
-    pub(crate) fn open<P>(
-        self,
-        length: u64,
-        parts: &[&Part<'_, P>],
-        options: &Options,
-    ) -> Result<Parsed, Trouble>
-    where
-        P: ReadAt<Error = io::Error>,
-    {
-        let Header { weights, total_size, metadata } = self.0;
+    pub(crate) fn open(self, parts: &[Part<'_>], options: &OpenOptions) -> Result<Parsed, Trouble> {
+        let Self { header: Header { weights, total_size, metadata }, length } = self;
         let mut builder = Builder::new(&INDEX, 0..length, length, options).map_err(refusal)?;
         let mut ordered = Vec::new();
         ordered.try_reserve_exact(parts.len()).map_err(|_| Trouble::memory())?;
@@ -126,36 +116,32 @@ struct All<'o> {
 
 impl All<'_> {
     /// Adds what is in a file, which must be what the index says is in it.
-    fn add<P>(
+    fn add(
         &mut self,
-        part: &Part<'_, P>,
+        part: &Part<'_>,
         ordinal: u32,
         weights: &Weights,
-        options: &Options,
-    ) -> Result<(), Trouble>
-    where
-        P: ReadAt<Error = io::Error>,
-    {
+        options: &OpenOptions,
+    ) -> Result<(), Trouble> {
         let limits = options.limit();
         let (archive, metadata) = safetensors::archive(part.source, part.length, options)?;
         let file = weights.file(part.name);
-        for object in archive.objects() {
-            if weights.of_tensor(object.name()) != file {
+        for tensor in &archive {
+            if weights.of_tensor(tensor.name()) != file {
                 let sentence = "the index does not say that it is in this file";
-                return Err(Trouble::refused(Rule::IndexTensor, sentence).about(object.name()));
+                return Err(Trouble::refused(Rule::IndexTensor, sentence).about(tensor.name()));
             }
-            let bytes = root::push(&mut self.builder, &object, Some(ordinal), refusal)?;
+            let bytes = root::push(&mut self.builder, &tensor, Some(ordinal), refusal)?;
             self.bytes = self.bytes.saturating_add(bytes);
         }
         self.file_bytes = self.file_bytes.saturating_add(part.length);
         self.metadata.append(metadata)?;
         check_keys(u64_from_usize(self.metadata.len()), limits, "the metadata of all files")?;
         // None is in a file twice, so as many as there should be are all that should be.
-        let count = usize_from_u32(archive.len());
-        match file.filter(|file| weights.count(*file) != count) {
+        match file.filter(|file| weights.count(*file) != archive.len()) {
             None => Ok(()),
             Some(file) => {
-                let missing = weights.in_file(file).find(|name| archive.get(name).is_none());
+                let missing = weights.in_file(file).find(|name| !archive.contains(name));
                 let name = escape::quoted(missing.unwrap_or_default());
                 let sentence = format!("the index says that the tensor {name} is in it");
                 Err(Trouble::refused(Rule::IndexTensor, sentence))

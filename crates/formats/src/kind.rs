@@ -1,6 +1,6 @@
 //! The types of the elements of tensors in other formats.
 
-use zten::{LogicalType, StorageType};
+use zten::tools::{LogicalType, StorageType};
 
 /// The type of the elements of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -45,11 +45,11 @@ use std::path::{Path, PathBuf};
 
 use zten::num::u64_from_usize;
 use zten::shards::{Candidate, Find, Shard};
-use zten::source::{FileArchive, SourceArchive};
-use zten::{Archive, Options, ReadAt};
+use zten::{Archive, Error, InMemory, OpenOptions, ReadAt};
 
-use gguf::{FirstName, Split};
+use gguf::FirstName;
 use index::Index;
+use root::Header;
 
 pub use block::Block;
 #[cfg(feature = "dequantize")]
@@ -68,25 +68,25 @@ const MAGIC: u64 = 8;
 /// Opens the file at `path`, which is of zTensor, safetensors, GGUF or NumPy, or an index of several safetensors files, with
 /// the default options: parses and validates its header. The page of the crate has an example.
 ///
-/// The files that an index or the first of several GGUF files names are those beside it, and no links. [`Folder`] finds
-/// them again for [`bind_shards`](zten::Manifest::bind_shards), as components are in them.
+/// The files that an index or the first of several GGUF files names are those beside it, and no links. The archive reads
+/// from them, as from the shards of a zTensor file.
 ///
 /// # Errors
 /// The file cannot be read, breaks a rule of its format, or is of none that is read.
-pub fn open(path: impl AsRef<Path>) -> Result<FileArchive, Trouble> {
-    open_with(path, &Options::default())
+pub fn open(path: impl AsRef<Path>) -> Result<Archive, Error> {
+    open_with(path, &OpenOptions::default())
 }
 
 /// The same as [`open`], with options.
 ///
 /// # Errors
 /// The same as [`open`].
-pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<FileArchive, Trouble> {
+pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Archive, Error> {
     let path = path.as_ref();
-    let irregular = || Trouble::Io(io::ErrorKind::InvalidInput.into());
-    let (file, length) = open_regular(path)?.ok_or_else(irregular)?;
+    let (file, length) = open_regular(path)?.ok_or(io::Error::from(io::ErrorKind::InvalidInput))?;
     let root = match begin(file, length, path, options)? {
-        Begun::Archive(archive) => return Ok(archive),
+        // Only zTensor files have some.
+        Begun::Archive(archive) => return archive.find_shards_beside(path),
         Begun::Root(root) => root,
     };
     let (folder, mut beside) = (Folder::of(path), Vec::new());
@@ -99,7 +99,7 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<FileArchiv
         .iter()
         .map(|(name, source, length)| Part { name, source, length: *length })
         .collect();
-    root.open(&parts, options)
+    root.open(&parts, options)?.find_shards(&folder)
 }
 
 /// Opens a regular file; none if it is another one.
@@ -134,7 +134,7 @@ impl Folder {
 impl Find for Folder {
     type Source = File;
 
-    fn find(&self, shard: &Shard<'_>) -> io::Result<Option<Candidate<File>>> {
+    fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<File>>, Error> {
         Ok(self.open(shard.name())?.map(|(source, length)| Candidate { source, length }))
     }
 }
@@ -144,8 +144,8 @@ impl Find for Folder {
 ///
 /// # Errors
 /// The source cannot be read.
-pub fn detect<S: ReadAt<Error = io::Error>>(
-    source: &S,
+pub fn detect(
+    source: &dyn ReadAt,
     length: u64,
     path: &Path,
     unknown: Option<Detected>,
@@ -162,12 +162,12 @@ pub fn detect<S: ReadAt<Error = io::Error>>(
 ///
 /// # Errors
 /// The errors of [`open`]; `index-file` or `gguf-split-file` for a file that names others, which [`begin`] takes.
-pub fn open_source<S: ReadAt<Error = io::Error>>(
+pub fn open_source<S: ReadAt>(
     source: S,
     length: u64,
     path: &Path,
-    options: &Options,
-) -> Result<SourceArchive<S>, Trouble> {
+    options: &OpenOptions,
+) -> Result<Archive<S>, Trouble> {
     begin(source, length, path, options)?.alone(options)
 }
 
@@ -180,44 +180,61 @@ pub fn open_source<S: ReadAt<Error = io::Error>>(
 ///
 /// # Errors
 /// The source cannot be read, breaks a rule of its format, or is of none that is read.
-pub fn begin<S: ReadAt<Error = io::Error>>(
+pub fn begin<S: ReadAt>(
     source: S,
     length: u64,
     path: &Path,
-    options: &Options,
+    options: &OpenOptions,
 ) -> Result<Begun<S>, Trouble> {
-    let mut start = start(&source, length)?;
+    parse(&source, length, path, options)?.begin(source, path, options.limit())
+}
+
+/// Parses the header of a file.
+fn parse(
+    source: &dyn ReadAt,
+    length: u64,
+    path: &Path,
+    options: &OpenOptions,
+) -> Result<Header, Trouble> {
+    let start = start(source, length)?;
     #[cfg(feature = "ztensor")]
     if is_ztensor(&start) {
-        let opened = SourceArchive::with_length(source, length, options);
-        let opened = opened.map_err(|error| Trouble::from(zten::ReadError::from(error)));
-        return opened.map(Begun::Archive);
+        return Ok(Header::ZTensor(open_manifest(source, length, options)?));
     }
-    let parsed = match known(&start, path)? {
-        Format::Safetensors => {
-            safetensors::read(&source, length, &mut start, options.limit())?;
-            safetensors::open(&start, length, options)?
-        }
-        Format::Gguf => {
-            let parsed = gguf::read(&source, length, start, options)?;
-            let archive = SourceArchive::from_front(source, parsed);
-            return Ok(match Split::of(archive.attributes(), path, options.limit())? {
-                None => Begun::Archive(archive),
-                Some(split) => Begun::Root(Root::gguf(archive, split)),
-            });
-        }
-        Format::Index => {
-            let index = Index::read(&source, length, options.limit())?;
-            return Ok(Begun::Root(Root::index(index, source, length)));
-        }
-        Format::Npy => npy::open(&source, length, start, path, options)?,
-        Format::Npz => npz::open(&source, length, options)?,
+    Ok(match known(&start, path)? {
+        Format::Safetensors => Header::Other(safetensors::open(source, length, start, options)?),
+        Format::Gguf => Header::Gguf(gguf::open(source, length, start, options)?),
+        Format::Index => Header::Index(Index::read(source, length, options.limit())?),
+        Format::Npy => Header::Other(npy::open(source, length, start, path, options)?),
+        Format::Npz => Header::Other(npz::open(source, length, options)?),
+    })
+}
+
+/// Opens the manifest of a zTensor file.
+#[cfg(feature = "ztensor")]
+fn open_manifest(
+    source: &dyn ReadAt,
+    length: u64,
+    options: &OpenOptions,
+) -> Result<zten::Manifest<Vec<u8>>, Error> {
+    let fetch = |range| {
+        let mut bytes = Vec::new();
+        source.append_range(range, &mut bytes).map(|()| bytes)
     };
-    Ok(Begun::Archive(SourceArchive::from_front(source, parsed)))
+    let opening = zten::open::Opening::new(length, options)?;
+    let footer = opening.header(&fetch(opening.needs())?)?;
+    let body = footer.footer(&fetch(footer.needs())?)?;
+    let bytes = fetch(body.needs())?;
+    body.manifest(bytes)
+}
+
+/// Returns the bytes of a source of `length` bytes, if they are in memory.
+fn in_memory(source: &dyn ReadAt, length: u64) -> Option<&[u8]> {
+    source.bytes_at(0, usize::try_from(length).ok()?)
 }
 
 /// Reads the first bytes of a file, which tell its format: of a zTensor file its magic, of others [`START`] bytes.
-fn start<S: ReadAt<Error = io::Error>>(source: &S, length: u64) -> Result<Vec<u8>, Trouble> {
+fn start(source: &dyn ReadAt, length: u64) -> Result<Vec<u8>, Trouble> {
     let (magic, most) = (MAGIC.min(length), u64_from_usize(START).min(length));
     let mut start = Vec::new();
     source.append_range(0..magic, &mut start)?;
@@ -232,29 +249,16 @@ fn start<S: ReadAt<Error = io::Error>>(source: &S, length: u64) -> Result<Vec<u8
 ///
 /// # Errors
 /// The errors of [`open`].
-pub fn open_bytes<B: AsRef<[u8]>>(file: B, options: &Options) -> Result<Archive<B>, Trouble> {
-    let bytes = file.as_ref();
-    let start = bytes.get(..START.min(bytes.len())).unwrap_or_default();
+pub fn open_bytes<B: AsRef<[u8]> + Sync>(
+    file: B,
+    options: &OpenOptions,
+) -> Result<Archive<InMemory<B>>, Trouble> {
     #[cfg(feature = "ztensor")]
-    if is_ztensor(start) {
-        return Ok(Archive::open_with(file, options)?);
+    if is_ztensor(file.as_ref()) {
+        return Ok(options.from_bytes(file)?);
     }
-    let length = u64_from_usize(bytes.len());
-    let format = known(start, Path::new(""))?;
-    let parsed = match format {
-        Format::Safetensors => safetensors::open(bytes, length, options)?,
-        Format::Gguf => gguf::open(bytes, options)?,
-        Format::Npy => npy::open(&bytes, length, Vec::new(), Path::new(""), options)?,
-        Format::Npz => npz::open(&bytes, length, options)?,
-        // Only a name tells it, and bytes have none.
-        Format::Index => return Err(Trouble::internal("an index without a name")),
-    };
-    let archive = Archive::from_front(file, parsed)?;
-    if format == Format::Gguf {
-        // The names of other files follow from its own, which bytes do not have.
-        Split::of(archive.attributes(), Path::new(""), options.limit())?;
-    }
-    Ok(archive)
+    let length = u64_from_usize(file.as_ref().len());
+    open_source(InMemory(file), length, Path::new(""), options)
 }
 
 /// Returns whether a file begins as zTensor files of any version do.

@@ -9,7 +9,7 @@ use std::path::Path;
 use zten::element::ByteOrder;
 use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules};
 use zten::num::u64_from_usize;
-use zten::{Error, Format, Limits, Options, ReadAt};
+use zten::{Error, Layout, Limits, OpenOptions, ReadAt};
 
 use super::front;
 use super::limits::check_length;
@@ -136,11 +136,10 @@ impl Header {
         name: &'a str,
         components: &'a [RawComponent<'a>],
     ) -> RawObject<'a> {
-        let layout = Format::Dense;
         RawObject {
             name,
             shape: &self.shape,
-            layout,
+            layout: Layout::Dense,
             layout_name: None,
             attributes: None,
             components,
@@ -167,16 +166,13 @@ fn latin1(bytes: &[u8]) -> Result<String, Trouble> {
 
 /// Reads the header of a file of `length` bytes that begins with `start`, and is one array, named after the file. An
 /// empty path is of a file without a name.
-pub(super) fn open<S: ReadAt>(
-    source: &S,
+pub(super) fn open(
+    source: &dyn ReadAt,
     length: u64,
     mut start: Vec<u8>,
     path: &Path,
-    options: &Options,
-) -> Result<Parsed, Trouble>
-where
-    Trouble: From<S::Error>,
-{
+    options: &OpenOptions,
+) -> Result<Parsed, Trouble> {
     let header = Header::read(&mut start, options.limit(), |start, end| {
         let there = u64_from_usize(start.len());
         let end = u64_from_usize(end).min(length).max(there);

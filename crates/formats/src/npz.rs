@@ -14,9 +14,9 @@ use miniz_oxide::inflate::core::DecompressorOxide;
 use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules, StreamRules};
 use zten::num::usize_from_u32;
 use zten::rules::Limit;
-use zten::source::SourceArchive;
+use zten::tools::StorageType;
 use zten::verify::Verifier;
-use zten::{Encoding, Error, ErrorKind, Format, Options, ReadAt, ReadError, StorageType};
+use zten::{Archive, Encoding, Error, ErrorKind, Layout, OpenOptions, ReadAt};
 use zten_present::escape::Short;
 
 use super::front;
@@ -47,10 +47,11 @@ static NPZ: FrontEnd = FrontEnd::new(
 );
 
 /// Reads the directory of a file of `length` bytes, and the header of each array in it.
-pub(super) fn open<S: ReadAt>(source: &S, length: u64, options: &Options) -> Result<Parsed, Trouble>
-where
-    Trouble: From<S::Error>,
-{
+pub(super) fn open(
+    source: &dyn ReadAt,
+    length: u64,
+    options: &OpenOptions,
+) -> Result<Parsed, Trouble> {
     let limits = options.limit();
     let directory = Directory::find(source, length, limits)?;
     let refused = |error: Error| {
@@ -181,21 +182,18 @@ fn nth(directory: &Directory, ordinal: u32) -> Result<(String, u64), Trouble> {
 }
 
 /// Reads the headers of arrays.
-struct Arrays<'s, S> {
-    window: Window<'s, S>,
-    source: &'s S,
+struct Arrays<'s> {
+    window: Window<'s>,
+    source: &'s dyn ReadAt,
     length: u64,
-    options: &'s Options,
+    options: &'s OpenOptions,
     /// The first bytes of the member that was read last, and what has decompressed them.
     start: Vec<u8>,
     decoder: Vec<DecompressorOxide>,
 }
 
-impl<'s, S: ReadAt> Arrays<'s, S>
-where
-    Trouble: From<S::Error>,
-{
-    fn new(source: &'s S, length: u64, options: &'s Options) -> Self {
+impl<'s> Arrays<'s> {
+    fn new(source: &'s dyn ReadAt, length: u64, options: &'s OpenOptions) -> Self {
         let (start, decoder) = (Vec::new(), Vec::new());
         Self { window: Window::new(source, length), source, length, options, start, decoder }
     }
@@ -241,29 +239,25 @@ where
         let object = RawObject {
             name: "",
             shape: &shape,
-            layout: Format::Dense,
+            layout: Layout::Dense,
             layout_name: None,
             attributes: None,
             components: &components,
         };
         let mut builder = Builder::new(&NPZ, 0..0, self.length, self.options)?;
         builder.push(&object)?;
-        let archive = SourceArchive::from_front((), builder.finish()?);
-        let mut verifier = Verifier::new(self.length, self.options.limit());
-        for object in archive.manifest().objects() {
-            match verifier.object(&object, self.source, |_, _| ()) {
-                Ok(()) => {}
-                Err(ReadError::Source(error)) => return Err(error.into()),
-                Err(ReadError::Refused(error)) => {
-                    if error.kind() == ErrorKind::OutOfMemory {
-                        return Err(Trouble::memory());
-                    }
-                    let broken = STREAM.iter().find(|rule| error.id() == Some(rule.row().id));
-                    return Ok(broken
-                        .map(|rule| Trouble::refused_at(*rule, rule.row().broken, member.start)));
-                }
+        let archive = Archive::from_front(self.source, builder.finish()?);
+        let mut verifier = Verifier::new(archive.manifest());
+        let read = archive.tensors().try_for_each(|tensor| verifier.check(&tensor));
+        match read {
+            Err(error) if matches!(error.kind(), ErrorKind::Read | ErrorKind::OutOfMemory) => {
+                Err(error.into())
             }
+            Err(error) => {
+                let broken = STREAM.iter().find(|rule| error.rule() == Some(rule.row().id));
+                Ok(broken.map(|rule| Trouble::refused_at(*rule, rule.row().broken, member.start)))
+            }
+            Ok(()) => Ok(None),
         }
-        Ok(None)
     }
 }

@@ -4,18 +4,18 @@
 //! twice as much is asked for, so that this takes a constant number of passes over most headers, and a logarithm of them
 //! over any.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use zten::error::Misuse;
+use zten::error::{Misuse, OutOfMemory};
 use zten::num::u64_from_usize;
-use zten::{Error, Limits, Manifest, Options, ReadAt};
+use zten::{Archive, Error, InMemory, Limits, OpenOptions, ReadAt};
 
-use super::begin;
 use super::limits::check_length;
+use super::parse;
 use super::root::{Begun, Part};
 use super::trouble::{Trouble, copied};
 
@@ -31,8 +31,8 @@ const SLACK: u64 = 1 << 20;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/other/gguf/accept/two.gguf");
 /// # let file = std::fs::read(path)?;
-/// let mut opening = Opening::new("model.gguf", file.len() as u64, &zten::Options::default());
-/// let manifest = loop {
+/// let mut opening = Opening::new("model.gguf", file.len() as u64, &zten::OpenOptions::default());
+/// let header = loop {
 ///     match opening.step()? {
 ///         Step::Read(wanted) => {
 ///             for wanted in wanted {
@@ -42,17 +42,17 @@ const SLACK: u64 = 1 << 20;
 ///         }
 ///         // The file of that name is beside it, and so many bytes long, or there is none.
 ///         Step::Open(names) => names.into_iter().for_each(|name| opening.opened(name, None)),
-///         Step::Done(manifest) => break manifest,
+///         Step::Done(header) => break header,
 ///     }
 /// };
-/// assert_eq!(manifest.len(), 2);
+/// assert_eq!(header.names().collect::<Vec<_>>(), ["a", "b"]);
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug)]
 pub struct Opening {
     path: PathBuf,
-    options: Options,
+    options: OpenOptions,
     file: Held,
     /// The files beside it that it names, by their names; none for one that is not there.
     beside: BTreeMap<String, Option<Held>>,
@@ -62,13 +62,13 @@ pub struct Opening {
 
 /// The next thing to do.
 #[derive(Debug)]
-pub enum Step {
+pub enum Step<S: ReadAt = InMemory<[u8; 0]>> {
     /// These bytes are to be read and supplied.
     Read(Vec<Wanted>),
     /// The files of these names, beside the file, are to be opened.
     Open(Vec<String>),
     /// The manifest or header is valid. The tensors of a file that names others are in those as in shards.
-    Done(Box<Manifest<Vec<u8>>>),
+    Done(Box<Archive<S>>),
 }
 
 /// Bytes that are to be read.
@@ -82,17 +82,26 @@ pub struct Wanted {
 
 impl Opening {
     /// Begins with a file of that name and of `length` bytes.
-    pub fn new(path: impl AsRef<Path>, length: u64, options: &Options) -> Self {
+    pub fn new(path: impl AsRef<Path>, length: u64, options: &OpenOptions) -> Self {
         let (path, options) = (path.as_ref().to_owned(), *options);
         Self { path, options, file: Held::new(length), beside: BTreeMap::new(), passes: 0 }
     }
 
-    /// Parses what has been supplied, and returns what is to be done next.
+    /// Parses what has been supplied, and returns what is to be done next. The archive has none of the bytes of the file:
+    /// [`Tensor::read_from`](zten::Tensor::read_from) says where they are.
     ///
     /// # Errors
     /// The errors of [`open`](crate::open); `limit-manifest` for a file of which more would have to be kept.
     pub fn step(&mut self) -> Result<Step, Trouble> {
-        let parsed = self.parse();
+        self.step_for(InMemory([]))
+    }
+
+    /// The same as [`step`](Self::step), for an archive that is read from `source`.
+    ///
+    /// # Errors
+    /// The errors of [`step`](Self::step).
+    pub fn step_for<S: ReadAt>(&mut self, source: S) -> Result<Step<S>, Trouble> {
+        let parsed = self.parse(source);
         let least = LEAST.checked_shl(self.passes).unwrap_or(u64::MAX);
         let beside =
             self.beside.iter().filter_map(|(name, file)| Some((Some(name), file.as_ref()?)));
@@ -137,10 +146,11 @@ impl Opening {
     }
 
     /// Parses what is there. Whatever is not there is noted, and is an error.
-    fn parse(&self) -> Result<Step, Trouble> {
+    fn parse<S: ReadAt>(&self, source: S) -> Result<Step<S>, Trouble> {
         let Self { path, options, file, beside, .. } = self;
-        let root = match begin(file, file.length, path, options)? {
-            Begun::Archive(archive) => return Ok(Step::Done(Box::new(archive.into_manifest()))),
+        let header = parse(file, file.length, path, options)?;
+        let root = match header.begin(source, path, options.limit())? {
+            Begun::Archive(archive) => return Ok(Step::Done(Box::new(archive))),
             Begun::Root(root) => root,
         };
         let mut names = Vec::new();
@@ -156,15 +166,15 @@ impl Opening {
         // found again, in its turn.
         let mut pending = None;
         for (name, file) in there() {
-            let begun = begin(file, file.length, Path::new(name), options);
-            pending = begun.err().filter(Trouble::is_pending).or(pending);
+            let parsed = parse(file, file.length, Path::new(name), options);
+            pending = parsed.err().filter(Trouble::is_pending).or(pending);
         }
         if let Some(pending) = pending {
             return Err(pending);
         }
         let parts: Vec<_> =
             there().map(|(name, source)| Part { name, source, length: source.length }).collect();
-        Ok(Step::Done(Box::new(root.open(&parts, options)?.into_manifest())))
+        Ok(Step::Done(Box::new(root.open(&parts, options)?)))
     }
 }
 
@@ -175,12 +185,12 @@ struct Held {
     /// Bytes by their offsets; no two share one.
     runs: BTreeMap<u64, Vec<u8>>,
     /// Ranges that have been looked for and not been there.
-    wanted: RefCell<Vec<Range<u64>>>,
+    wanted: Mutex<Vec<Range<u64>>>,
 }
 
 impl Held {
     fn new(length: u64) -> Self {
-        Self { length, runs: BTreeMap::new(), wanted: RefCell::default() }
+        Self { length, runs: BTreeMap::new(), wanted: Mutex::default() }
     }
 
     /// The bytes from `offset` to the end of what has been read there; none if nothing has.
@@ -190,9 +200,14 @@ impl Held {
         (!held.is_empty()).then_some(held)
     }
 
+    /// The ranges that have been looked for and not been there.
+    fn wanted(&self) -> MutexGuard<'_, Vec<Range<u64>>> {
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The ranges that have been looked for, each of `least` bytes at least, as far as they have not been read.
     fn take_wanted(&self, least: u64, limits: &Limits) -> Result<Vec<Range<u64>>, Trouble> {
-        let mut wanted = self.wanted.take();
+        let mut wanted = std::mem::take(&mut *self.wanted());
         wanted.sort_unstable_by_key(|range| range.start);
         let mut gaps: Vec<Range<u64>> = Vec::new();
         let held: u64 = self.runs.values().map(|run| u64_from_usize(run.len())).sum();
@@ -229,16 +244,14 @@ impl Held {
 }
 
 impl ReadAt for Held {
-    type Error = io::Error;
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         let (mut at, mut rest) = (offset, buffer);
         while !rest.is_empty() {
             let Some(held) = self.from(at) else {
-                let mut wanted = self.wanted.borrow_mut();
-                wanted.try_reserve(1).map_err(|_| io::ErrorKind::OutOfMemory)?;
+                let mut wanted = self.wanted();
+                wanted.try_reserve(1).map_err(|_| OutOfMemory)?;
                 wanted.push(at..at.saturating_add(u64_from_usize(rest.len())));
-                return Err(io::ErrorKind::WouldBlock.into());
+                return Err(io::Error::from(io::ErrorKind::WouldBlock).into());
             };
             let length = held.len().min(rest.len());
             let (room, behind) = rest.split_at_mut(length);

@@ -1,10 +1,11 @@
 //! Archives whose tensors are in several files: one of them, the root, says which the others are.
 
-use std::io;
+use std::fmt;
+use std::path::Path;
 
-use zten::front::{Builder, RawComponent, RawObject};
-use zten::source::SourceArchive;
-use zten::{ElementType, Error, Format as Layout, Object, Options, ReadAt};
+use zten::front::{Builder, Parsed, RawComponent, RawObject};
+use zten::tools::ElementType;
+use zten::{Archive, Error, Layout, Limits, OpenOptions, ReadAt, Tensor};
 
 use super::cbor;
 use super::detect::Format;
@@ -13,27 +14,64 @@ use super::index::Index;
 use super::rules::Rule;
 use super::trouble::Trouble;
 
+/// The header of a file, which has been parsed.
+pub(crate) enum Header {
+    /// The manifest of a zTensor file.
+    #[cfg(feature = "ztensor")]
+    ZTensor(zten::Manifest<Vec<u8>>),
+    /// The header of a GGUF file, which may name others.
+    Gguf(Parsed),
+    /// An index, which names others.
+    Index(Index),
+    /// The header of another file.
+    Other(Parsed),
+}
+
+impl Header {
+    /// Joins the header with what the file, which is at `path`, is read from.
+    pub(crate) fn begin<S: ReadAt>(
+        self,
+        source: S,
+        path: &Path,
+        limits: &Limits,
+    ) -> Result<Begun<S>, Trouble> {
+        Ok(Begun::Archive(match self {
+            #[cfg(feature = "ztensor")]
+            Self::ZTensor(manifest) => Archive::new(manifest, source),
+            Self::Gguf(parsed) => {
+                let archive = Archive::from_front(source, parsed);
+                match Split::of(&archive.attributes(), path, limits)? {
+                    None => archive,
+                    Some(split) => {
+                        let archive = Box::new(archive);
+                        return Ok(Begun::Root(Root(Kind::Gguf { archive, split })));
+                    }
+                }
+            }
+            Self::Index(index) => return Ok(Begun::Root(Root(Kind::Index { index, source }))),
+            Self::Other(parsed) => Archive::from_front(source, parsed),
+        }))
+    }
+}
+
 /// A file whose header has been parsed.
 #[derive(Debug)]
-pub enum Begun<S> {
+pub enum Begun<S: ReadAt> {
     /// An archive.
-    Archive(SourceArchive<S>),
+    Archive(Archive<S>),
     /// A file whose tensors are in other files, too, which are to be opened.
     Root(Root<S>),
 }
 
-impl<S> Begun<S> {
+impl<S: ReadAt> Begun<S> {
     /// Returns the archive of a file that is given no others.
     ///
     /// # Errors
     /// The file names others.
-    pub(crate) fn alone(self, options: &Options) -> Result<SourceArchive<S>, Trouble>
-    where
-        S: ReadAt<Error = io::Error>,
-    {
+    pub(crate) fn alone(self, options: &OpenOptions) -> Result<Archive<S>, Trouble> {
         match self {
             Self::Archive(archive) => Ok(archive),
-            Self::Root(root) => root.open::<S>(&[], options),
+            Self::Root(root) => root.open(&[], options),
         }
     }
 }
@@ -41,38 +79,35 @@ impl<S> Begun<S> {
 /// An index of safetensors files, or the first of several GGUF files, which has been parsed. Nothing has been read of the
 /// files that it names.
 #[derive(Debug)]
-pub struct Root<S>(Kind<S>);
+pub struct Root<S: ReadAt>(Kind<S>);
 
 #[derive(Debug)]
-enum Kind<S> {
-    /// An index, and the file of so many bytes that it was read from.
-    Index { index: Index, source: S, length: u64 },
+enum Kind<S: ReadAt> {
+    /// An index, and the file that it was read from.
+    Index { index: Index, source: S },
     /// The header of the first GGUF file, and what it says of the others.
-    Gguf { archive: Box<SourceArchive<S>>, split: Split },
+    Gguf { archive: Box<Archive<S>>, split: Split },
 }
 
 /// A file beside a root, which names it.
-#[derive(Debug)]
-pub struct Part<'p, S> {
+#[derive(Clone, Copy)]
+pub struct Part<'p> {
     /// The name in the folder.
     pub name: &'p str,
     /// The bytes.
-    pub source: &'p S,
+    pub source: &'p dyn ReadAt,
     /// The number of them.
     pub length: u64,
 }
 
-impl<S> Root<S> {
-    /// An index, and the file of `length` bytes that it was read from.
-    pub(crate) fn index(index: Index, source: S, length: u64) -> Self {
-        Self(Kind::Index { index, source, length })
+impl fmt::Debug for Part<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut part = f.debug_struct("Part");
+        part.field("name", &self.name).field("length", &self.length).finish_non_exhaustive()
     }
+}
 
-    /// The header of the first GGUF file, and what it says of the others.
-    pub(crate) fn gguf(archive: SourceArchive<S>, split: Split) -> Self {
-        Self(Kind::Gguf { archive: Box::new(archive), split })
-    }
-
+impl<S: ReadAt> Root<S> {
     /// The format of the file.
     pub fn format(&self) -> Format {
         match self.0 {
@@ -103,31 +138,23 @@ impl<S> Root<S> {
     ///
     /// # Errors
     /// A file is missing, cannot be read, breaks a rule of its format, or contradicts the root.
-    pub fn open<P>(
-        self,
-        beside: &[Part<'_, P>],
-        options: &Options,
-    ) -> Result<SourceArchive<S>, Trouble>
-    where
-        P: ReadAt<Error = io::Error>,
-    {
+    pub fn open(self, beside: &[Part<'_>], options: &OpenOptions) -> Result<Archive<S>, Trouble> {
         let parts = self.parts(beside)?;
         let (source, parsed) = match self.0 {
-            Kind::Index { index, source, length } => (source, index.open(length, &parts, options)?),
+            Kind::Index { index, source } => (source, index.open(&parts, options)?),
             Kind::Gguf { archive, split } => {
-                let length = archive.file_len();
-                let (source, first) = archive.into_parts();
-                (source, split.open((&first, length), &parts, options)?)
+                let parsed = split.open(&archive, &parts, options)?;
+                (archive.into_source(), parsed)
             }
         };
-        Ok(SourceArchive::from_front(source, parsed))
+        Ok(Archive::from_front(source, parsed))
     }
 
     /// The files that it names, shorter names first and those of one length by their bytes, as a
     /// [`Builder`] takes them.
-    fn parts<'b, 'p, P>(&self, beside: &'b [Part<'p, P>]) -> Result<Vec<&'b Part<'p, P>>, Trouble> {
+    fn parts<'p>(&self, beside: &[Part<'p>]) -> Result<Vec<Part<'p>>, Trouble> {
         let by_length = |name: &str, other: &str| (name.len(), name).cmp(&(other.len(), other));
-        let mut parts = Vec::new();
+        let mut parts: Vec<Part<'p>> = Vec::new();
         parts.try_reserve_exact(beside.len()).map_err(|_| Trouble::memory())?;
         parts.extend(beside);
         parts.sort_unstable_by(|part, other| by_length(part.name, other.name));
@@ -158,11 +185,11 @@ impl<S> Root<S> {
 /// bytes of its data. `refused` makes the error for what the builder refuses.
 pub(crate) fn push(
     builder: &mut Builder<'_>,
-    object: &Object<'_>,
+    tensor: &Tensor<'_>,
     file: Option<u32>,
     refused: impl FnOnce(Error) -> Trouble,
 ) -> Result<u64, Trouble> {
-    let component = object.component("data");
+    let component = tensor.component("data");
     let component = component.ok_or_else(|| Trouble::internal("a tensor has no data"))?;
     let extent = component.extent();
     let (storage, logical) = match component.element_type() {
@@ -171,16 +198,16 @@ pub(crate) fn push(
         _ => return Err(Trouble::internal("a tensor has an unknown type")),
     };
     let mut shape = Vec::new();
-    shape.try_reserve_exact(object.shape().len()).map_err(|_| Trouble::memory())?;
-    shape.extend(object.shape());
-    let attributes = object.attributes().map(cbor::copy).transpose()?;
-    let layout = object.format();
+    shape.try_reserve_exact(tensor.shape().len()).map_err(|_| Trouble::memory())?;
+    shape.extend(tensor.shape());
+    let attributes = cbor::copy(tensor.attributes())?;
+    let layout = tensor.layout();
     let raw = RawComponent::raw(storage, extent.offset(), extent.length());
     let raw = RawObject {
-        name: object.name(),
+        name: tensor.name(),
         shape: &shape,
         layout,
-        layout_name: (layout == Layout::Unknown).then(|| object.format_name()),
+        layout_name: (layout == Layout::Unknown).then(|| tensor.layout_name()),
         attributes: attributes.as_deref(),
         components: &[RawComponent { file, logical, ..raw }],
     };

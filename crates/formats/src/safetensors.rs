@@ -7,12 +7,13 @@ mod json;
 
 use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules};
 use zten::num::{len_u32, u64_from_usize};
-use zten::source::SourceArchive;
-use zten::{Error, Format, Limits, Options, ReadAt, StorageType};
+use zten::tools::StorageType;
+use zten::{Archive, Error, Layout, Limits, OpenOptions, ReadAt};
 use zten_present::escape::Short;
 
 use super::cbor::Map;
 use super::front;
+use super::in_memory;
 use super::kind::Kind;
 use super::limits::check_length;
 use super::rules::Rule;
@@ -61,15 +62,12 @@ fn header_end(start: &[u8], length: u64, limits: &Limits) -> Result<u64, Trouble
 }
 
 /// Reads a source of `length` bytes to the end of its header, from where `start` ends.
-pub(crate) fn read<S: ReadAt>(
-    source: &S,
+fn read(
+    source: &dyn ReadAt,
     length: u64,
     start: &mut Vec<u8>,
     limits: &Limits,
-) -> Result<(), Trouble>
-where
-    Trouble: From<S::Error>,
-{
+) -> Result<(), Trouble> {
     let read_to = |end: u64, start: &mut Vec<u8>| {
         let there = u64_from_usize(start.len());
         source.append_range(there..end.min(length).max(there), start)
@@ -79,8 +77,20 @@ where
     Ok(read_to(end, start)?)
 }
 
-/// Parses the header of a file of `length` bytes that begins with `start`, with its metadata as attributes.
-pub(crate) fn open(start: &[u8], length: u64, options: &Options) -> Result<Parsed, Trouble> {
+/// Reads the header of a source of `length` bytes that begins with `start`, and parses it, with its metadata as
+/// attributes.
+pub(crate) fn open(
+    source: &dyn ReadAt,
+    length: u64,
+    mut start: Vec<u8>,
+    options: &OpenOptions,
+) -> Result<Parsed, Trouble> {
+    let start = if let Some(bytes) = in_memory(source, length) {
+        bytes
+    } else {
+        read(source, length, &mut start, options.limit())?;
+        &start
+    };
     let header = header(start, length, options.limit())?;
     let refused = |error: Error| refusal(error, header, options.limit());
     let (mut builder, metadata) = parse(header, length, options)?;
@@ -91,20 +101,17 @@ pub(crate) fn open(start: &[u8], length: u64, options: &Options) -> Result<Parse
 }
 
 /// Reads and parses the header of a file of `length` bytes, and returns its metadata apart from it.
-pub(crate) fn archive<S: ReadAt>(
-    source: S,
+pub(crate) fn archive<'s>(
+    source: &'s dyn ReadAt,
     length: u64,
-    options: &Options,
-) -> Result<(SourceArchive<S>, Map), Trouble>
-where
-    Trouble: From<S::Error>,
-{
+    options: &OpenOptions,
+) -> Result<(Archive<&'s dyn ReadAt>, Map), Trouble> {
     let mut start = Vec::new();
-    read(&source, length, &mut start, options.limit())?;
+    read(source, length, &mut start, options.limit())?;
     let header = header(&start, length, options.limit())?;
     let (builder, metadata) = parse(header, length, options)?;
     let parsed = builder.finish().map_err(|error| refusal(error, header, options.limit()))?;
-    Ok((SourceArchive::from_front(source, parsed), metadata))
+    Ok((Archive::from_front(source, parsed), metadata))
 }
 
 /// Parses the header of a file of `length` bytes: its tensors, in the order of the header, and its metadata, in
@@ -112,7 +119,7 @@ where
 fn parse<'o>(
     header: &[u8],
     length: u64,
-    options: &'o Options,
+    options: &'o OpenOptions,
 ) -> Result<(Builder<'o>, Map), Trouble> {
     let data = LENGTH.saturating_add(u64_from_usize(header.len()));
     let refused = |error: Error| refusal(error, header, options.limit());
@@ -146,7 +153,7 @@ fn parse<'o>(
 /// The tensor of an entry.
 fn object<'a>(entry: &Entry<'a>, components: &'a [RawComponent<'a>]) -> RawObject<'a> {
     let Entry { name, shape, .. } = *entry;
-    let layout = Format::Dense;
+    let layout = Layout::Dense;
     RawObject { name, shape, layout, layout_name: None, attributes: None, components }
 }
 
@@ -207,7 +214,7 @@ fn check_cover(header: &[u8], length: u64, limits: &Limits) -> Result<(), Troubl
 
 /// Checks that no two tensors have one name, wherever their data lies.
 #[cold]
-fn check_names(header: &[u8], length: u64, options: &Options) -> Result<(), Trouble> {
+fn check_names(header: &[u8], length: u64, options: &OpenOptions) -> Result<(), Trouble> {
     let data = LENGTH.saturating_add(u64_from_usize(header.len()));
     let refused = |error: Error| refusal(error, header, options.limit());
     let mut builder = Builder::new(&SAFETENSORS, LENGTH..data, length, options).map_err(refused)?;

@@ -14,7 +14,7 @@ mod zip;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use zten::{Limits, Options};
+use zten::{Limits, OpenOptions};
 
 use super::kind::Kind;
 use super::{START, Trouble};
@@ -25,7 +25,7 @@ type Read = (String, Vec<u64>, Kind, Vec<u8>);
 
 /// Opens bytes with limits, as an archive.
 fn open_with(name: &str, bytes: &[u8], limits: &Limits) -> Result<(), Trouble> {
-    let options = Options::default().limits(*limits);
+    let options = OpenOptions::default().limits(*limits);
     let length = u64::try_from(bytes.len()).unwrap();
     super::open_source(archive::Noted::new(bytes), length, Path::new(name), &options).map(drop)
 }
@@ -73,21 +73,26 @@ fn the_content_decides_and_then_the_name() {
 }
 
 /// zTensor files are opened, too, and refused by the rules of the library.
+#[cfg(feature = "ztensor")]
 #[test]
 fn archives_are_of_ztensor_too() {
     let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../corpus/v2/accept");
     let path = corpus.join("frames.zt");
     let mut bytes = fs::read(&path).unwrap();
     let archive = super::open(&path).unwrap();
-    assert_eq!(archive.file_format(), "zTensor");
-    assert_eq!(super::open_bytes(&*bytes, &Options::default()).unwrap().len(), archive.len());
+    assert_eq!(archive.format(), "zTensor");
+    assert_eq!(super::open_bytes(&*bytes, &OpenOptions::default()).unwrap().len(), archive.len());
     // Its magic tells, whatever it is called.
     let folder = tempfile::tempdir().unwrap();
     let named = folder.path().join("model.index.json");
     fs::write(&named, &bytes).unwrap();
-    assert_eq!(super::open(&named).unwrap().file_format(), "zTensor");
+    assert_eq!(super::open(&named).unwrap().format(), "zTensor");
+    // Their shards are found beside them.
+    let sharded = super::open(corpus.with_file_name("shards").join("dense.zt")).unwrap();
+    assert_eq!(sharded.tensor("w").unwrap().to_vec::<f32>().unwrap().len(), 4);
+    sharded.verify().unwrap();
     bytes.pop();
-    let trouble = super::open_bytes(&*bytes, &Options::default()).unwrap_err();
+    let trouble = super::open_bytes(&*bytes, &OpenOptions::default()).unwrap_err();
     assert!(trouble.is_refusal(), "{trouble}");
     assert!(zten::rules::find(trouble.finding().row.unwrap().id).is_some());
 }
@@ -100,7 +105,9 @@ fn a_file_that_shrinks_is_a_failure_of_reading() {
     fs::write(&path, &bytes).unwrap();
     let archive = super::open(&path).unwrap();
     fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
-    let trouble = Trouble::from(archive.verify().unwrap_err());
+    let error = archive.verify().unwrap_err();
+    assert!(error.to_string().contains("became shorter"), "{error}");
+    let trouble = Trouble::from(error);
     assert!(!trouble.is_refusal());
     assert!(trouble.to_string().contains("became shorter"), "{trouble}");
 }

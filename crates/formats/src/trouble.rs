@@ -4,8 +4,8 @@ use std::error::Error;
 use std::fmt::{self, Write as _};
 use std::io;
 
+use zten::ErrorKind;
 use zten::error::OutOfMemory;
-use zten::{ErrorKind, ReadError};
 use zten_present::escape;
 use zten_present::finding::{Finding, Verdict};
 
@@ -146,7 +146,7 @@ impl Trouble {
                 finding.offset = *offset;
                 finding
             }
-            Self::Library(error) => Finding::unnamed(error, None),
+            Self::Library(error) => Finding::from_error(error),
         }
     }
 }
@@ -192,20 +192,26 @@ impl From<io::Error> for Trouble {
 impl From<zten::Error> for Trouble {
     fn from(error: zten::Error) -> Self {
         match error.kind() {
-            ErrorKind::OutOfMemory => Self::memory(),
+            ErrorKind::Read | ErrorKind::OutOfMemory => Self::Io(error.into()),
             _ => Self::Library(error),
         }
     }
 }
 
-impl<E> From<ReadError<E>> for Trouble
-where
-    Self: From<E>,
-{
-    fn from(error: ReadError<E>) -> Self {
-        match error {
-            ReadError::Source(error) => error.into(),
-            ReadError::Refused(error) => error.into(),
+impl From<Trouble> for zten::Error {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => OutOfMemory.into(),
+            Trouble::Io(error) => error.into(),
+            Trouble::Refused(Refusal { blame, sentence, name, part, offset }) => {
+                let kind = match (blame, blame.verdict()) {
+                    (Blame::Limit(limit), _) => limit.into(),
+                    (_, Verdict::Unsupported) => ErrorKind::UnsupportedFormat(blame.row()),
+                    _ => ErrorKind::Format(blame.row()),
+                };
+                Self::of_format(kind, sentence, offset).about(name, part)
+            }
+            Trouble::Library(error) => error,
         }
     }
 }

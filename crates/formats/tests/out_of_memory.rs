@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use alloc_chaos::{ChaosAllocator, Check};
-use zten::{ErrorKind, Limits, Options, ReadAt};
+use zten::{Error, ErrorKind, Limits, OpenOptions, ReadAt};
 use zten_corpus::other::gguf;
 use zten_corpus::other::safetensors::file;
 use zten_formats::{Trouble, open_bytes, open_source};
@@ -17,22 +17,20 @@ static ALLOCATOR: ChaosAllocator = ChaosAllocator::system();
 struct Positions<'b>(&'b [u8]);
 
 impl ReadAt for Positions<'_> {
-    type Error = io::Error;
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         let start = usize::try_from(offset).unwrap();
         buffer.copy_from_slice(&self.0[start..start + buffer.len()]);
         Ok(())
     }
 }
 
-fn borrow(bytes: &[u8], options: &Options) -> Result<(), Trouble> {
+fn borrow(bytes: &[u8], options: &OpenOptions) -> Result<(), Trouble> {
     let archive = open_bytes(bytes, options)?;
     archive.verify()?;
     Ok(())
 }
 
-fn read(bytes: &[u8], options: &Options) -> Result<(), Trouble> {
+fn read(bytes: &[u8], options: &OpenOptions) -> Result<(), Trouble> {
     let length = u64::try_from(bytes.len()).unwrap();
     open_source(Positions(bytes), length, Path::new("x"), options)?.verify()?;
     Ok(())
@@ -133,7 +131,7 @@ fn every_allocation_may_fail() {
     let limits = Limits::default().with_named("keys", 99).unwrap();
     let mut tally = [0; 2];
     for (name, bytes) in files() {
-        for options in [Options::default(), Options::default().limits(limits)] {
+        for options in [OpenOptions::default(), OpenOptions::default().limits(limits)] {
             let swept = [
                 sweep(&name, || borrow(&bytes, &options)),
                 sweep(&name, || read(&bytes, &options)),

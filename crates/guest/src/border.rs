@@ -8,7 +8,7 @@ use std::io::{self, BufWriter, Write};
 use std::sync::Mutex;
 
 use wasm_bindgen::prelude::wasm_bindgen;
-use zten::ReadAt;
+use zten::{Error, ReadAt};
 
 use crate::session::{File, Session};
 
@@ -28,20 +28,11 @@ mod host {
 
 /// The file, as the host reads it.
 #[derive(Clone, Copy, Debug)]
-pub struct Source;
-
-/// It, in the one form in which it is read: each form has its own copy of the readers.
-pub const SOURCE: &Source = &Source;
-
-/// The host could not give the bytes.
-#[derive(Clone, Copy, Debug)]
-pub struct Lost;
+struct Source;
 
 impl ReadAt for Source {
-    type Error = Lost;
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Lost> {
-        if host::read_at(offset, buffer) { Ok(()) } else { Err(Lost) }
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        if host::read_at(offset, buffer) { Ok(()) } else { Err(Error::reading()) }
     }
 }
 
@@ -72,14 +63,8 @@ impl Write for Out {
 /// The answer to a call, on its way.
 pub type Answer = BufWriter<Out>;
 
-/// What an instance holds.
-#[derive(Debug)]
-pub struct State {
-    session: Session,
-    length: u64,
-}
-
-static STATE: Mutex<State> = Mutex::new(State { session: Session::Empty, length: 0 });
+/// The one file of an instance.
+static SESSION: Mutex<Session> = Mutex::new(Session::Empty);
 
 /// The bytes that come with a call.
 ///
@@ -95,10 +80,10 @@ pub fn input(length: usize) -> io::Result<Vec<u8>> {
 
 /// 1 if it was done, and the answer given; 2 if there is no memory for what comes with the call; 0 if
 /// the host called out of turn.
-pub fn with(work: impl FnOnce(&mut State, &mut Answer) -> io::Result<()>) -> u32 {
-    let Ok(mut state) = STATE.try_lock() else { return 0 };
+pub fn with(work: impl FnOnce(&mut Session, &mut Answer) -> io::Result<()>) -> u32 {
+    let Ok(mut session) = SESSION.try_lock() else { return 0 };
     let mut out = BufWriter::with_capacity(1 << 16, Out::Answer);
-    match work(&mut state, &mut out).and_then(|()| out.flush()) {
+    match work(&mut session, &mut out).and_then(|()| out.flush()) {
         Ok(()) => 1,
         Err(error) if error.kind() == io::ErrorKind::OutOfMemory => 2,
         Err(_) => 0,
@@ -107,7 +92,7 @@ pub fn with(work: impl FnOnce(&mut State, &mut Answer) -> io::Result<()>) -> u32
 
 /// The same, of the open file.
 pub fn on_file(work: impl FnOnce(&'static File, &mut Answer) -> io::Result<()>) -> u32 {
-    with(|state, out| match state.session {
+    with(|session, out| match session {
         Session::Open(file) => work(file, out),
         _ => Err(io::ErrorKind::NotFound.into()),
     })
@@ -116,10 +101,7 @@ pub fn on_file(work: impl FnOnce(&'static File, &mut Answer) -> io::Result<()>) 
 /// Begins with a file of so many bytes, whose name comes with the call: an empty one if it is not known.
 #[wasm_bindgen]
 pub fn begin(length: u64, name: usize) -> u32 {
-    with(|state, out| {
-        state.length = length;
-        state.session.begin(input(name)?, length, out)
-    })
+    with(|session, out| session.begin(input(name)?, length, out))
 }
 
 /// Whether bytes are asked for, be they none.
@@ -143,12 +125,9 @@ pub fn needs_end() -> u64 {
 /// Takes so many bytes that were asked for. The answer is empty, or what is wrong with the file.
 #[wasm_bindgen]
 pub fn supply(length: usize) -> u32 {
-    with(|state, out| {
-        let bytes = input(length)?;
-        state.session.supply(bytes, state.length, out)
-    })
+    with(|session, out| session.supply(input(length)?, &Source, out))
 }
 
 fn needed() -> Option<std::ops::Range<u64>> {
-    STATE.try_lock().ok()?.session.needs()
+    SESSION.try_lock().ok()?.needs()
 }

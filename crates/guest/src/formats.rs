@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use zten::open::{self, Footer};
-use zten::{Error, Options, error::Misuse};
+use zten::{Error, OpenOptions, ReadAt, error::Misuse};
 use zten_formats::{Opening, START, Step, Trouble, Wanted, by_name, by_start, is_ztensor};
 use zten_present::finding::Finding;
 
@@ -29,16 +29,20 @@ impl Start {
     }
 
     /// Takes the first bytes.
-    pub(crate) fn supply(self, bytes: Vec<u8>) -> Result<Session, Refused> {
+    pub(crate) fn supply(
+        self,
+        bytes: Vec<u8>,
+        source: &'static dyn ReadAt,
+    ) -> Result<Session, Refused> {
         match self.other(&bytes) {
-            Some(other) => Box::new(other).supply(bytes, self.length),
+            Some(other) => Box::new(other).supply(bytes, source),
             None => Ok(ztensor(self.header(&bytes)?)?),
         }
     }
 
     /// Takes the header of a zTensor file.
     fn header(&self, start: &[u8]) -> Result<Footer, Error> {
-        let opening = open::Opening::new(self.length, &Options::default())?;
+        let opening = open::Opening::new(self.length, &OpenOptions::default())?;
         let end = usize::try_from(opening.needs().end).unwrap_or(usize::MAX);
         opening.header(start.get(..end).unwrap_or(start))
     }
@@ -51,7 +55,7 @@ impl Start {
         }
         let path = self.name.as_ref();
         let found = by_start(start, path).or_else(|| by_name(path))?;
-        let opening = Opening::new(path, self.length, &Options::default());
+        let opening = Opening::new(path, self.length, &OpenOptions::default());
         let wanted = VecDeque::from([Wanted { file: None, range: self.needs() }]);
         Some(Other { opening, format: found.name(), wanted })
     }
@@ -66,7 +70,7 @@ fn ztensor(footer: Footer) -> Result<Session, Error> {
 /// Another module opens zTensor files.
 #[cfg(not(feature = "ztensor"))]
 fn ztensor(_: Footer) -> Result<Session, Error> {
-    Err(Misuse::Format.into())
+    Err(Misuse::Layout.into())
 }
 
 /// A file of another format than zTensor, of which more is to come.
@@ -85,11 +89,11 @@ impl Other {
         Some(self.wanted.front()?.range.clone())
     }
 
-    /// Takes the bytes that were asked for, of a file of so many bytes.
+    /// Takes the bytes that were asked for. Once it is open, it is read from `source`.
     pub(crate) fn supply(
         mut self: Box<Self>,
         bytes: Vec<u8>,
-        length: u64,
+        source: &'static dyn ReadAt,
     ) -> Result<Session, Refused> {
         let supplied = match self.wanted.pop_front() {
             Some(wanted) => self.opening.supply(&wanted, bytes),
@@ -97,7 +101,7 @@ impl Other {
         };
         supplied.map_err(|error| self.refused(&error.into()))?;
         while self.wanted.is_empty() {
-            match self.opening.step().map_err(|trouble| self.refused(&trouble))? {
+            match self.opening.step_for(source).map_err(|trouble| self.refused(&trouble))? {
                 Step::Read(wanted) => self.wanted = wanted.into(),
                 // The host has no other file.
                 Step::Open(names) => {
@@ -105,13 +109,14 @@ impl Other {
                         self.opening.opened(name, None);
                     }
                 }
-                Step::Done(manifest) => return Ok(Session::open(*manifest, length)),
+                Step::Done(file) => return Ok(Session::open(*file)),
             }
         }
         Ok(Session::Other(self))
     }
 
     fn refused(&self, trouble: &Trouble) -> Refused {
-        Refused(Box::new(Finding { format: self.format, ..trouble.finding() }))
+        let finding = Finding { format: self.format, ..trouble.finding() };
+        Refused { finding: Box::new(finding), manifest: None }
     }
 }

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::ops::Range;
 
-use zten::ReadError;
 use zten::rules::Source;
+use zten::{Error, ErrorKind};
 use zten_present::escape::whole;
 use zten_present::finding::{Finding, Verdict};
 use zten_present::json::Json;
@@ -15,17 +15,13 @@ use crate::session::File;
 ///
 /// # Errors
 /// Those of `out`.
-pub fn reading<E>(file: &File, error: &ReadError<E>, out: &mut impl Write) -> io::Result<()> {
-    match error {
-        ReadError::Source(_) => {
-            let lost = "the file could not be read: it may have been changed or removed";
-            write(&Finding::new(Verdict::Error, lost.to_owned()), None, out)
-        }
-        ReadError::Refused(error) => {
-            let finding = Finding::reading(&file.manifest, error);
-            write(&finding, Some(&file.manifest.extent()), out)
-        }
+pub fn reading(file: &File, error: &Error, out: &mut impl Write) -> io::Result<()> {
+    if error.kind() == ErrorKind::Read {
+        let lost = "the file could not be read: it may have been changed or removed";
+        return write(&Finding::new(Verdict::Error, lost.to_owned()), None, out);
     }
+    let finding = Finding::reading(file.manifest(), error);
+    write(&finding, Some(&file.manifest().extent()), out)
 }
 
 /// Writes what has been found: the document of `zten check --json`, without the name of the file,
@@ -56,9 +52,9 @@ fn details<W: Write>(
     json.string(&finding.sentence)?;
     if let Some(row) = finding.row {
         let (source, why) = match row.source {
-            Source::Spec(_) => ("spec", ""),
             Source::Implied(why) => ("implied", why),
             Source::Policy(why) => ("policy", why),
+            _ => ("spec", ""),
         };
         for (key, text) in
             [("holds", row.holds), ("source", source), ("why", why), ("advice", row.advice)]

@@ -5,12 +5,12 @@ use std::mem;
 use std::ops::Range;
 
 #[cfg(not(feature = "formats"))]
-use zten::Options;
+use zten::OpenOptions;
 #[cfg(not(feature = "formats"))]
 use zten::open::Opening;
 #[cfg(feature = "ztensor")]
 use zten::open::{Body, Footer};
-use zten::{Component, Error, Manifest, error::Misuse};
+use zten::{Archive, Component, Error, ReadAt, Tensor, error::Misuse};
 use zten_present::finding::Finding;
 
 #[cfg(feature = "formats")]
@@ -42,14 +42,8 @@ pub enum Session {
     Open(&'static File),
 }
 
-/// A file that was opened.
-#[derive(Debug)]
-pub struct File {
-    /// What its manifest says.
-    pub manifest: Manifest<Vec<u8>>,
-    /// Bytes of the file.
-    pub length: u64,
-}
+/// A file that was opened, and what it is read from.
+pub type File = Archive<&'static dyn ReadAt>;
 
 impl Session {
     /// Begins with a file of so many bytes, whose name is empty if it is not known. A file that can only be of zTensor is
@@ -63,7 +57,7 @@ impl Session {
         #[cfg(not(feature = "formats"))]
         let begun = {
             drop(name);
-            Opening::new(length, &Options::default()).map(Self::Header).map_err(Refused::from)
+            Opening::new(length, &OpenOptions::default()).map(Self::Header).map_err(Refused::from)
         };
         self.go_on(begun, out)
     }
@@ -85,44 +79,40 @@ impl Session {
         }
     }
 
-    /// Takes the bytes that were asked for, of a file of so many bytes. Says what is wrong with it,
-    /// if anything is.
+    /// Takes the bytes that were asked for. Says what is wrong with the file, if anything is. Once it is open, `source`
+    /// is what it is read from.
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn supply(&mut self, bytes: Vec<u8>, length: u64, out: &mut impl Write) -> io::Result<()> {
-        let next = match mem::take(self) {
-            #[cfg(feature = "formats")]
-            Self::Start(start) => start.supply(bytes),
-            #[cfg(feature = "formats")]
-            Self::Other(other) => other.supply(bytes, length),
-            #[cfg(not(feature = "formats"))]
-            Self::Header(opening) => {
-                opening.header(&bytes).map(Self::Footer).map_err(Refused::from)
-            }
-            #[cfg(feature = "ztensor")]
-            Self::Footer(footer) => {
-                footer.footer(&bytes).map(Self::Manifest).map_err(Refused::from)
-            }
-            #[cfg(feature = "ztensor")]
-            Self::Manifest(body) => match body.manifest(bytes) {
-                Ok(manifest) => Ok(Self::open(manifest, length)),
-                Err(refused) => {
-                    return problem::write(
-                        &Finding::opening(&refused),
-                        Some(&refused.extent()),
-                        out,
-                    );
-                }
-            },
-            other => Ok(other),
-        };
+    pub fn supply(
+        &mut self,
+        bytes: Vec<u8>,
+        source: &'static dyn ReadAt,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let next = mem::take(self).next(bytes, source);
         self.go_on(next, out)
     }
 
+    fn next(self, bytes: Vec<u8>, source: &'static dyn ReadAt) -> Result<Self, Refused> {
+        Ok(match self {
+            #[cfg(feature = "formats")]
+            Self::Start(start) => start.supply(bytes, source)?,
+            #[cfg(feature = "formats")]
+            Self::Other(other) => other.supply(bytes, source)?,
+            #[cfg(not(feature = "formats"))]
+            Self::Header(opening) => Self::Footer(opening.header(&bytes)?),
+            #[cfg(feature = "ztensor")]
+            Self::Footer(footer) => Self::Manifest(footer.footer(&bytes)?),
+            #[cfg(feature = "ztensor")]
+            Self::Manifest(body) => Self::open(Archive::new(body.manifest(bytes)?, source)),
+            other => other,
+        })
+    }
+
     /// A file that was opened.
-    pub(crate) fn open(manifest: Manifest<Vec<u8>>, length: u64) -> Self {
-        Self::Open(Box::leak(Box::new(File { manifest, length })))
+    pub(crate) fn open(file: File) -> Self {
+        Self::Open(Box::leak(Box::new(file)))
     }
 
     fn go_on(&mut self, next: Result<Self, Refused>, out: &mut impl Write) -> io::Result<()> {
@@ -131,29 +121,54 @@ impl Session {
                 *self = next;
                 Ok(())
             }
-            Err(Refused(finding)) => problem::write(&finding, None, out),
+            Err(Refused { finding, manifest }) => problem::write(&finding, manifest.as_ref(), out),
         }
     }
 }
 
 /// The reason why a file is not opened.
 #[derive(Debug)]
-pub(crate) struct Refused(pub(crate) Box<Finding>);
+pub(crate) struct Refused {
+    pub(crate) finding: Box<Finding>,
+    /// Where the manifest lies, if it is what is refused.
+    pub(crate) manifest: Option<Range<u64>>,
+}
 
 impl From<Error> for Refused {
     fn from(error: Error) -> Self {
-        Self(Box::new(Finding::unnamed(&error, None)))
+        Self { finding: Box::new(Finding::from_error(&error)), manifest: error.manifest_range() }
     }
 }
 
-impl File {
-    /// The component at that place.
-    ///
-    /// # Errors
-    /// [`Misuse::Format`] where there is none.
-    pub fn component(&self, object: u32, component: u32) -> Result<Component<'_>, Error> {
-        let object = self.manifest.object(object);
-        let component = object.and_then(|object| object.component_at(component));
-        component.ok_or(Misuse::Format.into())
-    }
+/// Up to `count` tensors of a file, from the one at `first` on.
+pub fn tensors(file: &File, first: u32, count: u32) -> impl Iterator<Item = Tensor<'_>> {
+    let end = first.saturating_add(count);
+    (first..end).map_while(|ordinal| Some(read_from(file, file.manifest().tensor_at(ordinal)?)))
+}
+
+/// The tensor of that name, if there is one.
+pub fn find<'f>(file: &'f File, name: &str) -> Option<Tensor<'f>> {
+    Some(read_from(file, file.manifest().get(name)?))
+}
+
+/// The tensor, which is read from the file. The archive itself would also read from shards, which no host has: modules
+/// would have all that takes.
+fn read_from<'f>(file: &'f File, tensor: Tensor<'f>) -> Tensor<'f> {
+    tensor.read_from(file.source())
+}
+
+/// The tensor at that place in a file.
+///
+/// # Errors
+/// [`Misuse::Layout`] where there is none.
+pub fn tensor(file: &File, ordinal: u32) -> Result<Tensor<'_>, Error> {
+    tensors(file, ordinal, 1).next().ok_or(Misuse::Layout.into())
+}
+
+/// The component at that place in a file: that of its tensor, and its own in that.
+///
+/// # Errors
+/// [`Misuse::Layout`] where there is none.
+pub fn component(file: &File, (object, component): (u32, u32)) -> Result<Component<'_>, Error> {
+    tensor(file, object)?.component_at(component).ok_or(Misuse::Layout.into())
 }

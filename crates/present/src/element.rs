@@ -3,8 +3,9 @@
 use std::fmt::Debug;
 use std::io::{self, Write};
 
+use zten::Component;
 use zten::element::{F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0};
-use zten::{Component, ElementType, LogicalType, StorageType};
+use zten::tools::{ElementType, LogicalType, StorageType};
 
 /// What is written for one element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

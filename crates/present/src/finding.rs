@@ -1,12 +1,13 @@
 //! What has been found of a file: the same verdict, fields and sentence wherever it is reported.
 
+use std::error::Error as _;
 use std::fmt;
 use std::io;
 use std::ops::Range;
 
-use zten::manifest::RefusedManifest;
+use zten::num::u64_from_usize;
 use zten::rules::Row;
-use zten::{Error, ErrorKind, Generation, Manifest, error::Place};
+use zten::{Error, ErrorKind, Generation, Manifest, error::Misuse, error::Place};
 
 use crate::clause::clause_of;
 use crate::escape;
@@ -80,17 +81,18 @@ pub fn summary(
         let summary = format!("a data shard, valid as far as its frame tells (2, {size})");
         return (Verdict::Valid, summary);
     }
+    let tensors = u64_from_usize(manifest.len());
     let Some(generation) = manifest.generation() else {
         let words = format!("{} file", manifest.file_format());
-        return summary_of_other(&words, scope, manifest.len().into(), stored(manifest));
+        return summary_of_other(&words, scope, tensors, stored(manifest));
     };
-    let components = manifest.objects().fold(0_u64, |sum, object| {
-        sum.saturating_add(u64::try_from(object.components().len()).unwrap_or(u64::MAX))
-    });
+    let components = manifest
+        .tensors()
+        .fold(0_u64, |sum, tensor| sum.saturating_add(u64_from_usize(tensor.components().len())));
     let contents = format!(
         "{}, {}, {}",
         generation.as_str(),
-        counted(manifest.len().into(), "object"),
+        counted(tensors, "object"),
         counted(components, "component"),
     );
     let valid = if canonical { "valid and canonical" } else { "valid" };
@@ -145,7 +147,7 @@ impl Valid<'_> {
 
 /// Stored bytes of all components.
 pub fn stored(manifest: &Manifest<impl AsRef<[u8]>>) -> u64 {
-    let components = manifest.objects().flat_map(|object| object.components());
+    let components = manifest.tensors().flat_map(|tensor| tensor.components());
     components.fold(0, |sum: u64, component| sum.saturating_add(component.extent().length()))
 }
 
@@ -212,51 +214,70 @@ impl Finding {
         Self::new(Verdict::Error, sentence)
     }
 
-    /// An error without names. `manifest` is where in the file the manifest lies, if that is known.
-    pub fn unnamed(error: &Error, manifest: Option<&Range<u64>>) -> Self {
+    /// An error of the library, with the names that it knows. If the system would not let a file be read or written, it is
+    /// what the system says.
+    pub fn from_error(error: &Error) -> Self {
+        if let Some(system) = system_error(error) {
+            return Self::io(system);
+        }
         let verdict = match error.kind() {
             ErrorKind::Malformed(_) | ErrorKind::Format(_) => Verdict::Refused,
-            ErrorKind::Unsupported(_) => Verdict::Unsupported,
+            ErrorKind::Unsupported(_) | ErrorKind::UnsupportedFormat(_) => Verdict::Unsupported,
             ErrorKind::Limit(_) => Verdict::Limit,
-            // `Misuse`, `OutOfMemory` and `Internal` say nothing of the file.
+            // The others say nothing of the file.
             _ => Verdict::Error,
         };
         let mut finding = Self::new(verdict, error.sentence().to_string());
+        // Not `error.row()`: what cannot be written breaks no rule.
         finding.row = error.kind().row();
         finding.format = match error.kind() {
-            ErrorKind::Format(_) => None,
+            ErrorKind::Format(_)
+            | ErrorKind::UnsupportedFormat(_)
+            | ErrorKind::Inexpressible(_)
+            | ErrorKind::Read
+            | ErrorKind::Write
+            | ErrorKind::NotDurable => None,
             _ => finding.row.map_or(Some(ZTENSOR), format_of),
         };
+        finding.generation = error.generation();
         finding.place = error.place();
-        finding.offset = error.offset();
+        // The sentence has a name that there is not.
+        if error.kind() != ErrorKind::Misuse(Misuse::NoTensor) {
+            finding.object = error.tensor().map(str::to_owned);
+        }
+        finding.component = error.component().map(str::to_owned);
+        finding.shard = error.file().map(str::to_owned);
+        if !matches!(error.kind(), ErrorKind::Inexpressible(_)) {
+            finding.offset = error.offset();
+        }
         finding.length = finding.offset.and(finding.row).and_then(|row| fixed_length(row.id));
-        finding.manifest_offset = error.offset().zip(manifest).and_then(|(offset, manifest)| {
+        finding.at_manifest(error.manifest_range().as_ref())
+    }
+
+    /// The same, with the byte of the manifest, which lies there.
+    fn at_manifest(mut self, manifest: Option<&Range<u64>>) -> Self {
+        self.manifest_offset = self.offset.zip(manifest).and_then(|(offset, manifest)| {
             // The end of the manifest is where an item that is cut off would go on.
             let within = manifest.contains(&offset) || manifest.end == offset;
             within.then(|| offset.saturating_sub(manifest.start))
         });
-        finding
+        self
     }
 
-    /// A manifest that was refused.
-    pub fn opening(refused: &RefusedManifest<impl AsRef<[u8]>>) -> Self {
-        let named = refused.named();
-        let mut finding = Self::unnamed(&refused.error(), Some(&refused.extent()));
-        finding.generation = named.generation;
-        finding.object = named.object.map(str::to_owned);
-        finding.component = named.component.map(str::to_owned);
-        finding
-    }
-
-    /// A file that was opened, and whose content is not valid.
+    /// An error of the library for a file that was opened: its content is not valid, or cannot be read or written.
     pub fn reading(manifest: &Manifest<impl AsRef<[u8]>>, error: &Error) -> Self {
-        Self::unnamed(error, Some(&manifest.extent())).named(manifest, error.place())
+        let finding = Self::from_error(error).at_manifest(Some(&manifest.extent()));
+        match error.kind() {
+            // The system says nothing of the content.
+            ErrorKind::Read | ErrorKind::Write | ErrorKind::NotDurable => finding,
+            _ => finding.named(manifest, error.place()),
+        }
     }
 
     /// The same, in that place.
     #[must_use]
     pub fn named(mut self, manifest: &Manifest<impl AsRef<[u8]>>, place: Place) -> Self {
-        let object = place.object().and_then(|ordinal| manifest.object(ordinal));
+        let object = place.object().and_then(|ordinal| manifest.tensor_at(ordinal));
         self.format = Some(format_name(manifest));
         self.generation = manifest.generation();
         self.place = place;
@@ -337,6 +358,12 @@ impl Finding {
         }
         Ok(())
     }
+}
+
+/// The error of the system for which a file cannot be read or written.
+fn system_error(error: &Error) -> Option<&io::Error> {
+    let is_system = matches!(error.kind(), ErrorKind::Read | ErrorKind::Write);
+    error.source().filter(|_| is_system)?.downcast_ref()
 }
 
 /// Rules that a whole blob breaks; errors point to its first byte.

@@ -27,7 +27,7 @@ pub fn header(kind: Kind, shape: &[u64]) -> Result<Vec<u8>, String> {
 
 #[cfg(test)]
 mod tests {
-    use zten::StorageType;
+    use zten::tools::StorageType;
 
     use super::*;
 

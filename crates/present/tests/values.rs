@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value as Json;
 use zten::Archive;
-use zten::write::{Encoded, Settings, Writer};
+use zten::write::{Encoded, WriteOptions, Writer};
 use zten_present::json::Json as Writes;
 use zten_present::value;
 
@@ -318,16 +318,16 @@ fn written(values: &[Vec<u8>]) -> Vec<String> {
         map.extend(format!("{n:04}").bytes());
         map.extend(value);
     }
-    let mut writer = Writer::new(Vec::new(), &Settings::default()).unwrap();
-    writer.attributes(&Encoded::from_cbor(map)).unwrap();
+    let mut writer = Writer::new(Vec::new(), &WriteOptions::default()).unwrap();
+    writer.attributes_encoded(&Encoded::from_cbor(map)).unwrap();
     let file = writer.finish().unwrap();
-    let archive = Archive::open(&file).unwrap();
+    let archive = Archive::from_bytes(&file).unwrap();
     let write = |item| {
         let mut out = Vec::new();
         value::value(&item, &mut Writes::new(&mut out)).unwrap();
         String::from_utf8(out).unwrap()
     };
-    archive.attributes().unwrap().map(|(_, item)| write(item)).collect()
+    archive.attributes().map(|(_, item)| write(item)).collect()
 }
 
 #[test]

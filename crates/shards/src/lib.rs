@@ -15,7 +15,8 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use zten::{Manifest, Options};
+use zten::Manifest;
+use zten::num::usize_from_u32;
 
 pub use beneath::parent;
 pub use place::{Place, stem};
@@ -35,10 +36,9 @@ pub struct ShardFile {
 }
 
 /// The shards that a file lists; none if they are more than the limit allows.
-pub fn wanted(manifest: &Manifest<impl AsRef<[u8]>>, options: &Options) -> Vec<Wanted> {
+pub fn wanted(manifest: &Manifest<impl AsRef<[u8]>>) -> Vec<Wanted> {
     let shards = manifest.shards();
-    let most = usize::try_from(options.limit().shards()).unwrap_or(usize::MAX);
-    if shards.len() > most {
+    if shards.len() > usize_from_u32(manifest.limits().shards()) {
         return Vec::new();
     }
     shards.filter_map(|shard| Wanted::from_shard(&shard)).collect()

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use zten::{Archive, Error, Limits, Options};
+use zten::{Error, Limits, OpenOptions};
 
 use crate::sample;
 
@@ -58,7 +58,7 @@ impl Expected {
     /// What an error is.
     pub fn from_error(error: &Error) -> Self {
         Self {
-            rule: error.id().unwrap_or("misuse").to_owned(),
+            rule: error.rule().unwrap_or("misuse").to_owned(),
             offset: error.offset(),
             object: error.place().object(),
             component: error.place().component(),
@@ -80,7 +80,7 @@ pub struct Reject {
     /// The options, as the index spells them.
     pub given: String,
     /// The options.
-    pub options: Options,
+    pub options: OpenOptions,
     /// The accepted file that it differs from, relative to `corpus/accept`.
     pub neighbour: String,
 }
@@ -93,8 +93,8 @@ impl Reject {
 }
 
 /// What the index says in its column of options.
-pub fn options(text: &str) -> Options {
-    let (mut limits, mut options) = (Limits::default(), Options::default());
+pub fn options(text: &str) -> OpenOptions {
+    let (mut limits, mut options) = (Limits::default(), OpenOptions::default());
     for option in text.split(' ').filter(|option| *option != "-") {
         match option.split_once('=').unwrap() {
             ("canonical", "yes") => options = options.canonical(),
@@ -213,8 +213,8 @@ fn accepted_of(root: PathBuf, folders: &[&str]) -> impl Iterator<Item = Accepted
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn check(file: &[u8], options: &Options) -> Result<(), Error> {
-    Archive::open_with(file, options)?.verify().map(drop)
+pub fn check(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
+    options.from_bytes(file)?.verify().map(drop)
 }
 
 /// Whether blocks of that file are decoded by the feature `zstd-ruzstd` all the same: four streams of fewer than six
@@ -234,7 +234,7 @@ pub struct Sharded {
     /// The options, as the index spells them.
     pub given: String,
     /// The options.
-    pub options: Options,
+    pub options: OpenOptions,
     /// The valid one that it differs from, if it breaks a rule.
     pub neighbour: Option<PathBuf>,
 }

@@ -22,9 +22,10 @@ impl File {
     pub fn open(&self) -> Result<zten::Manifest<&[u8]>, zten::Error> {
         let length = self.manifest.len() as u64;
         let footer = [&length.to_le_bytes()[..], b"ZTEN1000"].concat();
-        let opening = zten::open::Opening::new(self.data + length + 16, &zten::Options::default())?;
+        let opening =
+            zten::open::Opening::new(self.data + length + 16, &zten::OpenOptions::default())?;
         let body = opening.header(b"ZTEN1000")?.footer(&footer)?;
-        Ok(body.manifest(self.manifest.as_slice())?)
+        body.manifest(self.manifest.as_slice())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Objects that look like chance, and in which nothing is wrong: what every model of a file is made of.
 
 use arbitrary::{Result, Unstructured};
-use zten::{LogicalType, StorageType};
+use zten::tools::{LogicalType, StorageType};
 
 /// The type of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

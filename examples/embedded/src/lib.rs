@@ -19,42 +19,40 @@
 #![forbid(unsafe_code)]
 
 use zten::error::Misuse;
-use zten::view::View;
-use zten::{Archive, Error, Limits, Options};
+use zten::{Archive, Error, InMemory, Limits, OpenOptions};
 
 /// A matrix of `f32` in flash, one row for each output.
 #[derive(Debug)]
 pub struct Layer {
-    archive: Archive<&'static [u8]>,
-    ordinal: u32,
+    archive: Archive<InMemory<&'static [u8]>>,
+    name: &'static str,
 }
 
 impl Layer {
     /// Opens the file, and verifies all of it.
     ///
     /// # Errors
-    /// Any rule; [`Misuse::NoObject`] where there is no object of that name.
-    pub fn open(file: &'static [u8], name: &str) -> Result<Self, Error> {
+    /// Any rule; [`Misuse::NoTensor`] where there is no tensor of that name.
+    pub fn open(file: &'static [u8], name: &'static str) -> Result<Self, Error> {
         // Little memory: a manifest of at most 1 MiB, and content in pieces of 1 KiB.
-        let options = Options::default().limits(Limits::embedded());
-        let archive = Archive::open_with(file, &options)?;
+        let options = OpenOptions::default().limits(Limits::embedded());
+        let archive = options.from_bytes(file)?;
         archive.verify()?;
-        let ordinal = archive.require(name)?.ordinal();
-        Ok(Self { archive, ordinal })
+        archive.tensor(name)?;
+        Ok(Self { archive, name })
     }
 
     /// Multiplies the matrix by `inputs`. Nothing is allocated or copied.
     ///
     /// # Errors
-    /// [`Misuse::Type`] where the object is no matrix of `f32`; [`Misuse::Buffer`] where inputs or
+    /// [`Misuse::Type`] where the tensor is no matrix of `f32`; [`Misuse::Buffer`] where inputs or
     /// outputs are not as many as its shape says.
     pub fn apply(&self, inputs: &[f32], outputs: &mut [f32]) -> Result<(), Error> {
-        let object = self.archive.object(self.ordinal).ok_or(Misuse::NoObject)?;
-        let view: View<'_> = object.dense()?.view()?;
-        if !object.shape().iter().eq([outputs.len(), inputs.len()].map(|length| length as u64)) {
+        let tensor = self.archive.tensor(self.name)?;
+        if !tensor.shape().iter().eq([outputs.len(), inputs.len()].map(|length| length as u64)) {
             return Err(Misuse::Buffer.into());
         }
-        let mut weights = view.elements::<f32>()?;
+        let mut weights = tensor.dense()?.view()?.elements::<f32>()?;
         for output in outputs {
             *output = weights.by_ref().zip(inputs).take(inputs.len()).map(|(a, b)| a * b).sum();
         }

@@ -12,9 +12,8 @@ use std::process::ExitCode;
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-use zten::source::{FileArchive, OpenError};
 use zten::verify::Verifier;
-use zten::{Generation, Object, Options, ReadError};
+use zten::{Archive, Generation, OpenOptions, Tensor};
 use zten_present::finding::{self, Finding, Scope};
 use zten_sandbox::{Budget, Role, confine};
 
@@ -83,20 +82,15 @@ fn input() -> Result<(File, u64), Box<dyn Error>> {
 
 /// Reads and validates all of the file, and keeps what it decodes to if that is wanted.
 fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Finding>> {
-    let options = Options::default();
-    let archive = open(file, length, &options)?;
-    let refused = |error| {
-        Box::new(match error {
-            ReadError::Source(error) => Finding::io(&error),
-            ReadError::Refused(error) => Finding::reading(archive.manifest(), &error),
-        })
-    };
-    let mut verifier = Verifier::new(length, options.limit());
+    let archive = open(file, length)?;
+    let manifest = archive.manifest();
+    let refused = |error| Box::new(Finding::reading(manifest, &error));
+    let mut verifier = Verifier::new(manifest);
     let mut objects = Vec::new();
     // What is not supported does not keep the rest from being found invalid.
     let mut unsupported = None;
-    for object in archive.objects() {
-        let mut facts = (order.want != Want::Verdict).then(|| facts(&object));
+    for tensor in &archive {
+        let mut facts = (order.want != Want::Verdict).then(|| facts(&tensor));
         let validated = if let Some((content, facts)) = order.content.as_mut().zip(facts.as_mut()) {
             facts.components.iter_mut().for_each(|component| component.place = Some((0, 0)));
             let keep = |component: &zten::Component<'_>, chunk: &[u8]| {
@@ -106,27 +100,27 @@ fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Findin
                     content.append(place, chunk);
                 }
             };
-            verifier.object(&object, &archive, keep)
+            verifier.object(&tensor, keep)
         } else {
-            verifier.check(&object, &archive)
+            verifier.check(&tensor)
         };
         match validated {
-            Err(ReadError::Refused(error)) if error.is_unsupported() => {
-                unsupported = unsupported.or(Some(error));
+            Err(error) if error.is_unsupported() => {
+                unsupported.get_or_insert(error);
             }
             other => other.map_err(refused)?,
         }
         objects.extend(facts);
     }
-    if let Some(error) = unsupported.or(verifier.alone(&archive).err()) {
-        return Err(refused(error.into()));
+    if let Some(error) = unsupported.or(verifier.alone(manifest).err()) {
+        return Err(refused(error));
     }
     if let Some(content) = &mut order.content {
         content.seal().map_err(|error| Box::new(Finding::io(&error)))?;
     }
-    let (_, summary) = finding::summary(archive.manifest(), Scope::All, false, length);
+    let (_, summary) = finding::summary(manifest, Scope::All, false, length);
     Ok(Facts {
-        format: finding::format_name(archive.manifest()).to_owned(),
+        format: finding::format_name(manifest).to_owned(),
         generation: archive.generation().map_or("", Generation::as_str).to_owned(),
         summary,
         objects,
@@ -135,36 +129,30 @@ fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Findin
 
 /// Opens the file as the command opens one whose name tells nothing: of a format that its first bytes tell, or as a
 /// zTensor file.
-fn open(file: File, length: u64, options: &Options) -> Result<FileArchive, Box<Finding>> {
-    let nameless = Path::new("");
+fn open(file: File, length: u64) -> Result<Archive, Box<Finding>> {
+    let (options, nameless) = (OpenOptions::default(), Path::new(""));
     let found = zten_formats::detect(&file, length, nameless, None);
     match found.map_err(|trouble| Box::new(trouble.finding()))? {
-        None => FileArchive::with_length(file, length, options).map_err(not_opened),
-        Some(found) => zten_formats::open_source(file, length, nameless, options)
+        None => {
+            options.open_source(file, length).map_err(|error| Box::new(Finding::from_error(&error)))
+        }
+        Some(found) => zten_formats::open_source(file, length, nameless, &options)
             .map_err(|trouble| Box::new(Finding { format: found.name(), ..trouble.finding() })),
     }
 }
 
-fn not_opened(error: OpenError) -> Box<Finding> {
-    Box::new(match error {
-        OpenError::Source(error) => Finding::io(&error),
-        OpenError::Refused(error) => Finding::unnamed(&error, None),
-        OpenError::Manifest(refused) => Finding::opening(&refused),
-    })
-}
-
-fn facts(object: &Object<'_>) -> answer::Object {
+fn facts(tensor: &Tensor<'_>) -> answer::Object {
     let component = |component: zten::Component<'_>| Component {
         role: component.role().to_owned(),
-        dtype: component.element_type().name().to_owned(),
+        dtype: component.type_name().to_owned(),
         stored: component.extent().length(),
         place: None,
     };
     answer::Object {
-        name: object.name().to_owned(),
-        format: object.format_name().to_owned(),
-        shape: object.shape().to_vec(),
-        components: object.components().map(component).collect(),
+        name: tensor.name().to_owned(),
+        format: tensor.layout_name().to_owned(),
+        shape: tensor.shape().to_vec(),
+        components: tensor.components().map(component).collect(),
     }
 }
 

@@ -67,19 +67,19 @@ fn content_is_what_the_library_reads() {
         let path = corpus(name);
         let model = valid(check(patient(), &path, Want::Content));
         let archive = zten_formats::open(&path).unwrap();
-        assert_eq!(model.facts.format, zten_present::finding::format_name(&archive));
+        assert_eq!(model.facts.format, zten_present::finding::format_name(archive.manifest()));
         let generation = archive.generation().map(zten::Generation::as_str);
         assert_eq!(model.facts.generation, generation.unwrap_or_default());
-        assert_eq!(model.facts.objects.len(), archive.objects().count());
-        for (fact, object) in model.facts.objects.iter().zip(archive.objects()) {
+        assert_eq!(model.facts.objects.len(), archive.len());
+        for (fact, tensor) in model.facts.objects.iter().zip(&archive) {
             // The worker does not know the name of the file, which is that of the array.
-            let is_npy = archive.file_format() == ".npy";
-            let own = if is_npy { "arr_0" } else { object.name() };
+            let is_npy = archive.format() == ".npy";
+            let own = if is_npy { "arr_0" } else { tensor.name() };
             assert_eq!(fact.name, own);
-            assert_eq!(fact.shape, object.shape().to_vec());
-            for (fact, component) in fact.components.iter().zip(object.components()) {
-                let bytes = component.read_to_vec(&archive, &zten::Limits::default()).unwrap();
-                assert_eq!(model.bytes(fact), Some(bytes.as_slice()), "{name} {}", fact.role);
+            assert_eq!(fact.shape, tensor.shape().to_vec());
+            for (fact, component) in fact.components.iter().zip(tensor.components()) {
+                let bytes = component.read().unwrap();
+                assert_eq!(model.bytes(fact), Some(&bytes[..]), "{name} {}", fact.role);
                 let address = model.bytes(fact).unwrap().as_ptr().addr();
                 assert!(bytes.is_empty() || address.is_multiple_of(64));
             }

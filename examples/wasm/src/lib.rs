@@ -10,18 +10,18 @@
 #![forbid(unsafe_code)]
 
 use wasm_bindgen::prelude::wasm_bindgen;
-use zten::{Archive, Error};
+use zten::{Archive, Error, InMemory};
 
 /// A file that has been opened and verified, in the memory of the module.
 #[wasm_bindgen]
 #[derive(Debug)]
 pub struct Model {
-    archive: Archive<Vec<u8>>,
+    archive: Archive<InMemory<Vec<u8>>>,
 }
 
 /// An error as a text, which JavaScript throws.
-fn thrown(error: impl Into<Error>) -> String {
-    error.into().to_string()
+fn thrown(error: Error) -> String {
+    error.to_string()
 }
 
 #[wasm_bindgen]
@@ -32,33 +32,30 @@ impl Model {
     /// Any rule.
     #[wasm_bindgen(constructor)]
     pub fn new(file: Vec<u8>) -> Result<Model, String> {
-        let archive = Archive::open(file).map_err(thrown)?;
+        let archive = Archive::from_bytes(file).map_err(thrown)?;
         archive.verify().map_err(thrown)?;
         Ok(Self { archive })
     }
 
-    /// The names of the objects: any UTF-8. Set them as text, never as HTML.
+    /// The names of the tensors: any UTF-8. Set them as text, never as HTML.
     pub fn names(&self) -> Vec<String> {
-        self.archive.objects().map(|object| object.name().to_owned()).collect()
+        self.archive.names().map(str::to_owned).collect()
     }
 
-    /// The dimensions of an object, outermost first, as `BigInt`s.
+    /// The dimensions of a tensor, outermost first, as `BigInt`s.
     ///
     /// # Errors
-    /// Where there is no object of that name.
+    /// No tensor has that name.
     pub fn shape(&self, name: &str) -> Result<Vec<u64>, String> {
-        let object = self.archive.require(name).map_err(|missing| missing.to_string())?;
-        Ok(object.shape().to_vec())
+        Ok(self.archive.tensor(name).map_err(thrown)?.shape().to_vec())
     }
 
-    /// All elements of a dense object of `f32`, in row-major order.
+    /// All elements of a dense tensor of `f32`, in row-major order.
     ///
     /// # Errors
-    /// Where there is no object of that name, or it is of another format or type.
+    /// No tensor has that name, or it is of another layout or type.
     pub fn elements(&self, name: &str) -> Result<Vec<f32>, String> {
-        let object = self.archive.require(name).map_err(|missing| missing.to_string())?;
-        let elements = object.dense().and_then(|dense| dense.to_cow::<f32>()).map_err(thrown)?;
-        Ok(elements.into_owned())
+        self.archive.tensor(name).and_then(|tensor| tensor.to_vec()).map_err(thrown)
     }
 }
 
@@ -74,7 +71,7 @@ mod tests {
         assert_eq!(model.shape("t_f32").unwrap(), [2, 3]);
         assert_eq!(model.elements("t_f32").unwrap()[..2], [-1.25, -0.75]);
         let error = model.elements("f32").unwrap_err();
-        assert_eq!(error, r#"there is no object "f32"; the nearest name is "t_f32""#);
+        assert_eq!(error, r#"no tensor named "f32"; did you mean "t_f32"?"#);
         let error = model.elements("t_u8").unwrap_err();
         assert!(error.starts_with("component is u8, requested f32"), "{error}");
         assert!(Model::new(file[1..].to_vec()).unwrap_err().contains("header-magic"));

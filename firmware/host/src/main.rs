@@ -108,7 +108,7 @@ fn at_most(what: &str, bytes: u64, most: u64) -> Result<()> {
 fn model(printed: &Printed, file: &str) -> Result<()> {
     validate::digits(printed)?;
     let file = std::fs::read(network(file))?;
-    let objects = u64::try_from(Archive::open(&file)?.objects().len())?;
+    let objects = u64::try_from(Archive::from_bytes(&file)?.len())?;
     let heap = printed.heap.ok_or("it does not say what it has taken")?;
     at_most("heap for all objects", heap, HEAP_OBJECT * objects)
 }

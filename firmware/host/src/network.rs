@@ -1,8 +1,8 @@
 //! The network as `.zt`: what was trained, written by the library.
 
 use safetensors::{Dtype, SafeTensors};
-use zten::write::{Level, NewObject, Settings, Writer};
-use zten::{ElementType, Generation, LogicalType, StorageType};
+use zten::write::{Level, NewObject, WriteOptions, Writer};
+use zten::{DType, Generation};
 
 use crate::{Result, path};
 
@@ -34,19 +34,19 @@ pub fn packed(file: &File) -> Result<Vec<u8>> {
     let trained = SafeTensors::deserialize(&trained)?;
     let mut tensors = trained.tensors();
     tensors.sort_by(|a, b| a.0.cmp(&b.0));
-    let mut writer = Writer::new(Vec::new(), &Settings::default().generation(file.generation))?;
+    let mut writer = Writer::new(Vec::new(), &WriteOptions::default().generation(file.generation))?;
     for (name, tensor) in &tensors {
         let shape: Vec<u64> = tensor.shape().iter().map(|n| *n as u64).collect();
         let element = match tensor.dtype() {
-            Dtype::F32 => ElementType::Plain(StorageType::F32),
-            Dtype::F8_E4M3 => ElementType::Logical(LogicalType::F8E4M3Fn),
+            Dtype::F32 => DType::F32,
+            Dtype::F8_E4M3 => DType::F8E4M3Fn,
             other => return Err(format!("{name}: {other:?} is not in the network").into()),
         };
         let mut object = NewObject::dense(name, &shape, element);
         if file.compressed == Some(name) {
             object = object.compressed(Level::default());
         }
-        writer.add(&object, &[("data", tensor.data())])?;
+        writer.add_object(&object, &[("data", tensor.data())])?;
     }
     Ok(writer.finish()?)
 }

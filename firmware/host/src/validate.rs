@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use zten::{Archive, Limits, Options};
+use zten::{Archive, Limits, OpenOptions};
 
 use crate::printed::Printed;
 use crate::{Result, network, path};
@@ -32,11 +32,11 @@ pub fn digits(printed: &Printed) -> Result<()> {
 /// The objects are those that the library finds in the file here.
 pub fn objects(printed: &Printed, file: &Path) -> Result<()> {
     let file = std::fs::read(file)?;
-    let archive = Archive::open(&file)?;
+    let archive = Archive::from_bytes(&file)?;
     let mut found = Vec::new();
-    for object in archive.objects() {
-        let element = object.dense()?.component().element_type();
-        found.push((object.name().to_owned(), element.name().to_owned()));
+    for tensor in &archive {
+        let element = tensor.dense()?.type_name();
+        found.push((tensor.name().to_owned(), element.to_owned()));
     }
     if found == printed.objects {
         return Ok(());
@@ -49,13 +49,13 @@ pub fn refused(printed: &Printed) -> Result<()> {
     if printed.refused.len() != HOSTILE {
         return Err(format!("{} files refused and not {HOSTILE}", printed.refused.len()).into());
     }
-    let options = Options::default().limits(Limits::embedded());
+    let options = OpenOptions::default().limits(Limits::embedded());
     for (name, rule, offset) in &printed.refused {
         let file = std::fs::read(path("../corpus/reject").join(name))?;
-        let Err(error) = Archive::open_with(&file, &options) else {
+        let Err(error) = options.from_bytes(&file) else {
             return Err(format!("{name} is accepted here").into());
         };
-        if (error.id(), error.offset()) != (Some(rule.as_str()), Some(*offset)) {
+        if (error.rule(), error.offset()) != (Some(rule.as_str()), Some(*offset)) {
             return Err(format!("{name}: {rule} at {offset}, and here {error}").into());
         }
     }

@@ -3,7 +3,7 @@
 use core::cell::RefCell;
 
 use embedded_storage::nor_flash::{ErrorType, NorFlashErrorKind, ReadNorFlash, check_read};
-use zten::ReadAt;
+use zten::{Error, ReadAt};
 
 /// Bytes of a transfer, at most.
 const PIECE: usize = 256;
@@ -11,15 +11,13 @@ const PIECE: usize = 256;
 /// Any flash, as the library reads it.
 pub struct Flash<D>(pub RefCell<D>);
 
-impl<D: ReadNorFlash<Error = NorFlashErrorKind>> ReadAt for Flash<D> {
-    type Error = NorFlashErrorKind;
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), NorFlashErrorKind> {
+impl<D: ReadNorFlash> ReadAt for Flash<D> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         const { assert!(D::READ_SIZE == 1, "any byte can be read") };
         let mut device = self.0.borrow_mut();
-        let mut at = u32::try_from(offset).map_err(|_| NorFlashErrorKind::OutOfBounds)?;
+        let mut at = u32::try_from(offset).map_err(|_| Error::reading())?;
         for piece in buffer.chunks_mut(PIECE) {
-            device.read(at, piece)?;
+            device.read(at, piece).map_err(|_| Error::reading())?;
             at = at.saturating_add(u32::try_from(piece.len()).unwrap_or(u32::MAX));
         }
         Ok(())

@@ -1,7 +1,9 @@
 //! The network: three layers, each `weight × input + bias`, and negative activations cut to 0
 //! between them.
 
-use zten::Object;
+use zten::{Archive, Component, ReadAt};
+
+use crate::failure::Failure;
 
 /// How many digits are classified.
 pub const DIGITS: usize = 8;
@@ -24,25 +26,13 @@ pub type Logits = [f32; 10];
 /// The activations of all digits.
 type Batch = [[f32; WIDEST]; DIGITS];
 
-/// Where the weights are.
-pub trait Weights {
-    /// Why they could not be read.
-    type Error: From<NotThatNetwork>;
+/// Hands all elements of a component to a function, in row-major order. What they came to is not to
+/// be used if this fails.
+type Each = fn(&Component<'_>, &mut dyn FnMut(f32)) -> Result<(), Failure>;
 
-    /// The object of that name.
-    fn object(&self, name: &str) -> Option<Object<'_>>;
-
-    /// Hands all elements of a dense object to `take`, in row-major order. What they came to is
-    /// not to be used if this fails.
-    fn each(&self, name: &str, take: &mut dyn FnMut(f32)) -> Result<(), Self::Error>;
-}
-
-/// The file is a valid one, but does not hold this network.
-#[derive(Debug)]
-pub struct NotThatNetwork;
-
-/// What the network makes of the digits.
-pub fn classify<W: Weights>(weights: &W) -> Result<[Logits; DIGITS], W::Error> {
+/// Computes the logits of all digits. `each` reads the weights.
+pub fn classify<S: ReadAt>(archive: &Archive<S>, each: Each) -> Result<[Logits; DIGITS], Failure> {
+    let weights = &Weights { archive, each };
     let mut batch: Batch = [[0.0; WIDEST]; DIGITS];
     for (element, byte) in batch.as_flattened_mut().iter_mut().zip(INPUTS) {
         *element = f32::from(byte) / 16.0;
@@ -60,36 +50,49 @@ pub fn classify<W: Weights>(weights: &W) -> Result<[Logits; DIGITS], W::Error> {
     }
     let mut all = [Logits::default(); DIGITS];
     for (logits, row) in all.iter_mut().zip(&batch) {
-        *logits = *row.first_chunk().filter(|_| width == 10).ok_or(NotThatNetwork)?;
+        *logits = *row.first_chunk().filter(|_| width == 10).ok_or(Failure::NotThatNetwork)?;
     }
     Ok(all)
 }
 
+/// An archive with the weights, and how they are read.
+struct Weights<'a, S> {
+    archive: &'a Archive<S>,
+    each: Each,
+}
+
+impl<S: ReadAt> Weights<'_, S> {
+    fn each(&self, name: &str, take: &mut dyn FnMut(f32)) -> Result<(), Failure> {
+        let tensor = self.archive.get(name).ok_or(Failure::NotThatNetwork)?;
+        (self.each)(&tensor.dense()?, take)
+    }
+}
+
 /// How many outputs a layer of `width` inputs has, if the shapes of its parts agree.
-fn rows<W: Weights>(
-    weights: &W,
+fn rows<S: ReadAt>(
+    weights: &Weights<'_, S>,
     [weight, scale, bias]: [&str; 3],
     width: usize,
-) -> Result<usize, NotThatNetwork> {
-    let mut shape = weights.object(weight).ok_or(NotThatNetwork)?.shape().iter();
+) -> Result<usize, Failure> {
+    let mut shape = weights.archive.get(weight).ok_or(Failure::NotThatNetwork)?.shape().iter();
     let (rows, columns, more) = (shape.next(), shape.next(), shape.next());
-    let one_each = |name| match weights.object(name) {
-        Some(object) => object.shape().iter().eq(rows),
+    let one_each = |name| match weights.archive.get(name) {
+        Some(tensor) => tensor.shape().iter().eq(rows),
         None => name == scale,
     };
     let fits = columns == u64::try_from(width).ok() && more.is_none();
     let rows = rows.and_then(|rows| usize::try_from(rows).ok()).filter(|rows| *rows <= WIDEST);
-    rows.filter(|_| fits && one_each(scale) && one_each(bias)).ok_or(NotThatNetwork)
+    rows.filter(|_| fits && one_each(scale) && one_each(bias)).ok_or(Failure::NotThatNetwork)
 }
 
 /// What a layer of `width` inputs makes of them: of all digits at a time, so that each weight is
 /// read once.
-fn outputs<W: Weights>(
-    weights: &W,
+fn outputs<S: ReadAt>(
+    weights: &Weights<'_, S>,
     [weight, scale, bias]: [&str; 3],
     inputs: &Batch,
     width: usize,
-) -> Result<Batch, W::Error> {
+) -> Result<Batch, Failure> {
     let mut sums = [[0.0; WIDEST]; DIGITS];
     let (mut row, mut column) = (0, 0);
     weights.each(weight, &mut |weight| {
@@ -103,7 +106,7 @@ fn outputs<W: Weights>(
             (row, column) = (row + 1, 0);
         }
     })?;
-    if weights.object(scale).is_some() {
+    if weights.archive.contains(scale) {
         by_row(weights, scale, &mut sums, |sum, scale| *sum *= scale)?;
     }
     by_row(weights, bias, &mut sums, |sum, bias| *sum += bias)?;
@@ -111,12 +114,12 @@ fn outputs<W: Weights>(
 }
 
 /// Changes each sum by the element of `name` for its row.
-fn by_row<W: Weights>(
-    weights: &W,
+fn by_row<S: ReadAt>(
+    weights: &Weights<'_, S>,
     name: &str,
     sums: &mut Batch,
     change: impl Fn(&mut f32, f32),
-) -> Result<(), W::Error> {
+) -> Result<(), Failure> {
     let mut row = 0;
     weights.each(name, &mut |element| {
         for sum in sums.iter_mut().filter_map(|sums| sums.get_mut(row)) {

@@ -1,9 +1,10 @@
 //! Appending: the file opens as it did before, with every limit at its edge.
 
-use zten::write::{Checksum, Encoded, Level, NewComponent, NewObject, Settings, Writer};
+use zten::tools::{ElementType, StorageType};
+use zten::write::{Checksum, Encoded, Level, NewComponent, NewObject, WriteOptions, Writer};
 use zten::{
-    Archive, ElementType, Error, ErrorKind, Generation, LogicalType, Manifest, Object, Options,
-    ReadError, StorageType, error::Misuse, verify::Verifier,
+    DType, Error, ErrorKind, Generation, Manifest, OpenOptions, Tensor, error::Misuse,
+    verify::Verifier,
 };
 
 use crate::{DECODED, DECODED_TOTAL, limits, options, tolerant};
@@ -24,34 +25,34 @@ type Addition = fn(&mut Writer<Vec<u8>>, &str) -> Result<(), Error>;
 
 const ADDITIONS: [(Checksum, Addition); 7] = [
     (Checksum::Sha256, |_, _| Ok(())),
-    (Checksum::Sha256, |writer, _| writer.attributes(&deep(2))),
+    (Checksum::Sha256, |writer, _| writer.attributes_encoded(&deep(2))),
     (Checksum::None, |writer, name| {
-        let object = NewObject::dense(name, &[3, 1, 1], StorageType::U8);
-        Ok(writer.add(&object, &[("data", &[1, 2, 3])])?)
+        let object = NewObject::dense(name, &[3, 1, 1], DType::U8);
+        writer.add_object(&object, &[("data", &[1, 2, 3])])
     }),
     (Checksum::Crc32c, |writer, name| {
-        let object = NewObject::dense(name, &[300], StorageType::U8);
+        let object = NewObject::dense(name, &[300], DType::U8);
         let content: Vec<u8> = (0..300_u32).map(|n| (n * n / 7).to_le_bytes()[0]).collect();
-        Ok(writer.add(&object.compressed(Level::default()), &[("data", &content)])?)
+        writer.add_object(&object.compressed(Level::default()), &[("data", &content)])
     }),
     (Checksum::Sha256, |writer, name| {
         let attributes = Encoded::from_cbor(b"\xa0".to_vec());
-        let object = NewObject::dense(name, &[2; 5], LogicalType::Complex64);
+        let object = NewObject::dense(name, &[2; 5], DType::Complex64);
         let object = object.compressed(Level::default()).attributes(&attributes);
-        Ok(writer.add(&object, &[("data", &[7; 256])])?)
+        writer.add_object(&object, &[("data", &[7; 256])])
     }),
     (Checksum::None, |writer, name| {
         let unknown = ElementType::UnknownLogical("f8_e4m3", StorageType::U8);
         let parts = ["a", "b", "c", "d", "e", "f"].map(|role| NewComponent::new(role, unknown, 0));
-        writer.attributes(&deep(1))?;
-        Ok(writer.add(&NewObject::custom(name, &[], "mine", &parts), &[])?)
+        writer.attributes_encoded(&deep(1))?;
+        writer.add_object(&NewObject::custom(name, &[], "mine", &parts), &[])
     }),
     (Checksum::Crc32c, |writer, name| {
         let (attributes, ends) = (deep(9), [0, 2].map(u64::to_le_bytes));
-        let object = NewObject::sparse_csr(name, &[1, 3], StorageType::U8, 2);
+        let object = NewObject::sparse_csr(name, &[1, 3], DType::U8, 2);
         let object = object.compressed(Level::default()).attributes(&attributes);
         let ends = ends.as_flattened();
-        Ok(writer.add(&object, &[("indptr", ends), ("values", &[1, 2]), ("indices", ends)])?)
+        writer.add_object(&object, &[("indptr", ends), ("values", &[1, 2]), ("indices", ends)])
     }),
 ];
 
@@ -86,16 +87,16 @@ const OF_CONTENT: [&str; 3] = ["window", "decoded", "decoded-total"];
 /// Where a promise does not hold.
 pub fn append(bytes: &[u8], addition: usize, limit: usize) -> Appended {
     let mut sum = Appended::default();
-    let opens = |options: &Options| Archive::open_with(bytes, options).is_ok();
+    let opens = |options: &OpenOptions| options.from_bytes(bytes).is_ok();
     let Some(options) = [options(), tolerant(options())].into_iter().find(opens) else {
         return sum;
     };
     let (checksum, add) = ADDITIONS[addition % ADDITIONS.len()];
-    let is_v2 = Archive::open_with(bytes, &options)
-        .is_ok_and(|archive| archive.generation() == Some(Generation::V2));
+    let is_v2 =
+        options.from_bytes(bytes).is_ok_and(|archive| archive.generation() == Some(Generation::V2));
     // 2 has no CRC-32C: the digest that it has by default takes its place.
     let by_default = is_v2 && checksum == Checksum::Crc32c;
-    let settings = Settings::default();
+    let settings = WriteOptions::default();
     let settings = if by_default { settings } else { settings.checksum(checksum) };
     let case = Case { old: bytes, options, settings, add };
     if !case.is_closed() {
@@ -106,30 +107,31 @@ pub fn append(bytes: &[u8], addition: usize, limit: usize) -> Appended {
 
 struct Case<'d> {
     old: &'d [u8],
-    options: Options,
-    settings: Settings,
+    options: OpenOptions,
+    settings: WriteOptions,
     add: Addition,
 }
 
 impl Case<'_> {
     /// Whether the file is of 0.1 or a data shard, which nothing can be appended to.
     fn is_closed(&self) -> bool {
-        let old = Archive::open_with(self.old, &self.options);
+        let old = self.options.from_bytes(self.old);
         let misuse = Err(Misuse::Append.into());
-        let is_closed =
-            old.is_ok_and(|old| old.generation() == Some(Generation::V0_1) || old.is_data_shard());
+        let is_closed = old.is_ok_and(|old| {
+            old.generation() == Some(Generation::V0_1) || old.manifest().is_data_shard()
+        });
         assert!(!is_closed || self.write(&self.options, &self.settings) == misuse);
         is_closed
     }
 
     /// Appends to the file, opened with `options`.
-    fn write(&self, options: &Options, settings: &Settings) -> Result<Vec<u8>, Error> {
-        let archive = Archive::open_with(self.old, options)?;
-        let start = usize::try_from(archive.appends_at()).expect("a file in memory");
+    fn write(&self, options: &OpenOptions, settings: &WriteOptions) -> Result<Vec<u8>, Error> {
+        let archive = options.from_bytes(self.old)?;
+        let start = usize::try_from(archive.manifest().appends_at()).expect("a file in memory");
         let blobs = self.old[..start].to_vec();
         let mut writer = Writer::append(blobs, archive.manifest(), settings)?;
-        (self.add)(&mut writer, &unused(&archive))?;
-        Ok(writer.finish()?)
+        (self.add)(&mut writer, &unused(archive.manifest()))?;
+        writer.finish()
     }
 
     /// Appends, and then again with one limit at its edge.
@@ -158,21 +160,21 @@ impl Case<'_> {
         let is_good = |value| {
             let options = limited(value).expect("a value within the range");
             let read = OF_CONTENT.contains(&name);
-            Archive::open_with(new, &options).is_ok() && (!read || valid(new, &options).is_ok())
+            options.from_bytes(new).is_ok() && (!read || valid(new, &options).is_ok())
         };
         let edge = least(low, high, is_good);
         for value in [edge.checked_sub(1), Some(edge), edge.checked_add(1), Some(edge + SLACK)] {
             let Some(Ok(options)) = value.map(limited) else { continue };
             let settings = self.settings.limits(*options.limit());
             let written = self.write(&self.options, &settings);
-            if Archive::open_with(self.old, &options).is_ok() {
+            if options.from_bytes(self.old).is_ok() {
                 let inherited = self.write(&options, &self.settings);
                 assert!(written == inherited, "{name}: the limits of the file are others");
             }
             match written {
                 Ok(file) => {
                     sum.edges += 1;
-                    let opened = Archive::open_with(&file, &options).map(drop);
+                    let opened = options.from_bytes(&file).map(drop);
                     opened.unwrap_or_else(|error| panic!("{name} {value:?}: {error}"));
                     let kept = valid(self.old, &options).and(valid(&file, &options));
                     assert!(kept.is_ok() || valid(self.old, &options).is_err(), "{kept:?}");
@@ -184,7 +186,7 @@ impl Case<'_> {
                     let counted =
                         name == "manifest" || (name == "decoded-total" && self.is_unsaid());
                     // A file that goes beyond limits is not appended to with those.
-                    let far = Archive::open_with(self.old, &options).is_ok()
+                    let far = options.from_bytes(self.old).is_ok()
                         && value >= Some(if counted { edge + SLACK } else { edge });
                     assert!(!far || (counted && name != "manifest"), "{name} {value:?}: {error}");
                 }
@@ -194,8 +196,8 @@ impl Case<'_> {
 
     /// Whether the manifest does not say what a compressed component decodes to.
     fn is_unsaid(&self) -> bool {
-        let archive = Archive::open_with(self.old, &self.options).expect("it has been opened");
-        let mut components = archive.objects().flat_map(|object| object.components());
+        let archive = self.options.from_bytes(self.old).expect("it has been opened");
+        let mut components = archive.tensors().flat_map(|object| object.components());
         components.any(|component| component.decoded_length().is_none())
     }
 }
@@ -218,14 +220,12 @@ fn is_limit(error: &Error) -> bool {
 }
 
 /// Validates all of a file, but for what is not supported.
-fn valid(file: &[u8], options: &Options) -> Result<(), Error> {
-    let archive = Archive::open_with(file, options)?;
-    let mut verifier = Verifier::new(file.len() as u64, options.limit());
-    archive.objects().try_for_each(|object| match verifier.object(&object, file, |_, _| ()) {
-        Err(ReadError::Refused(error)) if matches!(error.kind(), ErrorKind::Unsupported(_)) => {
-            Ok(())
-        }
-        outcome => Ok(outcome?),
+fn valid(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
+    let archive = options.from_bytes(file)?;
+    let mut verifier = Verifier::new(archive.manifest());
+    archive.tensors().try_for_each(|tensor| match verifier.object(&tensor, |_, _| ()) {
+        Err(error) if error.is_unsupported() => Ok(()),
+        outcome => outcome,
     })
 }
 
@@ -236,28 +236,31 @@ fn unused(manifest: &Manifest<impl AsRef<[u8]>>) -> String {
 }
 
 /// All that was in the file is in the new one.
-fn same(old: &[u8], new: &[u8], options: &Options) {
-    let new = Archive::open_with(new, options);
+fn same(old: &[u8], new: &[u8], options: &OpenOptions) {
+    let new = options.from_bytes(new);
     let new = new.unwrap_or_else(|error| panic!("appended to, and refused: {error}"));
-    let old = Archive::open_with(old, options).expect("it has been opened");
-    let start = usize::try_from(old.appends_at()).expect("a file in memory");
-    assert!(new.data()[..start] == old.data()[..start], "other blobs");
-    assert_eq!((old.version(), old.generation()), (new.version(), new.generation()));
+    let old = options.from_bytes(old).expect("it has been opened");
+    let start = usize::try_from(old.manifest().appends_at()).expect("a file in memory");
+    assert!(new.bytes()[..start] == old.bytes()[..start], "other blobs");
+    assert_eq!(
+        (old.manifest().version(), old.generation()),
+        (new.manifest().version(), new.generation())
+    );
     assert!(new.len() >= old.len() && new.len() <= old.len() + 1);
     let in_order = old.generation() != Some(Generation::V2);
-    for (old, next) in old.objects().zip(new.objects()) {
+    for (old, next) in old.tensors().zip(new.tensors()) {
         let new = if in_order { next } else { new.get(old.name()).expect("the same object") };
         assert_eq!(said(&old), said(&new));
     }
-    for (name, item) in old.fields().into_iter().flatten() {
-        let kept = new.fields().and_then(|fields| fields.item(name));
+    for (name, item) in old.manifest().fields().into_iter().flatten() {
+        let kept = new.manifest().fields().and_then(|fields| fields.item(name));
         let kept = kept.map(|kept| kept.as_bytes() == item.as_bytes());
         assert!(matches!(name, "objects" | "attributes") || kept == Some(true), "another {name}");
     }
 }
 
 /// All that an object says.
-fn said(object: &Object<'_>) -> Vec<(String, Vec<u8>)> {
+fn said(object: &Tensor<'_>) -> Vec<(String, Vec<u8>)> {
     let fields = |fields: Option<zten::attributes::Attributes<'_>>| {
         let fields = fields.into_iter().flatten();
         fields.map(|(name, item)| (name.to_owned(), item.as_bytes().to_vec())).collect::<Vec<_>>()

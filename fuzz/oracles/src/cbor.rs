@@ -2,8 +2,8 @@
 
 use ciborium::Value as Other;
 use serde_cbor_2::Value as Serde;
-use zten::write::{Encoded, Settings, Writer};
-use zten::{Archive, Error};
+use zten::write::{Encoded, WriteOptions, Writer};
+use zten::{Archive, OpenOptions};
 
 use crate::file::around;
 use crate::meaning::Meaning;
@@ -24,8 +24,8 @@ use crate::meaning::Meaning;
 /// Where a promise does not hold.
 pub fn cbor(item: &[u8]) -> bool {
     let file = around(item);
-    let Ok(archive) = Archive::open(&file) else { return false };
-    let attributes = archive.attributes().expect("attributes that were written");
+    let Ok(archive) = Archive::from_bytes(&file) else { return false };
+    let attributes = archive.attributes();
     let read = attributes.item("a").expect("the attribute that was written");
     assert_eq!(read.as_bytes(), item, "the item is all of its bytes");
     let ours = Meaning::from_item(&read);
@@ -52,18 +52,19 @@ pub fn cbor(item: &[u8]) -> bool {
 /// Writes the item in canonical form: it means the same, unless it cannot have that form.
 fn rewritten(item: &[u8], ours: &Meaning) {
     let attributes = Encoded::from_cbor([b"\xa1\x61a", item].concat());
-    let mut writer = Writer::new(Vec::new(), &Settings::default().canonical()).expect("a vector");
-    if let Err(error) = writer.attributes(&attributes) {
-        assert_eq!(error.id(), Some("duplicate-key"), "{error}");
+    let mut writer =
+        Writer::new(Vec::new(), &WriteOptions::default().canonical()).expect("a vector");
+    if let Err(error) = writer.attributes_encoded(&attributes) {
+        assert_eq!(error.rule(), Some("duplicate-key"), "{error}");
         // Two NaN of several spellings are one key to us, as they are one in canonical form.
         assert!(ours.any(&repeats), "no key stands twice");
         return;
     }
     assert!(!ours.any(&repeats), "a key that stands twice has a form");
-    let file = writer.finish().map_err(Error::from).expect("a vector");
-    let canonical = zten::Options::default().canonical();
-    let archive = Archive::open_with(&file, &canonical).expect("the canonical form");
-    let form = archive.attributes().and_then(|attributes| attributes.item("a"));
+    let file = writer.finish().expect("a vector");
+    let canonical = OpenOptions::default().canonical();
+    let archive = canonical.from_bytes(&file).expect("the canonical form");
+    let form = archive.attributes().item("a");
     let form = Meaning::from_item(&form.expect("the attribute that was written"));
     assert_eq!(form.sorted(), ours.clone().sorted(), "the form means something else");
 }

@@ -1,16 +1,15 @@
 //! Components: their bytes borrowed, streamed and decoded, and their elements as every type.
 
 use core::fmt::Debug;
+use std::io::{self, Read as _};
 
-use half::{bf16, f16};
+use zten::tools::StorageType;
 use zten::{
-    Archive, Component, Element, Encoding, Error, ErrorKind, Generation, StorageType,
-    element::{ByteOrder, Complex, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz},
-    error::Misuse,
-    view::View,
+    Component, Element, Encoding, Error, ErrorKind, Generation, Layout, element::ByteOrder,
+    error::Misuse, view::View,
 };
 
-use crate::{DECODED, DECODED_TOTAL, FEW, heap, limits};
+use crate::{DECODED, DECODED_TOTAL, FEW, InMemory, heap};
 
 /// The name of a format that has no rule for bools: any byte is one.
 pub(crate) const ANY_BOOLS: &str = "front-any-bools";
@@ -34,9 +33,13 @@ impl Work {
     }
 }
 
-/// Reads one component in every way that there is.
-pub(crate) fn read(component: &Component<'_>, archive: &Archive<&[u8]>, work: &mut Work) {
-    let file = archive.data();
+/// Reads one component in every way that there is. The other is the same one, of a source that lends nothing.
+pub(crate) fn read(
+    [component, other]: [&Component<'_>; 2],
+    archive: &InMemory<'_>,
+    work: &mut Work,
+) {
+    let file = archive.bytes();
     let extent = component.extent();
     let generation = component.generation();
     let alignment = match generation {
@@ -46,7 +49,7 @@ pub(crate) fn read(component: &Component<'_>, archive: &Archive<&[u8]>, work: &m
     };
     assert_eq!(extent.offset() % alignment, 0);
     assert_eq!(extent.offset().checked_add(extent.length()), Some(extent.end()));
-    let before_manifest = extent.end() <= archive.extent().start || extent.length() == 0;
+    let before_manifest = extent.end() <= archive.manifest().extent().start || extent.length() == 0;
     assert!(alignment != 64 || before_manifest);
     assert_eq!(component.element_type().storage(), component.storage_type());
     assert_eq!(component.generation(), archive.generation());
@@ -56,14 +59,29 @@ pub(crate) fn read(component: &Component<'_>, archive: &Archive<&[u8]>, work: &m
     }
     let _ = component.digest().map(|digest| digest.algorithm().len());
 
-    let any_bools = generation == Some(Generation::V0_1) || archive.file_format() == ANY_BOOLS;
+    let any_bools = generation == Some(Generation::V0_1) || archive.format() == ANY_BOOLS;
     let raw = component.encoding() == Encoding::Raw;
     let bound = component.bind(file);
-    let in_place = raw && !component.is_column_major();
+    let is_here = component.shard().is_none();
+    let in_place = raw && !component.is_column_major() && is_here;
     assert_eq!(bound.is_ok(), in_place && component.readable().is_ok(), "{bound:?}");
     assert_eq!(raw, component.encoding_name() == "raw");
-    let bytes = |view: &Result<View<'_>, Error>| view.map(|view| view.as_bytes().as_ptr_range());
-    assert_eq!(bytes(&component.view()), bytes(&bound));
+    let bytes = |view: &Result<View<'_>, Error>| {
+        view.as_ref().ok().map(|view| view.as_bytes().as_ptr_range())
+    };
+    let view = component.view();
+    assert_eq!(bytes(&view), bytes(&bound));
+    let not_lent = other.view().expect_err("a source that lends nothing");
+    let is_misuse = not_lent.kind() == ErrorKind::Misuse(Misuse::NotInMemory);
+    assert_eq!(is_misuse, bound.is_ok(), "{not_lent}");
+    if is_here {
+        assert_eq!(view.as_ref().err(), bound.as_ref().err());
+        assert!(is_misuse || Some(&not_lent) == bound.as_ref().err(), "{not_lent}");
+    } else {
+        // Which of the things that are not supported comes first is not said.
+        let errors = [view.as_ref().err(), bound.as_ref().err(), Some(&not_lent)];
+        assert!(errors.into_iter().all(|error| error.is_some_and(Error::is_unsupported)));
+    }
     if let Ok(view) = &bound {
         let place = |at| usize::try_from(at).expect("a place in memory");
         let blob = &file[place(extent.offset())..place(extent.end())];
@@ -74,8 +92,8 @@ pub(crate) fn read(component: &Component<'_>, archive: &Archive<&[u8]>, work: &m
     if !work.is_left() {
         return;
     }
-    let streamed = streamed(component, file);
-    match component.decode(file, &limits()).map_err(Error::from) {
+    let streamed = streamed(component);
+    match component.read() {
         Ok(decoded) => {
             let length = decoded.len() as u64;
             work.spend(length + 256);
@@ -84,33 +102,94 @@ pub(crate) fn read(component: &Component<'_>, archive: &Archive<&[u8]>, work: &m
                 assert_eq!(&*decoded, view.as_bytes());
             }
             every_type(&decoded.view(), any_bools);
-            as_slice(component, file, &decoded.view());
+            every_way(component, &decoded.view());
+            assert!(in_buffers(component).expect("it was decoded") == *decoded, "other bytes");
+            assert!(*other.read().expect("it was decoded") == *decoded, "other bytes of a source");
+            let data = component.data().expect("it was decoded");
+            assert!(component.byte_order() == ByteOrder::Big || *data == *decoded, "other data");
             let mut buffer = vec![0; decoded.len()];
-            let view = component.read_into(file, &limits(), &mut buffer).expect("it was decoded");
+            let view = component.read_into(&mut buffer).expect("it was decoded");
             assert_eq!(view.as_bytes(), &*decoded);
             let mut longer = vec![0; decoded.len() + 1];
-            assert!(component.read_into(file, &limits(), &mut longer).is_err());
+            assert!(component.read_into(&mut longer).is_err());
         }
         Err(error) => {
             work.spend(DECODED / 8);
-            assert_eq!(streamed, Err(error));
+            assert_eq!(streamed.as_ref(), Err(&error));
+            let failed = in_buffers(component).expect_err("it cannot be decoded");
+            assert_eq!(failed, error);
+            assert_eq!(other.read().expect_err("it cannot be decoded"), error);
         }
     }
 }
 
-/// Elements of one type in one call are those that are read one by one.
-fn as_slice(component: &Component<'_>, file: &[u8], decoded: &View<'_>) {
-    let expected = decoded.elements::<f32>().map(|elements| elements.map(f32::to_bits));
-    let bits = |elements: &[f32]| elements.iter().map(|element| element.to_bits()).collect();
-    let expected: Result<Vec<u32>, Error> = expected.map(Iterator::collect);
-    let read = component.read_elements::<f32, _>(file, &limits()).map_err(Error::from);
-    // Part of an element (0.1) is no element.
-    if decoded.as_bytes().len().is_multiple_of(4) || expected.is_err() {
-        assert_eq!(read.map(|elements| bits(&elements)), expected);
+/// Reads a component as [`io::Read`], into small and large buffers in turn.
+fn in_buffers(component: &Component<'_>) -> Result<Vec<u8>, Error> {
+    let (mut reader, mut all) = (component.reader()?, Vec::new());
+    let mut room = vec![0; 100_000];
+    for length in [1, 3, 0, 15, 16, 5000, 7, 100_000, 0, 2].into_iter().cycle() {
+        let buffer = &mut room[..length];
+        match reader.read(buffer) {
+            Ok(0) if length > 0 => break,
+            Ok(read) => all.extend_from_slice(&buffer[..read]),
+            Err(error) => return Err(own(error)),
+        }
     }
-    // It has the limits that the file was opened with.
-    if let (Ok(elements), Ok(expected)) = (component.to_cow::<f32>(), expected) {
-        assert_eq!(bits(&elements), expected);
+    assert_eq!(reader.read(&mut room).expect("the end"), 0, "the end is the end");
+    assert!(reader.verified().is_some(), "the end has come, and nothing has been shown");
+    Ok(all)
+}
+
+/// The error of the library that an error of reading holds.
+fn own(error: io::Error) -> Error {
+    let held = error.into_inner().expect("an error of the library");
+    *held.downcast().expect("an error of the library")
+}
+
+/// The elements of a component, and of the tensor that it is all of, are the same, whichever way they are read.
+fn every_way(component: &Component<'_>, decoded: &View<'_>) {
+    macro_rules! all {
+        ($($element:ty),+) => { $(one_way::<$element>(component, decoded);)+ };
+    }
+    every_element!(all);
+}
+
+/// The elements of one type, if they are of that: in one call as one by one.
+fn one_way<T: Element + Debug>(component: &Component<'_>, decoded: &View<'_>) {
+    let expected: Vec<T> = match decoded.elements() {
+        Ok(elements) => elements.collect(),
+        Err(error) => {
+            assert_eq!(component.to_vec::<T>(), Err(error));
+            assert!(component.to_cow::<T>().is_err());
+            return;
+        }
+    };
+    // Part of an element (0.1) is no element.
+    if !decoded.as_bytes().len().is_multiple_of(size_of::<T>()) {
+        assert!(component.to_vec::<T>().is_err());
+        return;
+    }
+    let is_same = |elements: &[T]| {
+        let pairs = elements.iter().zip(&expected);
+        elements.len() == expected.len() && pairs.into_iter().all(|(a, b)| same(*a, *b))
+    };
+    let read = component.to_vec().expect("it was decoded");
+    assert!(is_same(&read), "other elements in {component:?}");
+    assert!(is_same(&component.to_cow().expect("it was decoded")), "other elements to borrow");
+    let mut buffer = vec![T::ZERO; expected.len()];
+    component.read_elements(&mut buffer).expect("it was decoded");
+    assert!(is_same(&buffer), "other elements in a buffer");
+    assert!(component.read_elements(&mut vec![T::ZERO; expected.len() + 1]).is_err());
+    let tensor = component.tensor();
+    if tensor.layout() == Layout::Dense && component.role() == "data" {
+        assert!(is_same(&tensor.to_vec().expect("it was decoded")), "other elements in a tensor");
+        assert!(is_same(&tensor.to_cow().expect("it was decoded")), "other elements to borrow");
+        buffer.fill(T::ZERO);
+        tensor.read_into(&mut buffer).expect("it was decoded");
+        assert!(is_same(&buffer), "other elements of a tensor in a buffer");
+        let lent = tensor.as_slice::<T>();
+        assert_eq!(lent.is_ok(), component.as_slice::<T>().is_ok());
+        assert!(lent.is_ok_and(is_same) || component.as_slice::<T>().is_err(), "other elements");
     }
 }
 
@@ -120,10 +199,9 @@ const CHUNKS: u64 = 64 << 10;
 const BLOCKS: u64 = (32 << 10) + 2 * (128 << 10);
 
 /// Streams a component, in as much heap as is promised: how many bytes it holds.
-fn streamed(component: &Component<'_>, file: &[u8]) -> Result<u64, Error> {
-    let limits = limits();
+fn streamed(component: &Component<'_>) -> Result<u64, Error> {
     let (peak, read) = heap::peak(|| {
-        let mut content = component.content(file, &limits)?;
+        let mut content = component.reader()?;
         let mut length = 0;
         loop {
             match content.next_chunk() {
@@ -133,8 +211,9 @@ fn streamed(component: &Component<'_>, file: &[u8]) -> Result<u64, Error> {
                     length += chunk.len() as u64;
                 }
                 Err(error) => {
-                    assert_eq!(content.next_chunk(), Err(error), "an error is final");
-                    return Err(error.into());
+                    let again = content.next_chunk().map(|_| ());
+                    assert_eq!(again.as_ref(), Err(&error), "an error is final");
+                    return Err(error);
                 }
             }
         }
@@ -147,10 +226,10 @@ fn streamed(component: &Component<'_>, file: &[u8]) -> Result<u64, Error> {
     let compressed = component.encoding() != Encoding::Raw;
     let bound = CHUNKS + if compressed { BLOCKS + 3 * window } else { 0 };
     assert!(peak <= bound + 4096, "{peak} bytes of heap to read {component:?}");
-    if let (Ok(length), Some(declared)) = (read, declared) {
-        assert_eq!(length, declared);
+    if let (Ok(length), Some(declared)) = (&read, declared) {
+        assert_eq!(*length, declared);
     }
-    if let (Ok(length), Some(size)) = (read, component.element_size()) {
+    if let (Ok(length), Some(size)) = (&read, component.element_size()) {
         let free = matches!(component.generation(), Some(Generation::V0_1 | Generation::V2));
         assert!(free || length.is_multiple_of(size), "part of an element");
     }
@@ -162,8 +241,7 @@ fn every_type(view: &View<'_>, any_bools: bool) {
     macro_rules! all {
         ($($element:ty),+) => { $(elements::<$element>(view, any_bools);)+ };
     }
-    all!(f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, bool);
-    all!(Complex<f32>, Complex<f64>, F8E4M3Fn, F8E5M2, F8E4M3Fnuz, F8E5M2Fnuz);
+    every_element!(all);
 }
 
 /// Elements are there if their type is right, and the same however they are asked for.

@@ -2,9 +2,9 @@
 
 use core::fmt::Write as _;
 
-use zten::{Component, Error, Manifest, ReadAt, ReadError};
+use zten::{Component, Error, ErrorKind, Manifest, Tensor};
 
-use crate::{DECODED_TOTAL, limits};
+use crate::DECODED_TOTAL;
 
 /// All that a manifest says.
 ///
@@ -20,11 +20,11 @@ fn write(manifest: &Manifest<impl AsRef<[u8]>>, to: &mut String) -> core::fmt::R
     let generation = manifest.generation().expect("a zTensor file");
     let version = manifest.version();
     writeln!(to, "{generation:?} {version:?} {:?}", manifest.extent())?;
-    let fields = (manifest.attributes(), manifest.fields());
-    writeln!(to, "{:?}", (fields.0.map(Iterator::count), fields.1.map(Iterator::count)))?;
-    for object in manifest.objects() {
+    let fields = (manifest.attributes().count(), manifest.fields().map(Iterator::count));
+    writeln!(to, "{fields:?}")?;
+    for object in manifest.tensors() {
         let shape: Vec<u64> = object.shape().to_vec();
-        writeln!(to, "{:?} {shape:?} {:?}", object.name(), object.format_name())?;
+        writeln!(to, "{:?} {shape:?} {:?}", object.name(), object.layout_name())?;
         writeln!(to, " {:?}", object.attributes())?;
         for component in object.components() {
             let (length, digest) = (component.decoded_length(), component.digest());
@@ -40,21 +40,16 @@ fn write(manifest: &Manifest<impl AsRef<[u8]>>, to: &mut String) -> core::fmt::R
 pub(crate) type Held = Option<Result<Vec<u8>, Error>>;
 
 /// The content of components as long as the work stays small.
-pub(crate) fn held<R: ReadAt + ?Sized>(
-    manifest: &Manifest<impl AsRef<[u8]>>,
-    source: &R,
-) -> Vec<Held> {
+pub(crate) fn held<'t>(tensors: impl Iterator<Item = Tensor<'t>>) -> Vec<Held> {
     let mut left = DECODED_TOTAL;
     let mut read = |component: Component<'_>| {
-        let held = match component.read_to_vec(source, &limits()) {
-            Ok(bytes) => Some(Ok(bytes)),
-            Err(ReadError::Refused(error)) => Some(Err(error)),
-            Err(ReadError::Source(_)) => None,
+        let held = match component.read() {
+            Err(error) if error.kind() == ErrorKind::Read => None,
+            read => Some(read.map(|decoded| decoded.to_vec())),
         };
         let cost = held.iter().flatten().map(|bytes| bytes.len() as u64).sum::<u64>() + 4096;
         left = left.saturating_sub(cost);
         (left > 0).then_some(held)
     };
-    let all = manifest.objects().flat_map(|object| object.components());
-    all.map_while(&mut read).collect()
+    tensors.flat_map(|tensor| tensor.components()).map_while(&mut read).collect()
 }

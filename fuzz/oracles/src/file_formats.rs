@@ -9,16 +9,15 @@ use std::path::Path;
 use safetensors::SafeTensors;
 use zten::element::ByteOrder;
 use zten::shards::{Candidate, Find, Shard};
-use zten::source::SourceArchive;
 use zten::verify::Verifier;
-use zten::{Archive, Encoding, Error, Manifest, Object, ReadAt, ReadError};
+use zten::{Archive, Encoding, Error, ReadAt, Tensor};
 use zten_formats::{
     Begun, Block, Detected, Format, Opening, Part, START, Step, Trouble, begin, by_name, by_start,
     open_bytes, open_source,
 };
 
 use crate::open::{bound, objects};
-use crate::{heap, limits, options};
+use crate::{InMemory, heap, options};
 
 /// Bytes of the header of a NumPy array, at most.
 const NPY_HEADER: u64 = 12 + 0xffff;
@@ -86,10 +85,9 @@ fn read_named(bytes: &[u8], path: &'static str) -> bool {
 struct Positions<'b>(&'b [u8]);
 
 impl ReadAt for Positions<'_> {
-    type Error = io::Error;
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
-        self.0.read_at(offset, buffer).map_err(|_| io::ErrorKind::UnexpectedEof.into())
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        let read = self.0.read_at(offset, buffer);
+        Ok(read.map_err(|_| io::Error::from(io::ErrorKind::UnexpectedEof))?)
     }
 }
 
@@ -112,7 +110,7 @@ fn archive(bytes: &[u8], path: &'static str, format: Option<Format>) -> bool {
     assert!(peak <= most, "{peak} bytes of heap for {header} of a header in memory");
     match (opened, again) {
         (Ok(opened), Ok(archive)) => {
-            objects(&archive);
+            objects(&archive, &opened);
             read_archive(&archive, &opened);
             if format == Some(Format::Safetensors) {
                 as_the_crate_does(&archive);
@@ -139,29 +137,25 @@ fn archive(bytes: &[u8], path: &'static str, format: Option<Format>) -> bool {
 
 /// Every tensor is found by its name and can be read, by views, in memory of its own and at positions, unless what only
 /// data shows breaks a rule.
-fn read_archive(archive: &Archive<&[u8]>, opened: &SourceArchive<Positions<'_>>) {
+fn read_archive(archive: &InMemory<'_>, opened: &Archive<Positions<'_>>) {
     assert_eq!(archive.generation(), None);
-    assert_eq!(archive.file_format(), opened.file_format());
-    let same = |error| match error {
-        ReadError::Refused(error) => error,
-        ReadError::Source(error) => panic!("{error}"),
-    };
+    assert_eq!(archive.format(), opened.format());
     let verified = archive.verify();
-    assert_eq!(verified, opened.verify().map_err(same));
+    assert_eq!(verified, opened.verify());
     assert_eq!(archive.len(), opened.len());
     let mut is_valid = true;
-    for (object, again) in archive.objects().zip(opened.objects()) {
+    for (object, again) in archive.tensors().zip(opened.tensors()) {
         let found = archive.get(object.name()).expect("a tensor that is there by its name");
         assert_eq!(found.ordinal(), object.ordinal());
         let component = object.component("data").expect("the data of a tensor");
         // The array of an .npy file is named after the file.
-        let is_named = archive.file_format() != ".npy";
+        let is_named = archive.format() != ".npy";
         assert!(!is_named || again.name() == object.name());
         assert_eq!(again.shape(), object.shape());
-        let again = again.component("data").expect("the data of a tensor");
-        assert_eq!(again.extent(), component.extent());
-        let decoded = component.read_to_vec(archive.data(), &limits()).map_err(Error::from);
-        assert_eq!(decoded, again.read_to_vec(opened, &limits()).map_err(same));
+        let data_again = again.component("data").expect("the data of a tensor");
+        assert_eq!(data_again.extent(), component.extent());
+        let decoded = read(&object);
+        assert_eq!(decoded, read(&again));
         let is_raw = component.encoding() == Encoding::Raw && !component.is_column_major();
         if let Some(block) = Block::of(&object) {
             assert_eq!(data_length(block, &object), component.extent().length());
@@ -180,12 +174,12 @@ fn read_archive(archive: &Archive<&[u8]>, opened: &SourceArchive<Positions<'_>>)
                 assert_eq!(u64::try_from(decoded.len()).ok(), component.decoded_length());
             }
             // Elements in another order are held.
-            Err(error) if error.id() == Some("limit-decoded") => {
+            Err(error) if error.rule() == Some("limit-decoded") => {
                 assert!(component.is_column_major());
             }
             Err(error) => {
                 let rules = ["tensor-bool-value", "npz-crc", "npz-deflate", "npz-length"];
-                assert!(error.id().is_some_and(|id| rules.contains(&id)), "{error}");
+                assert!(error.rule().is_some_and(|id| rules.contains(&id)), "{error}");
                 is_valid = false;
             }
         }
@@ -194,30 +188,36 @@ fn read_archive(archive: &Archive<&[u8]>, opened: &SourceArchive<Positions<'_>>)
 }
 
 /// The bytes that a tensor of such blocks takes.
-fn data_length(block: &Block, object: &Object<'_>) -> u64 {
+fn data_length(block: &Block, object: &Tensor<'_>) -> u64 {
     object.shape().elements().expect("a number of elements") / block.elements * block.bytes
 }
 
-/// The bytes of a tensor.
-fn data<'a>(archive: &'a Archive<&[u8]>, object: &Object<'_>) -> &'a [u8] {
+/// Reads all of a tensor.
+fn read(tensor: &Tensor<'_>) -> Result<Vec<u8>, Error> {
+    let data = tensor.component("data").expect("the data of a tensor");
+    data.read().map(|decoded| decoded.to_vec())
+}
+
+/// The bytes of a tensor where they lie.
+fn data<'a>(archive: &'a InMemory<'_>, object: &Tensor<'_>) -> &'a [u8] {
     let range = object.component("data").expect("the data of a tensor").extent().range();
-    &archive.data()[place(range.start)..place(range.end)]
+    &archive.bytes()[place(range.start)..place(range.end)]
 }
 
 /// The same tensors are in the file for the `safetensors` crate.
-fn as_the_crate_does(archive: &Archive<&[u8]>) {
-    let other = SafeTensors::deserialize(archive.data()).expect("a file that is valid here");
-    assert_eq!(u32::try_from(other.len()), Ok(archive.len()));
-    for object in archive.objects() {
+fn as_the_crate_does(archive: &InMemory<'_>) {
+    let other = SafeTensors::deserialize(archive.bytes()).expect("a file that is valid here");
+    assert_eq!(other.len(), archive.len());
+    for object in archive.tensors() {
         let tensor = other.tensor(object.name()).expect("a tensor of the same name");
         assert_eq!(tensor.data(), data(archive, &object));
         let shape =
             tensor.shape().iter().map(|dimension| u64::try_from(*dimension).expect("64 bits"));
         assert!(shape.eq(object.shape().iter()));
     }
-    let (_, header) = SafeTensors::read_metadata(archive.data()).expect("it has been read");
+    let (_, header) = SafeTensors::read_metadata(archive.bytes()).expect("it has been read");
     let mut metadata = header.metadata().clone().unwrap_or_default();
-    for (key, value) in archive.attributes().into_iter().flatten() {
+    for (key, value) in archive.attributes() {
         assert_eq!(value.get::<&str>().ok(), metadata.remove(key).as_deref());
     }
     assert!(metadata.is_empty(), "{metadata:?}");
@@ -235,7 +235,7 @@ fn refused(trouble: &Trouble, length: u64) {
 impl<'f> Find for &'f Files {
     type Source = Positions<'f>;
 
-    fn find(&self, shard: &Shard<'_>) -> io::Result<Option<Candidate<Positions<'f>>>> {
+    fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<Positions<'f>>>, Error> {
         let found = self.beside.iter().find(|part| part.0 == shard.name());
         Ok(found.map(|(_, bytes)| Candidate { source: Positions(bytes), length: length(bytes) }))
     }
@@ -243,7 +243,7 @@ impl<'f> Find for &'f Files {
 
 impl Files {
     /// Opens the file without I/O.
-    fn open_in_steps(&self) -> Result<Manifest<Vec<u8>>, Trouble> {
+    fn open_in_steps(&self) -> Result<Archive<zten::InMemory<[u8; 0]>>, Trouble> {
         let beside = |name: &str| self.beside.iter().find(|part| part.0 == name);
         let mut opening = Opening::new(self.path, length(&self.file), &options());
         for _ in 0..64 {
@@ -267,24 +267,30 @@ impl Files {
                         opening.opened(name, found);
                     }
                 }
-                Step::Done(manifest) => return Ok(*manifest),
+                Step::Done(archive) => return Ok(*archive),
             }
         }
         panic!("it is not open after 64 steps")
     }
 
     /// Opening without I/O ends as opening did.
-    fn assert_same_in_steps(&self, opened: &Result<SourceArchive<Positions<'_>>, Trouble>) {
+    fn assert_same_in_steps(&self, opened: &Result<Archive<Positions<'_>>, Trouble>) {
         match (opened, self.open_in_steps()) {
-            (Ok(archive), Ok(manifest)) => {
-                assert_eq!(archive.len(), manifest.len());
-                for (object, again) in archive.objects().zip(manifest.objects()) {
+            (Ok(archive), Ok(header)) => {
+                assert_eq!(archive.len(), header.len());
+                for (object, again) in archive.tensors().zip(header.tensors()) {
                     assert_eq!((object.name(), object.shape()), (again.name(), again.shape()));
-                    let [one, other] = [object, again].map(|object| {
-                        let component = object.component("data").expect("data");
-                        (component.extent(), component.element_type(), component.shard())
-                    });
-                    assert_eq!(one, other);
+                    let own = |tensor: &Tensor<'_>| {
+                        let data = tensor.component("data").expect("data");
+                        let shard = data.shard().map(ToOwned::to_owned);
+                        (data.extent(), data.dtype(), shard)
+                    };
+                    assert_eq!(own(&object), own(&again));
+                    if own(&object).2.is_none() {
+                        let source = Positions(&self.file);
+                        let bound = again.read_from(&source);
+                        assert_eq!(read(&object), read(&bound), "bound to the source");
+                    }
                 }
             }
             (Err(one), Err(other)) => assert_eq!(one.to_string(), other.to_string()),
@@ -325,7 +331,8 @@ fn read_several(files: &Files) -> bool {
             return false;
         }
     };
-    let named = |name: &str| archive.shards().any(|shard| shard.name() == name);
+    let manifest = archive.manifest();
+    let named = |name: &str| manifest.shards().any(|shard| shard.name() == name);
     let alone: BTreeMap<_, _> = files
         .beside
         .iter()
@@ -334,24 +341,25 @@ fn read_several(files: &Files) -> bool {
             (*name, open_bytes(bytes, &options()).expect("a header that was read"))
         })
         .collect();
-    assert_eq!(archive.shards().len(), alone.len());
-    let mut shards = archive.bind_shards(&files, archive.limits()).expect("files that are there");
-    let mut verifier = Verifier::new(archive.file_len(), archive.limits());
-    let summary = verifier.file_in(archive.manifest(), archive.source(), &mut shards);
-    let mut tensors: usize = alone.values().map(|part| part.objects().len()).sum();
-    for object in archive.objects() {
+    assert_eq!(manifest.shards().len(), alone.len());
+    let mut shards = manifest.bind_shards(&files).expect("files that are there");
+    let of_shards = alone.values().map(Archive::file_len).sum();
+    let mut verifier = Verifier::new(manifest).with_shard_bytes(of_shards);
+    let summary = verifier.file_in(manifest, archive.source(), &mut shards);
+    let mut tensors: usize = alone.values().map(Archive::len).sum();
+    for object in archive.tensors() {
         let here = object.component("data").expect("data");
         let Some(part) = here.shard() else {
             assert!(here.extent().end() <= own);
             tensors += 1;
             continue;
         };
-        let of_part = alone[part].require(object.name()).expect("a tensor of the part");
+        let of_part = alone[part].tensor(object.name()).expect("a tensor of the part");
         let there = of_part.component("data").expect("data");
         assert_eq!(here.extent(), there.extent());
-        assert_eq!((object.shape(), here.element_type()), (of_part.shape(), there.element_type()));
+        assert_eq!((object.shape(), here.dtype()), (of_part.shape(), there.dtype()));
     }
-    assert_eq!(archive.objects().len(), tensors);
+    assert_eq!(archive.len(), tensors);
     assert_eq!(summary.is_ok(), alone.values().all(|part| part.verify().is_ok()));
     summary.is_ok()
 }

@@ -3,75 +3,67 @@
 use core::fmt::Debug;
 
 use half::{bf16, f16};
+use zten::tools::StorageType;
 use zten::{
-    Archive, Element, Encoding, Error, Format, Object, StorageType,
-    view::{Coo, Csr, Quantized, View},
+    Element, Error, ErrorKind, Layout, Tensor,
+    error::Misuse,
+    view::{Coo, Csr, Quantized},
 };
 
 use crate::components::{Work, same};
-use crate::{FEW, limits, slices};
+use crate::{FEW, slices};
 
-/// Reads an object as each format, of which it is one at most.
-pub(crate) fn read(object: &Object<'_>, archive: &Archive<&[u8]>, work: &mut Work) {
-    let (format, file) = (object.format(), archive.data());
-    let is = |wanted| format == wanted;
+/// Reads an object as each layout, of which it is one at most. The other is the same one, of a source that lends nothing.
+pub(crate) fn read([object, other]: [&Tensor<'_>; 2], file: &[u8], work: &mut Work) {
     let dense = object.dense();
-    assert_eq!(dense.is_ok(), is(Format::Dense));
+    assert_eq!(dense.is_ok(), object.layout() == Layout::Dense);
     if let Ok(dense) = dense {
-        assert!(dense.shape().iter().eq(object.shape()));
-        assert_eq!(dense.view().is_ok(), dense.component().bind(file).is_ok());
-        slices::cut(&dense, file);
+        assert_eq!(dense.view().is_ok(), dense.bind(file).is_ok());
+        slices::cut(object, file);
     }
-    assert_eq!(object.sparse_csr().is_ok(), is(Format::SparseCsr));
-    assert_eq!(object.sparse_coo().is_ok(), is(Format::SparseCoo));
-    assert_eq!(object.quantized_group().is_ok(), is(Format::QuantizedGroup));
     if work.is_left() {
-        sparse(object, file);
-        quantized(object, file);
+        sparse(object, other);
+        quantized(object, other);
     }
 }
 
-/// Reads an object that was found to be valid: nothing is in the way.
-pub(crate) fn valid(object: &Object<'_>, file: &[u8]) {
-    let raw = object.components().all(|component| component.encoding() == Encoding::Raw);
-    if let Ok(csr) = object.sparse_csr() {
-        csr.decode(file, &limits()).expect("indices that were found to be valid");
-        assert!(!raw || csr.view().is_ok(), "indices that were found to be valid");
+/// Reads an object that was found to be valid: nothing is in the way, whether it is borrowed or decoded.
+pub(crate) fn valid(object: &Tensor<'_>, other: &Tensor<'_>) {
+    if object.layout() == Layout::SparseCsr {
+        object.csr().expect("indices that were found to be valid");
+        other.csr().expect("indices that were found to be valid");
     }
-    if let Ok(coo) = object.sparse_coo() {
-        coo.decode(file, &limits()).expect("coordinates that were found to be valid");
-        assert!(!raw || coo.view().is_ok(), "coordinates that were found to be valid");
+    if object.layout() == Layout::SparseCoo {
+        object.coo().expect("coordinates that were found to be valid");
+        other.coo().expect("coordinates that were found to be valid");
     }
 }
 
-fn sparse(object: &Object<'_>, file: &[u8]) {
-    if let Ok(csr) = object.sparse_csr() {
-        let bound = csr.view();
-        let decoded = csr.decode(file, &limits()).map_err(Error::from);
-        if let Ok(bound) = &bound {
-            rows(bound);
-        }
-        if let Ok(decoded) = &decoded {
-            rows(&decoded.view());
-        }
-        if let (Ok(bound), Ok(decoded)) = (&bound, &decoded) {
-            assert!(bound.indices().widened().eq(decoded.view().indices().widened()));
-            assert!(bound.indptr().widened().eq(decoded.view().indptr().widened()));
-        }
+/// Returns what was read, if it was. An object of another layout cannot be read.
+fn of_layout<T>(object: &Tensor<'_>, layout: Layout, read: Result<T, Error>) -> Option<T> {
+    let misuse = ErrorKind::Misuse(Misuse::Layout);
+    let is_other = read.as_ref().is_err_and(|error| {
+        error.kind() == misuse || (object.layout() == Layout::Unknown && error.is_unsupported())
+    });
+    assert_eq!(is_other, object.layout() != layout, "{object:?} as {layout:?}");
+    read.ok()
+}
+
+/// What is borrowed where it lies is what is decoded from a source that lends nothing.
+fn sparse(object: &Tensor<'_>, other: &Tensor<'_>) {
+    let bound = of_layout(object, Layout::SparseCsr, object.csr());
+    let decoded = of_layout(object, Layout::SparseCsr, other.csr());
+    bound.iter().chain(&decoded).for_each(rows);
+    if let (Some(bound), Some(decoded)) = (&bound, &decoded) {
+        assert!(bound.indices().widened().eq(decoded.indices().widened()));
+        assert!(bound.indptr().widened().eq(decoded.indptr().widened()));
     }
-    if let Ok(coo) = object.sparse_coo() {
-        let bound = coo.view();
-        let decoded = coo.decode(file, &limits()).map_err(Error::from);
-        if let Ok(bound) = &bound {
-            coordinates(bound);
-        }
-        if let Ok(decoded) = &decoded {
-            coordinates(&decoded.view());
-        }
-        if let (Ok(bound), Ok(decoded)) = (&bound, &decoded) {
-            assert!(bound.coords().widened().eq(decoded.view().coords().widened()));
-            assert_eq!(bound.shape(), decoded.view().shape());
-        }
+    let bound = of_layout(object, Layout::SparseCoo, object.coo());
+    let decoded = of_layout(object, Layout::SparseCoo, other.coo());
+    bound.iter().chain(&decoded).for_each(coordinates);
+    if let (Some(bound), Some(decoded)) = (&bound, &decoded) {
+        assert!(bound.coords().widened().eq(decoded.coords().widened()));
+        assert_eq!(bound.shape(), decoded.shape());
     }
 }
 
@@ -97,7 +89,7 @@ macro_rules! typed {
 }
 
 /// Walks a matrix whatever its values are.
-fn rows(csr: &Csr<View<'_>>) {
+fn rows(csr: &Csr<'_>) {
     let (rows, nnz) = (csr.rows(), csr.nnz());
     assert_eq!(csr.indptr().len() as u64, rows + 1);
     assert!(csr.indices().widened().take(FEW).all(|column| column < csr.columns()));
@@ -113,7 +105,7 @@ fn rows(csr: &Csr<View<'_>>) {
 }
 
 /// Walks a matrix by entries, by rows, and whole.
-fn matrix<T: Element + Debug>(csr: &Csr<View<'_>>) {
+fn matrix<T: Element + Debug>(csr: &Csr<'_>) {
     let (entries, by_row) = (csr.entries::<T>(), csr.by_row::<T>());
     assert_eq!(entries.is_ok(), by_row.is_ok());
     let (Ok(entries), Ok(by_row)) = (entries, by_row) else { return };
@@ -136,7 +128,7 @@ fn matrix<T: Element + Debug>(csr: &Csr<View<'_>>) {
 }
 
 /// Walks a tensor whatever its values are.
-fn coordinates(coo: &Coo<'_, View<'_>>) {
+fn coordinates(coo: &Coo<'_>) {
     let (rank, nnz) = (coo.shape().len(), coo.nnz());
     assert_eq!(coo.coords().len(), rank * nnz);
     assert!(coo.axis(rank).is_none() && coo.coordinate(nnz).is_none());
@@ -153,7 +145,7 @@ fn coordinates(coo: &Coo<'_, View<'_>>) {
 }
 
 /// Walks a tensor by entries, and whole.
-fn tensor<T: Element + Debug>(coo: &Coo<'_, View<'_>>) {
+fn tensor<T: Element + Debug>(coo: &Coo<'_>) {
     let Ok(entries) = coo.entries::<T>() else { return };
     assert_eq!(entries.len(), coo.nnz());
     for (at, (place, _)) in entries.clone().take(FEW).enumerate() {
@@ -175,23 +167,21 @@ fn small(product: Option<u64>) -> Option<usize> {
     usize::try_from(product?).ok().filter(|length| *length <= 4 * FEW)
 }
 
-fn quantized(object: &Object<'_>, file: &[u8]) {
-    let Ok(group) = object.quantized_group() else { return };
-    assert!(group.shape().iter().eq(object.shape()));
-    let bound = group.view();
-    let decoded = group.decode(file, &limits()).map_err(Error::from);
-    let one = bound.as_ref().ok().and_then(weights);
-    let other = decoded.as_ref().ok().and_then(|decoded| weights(&decoded.view()));
+fn quantized(object: &Tensor<'_>, other: &Tensor<'_>) {
+    let bound = of_layout(object, Layout::QuantizedGroup, object.quantized());
+    let decoded = of_layout(object, Layout::QuantizedGroup, other.quantized());
+    let one = bound.as_ref().and_then(weights);
+    let other = decoded.as_ref().and_then(weights);
     if let (Some(one), Some(other)) = (one, other) {
         assert_eq!(one.0, other.0, "codes differ");
         assert!(one.1.iter().zip(&other.1).all(|(a, b)| same(*a, *b)), "weights differ");
     }
-    let readable = group.quantization().is_ok();
-    assert!(readable || (bound.is_err() && decoded.is_err()));
+    let readable = object.quantization().is_ok();
+    assert!(readable || (bound.is_none() && decoded.is_none()));
 }
 
 /// The codes and weights of a small matrix.
-fn weights(matrix: &Quantized<View<'_>>) -> Option<(Vec<u8>, Vec<f32>)> {
+fn weights(matrix: &Quantized<'_>) -> Option<(Vec<u8>, Vec<f32>)> {
     let length = small(matrix.inputs().checked_mul(matrix.outputs()))?;
     let (mut codes, mut weights) = (vec![0; length], vec![0.0; length]);
     matrix.unpack(&mut codes).expect("a buffer of that length");

@@ -4,24 +4,23 @@ mod generate;
 
 use core::ops::Range;
 use std::collections::BTreeSet;
-use std::io;
 
 use arbitrary::{Arbitrary as _, Unstructured};
 use zten::attributes::{Attributes, Item};
 use zten::element::ByteOrder;
 use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules, StreamRules};
 use zten::rules::{Row, Scope, Source};
-use zten::source::SourceArchive;
+use zten::tools::{ElementType, LogicalType, StorageType};
 use zten::verify::Verifier;
-use zten::write::{Copier, Settings, Writer};
+use zten::view::Decoded;
+use zten::write::{Copier, WriteOptions, Writer};
 use zten::{
-    Archive, Component as Read, Encoding, Error, ErrorKind, Format, LogicalType, Object as Opened,
-    Options, ReadError, StorageType,
+    Archive, Component as Read, Encoding, Error, ErrorKind, InMemory, Layout, OpenOptions, Tensor,
 };
 
 use crate::components::ANY_BOOLS;
 use crate::strict::Strict;
-use crate::{heap, limits, open};
+use crate::{heap, open};
 
 const ROW: Row = Row {
     id: "front-duplicate-name",
@@ -59,7 +58,7 @@ static FORMATS: [(FrontEnd, Blobs); 4] = [
 pub struct Front {
     /// Which of the formats it is of.
     format: usize,
-    options: Options,
+    options: OpenOptions,
     header: Range<u64>,
     file: Vec<u8>,
     steps: Vec<Step>,
@@ -86,7 +85,7 @@ enum Step {
 struct Object {
     name: String,
     shape: Vec<u64>,
-    layout: Format,
+    layout: Layout,
     layout_name: Option<String>,
     /// CBOR.
     attributes: Option<Vec<u8>>,
@@ -183,18 +182,19 @@ pub fn front(front: &Front) -> Filled {
         (Ok(parsed), Ok(again)) => (parsed, again),
         (Err(error), Err(again)) => {
             assert_eq!(error, again, "two runs end alike");
-            front.refused(failed, error);
+            front.refused(failed.as_ref(), &error);
             let (refused, ended) = (failed.is_some().into(), failed.is_none().into());
             return Filled { refused, ended, ..Filled::default() };
         }
         (one, other) => panic!("{:?} and then {:?}", one.err(), other.err()),
     };
     assert_eq!(failed, None, "what was refused is passed over");
-    let archive = Archive::from_front(&front.file[..], parsed).expect("a file of that length");
-    let source = SourceArchive::from_front(Strict(&front.file), parsed_again);
-    let mut filled = Filled { opened: archive.objects().len(), ..Filled::default() };
+    let archive = Archive::from_front(InMemory(&front.file[..]), parsed);
+    let source = Archive::from_front(Strict(&front.file), parsed_again);
+    assert_eq!(archive.file_len(), front.length(), "a file of that length");
+    let mut filled = Filled { opened: archive.len(), ..Filled::default() };
     front.compare(&archive);
-    open::objects(&archive);
+    open::objects(&archive, &source);
     filled.valid = compare_source(&archive, &source);
     filled.copied = usize::from(copy(&archive));
     filled
@@ -230,9 +230,10 @@ impl Front {
     ) -> (Option<Error>, Result<Parsed, Error>) {
         let length = self.file.len() as u64;
         let (format, _) = &FORMATS[self.format];
-        let mut builder = match Builder::new(format, self.header.clone(), length, &self.options) {
+        let begin = || Builder::new(format, self.header.clone(), length, &self.options);
+        let mut builder = match begin() {
             Ok(builder) => builder,
-            Err(error) => return (Some(error), Err(error)),
+            Err(error) => return (begin().err(), Err(error)),
         };
         let (mut failed, mut objects) = (None::<Error>, components.iter());
         let mut pushed = 0;
@@ -242,21 +243,22 @@ impl Front {
                 Step::Object(object) => {
                     let components = objects.next().map_or(&[][..], Vec::as_slice);
                     let told = builder.push(&object.raw(components));
-                    if let (Err(error), None) = (told, failed) {
+                    if let (Err(error), None) = (&told, &failed) {
                         assert_eq!(error.place().object(), Some(pushed), "{error}");
                     }
                     pushed += 1;
                     told
                 }
             };
-            assert!(failed.is_none_or(|failed| told == Err(failed)), "{told:?} after {failed:?}");
+            let is_final = failed.is_none() || told.as_ref().err() == failed.as_ref();
+            assert!(is_final, "{told:?} after {failed:?}");
             failed = failed.or(told.err());
         }
         (failed, builder.finish())
     }
 
     /// A header was refused for a reason that holds.
-    fn refused(&self, failed: Option<Error>, error: Error) {
+    fn refused(&self, failed: Option<&Error>, error: &Error) {
         assert_ne!(error.kind(), ErrorKind::OutOfMemory);
         assert!(failed.is_none_or(|failed| failed == error), "{error} after {failed:?}");
         let inside = self.header.start <= self.header.end && self.header.end <= self.length();
@@ -264,7 +266,7 @@ impl Front {
         if failed.is_some() {
             return;
         }
-        match error.id() {
+        match error.rule() {
             Some("front-duplicate-name") => assert!(self.names().len() < self.objects().count()),
             Some("blob-overlap") => assert!(self.overlaps(), "{error}"),
             Some("limit-decoded-total") => assert!(self.overlaps() || self.shares(), "{error}"),
@@ -311,20 +313,22 @@ impl Front {
     }
 
     /// Checks that an archive holds what was pushed.
-    fn compare(&self, archive: &Archive<&[u8]>) {
+    fn compare(&self, archive: &crate::InMemory<'_>) {
         let (names, objects) = (self.names(), self.objects());
-        assert_eq!(archive.objects().len(), objects.clone().count());
-        assert_eq!(names.len(), archive.objects().len(), "a name is there twice");
+        assert_eq!(archive.len(), objects.clone().count());
+        assert_eq!(names.len(), archive.len(), "a name is there twice");
         assert!(!self.overlaps(), "blobs overlap");
-        assert_eq!((archive.generation(), archive.version(), archive.fields()), (None, None, None));
-        assert_eq!((archive.extent(), archive.as_bytes()), (self.header.clone(), &[][..]));
+        let manifest = archive.manifest();
+        assert_eq!((manifest.generation(), manifest.version()), (None, None));
+        assert_eq!((manifest.extent(), manifest.as_bytes()), (self.header.clone(), &[][..]));
+        assert!(manifest.fields().is_none());
         let attributes = self.steps.iter().rev().find_map(|step| match step {
             Step::Attributes(map) => Some(map),
             Step::Object(_) => None,
         });
         same_attributes(archive.attributes(), attributes);
-        archive.attributes().into_iter().for_each(crate::tree::fields);
-        for (object, opened) in objects.zip(archive.objects()) {
+        crate::tree::fields(archive.attributes());
+        for (object, opened) in objects.zip(archive.tensors()) {
             object.compare(&opened, self.length());
             for wrong in [format!("{}\0", object.name), format!("x{}", object.name)] {
                 let there = names.contains(&*wrong);
@@ -339,9 +343,11 @@ impl Front {
 }
 
 /// Attributes are the map that was told, whose keys are no strings in chunks.
-fn same_attributes(read: Option<Attributes<'_>>, told: Option<&Vec<u8>>) {
-    assert_eq!(read.is_some(), told.is_some());
-    let (Some(read), Some(told)) = (read, told) else { return };
+fn same_attributes(read: Attributes<'_>, told: Option<&Vec<u8>>) {
+    let Some(told) = told else {
+        assert_eq!(read.count(), 0, "attributes that were not told");
+        return;
+    };
     let range = |item: &Item<'_>| item.as_bytes().as_ptr_range();
     let last = read.clone().last().map(|(_, item)| range(&item).end.addr());
     let told_end = told.len() - usize::from(told[0] == 0xbf);
@@ -357,13 +363,13 @@ fn same_attributes(read: Option<Attributes<'_>>, told: Option<&Vec<u8>>) {
 }
 
 impl Object {
-    fn compare(&self, opened: &Opened<'_>, length: u64) {
+    fn compare(&self, opened: &Tensor<'_>, length: u64) {
         assert_eq!(opened.name(), self.name);
         assert_eq!(opened.shape(), self.shape);
-        assert_eq!(opened.format(), self.layout);
-        let unknown = self.layout_name.as_deref().unwrap_or(Format::Unknown.name());
-        let named = if self.layout == Format::Unknown { unknown } else { self.layout.name() };
-        assert_eq!(opened.format_name(), named);
+        assert_eq!(opened.layout(), self.layout);
+        let unknown = self.layout_name.as_deref().unwrap_or(Layout::Unknown.name());
+        let named = if self.layout == Layout::Unknown { unknown } else { self.layout.name() };
+        assert_eq!(opened.layout_name(), named);
         assert!(opened.fields().is_none());
         same_attributes(opened.attributes(), self.attributes.as_ref());
         assert_eq!(opened.components().len(), self.components.len());
@@ -385,12 +391,12 @@ impl Component {
         assert_eq!((extent.offset(), extent.length()), (self.offset, self.stored_length));
         assert_eq!(extent.offset().checked_add(extent.length()), Some(extent.end()));
         assert_eq!(read.encoding(), self.encoding);
-        let is_matrix = read.object().shape().len() > 1;
+        let is_matrix = read.tensor().shape().len() > 1;
         assert_eq!(read.is_column_major(), self.column_major && is_matrix);
         assert_eq!(read.storage_type(), Some(self.storage));
         let element = match self.logical {
-            Some(logical) => zten::ElementType::Logical(logical),
-            None => zten::ElementType::Plain(self.storage),
+            Some(logical) => ElementType::Logical(logical),
+            None => ElementType::Plain(self.storage),
         };
         assert_eq!(read.element_type(), element);
         let big = self.byte_order == ByteOrder::Big && self.storage.width() > 1;
@@ -404,62 +410,63 @@ impl Component {
 
 /// Checks that a source, which is asked for bytes of the file only, gives what memory gives. Returns the number of
 /// objects that are valid.
-pub(crate) fn compare_source(
-    archive: &Archive<&[u8]>,
-    source: &SourceArchive<Strict<'_>>,
-) -> usize {
-    let (file, mut valid) = (archive.data(), 0);
-    let mut verifiers = [(); 2].map(|()| Verifier::new(file.len() as u64, archive.limits()));
-    for (one, other) in archive.objects().zip(source.objects()) {
-        let [from_memory, from_source] = &mut verifiers;
-        let expected = from_memory.object(&one, file, |_, _| ()).map_err(Error::from);
-        let found = from_source.object(&other, source, |_, _| ());
-        assert_eq!(refusal(found), expected);
+pub(crate) fn compare_source(archive: &crate::InMemory<'_>, source: &Archive<Strict<'_>>) -> usize {
+    let mut valid = 0;
+    let mut from_memory = Verifier::new(archive.manifest());
+    let mut from_source = Verifier::new(source.manifest());
+    for (one, other) in archive.tensors().zip(source.tensors()) {
+        let expected = from_memory.object(&one, |_, _| ());
+        let found = from_source.object(&other, |_, _| ());
+        assert_eq!(found, expected);
         valid += usize::from(expected.is_ok());
         for (one, other) in one.components().zip(other.components()) {
-            let expected = one.read_to_vec(file, &limits()).map_err(Error::from);
-            assert_eq!(refusal(other.read_to_vec(source, &limits())), expected);
+            let [found, expected] = [other, one].map(|component| component.read());
+            assert_eq!(bytes(&found), bytes(&expected));
         }
-        if let Ok(csr) = other.sparse_csr() {
-            let expected = one.sparse_csr().and_then(|csr| Ok(csr.decode(file, &limits())?));
-            let found = refusal(csr.decode(source, &limits()));
-            assert_eq!(found.map(drop), expected.map(drop));
-        }
-        if let Ok(coo) = other.sparse_coo() {
-            let expected = one.sparse_coo().and_then(|coo| Ok(coo.decode(file, &limits())?));
-            let found = refusal(coo.decode(source, &limits()));
-            assert_eq!(found.map(drop), expected.map(drop));
-        }
-        if let Ok(dense) = other.dense() {
-            crate::slices::read(&dense, source);
+        compare_sparse(&one, &other);
+        if other.dense().is_ok() {
+            crate::slices::read(&other);
         }
     }
-    assert_eq!(refusal(source.verify()).map(drop), archive.verify().map(drop));
+    assert_eq!(source.verify().map(drop), archive.verify().map(drop));
     valid
 }
 
-/// The error of a file that a source, which never fails, is asked for.
-fn refusal<T>(read: Result<T, ReadError<io::Error>>) -> Result<T, Error> {
-    read.map_err(|error| match error {
-        ReadError::Refused(error) => error,
-        ReadError::Source(error) => panic!("{error}"),
-    })
+fn bytes(read: &Result<Decoded, Error>) -> Result<&[u8], &Error> {
+    read.as_ref().map(|decoded| &**decoded)
+}
+
+/// Compares a sparse tensor that is borrowed as far as it lies raw in memory with one of a source, all of which is
+/// decoded. Only what is decoded shows whether checksums and bools are right.
+fn compare_sparse(one: &Tensor<'_>, other: &Tensor<'_>) {
+    const ROLES: [&str; 4] = ["values", "indices", "indptr", "coords"];
+    let parts = other.components().filter(|component| ROLES.contains(&component.role()));
+    let is_readable = parts.into_iter().all(|component| component.read().is_ok());
+    let compare = |found: Result<(), Error>, expected: Result<(), Error>| {
+        if is_readable {
+            assert_eq!(found, expected);
+        } else {
+            assert!(found.is_err(), "a component cannot be read: {other:?}");
+        }
+    };
+    compare(other.csr().map(drop), one.csr().map(drop));
+    compare(other.coo().map(drop), one.coo().map(drop));
 }
 
 /// Writes an archive as a file of 1.2, if it can be one: with the same names and shapes.
-fn copy(archive: &Archive<&[u8]>) -> bool {
-    let settings = Settings::default();
+fn copy(archive: &crate::InMemory<'_>) -> bool {
+    let settings = WriteOptions::default();
     assert!(Writer::append(Vec::new(), archive.manifest(), &settings).is_err());
-    let copier = Copier::new(archive.data().len() as u64, archive.limits());
-    let Ok(file) = copier.file(archive.manifest(), archive.data(), Vec::new(), &settings) else {
+    let copier = Copier::new(archive.manifest());
+    let Ok(file) = copier.file(archive.manifest(), archive.source(), Vec::new(), &settings) else {
         return false;
     };
-    let written = Archive::open(&file).expect("a file that was written");
-    assert_eq!(written.objects().len(), archive.objects().len());
-    for object in archive.objects() {
+    let written = Archive::from_bytes(&file).expect("a file that was written");
+    assert_eq!(written.len(), archive.len());
+    for object in archive.tensors() {
         let again = written.get(object.name()).expect("an object that was written");
         assert_eq!(again.shape(), object.shape());
-        assert_eq!(again.format_name(), object.format_name());
+        assert_eq!(again.layout_name(), object.layout_name());
     }
     true
 }

@@ -7,7 +7,8 @@ mod values;
 use arbitrary::{Result, Unstructured};
 use sha2::{Digest as _, Sha256};
 use twox_hash::XxHash3_64;
-use zten::{Archive, ErrorKind, LogicalType, ReadError, StorageType, verify::Verifier};
+use zten::tools::{LogicalType, StorageType};
+use zten::verify::Verifier;
 use zten_corpus::cbor::{Item, fields, sorted_map, text, uint, uints};
 use zten_corpus::v2::{FileV2, frame, table};
 use zten_testkit::hex;
@@ -15,7 +16,7 @@ use zten_testkit::objects::Part;
 
 use self::objects::Object;
 use crate::damage::{Broken, Damage};
-use crate::{limits, open, steps};
+use crate::{open, options, steps};
 
 /// Objects of a file, at most.
 const OBJECTS: u8 = 4;
@@ -60,13 +61,12 @@ pub fn grammar(bytes: &[u8]) -> Grown {
 
 /// The file is what the grammar says: valid, but for what it made unsupported.
 fn valid(file: &[u8], objects: usize) {
-    let archive = Archive::open(file).unwrap_or_else(|error| panic!("refused: {error}"));
-    assert_eq!(archive.len() as usize, objects);
-    let mut verifier = Verifier::new(file.len() as u64, &limits());
-    for object in archive.objects() {
-        if let Err(error) = verifier.object(&object, file, |_, _| ()) {
-            let ReadError::Refused(error) = error else { panic!("{error}") };
-            assert!(matches!(error.kind(), ErrorKind::Unsupported(_)), "invalid: {error}");
+    let archive = options().from_bytes(file).unwrap_or_else(|error| panic!("refused: {error}"));
+    assert_eq!(archive.len(), objects);
+    let mut verifier = Verifier::new(archive.manifest());
+    for object in archive.tensors() {
+        if let Err(error) = verifier.object(&object, |_, _| ()) {
+            assert!(error.is_unsupported(), "invalid: {error}");
         }
     }
 }

@@ -1,8 +1,8 @@
 //! A source of bytes that lies.
 
-use core::cell::Cell;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
-use zten::ReadAt;
+use zten::{Error, ReadAt};
 
 /// What a source does when it is asked for bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,12 +63,8 @@ pub(crate) struct Liar<'d> {
     /// The file with each byte changed, and one more.
     other: &'d [u8],
     plan: Plan<'d>,
-    times: Cell<usize>,
+    times: AtomicUsize,
 }
-
-/// The source failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Failed;
 
 impl<'d> Liar<'d> {
     /// The other bytes of a file: each that is a bool stays one.
@@ -77,18 +73,16 @@ impl<'d> Liar<'d> {
     }
 
     pub(crate) fn new(file: &'d [u8], other: &'d [u8], plan: Plan<'d>) -> Self {
-        Self { file, other, plan, times: Cell::new(0) }
+        Self { file, other, plan, times: AtomicUsize::new(0) }
     }
 
     /// How often it has been asked.
     pub(crate) fn times(&self) -> usize {
-        self.times.get()
+        self.times.load(Ordering::Relaxed)
     }
 
     fn lie(&self) -> Option<Lie> {
-        let time = self.times.get();
-        self.times.set(time + 1);
-        self.plan.lie(time)
+        self.plan.lie(self.times.fetch_add(1, Ordering::Relaxed))
     }
 }
 
@@ -98,9 +92,7 @@ fn part(bytes: &[u8], offset: u64, length: usize) -> Option<&[u8]> {
 }
 
 impl ReadAt for Liar<'_> {
-    type Error = Failed;
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Failed> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         let last = buffer.len().saturating_sub(1);
         let (source, length) = match self.lie() {
             None => (self.file, buffer.len()),
@@ -110,10 +102,11 @@ impl ReadAt for Liar<'_> {
             Some(Lie::Error) => {
                 // A caller that looks at a buffer that was not filled finds this.
                 buffer.fill(0xa5);
-                return Err(Failed);
+                return Err(Error::reading());
             }
         };
-        buffer[..length].copy_from_slice(part(source, offset, length).ok_or(Failed)?);
+        let bytes = part(source, offset, length).ok_or_else(Error::reading)?;
+        buffer[..length].copy_from_slice(bytes);
         Ok(())
     }
 

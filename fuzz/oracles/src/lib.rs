@@ -7,8 +7,8 @@
 //!
 //! | oracle | input | what must hold |
 //! | --- | --- | --- |
-//! | [`open`] | a file | heap while opening; everything can be read, and agrees with everything else |
-//! | [`steps`] | a file | the source of the bytes, and the pieces they come in, do not matter: the same file, or the same error |
+//! | [`open`] | a file | heap while opening; everything can be read, and agrees with everything else, whichever way it is read |
+//! | [`steps`] | a file | the source of the bytes, and the pieces they come in, do not matter, nor whether an archive or a bare manifest is read from: the same file, or the same error |
 //! | [`canonical`] | a file | one content has one file |
 //! | [`append`] | a file | appended to, it opens as before, with every limit at its edge |
 //! | [`lies`] | a file | from a source that lies: nothing that was not there is verified, and of a verified shard nothing else is read |
@@ -17,6 +17,16 @@
 //! | [`file_format`] | a file of another format, or what one is made of | memory follows its length; it is valid twice or refused twice, by a rule; what tensors take lies in it; a safetensors file holds what the `safetensors` crate finds, and an index what its files hold |
 //! | [`front`] | what a front end says of a file | what opens is what was told, and within the file; after an error nothing opens; memory follows what was told |
 //! | [`grammar`] | what to write | files of 2 that a grammar makes are valid; and damaged, the first two |
+
+/// Calls a macro with every type that elements are read as.
+macro_rules! every_element {
+    ($run:ident) => {
+        $run!(f64, f32, half::f16, half::bf16, i64, i32, i16, i8, u64, u32, u16, u8, bool);
+        $run!(zten::element::Complex<f32>, zten::element::Complex<f64>);
+        $run!(zten::element::F8E4M3Fn, zten::element::F8E5M2);
+        $run!(zten::element::F8E4M3Fnuz, zten::element::F8E5M2Fnuz);
+    };
+}
 
 mod append;
 mod canonical;
@@ -58,7 +68,10 @@ pub use steps::{steps, steps_on_disk};
 
 pub use zten_formats::Format;
 
-use zten::{Limits, Options, Tolerance};
+use zten::{Archive, Limits, OpenOptions, Tolerance};
+
+/// An open file whose bytes are in memory.
+type InMemory<'d> = Archive<zten::InMemory<&'d [u8]>>;
 
 /// Bytes that a compressed component, and a window, may have here: more than one block, and few
 /// enough that bombs do not slow a fuzzer down.
@@ -79,11 +92,11 @@ fn limits() -> Limits {
 }
 
 /// The default options within those limits.
-fn options() -> Options {
-    Options::default().limits(limits())
+fn options() -> OpenOptions {
+    OpenOptions::default().limits(limits())
 }
 
 /// Those options, with every tolerance.
-fn tolerant(options: Options) -> Options {
+fn tolerant(options: OpenOptions) -> OpenOptions {
     Tolerance::ALL.iter().fold(options, |options, more| options.tolerate(*more))
 }

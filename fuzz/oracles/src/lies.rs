@@ -2,16 +2,17 @@
 //! not so.
 
 use sha2::Digest as _;
-use zten::write::{Copier, Settings};
+use zten::write::{Copier, WriteOptions};
 use zten::{
-    Archive, Component, Digest, Encoding, Format, Generation, Object,
+    Archive, Component, Digest, Encoding, Generation, Layout, OpenOptions, Tensor,
     element::ByteOrder,
     verify::{Verified, Verifier},
 };
 
 use crate::liar::{Liar, Plan};
 use crate::shard_lies::shard_lies;
-use crate::{DECODED, DECODED_TOTAL, limits, options, tolerant};
+use crate::steps::opened;
+use crate::{DECODED, DECODED_TOTAL, FEW, InMemory, options, tolerant};
 
 /// What came of the lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,24 +35,26 @@ pub struct Lied {
 /// Where a promise does not hold.
 pub fn lies(bytes: &[u8], plan: Plan<'_>) -> Lied {
     let mut lied = Lied::default();
-    let opened = [options(), tolerant(options())].into_iter();
-    let Some(archive) = opened.flat_map(|options| Archive::open_with(bytes, &options)).next()
-    else {
+    let opens = |options: &OpenOptions| options.from_bytes(bytes).is_ok();
+    let Some(options) = [options(), tolerant(options())].into_iter().find(opens) else {
         return lied;
     };
+    let archive = options.from_bytes(bytes).expect("a file that opens");
     let other = Liar::other(bytes);
     let liar = || Liar::new(bytes, &other, plan);
     let mut left = DECODED_TOTAL;
-    for component in archive.objects().flat_map(|object| object.components()) {
+    for component in archive.tensors().flat_map(|object| object.components()) {
         left = left.saturating_sub(component.decoded_length().unwrap_or(DECODED / 8) + 256);
         if left > 0 {
-            streamed(&component, bytes, &liar(), &mut lied);
-            decoded(&component, bytes, &liar(), &mut lied);
+            streamed(&component, &liar(), &mut lied);
+            decoded(&component, &liar(), &mut lied);
         }
     }
     if left > 0 {
         verified(&archive, &liar(), &mut lied);
         copied(&archive, &liar(), &mut lied);
+        let alone = opened(&bytes, bytes.len(), &options).expect("a file that opens");
+        alone.tensors().for_each(|object| of_layouts(&object.read_from(&liar())));
         shard_lies(&archive, plan, &mut lied);
     }
     lied
@@ -71,10 +74,10 @@ impl Lied {
 }
 
 /// Reads one component chunk by chunk.
-fn streamed(component: &Component<'_>, file: &[u8], source: &Liar<'_>, lied: &mut Lied) {
+fn streamed(component: &Component<'_>, source: &Liar<'_>, lied: &mut Lied) {
     let mut read = Vec::new();
     let mut run = || {
-        let mut content = component.content(source, &limits()).ok()?;
+        let mut content = component.read_from(source).reader().ok()?;
         loop {
             match content.next_chunk() {
                 Ok(Some(chunk)) => {
@@ -92,23 +95,23 @@ fn streamed(component: &Component<'_>, file: &[u8], source: &Liar<'_>, lied: &mu
     };
     let verified = run();
     if let Some(verified) = verified {
-        validate(component, file, &read, verified);
+        validate(component, &read, verified);
     }
     lied.note(source, verified);
 }
 
 /// Reads one component into memory.
-fn decoded(component: &Component<'_>, file: &[u8], source: &Liar<'_>, lied: &mut Lied) {
-    let decoded = component.decode(source, &limits());
+fn decoded(component: &Component<'_>, source: &Liar<'_>, lied: &mut Lied) {
+    let decoded = component.read_from(source).read();
     if let Ok(decoded) = &decoded {
-        validate(component, file, decoded, decoded.verified());
+        validate(component, decoded, decoded.verified());
         assert_eq!(decoded.view().verified(), Some(decoded.verified()));
     }
     lied.note(source, decoded.ok().map(|decoded| decoded.verified()));
 }
 
-/// Validates what was read of a component to its end.
-fn validate(component: &Component<'_>, file: &[u8], read: &[u8], verified: Verified) {
+/// Validates what was read of a component, which is one of the true file, to its end.
+fn validate(component: &Component<'_>, read: &[u8], verified: Verified) {
     let length = read.len() as u64;
     assert!(component.decoded_length().is_none_or(|declared| declared == length), "{length} bytes");
     if !matches!(component.generation(), Some(Generation::V0_1 | Generation::V2)) {
@@ -124,7 +127,7 @@ fn validate(component: &Component<'_>, file: &[u8], read: &[u8], verified: Verif
             stored.chunks_exact_mut(width).for_each(<[u8]>::reverse);
         }
         assert!(has_digest(&stored, component), "verified, and other bytes: {component:?}");
-    } else if let Ok(decoded) = component.decode(file, &limits()) {
+    } else if let Ok(decoded) = component.read() {
         // No two contents here have one digest.
         assert!(*decoded == *read, "verified, and decoded to something else: {component:?}");
     }
@@ -142,11 +145,11 @@ fn has_digest(stored: &[u8], component: &Component<'_>) -> bool {
 }
 
 /// Validates all objects.
-fn verified(archive: &Archive<&[u8]>, source: &Liar<'_>, lied: &mut Lied) {
-    let mut verifier = Verifier::new(archive.data().len() as u64, &limits());
-    for object in archive.objects() {
+fn verified(archive: &InMemory<'_>, source: &Liar<'_>, lied: &mut Lied) {
+    let mut verifier = Verifier::new(archive.manifest());
+    for object in archive.tensors() {
         let mut read = vec![Vec::new(); object.components().len()];
-        let validated = verifier.object(&object, source, |component, chunk| {
+        let validated = verifier.object(&object.read_from(source), |component, chunk| {
             let ordinal = component.place().component().expect("a component");
             read[usize::try_from(ordinal).expect("a small number")].extend_from_slice(chunk);
         });
@@ -154,7 +157,7 @@ fn verified(archive: &Archive<&[u8]>, source: &Liar<'_>, lied: &mut Lied) {
             for (component, read) in object.components().zip(&read) {
                 // Nothing that cannot be verified is found to be valid.
                 let digest = component.digest().map(|_| Verified::Digest);
-                validate(&component, archive.data(), read, digest.unwrap_or(Verified::NoDigest));
+                validate(&component, read, digest.unwrap_or(Verified::NoDigest));
             }
             counts(&object, &read);
             rows(&object, &read);
@@ -164,28 +167,28 @@ fn verified(archive: &Archive<&[u8]>, source: &Liar<'_>, lied: &mut Lied) {
 }
 
 /// The components of a sparse object that was found to be valid fit each other, as they were read.
-fn counts(object: &Object<'_>, read: &[Vec<u8>]) {
+fn counts(object: &Tensor<'_>, read: &[Vec<u8>]) {
     let count = |role| {
         let (at, component) =
             object.components().enumerate().find(|(_, component)| component.role() == role)?;
         Some(read[at].len() as u64 / component.element_size()?)
     };
-    let (indices, each) = match object.format() {
-        Format::SparseCsr => ("indices", 1),
-        Format::SparseCoo => ("coords", object.shape().len() as u64),
+    let (indices, each) = match object.layout() {
+        Layout::SparseCsr => ("indices", 1),
+        Layout::SparseCoo => ("coords", object.shape().len() as u64),
         _ => return,
     };
     let Some(values) = count("values") else { return };
     assert_eq!(count(indices), values.checked_mul(each), "values without their indices");
     if let (Some(bounds), Some(rows)) = (count("indptr"), object.shape().first())
-        && object.format() == Format::SparseCsr
+        && object.layout() == Layout::SparseCsr
     {
         assert_eq!(Some(bounds), rows.checked_add(1), "rows without their bounds");
     }
 }
 
 /// The rows of a matrix of 2 that was found to be valid ascend, as they were read.
-fn rows(object: &Object<'_>, read: &[Vec<u8>]) {
+fn rows(object: &Tensor<'_>, read: &[Vec<u8>]) {
     let numbers = |role| {
         let (at, component) =
             object.components().enumerate().find(|(_, component)| component.role() == role)?;
@@ -195,7 +198,7 @@ fn rows(object: &Object<'_>, read: &[Vec<u8>]) {
         Some(read[at].chunks(width).map(number).collect::<Vec<_>>())
     };
     let generation = object.components().next().and_then(|component| component.generation());
-    if object.format() != Format::SparseCsr || generation != Some(Generation::V2) {
+    if object.layout() != Layout::SparseCsr || generation != Some(Generation::V2) {
         return;
     }
     let (Some(indices), Some(bounds)) = (numbers("indices"), numbers("indptr")) else { return };
@@ -207,17 +210,41 @@ fn rows(object: &Object<'_>, read: &[Vec<u8>]) {
 }
 
 /// Copies the file: what the copy holds may be lies, but it is a valid file.
-fn copied(archive: &Archive<&[u8]>, source: &Liar<'_>, lied: &mut Lied) {
-    let copier = Copier::new(archive.data().len() as u64, &limits());
-    let copy = copier.file(archive.manifest(), source, Vec::new(), &Settings::default());
+fn copied(archive: &InMemory<'_>, source: &Liar<'_>, lied: &mut Lied) {
+    let copier = Copier::new(archive.manifest());
+    let copy = copier.file(archive.manifest(), source, Vec::new(), &WriteOptions::default());
     if let Ok(copy) = &copy {
-        let opened = Archive::open(copy);
+        let opened = Archive::from_bytes(copy);
         let opened = opened.unwrap_or_else(|error| panic!("copied, and refused: {error}"));
-        let mut verifier = Verifier::new(copy.len() as u64, &zten::Limits::default());
-        for object in opened.objects() {
-            let validated = verifier.object(&object, &copy[..], |_, _| ());
+        let mut verifier = Verifier::new(opened.manifest());
+        for object in opened.tensors() {
+            let validated = verifier.object(&object, |_, _| ());
             validated.unwrap_or_else(|error| panic!("copied, and refused when read: {error}"));
         }
     }
     lied.note(source, copy.ok().map(|_| Verified::NoDigest));
+}
+
+/// Borrows and decodes what objects hold: it fits, whatever the source lent.
+fn of_layouts(object: &Tensor<'_>) {
+    for component in object.components() {
+        if let Ok(view) = component.view() {
+            let length = component.extent().length();
+            assert_eq!(view.as_bytes().len() as u64, length, "another length: {component:?}");
+        }
+    }
+    if let Ok(csr) = object.csr() {
+        assert_eq!(csr.indptr().len() as u64, csr.rows() + 1);
+        assert!(csr.indices().widened().take(FEW).all(|column| column < csr.columns()));
+        let last = csr.rows().checked_sub(1).and_then(|last| csr.row_range(last));
+        assert!(last.is_none_or(|range| range.start <= range.end && range.end == csr.nnz()));
+    }
+    if let Ok(coo) = object.coo() {
+        for (at, dimension) in coo.shape().iter().enumerate() {
+            let axis = coo.axis(at).expect("an axis for each dimension");
+            assert_eq!(axis.len(), coo.nnz());
+            assert!(axis.widened().take(FEW).all(|place| place < dimension));
+        }
+    }
+    let _ = (object.quantized(), object.mx());
 }

@@ -98,9 +98,8 @@ impl Meaning {
     }
 }
 
-/// What attributes mean, by their keys; none and no attributes are the same.
-pub(crate) fn all(attributes: Option<Attributes<'_>>) -> Vec<(String, Meaning)> {
-    let attributes = attributes.into_iter().flatten();
+/// What attributes mean, by their keys.
+pub(crate) fn all(attributes: Attributes<'_>) -> Vec<(String, Meaning)> {
     let mut all: Vec<_> = attributes
         .map(|(key, item)| (key.to_owned(), Meaning::from_item(&item).sorted()))
         .collect();

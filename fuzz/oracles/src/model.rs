@@ -10,8 +10,8 @@ mod write;
 use arbitrary::{Arbitrary as _, Unstructured};
 pub(crate) use generate::raw as raw_attributes;
 pub(crate) use values::attributes;
+use zten::tools::{ElementType, LogicalType, StorageType};
 use zten::write::Checksum;
-use zten::{ElementType, LogicalType, StorageType};
 
 use crate::damage::{Broken, Damage};
 use crate::{append, open, steps};

@@ -1,26 +1,22 @@
 //! A file that comes in odd pieces, and one that fails.
 
-use core::cell::Cell;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
-use zten::ReadAt;
+use zten::{Error, ReadAt};
 
 /// Gives the bytes of a file in pieces: some borrowed, some copied in steps, and from some read
 /// on, none.
 pub(crate) struct Pieces<'d> {
     file: &'d [u8],
     splits: &'d [u8],
-    reads: Cell<usize>,
+    reads: AtomicUsize,
     /// How many reads succeed.
     valid: usize,
 }
 
-/// The source gave up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct GaveUp;
-
 impl<'d> Pieces<'d> {
     pub(crate) fn new(file: &'d [u8], splits: &'d [u8]) -> Self {
-        Self { file, splits, reads: Cell::new(0), valid: usize::MAX }
+        Self { file, splits, reads: AtomicUsize::new(0), valid: usize::MAX }
     }
 
     /// The same, giving up after so many reads.
@@ -30,30 +26,27 @@ impl<'d> Pieces<'d> {
 
     /// How many reads there have been.
     pub(crate) fn reads(&self) -> usize {
-        self.reads.get()
+        self.reads.load(Ordering::Relaxed)
     }
 
-    /// What the next read is like.
-    fn next(&self) -> u8 {
-        let read = self.reads.get();
+    /// What that read is like.
+    fn piece(&self, read: usize) -> u8 {
         self.splits.get(read % self.splits.len().max(1)).copied().unwrap_or(3)
     }
 }
 
 impl ReadAt for Pieces<'_> {
-    type Error = GaveUp;
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), GaveUp> {
-        let (piece, read) = (self.next(), self.reads.get());
-        self.reads.set(read + 1);
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        let read = self.reads.fetch_add(1, Ordering::Relaxed);
+        let piece = self.piece(read);
         if read >= self.valid {
             // A caller that looks at a buffer that was not filled finds this.
             buffer.fill(0xa5);
-            return Err(GaveUp);
+            return Err(Error::reading());
         }
-        let start = usize::try_from(offset).map_err(|_| GaveUp)?;
-        let bytes = self.file.get(start..).and_then(|bytes| bytes.get(..buffer.len()));
-        let bytes = bytes.ok_or(GaveUp)?;
+        let start = usize::try_from(offset).ok();
+        let bytes = start.and_then(|start| self.file.get(start..)?.get(..buffer.len()));
+        let bytes = bytes.ok_or_else(Error::reading)?;
         let piece = usize::from(piece).max(1);
         for (to, from) in buffer.chunks_mut(piece).zip(bytes.chunks(piece)) {
             to.copy_from_slice(from);

@@ -1,13 +1,13 @@
 //! Reading a shard from a source that lies: once its digest has been compared, what is read is what was compared.
 
-use zten::shards::{Candidate, Files, Find, Locate as _, Shard};
+use zten::shards::{Candidate, Files, Find, Shard, Source};
 use zten::verify::{Verified, Verifier};
-use zten::write::{Checksum, Copier, Level, Settings, ShardWriter, Writer};
-use zten::{Archive, Component, Generation};
+use zten::write::{Checksum, Copier, Level, ShardWriter, WriteOptions, Writer};
+use zten::{Archive, Component, Error, Generation};
 
-use crate::liar::{Failed, Liar, Lie, Plan};
+use crate::InMemory;
+use crate::liar::{Liar, Lie, Plan};
 use crate::lies::Lied;
-use crate::limits;
 
 /// A root, and the one shard that all its components are in. None has a digest of its own.
 struct Sharded {
@@ -21,13 +21,13 @@ struct One<'s, 'd>(&'s Liar<'d>, u64);
 impl<'s, 'd> Find for One<'s, 'd> {
     type Source = &'s Liar<'d>;
 
-    fn find(&self, _: &Shard<'_>) -> Result<Option<Candidate<&'s Liar<'d>>>, Failed> {
+    fn find(&self, _: &Shard<'_>) -> Result<Option<Candidate<&'s Liar<'d>>>, Error> {
         Ok(Some(Candidate { source: self.0, length: self.1 }))
     }
 }
 
 /// Puts what a file holds into a shard, raw and in frames, and reads that from a source that lies by that plan.
-pub(crate) fn shard_lies(archive: &Archive<&[u8]>, plan: Plan<'_>, lied: &mut Lied) {
+pub(crate) fn shard_lies(archive: &InMemory<'_>, plan: Plan<'_>, lied: &mut Lied) {
     for level in [None, Some(Level::default())] {
         if let Some(files) = sharded(archive, level) {
             read(&files, plan, lied);
@@ -36,16 +36,16 @@ pub(crate) fn shard_lies(archive: &Archive<&[u8]>, plan: Plan<'_>, lied: &mut Li
 }
 
 /// The file in a shard, if it can be written so.
-fn sharded(archive: &Archive<&[u8]>, level: Option<Level>) -> Option<Sharded> {
-    let settings = Settings::default().generation(Generation::V2).checksum(Checksum::None);
+fn sharded(archive: &InMemory<'_>, level: Option<Level>) -> Option<Sharded> {
+    let settings = WriteOptions::default().generation(Generation::V2).checksum(Checksum::None);
     let mut writer = Writer::new(Vec::new(), &settings).ok()?;
     let mut shard = ShardWriter::new(Vec::new(), &settings).ok()?;
-    let mut copier = Copier::new(archive.data().len() as u64, &limits());
+    let mut copier = Copier::new(archive.manifest());
     if let Some(level) = level {
         copier = copier.compressed(level);
     }
-    for object in archive.objects() {
-        copier.object(&object, archive.data(), &mut writer, Some(("s", &mut shard))).ok()?;
+    for object in archive.tensors() {
+        copier.object(&object, &mut writer, Some(("s", &mut shard))).ok()?;
     }
     let (shard, record) = shard.finish().ok()?;
     writer.shard("s", &record).ok()?;
@@ -59,71 +59,69 @@ fn read(files: &Sharded, plan: Plan<'_>, lied: &mut Lied) {
     let truth = Liar::new(shard, &other, honest);
     let source = Liar::new(shard, &other, plan);
     let own = Liar::new(root, root, honest);
-    let archive = Archive::open(root).expect("a file that was written");
-    let bind = |source| archive.bind_shards(&One(source, shard.len() as u64), &limits());
+    let archive = Archive::from_bytes(root).expect("a file that was written");
+    let manifest = archive.manifest();
+    let bind = |source| manifest.bind_shards(&One(source, shard.len() as u64));
     let mut right = bind(&truth).expect("a shard that was written");
-    right.verify(&limits()).expect("a shard that was written");
+    right.verify().expect("a shard that was written");
     let right = Files { root: &own, shards: &right };
-    let outcome = bind(&source).and_then(|mut shards| shards.verify(&limits()).map(|()| shards));
+    let outcome = bind(&source).and_then(|mut shards| shards.verify().map(|()| shards));
     let Ok(shards) = outcome else { return lied.note(&source, None) };
     let files = Files { root: &own, shards: &shards };
-    let mut verifier = Verifier::new(1 << 20, &limits());
+    let mut verifier = Verifier::new(manifest).with_shard_bytes(shard.len() as u64);
     let mut has_failed = false;
-    for object in archive.objects() {
+    for object in archive.tensors() {
         let mut read = vec![Vec::new(); object.components().len()];
-        let validated = verifier.object(&object, files, |component, chunk| {
+        let validated = verifier.object(&object.read_from(&files), |component, chunk| {
             let ordinal = component.place().component().expect("a component");
             read[usize::try_from(ordinal).expect("a small number")].extend_from_slice(chunk);
         });
         for (component, read) in object.components().zip(&read) {
             // Bytes of a type that is not known cannot be asked for.
-            let Some(wanted) = content(right, &component) else { continue };
+            let Some(wanted) = content(&right, &component) else { continue };
             // Chunks are handed out before an error, too, but none that was not verified.
             assert!(wanted.starts_with(read), "other bytes than were verified: {component:?}");
             assert!(validated.is_err() || wanted == *read, "fewer bytes: {component:?}");
-            match content(files, &component) {
+            match content(&files, &component) {
                 Some(read) => assert!(read == wanted, "other bytes: {component:?}"),
                 None => has_failed = true,
             }
-            if let Some(row) = row(files, &component) {
+            if let Some(row) = row(&files, &component) {
                 assert!(wanted.starts_with(&row), "another row: {component:?}");
             }
         }
         has_failed |= validated.is_err();
     }
-    let copy = |files| {
-        let copier = Copier::new(1 << 20, &limits());
-        copier.file(&archive, files, Vec::new(), &Settings::default()).ok()
+    let copy = |files: &dyn Source| {
+        let copier = Copier::new(manifest).with_shard_bytes(shard.len() as u64);
+        copier.file(manifest, files, Vec::new(), &WriteOptions::default()).ok()
     };
-    if let Some(copied) = copy(files) {
-        assert!(Some(copied) == copy(right), "what was copied is not what was verified");
+    if let Some(copied) = copy(&files) {
+        assert!(Some(copied) == copy(&right), "what was copied is not what was verified");
     }
     lied.note(&source, (!has_failed).then_some(Verified::Digest));
 }
 
-type Read<'s, 'd> = Files<'s, 's, Liar<'d>, &'s Liar<'d>>;
-
 /// All of a component.
-fn content(files: Read<'_, '_>, component: &Component<'_>) -> Option<Vec<u8>> {
-    let (component, source) = files.locate(component).ok()?;
-    component.read_to_vec(source, &limits()).ok()
+fn content(files: &dyn Source, component: &Component<'_>) -> Option<Vec<u8>> {
+    component.read_from(files).read().ok().map(|decoded| decoded.to_vec())
 }
 
 /// The first index of the first dimension, if the component is an array that has one.
-fn row(files: Read<'_, '_>, component: &Component<'_>) -> Option<Vec<u8>> {
-    let (component, source) = files.locate(component).ok()?;
-    let dense = component.object().dense().ok()?;
-    dense.shape().first().filter(|rows| *rows > 0)?;
+fn row(files: &dyn Source, component: &Component<'_>) -> Option<Vec<u8>> {
+    let tensor = component.tensor().read_from(files);
+    tensor.dense().ok()?;
+    tensor.shape().first().filter(|rows| *rows > 0)?;
     component.element_size()?;
-    let slice = dense.slice(std::slice::from_ref(&(0..1))).ok()?;
+    let slice = tensor.slice(0..1).ok()?;
     let mut bytes = vec![0; usize::try_from(slice.byte_len()).ok()?];
-    slice.read(&source, &limits(), &mut bytes).ok()?;
+    slice.read(&mut bytes).ok()?;
     let mut again = Vec::new();
     let take = |part: &[u8]| {
         again.extend_from_slice(part);
-        Ok::<(), zten::ReadError<_>>(())
+        Ok::<(), Error>(())
     };
-    slice.parts(&source, &limits(), take).ok()?;
+    slice.parts(take).ok()?;
     assert!(again == bytes, "two readings of one row: {component:?}");
     Some(bytes)
 }

@@ -1,10 +1,8 @@
 //! A source that is asked for bytes of the file only.
 
-use std::io;
+use zten::{Error, ReadAt};
 
-use zten::ReadAt;
-
-/// The bytes of a file. It panics where it is asked for others.
+/// The bytes of a file, which are not lent. It panics where it is asked for others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Strict<'d>(pub(crate) &'d [u8]);
 
@@ -18,9 +16,7 @@ impl Strict<'_> {
 }
 
 impl ReadAt for Strict<'_> {
-    type Error = io::Error;
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), io::Error> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         buffer.copy_from_slice(self.part(offset, buffer.len()));
         Ok(())
     }

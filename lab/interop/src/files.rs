@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use ciborium::Value;
 use fastrand::Rng;
-use zten::{Archive, Limits, StorageType};
+use zten::{Archive, tools::StorageType};
 
 use crate::content::{Attributes, Content, Object, Sum};
 use crate::generate::{self, Taste};
@@ -182,7 +182,7 @@ fn damage(path: &Path, objects: &[Object], rng: &mut Rng, counts: &mut Counts) -
     let part = rng.choice(parts.collect::<Vec<_>>()).context("a part that is not empty")?;
     let mut file = fs::read(path)?;
     let extent = {
-        let archive = Archive::open(&file)?;
+        let archive = Archive::from_bytes(&file)?;
         let component = archive.get(&object.name).and_then(|found| found.component(&part.role));
         component.context("a component that was there before")?.extent()
     };
@@ -190,11 +190,11 @@ fn damage(path: &Path, objects: &[Object], rng: &mut Rng, counts: &mut Counts) -
     file[at] ^= 1 << rng.u8(..8);
     fs::write(path, &file)?;
     theirs::refuses(path, &object.name, &part.role).context("ztensor reads damage")?;
-    let archive = Archive::open(&file)?;
+    let archive = Archive::from_bytes(&file)?;
     let component = archive.get(&object.name).and_then(|found| found.component(&part.role));
     let component = component.context("a component that was there before")?;
     ensure!(
-        component.read_to_vec(&file[..], &Limits::default()).is_err(),
+        component.read().is_err(),
         "zten read damaged bytes of {:?}/{}",
         object.name,
         part.role,

@@ -12,7 +12,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use fastrand::Rng;
-use zten::{Archive, LogicalType, StorageType, verify::DigestAlgorithm};
+use zten::Archive;
+use zten::tools::{DigestAlgorithm, LogicalType, StorageType};
 
 /// One object: what both are compared with.
 #[derive(Clone, Debug)]
@@ -118,8 +119,8 @@ fn one(path: &Path, kind: u64, rng: &mut Rng, counts: &mut Counts) -> Result<()>
     }
     let own = {
         let file = fs::read(path)?;
-        let archive = Archive::open(&file)?;
-        archive.content_digest(DigestAlgorithm::Xxh3).map(|digest| digest.to_string())
+        let archive = Archive::from_bytes(&file)?;
+        archive.manifest().content_digest(DigestAlgorithm::Xxh3).map(|digest| digest.to_string())
     };
     let other = theirs::content_digest(path)?;
     let own = own.map_err(|error| anyhow::anyhow!("{error}"))?;
@@ -147,7 +148,7 @@ fn damage(path: &Path, objects: &[Object], rng: &mut Rng) -> Result<bool> {
     let part = object.parts.iter().find(|part| !part.bytes.is_empty()).context("one with bytes")?;
     let mut file = fs::read(path)?;
     let extent = {
-        let archive = Archive::open(&file)?;
+        let archive = Archive::from_bytes(&file)?;
         let component = archive.get(&object.name).and_then(|found| found.component(part.role));
         component.context("a part that was there before")?.extent()
     };

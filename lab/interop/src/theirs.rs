@@ -6,7 +6,7 @@ mod write;
 pub(crate) use read::{compare, refuses};
 pub(crate) use write::{append, create};
 
-use zten::StorageType;
+use zten::tools::StorageType;
 use ztensor::DType;
 
 /// Its word for a storage type.

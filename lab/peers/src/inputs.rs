@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use fastrand::Rng;
-use zten::write::{Checksum, Level, NewObject, Settings, Writer};
-use zten::{Archive, Generation, StorageType};
+use zten::write::{Checksum, Level, Part, WriteOptions};
+use zten::{Archive, DType, Generation, Writer};
 use zten_corpus::base::{entry, v0};
 use zten_corpus::cbor::text;
 use zten_readers::{safetensors, ztensor_2};
@@ -52,11 +52,10 @@ impl Inputs {
 
     /// So many small dense objects with the names of a transformer's tensors, in 1.2.
     pub(crate) fn objects(&self, count: usize, order: Order, sum: Checksum) -> Result<PathBuf> {
-        let settings = Settings::default().checksum(sum);
-        let mut writer = Writer::new(Vec::new(), &settings)?;
+        let options = WriteOptions::default().checksum(sum);
+        let mut writer = Writer::new(Vec::new(), &options)?;
         for name in names(count, order) {
-            let object = NewObject::dense(&name, &SHAPE, StorageType::Bf16);
-            writer.add(&object, &[("data", &[0; SMALL])])?;
+            writer.add(&name, &SHAPE, Part::of_bytes(DType::BF16, &[0; SMALL]))?;
         }
         self.write("objects.zt", &writer.finish()?)
     }
@@ -81,7 +80,7 @@ impl Inputs {
             file = file.set(&format!("#{place}/layout"), text("dense"));
         }
         let file = file.build("").bytes;
-        Archive::open(&file)?;
+        Archive::from_bytes(&file)?;
         self.write("old.zt", &file)
     }
 
@@ -92,10 +91,10 @@ impl Inputs {
     }
 
     /// One dense component of `f32`.
-    pub(crate) fn dense(&self, bytes: &[u8], settings: &Settings) -> Result<PathBuf> {
-        let mut writer = Writer::new(Vec::new(), settings)?;
+    pub(crate) fn dense(&self, bytes: &[u8], options: &WriteOptions) -> Result<PathBuf> {
+        let mut writer = Writer::new(Vec::new(), options)?;
         let shape = [bytes.len() as u64 / 4];
-        writer.add(&NewObject::dense("w", &shape, StorageType::F32), &[("data", bytes)])?;
+        writer.add("w", &shape, Part::of_bytes(DType::F32, bytes))?;
         self.write("dense.zt", &writer.finish()?)
     }
 
@@ -114,12 +113,10 @@ impl Inputs {
     }
 
     fn compressed(&self, generation: Generation, name: &str, all: &[&[u8]]) -> Result<PathBuf> {
-        let settings = Settings::default().generation(generation).checksum(Checksum::None);
-        let mut writer = Writer::new(Vec::new(), &settings)?;
-        for (bytes, object) in all.iter().zip(["v", "w"]) {
-            let shape = [bytes.len() as u64];
-            let object = NewObject::dense(object, &shape, StorageType::U8);
-            writer.add(&object.compressed(Level::default()), &[("data", bytes)])?;
+        let options = WriteOptions::default().generation(generation).checksum(Checksum::None);
+        let mut writer = Writer::new(Vec::new(), &options.compressed(Level::default()))?;
+        for (bytes, name) in all.iter().zip(["v", "w"]) {
+            writer.add(name, &[bytes.len() as u64], *bytes)?;
         }
         self.write(name, &writer.finish()?)
     }
@@ -127,21 +124,21 @@ impl Inputs {
     /// A square matrix with so many entries in each row.
     pub(crate) fn csr(&self, rows: u64, each: u64) -> Result<PathBuf> {
         let mut random = Rng::with_seed(5);
-        let indptr: Vec<u8> = (0..=rows).flat_map(|row| (row * each).to_le_bytes()).collect();
+        let indptr: Vec<u64> = (0..=rows).map(|row| row * each).collect();
         let column = |entry: u64, jump: u64| entry * (rows / each) + jump;
-        let indices: Vec<u8> = (0..rows)
+        let indices: Vec<u64> = (0..rows)
             .flat_map(|_| {
                 (0..each).map(|entry| column(entry, random.u64(..rows / each))).collect::<Vec<_>>()
             })
-            .flat_map(u64::to_le_bytes)
             .collect();
         let values = floats(rows * each, &mut random);
-        let mut writer = Writer::new(Vec::new(), &Settings::default())?;
-        let shape = [rows, rows];
-        let object = NewObject::sparse_csr("m", &shape, StorageType::F32, rows * each);
-        let parts: [(&str, &[u8]); 3] =
-            [("indptr", &indptr), ("values", &values), ("indices", &indices)];
-        writer.add(&object, &parts)?;
+        let mut writer = Writer::new(Vec::new(), &WriteOptions::default())?;
+        let parts = [
+            ("indptr", Part::from(&indptr)),
+            ("values", Part::of_bytes(DType::F32, &values)),
+            ("indices", Part::from(&indices)),
+        ];
+        writer.add_csr("m", &[rows, rows], &parts)?;
         self.write("csr.zt", &writer.finish()?)
     }
 }

@@ -1,9 +1,9 @@
 //! Memory follows what has come, and not what a server claims.
 
+use std::error::Error as _;
 use std::io;
 
-use zten::source::{OpenError, SourceArchive};
-use zten::{Options, ReadAt as _, ReadError};
+use zten::{Error, ErrorKind, OpenOptions, ReadAt as _};
 use zten_remote::{RemoteError, RemoteFile, RemoteName, RemoteObject, RemoteOptions, TimeLimits};
 use zten_testkit::server::{Server, claimed};
 
@@ -22,6 +22,12 @@ fn options() -> RemoteOptions {
     RemoteOptions::default().times(TimeLimits { repetitions: 0, ..limits() })
 }
 
+/// What the system or the network says of an error in reading.
+fn source(error: &Error) -> &io::Error {
+    assert_eq!(error.kind(), ErrorKind::Read);
+    error.source().unwrap().downcast_ref().unwrap()
+}
+
 /// The most heap that this thread had in use.
 fn peak(run: impl FnOnce()) -> u64 {
     allocation_counter::measure(run).bytes_max
@@ -34,16 +40,16 @@ fn a_manifest_that_is_claimed_takes_no_memory() {
     let blocking = peak(|| {
         let file = RemoteFile::open(&name, &options()).unwrap();
         let length = file.length();
-        let opened = SourceArchive::with_length(file, length, &Options::default());
-        assert!(matches!(opened, Err(OpenError::Source(_))), "{opened:?}");
+        let opened = OpenOptions::default().open_source(file, length);
+        source(&opened.unwrap_err());
     });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let asynchronous = peak(|| {
         runtime.block_on(async {
             let object = RemoteObject::open(&name, &options()).await.unwrap();
-            let opened = object.manifest(&Options::default()).await;
-            let fewer = matches!(opened, Err(ReadError::Source(RemoteError::Fewer { .. })));
-            assert!(fewer, "{opened:?}");
+            let error = object.manifest(&OpenOptions::default()).await.unwrap_err();
+            let remote = source(&error).get_ref().unwrap().downcast_ref();
+            assert!(matches!(remote, Some(RemoteError::Fewer { .. })), "{error:?}");
         });
     });
     assert!(blocking < 3 << 20 && asynchronous < 1 << 20, "{blocking}, {asynchronous}");
@@ -56,12 +62,7 @@ fn a_range_that_is_claimed_takes_a_megabyte() {
     let mut bytes = Vec::new();
     let peak = peak(|| {
         let read = file.append_range(0..GIB, &mut bytes);
-        let kind = |error: io::Error| error.kind();
-        let failed = read.map_err(|error| match error {
-            ReadError::Source(error) => Some(kind(error)),
-            ReadError::Refused(_) => None,
-        });
-        assert_eq!(failed, Err(Some(io::ErrorKind::UnexpectedEof)));
+        assert_eq!(source(&read.unwrap_err()).kind(), io::ErrorKind::UnexpectedEof);
     });
     assert!(peak < 2 << 20, "{peak}");
 }

@@ -1,8 +1,7 @@
 //! How many requests are made, for which bytes.
 
-use zten::source::SourceArchive;
-use zten::write::{Checksum, NewObject, Settings, Writer};
-use zten::{Options, ReadAt as _};
+use zten::write::{Checksum, WriteOptions, Writer};
+use zten::{OpenOptions, ReadAt as _};
 use zten_remote::{Plan, RemoteFile, RemoteName, RemoteObject, RemoteOptions};
 use zten_testkit::server::{Reply, Server, honest};
 
@@ -12,15 +11,12 @@ const TAIL: u64 = 64 << 10;
 
 /// A file of so many tensors of so many bytes each.
 fn tensors(count: usize, bytes: usize) -> Vec<u8> {
-    let settings = Settings::default().checksum(Checksum::None);
+    let settings = WriteOptions::default().checksum(Checksum::None);
     let mut writer = Writer::new(Vec::new(), &settings).unwrap();
     for number in 0..count {
         let name = format!("layers.{number:06}.weight");
         let content = vec![(number % 251) as u8; bytes];
-        let shape = [bytes as u64];
-        writer
-            .add(&NewObject::dense(&name, &shape, zten::StorageType::U8), &[("data", &content)])
-            .unwrap();
+        writer.add(&name, &[bytes as u64], &content).unwrap();
     }
     writer.finish().unwrap()
 }
@@ -36,7 +32,7 @@ fn options() -> RemoteOptions {
 /// The manifest of the file, and how much of it there is.
 fn manifest_bytes(file: &[u8]) -> u64 {
     let length = file.len() as u64;
-    let opening = zten::open::Opening::new(length, &Options::default()).unwrap();
+    let opening = zten::open::Opening::new(length, &OpenOptions::default()).unwrap();
     let part = |range: std::ops::Range<u64>| &file[range.start as usize..range.end as usize];
     let footer = opening.header(part(opening.needs())).unwrap();
     let needs = footer.footer(part(footer.needs())).unwrap().needs();
@@ -51,8 +47,8 @@ fn listing_takes_three_requests() {
         let server = Server::of(file);
         let remote = RemoteFile::open(&name(&server), &options()).unwrap();
         let length = remote.length();
-        let archive = SourceArchive::with_length(remote, length, &Options::default()).unwrap();
-        assert_eq!(archive.len() as usize, count);
+        let archive = OpenOptions::default().open_source(remote, length).unwrap();
+        assert_eq!(archive.len(), count);
         assert_eq!(server.asked().len(), requests, "{count}");
         assert!(server.sent() <= most, "{} of {most}", server.sent());
     }
@@ -64,7 +60,7 @@ fn asynchronous_programs_need_no_more() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let count = runtime.block_on(async {
         let object = RemoteObject::open(&name(&server), &options()).await.unwrap();
-        object.manifest(&Options::default()).await.unwrap().len()
+        object.manifest(&OpenOptions::default()).await.unwrap().len()
     });
     assert_eq!((count, server.asked().len()), (5000, 3));
 }

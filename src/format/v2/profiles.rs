@@ -6,7 +6,7 @@ use crate::element::{LogicalType, StorageType};
 use crate::format::context::{ParseContext, Slot};
 use crate::format::record::{RawObject, Shape, Text, Uint};
 use crate::format::table::table;
-use crate::format::{Format, Role};
+use crate::format::{Layout, Role};
 use crate::limits::format::DEPTH_CAP;
 use crate::num::divide_exactly;
 use crate::rules::Rule;
@@ -128,13 +128,13 @@ const GGUF: [&[u8]; 22] = [
 
 /// The profile that `layout` names, if it is none of the sparse ones.
 #[inline(never)]
-pub(super) fn named(layout: &[u8]) -> Format {
+pub(super) fn named(layout: &[u8]) -> Layout {
     let gguf = layout.strip_prefix(b"gguf.").and_then(|name| name.strip_suffix(b"/1"));
     match layout {
-        b"zt.mx/1" => Format::Mx,
-        b"zt.quant_group/1" => Format::QuantGroup,
-        _ if gguf.is_some_and(|name| GGUF.contains(&name)) => Format::GgufBlocks,
-        _ => Format::Unknown,
+        b"zt.mx/1" => Layout::Mx,
+        b"zt.quant_group/1" => Layout::QuantGroup,
+        _ if gguf.is_some_and(|name| GGUF.contains(&name)) => Layout::GgufBlocks,
+        _ => Layout::Unknown,
     }
 }
 
@@ -148,10 +148,10 @@ pub(crate) fn profile(
     let RawObject { layout, product, shape, shape_at, .. } = *object;
     let elements = product.elements().ok_or_else(|| Fault::internal(attributes))?;
     let (_, profile) = match layout {
-        Format::Mx => Mx::read(cx, attributes, |cx, mx| {
+        Layout::Mx => Mx::read(cx, attributes, |cx, mx| {
             Ok(mx.profile(cx.shapes.get(shape), elements, shape_at)?)
         })?,
-        Format::QuantGroup => Quant::read(cx, attributes, |cx, quant| {
+        Layout::QuantGroup => Quant::read(cx, attributes, |cx, quant| {
             Ok(quant.profile(cx.shapes.get(shape), elements)?)
         })?,
         _ => Gguf::read(cx, attributes, |_, gguf| Ok(gguf.profile(elements)?))?,

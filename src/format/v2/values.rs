@@ -8,7 +8,7 @@ use crate::cbor::{
 use crate::element::{LogicalType, StorageType};
 use crate::format::context::{Attributes, Name, ParseContext, Slot};
 use crate::format::record::{Dtype, Logical, Text, Uint};
-use crate::format::{Encoding, Format};
+use crate::format::{Encoding, Layout};
 use crate::limits::Limits;
 use crate::num::u64_from_usize;
 use crate::rules::{Limit, Rule};
@@ -55,11 +55,11 @@ pub(crate) fn pass_attributes<'m>(limits: &Limits, at: Input<'m>, open: u8) -> C
 }
 
 /// The layout of that name: v2 §5.
-pub(crate) fn layout(name: &[u8]) -> Format {
+pub(crate) fn layout(name: &[u8]) -> Layout {
     match name {
-        b"dense" => Format::Dense,
-        b"zt.sparse_csr/1" => Format::SparseCsr,
-        b"zt.sparse_coo/1" => Format::SparseCoo,
+        b"dense" => Layout::Dense,
+        b"zt.sparse_csr/1" => Layout::SparseCsr,
+        b"zt.sparse_coo/1" => Layout::SparseCoo,
         name => profiles::named(name),
     }
 }

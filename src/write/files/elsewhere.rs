@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use super::{A_LINK, NO_FILE, Over, PublishError, folder, invalid, name};
+use super::{A_LINK, NO_FILE, Over, folder, invalid, name};
+use crate::error::Error;
 
 /// Where a file is to be.
 #[derive(Debug)]
@@ -55,8 +56,8 @@ impl Draft {
     }
 
     /// There, names are durable when they are.
-    pub(super) fn publish(self, over: Over) -> Result<(), PublishError> {
-        self.take_name(over).map_err(PublishError::NotPublished)
+    pub(super) fn publish(self, over: Over) -> Result<(), Error> {
+        self.take_name(over).map_err(Error::from_write)
     }
 
     fn take_name(self, over: Over) -> io::Result<()> {

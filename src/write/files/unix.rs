@@ -17,7 +17,8 @@ use rustix::fs::{
 use rustix::fs::{RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-use super::{A_LINK, NO_FILE, Over, PublishError, folder, invalid, name};
+use super::{A_LINK, NO_FILE, Over, folder, invalid, name};
+use crate::error::Error;
 
 /// The place of a new file.
 #[derive(Debug)]
@@ -104,9 +105,9 @@ impl Draft {
         &self.file
     }
 
-    pub(super) fn publish(mut self, over: Over) -> Result<(), PublishError> {
-        self.take_name(over).map_err(PublishError::NotPublished)?;
-        self.target.folder.sync_all().map_err(PublishError::NotDurable)
+    pub(super) fn publish(mut self, over: Over) -> Result<(), Error> {
+        self.take_name(over).map_err(Error::from_write)?;
+        self.target.folder.sync_all().map_err(Error::not_durable)
     }
 
     /// What fails leaves the target as it was.
@@ -325,9 +326,9 @@ mod tests {
             };
             let late = draft();
             fs::write(&path, "there").unwrap();
-            let Err(PublishError::NotPublished(error)) = late.publish(Over::Nothing) else {
-                panic!("it is published");
-            };
+            let error = late.publish(Over::Nothing).unwrap_err();
+            assert_eq!(error.kind(), crate::error::ErrorKind::Write);
+            let error = io::Error::from(error);
             assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
             // In the last moment, after what is there was looked at.
             let late = draft();

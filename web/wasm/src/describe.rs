@@ -3,15 +3,15 @@
 
 use std::io::{self, Write};
 
-use zten::{
-    Component, Digest, ElementType, Encoding, Format, Generation, Object, StorageType,
-    attributes::Attributes, element::ByteOrder,
-};
+use zten::attributes::Attributes;
+use zten::element::ByteOrder;
+use zten::tools::{ElementType, StorageType};
+use zten::{Component, DType, Digest, Encoding, Generation, Layout, Tensor};
 
 use crate::diagnostic;
 use crate::escape::{Escaped, whole};
 use crate::json::Json;
-use crate::session::File;
+use crate::session::{self, File};
 use crate::spelled::{digest, version};
 
 /// Bytes of an attribute's value, at most.
@@ -19,7 +19,7 @@ const VALUE: usize = 4096;
 
 /// Says what the file is.
 pub fn file(file: &File, out: &mut impl Write) -> io::Result<()> {
-    let manifest = &file.manifest;
+    let manifest = file.manifest();
     let mut json = Json::new(out);
     json.open('{')?;
     json.key("verdict")?;
@@ -29,12 +29,12 @@ pub fn file(file: &File, out: &mut impl Write) -> io::Result<()> {
     json.key("version")?;
     json.string_or_null(version(manifest).as_deref())?;
     let (mut components, mut stored) = (0_u64, 0_u64);
-    for component in manifest.objects().flat_map(|object| object.components()) {
+    for component in file.tensors().flat_map(|tensor| tensor.components()) {
         components = components.saturating_add(1);
         stored = stored.saturating_add(component.extent().length());
     }
     for (key, number) in [
-        ("objects", manifest.len().into()),
+        ("objects", u64::try_from(file.len()).unwrap_or(u64::MAX)),
         ("components", components),
         ("stored", stored),
         ("manifestStart", manifest.extent().start),
@@ -54,15 +54,14 @@ pub fn name(bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
 
 /// Lists up to `count` objects from the one at `first` on.
 pub fn list(file: &File, first: u32, count: u32, out: &mut impl Write) -> io::Result<()> {
-    let end = first.saturating_add(count).min(file.manifest.len());
     let mut json = Json::new(out);
     json.open('[')?;
-    for object in (first..end).filter_map(|ordinal| file.manifest.object(ordinal)) {
+    for tensor in session::tensors(file, first, count) {
         json.open('{')?;
-        head(&object, &mut json)?;
+        head(&tensor, &mut json)?;
         json.key("components")?;
         json.open('[')?;
-        for component in object.components() {
+        for component in tensor.components() {
             json.open('{')?;
             part(&component, &mut json)?;
             json.close('}')?;
@@ -76,15 +75,15 @@ pub fn list(file: &File, first: u32, count: u32, out: &mut impl Write) -> io::Re
 /// Says all of one object.
 pub fn object(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()> {
     let mut json = Json::new(out);
-    let Some(object) = file.manifest.object(ordinal) else {
+    let Ok(tensor) = session::tensor(file, ordinal) else {
         return json.null();
     };
     json.open('{')?;
-    head(&object, &mut json)?;
-    attributes(object.attributes(), &mut json)?;
+    head(&tensor, &mut json)?;
+    attributes(tensor.attributes(), &mut json)?;
     json.key("components")?;
     json.open('[')?;
-    for component in object.components() {
+    for component in tensor.components() {
         json.open('{')?;
         part(&component, &mut json)?;
         json.key("digestText")?;
@@ -100,17 +99,17 @@ pub fn object(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()>
     json.close('}')
 }
 
-fn head<W: Write>(object: &Object<'_>, json: &mut Json<'_, W>) -> io::Result<()> {
+fn head<W: Write>(tensor: &Tensor<'_>, json: &mut Json<'_, W>) -> io::Result<()> {
     json.key("name")?;
-    json.display(&Escaped(object.name()))?;
+    json.display(&Escaped(tensor.name()))?;
     json.key("format")?;
-    json.display(&Escaped(object.format_name()))?;
+    json.display(&Escaped(tensor.layout_name()))?;
     json.key("known")?;
-    json.plain(object.format() != Format::Unknown)?;
+    json.plain(tensor.layout() != Layout::Unknown)?;
     json.key("shape")?;
     // Dimensions have 64 bits, and the numbers of a page have 53.
     json.open('[')?;
-    for dimension in object.shape() {
+    for dimension in tensor.shape() {
         json.string(&dimension.to_string())?;
     }
     json.close(']')
@@ -129,7 +128,7 @@ fn part<W: Write>(component: &Component<'_>, json: &mut Json<'_, W>) -> io::Resu
         _ => element.storage().map(StorageType::name),
     })?;
     json.key("typeKnown")?;
-    json.plain(matches!(element, ElementType::Plain(_) | ElementType::Logical(_)))?;
+    json.plain(component.dtype() != DType::Unknown)?;
     json.key("offset")?;
     json.plain(component.extent().offset())?;
     json.key("length")?;
@@ -151,13 +150,10 @@ fn known(digest: &Digest<'_>) -> bool {
 }
 
 /// Attributes as pairs of key and value, in diagnostic notation.
-fn attributes<W: Write>(
-    attributes: Option<Attributes<'_>>,
-    json: &mut Json<'_, W>,
-) -> io::Result<()> {
+fn attributes<W: Write>(attributes: Attributes<'_>, json: &mut Json<'_, W>) -> io::Result<()> {
     json.key("attributes")?;
     json.open('[')?;
-    for (key, item) in attributes.into_iter().flatten() {
+    for (key, item) in attributes {
         json.open('[')?;
         json.display(&Escaped(key))?;
         json.string(&diagnostic::cut(&item, VALUE))?;

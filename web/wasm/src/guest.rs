@@ -3,7 +3,7 @@
 use std::io::{BufWriter, Write};
 
 use wasm_bindgen::prelude::wasm_bindgen;
-use zten_guest::border::{Out, SOURCE, input, on_file, with};
+use zten_guest::border::{Out, input, on_file, with};
 
 use crate::{describe, picture, save, statistics, validate};
 
@@ -34,25 +34,25 @@ pub fn object(ordinal: u32) -> u32 {
 /// Validates all content.
 #[wasm_bindgen]
 pub fn validate_all() -> u32 {
-    on_file(|file, out| validate::all(file, SOURCE, out))
+    on_file(validate::all)
 }
 
 /// Validates one component.
 #[wasm_bindgen]
 pub fn validate_component(object: u32, component: u32) -> u32 {
-    on_file(|file, out| validate::component(file, (object, component), SOURCE, out))
+    on_file(|file, out| validate::component(file, (object, component), out))
 }
 
 /// What the elements of a component are like.
 #[wasm_bindgen]
 pub fn statistics(object: u32, component: u32) -> u32 {
-    on_file(|file, out| statistics::component(file, (object, component), SOURCE, out))
+    on_file(|file, out| statistics::component(file, (object, component), out))
 }
 
 /// A picture of an object.
 #[wasm_bindgen]
 pub fn picture(object: u32) -> u32 {
-    on_file(|file, out| picture::object(file, object, SOURCE, out))
+    on_file(|file, out| picture::object(file, object, out))
 }
 
 /// A component as a NumPy file.
@@ -60,7 +60,7 @@ pub fn picture(object: u32) -> u32 {
 pub fn save(object: u32, component: u32) -> u32 {
     on_file(|file, out| {
         let mut data = BufWriter::with_capacity(1 << 20, Out::Data);
-        save::component(file, (object, component), SOURCE, &mut data, out)?;
+        save::component(file, (object, component), &mut data, out)?;
         data.flush()
     })
 }

@@ -2,14 +2,14 @@
 
 use std::io::{self, Write};
 
-use zten::{
-    Component, Encoding, Error, Limits, ReadAt, ReadError, StorageType, element::ByteOrder,
-    error::Misuse,
-};
+use zten::element::ByteOrder;
+use zten::error::Misuse;
+use zten::tools::StorageType;
+use zten::{Component, Encoding, Error, ReadAt as _, Tensor};
 
 use crate::element::Kind;
 use crate::json::Json;
-use crate::session::File;
+use crate::session::{self, File};
 use crate::widen::widen;
 use crate::{problem, sparsity};
 
@@ -49,17 +49,8 @@ fn picked(place: u64, count: u64) -> u64 {
 
 /// Draws an object: a dense one as numbers picked at even distances, a sparse one as how many
 /// entries fall into each cell. A document of one line, then the numbers as `f32`, little-endian.
-pub fn object<R: ReadAt>(
-    file: &File,
-    ordinal: u32,
-    source: &R,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    let drawn = match sparsity::draw(file, ordinal, source) {
-        Some(drawn) => drawn.map(|grid| (grid, true)),
-        None => draw(file, ordinal, source).map(|grid| (grid, false)),
-    };
-    let (grid, counted) = match drawn {
+pub fn object(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()> {
+    let (grid, counted) = match draw(file, ordinal) {
         Ok(drawn) => drawn,
         Err(error) => return problem::reading(file, &error, out),
     };
@@ -89,27 +80,35 @@ fn narrow(number: f64) -> f32 {
     number as f32
 }
 
-fn draw<R: ReadAt>(file: &File, ordinal: u32, source: &R) -> Result<Grid, ReadError<R::Error>> {
-    let object = file.manifest.object(ordinal).ok_or(Error::from(Misuse::Format))?;
-    let dense = object.dense()?;
-    let component = dense.component();
-    let mut content = component.content(source, &Limits::default())?;
-    let kind = Kind::of_component(&component).ok_or(Error::from(Misuse::Type))?;
-    let elements = dense.shape().elements().ok_or(Error::from(Misuse::Type))?;
+/// The grid, and whether its numbers are of entries.
+fn draw(file: &File, ordinal: u32) -> Result<(Grid, bool), Error> {
+    let tensor = session::tensor(file, ordinal)?;
+    match sparsity::count(&tensor)? {
+        Some(grid) => Ok((grid, true)),
+        None => Ok((pick(file, &tensor)?, false)),
+    }
+}
+
+/// Picks numbers of a dense tensor.
+fn pick(file: &File, tensor: &Tensor<'_>) -> Result<Grid, Error> {
+    let component = tensor.dense()?;
+    let mut reader = component.reader()?;
+    let kind = Kind::of_component(&component).ok_or(Misuse::Type)?;
+    let elements = tensor.shape().elements().ok_or(Misuse::Type)?;
     let width = u64::try_from(kind.width()).unwrap_or(1);
     if component.decoded_length() != elements.checked_mul(width) {
         // Of a type that is not known: how many storage elements make up one is not either.
-        return Err(Error::from(Misuse::Type).into());
+        return Err(Misuse::Type.into());
     }
     // All but the last dimension are rows.
-    let columns = dense.shape().last().unwrap_or(1);
+    let columns = tensor.shape().last().unwrap_or(1);
     let rows = elements.checked_div(columns).unwrap_or_default();
     let mut grid = Grid { rows, columns, numbers: Vec::new() };
     let mut cells = Cells::new(&grid, kind);
     if component.encoding() == Encoding::Raw {
-        cells.seek(&component, source)?;
+        cells.seek(file, &component)?;
     } else {
-        while let Some(chunk) = content.next_chunk()? {
+        while let Some(chunk) = reader.next_chunk()? {
             cells.add(chunk);
         }
     }
@@ -166,11 +165,7 @@ impl Cells {
     }
 
     /// Reads what it needs of a component that lies there as it is.
-    fn seek<R: ReadAt>(
-        &mut self,
-        component: &Component<'_>,
-        source: &R,
-    ) -> Result<(), ReadError<R::Error>> {
+    fn seek(&mut self, file: &File, component: &Component<'_>) -> Result<(), Error> {
         let size = self.size();
         let row = self.columns.saturating_mul(size);
         let span = if row <= ROW { row } else { size };
@@ -180,7 +175,7 @@ impl Cells {
             let start = element.saturating_mul(size);
             self.position = start - start.checked_rem(span).unwrap_or_default();
             let offset = component.extent().offset().saturating_add(self.position);
-            source.read_at(offset, &mut buffer).map_err(ReadError::Source)?;
+            file.source().read_at(offset, &mut buffer)?;
             if component.byte_order() == ByteOrder::Big {
                 buffer.chunks_exact_mut(part.max(1)).for_each(<[u8]>::reverse);
             }

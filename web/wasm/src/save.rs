@@ -2,25 +2,25 @@
 
 use std::io::{self, Write};
 
-use zten::{Component, Format, Limits, ReadAt, ReadError, StorageType};
+use zten::tools::StorageType;
+use zten::{Component, Error, Layout};
 
 use crate::element::Kind;
 use crate::json::Json;
 use crate::npy;
 use crate::problem;
-use crate::session::File;
+use crate::session::{self, File};
 
 /// Writes one component to `data` as a NumPy file, and to `out` what there is to say about it.
 ///
 /// The data of a dense object has its shape; anything else is a list.
-pub fn component<R: ReadAt>(
+pub fn component(
     file: &File,
     place: (u32, u32),
-    source: &R,
     data: &mut impl Write,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    match write(file, place, source, data) {
+    match write(file, place, data) {
         Ok(Ok(note)) => {
             let mut json = Json::new(out);
             json.open('{')?;
@@ -41,25 +41,24 @@ pub fn component<R: ReadAt>(
     }
 }
 
-fn write<R: ReadAt>(
+fn write(
     file: &File,
-    (object, ordinal): (u32, u32),
-    source: &R,
+    place: (u32, u32),
     data: &mut impl Write,
-) -> Result<Result<Option<&'static str>, String>, ReadError<R::Error>> {
-    let component = file.component(object, ordinal)?;
-    let mut content = component.content(source, &Limits::default())?;
+) -> Result<Result<Option<&'static str>, String>, Error> {
+    let component = session::component(file, place)?;
+    let mut reader = component.reader()?;
     let (kind, note) = saved(&component);
     let length = match component.decoded_length() {
         Some(length) => length,
-        None => measure(&component, source)?,
+        None => measure(&component)?,
     };
     let width = u64::try_from(kind.width()).unwrap_or(1);
     let elements = length.checked_div(width).unwrap_or_default();
-    let object = component.object();
-    let shaped = object.format() == Format::Dense && component.role() == "data";
-    let shape: Vec<u64> = if shaped && object.shape().elements() == Some(elements) {
-        object.shape().to_vec()
+    let tensor = component.tensor();
+    let shaped = tensor.layout() == Layout::Dense && component.role() == "data";
+    let shape: Vec<u64> = if shaped && tensor.shape().elements() == Some(elements) {
+        tensor.shape().to_vec()
     } else {
         vec![elements]
     };
@@ -68,7 +67,7 @@ fn write<R: ReadAt>(
         Err(sentence) => return Ok(Err(sentence)),
     };
     let mut failed = data.write_all(&header).is_err();
-    while let Some(chunk) = content.next_chunk()? {
+    while let Some(chunk) = reader.next_chunk()? {
         failed |= data.write_all(chunk).is_err();
     }
     Ok(if failed { Err("there is no room for it".to_owned()) } else { Ok(note) })
@@ -89,10 +88,10 @@ fn saved(component: &Component<'_>) -> (Kind, Option<&'static str>) {
     }
 }
 
-fn measure<R: ReadAt>(component: &Component<'_>, source: &R) -> Result<u64, ReadError<R::Error>> {
-    let mut content = component.content(source, &Limits::default())?;
+fn measure(component: &Component<'_>) -> Result<u64, Error> {
+    let mut reader = component.reader()?;
     let mut length = 0_u64;
-    while let Some(chunk) = content.next_chunk()? {
+    while let Some(chunk) = reader.next_chunk()? {
         length = length.saturating_add(u64::try_from(chunk.len()).unwrap_or_default());
     }
     Ok(length)

@@ -1,58 +1,50 @@
 //! Where the entries of a sparse object are.
 
-use zten::{
-    Component, Error, Format, Limits, Object, ReadAt, ReadError,
-    error::{Misuse, OutOfMemory},
-    view::Widened,
-};
+use zten::error::{Misuse, OutOfMemory};
+use zten::view::{Coo, Csr, Widened};
+use zten::{Component, Error, Layout, Tensor};
 
 use crate::picture::{Grid, MOST};
-use crate::session::File;
 
 /// Bytes of indices and values that are held to draw them, at most.
 const HELD: u64 = 256 << 20;
 
-/// Counts the entries of each cell; none where the object is not sparse.
-pub(crate) fn draw<R: ReadAt>(
-    file: &File,
-    ordinal: u32,
-    source: &R,
-) -> Option<Result<Grid, ReadError<R::Error>>> {
-    let object = file.manifest.object(ordinal)?;
-    let sparse = matches!(object.format(), Format::SparseCsr | Format::SparseCoo);
-    sparse.then(|| count(&object, source))
+/// Counts the entries of each cell; none where the tensor is not sparse.
+pub(crate) fn count(tensor: &Tensor<'_>) -> Result<Option<Grid>, Error> {
+    let layout = tensor.layout();
+    if !matches!(layout, Layout::SparseCsr | Layout::SparseCoo) {
+        return Ok(None);
+    }
+    let held = |component: Component<'_>| component.decoded_length().unwrap_or(HELD);
+    if tensor.components().map(held).fold(0, u64::saturating_add) > HELD {
+        return Err(OutOfMemory.into());
+    }
+    let grid = if layout == Layout::SparseCsr { csr(&tensor.csr()?) } else { coo(&tensor.coo()?)? };
+    Ok(Some(grid))
 }
 
-fn count<R: ReadAt>(object: &Object<'_>, source: &R) -> Result<Grid, ReadError<R::Error>> {
-    let held = |component: Component<'_>| component.decoded_length().unwrap_or(HELD);
-    if object.components().map(held).fold(0, u64::saturating_add) > HELD {
-        return Err(Error::from(OutOfMemory).into());
-    }
-    let limits = Limits::default();
-    if object.format() == Format::SparseCsr {
-        let decoded = object.sparse_csr()?.decode(source, &limits)?;
-        let matrix = decoded.view();
-        let mut count = Count::new(matrix.rows(), matrix.columns());
-        let mut pointers = matrix.indptr().widened();
-        let mut end = pointers.next().unwrap_or_default();
-        let mut columns = matrix.indices().widened();
-        for row in 0.. {
-            let start = end;
-            let Some(next) = pointers.next() else { break };
-            end = next;
-            for column in (start..end).map_while(|_| columns.next()) {
-                count.add(row, column);
-            }
+fn csr(matrix: &Csr<'_>) -> Grid {
+    let mut count = Count::new(matrix.rows(), matrix.columns());
+    let mut pointers = matrix.indptr().widened();
+    let mut end = pointers.next().unwrap_or_default();
+    let mut columns = matrix.indices().widened();
+    for row in 0.. {
+        let start = end;
+        let Some(next) = pointers.next() else { break };
+        end = next;
+        for column in (start..end).map_while(|_| columns.next()) {
+            count.add(row, column);
         }
-        return Ok(count.grid);
     }
-    let decoded = object.sparse_coo()?.decode(source, &limits)?;
-    let tensor = decoded.view();
-    // As a matrix: all but the last dimension are rows.
+    count.grid
+}
+
+/// Takes the tensor as a matrix: all but the last dimension are rows.
+fn coo(tensor: &Coo<'_>) -> Result<Grid, Error> {
     let shape = tensor.shape().to_vec();
     let (columns, leading) = shape.split_last().unwrap_or((&1, &[]));
     let rows = leading.iter().try_fold(1_u64, |rows, dimension| rows.checked_mul(*dimension));
-    let mut count = Count::new(rows.ok_or(Error::from(Misuse::Slice))?, *columns);
+    let mut count = Count::new(rows.ok_or(Misuse::Slice)?, *columns);
     let mut axes: Vec<Widened<'_>> = (0..shape.len())
         .filter_map(|dimension| tensor.axis(dimension))
         .map(|axis| axis.widened())

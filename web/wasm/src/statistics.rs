@@ -2,13 +2,14 @@
 
 use std::io::{self, Write};
 
-use zten::{Limits, ReadAt, ReadError, StorageType};
+use zten::Error;
+use zten::tools::StorageType;
 
 use crate::element::Kind;
 use crate::histogram::Histogram;
 use crate::json::Json;
 use crate::problem;
-use crate::session::File;
+use crate::session::{self, File};
 use crate::widen::{unsigned, widen};
 
 /// What has been seen of the elements so far.
@@ -94,29 +95,20 @@ impl Whole {
 }
 
 /// Reads one component to its end and says what its elements are like.
-pub fn component<R: ReadAt>(
-    file: &File,
-    place: (u32, u32),
-    source: &R,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    match read(file, place, source) {
+pub fn component(file: &File, place: (u32, u32), out: &mut impl Write) -> io::Result<()> {
+    match read(file, place) {
         Ok((kind, seen, whole)) => document(kind, &seen, &whole, out),
         Err(error) => problem::reading(file, &error, out),
     }
 }
 
-fn read<R: ReadAt>(
-    file: &File,
-    (object, component): (u32, u32),
-    source: &R,
-) -> Result<(Kind, Seen, Whole), ReadError<R::Error>> {
-    let component = file.component(object, component)?;
-    let mut content = component.content(source, &Limits::default())?;
+fn read(file: &File, place: (u32, u32)) -> Result<(Kind, Seen, Whole), Error> {
+    let component = session::component(file, place)?;
+    let mut reader = component.reader()?;
     // What is readable has a kind.
     let kind = Kind::of_component(&component).unwrap_or(Kind::Plain(StorageType::U8));
     let (mut seen, mut whole, mut numbers) = (Seen::default(), Whole::default(), Vec::new());
-    while let Some(chunk) = content.next_chunk()? {
+    while let Some(chunk) = reader.next_chunk()? {
         numbers.clear();
         widen(kind, chunk, &mut numbers);
         seen.add(&numbers);

@@ -2,45 +2,33 @@
 
 use std::io::{self, Write};
 
-use zten::{
-    Limits, ReadAt, ReadError,
-    verify::{Verified, Verifier},
-};
+use zten::Error;
+use zten::verify::Verified;
 
 use crate::json::Json;
 use crate::problem;
-use crate::session::File;
+use crate::session::{self, File};
 
 /// Validates all of the file.
-pub fn all<R: ReadAt>(file: &File, source: &R, out: &mut impl Write) -> io::Result<()> {
-    match Verifier::new(file.length, &Limits::default()).file(&file.manifest, source) {
+pub fn all(file: &File, out: &mut impl Write) -> io::Result<()> {
+    match file.verify() {
         Ok(_) => valid(Verified::NoDigest, out),
         Err(error) => problem::reading(file, &error, out),
     }
 }
 
 /// Reads one component to its end: its digest, its size, its compression, its bools.
-pub fn component<R: ReadAt>(
-    file: &File,
-    (object, component): (u32, u32),
-    source: &R,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    match read(file, (object, component), source) {
+pub fn component(file: &File, place: (u32, u32), out: &mut impl Write) -> io::Result<()> {
+    match read(file, place) {
         Ok(verified) => valid(verified, out),
         Err(error) => problem::reading(file, &error, out),
     }
 }
 
-fn read<R: ReadAt>(
-    file: &File,
-    (object, component): (u32, u32),
-    source: &R,
-) -> Result<Verified, ReadError<R::Error>> {
-    let component = file.component(object, component)?;
-    let mut content = component.content(source, &Limits::default())?;
-    while content.next_chunk()?.is_some() {}
-    Ok(content.verified().unwrap_or(Verified::Unverifiable))
+fn read(file: &File, place: (u32, u32)) -> Result<Verified, Error> {
+    let mut reader = session::component(file, place)?.reader()?;
+    while reader.next_chunk()?.is_some() {}
+    Ok(reader.verified().unwrap_or(Verified::Unverifiable))
 }
 
 fn valid(verified: Verified, out: &mut impl Write) -> io::Result<()> {
@@ -52,7 +40,7 @@ fn valid(verified: Verified, out: &mut impl Write) -> io::Result<()> {
     json.string(match verified {
         Verified::Digest => "verified",
         Verified::NoDigest => "none",
-        Verified::Unverifiable => "unverifiable",
+        _ => "unverifiable",
     })?;
     json.close('}')
 }

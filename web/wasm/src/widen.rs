@@ -1,7 +1,7 @@
 //! Elements of any kind as `f64`.
 
 use half::{bf16, f16};
-use zten::StorageType;
+use zten::tools::StorageType;
 
 use crate::element::Kind;
 

@@ -5,9 +5,8 @@ use std::path::Path;
 
 use candle_core::{D, DType, Device, Result, Tensor};
 use candle_nn::{LayerNorm, Linear, Module as _, VarBuilder, layer_norm, linear};
-use zten::Generation;
-use zten::StorageType;
-use zten::write::{FileSink, Level, NewObject, Settings, Writer};
+use zten::write::{Level, NewObject, WriteOptions};
+use zten::{DType as Own, Generation};
 
 use crate::numbers;
 
@@ -92,26 +91,24 @@ fn bytes(tensor: &Tensor) -> Vec<u8> {
 fn write(
     path: &Path,
     tensors: &HashMap<String, Tensor>,
-    settings: &Settings,
+    options: &WriteOptions,
     level: Option<Level>,
 ) {
-    let mut writer = Writer::new(FileSink::create(path).unwrap(), settings).unwrap();
+    let mut writer = options.create(path).unwrap();
     for (name, shape) in weights() {
         let tensor = &tensors[&name];
-        let storage = match tensor.dtype() {
-            DType::BF16 => StorageType::Bf16,
-            _ => StorageType::F32,
+        let dtype = match tensor.dtype() {
+            DType::BF16 => Own::BF16,
+            _ => Own::F32,
         };
         let shape: Vec<u64> = shape.iter().map(|side| u64::try_from(*side).unwrap()).collect();
-        let mut new = NewObject::dense(&name, &shape, storage);
+        let mut new = NewObject::dense(&name, &shape, dtype);
         if let Some(level) = level {
             new = new.compressed(level);
         }
-        let mut object = writer.object(&new).unwrap();
-        object.write("data", &bytes(tensor)).unwrap();
-        object.end().unwrap();
+        writer.add_object(&new, &[("data", &bytes(tensor))]).unwrap();
     }
-    writer.finish().unwrap().publish().unwrap();
+    writer.finish().unwrap();
 }
 
 #[test]
@@ -141,7 +138,7 @@ fn logits_are_those_of_safetensors() {
             for level in [None, Some(Level::new(2).unwrap())] {
                 let path = folder.path().join("block.zt");
                 let _ = std::fs::remove_file(&path);
-                write(&path, &tensors, &Settings::default().generation(generation), level);
+                write(&path, &tensors, &WriteOptions::default().generation(generation), level);
                 let ours = zten_candle::var_builder(&[&path], DType::F32, &Device::Cpu).unwrap();
                 let logits = Block::new(&ours).unwrap().logits(&input).unwrap();
                 let logits = logits.to_vec2::<f32>().unwrap();

@@ -3,18 +3,15 @@
 use std::path::Path;
 
 use candle_core::{DType, Device};
-use zten::write::{FileSink, NewObject, Settings, Writer};
-use zten::{Options, StorageType};
+use zten::{OpenOptions, Writer};
 use zten_candle::{Weights, var_builder};
 
 use crate::corpus;
 
 fn one(path: &Path, name: &str, value: f32) {
-    let mut writer = Writer::new(FileSink::create(path).unwrap(), &Settings::default()).unwrap();
-    let mut object = writer.object(&NewObject::dense(name, &[1], StorageType::F32)).unwrap();
-    object.write("data", &value.to_le_bytes()).unwrap();
-    object.end().unwrap();
-    writer.finish().unwrap().publish().unwrap();
+    let mut writer = Writer::create(path).unwrap();
+    writer.add(name, &[1], &[value]).unwrap();
+    writer.finish().unwrap();
 }
 
 #[test]
@@ -32,14 +29,15 @@ fn several_files_are_one() {
     assert!(error.contains("cannot find tensor c"), "{error}");
     let error = both.get((1, 1), "a").unwrap_err().to_string();
     assert!(error.contains("shape mismatch for a"), "{error}");
-    let twice = Weights::open(&[path("a.zt"), path("again.zt")], &Options::default());
+    let twice = Weights::open(&[path("a.zt"), path("again.zt")], &OpenOptions::default());
     let error = twice.unwrap_err().to_string();
     assert!(error.contains("\"a\" is in") && error.contains("again.zt"), "{error}");
 }
 
 #[test]
 fn what_is_invalid_is_refused() {
-    let error = |path: &Path| Weights::open(&[path], &Options::default()).unwrap_err().to_string();
+    let error =
+        |path: &Path| Weights::open(&[path], &OpenOptions::default()).unwrap_err().to_string();
     let refused = error(&corpus("reject/blob-alignment--v12-72.zt"));
     assert!(refused.contains("blob-alignment"), "{refused}");
     assert!(error(Path::new("nothing.zt")).contains("nothing.zt"));
@@ -50,7 +48,7 @@ fn what_is_invalid_is_refused() {
     let mut bytes = std::fs::read(&path).unwrap();
     bytes[64] ^= 1;
     std::fs::write(&path, bytes).unwrap();
-    let weights = Weights::open(&[&path], &Options::default()).unwrap();
+    let weights = Weights::open(&[&path], &OpenOptions::default()).unwrap();
     let damaged = weights.load("a", &Device::Cpu).unwrap_err().to_string();
     assert!(damaged.contains("digest-mismatch") && damaged.contains("damaged.zt"), "{damaged}");
 }
@@ -66,7 +64,7 @@ fn shards_are_read_from_beside_the_file() {
         }
     }
     let root = folder.path().join("dense.zt");
-    let weights = Weights::open(&[&root], &Options::default()).unwrap();
+    let weights = Weights::open(&[&root], &OpenOptions::default()).unwrap();
     let names: Vec<String> = weights.names().map(str::to_owned).collect();
     let loaded = names.iter().filter(|name| weights.load(name, &Device::Cpu).is_ok()).count();
     assert!(loaded > 0);
@@ -75,7 +73,7 @@ fn shards_are_read_from_beside_the_file() {
     let mut other = std::fs::read(&shard).unwrap();
     other[4096] ^= 1;
     std::fs::write(&shard, other).unwrap();
-    let again = Weights::open(&[&root], &Options::default()).unwrap();
+    let again = Weights::open(&[&root], &OpenOptions::default()).unwrap();
     for weights in [&weights, &again] {
         let error = weights.load("w", &Device::Cpu).unwrap_err().to_string();
         assert!(error.contains("shard-digest"), "{error}");
@@ -86,7 +84,7 @@ fn shards_are_read_from_beside_the_file() {
             std::fs::remove_file(path).unwrap();
         }
     }
-    let alone = Weights::open(&[&root], &Options::default()).unwrap();
+    let alone = Weights::open(&[&root], &OpenOptions::default()).unwrap();
     let missing = names.iter().filter_map(|name| alone.load(name, &Device::Cpu).err());
     let missing: Vec<String> = missing.map(|error| error.to_string()).collect();
     assert!(missing.iter().any(|error| error.contains("unsupported-shard")), "{missing:?}");

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use candle_core::safetensors::BufferedSafetensors;
 use candle_core::{DType, Device, Tensor};
-use zten::Options;
+use zten::OpenOptions;
 use zten_candle::{Weights, var_builder};
 
 use crate::corpus;
 use crate::corpus::bytes;
 
 fn open(path: &Path) -> Weights {
-    Weights::open(&[path], &Options::default()).unwrap()
+    Weights::open(&[path], &OpenOptions::default()).unwrap()
 }
 
 fn accepted(folder: &str, suffix: &str) -> Vec<PathBuf> {
@@ -88,7 +88,7 @@ fn an_index_is_the_files_that_it_names() {
     let folder = corpus("other/index/accept");
     let index = open(&folder.join("two.index.json"));
     let files = ["a.safetensors", "b.safetensors"].map(|name| folder.join(name));
-    let files = Weights::open(&files, &Options::default()).unwrap();
+    let files = Weights::open(&files, &OpenOptions::default()).unwrap();
     let sorted = |weights: &Weights| {
         let mut names: Vec<_> = weights.names().map(str::to_owned).collect();
         names.sort();
@@ -102,7 +102,7 @@ fn an_index_is_the_files_that_it_names() {
     // A file that is gone is told when the index is opened.
     let error = Weights::open(
         &[corpus("other/index/reject/index-file--missing.index.json")],
-        &Options::default(),
+        &OpenOptions::default(),
     );
     let error = error.unwrap_err().to_string();
     assert!(error.contains("index-file") && error.contains("missing.index.json"), "{error}");
@@ -121,7 +121,7 @@ fn invalid_files_are_refused() {
                 // The file that names it breaks the rule.
                 continue;
             }
-            let error = match Weights::open(&[&path], &Options::default()) {
+            let error = match Weights::open(&[&path], &OpenOptions::default()) {
                 Err(error) => Some(error),
                 Ok(weights) => {
                     let mut names: Vec<_> = weights.names().collect();

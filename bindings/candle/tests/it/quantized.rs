@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use candle_core::quantized::gguf_file::{Content, Value, write};
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device, Tensor};
-use zten::write::{Copier, Encoded, FileSink, Level, Settings};
-use zten::{Generation, Limits, Options};
+use zten::write::{Copier, Encoded, FileSink, Level, NewObject, WriteOptions};
+use zten::{Generation, OpenOptions};
 use zten_candle::Weights;
 use zten_formats::Block;
 
@@ -27,7 +27,7 @@ const TYPES: [GgmlDType; 10] = [
 ];
 
 fn open(path: &Path) -> Weights {
-    Weights::open(&[path], &Options::default()).unwrap()
+    Weights::open(&[path], &OpenOptions::default()).unwrap()
 }
 
 /// Converts a GGUF file, as `zten convert` does: without compression and with it, to 1.2 and to 2.
@@ -37,16 +37,16 @@ fn converted(path: &Path, generations: &[Generation]) -> Vec<PathBuf> {
     for generation in generations {
         for level in [None, Some(Level::new(2).unwrap())] {
             let to = path.with_extension(format!("{}.zt", files.len()));
-            let mut copier = Copier::new(archive.file_len(), &Limits::default());
+            let mut copier = Copier::new(archive.manifest());
             if *generation == Generation::V2 {
                 copier = copier.layouts(zten_formats::profile);
             }
             if let Some(level) = level {
                 copier = copier.compressed(level);
             }
-            let settings = Settings::default().generation(*generation);
+            let options = WriteOptions::default().generation(*generation);
             let sink = FileSink::create(&to).unwrap();
-            copier.file(&archive, &archive, sink, &settings).unwrap().publish().unwrap();
+            copier.file(archive.manifest(), &archive, sink, &options).unwrap();
             files.push(to);
         }
     }
@@ -192,21 +192,18 @@ fn attributes_of_generation_2_agree_with_the_type() {
     let path = corpus("v2/accept/gguf.zt");
     let tensor = open(&path).quantized("w", &Device::Cpu).unwrap();
     assert_eq!((tensor.dtype(), tensor.shape().dims()), (GgmlDType::Q8_0, [2, 32].as_slice()));
-    let archive = zten::Archive::open(std::fs::read(&path).unwrap()).unwrap();
-    let blocks = archive.require("w").unwrap().gguf_blocks().unwrap().data;
+    let archive = zten::Archive::from_bytes(std::fs::read(&path).unwrap()).unwrap();
+    let blocks = archive.tensor("w").unwrap().gguf_blocks().unwrap().data;
     assert_eq!(tensor.data().unwrap(), blocks.view().unwrap().as_bytes());
     // Twice as many weights in twice the bytes are as many bytes of the file.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("other.zt");
     let attributes = Encoded::gguf(64, 68).unwrap();
-    let new =
-        zten::write::NewObject::gguf("w", &[2, 32], "gguf.q8_0/1", 68).attributes(&attributes);
-    let settings = Settings::default().generation(Generation::V2);
-    let mut writer = zten::write::Writer::new(FileSink::create(&path).unwrap(), &settings).unwrap();
-    let mut object = writer.object(&new).unwrap();
-    object.write("data", &[0; 68]).unwrap();
-    object.end().unwrap();
-    writer.finish().unwrap().publish().unwrap();
+    let new = NewObject::gguf("w", &[2, 32], "gguf.q8_0/1", 68).attributes(&attributes);
+    let options = WriteOptions::default().generation(Generation::V2);
+    let mut writer = options.create(&path).unwrap();
+    writer.add_object(&new, &[("data", &[0; 68])]).unwrap();
+    writer.finish().unwrap();
     let weights = open(&path);
     let errors = [
         weights.load("w", &Device::Cpu).unwrap_err(),

@@ -3,11 +3,11 @@
 use std::io;
 use std::sync::Mutex;
 
+use zten::Error;
 use zten::verify::Verifier;
-use zten::{Error, Limits, ReadError};
-use zten_guest::border::{Answer, SOURCE};
+use zten_guest::border::Answer;
 use zten_guest::problem;
-use zten_guest::session::File;
+use zten_guest::session::{self, File};
 use zten_present::finding::{Scope, Valid, format_name, summary};
 use zten_present::json::Json;
 
@@ -24,7 +24,7 @@ pub(crate) fn begin(file: &File) -> io::Result<()> {
     let Ok(mut checking) = CHECKING.try_lock() else {
         return Err(io::ErrorKind::WouldBlock.into());
     };
-    let verifier = Verifier::new(file.length, &Limits::default());
+    let verifier = Verifier::new(file.manifest());
     *checking = Some(Checking { verifier, unsupported: None });
     Ok(())
 }
@@ -33,13 +33,13 @@ pub(crate) fn object(file: &File, ordinal: u32, out: &mut Answer) -> io::Result<
     let Ok(mut checking) = CHECKING.try_lock() else {
         return Err(io::ErrorKind::WouldBlock.into());
     };
-    let (Some(checking), Some(object)) = (checking.as_mut(), file.manifest.object(ordinal)) else {
+    let (Some(checking), Ok(tensor)) = (checking.as_mut(), session::tensor(file, ordinal)) else {
         return Err(io::ErrorKind::NotFound.into());
     };
-    match checking.verifier.check(&object, SOURCE) {
+    match checking.verifier.check(&tensor) {
         Ok(()) => Ok(()),
-        Err(ReadError::Refused(error)) if error.is_unsupported() => {
-            checking.unsupported = checking.unsupported.or(Some(error));
+        Err(error) if error.is_unsupported() => {
+            checking.unsupported.get_or_insert(error);
             Ok(())
         }
         Err(error) => problem::reading(file, &error, out),
@@ -51,13 +51,13 @@ pub(crate) fn end(file: &'static File, out: &mut Answer) -> io::Result<()> {
         return Err(io::ErrorKind::WouldBlock.into());
     };
     let Some(checking) = checking.take() else { return Err(io::ErrorKind::NotFound.into()) };
-    let alone = checking.verifier.alone(&file.manifest).err();
+    let alone = checking.verifier.alone(file.manifest()).err();
     if let Some(error) = checking.unsupported.or(alone) {
-        return problem::reading(file, &ReadError::<()>::Refused(error), out);
+        return problem::reading(file, &error, out);
     }
-    let (verdict, message) = summary(&file.manifest, Scope::All, false, file.length);
+    let (verdict, message) = summary(file.manifest(), Scope::All, false, file.file_len());
     let mut json = Json::document(out)?;
-    let format = format_name(&file.manifest);
+    let format = format_name(file.manifest());
     Valid { verdict, format, message: &message }.json(&mut json)?;
     json.close('}')
 }

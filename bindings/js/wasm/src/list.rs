@@ -3,15 +3,16 @@
 use std::io;
 
 use zten::element::ByteOrder;
-use zten::{Component, Digest, ElementType, Encoding, Format, Generation, Object, StorageType};
+use zten::tools::{ElementType, StorageType};
+use zten::{Component, DType, Digest, Encoding, Generation, Layout, Tensor};
 use zten_guest::border::Answer;
-use zten_guest::session::File;
+use zten_guest::session::{self, File};
 use zten_present::finding::format_name;
 use zten_present::json::Json;
 use zten_present::spelled::version;
 
 pub(crate) fn file(file: &'static File, out: &mut Answer) -> io::Result<()> {
-    let manifest = &file.manifest;
+    let manifest = file.manifest();
     let mut json = Json::new(out);
     json.open('{')?;
     json.key("format")?;
@@ -26,46 +27,45 @@ pub(crate) fn file(file: &'static File, out: &mut Answer) -> io::Result<()> {
 }
 
 pub(crate) fn objects(file: &File, first: u32, count: u32, out: &mut Answer) -> io::Result<()> {
-    let end = first.saturating_add(count).min(file.manifest.len());
     let mut json = Json::new(out);
     json.open('[')?;
-    for object in (first..end).filter_map(|ordinal| file.manifest.object(ordinal)) {
-        one(&object, &mut json)?;
+    for tensor in session::tensors(file, first, count) {
+        one(&tensor, &mut json)?;
     }
     json.close(']')
 }
 
 pub(crate) fn find(file: &File, name: &[u8], out: &mut Answer) -> io::Result<()> {
-    let object = std::str::from_utf8(name).ok().and_then(|name| file.manifest.get(name));
+    let tensor = std::str::from_utf8(name).ok().and_then(|name| session::find(file, name));
     let mut json = Json::new(out);
-    match object {
-        Some(object) => one(&object, &mut json),
+    match tensor {
+        Some(tensor) => one(&tensor, &mut json),
         None => json.null(),
     }
 }
 
-fn one(object: &Object<'_>, json: &mut Json<'_, Answer>) -> io::Result<()> {
+fn one(tensor: &Tensor<'_>, json: &mut Json<'_, Answer>) -> io::Result<()> {
     json.open('{')?;
     json.key("ordinal")?;
-    json.plain(object.ordinal())?;
+    json.plain(tensor.ordinal())?;
     json.key("name")?;
-    json.string(object.name())?;
+    json.string(tensor.name())?;
     json.key("format")?;
-    json.string(object.format_name())?;
+    json.string(tensor.layout_name())?;
     json.key("dense")?;
-    json.plain(object.format() == Format::Dense)?;
+    json.plain(tensor.layout() == Layout::Dense)?;
     // Its components are valid if each is by itself.
     json.key("independent")?;
-    json.plain(match object.format() {
-        Format::Dense => true,
-        Format::Unknown => object.components().all(|component| component.generation().is_none()),
+    json.plain(match tensor.layout() {
+        Layout::Dense => true,
+        Layout::Unknown => tensor.components().all(|component| component.generation().is_none()),
         _ => false,
     })?;
     json.key("shape")?;
-    json.integers(object.shape())?;
+    json.integers(tensor.shape())?;
     json.key("components")?;
     json.open('[')?;
-    for component in object.components() {
+    for component in tensor.components() {
         part(&component, json)?;
     }
     json.close(']')?;
@@ -112,7 +112,7 @@ fn part(component: &Component<'_>, json: &mut Json<'_, Answer>) -> io::Result<()
 
 /// Returns whether its bytes are its elements in order, of which any part can be read without a later one.
 fn is_windowed(component: &Component<'_>) -> bool {
-    let is_bool = component.storage_type() == Some(StorageType::Bool);
+    let is_bool = component.dtype() == DType::Bool;
     // A bool that is wrong is damage if the checksum is wrong, too, which takes the rest.
     component.encoding() == Encoding::Raw
         && !component.is_column_major()

@@ -4,18 +4,15 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Mutex;
 
-use zten::element::LogicalType;
-use zten::error::Misuse;
-use zten::source::Content;
 use zten::verify::Verified;
-use zten::{ElementType, Error, Limits, ReadError};
-use zten_guest::border::{Answer, Lost, Out, SOURCE, Source};
+use zten::{Error, Reader};
+use zten_guest::border::{Answer, Out};
 use zten_guest::problem;
-use zten_guest::session::File;
+use zten_guest::session::{self, File};
 use zten_present::json::Json;
 
 /// The component that is being read.
-static STREAM: Mutex<Option<Content<'static, &'static Source>>> = Mutex::new(None);
+static STREAM: Mutex<Option<Reader<'static>>> = Mutex::new(None);
 
 /// Begins to read a component.
 pub(crate) fn stream(
@@ -26,13 +23,10 @@ pub(crate) fn stream(
 ) -> io::Result<()> {
     let Ok(mut stream) = STREAM.try_lock() else { return Err(io::ErrorKind::WouldBlock.into()) };
     *stream = None;
-    let content = file
-        .component(object, component)
-        .map_err(ReadError::from)
-        .and_then(|component| component.content(SOURCE, &Limits::default()));
-    match content {
-        Ok(content) => {
-            *stream = Some(content);
+    let component = session::component(file, (object, component));
+    match component.and_then(|component| component.reader()) {
+        Ok(reader) => {
+            *stream = Some(reader);
             Ok(())
         }
         Err(error) => problem::reading(file, &error, out),
@@ -42,10 +36,10 @@ pub(crate) fn stream(
 /// Goes on reading it.
 pub(crate) fn advance(file: &File, bytes: u64, hand: bool, out: &mut Answer) -> io::Result<()> {
     let Ok(mut stream) = STREAM.try_lock() else { return Err(io::ErrorKind::WouldBlock.into()) };
-    let Some(content) = stream.as_mut() else { return Err(io::ErrorKind::NotFound.into()) };
+    let Some(reader) = stream.as_mut() else { return Err(io::ErrorKind::NotFound.into()) };
     let mut read = 0_u64;
     while read < bytes {
-        match content.next_chunk() {
+        match reader.next_chunk() {
             Ok(Some(chunk)) => {
                 read = read.saturating_add(u64::try_from(chunk.len()).unwrap_or(u64::MAX));
                 if hand {
@@ -53,7 +47,7 @@ pub(crate) fn advance(file: &File, bytes: u64, hand: bool, out: &mut Answer) -> 
                 }
             }
             Ok(None) => {
-                let verified = content.verified();
+                let verified = reader.verified();
                 *stream = None;
                 return done(verified, out);
             }
@@ -79,20 +73,15 @@ pub(crate) fn slice(
     }
 }
 
-fn parts(file: &File, object: u32, ranges: &[u8]) -> Result<Option<Verified>, ReadError<Lost>> {
-    let object = file.manifest.object(object).ok_or(Error::from(Misuse::Format))?;
-    let dense = object.dense()?;
-    if matches!(dense.component().element_type(), ElementType::Logical(LogicalType::F4E2M1)) {
-        // A part may begin and end within a byte.
-        return Err(Error::from(Misuse::Type).into());
-    }
+fn parts(file: &File, object: u32, ranges: &[u8]) -> Result<Option<Verified>, Error> {
+    let tensor = session::tensor(file, object)?;
     let (numbers, _) = ranges.as_chunks::<8>();
     let (pairs, _) = numbers.as_chunks::<2>();
     let ranges: Vec<Range<u64>> = pairs
         .iter()
         .map(|[start, end]| u64::from_le_bytes(*start)..u64::from_le_bytes(*end))
         .collect();
-    dense.slice(&ranges)?.parts(SOURCE, &Limits::default(), |part| {
+    tensor.slice(&ranges[..])?.parts(|part| {
         // The host takes whatever it is handed.
         let _ = Out::Data.write_all(part);
         Ok(())
@@ -106,7 +95,7 @@ fn done(verified: Option<Verified>, out: &mut Answer) -> io::Result<()> {
     json.string(match verified {
         Some(Verified::Digest) => "verified",
         Some(Verified::NoDigest) => "none",
-        Some(Verified::Unverifiable) => "unverifiable",
+        Some(_) => "unverifiable",
         None => "partial",
     })?;
     json.close('}')

@@ -3,20 +3,19 @@
 use std::collections::HashSet;
 use std::io;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use zten::shards::{BoundShard, Candidate, Find, Shard, Shards, VerifiedBlocks};
-use zten::{Component, ReadError};
+use zten::shards::{BoundShard, Candidate, Find, Shard, Shards};
+use zten::tools::VerifiedBlocks;
+use zten::{Component, Error};
 use zten_present::escape;
 use zten_shards::Want;
 
 use super::{Open, Source, Watched};
 use crate::interrupt::Cancel;
 
-type Reading<T> = Result<T, ReadError<io::Error>>;
-
 /// Shards of an open file.
-pub(crate) type OpenShards<'a> = Shards<'a, Watched<'a, Source>>;
+pub(crate) type OpenShards<'a> = Shards<'a, Watched>;
 
 /// A shard that is listed, and the file that may be it, if there is one: over the network none before it is asked for.
 pub(super) struct Listed {
@@ -26,7 +25,7 @@ pub(super) struct Listed {
 
 /// A file that may be a shard.
 pub(super) struct Found {
-    pub(super) source: Source,
+    pub(super) source: Arc<Source>,
     pub(super) length: u64,
     /// Set once its digest has been compared.
     verified: OnceLock<VerifiedBlocks>,
@@ -34,7 +33,7 @@ pub(super) struct Found {
 
 impl Found {
     pub(super) fn new(source: Source, length: u64) -> Self {
-        Self { source, length, verified: OnceLock::new() }
+        Self { source: Arc::new(source), length, verified: OnceLock::new() }
     }
 }
 
@@ -62,25 +61,25 @@ impl Listed {
 }
 
 impl Open {
-    /// All shards that are found, and the outcome of comparing their digests.
-    pub(crate) fn verified_shards<'a>(
-        &'a self,
-        cancel: &'a Cancel,
-    ) -> Reading<(OpenShards<'a>, Reading<()>)> {
+    /// All shards that are found. Their digests have been compared: [`Shards::verify`] tells the first that is wrong.
+    pub(crate) fn all_shards(&self, cancel: &Cancel) -> Result<OpenShards<'_>, Error> {
         let mut shards = self.bind(cancel, None)?;
         self.plan_whole(shards.bound().iter().map(BoundShard::shard))?;
-        let verified = shards.verify(self.limits());
+        let verified = shards.verify();
         self.keep(&shards);
-        Ok((shards, verified))
+        match verified {
+            Err(error) if error.rule().is_none() => Err(error),
+            _ => Ok(shards),
+        }
     }
 
     /// The shards that components are in. Those of components without a digest have been verified; no other shard is
     /// looked for.
-    pub(crate) fn shards_for<'a, 'c>(
-        &'a self,
+    pub(crate) fn shards_for<'c>(
+        &self,
         components: impl Iterator<Item = Component<'c>> + Clone,
-        cancel: &'a Cancel,
-    ) -> Reading<OpenShards<'a>> {
+        cancel: &Cancel,
+    ) -> Result<OpenShards<'_>, Error> {
         let only: HashSet<_> =
             components.clone().filter_map(|component| component.shard()).collect();
         if only.is_empty() {
@@ -91,19 +90,14 @@ impl Open {
         let weak: HashSet<_> = weak.filter_map(|component| component.shard()).collect();
         let bound = shards.bound().iter().map(BoundShard::shard);
         self.plan_whole(bound.filter(|shard| weak.contains(shard.name())))?;
-        let verified = shards.verify_for(components, self.limits());
+        let verified = shards.verify_for(components);
         self.keep(&shards);
         verified.map(|()| shards)
     }
 
     /// Binds shards. What has been verified of this file before is not verified again.
-    fn bind<'a>(
-        &'a self,
-        cancel: &'a Cancel,
-        only: Option<HashSet<&str>>,
-    ) -> Reading<OpenShards<'a>> {
-        let mut shards =
-            self.manifest.bind_shards(&Finder { open: self, cancel, only }, self.limits())?;
+    fn bind(&self, cancel: &Cancel, only: Option<HashSet<&str>>) -> Result<OpenShards<'_>, Error> {
+        let mut shards = self.manifest().bind_shards(&Finder { open: self, cancel, only })?;
         for bound in shards.bound_mut() {
             let found = self.known(bound.shard().name());
             if let Some(blocks) = found.and_then(|found| found.verified.get()) {
@@ -126,13 +120,13 @@ impl Open {
 
     /// Says that those shards will be read from their first byte to the last, unless they have been verified or have no
     /// digest.
-    fn plan_whole<'s>(&self, shards: impl Iterator<Item = Shard<'s>>) -> Reading<()> {
+    fn plan_whole<'s>(&self, shards: impl Iterator<Item = Shard<'s>>) -> io::Result<()> {
         for shard in shards.filter(|shard| shard.digest().is_some()) {
             if let Some(found) = self.known(shard.name())
                 && found.verified.get().is_none()
             {
                 let whole = vec![vec![0..found.length]];
-                found.source.plan(Some(whole)).map_err(ReadError::Source)?;
+                found.source.plan(Some(whole))?;
             }
         }
         Ok(())
@@ -147,28 +141,28 @@ impl Open {
     /// The file that may be the shard of that name, which is looked for if it has not been.
     pub(super) fn found(&self, name: &str) -> io::Result<Option<&Found>> {
         match self.shards.iter().find(|listed| listed.want.name() == name) {
-            Some(listed) => listed.find(&self.source),
+            Some(listed) => listed.find(self.source()),
             None => Ok(None),
         }
     }
 }
 
 /// Takes the files that may be shards.
-struct Finder<'a, 'c> {
-    open: &'a Open,
-    cancel: &'a Cancel,
+struct Finder<'f> {
+    open: &'f Open,
+    cancel: &'f Cancel,
     /// The names of those that are needed, if not all are.
-    only: Option<HashSet<&'c str>>,
+    only: Option<HashSet<&'f str>>,
 }
 
-impl<'a> Find for Finder<'a, '_> {
-    type Source = Watched<'a, Source>;
+impl Find for Finder<'_> {
+    type Source = Watched;
 
-    fn find(&self, shard: &Shard<'_>) -> io::Result<Option<Candidate<Self::Source>>> {
+    fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<Watched>>, Error> {
         let is_needed = self.only.as_ref().is_none_or(|only| only.contains(shard.name()));
         let found = if is_needed { self.open.found(shard.name())? } else { None };
         Ok(found.map(|found| {
-            let source = Watched { source: &found.source, cancel: self.cancel };
+            let source = Watched::new(&found.source, self.cancel);
             Candidate { source, length: found.length }
         }))
     }

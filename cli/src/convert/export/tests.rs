@@ -8,14 +8,13 @@ use std::path::{Path, PathBuf};
 use ::safetensors::SafeTensors;
 use clap::Parser as _;
 use zip::ZipArchive;
-use zten::attributes::Value;
-use zten::write::{Encoded, NewObject, Settings, Writer};
-use zten::{Archive, ElementType, Format, Limits, LogicalType, Object, ReadAt, StorageType};
+use zten::attributes::{Item, Value};
+use zten::write::{Encoded, NewObject, WriteOptions, Writer};
+use zten::{Archive, DType, Layout, Tensor};
 use zten_testkit::{accepted, accepted_v2};
 
 use crate::args::{Args, Command};
-use crate::convert::in_process::{convert, create, open, publish};
-
+use crate::convert::in_process::{archive, buffered, convert, create, open, publish};
 use crate::convert::plan::Plan;
 
 /// A folder of its own.
@@ -36,10 +35,12 @@ impl Folder {
         let line = ["zten", "convert", "--force", from.to_str().unwrap(), to.to_str().unwrap()];
         let Command::Convert(args) = Args::parse_from(line).command else { panic!("not that") };
         let plan = Plan::new(&args).unwrap();
-        let file = open(&args).unwrap();
-        let written = convert(&args, file, &plan, || create(&args));
-        let (sink, _) = written.map_err(|problem| problem.to_string())?;
-        publish(&args, sink).map_err(|problem| problem.to_string())?;
+        let written = archive(&args, open(&args).unwrap()).and_then(|archive| {
+            let sink = create(&args)?;
+            convert(&args, &archive, buffered(sink.file()), &plan)?;
+            publish(&args, sink)
+        });
+        written.map_err(|problem| problem.to_string())?;
         Ok(fs::read(to).unwrap())
     }
 
@@ -50,12 +51,12 @@ impl Folder {
         attributes: Option<Vec<u8>>,
         suffix: &str,
     ) -> Result<Vec<u8>, String> {
-        let mut writer = Writer::new(Vec::new(), &Settings::default()).unwrap();
+        let mut writer = Writer::new(Vec::new(), &WriteOptions::default()).unwrap();
         if let Some(attributes) = attributes {
-            writer.attributes(&Encoded::from_cbor(attributes)).unwrap();
+            writer.attributes_encoded(&Encoded::from_cbor(attributes)).unwrap();
         }
         for (object, data) in objects {
-            writer.add(object, &[("data", data)]).unwrap();
+            writer.add_object(object, &[("data", data)]).unwrap();
         }
         let path = self.path("in.zt");
         fs::write(&path, writer.finish().unwrap()).unwrap();
@@ -71,26 +72,25 @@ fn read(folder: &Folder, suffix: &str, bytes: &[u8]) -> Arrays {
     let path = folder.path(&format!("again.{suffix}"));
     fs::write(&path, bytes).unwrap();
     let archive = zten_formats::open(&path).unwrap();
-    arrays(archive.objects(), &archive, |_| true).unwrap()
+    arrays(archive.tensors(), |_| true).unwrap()
 }
 
 /// The content of an archive, if all of it is arrays: with one component, no attributes, and
 /// elements of a type that `holds` names.
 fn arrays<'m>(
-    objects: impl Iterator<Item = Object<'m>>,
-    source: &(impl ReadAt + ?Sized),
-    holds: impl Fn(ElementType<'_>) -> bool,
+    objects: impl Iterator<Item = Tensor<'m>>,
+    holds: impl Fn(DType) -> bool,
 ) -> Option<Arrays> {
     let mut arrays = Arrays::new();
     for object in objects {
         let mut components = object.components();
         let (Some(data), None) = (components.next(), components.next()) else { return None };
-        let plain = object.format() == Format::Dense && !object.has_attributes();
-        if !plain || !holds(data.element_type()) {
+        let plain = object.layout() == Layout::Dense && !object.has_attributes();
+        if !plain || data.dtype() == DType::Unknown || !holds(data.dtype()) {
             return None;
         }
-        let mut bytes = data.read_to_vec(source, &Limits::default()).ok()?;
-        if data.storage_type() == Some(StorageType::Bool) {
+        let mut bytes = data.read().ok()?.to_vec();
+        if data.dtype() == DType::Bool {
             for byte in &mut bytes {
                 *byte = u8::from(*byte != 0);
             }
@@ -100,30 +100,15 @@ fn arrays<'m>(
     Some(arrays)
 }
 
-const NUMPY_LACKS: [LogicalType; 6] = [
-    LogicalType::F8E4M3Fn,
-    LogicalType::F8E5M2,
-    LogicalType::F8E4M3Fnuz,
-    LogicalType::F8E5M2Fnuz,
-    LogicalType::F8E8M0,
-    LogicalType::F4E2M1,
+const NUMPY_LACKS: [DType; 7] = [
+    DType::BF16,
+    DType::F8E4M3Fn,
+    DType::F8E5M2,
+    DType::F8E4M3Fnuz,
+    DType::F8E5M2Fnuz,
+    DType::F8E8M0,
+    DType::F4E2M1,
 ];
-
-fn safetensors_holds(element: ElementType<'_>) -> bool {
-    match element {
-        ElementType::Plain(_) => true,
-        ElementType::Logical(logical) => logical != LogicalType::Complex128,
-        _ => false,
-    }
-}
-
-fn numpy_holds(element: ElementType<'_>) -> bool {
-    match element {
-        ElementType::Plain(storage) => storage != StorageType::Bf16,
-        ElementType::Logical(logical) => !NUMPY_LACKS.contains(&logical),
-        _ => false,
-    }
-}
 
 fn by_the_crate(bytes: &[u8]) -> Arrays {
     let tensors = SafeTensors::deserialize(bytes).unwrap();
@@ -143,31 +128,22 @@ fn the_corpus_is_exported_or_named() {
     for file in accepted().chain(accepted_v2()) {
         let name = &file.name;
         fs::write(&path, &file.bytes).unwrap();
-        let Ok(archive) = Archive::open(file.bytes) else { continue };
+        let Ok(archive) = Archive::from_bytes(file.bytes) else { continue };
         for (at, suffix) in ["safetensors", "npz", "npy"].into_iter().enumerate() {
             let is_safetensors = suffix == "safetensors";
-            let held = arrays(archive.objects(), archive.data(), |element| {
-                if is_safetensors { safetensors_holds(element) } else { numpy_holds(element) }
-            });
+            let lacks = if is_safetensors { &[DType::Complex128][..] } else { &NUMPY_LACKS };
+            let held = arrays(archive.tensors(), |dtype| !lacks.contains(&dtype));
             let one = archive.len() == 1 || suffix != "npy";
-            let attributes = archive.attributes().is_none_or(|attributes| {
-                let mut attributes = attributes;
-                attributes.all(|(_, item)| is_safetensors && matches!(item.value(), Value::Text(_)))
-            });
-            let held = held.filter(|_| one && attributes && !archive.is_data_shard());
+            let is_text = |(_, item): (_, Item<'_>)| matches!(item.value(), Value::Text(_));
+            let attributes = archive.attributes().all(|it| is_safetensors && is_text(it));
+            let held = held.filter(|_| one && attributes && !archive.manifest().is_data_shard());
             match folder.export(&path, suffix) {
                 Ok(bytes) => {
                     assert_eq!(file.opens_only, None, "{name}");
                     let held = held.unwrap_or_else(|| panic!("{name}: {suffix} cannot hold it"));
                     // Of the types of 2 there is nothing to read yet.
-                    let new = |archive: &Archive<Vec<u8>>| {
-                        arrays(archive.objects(), archive.data(), |element| {
-                            let new = [LogicalType::F8E8M0, LogicalType::F4E2M1];
-                            !matches!(element, ElementType::Logical(it) if new.contains(&it))
-                        })
-                        .is_none()
-                    };
-                    if !new(&archive) {
+                    let is_old = |dtype| !matches!(dtype, DType::F8E8M0 | DType::F4E2M1);
+                    if arrays(archive.tensors(), is_old).is_some() {
                         let mut again = read(&folder, suffix, &bytes);
                         if suffix == "npy" {
                             let only = again.remove("again").unwrap();
@@ -211,8 +187,8 @@ fn the_corpus_is_exported_or_named() {
     assert!(written.iter().all(|files| *files > 50), "{written:?}");
 }
 
-fn dense<'a>(name: &'a str, shape: &'a [u64], element: StorageType) -> NewObject<'a> {
-    NewObject::dense(name, shape, element)
+fn dense<'a>(name: &'a str, shape: &'a [u64], dtype: DType) -> NewObject<'a> {
+    NewObject::dense(name, shape, dtype)
 }
 
 /// A CBOR map of one text to that value.
@@ -229,13 +205,13 @@ fn safetensors_are_those_of_the_crate() {
 
     let folder = Folder::new();
     let objects = [
-        (dense("b", &[2, 3], StorageType::I16), &[1; 12][..]),
-        (dense("a", &[3], StorageType::I16), &[2; 6]),
-        (dense("\u{7}\"\\ ä", &[], StorageType::Bool), &[1]),
-        (dense("none", &[0, 7], StorageType::F64), &[]),
-        (dense("wide", &[1], StorageType::U64), &[3; 8]),
-        (NewObject::dense("c", &[2], LogicalType::Complex64), &[4; 16]),
-        (NewObject::dense("f", &[2], LogicalType::F8E5M2), &[5; 2]),
+        (dense("b", &[2, 3], DType::I16), &[1; 12][..]),
+        (dense("a", &[3], DType::I16), &[2; 6]),
+        (dense("\u{7}\"\\ ä", &[], DType::Bool), &[1]),
+        (dense("none", &[0, 7], DType::F64), &[]),
+        (dense("wide", &[1], DType::U64), &[3; 8]),
+        (dense("c", &[2], DType::Complex64), &[4; 16]),
+        (dense("f", &[2], DType::F8E5M2), &[5; 2]),
     ];
     let views = [
         ("b", Dtype::I16, vec![2, 3]),
@@ -264,11 +240,11 @@ fn archives_are_read_by_a_third_party_reader() {
     let folder = Folder::new();
     let long = "x".repeat(60_000);
     let objects = [
-        (dense("layer/0.weight", &[2, 3], StorageType::I16), &[1; 12][..]),
-        (dense("重み", &[3], StorageType::F16), &[2; 6]),
-        (dense(&long, &[], StorageType::Bool), &[1]),
-        (dense("none", &[0, 7], StorageType::F64), &[]),
-        (NewObject::dense("c", &[1], LogicalType::Complex128), &[4; 16]),
+        (dense("layer/0.weight", &[2, 3], DType::I16), &[1; 12][..]),
+        (dense("重み", &[3], DType::F16), &[2; 6]),
+        (dense(&long, &[], DType::Bool), &[1]),
+        (dense("none", &[0, 7], DType::F64), &[]),
+        (dense("c", &[1], DType::Complex128), &[4; 16]),
     ];
     let bytes = folder.export_objects(&objects, None, "npz").unwrap();
     let mut archive = ZipArchive::new(Cursor::new(&bytes)).unwrap();
@@ -296,7 +272,7 @@ fn an_archive_of_many_members() {
     let folder = Folder::new();
     let names: Vec<_> = (0..0x1_0000).map(|at| format!("{at:x}")).collect();
     let objects: Vec<_> =
-        names.iter().map(|name| (dense(name, &[1], StorageType::U8), &[7][..])).collect();
+        names.iter().map(|name| (dense(name, &[1], DType::U8), &[7][..])).collect();
     for count in [0xfffe, 0xffff, 0x1_0000] {
         let bytes = folder.export_objects(&objects[..count], None, "npz").unwrap();
         let mut archive = ZipArchive::new(Cursor::new(&bytes)).unwrap();
@@ -311,7 +287,7 @@ fn an_archive_of_many_members() {
 #[test]
 fn what_has_no_place_is_named() {
     let folder = Folder::new();
-    let one = |name| [(dense(name, &[1], StorageType::U8), &[7][..])];
+    let one = |name| [(dense(name, &[1], DType::U8), &[7][..])];
     let refused = |objects: &[_], attributes, suffix: &str, wanted: &str| {
         let why = folder.export_objects(objects, attributes, suffix).unwrap_err();
         assert!(why.contains(wanted), "{why}");
@@ -327,7 +303,7 @@ fn what_has_no_place_is_named() {
             suffix,
             &format!("the attribute \"k\" has no place in a .{suffix}"),
         );
-        let bf16 = [(dense("half", &[1], StorageType::Bf16), &[0, 0][..])];
+        let bf16 = [(dense("half", &[1], DType::BF16), &[0, 0][..])];
         refused(
             &bf16,
             None,
@@ -349,11 +325,11 @@ fn what_has_no_place_is_named() {
     for (suffix, wanted) in
         [("safetensors", "beyond 64 bits"), ("npz", "larger than NumPy's"), ("npy", "larger than")]
     {
-        refused(&[(dense("wide", &sides, StorageType::U8), &[][..])], None, suffix, wanted);
+        refused(&[(dense("wide", &sides, DType::U8), &[][..])], None, suffix, wanted);
     }
-    let complex = [(NewObject::dense("c", &[1], LogicalType::Complex128), &[0; 16][..])];
+    let complex = [(dense("c", &[1], DType::Complex128), &[0; 16][..])];
     refused(&complex, None, "safetensors", "its type complex128 has no place");
-    let of_data = NewObject::dense("x", &[1], StorageType::U8);
+    let of_data = dense("x", &[1], DType::U8);
     let attributes = Encoded::from_cbor(attribute("k", b"\x61v"));
     let with = [(of_data.attributes(&attributes), &[7][..])];
     refused(

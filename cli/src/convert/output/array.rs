@@ -2,9 +2,9 @@
 
 use std::io;
 
+use zten::DType;
 use zten::attributes::Attributes;
 
-use super::element::Element;
 use crate::report::Problem;
 
 /// An array: dense, its last index moving fastest.
@@ -12,8 +12,8 @@ use crate::report::Problem;
 pub(crate) struct Array {
     /// Its dimensions, the slowest first.
     pub(crate) shape: Vec<u64>,
-    /// What its elements are.
-    pub(crate) element: Element,
+    /// The type of its elements, which is known.
+    pub(crate) dtype: DType,
 }
 
 /// Takes the bytes of an array, chunk by chunk: little-endian.
@@ -31,7 +31,7 @@ pub(crate) trait Source {
     fn array(&self, at: usize) -> Result<Array, String>;
 
     /// What the source says of itself.
-    fn attributes(&self) -> Option<Attributes<'_>>;
+    fn attributes(&self) -> Attributes<'_>;
 
     /// Hands on the bytes of one, validated when this returns.
     fn read(&mut self, at: usize, take: &mut Take<'_>) -> Result<(), Failure>;

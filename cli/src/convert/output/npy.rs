@@ -1,16 +1,18 @@
 //! NumPy files: version 1.0, little-endian, the last index moving fastest.
 
-use super::array::{self, Array, Failure, Source};
-use super::sink::Output;
+use std::io::Write;
+
 use zten::num::u64_from_usize;
 
+use super::array::{self, Array, Failure, Source};
+use super::element;
 use crate::{escape, npy};
 
 /// Dimensions that NumPy's arrays have, at most.
 const RANK: usize = 64;
 
 /// Writes the only array. Its name is that of the file, whatever that is.
-pub(super) fn write<S: Output>(source: &mut dyn Source, sink: &mut S) -> Result<(), Failure> {
+pub(super) fn write(source: &mut dyn Source, out: &mut impl Write) -> Result<(), Failure> {
     no_attributes(source, "npy")?;
     if source.count() != 1 {
         let count = source.count();
@@ -18,8 +20,8 @@ pub(super) fn write<S: Output>(source: &mut dyn Source, sink: &mut S) -> Result<
         return Err(Failure::file(sentence));
     }
     let header = Header::new(source, 0, "npy")?;
-    sink.write(&header.bytes)?;
-    array::copy(source, 0, header.data, &mut |chunk| sink.write(chunk))
+    out.write_all(&header.bytes)?;
+    array::copy(source, 0, header.data, &mut |chunk| out.write_all(chunk))
 }
 
 /// What stands before the elements of an array.
@@ -34,8 +36,8 @@ impl Header {
     pub(super) fn new(source: &dyn Source, at: usize, suffix: &str) -> Result<Self, Failure> {
         let array = array::array(source, at)?;
         let refused = |sentence: String| Failure::object(source.name(at), sentence);
-        let kind = array.element.numpy().ok_or_else(|| {
-            let name = array.element.name();
+        let kind = element::numpy(array.dtype).ok_or_else(|| {
+            let name = array.dtype;
             refused(format!("its type {name} has no place in a .{suffix} file"))
         })?;
         if array.shape.len() > RANK {
@@ -61,9 +63,7 @@ fn data(array: &Array, width: usize) -> Option<u64> {
 
 /// There is no place for attributes.
 pub(super) fn no_attributes(source: &dyn Source, suffix: &str) -> Result<(), Failure> {
-    let Some((key, _)) = source.attributes().and_then(|mut attributes| attributes.next()) else {
-        return Ok(());
-    };
+    let Some((key, _)) = source.attributes().next() else { return Ok(()) };
     let key = escape::quoted(key);
     Err(Failure::file(format!("the attribute {key} has no place in a .{suffix} file")))
 }

@@ -6,18 +6,17 @@
 mod name;
 mod records;
 
-use std::io;
+use std::io::{self, Seek, SeekFrom, Write};
 
 use flate2::Crc;
+use zten::num::u64_from_usize;
 
 use super::array::{self, Failure, Source};
 use super::npy::{Header, no_attributes};
-use super::sink::Output;
 use records::{CHECKSUM, Member};
-use zten::num::u64_from_usize;
 
 /// Writes all arrays, in their order.
-pub(super) fn write<S: Output>(source: &mut dyn Source, sink: &mut S) -> Result<(), Failure> {
+pub(super) fn write(source: &mut dyn Source, out: &mut (impl Write + Seek)) -> Result<(), Failure> {
     no_attributes(source, SUFFIX)?;
     let mut written = Vec::new();
     let memory = |_| io::Error::from(io::ErrorKind::OutOfMemory);
@@ -33,16 +32,18 @@ pub(super) fn write<S: Output>(source: &mut dyn Source, sink: &mut S) -> Result<
         let size = header.data.saturating_add(u64_from_usize(header.bytes.len()));
         let start = end;
         let local = Member { name: source.name(at), size, checksum: 0, start }.local();
-        sink.write(&local)?;
+        out.write_all(&local)?;
         let mut crc = Crc::new();
         let mut put = |bytes: &[u8]| {
             crc.update(bytes);
-            sink.write(bytes)
+            out.write_all(bytes)
         };
         put(&header.bytes)?;
         array::copy(source, at, header.data, &mut put)?;
         let checksum = crc.sum();
-        sink.patch(start.saturating_add(CHECKSUM), &checksum.to_le_bytes())?;
+        out.seek(SeekFrom::Start(start.saturating_add(CHECKSUM)))?;
+        out.write_all(&checksum.to_le_bytes())?;
+        out.seek(SeekFrom::End(0))?;
         written.push(Written { start, size, checksum });
         end = start.saturating_add(u64_from_usize(local.len())).saturating_add(size);
     }
@@ -51,10 +52,10 @@ pub(super) fn write<S: Output>(source: &mut dyn Source, sink: &mut S) -> Result<
         let member =
             Member { name: source.name(at), size: *size, checksum: *checksum, start: *start };
         let record = member.in_directory();
-        sink.write(&record)?;
+        out.write_all(&record)?;
         end = end.saturating_add(u64_from_usize(record.len()));
     }
-    sink.write(&records::end(u64_from_usize(written.len()), directory..end))?;
+    out.write_all(&records::end(u64_from_usize(written.len()), directory..end))?;
     Ok(())
 }
 

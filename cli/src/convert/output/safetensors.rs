@@ -6,12 +6,11 @@
 use std::io::{self, Write};
 
 use ::safetensors::tensor::Dtype;
-use zten::attributes::Value;
+use zten::attributes::{Item, Value};
 use zten::num::u64_from_usize;
-use zten::write::Sink;
 
 use super::array::{self, Array, Failure, Source};
-use super::sink::Output;
+use super::element;
 use crate::escape;
 use crate::json::Json;
 
@@ -23,15 +22,13 @@ const UNIT: u64 = 8;
 const METADATA: &str = "__metadata__";
 
 /// Writes all arrays, and the attributes of the source that are texts.
-pub(super) fn write<S: Output>(source: &mut dyn Source, sink: &mut S) -> Result<(), Failure> {
-    if let Some(mut attributes) = source.attributes() {
-        let other = attributes.find(|(_, item)| !matches!(item.value(), Value::Text(_)));
-        if let Some((key, _)) = other {
-            let key = escape::quoted(key);
-            return Err(Failure::file(format!(
-                "the attribute {key} is no text, and a .safetensors file holds none but texts"
-            )));
-        }
+pub(super) fn write(source: &mut dyn Source, out: &mut impl Write) -> Result<(), Failure> {
+    let is_other = |(_, item): &(_, Item<'_>)| !matches!(item.value(), Value::Text(_));
+    if let Some((key, _)) = source.attributes().find(is_other) {
+        let key = escape::quoted(key);
+        return Err(Failure::file(format!(
+            "the attribute {key} is no text, and a .safetensors file holds none but texts"
+        )));
     }
     let entries = entries(source)?;
     let mut length = Length(0);
@@ -44,13 +41,13 @@ pub(super) fn write<S: Output>(source: &mut dyn Source, sink: &mut S) -> Result<
              {HEADER}"
         )));
     }
-    sink.write(&padded.to_le_bytes())?;
-    header(source, &entries, &mut Through(sink))?;
+    out.write_all(&padded.to_le_bytes())?;
+    header(source, &entries, out)?;
     for _ in length..padded {
-        sink.write(b" ")?;
+        out.write_all(b" ")?;
     }
     for entry in entries {
-        array::copy(source, entry.at, entry.bytes, &mut |chunk| sink.write(chunk))?;
+        array::copy(source, entry.at, entry.bytes, &mut |chunk| out.write_all(chunk))?;
     }
     Ok(())
 }
@@ -74,8 +71,8 @@ fn entries(source: &dyn Source) -> Result<Vec<Entry>, Failure> {
             let sentence = "a .safetensors file has no tensor of that name: it is where texts are";
             return Err(refused(sentence.to_owned()));
         }
-        let dtype = array.element.safetensors().ok_or_else(|| {
-            let name = array.element.name();
+        let dtype = element::safetensors(array.dtype).ok_or_else(|| {
+            let name = array.dtype;
             refused(format!("its type {name} has no place in a .safetensors file"))
         })?;
         let bytes = bytes(dtype, &array).map_err(|why| refused(why.to_owned()))?;
@@ -105,7 +102,7 @@ fn bytes(dtype: Dtype, array: &Array) -> Result<u64, &'static str> {
 fn header(source: &dyn Source, entries: &[Entry], out: &mut impl Write) -> Result<(), Failure> {
     let mut json = Json::new(out);
     json.open('{')?;
-    let mut attributes = source.attributes().into_iter().flatten().peekable();
+    let mut attributes = source.attributes().peekable();
     if attributes.peek().is_some() {
         json.key(METADATA)?;
         json.open('{')?;
@@ -149,20 +146,6 @@ struct Length(u64);
 impl Write for Length {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0 = self.0.saturating_add(u64_from_usize(bytes.len()));
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Passes on what is written.
-struct Through<'s, S>(&'s mut S);
-
-impl<S: Sink<Error = io::Error>> Write for Through<'_, S> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)?;
         Ok(bytes.len())
     }
 

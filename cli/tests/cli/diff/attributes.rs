@@ -2,25 +2,25 @@
 
 use std::path::PathBuf;
 
-use zten::StorageType;
-use zten::write::{Encoded, NewObject, Settings, Writer};
+use zten::DType;
+use zten::write::{Encoded, NewObject, WriteOptions, Writer};
 
 use super::{document, lines};
 use crate::files::{entry, old_file, write};
 
 /// A file with those attributes, and an object with those, as CBOR.
 fn with(name: &str, file: Option<&[u8]>, object: Option<&[u8]>) -> PathBuf {
-    let mut writer = Writer::new(Vec::new(), &Settings::default()).unwrap();
+    let mut writer = Writer::new(Vec::new(), &WriteOptions::default()).unwrap();
     let encoded = |cbor: &[u8]| Encoded::from_cbor(cbor.to_vec());
     if let Some(cbor) = file {
-        writer.attributes(&encoded(cbor)).unwrap();
+        writer.attributes_encoded(&encoded(cbor)).unwrap();
     }
     let attributes = object.map(encoded);
-    let mut new = NewObject::dense("w", &[0], StorageType::U8);
+    let mut new = NewObject::dense("w", &[0], DType::U8);
     if let Some(attributes) = &attributes {
         new = new.attributes(attributes);
     }
-    writer.object(&new).unwrap().end().unwrap();
+    writer.object(&new).unwrap().finish().unwrap();
     write(name, &writer.finish().unwrap())
 }
 

@@ -3,8 +3,8 @@
 
 use std::fs;
 
-use zten::write::{Copier, Settings};
-use zten::{Archive, Limits};
+use zten::Archive;
+use zten::write::{Copier, WriteOptions};
 
 use super::lines;
 use crate::corpus_folder;
@@ -29,14 +29,13 @@ fn copies_are_equal() {
                 continue;
             }
             let bytes = fs::read(&path).unwrap();
-            let length = u64::try_from(bytes.len()).unwrap();
-            let archive = Archive::open(&bytes).unwrap();
-            for (settings, count) in [
-                (Settings::default(), &mut plain),
-                (Settings::default().canonical(), &mut canonical),
+            let archive = Archive::from_bytes(bytes).unwrap();
+            for (options, count) in [
+                (WriteOptions::default(), &mut plain),
+                (WriteOptions::default().canonical(), &mut canonical),
             ] {
-                let copier = Copier::new(length, &Limits::default());
-                let copy = copier.file(archive.manifest(), &bytes[..], Vec::new(), &settings);
+                let copier = Copier::new(archive.manifest());
+                let copy = copier.file(archive.manifest(), archive.source(), Vec::new(), &options);
                 // Not everything can be held: a key twice in a value has no canonical form.
                 let Ok(copy) = copy else { continue };
                 let copy = write("diff-copy.zt", &copy);

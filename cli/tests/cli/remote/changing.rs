@@ -4,8 +4,8 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use zten::write::{Checksum, Level, NewObject, Settings, ShardWriter, Writer};
-use zten::{Generation, StorageType};
+use zten::write::{Checksum, Level, NewObject, ShardWriter, WriteOptions, Writer};
+use zten::{DType, Generation};
 use zten_testkit::server::{Reply, Server, honest};
 
 use crate::sandbox::emulated;
@@ -24,17 +24,17 @@ fn files(is_compressed: bool) -> (Vec<u8>, Vec<u8>) {
         u8::try_from(state >> 31).unwrap()
     });
     let bools: Vec<u8> = bools.take(BOOLS).collect();
-    let settings = Settings::default().generation(Generation::V2).checksum(Checksum::None);
-    let mut writer = Writer::new(Vec::new(), &settings).unwrap();
-    let mut shard = ShardWriter::new(Vec::new(), &settings).unwrap();
+    let options = WriteOptions::default().generation(Generation::V2).checksum(Checksum::None);
+    let mut writer = Writer::new(Vec::new(), &options).unwrap();
+    let mut shard = ShardWriter::new(Vec::new(), &options).unwrap();
     let shape = [BOOLS as u64];
-    let mut object = NewObject::dense("w", &shape, StorageType::Bool);
+    let mut object = NewObject::dense("w", &shape, DType::Bool);
     if is_compressed {
         object = object.compressed(Level::default());
     }
     let mut out = writer.object_in("s", &mut shard, &object).unwrap();
-    out.write("data", &bools).unwrap();
-    out.end().unwrap();
+    out.write_part("data", &bools).unwrap();
+    out.finish().unwrap();
     let (shard, record) = shard.finish().unwrap();
     writer.shard("s", &record).unwrap();
     (writer.finish().unwrap(), shard)

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use zten::write::{Checksum, NewObject, Settings, ShardWriter, Writer};
-use zten::{Generation, StorageType};
+use zten::write::{Checksum, NewObject, ShardWriter, WriteOptions, Writer};
+use zten::{DType, Generation};
 use zten_testkit::server::{Reply, Server, honest};
 
 use crate::{succeeded, zten};
@@ -15,19 +15,19 @@ const ENDS: u64 = (64 << 10) + 64;
 
 /// A root and its shards, of two tensors each, by their paths.
 fn files(checksum: Checksum) -> HashMap<String, Vec<u8>> {
-    let settings = Settings::default().generation(Generation::V2).checksum(checksum);
-    let mut writer = Writer::new(Vec::new(), &settings).unwrap();
+    let options = WriteOptions::default().generation(Generation::V2).checksum(checksum);
+    let mut writer = Writer::new(Vec::new(), &options).unwrap();
     let mut files = HashMap::new();
     for number in 1..=SHARDS {
         let name = number.to_string();
-        let mut shard = ShardWriter::new(Vec::new(), &settings).unwrap();
+        let mut shard = ShardWriter::new(Vec::new(), &options).unwrap();
         for tensor in ["a", "b"] {
             let tensor = format!("{tensor}{number}");
             let shape = [16, TENSOR as u64 / 16];
-            let new = NewObject::dense(&tensor, &shape, StorageType::U8);
+            let new = NewObject::dense(&tensor, &shape, DType::U8);
             let mut object = writer.object_in(&name, &mut shard, &new).unwrap();
-            object.write("data", &vec![u8::try_from(number).unwrap(); TENSOR]).unwrap();
-            object.end().unwrap();
+            object.write_part("data", &vec![u8::try_from(number).unwrap(); TENSOR]).unwrap();
+            object.finish().unwrap();
         }
         let (shard, record) = shard.finish().unwrap();
         writer.shard(&name, &record).unwrap();

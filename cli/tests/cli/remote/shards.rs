@@ -30,7 +30,7 @@ fn every_root_of_the_corpus_ends_as_in_its_folder() {
     let server = server();
     for row in sharded() {
         let name = row.path.file_name().unwrap().to_str().unwrap();
-        let is_usual = row.options == zten::Options::default();
+        let is_usual = row.options == zten::OpenOptions::default();
         let limit = if is_usual { &[][..] } else { &["--limit=shards=1"] };
         let wanted = line(row.path.to_str().unwrap(), limit);
         assert_eq!(line(&server.at(name), limit), wanted, "{name}");

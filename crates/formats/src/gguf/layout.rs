@@ -13,8 +13,8 @@ use crate::trouble::Trouble;
 const PIECE: usize = 4096;
 
 /// A file of which the header has been parsed.
-pub(super) struct Layout<'l, 'h, S> {
-    pub(super) source: &'l S,
+pub(super) struct Layout<'l, 'h> {
+    pub(super) source: &'l dyn ReadAt,
     /// The length of the file.
     pub(super) length: u64,
     /// The first bytes of the file, which are not read again.
@@ -22,10 +22,7 @@ pub(super) struct Layout<'l, 'h, S> {
     pub(super) header: &'l Header<'h>,
 }
 
-impl<S: ReadAt> Layout<'_, '_, S>
-where
-    Trouble: From<S::Error>,
-{
+impl Layout<'_, '_> {
     /// Checks the places of data.
     pub(super) fn check(&self, mut extents: Vec<Extent>) -> Result<(), Trouble> {
         let name = |ordinal| self.header.nth(ordinal).map(|info| info.name);

@@ -1,14 +1,13 @@
 //! GGUF in several files, `NAME-00001-of-00003.gguf` and so on: the first is the root, whose metadata is that of all, and
 //! each holds some of the tensors.
 
-use std::io;
 use std::path::Path;
 
 use zten::attributes::{Attributes, Value};
 use zten::front::{Builder, Parsed};
-use zten::num::usize_from_u32;
+use zten::num::{u64_from_usize, usize_from_u32};
 use zten::rules::Limit;
-use zten::{Error, Limits, Manifest, Options, ReadAt};
+use zten::{Archive, Error, Limits, OpenOptions, ReadAt};
 
 use super::GGUF;
 use crate::cbor;
@@ -77,7 +76,7 @@ impl Split {
     /// # Errors
     /// `gguf-split` if the numbers in the metadata contradict each other or the name; more files than `limit-shards`.
     pub(crate) fn of(
-        metadata: Option<Attributes<'_>>,
+        metadata: &Attributes<'_>,
         path: &Path,
         limits: &Limits,
     ) -> Result<Option<Self>, Trouble> {
@@ -112,43 +111,42 @@ impl Split {
     }
 
     /// Reads the headers of the other files, which come in the order of their numbers, and fills the index of an archive whose
-    /// first file has that header and is of `length` bytes.
+    /// first file is that one.
     ///
     /// # Errors
     /// A file cannot be read, breaks a rule of its format, or is another one than its name says.
-    pub(crate) fn open<P>(
+    pub(crate) fn open(
         &self,
-        (first, length): (&Manifest<Vec<u8>>, u64),
-        parts: &[&Part<'_, P>],
-        options: &Options,
-    ) -> Result<Parsed, Trouble>
-    where
-        P: ReadAt<Error = io::Error>,
-    {
+        first: &Archive<impl ReadAt>,
+        parts: &[Part<'_>],
+        options: &OpenOptions,
+    ) -> Result<Parsed, Trouble> {
         let numbers = self.numbers;
         let refusal = |error: Error| {
             front::refusal(error, Rule::GgufDuplicateName, |ordinal| {
                 Err(twice(first, parts, ordinal, options))
             })
         };
-        let mut builder = Builder::new(&GGUF, first.extent(), length, options).map_err(refusal)?;
-        if let Some(attributes) = first.attributes() {
-            builder.attributes(&cbor::copy(attributes)?).map_err(refusal)?;
+        let header = first.manifest().extent();
+        let mut builder =
+            Builder::new(&GGUF, header, first.file_len(), options).map_err(refusal)?;
+        if let Some(attributes) = cbor::copy(first.attributes())? {
+            builder.attributes(&attributes).map_err(refusal)?;
         }
-        for object in first.objects() {
-            root::push(&mut builder, &object, None, refusal)?;
+        for tensor in first {
+            root::push(&mut builder, &tensor, None, refusal)?;
         }
-        let mut tensors = u64::from(first.len());
+        let mut tensors = u64_from_usize(first.len());
         for (part, number) in parts.iter().zip(1..) {
             let ordinal = builder.file(part.name, part.length).map_err(refusal)?;
             let in_part = |trouble: Trouble| trouble.in_part(part.name);
             let archive = super::archive(part.source, part.length, options).map_err(in_part)?;
-            let found = Numbers::read(archive.attributes());
+            let found = Numbers::read(&archive.attributes());
             found.and_then(|found| numbers.check(found, number)).map_err(in_part)?;
-            for object in archive.objects() {
-                root::push(&mut builder, &object, Some(ordinal), refusal).map_err(in_part)?;
+            for tensor in &archive {
+                root::push(&mut builder, &tensor, Some(ordinal), refusal).map_err(in_part)?;
             }
-            tensors = tensors.saturating_add(archive.len().into());
+            tensors = tensors.saturating_add(u64_from_usize(archive.len()));
         }
         if let Some(counted) = numbers.tensors
             && counted != tensors
@@ -173,8 +171,7 @@ struct Numbers {
 
 impl Numbers {
     /// Reads the numbers in the metadata of a file; none if it has none.
-    fn read(metadata: Option<Attributes<'_>>) -> Result<Option<Self>, Trouble> {
-        let Some(metadata) = metadata else { return Ok(None) };
+    fn read(metadata: &Attributes<'_>) -> Result<Option<Self>, Trouble> {
         // Not `get`, whose errors take memory.
         let read = |key| match metadata.item(key).map(|item| item.value()) {
             None => Ok(None),
@@ -238,25 +235,23 @@ fn refused(key: &str, sentence: impl std::fmt::Display) -> Trouble {
 
 /// The error for the tensor of that ordinal, whose name another one has.
 #[cold]
-fn twice<P>(
-    first: &Manifest<Vec<u8>>,
-    parts: &[&Part<'_, P>],
+fn twice(
+    first: &Archive<impl ReadAt>,
+    parts: &[Part<'_>],
     ordinal: u32,
-    options: &Options,
-) -> Trouble
-where
-    P: ReadAt<Error = io::Error>,
-{
+    options: &OpenOptions,
+) -> Trouble {
     let rule = Rule::GgufDuplicateName;
     let of = |name: &str| Trouble::refused(rule, rule.row().broken).about(name);
-    if let Some(object) = first.object(ordinal) {
-        return of(object.name());
+    let ordinal = usize_from_u32(ordinal);
+    if let Some(tensor) = first.tensors().nth(ordinal) {
+        return of(tensor.name());
     }
     let mut left = ordinal.saturating_sub(first.len());
     for part in parts {
         match super::archive(part.source, part.length, options) {
-            Ok(archive) => match archive.object(left) {
-                Some(object) => return of(object.name()).in_part(part.name),
+            Ok(archive) => match archive.tensors().nth(left) {
+                Some(tensor) => return of(tensor.name()).in_part(part.name),
                 None => left = left.saturating_sub(archive.len()),
             },
             Err(trouble) => return trouble.in_part(part.name),

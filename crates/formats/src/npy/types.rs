@@ -1,6 +1,6 @@
 //! The types of NumPy, by their names.
 
-use zten::{LogicalType, StorageType};
+use zten::tools::{LogicalType, StorageType};
 
 use crate::rules::Rule;
 use crate::trouble::Trouble;

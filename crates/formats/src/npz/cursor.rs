@@ -80,21 +80,17 @@ impl<'b> Cursor<'b> {
 }
 
 /// Bytes of a file that were read last.
-#[derive(Debug)]
-pub(super) struct Window<'s, S> {
-    source: &'s S,
+pub(super) struct Window<'s> {
+    source: &'s dyn ReadAt,
     /// Bytes of the file.
     length: u64,
     bytes: Vec<u8>,
     start: u64,
 }
 
-impl<'s, S: ReadAt> Window<'s, S>
-where
-    Trouble: From<S::Error>,
-{
+impl<'s> Window<'s> {
     /// Nothing has been read yet.
-    pub(super) fn new(source: &'s S, length: u64) -> Self {
+    pub(super) fn new(source: &'s dyn ReadAt, length: u64) -> Self {
         Self { source, length, bytes: Vec::new(), start: 0 }
     }
 

@@ -47,10 +47,7 @@ struct Claim {
 impl Directory {
     /// Finds the directory of a file of `length` bytes, and reads it; refuses an archive of which readers may find another
     /// one.
-    pub(super) fn find<S: ReadAt>(source: &S, length: u64, limits: &Limits) -> Result<Self, Trouble>
-    where
-        Trouble: From<S::Error>,
-    {
+    pub(super) fn find(source: &dyn ReadAt, length: u64, limits: &Limits) -> Result<Self, Trouble> {
         let Claim { members, length, start, end } = claimed(source, length)?;
         if start.checked_add(length) != Some(end) {
             let sentence = "the directory of the archive does not end where its end record begins";
@@ -88,10 +85,7 @@ impl Directory {
 }
 
 /// Reads the end record, and the one for large archives if there is one.
-fn claimed<S: ReadAt>(source: &S, length: u64) -> Result<Claim, Trouble>
-where
-    Trouble: From<S::Error>,
-{
+fn claimed(source: &dyn ReadAt, length: u64) -> Result<Claim, Trouble> {
     let Some(at) = length.checked_sub(END) else {
         return Err(Trouble::refused_at(Rule::NpzEndRecord, "the archive is cut off", length));
     };

@@ -6,7 +6,6 @@ use super::extra::Extra;
 use super::member::Member;
 use crate::rules::Rule;
 use crate::trouble::Trouble;
-use zten::ReadAt;
 use zten::num::u64_from_usize;
 
 /// Signatures.
@@ -135,14 +134,7 @@ impl<'d> Entry<'d> {
     }
 
     /// Finds the member, which ends before `end`, and holds what is said there to the directory.
-    pub(super) fn find<S: ReadAt>(
-        &self,
-        window: &mut Window<'_, S>,
-        end: u64,
-    ) -> Result<Found, Trouble>
-    where
-        Trouble: From<S::Error>,
-    {
+    pub(super) fn find(&self, window: &mut Window<'_>, end: u64) -> Result<Found, Trouble> {
         let differs =
             || Trouble::refused(Rule::NpzHeader, "its header does not say what the directory says");
         let start = self.start;

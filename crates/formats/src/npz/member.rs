@@ -9,7 +9,6 @@ use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 use super::cursor::Window;
 use crate::rules::Rule;
 use crate::trouble::Trouble;
-use zten::ReadAt;
 use zten::num::u64_from_usize;
 
 /// Bytes that are decompressed at first, for which memory is taken: as many as most headers have, and more.
@@ -30,9 +29,9 @@ pub(super) struct Member {
 }
 
 /// Reads the first bytes of a member.
-pub(super) struct Content<'m, 's, S> {
+pub(super) struct Content<'m, 's> {
     member: Member,
-    window: &'m mut Window<'s, S>,
+    window: &'m mut Window<'s>,
     /// The decoder, if one is needed: one item, on the heap, for it takes 10 KiB.
     decoder: &'m mut Vec<DecompressorOxide>,
     /// The offset of the compressed bytes that come next.
@@ -40,14 +39,11 @@ pub(super) struct Content<'m, 's, S> {
     has_ended: bool,
 }
 
-impl<'m, 's, S: ReadAt> Content<'m, 's, S>
-where
-    Trouble: From<S::Error>,
-{
+impl<'m, 's> Content<'m, 's> {
     /// Nothing has been read yet. The decoder is one that another member has had, or none.
     pub(super) fn new(
         member: Member,
-        window: &'m mut Window<'s, S>,
+        window: &'m mut Window<'s>,
         decoder: &'m mut Vec<DecompressorOxide>,
     ) -> Result<Self, Trouble> {
         if member.is_deflated {

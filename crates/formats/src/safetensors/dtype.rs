@@ -1,6 +1,6 @@
 //! The names of element types.
 
-use zten::{LogicalType, StorageType};
+use zten::tools::{LogicalType, StorageType};
 
 use crate::kind::Kind;
 

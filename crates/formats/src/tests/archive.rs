@@ -1,12 +1,13 @@
 //! Files that are opened as archives.
 
-use std::cell::RefCell;
 use std::io;
 use std::path::Path;
+use std::sync::Mutex;
 
 use zten::attributes::Attributes;
 use zten::element::ByteOrder;
-use zten::{ElementType, Encoding, Limits, Object, Options, ReadAt, ReadError};
+use zten::tools::ElementType;
+use zten::{Encoding, Error, OpenOptions, ReadAt, Tensor, Tensors};
 
 use super::batter::Content;
 use super::{Kind, Read};
@@ -17,44 +18,43 @@ use crate::{Block, Trouble, open_bytes, open_source};
 #[derive(Debug)]
 pub(super) struct Noted<'b> {
     bytes: &'b [u8],
-    pub(super) ranges: RefCell<Vec<(u64, u64)>>,
+    pub(super) ranges: Mutex<Vec<(u64, u64)>>,
 }
 
 impl<'b> Noted<'b> {
     pub(super) fn new(bytes: &'b [u8]) -> Self {
-        Self { bytes, ranges: RefCell::default() }
+        Self { bytes, ranges: Mutex::default() }
     }
 }
 
 impl ReadAt for Noted<'_> {
-    type Error = io::Error;
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         let end = offset + u64::try_from(buffer.len()).unwrap();
-        self.ranges.borrow_mut().push((offset, end));
+        self.ranges.lock().unwrap().push((offset, end));
         let range = usize::try_from(offset).unwrap()..usize::try_from(end).unwrap();
-        buffer.copy_from_slice(self.bytes.get(range).ok_or(io::ErrorKind::UnexpectedEof)?);
+        let bytes = self.bytes.get(range).ok_or(io::Error::from(io::ErrorKind::UnexpectedEof))?;
+        buffer.copy_from_slice(bytes);
         Ok(())
     }
 }
 
 /// Opens a file in both ways, which agree, and reads all of it: its metadata, as CBOR, and its tensors.
 pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Content, Trouble> {
-    let options = Options::default();
+    let options = OpenOptions::default();
     let length = u64::try_from(bytes.len()).unwrap();
     let source = open_source(Noted::new(bytes), length, Path::new(name), &options);
     let (source, archive) = match (source, open_bytes(bytes, &options)) {
         (Ok(source), Ok(archive)) => {
             // The file has the name of its array.
-            let is_named = archive.file_format() != ".npy";
-            let listed = |objects: Vec<Object<'_>>| {
-                let facts = |object| {
-                    let (name, facts) = facts(object);
+            let is_named = archive.format() != ".npy";
+            let listed = |tensors: Tensors<'_>| {
+                let facts = |tensor| {
+                    let (name, facts) = facts(&tensor);
                     (is_named.then_some(name), facts)
                 };
-                format!("{:?}", objects.iter().map(facts).collect::<Vec<_>>())
+                format!("{:?}", tensors.map(facts).collect::<Vec<_>>())
             };
-            assert_eq!(listed(archive.objects().collect()), listed(source.objects().collect()));
+            assert_eq!(listed(archive.tensors()), listed(source.tensors()));
             (source, archive)
         }
         // Bytes have no name that could tell the format.
@@ -66,20 +66,20 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Content, Trouble> {
         }
         (one, other) => panic!("{:?} and {:?}", one.err(), other.err()),
     };
-    assert!(["safetensors", "GGUF", ".npy", ".npz"].contains(&archive.file_format()));
+    assert!(["safetensors", "GGUF", ".npy", ".npz"].contains(&archive.format()));
     assert_eq!(archive.generation(), None);
     let mut tensors = Vec::new();
-    for (object, borrowed) in source.objects().zip(archive.objects()) {
-        assert_eq!(source.require(object.name()).unwrap().ordinal(), object.ordinal());
-        tensors.push(tensor(&object, &borrowed, bytes)?);
+    for (read, borrowed) in source.tensors().zip(archive.tensors()) {
+        assert_eq!(source.tensor(read.name()).unwrap().ordinal(), read.ordinal());
+        tensors.push(tensor(&read, &borrowed, bytes)?);
     }
     Ok((metadata(archive.attributes())?, tensors))
 }
 
 /// Metadata in deterministic order.
-pub(super) fn metadata(attributes: Option<Attributes<'_>>) -> Result<Vec<u8>, Trouble> {
+pub(super) fn metadata(attributes: Attributes<'_>) -> Result<Vec<u8>, Trouble> {
     let mut map = Map::default();
-    for (key, value) in attributes.into_iter().flatten() {
+    for (key, value) in attributes {
         map.put(key, |out| {
             out.raw(value.as_bytes())?;
             Ok(())
@@ -89,33 +89,33 @@ pub(super) fn metadata(attributes: Option<Attributes<'_>>) -> Result<Vec<u8>, Tr
 }
 
 /// The facts of a tensor that come from the header: its name, and the others.
-pub(super) fn facts(object: &Object<'_>) -> (String, (Vec<u64>, Kind, std::ops::Range<u64>)) {
-    let data = object.component("data").unwrap();
+pub(super) fn facts(tensor: &Tensor<'_>) -> (String, (Vec<u64>, Kind, std::ops::Range<u64>)) {
+    let data = tensor.component("data").unwrap();
     let kind = match data.element_type() {
         ElementType::Plain(storage) => Kind::Plain(storage),
         ElementType::Logical(logical) => Kind::Logical(logical),
         other => panic!("{other:?}"),
     };
-    (object.name().to_owned(), (object.shape().to_vec(), kind, data.extent().range()))
+    (tensor.name().to_owned(), (tensor.shape().to_vec(), kind, data.extent().range()))
 }
 
 /// A tensor with its bytes, which both archives agree on.
-fn tensor(object: &Object<'_>, borrowed: &Object<'_>, file: &[u8]) -> Result<Read, Trouble> {
-    let (name, (shape, kind, range)) = facts(object);
-    let component = object.component("data").unwrap();
+fn tensor(read: &Tensor<'_>, borrowed: &Tensor<'_>, file: &[u8]) -> Result<Read, Trouble> {
+    let (name, (shape, kind, range)) = facts(read);
+    let component = read.component("data").unwrap();
     let is_raw = component.encoding() == Encoding::Raw && !component.is_column_major();
-    let bytes = match component.read_to_vec(Noted::new(file), &Limits::default()) {
+    let bytes = match component.read() {
         // What is wrong with a bool shows only in what is verified.
-        Err(ReadError::Refused(error)) if is_raw && error.id() == Some("tensor-bool-value") => {
+        Err(error) if is_raw && error.rule() == Some("tensor-bool-value") => {
             let place = |at| usize::try_from(at).unwrap();
             file[place(range.start)..place(range.end)].to_vec()
         }
-        read => read?,
+        decoded => decoded?.to_vec(),
     };
     let length = u64::try_from(bytes.len()).unwrap();
-    if let Some(block) = Block::of(object) {
+    if let Some(block) = Block::of(read) {
         assert_eq!(block.bytes_of(&shape), Some(length));
-        let attributes = object.attributes().unwrap();
+        let attributes = read.attributes();
         let ggml_type = attributes.clone().find(|(key, _)| *key == "ggml_type").unwrap().1;
         assert_eq!((attributes.count(), ggml_type.get::<&str>().unwrap()), (3, block.name));
         return Ok((name, shape, kind, bytes));

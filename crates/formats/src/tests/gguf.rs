@@ -1,6 +1,7 @@
 use std::path::Path;
 
-use zten::{Options, StorageType};
+use zten::OpenOptions;
+use zten::tools::StorageType;
 
 pub(super) use zten_corpus::other::gguf::{file, info, pair, text};
 
@@ -124,10 +125,10 @@ fn every_type_of_tensor() {
         let (_, tensors) = read("x", &bytes).unwrap();
         let shape = vec![3, 2 * block.elements];
         assert_eq!(tensors, [("t".to_owned(), shape, Kind::Plain(StorageType::U8), data.clone())]);
-        let archive = open_bytes(&*bytes, &Options::default()).unwrap();
-        let object = archive.require("t").unwrap();
-        assert_eq!(object.format_name(), format!("gguf.{}", block.name.to_ascii_lowercase()));
-        assert_eq!(Block::of(&object), Some(block));
+        let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+        let tensor = archive.tensor("t").unwrap();
+        assert_eq!(tensor.layout_name(), format!("gguf.{}", block.name.to_ascii_lowercase()));
+        assert_eq!(Block::of(&tensor), Some(block));
         for dimensions in [&[block.elements + 1, block.elements][..], &[1, block.elements], &[]] {
             let sentence = refusal("x", &file(&[], &[info("t", dimensions, id, 0)], &data));
             assert!(sentence.contains(&format!("whole blocks of {}", block.name)));
@@ -289,12 +290,12 @@ fn names_have_a_length() {
 }
 
 /// Opens a file with limits, and says which rule it breaks.
-fn open_within(bytes: &[u8], limits: &[(&str, u64)]) -> Result<u32, &'static str> {
+fn open_within(bytes: &[u8], limits: &[(&str, u64)]) -> Result<usize, &'static str> {
     let limits =
-        limits.iter().fold(Options::default().limit().to_owned(), |limits, (name, most)| {
+        limits.iter().fold(OpenOptions::default().limit().to_owned(), |limits, (name, most)| {
             limits.with_named(name, *most).unwrap()
         });
-    let options = Options::default().limits(limits);
+    let options = OpenOptions::default().limits(limits);
     let length = u64::try_from(bytes.len()).unwrap();
     let id = |trouble: Trouble| trouble.finding().row.unwrap().id;
     let borrowed = open_bytes(bytes, &options).map(|archive| archive.len()).map_err(id);
@@ -326,7 +327,8 @@ fn limits_hold() {
     assert_eq!(open_within(&bytes, &[]), Err("gguf-truncated"));
     bytes.resize(START, 0);
     let source = Noted::new(&bytes);
-    let trouble = open_source(source, 1 << 40, Path::new("x"), &Options::default()).unwrap_err();
+    let trouble =
+        open_source(source, 1 << 40, Path::new("x"), &OpenOptions::default()).unwrap_err();
     assert_eq!(trouble.finding().row.unwrap().id, Rule::LimitHeader.row().id);
 }
 
@@ -340,8 +342,8 @@ fn a_source_is_read_as_far_as_the_header_goes() {
         let bytes = file(&[filling], &[info("t", &[elements], 24, 0)], &data);
         let length = u64::try_from(bytes.len()).unwrap();
         let source = Noted::new(&bytes);
-        let archive = open_source(source, length, Path::new("x"), &Options::default()).unwrap();
-        (archive.source().ranges.borrow().clone(), length)
+        let archive = open_source(source, length, Path::new("x"), &OpenOptions::default()).unwrap();
+        (archive.source().ranges.lock().unwrap().clone(), length)
     };
     assert_eq!(ranges(0, 200_000).0, [(0, 8), (8, 512)]);
     // Padding is read, too.

@@ -1,9 +1,8 @@
-use std::io;
 use std::path::Path;
 
+use zten::num::u64_from_usize;
 use zten::shards::{Candidate, Find, Shard};
-use zten::verify::Verifier;
-use zten::{Limits, Options};
+use zten::{Error, Limits, OpenOptions, Tensor};
 
 use super::Trouble;
 use super::archive::{Noted, facts, metadata};
@@ -20,7 +19,7 @@ struct Named<'f>(Files<'f>);
 impl<'f> Find for Named<'f> {
     type Source = Noted<'f>;
 
-    fn find(&self, shard: &Shard<'_>) -> io::Result<Option<Candidate<Noted<'f>>>> {
+    fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<Noted<'f>>>, Error> {
         let file = self.0.iter().find(|(name, _)| *name == shard.name());
         Ok(file.map(|(_, bytes)| candidate(bytes)))
     }
@@ -32,7 +31,7 @@ fn candidate(bytes: &[u8]) -> Candidate<Noted<'_>> {
 
 /// Opens an index, and reads all of it from the files beside it, which are bound as shards are.
 fn read_with(index: &[u8], files: Files<'_>, limits: &Limits) -> Result<Content, Trouble> {
-    let options = Options::default().limits(*limits);
+    let options = OpenOptions::default().limits(*limits);
     let beside: Vec<_> = files.iter().map(|(name, bytes)| (name, candidate(bytes))).collect();
     let part = |(name, file)| {
         let Candidate { source, length }: &Candidate<_> = file;
@@ -44,19 +43,20 @@ fn read_with(index: &[u8], files: Files<'_>, limits: &Limits) -> Result<Content,
         Begun::Root(root) => root.open(&parts, &options)?,
         Begun::Archive(archive) => panic!("{archive:?} is no index"),
     };
-    assert_eq!((archive.file_format(), archive.generation()), ("safetensors index", None));
-    let mut shards = archive.bind_shards(&Named(files), limits).unwrap();
-    let mut verifier = Verifier::new(length, limits);
-    let summary = verifier.file_in(archive.manifest(), archive.source(), &mut shards).unwrap();
-    assert_eq!(summary.components(), u64::from(archive.len()));
-    let tensor = |object| {
-        let (name, (shape, kind, range)) = facts(&object);
-        let shard = object.component("data").unwrap().shard().unwrap();
-        let (_, bytes) = files.iter().find(|(name, _)| *name == shard).unwrap();
+    assert_eq!((archive.format(), archive.generation()), ("safetensors index", None));
+    let archive = archive.find_shards(&Named(files)).unwrap();
+    let summary = archive.verify().unwrap();
+    assert_eq!(summary.components(), u64_from_usize(archive.len()));
+    let tensor = |tensor: Tensor<'_>| {
+        let (name, (shape, kind, range)) = facts(&tensor);
+        let data = tensor.component("data").unwrap();
+        let (_, bytes) = files.iter().find(|(name, _)| Some(*name) == data.shard()).unwrap();
         let place = |at| usize::try_from(at).unwrap();
-        (name, shape, kind, bytes[place(range.start)..place(range.end)].to_vec())
+        let bytes = bytes[place(range.start)..place(range.end)].to_vec();
+        assert!(*data.read().unwrap() == *bytes);
+        (name, shape, kind, bytes)
     };
-    Ok((metadata(archive.attributes())?, archive.objects().map(tensor).collect()))
+    Ok((metadata(archive.attributes())?, archive.tensors().map(tensor).collect()))
 }
 
 fn read(index: &str, files: Files<'_>) -> Result<Content, Trouble> {
@@ -260,12 +260,12 @@ fn memory_follows_the_index() {
     let Candidate { source, length } = candidate(index.as_bytes());
     let mut opened = None;
     let memory = allocation_counter::measure(|| {
-        let options = Options::default();
+        let options = OpenOptions::default();
         let begun = begin(source, length, Path::new("x.index.json"), &options).unwrap();
         let Begun::Root(root) = begun else { panic!("{begun:?} is no index") };
         opened = Some(root.open(&parts, &options));
     });
-    assert_eq!(usize::try_from(opened.unwrap().unwrap().len()).unwrap(), count);
+    assert_eq!(opened.unwrap().unwrap().len(), count);
     let most = 8 * u64::try_from(header.len() + index.len()).unwrap() + (64 << 10);
     assert!(memory.bytes_max <= most, "{} bytes, {most}", memory.bytes_max);
 }

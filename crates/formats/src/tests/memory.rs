@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use zten::num::u64_from_usize;
-use zten::{Limits, Options};
+use zten::{Limits, OpenOptions};
 
 use super::archive::Noted;
 use super::safetensors::file;
@@ -16,16 +16,16 @@ const EACH_OF_ARCHIVE: u64 = 8;
 const FIXED_OF_ARCHIVE: u64 = 64 << 10;
 
 /// Opens a file with a header of so many bytes in both ways, and checks the heap that it takes, whatever comes of it.
-fn validate_archive(what: &str, bytes: &[u8], header: usize) -> Result<u32, Trouble> {
+fn validate_archive(what: &str, bytes: &[u8], header: usize) -> Result<usize, Trouble> {
     let length = u64_from_usize(bytes.len());
     // As many keys as there are, so that no limit keeps memory small.
     let limits = Limits::default().with_named("keys", u32::MAX.into()).unwrap();
-    let options = Options::default().limits(limits);
+    let options = OpenOptions::default().limits(limits);
     let mut opened = None;
     let borrowed = allocation_counter::measure(|| opened = Some(open_bytes(bytes, &options)));
     let count = opened.unwrap().map(|archive| archive.len());
     let source = Noted::new(bytes);
-    source.ranges.borrow_mut().reserve(1 << 17);
+    source.ranges.lock().unwrap().reserve(1 << 17);
     let mut opened = None;
     let read = allocation_counter::measure(|| {
         opened = Some(open_source(&source, length, Path::new("x"), &options));
@@ -41,7 +41,7 @@ fn validate_archive(what: &str, bytes: &[u8], header: usize) -> Result<u32, Trou
     count
 }
 
-fn validate_safetensors(what: &str, header: &str, data: usize) -> Result<u32, Trouble> {
+fn validate_safetensors(what: &str, header: &str, data: usize) -> Result<usize, Trouble> {
     validate_archive(what, &file(header, &vec![0; data]), header.len())
 }
 
@@ -58,10 +58,10 @@ fn heap_follows_headers_of_safetensors() {
     // Just after lists have doubled, and just before.
     for count in [1, 100, 1_025, 4_096, 4_097, 65_536, 65_537, 70_000, 131_073] {
         let found = validate_safetensors("tensors", &header_of(0..count, ""), count);
-        assert_eq!(found.unwrap(), u32::try_from(count).unwrap());
+        assert_eq!(found.unwrap(), count);
         let reversed = header_of((0..count).rev(), "");
         let found = validate_safetensors("tensors in disorder", &reversed, count);
-        assert_eq!(found.unwrap(), u32::try_from(count).unwrap());
+        assert_eq!(found.unwrap(), count);
         // The smallest entries that there are, all of one name.
         let empty = r#""":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}"#;
         let header = format!("{{{}}}", vec![empty; count].join(","));
@@ -69,7 +69,7 @@ fn heap_follows_headers_of_safetensors() {
         for shape in ["1", "1,1", &vec!["1"; 64].join(",")] {
             let count = count.min(20_000);
             let found = validate_safetensors("shapes", &header_of(0..count, shape), count);
-            assert_eq!(found.unwrap(), u32::try_from(count).unwrap());
+            assert_eq!(found.unwrap(), count);
         }
         // No shape is that of the tensor before.
         let entry = |at: usize| {
@@ -112,7 +112,7 @@ fn heap_follows_headers_of_safetensors() {
 }
 
 /// Opens a GGUF file of such metadata and tensors, whose data takes so many bytes.
-fn validate_gguf(what: &str, pairs: &[Vec<u8>], infos: &[Vec<u8>], data: usize) -> Option<u32> {
+fn validate_gguf(what: &str, pairs: &[Vec<u8>], infos: &[Vec<u8>], data: usize) -> Option<usize> {
     let pairs = [&[gguf::pair("general.alignment", 4, &8_u32.to_le_bytes())], pairs].concat();
     let header = 24 + [&pairs[..], infos].concat().iter().map(Vec::len).sum::<usize>();
     let mut bytes = gguf::file(&pairs, infos, &[]);
@@ -126,7 +126,7 @@ fn heap_follows_headers_of_gguf() {
     const I64: u32 = 27;
     // Just after lists and what is read have doubled, and just before.
     for count in [1, 100, 1_000, 1_025, 1_400, 4_097, 65_536, 70_000, 131_073] {
-        let whole = u32::try_from(count).ok();
+        let whole = Some(count);
         let of = |info: &dyn Fn(u64) -> Vec<u8>| {
             (0..u64_from_usize(count)).map(info).collect::<Vec<_>>()
         };
@@ -189,7 +189,7 @@ fn heap_follows_headers_of_numpy() {
                     names.iter().map(|name| (name.as_str(), array.clone())).collect();
                 let bytes = npz::archive(&members, deflated);
                 let found = validate_archive("archive", &bytes, bytes.len());
-                assert_eq!(found.unwrap(), u32::try_from(count).unwrap());
+                assert_eq!(found.unwrap(), count);
             }
         }
     }
@@ -217,9 +217,9 @@ fn entries_of_safetensors_are_parsed_without_allocating() {
         let bytes = file(&header, &vec![0; count]);
         let mut found = None;
         let memory = allocation_counter::measure(|| {
-            found = Some(open_bytes(&*bytes, &Options::default()).unwrap().len());
+            found = Some(open_bytes(&*bytes, &OpenOptions::default()).unwrap().len());
         });
-        assert_eq!(found, u32::try_from(count).ok());
+        assert_eq!(found, Some(count));
         memory.count_total
     };
     let (few, many) = (count(10), count(10_000));

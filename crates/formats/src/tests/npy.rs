@@ -1,4 +1,5 @@
-use zten::{Limits, LogicalType, StorageType};
+use zten::Limits;
+use zten::tools::{LogicalType, StorageType};
 
 pub(super) use zten_corpus::other::npy::{file, versioned};
 

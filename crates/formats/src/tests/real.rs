@@ -1,6 +1,6 @@
 //! Files that NumPy, safetensors and gguf have written: `corpus/other/README.md`.
 
-use zten::{LogicalType, StorageType};
+use zten::tools::{LogicalType, StorageType};
 
 use super::{Kind, Read, data, read, single};
 

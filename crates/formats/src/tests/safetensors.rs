@@ -1,7 +1,8 @@
 use std::path::Path;
 
 use ::safetensors::SafeTensors;
-use zten::{Limits, LogicalType, Options, StorageType};
+use zten::tools::{LogicalType, StorageType};
+use zten::{Limits, OpenOptions};
 
 pub(super) use zten_corpus::other::safetensors::file;
 
@@ -10,8 +11,8 @@ use super::{Kind, START, refusal};
 use crate::{Rule, Trouble, open_bytes, open_source};
 
 /// Opens bytes with limits.
-fn open_with(bytes: &[u8], limits: &Limits) -> Result<u32, Trouble> {
-    Ok(open_bytes(bytes, &Options::default().limits(*limits))?.len())
+fn open_with(bytes: &[u8], limits: &Limits) -> Result<usize, Trouble> {
+    Ok(open_bytes(bytes, &OpenOptions::default().limits(*limits))?.len())
 }
 
 /// A file of one tensor.
@@ -119,9 +120,10 @@ fn a_source_is_read_to_the_end_of_the_header() {
         let bytes = file(&header, &[0; 2000]);
         let source = Noted::new(&bytes);
         let length = u64::try_from(bytes.len()).unwrap();
-        let archive = open_source(&source, length, Path::new("x"), &Options::default()).unwrap();
+        let archive =
+            open_source(&source, length, Path::new("x"), &OpenOptions::default()).unwrap();
         assert_eq!(archive.len(), 1);
-        let ranges = source.ranges.borrow();
+        let ranges = source.ranges.lock().unwrap();
         assert!(ranges.iter().zip(&ranges[1..]).all(|(one, next)| one.1 == next.0), "{ranges:?}");
         let end = u64::try_from((8 + header.len()).max(START)).unwrap();
         assert_eq!((ranges[0].0, ranges.last().unwrap().1), (0, end));
@@ -131,12 +133,12 @@ fn a_source_is_read_to_the_end_of_the_header() {
 #[test]
 fn bools_are_checked_with_the_data() {
     let bytes = one("BOOL", "[2]", 2);
-    open_bytes(&*bytes, &Options::default()).unwrap().verify().unwrap();
+    open_bytes(&*bytes, &OpenOptions::default()).unwrap().verify().unwrap();
     let bytes = one("BOOL", "[3]", 3);
-    let archive = open_bytes(&*bytes, &Options::default()).unwrap();
+    let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
     let error = archive.verify().unwrap_err();
     let last = u64::try_from(bytes.len()).unwrap() - 1;
-    assert_eq!((error.id(), error.offset()), (Some(Rule::TensorBoolValue.row().id), Some(last)));
+    assert_eq!((error.rule(), error.offset()), (Some(Rule::TensorBoolValue.row().id), Some(last)));
 }
 
 #[test]

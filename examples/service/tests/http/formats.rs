@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
-use zten::{Archive, ReadError};
-use zten_formats::{START, Trouble, by_start, open};
+use zten::{Archive, Error};
+use zten_formats::{START, by_start, open};
 use zten_present::finding::{Finding, Scope, Valid, format_name, summary};
 use zten_present::json::Json;
 use zten_testkit::{other_formats, read};
@@ -32,18 +32,21 @@ fn of_command(command: &Path, path: &Path) -> Value {
 fn of_library(path: &Path) -> Value {
     let bytes = fs::read(path).unwrap();
     let detected = by_start(&bytes[..bytes.len().min(START)], Path::new(""));
-    let of_trouble = |trouble: Trouble| {
+    let not_opened = |error: Error| {
         Box::new(match detected {
-            Some(detected) => Finding { format: detected.name(), ..trouble.finding() },
-            None => Finding::unnamed(&Archive::open(&bytes).unwrap_err(), None),
+            Some(detected) => Finding { format: detected.name(), ..Finding::from_error(&error) },
+            None => Finding::from_error(&Archive::from_bytes(&bytes).unwrap_err()),
         })
     };
-    let found = open(path).map_err(of_trouble).and_then(|archive| match archive.verify() {
-        Ok(_) => {
-            Ok((summary(&archive, Scope::All, false, archive.file_len()), format_name(&archive)))
+    let found = open(path).map_err(not_opened).and_then(|archive| {
+        let manifest = archive.manifest();
+        match archive.verify() {
+            Ok(_) => {
+                let summary = summary(manifest, Scope::All, false, archive.file_len());
+                Ok((summary, format_name(manifest)))
+            }
+            Err(error) => Err(Box::new(Finding::reading(manifest, &error))),
         }
-        Err(ReadError::Refused(error)) => Err(Box::new(Finding::reading(&archive, &error))),
-        Err(ReadError::Source(error)) => panic!("{error}"),
     });
     let mut text = Vec::new();
     let mut json = Json::document(&mut text).unwrap();

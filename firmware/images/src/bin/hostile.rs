@@ -5,7 +5,7 @@
 use core::fmt::Write;
 
 use cortex_m_rt::entry;
-use zten::{Archive, Limits, Options};
+use zten::{Limits, OpenOptions};
 use zten_images::report;
 
 /// Files of the corpus, by name.
@@ -28,12 +28,12 @@ static FILES: [(&str, &[u8]); 5] = corpus! {
 #[entry]
 fn main() -> ! {
     report::run(|out| {
-        let options = Options::default().limits(Limits::embedded());
-        for (name, file) in &FILES {
-            match Archive::open_with(file, &options) {
+        let options = OpenOptions::default().limits(Limits::embedded());
+        for (name, file) in FILES {
+            match options.from_bytes(file) {
                 Ok(_) => writeln!(out, "accepted {name}")?,
                 Err(error) => {
-                    let (rule, offset) = (error.id().unwrap_or("-"), error.offset().unwrap_or(0));
+                    let (rule, offset) = (error.rule().unwrap_or("-"), error.offset().unwrap_or(0));
                     writeln!(out, "refused {name} {rule} {offset}")?;
                 }
             }

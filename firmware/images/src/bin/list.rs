@@ -3,10 +3,12 @@
 #![no_main]
 
 use core::hint::black_box;
+use core::ops::Range;
 
 use cortex_m_rt::entry;
 use cortex_m_semihosting::hio::{self, HostStream};
-use zten::{Archive, Limits, Options, element::F8E4M3Fn};
+use zten::open::Opening;
+use zten::{Limits, OpenOptions, element::F8E4M3Fn};
 use zten_images::{MODEL, end, memory};
 
 #[entry]
@@ -17,17 +19,24 @@ fn main() -> ! {
 }
 
 /// Prints the name and the type of each object.
-fn list(file: &[u8], out: &mut HostStream) -> Result<(), ()> {
-    let options = Options::default().limits(Limits::embedded());
-    let archive = Archive::open_with(file, &options).map_err(|_| ())?;
-    for object in archive.objects() {
-        let dense = object.dense().map_err(|_| ())?;
-        let view = dense.view().map_err(|_| ())?;
+fn list(file: &'static [u8], out: &mut HostStream) -> Result<(), ()> {
+    let options = OpenOptions::default().limits(Limits::embedded());
+    let fetch = |range: Range<u64>| {
+        // The file is in an address space of 32 bits.
+        file.get(range.start as usize..range.end as usize).ok_or(())
+    };
+    let opening = Opening::new(file.len() as u64, &options).map_err(|_| ())?;
+    let footer = opening.header(fetch(opening.needs())?).map_err(|_| ())?;
+    let body = footer.footer(fetch(footer.needs())?).map_err(|_| ())?;
+    let bytes = fetch(body.needs())?;
+    let manifest = body.manifest(bytes).map_err(|_| ())?;
+    for tensor in manifest.tensors() {
+        let data = tensor.dense().map_err(|_| ())?;
+        let view = data.bind(file).map_err(|_| ())?;
         black_box(view.as_slice::<f32>().map(<[f32]>::len).ok());
         black_box(view.as_slice::<F8E4M3Fn>().map(<[F8E4M3Fn]>::len).ok());
-        black_box(dense.shape().elements());
-        let element = dense.component().element_type().name();
-        for text in ["object ", object.name(), " ", element, "\n"] {
+        black_box(tensor.shape().elements());
+        for text in ["object ", tensor.name(), " ", data.type_name(), "\n"] {
             out.write_all(text.as_bytes())?;
         }
     }

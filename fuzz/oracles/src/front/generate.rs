@@ -2,7 +2,8 @@
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use zten::element::ByteOrder;
-use zten::{Encoding, Format, LogicalType, Options, StorageType};
+use zten::tools::{LogicalType, StorageType};
+use zten::{Encoding, Layout, OpenOptions};
 use zten_corpus::base::zstd_frame;
 use zten_testkit::objects::{self, Part, Type};
 
@@ -44,7 +45,7 @@ impl<'a> Arbitrary<'a> for Front {
         let header = u.int_in_range(0..=24)?;
         let mut front = Self {
             format,
-            options: Options::default().limits(limits()),
+            options: OpenOptions::default().limits(limits()),
             header: 0..header,
             file: vec![b' '; usize::from(u8::try_from(header).expect("a byte"))],
             steps: Vec::new(),
@@ -81,11 +82,11 @@ fn object(u: &mut Unstructured<'_>, front: &mut Front) -> Result<Object> {
         return Ok(Object { name, attributes, ..(*u.choose(&before)?).clone() });
     }
     let layout = *u.choose(&[
-        Format::Dense,
-        Format::Dense,
-        Format::SparseCsr,
-        Format::SparseCoo,
-        Format::Unknown,
+        Layout::Dense,
+        Layout::Dense,
+        Layout::SparseCsr,
+        Layout::SparseCoo,
+        Layout::Unknown,
     ])?;
     let mut object = Object {
         name,
@@ -97,12 +98,12 @@ fn object(u: &mut Unstructured<'_>, front: &mut Front) -> Result<Object> {
     };
     let of = Type::any(u, &LogicalType::ALL)?;
     let (shape, mut parts) = match layout {
-        Format::Dense => objects::dense(u, of)?,
-        Format::SparseCsr => {
+        Layout::Dense => objects::dense(u, of)?,
+        Layout::SparseCsr => {
             let types = [index(u)?, index(u)?];
             objects::csr(u, of, types, true)?
         }
-        Format::SparseCoo => {
+        Layout::SparseCoo => {
             let index = index(u)?;
             objects::coo(u, of, index, true)?
         }
@@ -114,7 +115,7 @@ fn object(u: &mut Unstructured<'_>, front: &mut Front) -> Result<Object> {
     parts.sort_by_key(|part| part.role);
     object.shape = shape;
     for part in parts {
-        let column_major = layout == Format::Dense && u.ratio(1, 4)?;
+        let column_major = layout == Layout::Dense && u.ratio(1, 4)?;
         object.components.push(Component { column_major, ..component(u, front, part)? });
     }
     Ok(object)
@@ -220,7 +221,7 @@ fn mistake(u: &mut Unstructured<'_>, front: &mut Front) -> Result<()> {
     let length = front.length();
     match u.int_in_range(0..=15)? {
         0 => front.header = any(u, length)?..any(u, length)?,
-        1 => front.options = Options::default().limits(small(u)?),
+        1 => front.options = OpenOptions::default().limits(small(u)?),
         2 => front.file.truncate(u.int_in_range(0..=front.file.len())?),
         3 => {
             let at = u.int_in_range(0..=front.file.len().max(1) - 1)?;
@@ -256,14 +257,14 @@ fn of_object(u: &mut Unstructured<'_>, object: &mut Object) -> Result<()> {
         6 => object.components.reverse(),
         7 => {
             object.layout = *u.choose(&[
-                Format::Dense,
-                Format::SparseCsr,
-                Format::SparseCoo,
-                Format::Unknown,
-                Format::QuantizedGroup,
-                Format::Mx,
-                Format::QuantGroup,
-                Format::GgufBlocks,
+                Layout::Dense,
+                Layout::SparseCsr,
+                Layout::SparseCoo,
+                Layout::Unknown,
+                Layout::QuantizedGroup,
+                Layout::Mx,
+                Layout::QuantGroup,
+                Layout::GgufBlocks,
             ])?;
         }
         // Deeper than attributes may be, or just not.

@@ -1,7 +1,7 @@
 //! Objects of every layout, whose parts agree: v2 §5.1, §5.2.
 
 use arbitrary::{Result, Unstructured};
-use zten::{LogicalType, StorageType};
+use zten::tools::{LogicalType, StorageType};
 use zten_corpus::cbor::{Item, fields, sorted_map, text, uint};
 use zten_testkit::objects::{self, Body, Part, Type};
 

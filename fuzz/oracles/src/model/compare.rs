@@ -1,9 +1,8 @@
 //! Reading a model back.
 
+use zten::tools::{ElementType, LogicalType};
 use zten::write::Checksum;
-use zten::{
-    Archive, ElementType, Encoding, LogicalType, Options, attributes::Attributes, verify::Verifier,
-};
+use zten::{Archive, Encoding, OpenOptions, attributes::Attributes, verify::Verifier};
 
 use super::{Element, Model, Object, Part};
 use crate::file::around;
@@ -12,39 +11,41 @@ use crate::meaning::{self, Meaning};
 /// Validates that a file is what was written: those objects, and the attributes if they were
 /// accepted.
 pub(super) fn read_back(model: &Model, objects: &[&Object], attributes: bool, file: &[u8]) {
-    let options = Options::default();
+    let options = OpenOptions::default();
     let options = if model.canonical { options.canonical() } else { options };
-    let archive = Archive::open_with(file, &options)
-        .unwrap_or_else(|error| panic!("written, and refused: {error}"));
-    let mut verifier = Verifier::new(file.len() as u64, options.limit());
-    for object in archive.objects() {
-        let validated = verifier.object(&object, file, |_, _| ());
+    let archive =
+        options.from_bytes(file).unwrap_or_else(|error| panic!("written, and refused: {error}"));
+    let mut verifier = Verifier::new(archive.manifest());
+    for object in archive.tensors() {
+        let validated = verifier.object(&object, |_, _| ());
         validated.unwrap_or_else(|error| panic!("written, and refused when read: {error}"));
     }
     if model.canonical {
-        verifier.padding(archive.manifest(), file).expect("padding of the canonical form");
+        verifier
+            .padding(archive.manifest(), archive.source())
+            .expect("padding of the canonical form");
     }
     let given = model.attributes.as_deref().filter(|_| attributes);
-    same_attributes(archive.attributes(), archive.fields(), given, model.canonical);
-    let read: Vec<_> = archive.objects().map(|object| object.name().to_owned()).collect();
+    same_attributes(archive.attributes(), archive.manifest().fields(), given, model.canonical);
+    let read: Vec<_> = archive.tensors().map(|object| object.name().to_owned()).collect();
     let wanted: Vec<_> = objects.iter().map(|object| object.name.clone()).collect();
     assert_eq!(read, wanted, "names");
-    for (read, wanted) in archive.objects().zip(objects) {
+    for (read, wanted) in archive.tensors().zip(objects) {
         assert!(read.shape().iter().eq(wanted.shape.iter().copied()), "shape of {wanted:?}");
-        assert_eq!(read.format_name(), wanted.format);
+        assert_eq!(read.layout_name(), wanted.format);
         let given = wanted.attributes.as_deref();
         same_attributes(read.attributes(), read.fields(), given, model.canonical);
         assert_eq!(read.components().len(), wanted.parts.len(), "components of {wanted:?}");
         for (read, wanted) in read.components().zip(&wanted.parts) {
-            component(&read, wanted, model, file);
+            component(&read, wanted, model);
         }
     }
 }
 
-fn component(read: &zten::Component<'_>, wanted: &Part, model: &Model, file: &[u8]) {
+fn component(read: &zten::Component<'_>, wanted: &Part, model: &Model) {
     assert_eq!(read.role(), wanted.role);
     assert_eq!(read.element_type(), meant(&wanted.element), "{wanted:?}");
-    let content = read.decode(file, &zten::Limits::default()).expect("found to be valid");
+    let content = read.read().expect("found to be valid");
     assert!(*content == wanted.content, "bytes of {wanted:?}");
     let compressed = wanted.level.is_some() && !wanted.content.is_empty();
     assert_eq!(read.encoding() == Encoding::Zstd, compressed);
@@ -71,7 +72,7 @@ fn meant(element: &Element) -> ElementType<'_> {
 
 /// Attributes are those that were given, byte for byte; in canonical form, by their meaning.
 fn same_attributes(
-    read: Option<Attributes<'_>>,
+    read: Attributes<'_>,
     fields: Option<Attributes<'_>>,
     given: Option<&[u8]>,
     canonical: bool,
@@ -87,8 +88,8 @@ fn same_attributes(
 /// What the CBOR of attributes means.
 fn meaning_of(attributes: &[u8]) -> Vec<(String, Meaning)> {
     let file = around(attributes);
-    let archive = Archive::open(&file).expect("attributes that were accepted");
-    let all = archive.attributes().and_then(|all| all.item("a"));
+    let archive = Archive::from_bytes(&file).expect("attributes that were accepted");
+    let all = archive.attributes().item("a");
     let Meaning::Map(entries) = Meaning::from_item(&all.expect("it was put there")).sorted() else {
         panic!("attributes are a map");
     };

@@ -1,8 +1,8 @@
 //! Objects that look like chance, and in which nothing is wrong.
 
 use arbitrary::{Result, Unstructured};
+use zten::tools::{LogicalType, StorageType};
 use zten::write::canonical_order;
-use zten::{LogicalType, StorageType};
 use zten_testkit::objects::{self, Type};
 
 use super::{Element, Object, Part, values};

@@ -1,7 +1,7 @@
 //! Writing a model, and what being refused leaves behind.
 
-use zten::write::{Encoded, Level, NewComponent, NewObject, Settings, Writer};
-use zten::{Archive, Error, ErrorKind, StorageType, error::Misuse};
+use zten::write::{Encoded, Level, NewComponent, NewObject, WriteOptions, Writer};
+use zten::{Archive, DType, Error, ErrorKind, error::Misuse};
 
 use super::{Model, Object, Part};
 
@@ -22,8 +22,8 @@ enum Refusal {
     Within,
 }
 
-fn settings(model: &Model) -> Settings {
-    let settings = Settings::default().checksum(model.checksum);
+fn settings(model: &Model) -> WriteOptions {
+    let settings = WriteOptions::default().checksum(model.checksum);
     if model.canonical { settings.canonical() } else { settings }
 }
 
@@ -53,8 +53,8 @@ pub(super) fn write<'m>(model: &Model, objects: &[&'m Object]) -> Result<Written
 pub(super) fn in_two(model: &Model, objects: &[&Object]) -> Vec<u8> {
     let (first, second) = objects.split_at(objects.len() / 2);
     let first = write(model, first).unwrap_or_else(|_| panic!("what was accepted is refused"));
-    let archive = Archive::open(&first.file).expect("a file that was written");
-    let start = usize::try_from(archive.extent().start).expect("a small file");
+    let archive = Archive::from_bytes(&first.file).expect("a file that was written");
+    let start = usize::try_from(archive.manifest().extent().start).expect("a small file");
     let before = first.file[..start].to_vec();
     let mut writer = Writer::append(before, archive.manifest(), &settings(model)).expect("1.2");
     for object in second {
@@ -66,15 +66,15 @@ pub(super) fn in_two(model: &Model, objects: &[&Object]) -> Vec<u8> {
 /// Gives the file its attributes, if they are accepted.
 fn attributes(model: &Model, writer: &mut Writer<Vec<u8>>) -> bool {
     let Some(attributes) = &model.attributes else { return false };
-    writer.attributes(&Encoded::from_cbor(attributes.clone())).is_ok()
+    writer.attributes_encoded(&Encoded::from_cbor(attributes.clone())).is_ok()
 }
 
 /// After an error in the middle of an object, there never is a file.
 fn spoiled(mut writer: Writer<Vec<u8>>) {
     let unfinished = |error: Error| error.kind() == ErrorKind::Misuse(Misuse::Unfinished);
-    let next = writer.object(&NewObject::dense("next", &[], StorageType::U8)).err();
+    let next = writer.object(&NewObject::dense("next", &[], DType::U8)).err();
     assert!(next.is_some_and(unfinished), "an object after one that did not end");
-    let finished = writer.finish().map_err(Error::from).err();
+    let finished = writer.finish().err();
     assert!(finished.is_some_and(unfinished), "a file with an object that did not end");
 }
 
@@ -100,13 +100,13 @@ fn one(writer: &mut Writer<Vec<u8>>, object: &Object, model: &Model) -> Result<(
     for part in &object.parts {
         let role = part.named.as_ref().unwrap_or(&part.role);
         for piece in part.content.chunks(object.piece.max(1)) {
-            out.write(role, piece).map_err(|error| {
+            out.write_part(role, piece).map_err(|error| {
                 assert!(!object.right, "{error}: {object:?}");
                 Refusal::Within
             })?;
         }
     }
-    out.end().map_err(|error| {
+    out.finish().map_err(|error| {
         assert!(!object.right, "{error}: {object:?}");
         Refusal::Within
     })
@@ -115,6 +115,6 @@ fn one(writer: &mut Writer<Vec<u8>>, object: &Object, model: &Model) -> Result<(
 /// What may keep a right object from being written: those before it, and the canonical form.
 fn may_be_refused(error: &Error, model: &Model) -> bool {
     let canonical = error.kind() == ErrorKind::Misuse(Misuse::Order)
-        || matches!(error.id(), Some("duplicate-key"));
-    error.id() == Some("duplicate-name") || (model.canonical && canonical)
+        || matches!(error.rule(), Some("duplicate-key"));
+    error.rule() == Some("duplicate-name") || (model.canonical && canonical)
 }

@@ -39,12 +39,13 @@ enum Origin {
 fn origin(file: &Refused, subject: Subject) -> Origin {
     match file.row.source {
         Source::Implied(_) => Origin::Implied,
-        Source::Policy(_) => Origin::Policy,
         Source::Spec(clause) => {
             let early = ["v0.1", "v1.1", "RFC"].iter().any(|name| clause.contains(name));
             let unknown = subject.is_1_1() && !early || subject.is_2_1() && file.foreign;
             if unknown { Origin::Unknown } else { Origin::Spec }
         }
+        // A policy.
+        _ => Origin::Policy,
     }
 }
 

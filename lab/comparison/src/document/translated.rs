@@ -22,6 +22,6 @@ fn from(source: Source) -> &'static str {
     match source {
         Source::Spec(_) => "specification",
         Source::Implied(_) => "implied",
-        Source::Policy(_) => "policy",
+        _ => "policy",
     }
 }

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use ciborium::Value;
-use zten::write::{Checksum, Encoded, FileSink, NewObject, Settings, Writer};
-use zten::{LogicalType, StorageType};
+use zten::DType;
+use zten::tools::StorageType;
+use zten::write::{Checksum, Encoded, NewObject, WriteOptions, Writer};
 use ztensor::{Error, Reader, TensorReader as _};
 
 use super::Disagreement;
@@ -63,15 +64,13 @@ pub(super) const KNOWN: [Disagreement; 9] = [
 ];
 
 fn write(path: &Path, object: &NewObject<'_>, parts: &[(&str, &[u8])]) -> Result<()> {
-    let settings = Settings::default().checksum(Checksum::Crc32c);
-    let mut writer = Writer::new(FileSink::create(path)?, &settings)?;
-    writer.add(object, parts)?;
-    writer.finish()?.publish()?;
-    Ok(())
+    let mut writer = WriteOptions::default().checksum(Checksum::Crc32c).create(path)?;
+    writer.add_object(object, parts)?;
+    Ok(writer.finish()?)
 }
 
 fn complex_dense(path: &Path) -> Result<()> {
-    let object = NewObject::dense("x", &[3], LogicalType::Complex64);
+    let object = NewObject::dense("x", &[3], DType::Complex64);
     write(path, &object, &[("data", &[7; 24])])?;
     let stream = Reader::open(path)?;
     ensure!(matches!(stream.read("x", true), Err(Error::InvalidFileStructure(_))));
@@ -81,7 +80,7 @@ fn complex_dense(path: &Path) -> Result<()> {
 }
 
 fn complex_coo(path: &Path) -> Result<()> {
-    let object = NewObject::sparse_coo("x", &[3], LogicalType::Complex64, 1);
+    let object = NewObject::sparse_coo("x", &[3], DType::Complex64, 1);
     write(path, &object, &[("coords", &[0; 8]), ("values", &[7; 8])])?;
     let stream = Reader::open(path)?;
     ensure!(matches!(stream.read_coo::<f32>("x"), Err(Error::DataConversionError(_))));
@@ -90,7 +89,7 @@ fn complex_coo(path: &Path) -> Result<()> {
 }
 
 fn overflow_before_zero(path: &Path) -> Result<()> {
-    write(path, &NewObject::dense("x", &[1 << 40, 1 << 40, 0], StorageType::U8), &[])?;
+    write(path, &NewObject::dense("x", &[1 << 40, 1 << 40, 0], DType::U8), &[])?;
     let stream = Reader::open(path)?;
     ensure!(matches!(stream.read("x", true), Err(Error::InvalidFileStructure(_))));
     ensure!(stream.read_component_data("x", "data")?.as_slice().is_empty());
@@ -100,7 +99,7 @@ fn overflow_before_zero(path: &Path) -> Result<()> {
 /// A file with one attribute, `a`, whose value is that CBOR.
 fn with_attribute(path: &Path, value: &[u8]) -> Result<()> {
     let attributes = Encoded::from_cbor([b"\xa1\x61a", value].concat());
-    let object = NewObject::dense("x", &[0], StorageType::U8).attributes(&attributes);
+    let object = NewObject::dense("x", &[0], DType::U8).attributes(&attributes);
     write(path, &object, &[])
 }
 
@@ -130,7 +129,7 @@ fn small_bignum(path: &Path) -> Result<()> {
 }
 
 fn crc_without_prefix(path: &Path) -> Result<()> {
-    write(path, &NewObject::dense("x", &[1], StorageType::U8), &[("data", &[7])])?;
+    write(path, &NewObject::dense("x", &[1], DType::U8), &[("data", &[7])])?;
     let file = fs::read(path)?;
     let at = file.windows(9).position(|text| text == b"crc32c:0x").context("a digest")?;
     // A text of 17 bytes becomes one of 15, and the manifest 2 bytes smaller.
@@ -164,7 +163,7 @@ fn crc_without_prefix(path: &Path) -> Result<()> {
 }
 
 fn mapped_unverified(path: &Path) -> Result<()> {
-    write(path, &NewObject::dense("x", &[1], StorageType::U8), &[("data", &[7])])?;
+    write(path, &NewObject::dense("x", &[1], DType::U8), &[("data", &[7])])?;
     let mut file = fs::read(path)?;
     file[64] ^= 1;
     fs::write(path, &file)?;
@@ -174,10 +173,10 @@ fn mapped_unverified(path: &Path) -> Result<()> {
 }
 
 fn no_components(path: &Path) -> Result<()> {
-    let mut writer = Writer::new(FileSink::create(path)?, &Settings::default())?;
-    writer.add(&NewObject::custom("x", &[], "mine", &[]), &[])?;
-    writer.add(&NewObject::dense("y", &[0], StorageType::U8), &[])?;
-    writer.finish()?.publish()?;
+    let mut writer = Writer::create(path)?;
+    writer.add_object(&NewObject::custom("x", &[], "mine", &[]), &[])?;
+    writer.add_object(&NewObject::dense("y", &[0], DType::U8), &[])?;
+    writer.finish()?;
     ensure!(Reader::open(path)?.get("x").is_some());
     ensure!(ztensor::remove_tensors(path, path.with_extension("out"), &["y"]).is_err());
     Ok(())

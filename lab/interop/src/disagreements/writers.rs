@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, ensure};
-use zten::{Archive, Error, Options, Tolerance, verify::Verifier};
+use zten::{Error, OpenOptions, Tolerance, verify::Verifier};
 use ztensor::{Checksum, Compression, DType, Format, Writer};
 
 use super::Disagreement;
@@ -50,7 +50,7 @@ fn refused(
     shape: &[u64],
     format: Format,
     parts: &Parts<'_>,
-    options: &Options,
+    options: &OpenOptions,
 ) -> Result<Option<&'static str>> {
     let mut writer = Writer::create(path)?;
     let (raw, none) = (Compression::Raw, Checksum::None);
@@ -58,19 +58,16 @@ fn refused(
     writer.finish()?;
     let file = std::fs::read(path)?;
     let validate = || -> Result<(), Error> {
-        let archive = Archive::open_with(&file, options)?;
-        let mut verifier = Verifier::new(file.len() as u64, options.limit());
-        for object in archive.objects() {
-            verifier.object(&object, &file[..], |_, _| ())?;
-        }
-        Ok(())
+        let archive = options.from_bytes(&file)?;
+        let mut verifier = Verifier::new(archive.manifest());
+        archive.tensors().try_for_each(|tensor| verifier.object(&tensor, |_, _| ()))
     };
-    Ok(validate().err().and_then(|error| error.id()))
+    Ok(validate().err().and_then(|error| error.rule()))
 }
 
 fn bools(path: &Path) -> Result<()> {
     let parts: &Parts<'_> = &[("data", DType::Bool, None, &[0, 2])];
-    let rule = refused(path, &[2], Format::Dense, parts, &Options::default())?;
+    let rule = refused(path, &[2], Format::Dense, parts, &OpenOptions::default())?;
     ensure!(rule == Some("bool-value"), "{rule:?}");
     Ok(())
 }
@@ -81,7 +78,7 @@ fn indptr(path: &Path) -> Result<()> {
         ("indices", DType::U64, None, &[]),
         ("indptr", DType::U64, None, &[0; 16]),
     ];
-    let rule = refused(path, &[3, 3], Format::SparseCsr, parts, &Options::default())?;
+    let rule = refused(path, &[3, 3], Format::SparseCsr, parts, &OpenOptions::default())?;
     ensure!(rule == Some("csr-indptr-size"), "{rule:?}");
     Ok(())
 }
@@ -92,9 +89,9 @@ fn narrow_indices(path: &Path) -> Result<()> {
         ("indices", DType::I32, None, &[1, 0, 0, 0]),
         ("indptr", DType::I32, None, &[0, 0, 0, 0, 1, 0, 0, 0]),
     ];
-    let rule = refused(path, &[1, 3], Format::SparseCsr, parts, &Options::default())?;
+    let rule = refused(path, &[1, 3], Format::SparseCsr, parts, &OpenOptions::default())?;
     ensure!(rule == Some("index-dtype"), "{rule:?}");
-    let told = Options::default().tolerate(Tolerance::NarrowIndices);
+    let told = OpenOptions::default().tolerate(Tolerance::NarrowIndices);
     let rule = refused(path, &[1, 3], Format::SparseCsr, parts, &told)?;
     ensure!(rule.is_none(), "{rule:?}");
     Ok(())
@@ -103,9 +100,9 @@ fn narrow_indices(path: &Path) -> Result<()> {
 fn no_zeros(path: &Path) -> Result<()> {
     let parts: &Parts<'_> =
         &[("packed_weight", DType::I32, None, &[0; 4]), ("scales", DType::F16, None, &[0; 2])];
-    let rule = refused(path, &[8, 1], Format::QuantizedGroup, parts, &Options::default())?;
+    let rule = refused(path, &[8, 1], Format::QuantizedGroup, parts, &OpenOptions::default())?;
     ensure!(rule == Some("quantized-zeros"), "{rule:?}");
-    let told = Options::default().tolerate(Tolerance::MissingZeros);
+    let told = OpenOptions::default().tolerate(Tolerance::MissingZeros);
     let rule = refused(path, &[8, 1], Format::QuantizedGroup, parts, &told)?;
     ensure!(rule.is_none(), "{rule:?}");
     Ok(())
@@ -113,14 +110,14 @@ fn no_zeros(path: &Path) -> Result<()> {
 
 fn size(path: &Path) -> Result<()> {
     let parts: &Parts<'_> = &[("data", DType::F32, None, &[0; 8])];
-    let rule = refused(path, &[3], Format::Dense, parts, &Options::default())?;
+    let rule = refused(path, &[3], Format::Dense, parts, &OpenOptions::default())?;
     ensure!(rule == Some("dense-size"), "{rule:?}");
     Ok(())
 }
 
 fn dtype(path: &Path) -> Result<()> {
     let parts: &Parts<'_> = &[("data", DType::F32, Some("f8_e5m2"), &[0; 4])];
-    let rule = refused(path, &[1], Format::Dense, parts, &Options::default())?;
+    let rule = refused(path, &[1], Format::Dense, parts, &OpenOptions::default())?;
     ensure!(rule.is_some(), "accepted");
     Ok(())
 }

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use ciborium::Value;
-use zten::source::FileArchive;
 use zten::{
-    Archive, Component, ElementType, Limits, Options,
+    Component, Layout, OpenOptions,
     attributes::{Chunks, Item},
+    tools::ElementType,
     verify::{Verified, Verifier},
     view::View,
 };
@@ -24,56 +24,53 @@ pub(crate) fn compare(
     canonical: bool,
 ) -> Result<()> {
     let file = std::fs::read(path)?;
-    let options = if canonical { Options::default().canonical() } else { Options::default() };
-    let archive = Archive::open_with(&file, &options)?;
-    let by_position = FileArchive::open(path, &options)?;
-    let limits = Limits::default();
-    let mut verifier = Verifier::new(file.len() as u64, &limits);
-    ensure!(archive.len() as usize == content.objects.len(), "{} objects", archive.len());
-    let found = archive.attributes().map(attributes);
-    ensure!(same_attributes(found.as_ref(), content.attributes.as_ref()), "attributes: {found:?}");
-    for object in archive.objects() {
-        verifier.object(&object, &file[..], |_, _| ())?;
+    let options = OpenOptions::default();
+    let options = if canonical { options.canonical() } else { options };
+    let archive = options.from_bytes(&file)?;
+    let by_position = options.open(path)?;
+    let mut verifier = Verifier::new(archive.manifest());
+    ensure!(archive.len() == content.objects.len(), "{} objects", archive.len());
+    let found = attributes(archive.attributes());
+    ensure!(same_attributes(Some(&found), content.attributes.as_ref()), "attributes: {found:?}");
+    for tensor in &archive {
+        verifier.object(&tensor, |_, _| ())?;
     }
     if canonical {
-        verifier.padding(archive.manifest(), &file[..])?;
+        verifier.padding(archive.manifest(), archive.source())?;
     }
     for wanted in &content.objects {
         let whole = || -> Result<()> {
-            let object = archive.get(&wanted.name).context("there is none")?;
-            let shape: Vec<u64> = object.shape().to_vec();
+            let tensor = archive.tensor(&wanted.name)?;
+            let shape: Vec<u64> = tensor.shape().to_vec();
             ensure!(shape == wanted.shape, "shape {shape:?}");
-            ensure!(object.format_name() == wanted.format, "format {}", object.format_name());
-            let found = object.attributes().map(attributes);
+            ensure!(tensor.layout_name() == wanted.format, "format {}", tensor.layout_name());
+            let found = attributes(tensor.attributes());
             let wanted_attributes = wanted.attributes.as_ref();
-            ensure!(same_attributes(found.as_ref(), wanted_attributes), "attributes: {found:?}");
-            ensure!(object.components().len() == wanted.parts.len(), "components");
+            ensure!(same_attributes(Some(&found), wanted_attributes), "attributes: {found:?}");
+            ensure!(tensor.components().len() == wanted.parts.len(), "components");
             for part in &wanted.parts {
-                let component = object.component(&part.role).context("no such component")?;
-                component_is(&component, part, &file, sum).with_context(|| part.role.clone())?;
+                let component = tensor.component(&part.role).context("no such component")?;
+                component_is(&component, part, sum).with_context(|| part.role.clone())?;
             }
             let positioned = by_position.get(&wanted.name).context("not by position")?;
             for part in &wanted.parts {
                 let component = positioned.component(&part.role).context("not by position")?;
-                let bytes = component.read_to_vec(&by_position, &limits)?;
-                ensure!(bytes == part.bytes, "{}: bytes, read by position", part.role);
+                let bytes = component.read()?;
+                ensure!(bytes[..] == part.bytes[..], "{}: bytes, read by position", part.role);
             }
             match &*wanted.format {
                 "dense" => {
-                    let dense = object.dense()?;
-                    ensure!(dense.component().role() == "data", "the component of a dense object");
+                    ensure!(tensor.dense()?.role() == "data", "the component of a dense object");
                 }
                 "sparse_csr" => {
-                    let csr = object.sparse_csr()?.decode(&file[..], &limits)?;
-                    let csr = csr.view();
+                    let csr = tensor.csr()?;
                     indices(csr.indptr(), wanted.part("indptr"))?;
                     indices(csr.indices(), wanted.part("indices"))?;
                 }
                 "sparse_coo" => {
-                    let coo = object.sparse_coo()?.decode(&file[..], &limits)?;
-                    indices(coo.view().coords(), wanted.part("coords"))?;
+                    indices(tensor.coo()?.coords(), wanted.part("coords"))?;
                 }
-                "quantized_group" => drop(object.quantized_group()?),
+                "quantized_group" => ensure!(tensor.layout() == Layout::QuantizedGroup, "layout"),
                 _ => {}
             }
             Ok(())
@@ -83,12 +80,7 @@ pub(crate) fn compare(
     Ok(())
 }
 
-fn component_is(
-    component: &Component<'_>,
-    part: &Part,
-    file: &[u8],
-    sum: Option<Sum>,
-) -> Result<()> {
+fn component_is(component: &Component<'_>, part: &Part, sum: Option<Sum>) -> Result<()> {
     let element = match (part.known(), &part.logical) {
         (Some(known), _) => ElementType::Logical(known),
         (None, Some(name)) => ElementType::UnknownLogical(name, part.storage),
@@ -104,7 +96,7 @@ fn component_is(
         };
         ensure!(found == wanted, "digest {found}");
     }
-    let decoded = component.decode(file, &Limits::default())?;
+    let decoded = component.read()?;
     ensure!(decoded[..] == part.bytes[..], "bytes");
     let digested = component.digest().is_some();
     let verified = if digested { Verified::Digest } else { Verified::NoDigest };
@@ -114,7 +106,7 @@ fn component_is(
         let mut bytes = Vec::with_capacity(part.bytes.len());
         decoded.view().elements::<T>()?.for_each(|element| element.add_to(&mut bytes));
         ensure!(bytes == part.bytes, "elements");
-        if let Ok(view) = component.bind(file) {
+        if let Ok(view) = component.view() {
             let mut bytes = Vec::with_capacity(part.bytes.len());
             view.elements::<T>()?.for_each(|element| element.add_to(&mut bytes));
             ensure!(bytes == part.bytes, "elements where they lie");
@@ -123,7 +115,7 @@ fn component_is(
     Ok(())
 }
 
-fn indices(indices: &View<'_>, wanted: Option<&Part>) -> Result<()> {
+fn indices(indices: View<'_>, wanted: Option<&Part>) -> Result<()> {
     let found: Vec<u64> = indices.widened().collect();
     ensure!(wanted.is_some_and(|part| part.bytes == le(&found)), "indices");
     Ok(())

@@ -6,9 +6,10 @@ use anyhow::Result;
 use ciborium::Value;
 use fastrand::Rng;
 use zten::write::{
-    Checksum, Encoded, FileSink, Level, NewComponent, NewObject, Settings, Writer, canonical_order,
+    Checksum, Encoded, FileSink, Level, NewComponent, NewObject, WriteOptions, Writer,
+    canonical_order,
 };
-use zten::{ElementType, Options};
+use zten::{OpenOptions, tools::ElementType};
 
 use crate::content::{Attributes, Content, Object, Part, Sum};
 
@@ -20,22 +21,22 @@ pub(crate) struct Manner {
 }
 
 impl Manner {
-    fn settings(self) -> Settings {
+    fn options(self) -> WriteOptions {
         let checksum = match self.sum {
             Sum::None => Checksum::None,
             Sum::Crc32c => Checksum::Crc32c,
             Sum::Sha256 => Checksum::Sha256,
         };
-        let settings = Settings::default().checksum(checksum);
-        if self.canonical { settings.canonical() } else { settings }
+        let options = WriteOptions::default().checksum(checksum);
+        if self.canonical { options.canonical() } else { options }
     }
 }
 
 /// Writes a new file. In canonical form, objects come in its order.
 pub(crate) fn create(path: &Path, content: &Content, manner: Manner, rng: &mut Rng) -> Result<()> {
-    let mut writer = Writer::new(FileSink::create(path)?, &manner.settings())?;
+    let mut writer = manner.options().create(path)?;
     if let Some(attributes) = &content.attributes {
-        writer.attributes(&encoded(attributes, rng)?)?;
+        writer.attributes_encoded(&encoded(attributes, rng)?)?;
     }
     let mut objects: Vec<&Object> = content.objects.iter().collect();
     if manner.canonical {
@@ -44,18 +45,16 @@ pub(crate) fn create(path: &Path, content: &Content, manner: Manner, rng: &mut R
     for object in objects {
         add(&mut writer, object, manner, rng)?;
     }
-    writer.finish()?.publish()?;
-    Ok(())
+    Ok(writer.finish()?)
 }
 
 /// Adds objects to a file.
 pub(crate) fn append(path: &Path, objects: &[Object], manner: Manner, rng: &mut Rng) -> Result<()> {
-    let mut writer = zten::write::append(path, &Options::default(), &manner.settings())?;
+    let mut writer = manner.options().append_to(path, &OpenOptions::default())?;
     for object in objects {
         add(&mut writer, object, manner, rng)?;
     }
-    writer.finish()?.publish()?;
-    Ok(())
+    Ok(writer.finish()?)
 }
 
 fn add(
@@ -94,24 +93,23 @@ fn add(
     }
     if rng.bool() {
         let parts: Vec<_> = parts.iter().map(|part| (&*part.role, &*part.bytes)).collect();
-        writer.add(&new, &parts)?;
+        writer.add_object(&new, &parts)?;
         return Ok(());
     }
     let mut out = writer.object(&new)?;
     for part in parts {
         let size = if part.bytes.len() > 5000 { 4097 } else { rng.usize(1..100) };
         for piece in part.bytes.chunks(size) {
-            out.write(&part.role, piece)?;
+            out.write_part(&part.role, piece)?;
         }
     }
-    out.end()?;
-    Ok(())
+    Ok(out.finish()?)
 }
 
 /// The object in the words that its format has, where it has nothing beside.
 fn named(object: &Object) -> Option<NewObject<'_>> {
     let part = |role| object.part(role);
-    let plain = |role| part(role).map(|part| (part.storage, part.elements()));
+    let plain = |role| part(role).map(|part| (part.storage.into(), part.elements()));
     Some(match (&*object.format, object.parts.len()) {
         ("dense", 1) => NewObject::dense(&object.name, &object.shape, element(part("data")?)),
         ("sparse_csr", 3) => {

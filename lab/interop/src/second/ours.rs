@@ -4,21 +4,22 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use fastrand::Rng;
+use zten::tools::{ElementType, StorageType};
 use zten::write::{
-    Encoded, FileSink, Level, NewComponent, NewObject, Settings, ShardWriter, Writer,
+    Encoded, FileSink, Level, NewComponent, NewObject, ShardWriter, WriteOptions, Writer,
 };
-use zten::{Archive, ElementType, Generation, Limits, Options, StorageType, attributes::Value};
+use zten::{Archive, Generation, OpenOptions, ReadAt, attributes::Value};
 
 use super::{Object, Part};
 
-fn settings() -> Settings {
-    Settings::default().generation(Generation::V2)
+fn options() -> WriteOptions {
+    WriteOptions::default().generation(Generation::V2)
 }
 
 /// Writes a new file. In canonical form, objects and parts come by their bytes.
 pub(super) fn create(path: &Path, objects: &[Object], canonical: bool) -> Result<()> {
-    let settings = if canonical { settings().canonical() } else { settings().sharing() };
-    let mut writer = Writer::new(FileSink::create(path)?, &settings)?;
+    let options = if canonical { options().canonical() } else { options().sharing() };
+    let mut writer = options.create(path)?;
     let mut objects: Vec<&Object> = objects.iter().collect();
     if canonical {
         objects.sort_by(|a, b| a.name.cmp(&b.name));
@@ -26,8 +27,7 @@ pub(super) fn create(path: &Path, objects: &[Object], canonical: bool) -> Result
     for object in objects {
         add(&mut writer, object, canonical)?;
     }
-    writer.finish()?.publish()?;
-    Ok(())
+    Ok(writer.finish()?)
 }
 
 /// Writes a root and shards of those names, in which objects are as it happens.
@@ -37,43 +37,40 @@ pub(super) fn create_sharded(
     objects: &[Object],
     rng: &mut Rng,
 ) -> Result<()> {
-    let settings = if rng.bool() { settings().sharing() } else { settings() };
-    let mut writer = Writer::new(FileSink::create(path)?, &settings)?;
+    let options = if rng.bool() { options().sharing() } else { options() };
+    let mut writer = options.create(path)?;
     let mut shards = Vec::new();
     for (name, place) in places {
-        shards.push((*name, ShardWriter::new(FileSink::create(place)?, &settings)?));
+        shards.push((*name, ShardWriter::new(FileSink::create(place)?, &options)?));
     }
     for object in objects {
         match rng.choice(shards.iter_mut()).filter(|_| rng.u8(..4) > 0) {
             Some((name, shard)) => declare(object, false, |new, parts| {
                 let mut out = writer.object_in(name, shard, new)?;
-                parts.iter().try_for_each(|(role, bytes)| out.write(role, bytes))?;
-                Ok(out.end()?)
+                parts.iter().try_for_each(|(role, bytes)| out.write_part(role, bytes))?;
+                Ok(out.finish()?)
             })?,
             None => add(&mut writer, object, false)?,
         }
     }
     for (name, shard) in shards {
-        let (file, record) = shard.finish()?;
+        let ((), record) = shard.finish()?;
         writer.shard(name, &record)?;
-        file.publish()?;
     }
-    writer.finish()?.publish()?;
-    Ok(())
+    Ok(writer.finish()?)
 }
 
 /// Adds objects to a file.
 pub(super) fn append(path: &Path, objects: &[Object]) -> Result<()> {
-    let mut writer = zten::write::append(path, &Options::default(), &settings())?;
+    let mut writer = options().append_to(path, &OpenOptions::default())?;
     for object in objects {
         add(&mut writer, object, false)?;
     }
-    writer.finish()?.publish()?;
-    Ok(())
+    Ok(writer.finish()?)
 }
 
 fn add(writer: &mut Writer<FileSink>, object: &Object, canonical: bool) -> Result<()> {
-    declare(object, canonical, |new, parts| Ok(writer.add(new, parts)?))
+    declare(object, canonical, |new, parts| Ok(writer.add_object(new, parts)?))
 }
 
 fn declare(
@@ -105,36 +102,46 @@ fn element(part: &Part) -> ElementType<'static> {
     part.logical.map_or(ElementType::Plain(part.storage), ElementType::Logical)
 }
 
+/// Verifies all of a file and its shards. Objects of unknown layouts may be in it.
+pub(super) fn verify(archive: &Archive<impl ReadAt>) -> Result<()> {
+    match archive.verify() {
+        Err(error) if error.rule() == Some("unsupported-format") => Ok(()),
+        outcome => Ok(outcome.map(drop)?),
+    }
+}
+
 /// Compares everything in a file with what it should hold.
 pub(super) fn compare(path: &Path, objects: &[Object], canonical: bool) -> Result<()> {
     let file = std::fs::read(path)?;
-    let options = if canonical { Options::default().canonical() } else { Options::default() };
-    let archive = Archive::open_with(&file, &options)?;
+    let options = OpenOptions::default();
+    let options = if canonical { options.canonical() } else { options };
+    let archive = options.from_bytes(file)?;
     ensure!(archive.generation() == Some(Generation::V2), "another generation");
-    ensure!(archive.len() as usize == objects.len(), "{} objects", archive.len());
-    match archive.verify() {
-        Err(error) if error.id() == Some("unsupported-format") => {}
-        outcome => drop(outcome?),
-    }
+    ensure!(archive.len() == objects.len(), "{} objects", archive.len());
+    verify(&archive)?;
     for wanted in objects {
-        let object = archive.get(&wanted.name).context("there is none")?;
-        ensure!(object.shape().iter().eq(wanted.shape.iter().copied()), "shape of {wanted:?}");
-        ensure!(object.format_name() == wanted.layout, "layout {}", object.format_name());
+        let tensor = archive.tensor(&wanted.name)?;
+        ensure!(tensor.shape().iter().eq(wanted.shape.iter().copied()), "shape of {wanted:?}");
+        ensure!(tensor.layout_name() == wanted.layout, "layout {}", tensor.layout_name());
         let mut attributes = Vec::new();
-        for (key, item) in object.attributes().into_iter().flatten() {
+        for (key, item) in tensor.attributes() {
             let Value::Text(text) = item.value() else { anyhow::bail!("an attribute is no text") };
             let text: Vec<u8> = text.pieces().flatten().copied().collect();
             attributes.push((key.to_owned(), String::from_utf8(text)?));
         }
         attributes.sort();
         ensure!(attributes == wanted.attributes, "attributes: {attributes:?}");
-        ensure!(object.components().len() == wanted.parts.len(), "parts");
+        ensure!(tensor.components().len() == wanted.parts.len(), "parts");
         for part in &wanted.parts {
-            let component = object.component(part.role).context("no such part")?;
+            let component = tensor.component(part.role).context("no such part")?;
             ensure!(component.element_type() == element(part), "{:?}", component.element_type());
             ensure!(component.digest().map(|digest| digest.algorithm()) == Some("xxh3"), "digest");
-            let content = component.read_to_vec(&file[..], &Limits::default())?;
-            ensure!(content == part.bytes, "bytes of {:?}/{}", wanted.name, part.role);
+            ensure!(
+                component.read()?[..] == part.bytes[..],
+                "bytes of {:?}/{}",
+                wanted.name,
+                part.role
+            );
             let is_bool = component.storage_type() == Some(StorageType::Bool);
             ensure!(is_bool == (part.storage == StorageType::Bool), "a bool");
         }

@@ -1,15 +1,13 @@
 //! Roots and shards that `zten` writes, and the other reads as it reads one file.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use fastrand::Rng;
-use zten::shards::{Candidate, Files, Find, Shard};
-use zten::source::FileArchive;
-use zten::verify::DigestAlgorithm;
-use zten::write::{Copier, Settings};
-use zten::{Generation, Limits, Options, ReadAt, StorageType};
+use zten::Generation;
+use zten::tools::{DigestAlgorithm, StorageType};
+use zten::write::{Copier, WriteOptions};
 
 use super::{Object, generate, ours, theirs};
 
@@ -84,17 +82,12 @@ fn one(path: &Path, names: &[&str], objects: &[Object], rng: &mut Rng) -> Result
 
 /// Writes one file of a root and its shards, and returns the content digest of the root.
 fn joined(path: &Path, one: &Path) -> Result<String> {
-    let root = FileArchive::open(path, &Options::default())?;
-    let limits = Limits::default();
-    let mut shards = root.bind_shards(&Beside(path), &limits)?;
-    ensure!(shards.missing().is_none(), "a shard is missing");
-    shards.verify(&limits)?;
-    let settings = Settings::default().generation(Generation::V2);
-    let files = Files { root: &root, shards: &shards };
-    let copier = Copier::new(1 << 30, &limits);
-    let copy = copier.file(&root, files, Vec::new(), &settings);
-    fs::write(one, copy.map_err(|error| anyhow::anyhow!("{error}"))?)?;
-    let digest = root.content_digest(DigestAlgorithm::Xxh3);
+    let root = zten::open(path)?;
+    ours::verify(&root)?;
+    let options = WriteOptions::default().generation(Generation::V2);
+    let copy = Copier::new(root.manifest()).file(root.manifest(), &root, Vec::new(), &options)?;
+    fs::write(one, copy)?;
+    let digest = root.manifest().content_digest(DigestAlgorithm::Xxh3);
     Ok(digest.map_err(|error| anyhow::anyhow!("{error}"))?.to_string())
 }
 
@@ -110,26 +103,4 @@ fn damage(path: &Path, names: &[&str], objects: &[Object], rng: &mut Rng) -> Res
     let read = theirs::compare(path, objects).and_then(|()| theirs::verify_shards(path));
     ensure!(read.is_err(), "ztensor reads damage at {at}");
     Ok(true)
-}
-
-struct Beside<'p>(&'p Path);
-
-struct Source(File);
-
-impl ReadAt for Source {
-    type Error = std::io::Error;
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
-        std::os::unix::fs::FileExt::read_exact_at(&self.0, buffer, offset)
-    }
-}
-
-impl Find for Beside<'_> {
-    type Source = Source;
-
-    fn find(&self, shard: &Shard<'_>) -> std::io::Result<Option<Candidate<Source>>> {
-        let file = File::open(beside(self.0, shard.name()))?;
-        let length = file.metadata()?.len();
-        Ok(Some(Candidate { source: Source(file), length }))
-    }
 }

@@ -3,7 +3,8 @@
 use std::fs;
 
 use anyhow::{Context as _, Result};
-use zten::write::{Checksum, Settings};
+use zten::DType;
+use zten::write::{Checksum, Part, WriteOptions};
 
 use super::Wanted::AtLeast;
 use super::{Course, Group};
@@ -15,7 +16,7 @@ const MIB: usize = 1 << 20;
 /// Elements through views, and through slices.
 pub(super) fn views(course: &Course) -> Result<Group> {
     let bytes = MIB;
-    let none = Settings::default().checksum(Checksum::None);
+    let none = WriteOptions::default().checksum(Checksum::None);
     let data = floats(bytes as u64 / 4, &mut Rng::with_seed(6));
     let dense = course.inputs.dense(&data, &none)?;
     let rows = course.amount(100_000, 1_000) as u64;
@@ -117,7 +118,7 @@ pub(super) fn digests(course: &Course) -> Result<Group> {
     let data = floats(bytes as u64 / 4, &mut Rng::with_seed(7));
     let mut races = Vec::new();
     for (sum, bare) in [(Checksum::Sha256, "sha2"), (Checksum::Crc32c, "crc")] {
-        let file = course.inputs.dense(&data, &Settings::default().checksum(sum))?;
+        let file = course.inputs.dense(&data, &WriteOptions::default().checksum(sum))?;
         let contestants = course.workers("read", &["zten", bare], &[&file])?;
         let name = if bare == "sha2" { "sha256" } else { "crc32c" };
         races.push(course.race(name, bytes, 9, contestants)?);
@@ -175,18 +176,14 @@ pub(super) fn whole(course: &Course) -> Result<Group> {
 }
 
 fn large(path: &std::path::Path, bytes: usize) -> Result<()> {
-    use zten::StorageType;
-    use zten::write::{FileSink, NewObject, Writer};
     const TENSORS: usize = 16;
     let mut random = Rng::with_seed(8);
-    let mut writer = Writer::new(FileSink::create(path)?, &Settings::default())?;
+    let mut writer = zten::Writer::create(path)?;
     for place in 0..TENSORS {
         let words = bytes / TENSORS / 8;
         let data: Vec<u8> = (0..words).flat_map(|_| random.u64(..).to_le_bytes()).collect();
-        let name = format!("layer.{place:02}");
         let shape = [data.len() as u64 / 4];
-        writer.add(&NewObject::dense(&name, &shape, StorageType::F32), &[("data", &data)])?;
+        writer.add(&format!("layer.{place:02}"), &shape, Part::of_bytes(DType::F32, &data))?;
     }
-    writer.finish()?.publish()?;
-    Ok(())
+    Ok(writer.finish()?)
 }

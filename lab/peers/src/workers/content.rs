@@ -2,13 +2,11 @@
 
 use std::hint::black_box;
 use std::io::Read as _;
-use std::num::NonZeroUsize;
 
 use crate::contestant::serve;
 use anyhow::{Context as _, Result, bail};
 use sha2::{Digest as _, Sha256};
-use zten::load::{Loader, Target};
-use zten::{Archive, Component, Limits};
+use zten::{Archive, Component, Loader};
 
 /// The sum of elements, in eight parts at once.
 fn total(elements: &[f32]) -> f32 {
@@ -24,13 +22,13 @@ fn total(elements: &[f32]) -> f32 {
 
 /// Sums a dense tensor of `f32`.
 pub(crate) fn sum(reader: &str, file: &[u8]) -> Result<()> {
-    let archive = Archive::open(file)?;
-    let dense = archive.objects().next().context("no object")?.dense()?;
-    let view = dense.component().bind(file)?;
+    let archive = Archive::from_bytes(file)?;
+    let data = archive.tensors().next().context("no tensor")?.dense()?;
+    let view = data.view()?;
     match reader {
         // Bound anew each time: that is a part of reading through a view.
         "zten" => serve(|| {
-            let view = dense.component().bind(black_box(file)).expect("a valid file");
+            let view = black_box(&data).view().expect("a valid file");
             total(view.as_slice().expect("aligned elements"))
         }),
         "zten, element by element" => {
@@ -51,8 +49,8 @@ pub(crate) fn sum(reader: &str, file: &[u8]) -> Result<()> {
 
 /// Multiplies a sparse matrix by a vector of ones.
 pub(crate) fn csr(reader: &str, file: &[u8]) -> Result<()> {
-    let archive = Archive::open(file)?;
-    let csr = archive.objects().next().context("no object")?.sparse_csr()?.view()?;
+    let archive = Archive::from_bytes(file)?;
+    let csr = archive.tensors().next().context("no tensor")?.csr()?;
     match reader {
         "zten" => {
             let vector = vec![1.0_f32; usize::try_from(csr.columns())?];
@@ -85,18 +83,17 @@ pub(crate) fn csr(reader: &str, file: &[u8]) -> Result<()> {
 
 /// Reads one component to its end, from the file or from what is stored in it.
 pub(crate) fn read(reader: &str, file: &[u8]) -> Result<()> {
-    let archive = Archive::open(file)?;
-    let object = archive.objects().next().context("no object")?;
-    let component = object.components().next().context("no component")?;
+    let archive = Archive::from_bytes(file)?;
+    let tensor = archive.tensors().next().context("no tensor")?;
+    let component = tensor.components().next().context("no component")?;
     let extent = component.extent();
     let (start, length) = (usize::try_from(extent.offset())?, usize::try_from(extent.length())?);
     let stored = file.get(start..).and_then(|rest| rest.get(..length)).context("no blob")?;
     let mut buffer = vec![0; 64 << 10];
     match reader {
         "zten" => serve(|| {
-            let limits = Limits::default();
-            let mut content = component.content(file, &limits).expect("a readable one");
-            while let Some(chunk) = content.next_chunk().expect("valid content") {
+            let mut reader = component.reader().expect("a readable one");
+            while let Some(chunk) = reader.next_chunk().expect("valid content") {
                 black_box(chunk);
             }
         }),
@@ -124,25 +121,23 @@ pub(crate) fn read(reader: &str, file: &[u8]) -> Result<()> {
 
 /// Reads all components of a file into memory, on one thread or on two.
 pub(crate) fn frames(reader: &str, one: &[u8], halves: &[u8]) -> Result<()> {
-    let two = NonZeroUsize::MIN.saturating_add(1);
     let (file, threads) = match reader {
-        "one thread" => (one, NonZeroUsize::MIN),
-        "two threads" => (one, two),
-        "two threads, two components" => (halves, two),
+        "one thread" => (one, 1),
+        "two threads" => (one, 2),
+        "two threads, two components" => (halves, 2),
         _ => bail!("{reader} reads nothing"),
     };
-    let archive = Archive::open(file)?;
-    let components: Vec<_> = archive.objects().flat_map(|object| object.components()).collect();
+    let archive = Archive::from_bytes(file)?;
+    let components: Vec<_> = archive.tensors().flat_map(|tensor| tensor.components()).collect();
     let length = |component: &Component<'_>| {
         let length = component.decoded_length().context("no length")?;
         Ok(vec![0; usize::try_from(length)?])
     };
     let mut buffers = components.iter().map(length).collect::<Result<Vec<_>>>()?;
     serve(|| {
-        let loader = Loader::new(file.len() as u64, &Limits::default()).threads(threads);
-        let targets = components.iter().zip(&mut buffers);
-        let targets = targets.map(|(component, buffer)| Target { component: *component, buffer });
-        loader.read_into(targets, file).expect("valid content");
+        let loader = Loader::new(archive.manifest()).threads(threads);
+        let targets = components.iter().copied().zip(buffers.iter_mut().map(Vec::as_mut_slice));
+        loader.read_into(&mut targets.collect::<Vec<_>>()).expect("valid content");
         black_box(&buffers);
     });
     Ok(())

@@ -26,7 +26,7 @@ fn manifest(file: &[u8]) -> Result<&[u8]> {
 /// Opens a file that is in memory.
 pub(crate) fn open(reader: &str, file: &[u8]) -> Result<()> {
     match reader {
-        "zten" => serve(|| Archive::open(file).expect("a valid file")),
+        "zten" => serve(|| Archive::from_bytes(file).expect("a valid file")),
         "ztensor 1.2.3" => serve(|| ztensor::open(file).expect("a valid file")),
         "safetensors" => serve(|| safetensors::open(file).expect("a valid file")),
         "bare walk" => {
@@ -63,14 +63,11 @@ pub(crate) fn open_v2(reader: &str, path: &Path) -> Result<()> {
 pub(crate) fn look_up(reader: &str, file: &[u8]) -> Result<()> {
     match reader {
         "zten" => {
-            let archive = Archive::open(file)?;
-            let names =
-                shuffled(archive.objects().map(|object| object.name().to_owned()).collect());
+            let archive = Archive::from_bytes(file)?;
+            let names = shuffled(archive.names().map(str::to_owned).collect());
             serve(|| {
-                let bytes = |name: &String| {
-                    let dense = archive.get(name)?.dense().ok()?;
-                    Some(dense.component().bind(file).ok()?.as_bytes().len())
-                };
+                let bytes =
+                    |name: &String| Some(archive.get(name)?.dense().ok()?.bytes().ok()?.len());
                 names.iter().map(bytes).sum::<Option<usize>>().expect("all are there")
             });
         }

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use crate::contestant::{serve, serve_timed};
 use anyhow::{Result, bail, ensure};
-use zten::write::{Checksum, Copier, FileSink, NewObject, Settings, Writer};
-use zten::{Archive, Generation, Limits, StorageType};
+use zten::write::{Checksum, Copier, FileSink, Part, WriteOptions};
+use zten::{Archive, DType, Generation, Writer};
 use zten_readers::{safetensors, ztensor};
 
 use fastrand::Rng;
@@ -36,21 +36,21 @@ pub(crate) fn write(reader: &str, folder: &Path, bytes: usize) -> Result<()> {
         fs::remove_file(&path).expect("the file");
         time
     };
-    let save = |settings: &Settings| {
-        let sink = FileSink::create(&path).expect("a file");
-        let mut writer = Writer::new(sink, settings).expect("a writer");
+    let save = |options: &WriteOptions| {
+        let mut sink = FileSink::create(&path).expect("a file");
+        let mut writer = Writer::new(&mut sink, options).expect("a writer");
         for (name, bytes) in &tensors {
             let shape = [bytes.len() as u64 / 4];
-            let object = NewObject::dense(name, &shape, StorageType::F32);
-            writer.add(&object, &[("data", bytes)]).expect("room");
+            writer.add(name, &shape, Part::of_bytes(DType::F32, bytes)).expect("room");
         }
-        writer.finish().expect("room")
+        writer.finish().expect("room");
+        sink
     };
     // It is dropped, and so removed, when the time has been taken.
     let zten = |generation: Generation, sum: Checksum| -> Duration {
-        let settings = Settings::default().generation(generation).checksum(sum);
+        let options = WriteOptions::default().generation(generation).checksum(sum);
         let start = Instant::now();
-        let sink = save(&settings);
+        let sink = save(&options);
         let time = start.elapsed();
         drop(sink);
         time
@@ -95,20 +95,18 @@ pub(crate) fn write(reader: &str, folder: &Path, bytes: usize) -> Result<()> {
 
 /// Writes what a file of small `bf16` tensors holds anew, into memory and without digests.
 pub(crate) fn small(reader: &str, file: &[u8]) -> Result<()> {
-    let archive = Archive::open(file)?;
-    let dense = archive.objects().map(|object| {
-        let bytes = object.dense()?.component().bind(file)?.as_bytes();
-        Ok((object.name().to_owned(), object.shape().to_vec(), bytes))
+    let archive = Archive::from_bytes(file)?;
+    let dense = archive.tensors().map(|tensor| {
+        Ok((tensor.name().to_owned(), tensor.shape().to_vec(), tensor.dense()?.bytes()?))
     });
     let tensors: Vec<(String, Vec<u64>, &[u8])> = dense.collect::<Result<_, zten::Error>>()?;
-    let settings = Settings::default().checksum(Checksum::None);
+    let options = WriteOptions::default().checksum(Checksum::None);
     match reader {
         "zten" => serve(|| {
             let room = Vec::with_capacity(2 * file.len());
-            let mut writer = Writer::new(room, &settings).expect("a writer");
+            let mut writer = Writer::new(room, &options).expect("a writer");
             for (name, shape, bytes) in &tensors {
-                let object = NewObject::dense(name, shape, StorageType::Bf16);
-                writer.add(&object, &[("data", bytes)]).expect("room");
+                writer.add(name, shape, Part::of_bytes(DType::BF16, bytes)).expect("room");
             }
             writer.finish().expect("room")
         }),
@@ -127,13 +125,14 @@ pub(crate) fn small(reader: &str, file: &[u8]) -> Result<()> {
 
 /// Writes what a file holds anew, in canonical form.
 pub(crate) fn copy(reader: &str, file: &[u8]) -> Result<()> {
-    let archive = Archive::open(file)?;
-    ensure!(!archive.manifest().is_empty(), "nothing to copy");
+    let archive = Archive::from_bytes(file)?;
+    ensure!(!archive.is_empty(), "nothing to copy");
     match reader {
         "zten" => serve(|| {
-            let copier = Copier::new(file.len() as u64, &Limits::default());
-            let room = Vec::with_capacity(2 * file.len());
-            copier.file(archive.manifest(), file, room, &Settings::default().canonical()).is_ok()
+            let (room, options) =
+                (Vec::with_capacity(2 * file.len()), WriteOptions::default().canonical());
+            let copier = Copier::new(archive.manifest());
+            copier.file(archive.manifest(), archive.source(), room, &options).is_ok()
         }),
         "memcpy" => serve(|| file.to_vec()),
         _ => bail!("{reader} copies nothing"),

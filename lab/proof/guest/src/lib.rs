@@ -6,8 +6,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use zten::write::{Copier, CopyError, Settings, WriteError};
-use zten::{Archive, Error, Limits, Options, verify::Verifier};
+use zten::write::{Copier, WriteOptions};
+use zten::{Archive, Error, InMemory, OpenOptions, verify::Verifier};
 
 /// The current file.
 static FILE: Mutex<Vec<u8>> = Mutex::new(Vec::new());
@@ -23,19 +23,19 @@ pub extern "C" fn reserve(length: usize) -> *mut u8 {
 /// Opens the file.
 #[unsafe(no_mangle)]
 pub extern "C" fn open(canonical: u32) -> u64 {
-    run(canonical, |_, _| Ok(()))
+    run(canonical, |_| Ok(()))
 }
 
 /// Opens the file and validates all that is in it.
 #[unsafe(no_mangle)]
 pub extern "C" fn check(canonical: u32) -> u64 {
-    run(canonical, |archive, file| {
-        let mut verifier = Verifier::new(file.len() as u64, &Limits::default());
-        for object in archive.objects() {
-            verifier.object(&object, file, |_, _| ())?;
+    run(canonical, |archive| {
+        let mut verifier = Verifier::new(archive.manifest());
+        for tensor in archive {
+            verifier.object(&tensor, |_, _| ())?;
         }
         if canonical == 1 {
-            verifier.padding(archive.manifest(), file)?;
+            verifier.padding(archive.manifest(), archive.source())?;
         }
         Ok(())
     })
@@ -44,28 +44,21 @@ pub extern "C" fn check(canonical: u32) -> u64 {
 /// Opens the file and copies it into canonical form.
 #[unsafe(no_mangle)]
 pub extern "C" fn copy(canonical: u32) -> u64 {
-    run(canonical, |archive, file| {
-        let copier = Copier::new(file.len() as u64, &Limits::default());
-        let settings = Settings::default().canonical();
-        match copier.file(archive.manifest(), file, Vec::new(), &settings) {
-            Ok(_) => Ok(()),
-            Err(CopyError::Read(error)) => Err(error.into()),
-            Err(CopyError::Write(WriteError::Refused(error) | WriteError::Sink(error))) => {
-                Err(error)
-            }
-            Err(CopyError::Inexpressible(what)) => Err(what.error()),
-        }
+    run(canonical, |archive| {
+        let copier = Copier::new(archive.manifest());
+        let options = WriteOptions::default().canonical();
+        copier.file(archive.manifest(), archive.source(), Vec::new(), &options).map(drop)
     })
 }
 
-fn run(canonical: u32, work: impl FnOnce(&Archive<&[u8]>, &[u8]) -> Result<(), Error>) -> u64 {
+fn run(canonical: u32, work: impl FnOnce(&Archive<InMemory<&[u8]>>) -> Result<(), Error>) -> u64 {
     let file = FILE.lock().unwrap_or_else(PoisonError::into_inner);
-    let options = Options::default();
+    let options = OpenOptions::default();
     let options = if canonical == 1 { options.canonical() } else { options };
-    match Archive::open_with(&file[..], &options).and_then(|archive| work(&archive, &file)) {
+    match options.from_bytes(&file[..]).and_then(|archive| work(&archive)) {
         Ok(()) => 0,
         Err(error) => {
-            let id = error.id().unwrap_or("misuse");
+            let id = error.rule().unwrap_or("misuse");
             (id.as_ptr() as u64) << 32 | id.len() as u64
         }
     }

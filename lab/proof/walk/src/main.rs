@@ -9,7 +9,7 @@
 use core::hint::black_box;
 
 use linked_list_allocator::LockedHeap;
-use zten::{Archive, Component, Element, Limits, Manifest, Object, verify::Verifier, view::View};
+use zten::{Archive, Component, Element, InMemory, Limits, Tensor, verify::Verifier, view::View};
 
 #[global_allocator]
 static HEAP: LockedHeap = LockedHeap::empty();
@@ -33,57 +33,53 @@ pub extern "C" fn _start() -> u32 {
 // A function of its own: what is inlined into it is seen to be.
 #[inline(never)]
 fn walk(file: &[u8]) -> Result<(), zten::Error> {
-    let options = black_box(zten::Options::default().limits(Limits::embedded()));
-    let archive = Archive::open_with(file, &options)?;
-    let manifest = archive.manifest();
-    black_box((manifest.generation(), manifest.len(), manifest.index_bytes()));
-    if let Some(attributes) = manifest.attributes() {
-        black_box(attributes.item(black_box("a")));
-        black_box(attributes.count());
-    }
-    named(manifest);
-    let mut verifier = Verifier::new(file.len() as u64, options.limit());
-    for object in archive.objects() {
-        walk_object(&object, file);
-        verifier.object(&object, file, |_, chunk| {
+    let options = black_box(zten::OpenOptions::default().limits(Limits::embedded()));
+    let archive = options.from_bytes(file)?;
+    black_box((archive.generation(), archive.len(), archive.manifest().index_bytes()));
+    let attributes = archive.attributes();
+    black_box(attributes.item(black_box("a")));
+    black_box(attributes.count());
+    named(&archive);
+    let mut verifier = Verifier::new(archive.manifest());
+    for tensor in &archive {
+        walk_tensor(&tensor);
+        verifier.object(&tensor, |_, chunk| {
             black_box(chunk);
         })?;
     }
     #[cfg(feature = "write")]
-    copied(&archive, file);
+    copied(&archive);
     #[cfg(feature = "control")]
     black_box(file[black_box(7)]);
     Ok(())
 }
 
-fn named(manifest: &Manifest<impl AsRef<[u8]>>) {
-    if let Some(object) = manifest.get(black_box("weight")) {
-        black_box((object.ordinal(), object.component(black_box("data"))));
+fn named(archive: &Archive<InMemory<&[u8]>>) {
+    if let Some(tensor) = archive.get(black_box("weight")) {
+        black_box((tensor.ordinal(), tensor.component(black_box("data"))));
     }
 }
 
-fn walk_object(object: &Object<'_>, file: &[u8]) {
-    black_box((object.name(), object.format(), object.format_name()));
-    let shape = object.shape();
+fn walk_tensor(tensor: &Tensor<'_>) {
+    black_box((tensor.name(), tensor.layout(), tensor.layout_name()));
+    let shape = tensor.shape();
     black_box((shape.len(), shape.elements(), shape.iter().sum::<u64>()));
-    if let Some(attributes) = object.attributes() {
-        black_box(attributes.get::<u64>(black_box("bits")).ok());
+    black_box(tensor.attributes().get::<u64>(black_box("bits")).ok());
+    for component in tensor.components() {
+        walk_component(&component);
     }
-    for component in object.components() {
-        walk_component(&component, file);
-    }
-    if let Ok(view) = object.dense().and_then(|dense| dense.component().bind(file)) {
+    if let Ok(view) = tensor.dense().and_then(|data| data.view()) {
         elements::<f32>(&view);
         elements::<u8>(&view);
         elements::<zten::element::F8E4M3Fn>(&view);
     }
 }
 
-fn walk_component(component: &Component<'_>, file: &[u8]) {
-    black_box((component.role(), component.element_type(), component.extent()));
+fn walk_component(component: &Component<'_>) {
+    black_box((component.role(), component.dtype(), component.type_name(), component.extent()));
     black_box((component.digest(), component.decoded_length(), component.encoding_name()));
-    let _ = black_box(component.bind(file));
-    let _ = black_box(component.read_to_vec(file, &Limits::embedded()));
+    let _ = black_box(component.view());
+    let _ = black_box(component.read());
 }
 
 fn elements<T: Element>(view: &View<'_>) {
@@ -97,11 +93,11 @@ fn elements<T: Element>(view: &View<'_>) {
 
 /// Copies the file into canonical form.
 #[cfg(feature = "write")]
-fn copied(archive: &Archive<&[u8]>, file: &[u8]) {
-    use zten::write::{Copier, Settings};
-    let copier = Copier::new(file.len() as u64, &Limits::embedded());
-    let settings = Settings::default().canonical();
-    let copy = copier.file(archive.manifest(), file, alloc::vec::Vec::new(), &settings);
+fn copied(archive: &Archive<InMemory<&[u8]>>) {
+    use zten::write::{Copier, WriteOptions};
+    let copier = Copier::new(archive.manifest());
+    let options = WriteOptions::default().canonical();
+    let copy = copier.file(archive.manifest(), archive.source(), alloc::vec::Vec::new(), &options);
     black_box(copy.map_or(0, |copy| copy.len()));
 }
 #[cfg(feature = "write")]
