@@ -85,7 +85,7 @@ pub enum Misuse with fn sentence -> &'static str {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OutOfMemory;
 
-/// The kind of an error. The file is to blame for the first five.
+/// The kind of an error. The file is to blame for the first six.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -99,6 +99,8 @@ pub enum ErrorKind {
     UnsupportedFormat(&'static Row),
     /// The file goes beyond a limit.
     Limit(Limit),
+    /// The file, which is of another format, goes beyond a limit of the reader for that.
+    LimitFormat(&'static Row),
     /// The call was wrong.
     Misuse(Misuse),
     /// The bytes of the file could not be read: [`source`](core::error::Error::source) says why.
@@ -120,7 +122,7 @@ impl ErrorKind {
     pub fn row(self) -> Option<&'static Row> {
         match self {
             Self::Malformed(rule) => Some(rule.row()),
-            Self::Format(row) | Self::UnsupportedFormat(row) => Some(row),
+            Self::Format(row) | Self::UnsupportedFormat(row) | Self::LimitFormat(row) => Some(row),
             Self::Unsupported(feature) => Some(feature.row()),
             Self::Limit(limit) => Some(limit.row()),
             Self::Misuse(_)
@@ -335,7 +337,9 @@ impl fmt::Display for BareError {
                 "internal error: the library is at fault, or the bytes changed while they were read"
             }
             ErrorKind::Malformed(rule) => rule.row().broken,
-            ErrorKind::Format(row) | ErrorKind::UnsupportedFormat(row) => row.broken,
+            ErrorKind::Format(row)
+            | ErrorKind::UnsupportedFormat(row)
+            | ErrorKind::LimitFormat(row) => row.broken,
             ErrorKind::Unsupported(feature) => feature.row().broken,
             ErrorKind::Limit(limit) => limit.row().broken,
         };

@@ -587,7 +587,8 @@ impl<'s> Located<'s> {
         if sum.finish() == block.sum { Ok(()) } else { Err(self.changed().into()) }
     }
 
-    /// Reads the part of a block that begins at `at`.
+    /// Reads the part of a block that begins at `at`. A function of its own: a block that grows is no part of reading others.
+    #[inline(never)]
     fn part(&self, block: &Block, at: u64, part: &mut [u8]) -> Result<(), Error> {
         #[cfg(feature = "std")]
         let recent = self.recent.lock();

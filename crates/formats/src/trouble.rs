@@ -207,6 +207,7 @@ impl From<Trouble> for zten::Error {
                 let kind = match (blame, blame.verdict()) {
                     (Blame::Limit(limit), _) => limit.into(),
                     (_, Verdict::Unsupported) => ErrorKind::UnsupportedFormat(blame.row()),
+                    (_, Verdict::Limit) => ErrorKind::LimitFormat(blame.row()),
                     _ => ErrorKind::Format(blame.row()),
                 };
                 Self::of_format(kind, sentence, offset).about(name, part)

@@ -20,10 +20,18 @@ fn validate(path: &Path) -> Result<usize, String> {
     let counted = validate_archive(path);
     counted.map_err(|error| {
         let id = error.rule().unwrap_or_else(|| panic!("{}: {error}", path.display()));
-        if let ErrorKind::Format(row) | ErrorKind::UnsupportedFormat(row) = error.kind() {
+        if let ErrorKind::Format(row)
+        | ErrorKind::UnsupportedFormat(row)
+        | ErrorKind::LimitFormat(row) = error.kind()
+        {
             // Whoever asks for the kind hears what the catalogue says.
             let own = Rule::ALL.iter().find(|rule| rule.row().id == row.id).unwrap();
-            assert_eq!(own.verdict() == Verdict::Unsupported, error.is_unsupported(), "{id}");
+            let verdict = match error.kind() {
+                ErrorKind::Format(_) => Verdict::Refused,
+                ErrorKind::UnsupportedFormat(_) => Verdict::Unsupported,
+                _ => Verdict::Limit,
+            };
+            assert_eq!(own.verdict(), verdict, "{id}");
             let is_named = error.tensor().is_some() || error.file().is_some();
             let is_placed = is_named || error.offset().is_some();
             assert!(is_placed || is_of_the_whole(id), "{}: {error}", path.display());

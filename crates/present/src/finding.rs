@@ -223,7 +223,7 @@ impl Finding {
         let verdict = match error.kind() {
             ErrorKind::Malformed(_) | ErrorKind::Format(_) => Verdict::Refused,
             ErrorKind::Unsupported(_) | ErrorKind::UnsupportedFormat(_) => Verdict::Unsupported,
-            ErrorKind::Limit(_) => Verdict::Limit,
+            ErrorKind::Limit(_) | ErrorKind::LimitFormat(_) => Verdict::Limit,
             // The others say nothing of the file.
             _ => Verdict::Error,
         };
@@ -233,6 +233,7 @@ impl Finding {
         finding.format = match error.kind() {
             ErrorKind::Format(_)
             | ErrorKind::UnsupportedFormat(_)
+            | ErrorKind::LimitFormat(_)
             | ErrorKind::Inexpressible(_)
             | ErrorKind::Read
             | ErrorKind::Write
