@@ -99,7 +99,7 @@ fn outcome(name: &str, file: &[u8], to: Generation) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Whether a file can be read, and cannot be written in that generation.
+/// Returns whether a file can be read, and cannot be written in that generation.
 fn is_inexpressible(error: &Error, to: Generation) -> bool {
     match error.kind() {
         ErrorKind::Inexpressible(generation) => {

@@ -6,7 +6,7 @@ use zten::{Archive, Error, OpenOptions};
 use zten_testkit::sample::least;
 use zten_testkit::{Expected, accepted, check, corpus, is_lax, reject_index};
 
-/// Whether an error has the names of its place, if it is in a tensor.
+/// Returns whether an error has the names of its place, if it is in a tensor.
 fn is_named(error: &Error) -> bool {
     let (place, names) = (error.place(), (error.tensor(), error.component()));
     (place.object().is_some(), place.component().is_some())

@@ -237,7 +237,7 @@ fn each_thread_has_a_mebibyte_to_read() {
     }
 }
 
-/// What compressed components decode to is work, however little is stored.
+/// Decoded bytes count as work, however few are stored.
 #[test]
 #[cfg_attr(miri, ignore = "it is a matter of sizes")]
 fn what_is_decoded_is_work() {

@@ -64,7 +64,7 @@ fn names_are_those_of_a_manifest_that_can_be_asked() {
     assert!(compared > 1000, "{compared}");
 }
 
-/// What an error says of its place.
+/// The names and numbers of the place of an error.
 fn names(error: &Error) -> (Option<Generation>, Option<&str>, Option<&str>) {
     (error.generation(), error.tensor(), error.component())
 }

@@ -17,7 +17,7 @@ struct Folder {
 }
 
 impl Folder {
-    /// Of a root of the corpus, by its name.
+    /// A root of the corpus, by its name.
     fn new(name: &str) -> Self {
         let folder = TempDir::new().unwrap();
         let root = read(&format!("{name}.zt"));
@@ -251,7 +251,7 @@ fn a_part_with_a_digest_does_not_wait() {
     assert_eq!(shard.take(), 16);
 }
 
-/// What changed since it was verified is not handed out.
+/// Bytes that changed since they were verified are not handed out.
 #[test]
 fn a_shard_that_changed_is_not_read() {
     /// Gives other bytes from some time on.

@@ -35,7 +35,7 @@ impl Vast {
         (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
     }
 
-    /// What has been asked for since this was asked last.
+    /// The reads since this was asked last.
     fn asked(&self) -> Vec<Range<u64>> {
         take(&mut *self.asked.lock().unwrap())
     }

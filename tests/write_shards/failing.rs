@@ -25,7 +25,7 @@ impl Sink for Short {
     }
 }
 
-/// Whether the sink has failed, and the error of the system is told.
+/// Returns whether the sink has failed, and the error of the system is told.
 fn is_full(error: &Error) -> bool {
     let source = std::error::Error::source(error).and_then(|it| it.downcast_ref::<io::Error>());
     let is_its = source.is_some_and(|source| source.kind() == io::ErrorKind::StorageFull);

@@ -29,7 +29,7 @@ const ENTRIES: usize = 1 << 19;
 
 type Sum = [u8; 32];
 
-/// Whether two maps of attributes are the same.
+/// Returns whether two maps of attributes are the same.
 pub(super) fn same(old: &Attributes<'_>, new: &Attributes<'_>) -> bool {
     // Items are equal that are spelled the same, and most are.
     old == new || of_attributes(old) == of_attributes(new)

@@ -130,7 +130,7 @@ impl Session {
 #[derive(Debug)]
 pub(crate) struct Refused {
     pub(crate) finding: Box<Finding>,
-    /// Where the manifest lies, if it is what is refused.
+    /// The range of the manifest, if that is rejected.
     pub(crate) manifest: Option<Range<u64>>,
 }
 

@@ -49,7 +49,7 @@ fn of_layout<T>(object: &Tensor<'_>, layout: Layout, read: Result<T, Error>) -> 
     read.ok()
 }
 
-/// What is borrowed where it lies is what is decoded from a source that lends nothing.
+/// Checks that borrowed bytes are those that are decoded from a source that lends nothing.
 fn sparse(object: &Tensor<'_>, other: &Tensor<'_>) {
     let bound = of_layout(object, Layout::SparseCsr, object.csr());
     let decoded = of_layout(object, Layout::SparseCsr, other.csr());

@@ -98,7 +98,7 @@ impl Meaning {
     }
 }
 
-/// What attributes mean, by their keys.
+/// The meaning of attributes, by their keys.
 pub(crate) fn all(attributes: Attributes<'_>) -> Vec<(String, Meaning)> {
     let mut all: Vec<_> = attributes
         .map(|(key, item)| (key.to_owned(), Meaning::from_item(&item).sorted()))

@@ -29,7 +29,7 @@ impl<'d> Pieces<'d> {
         self.reads.load(Ordering::Relaxed)
     }
 
-    /// What that read is like.
+    /// The kind of that read.
     fn piece(&self, read: usize) -> u8 {
         self.splits.get(read % self.splits.len().max(1)).copied().unwrap_or(3)
     }

@@ -22,7 +22,7 @@ fn options() -> RemoteOptions {
     RemoteOptions::default().times(TimeLimits { repetitions: 0, ..limits() })
 }
 
-/// What the system or the network says of an error in reading.
+/// The error of the system or the network in an error of reading.
 fn source(error: &Error) -> &io::Error {
     assert_eq!(error.kind(), ErrorKind::Read);
     error.source().unwrap().downcast_ref().unwrap()

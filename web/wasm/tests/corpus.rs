@@ -33,7 +33,7 @@ fn accepted() -> Vec<PathBuf> {
     old.iter().chain(&new).flat_map(|folder| corpus(folder)).collect()
 }
 
-/// What a session reads from lasts as long as it does.
+/// The source of a session lasts as long as it does.
 fn leaked(source: impl ReadAt + 'static) -> &'static dyn ReadAt {
     Box::leak(Box::new(source))
 }
