@@ -474,13 +474,14 @@ fn name_format(error: Error, header: &[u8]) -> Error {
         (b"PK\x03\x04", "a zip file, as `.npz` files are"),
         (b"\x89HDF", "an HDF5 file"),
     ];
-    // The length of a safetensors header is below 100 MB, and no magic is so small a number.
-    let is_length = header.first_chunk().is_some_and(|it| u64::from_le_bytes(*it) < 100_000_000);
+    // A safetensors file begins with the length of a header of 2 bytes to 100 MB; no magic is so small a number.
+    let length = header.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+    let is_length = length.is_some_and(|length| (2..=100_000_000).contains(&length));
     let known = FORMATS.into_iter().find(|(magic, _)| header.starts_with(magic));
     match known.map(|(_, name)| name).or(is_length.then_some("perhaps a safetensors file")) {
         None => error,
         Some(name) => error.saying(format_args!(
-            "the file is {name} and no zTensor file: `zten_formats::open` opens other formats"
+            "the file is {name} and no zTensor file: the package `zten-formats` opens it"
         )),
     }
 }

@@ -14,7 +14,7 @@ use crate::manifest::{Component, Dimensions, Manifest, ManifestRef, Tensor};
 use crate::num::{divide_exactly, u64_from_usize};
 use crate::rules::{Limit, Rule, Unsupported};
 
-pub use crate::codec::{DigestAlgorithm, Mismatch, NoContentDigest, Verified};
+pub use crate::codec::{Mismatch, Verified};
 #[cfg(feature = "digest")]
 pub(crate) use canonical::sha256;
 pub(crate) use sparse::Sparse;

@@ -393,7 +393,7 @@ fn other_formats_are_named() {
             panic!("{path} is not there");
         };
         let text = says(path);
-        assert!(text.contains(format) && text.contains("zten_formats::open"), "{text}");
+        assert!(text.contains(format) && text.contains("`zten-formats`"), "{text}");
         assert!(text.contains("header-magic"), "{text}");
     }
 }

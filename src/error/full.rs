@@ -230,7 +230,7 @@ impl Error {
 
     /// Returns whether the file may be valid, and this reader does not know what it uses.
     pub fn is_unsupported(&self) -> bool {
-        self.bare.is_unsupported()
+        self.inexpressible.is_none() && self.bare.is_unsupported()
     }
 
     /// The name of the tensor that it is in, or that there is not: any text of the file or the caller.
