@@ -92,7 +92,7 @@
 //! | `deflate` | no | deflated content, which other formats have |
 //! | `ndarray` | no | dense arrays as views of `ndarray` |
 //!
-//! The oldest Rust that builds it is 1.88. Without `std`, `serde_cbor_2` does not compile in a graph where another crate
+//! The oldest Rust that builds it is 1.89. Without `std`, `serde_cbor_2` does not compile in a graph where another crate
 //! turns on `serde/std`.
 //!
 //! [zTensor]: https://docs.rs/ztensor

@@ -147,7 +147,8 @@ fn metadata(input: &mut Input<'_>, keys: u64, limits: &Limits) -> Result<(Vec<u8
         }
     }
     let cbor = map.finish(|key| {
-        let sentence = format_args!("the metadata has the key {} twice", Short(key));
+        let key = Short(key);
+        let sentence = format_args!("the metadata has the key {key} twice");
         Trouble::refused_at(Rule::GgufDuplicateKey, sentence, start)
     })?;
     Ok((cbor, alignment))
