@@ -469,20 +469,20 @@ fn parse(file: &[u8], options: &OpenOptions) -> Result<(Range<usize>, ValidatedM
 #[cold]
 fn name_format(error: Error, header: &[u8]) -> Error {
     const FORMATS: [(&[u8], &str); 4] = [
-        (b"GGUF", "a GGUF file"),
-        (b"\x93NUMPY", "a NumPy array"),
-        (b"PK\x03\x04", "a zip file, as `.npz` files are"),
-        (b"\x89HDF", "an HDF5 file"),
+        (b"GGUF", "it is a GGUF file, which the package `zten-formats` opens"),
+        (b"\x93NUMPY", "it is a NumPy array, which the package `zten-formats` opens"),
+        (b"PK\x03\x04", "it is a zip file; the package `zten-formats` opens `.npz` files"),
+        (b"\x89HDF", "it is an HDF5 file"),
     ];
+    const SAFETENSORS: &str =
+        "it may be a safetensors file, which the package `zten-formats` opens";
     // A safetensors file begins with the length of a header of 2 bytes to 100 MB; no magic is so small a number.
     let length = header.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
     let is_length = length.is_some_and(|length| (2..=100_000_000).contains(&length));
     let known = FORMATS.into_iter().find(|(magic, _)| header.starts_with(magic));
-    match known.map(|(_, name)| name).or(is_length.then_some("perhaps a safetensors file")) {
+    match known.map(|(_, hint)| hint).or(is_length.then_some(SAFETENSORS)) {
         None => error,
-        Some(name) => error.saying(format_args!(
-            "the file is {name} and no zTensor file: the package `zten-formats` opens it"
-        )),
+        Some(hint) => error.hinting(hint),
     }
 }
 

@@ -385,9 +385,9 @@ fn errors_are_complete() {
 fn other_formats_are_named() {
     let says = |path: &str| zten::open(corpus().join("other").join(path)).unwrap_err().to_string();
     for (path, format) in [
-        ("safetensors/accept/types.safetensors", "perhaps a safetensors file"),
-        ("gguf/accept/two.gguf", "a GGUF file"),
-        ("npy/accept/two.npy", "a NumPy array"),
+        ("safetensors/accept/types.safetensors", "it may be a safetensors file"),
+        ("gguf/accept/two.gguf", "it is a GGUF file"),
+        ("npy/accept/two.npy", "it is a NumPy array"),
     ] {
         let Ok(true) = std::fs::exists(corpus().join("other").join(path)) else {
             panic!("{path} is not there");

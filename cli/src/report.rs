@@ -106,12 +106,7 @@ impl Problem {
 
     /// A file that was not opened.
     pub(crate) fn opening(path: &Path, error: &Error) -> Self {
-        let mut finding = Finding::from_error(error);
-        // The library guesses at other formats, which have been looked for before.
-        if let Some(row) = finding.row.filter(|row| row.id == "header-magic") {
-            row.broken.clone_into(&mut finding.sentence);
-        }
-        Self::found(path, finding)
+        Self::found(path, Finding::from_error(error))
     }
 
     /// A file that was opened, and whose content is not valid.

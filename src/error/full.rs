@@ -51,6 +51,8 @@ struct Context {
     manifest: Option<core::ops::Range<u64>>,
     /// The sentence, in place of that of its kind.
     sentence: Option<String>,
+    /// A hint that `Display` ends in, and reports have not: other programs than the caller's read those.
+    hint: Option<&'static str>,
 }
 
 /// The names of a place, where they stand.
@@ -157,6 +159,14 @@ impl Error {
         };
         error.with(|context| context.tensor = copied(name));
         error
+    }
+
+    /// The same, with a hint for whoever called.
+    #[cfg(feature = "std")]
+    #[must_use]
+    pub(crate) fn hinting(mut self, hint: &'static str) -> Self {
+        self.with(|context| context.hint = Some(hint));
+        self
     }
 
     /// The same, with a sentence of its own, if there is memory for it.
@@ -366,10 +376,14 @@ impl fmt::Display for Error {
             write!(f, " (rule {}, {})", row.id, row.source.clause())?;
         }
         self.fmt_place(f)?;
-        match (self.offset(), self.inexpressible) {
-            (Some(offset), None) => write!(f, " at byte {offset:#x}"),
-            _ => Ok(()),
+        if let (Some(offset), None) = (self.offset(), self.inexpressible) {
+            write!(f, " at byte {offset:#x}")?;
         }
+        #[cfg(feature = "std")]
+        if let Some(hint) = self.context.first().and_then(|context| context.hint) {
+            write!(f, "; {hint}")?;
+        }
+        Ok(())
     }
 }
 

@@ -25,9 +25,7 @@ fn list(file: &'static [u8], out: &mut HostStream) -> Result<(), ()> {
         clippy::cast_possible_truncation,
         reason = "what is asked for is in the file, which is in memory"
     )]
-    let fetch = |range: Range<u64>| {
-        file.get(range.start as usize..range.end as usize).ok_or(())
-    };
+    let fetch = |range: Range<u64>| file.get(range.start as usize..range.end as usize).ok_or(());
     let opening = Opening::new(file.len() as u64, &options).map_err(|_| ())?;
     let footer = opening.header(fetch(opening.needs())?).map_err(|_| ())?;
     let body = footer.footer(fetch(footer.needs())?).map_err(|_| ())?;
