@@ -104,6 +104,8 @@ fn is_inexpressible(error: &Error, to: Generation) -> bool {
     match error.kind() {
         ErrorKind::Inexpressible(generation) => {
             assert_eq!(generation, to);
+            // This reader knows what the file uses.
+            assert!(!error.is_unsupported(), "{error}");
             true
         }
         _ => false,

@@ -51,7 +51,7 @@ struct Context {
     manifest: Option<core::ops::Range<u64>>,
     /// The sentence, in place of that of its kind.
     sentence: Option<String>,
-    /// A hint that `Display` ends in, and reports have not: other programs than the caller's read those.
+    /// Advice at the end of `Display`. Reports leave it out: whoever reads them may not use this library.
     hint: Option<&'static str>,
 }
 
@@ -161,7 +161,7 @@ impl Error {
         error
     }
 
-    /// The same, with a hint for whoever called.
+    /// Adds advice to the caller.
     #[cfg(feature = "std")]
     #[must_use]
     pub(crate) fn hinting(mut self, hint: &'static str) -> Self {
