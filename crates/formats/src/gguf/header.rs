@@ -147,6 +147,7 @@ fn metadata(input: &mut Input<'_>, keys: u64, limits: &Limits) -> Result<(Vec<u8
         }
     }
     let cbor = map.finish(|key| {
+        // A variable: Rust 1.89 drops a temporary in `format_args!` before the next statement.
         let key = Short(key);
         let sentence = format_args!("the metadata has the key {key} twice");
         Trouble::refused_at(Rule::GgufDuplicateKey, sentence, start)

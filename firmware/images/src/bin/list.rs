@@ -23,7 +23,7 @@ fn list(file: &'static [u8], out: &mut HostStream) -> Result<(), ()> {
     let options = OpenOptions::default().limits(Limits::embedded());
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "what is asked for is in the file, which is in memory"
+        reason = "the range lies in the file, which is in memory"
     )]
     let fetch = |range: Range<u64>| file.get(range.start as usize..range.end as usize).ok_or(());
     let opening = Opening::new(file.len() as u64, &options).map_err(|_| ())?;
