@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
-use zten_present::finding::Scope;
+use zten_report::finding::Scope;
 
 use crate::mode::Mode;
 use crate::paint::{self, Color};

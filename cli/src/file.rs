@@ -232,4 +232,4 @@ impl Deref for FileWithShards {
     }
 }
 
-pub(crate) use zten_present::finding::{counted, stored};
+pub(crate) use zten_report::finding::{counted, stored};

@@ -38,7 +38,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use zten_present::{diagnostic, element, escape, json, npy, size, spelled, value};
+use zten_report::{diagnostic, element, escape, json, npy, size, spelled, value};
 
 use app::App;
 use args::{Args, Command};

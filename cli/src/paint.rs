@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
-use zten_present::finding::Verdict;
+use zten_report::finding::Verdict;
 
 /// Whether to colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

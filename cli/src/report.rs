@@ -8,7 +8,7 @@ use zten::num::u64_from_usize;
 use zten::rules::Unsupported;
 use zten::{Component, Error, error::Place};
 use zten_formats::Trouble;
-use zten_present::finding::{self, Finding};
+use zten_report::finding::{self, Finding};
 
 use crate::escape;
 use crate::file::TensorFile;
@@ -17,7 +17,7 @@ use crate::paint::{Painted, Palette};
 use crate::remote;
 use crate::status::Status;
 
-pub(crate) use zten_present::finding::Verdict;
+pub(crate) use zten_report::finding::Verdict;
 
 /// What is wrong with a file, where, and what to do.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use pyo3::prelude::*;
-use zten_present::finding::{self, Finding, Scope};
+use zten_report::finding::{self, Finding, Scope};
 
 use crate::error::Failure;
 use crate::interrupt::{self, Cancel};

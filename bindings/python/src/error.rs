@@ -12,7 +12,7 @@ use pyo3::types::PyDict;
 use zten::error::Misuse;
 use zten::{Error, ErrorKind, Manifest};
 use zten_formats::Trouble;
-use zten_present::finding::{Finding, Verdict};
+use zten_report::finding::{Finding, Verdict};
 
 /// The reason why a call failed, before it is Python's. It needs no lock of the interpreter.
 #[derive(Debug)]

@@ -12,9 +12,9 @@ use zten::shards::Shard;
 use zten::tools::{ElementType, StorageType};
 use zten::{Component, DType, Encoding, Error, Generation, Layout, Tensor};
 use zten_formats::Block;
-use zten_present::finding::{format_name, stored};
-use zten_present::json::Json;
-use zten_present::{spelled, value as json_value};
+use zten_report::finding::{format_name, stored};
+use zten_report::json::Json;
+use zten_report::{spelled, value as json_value};
 
 use crate::error::Failure;
 use crate::interrupt;

@@ -15,7 +15,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use zten::{Archive, Component, Error, Manifest, ReadAt, Tensor, error::Misuse};
 use zten_formats::{Begun, Detected, Part};
-use zten_present::network::{is_remote, shown};
+use zten_report::network::{is_remote, shown};
 use zten_shards::{Beside, Runs, Want};
 
 use crate::error::Failure;

@@ -17,7 +17,7 @@ use zten::write::{
 };
 use zten::{Error, ErrorKind, Generation, OpenOptions};
 use zten_formats::{Detected, Rule, find_without_profile, profile};
-use zten_present::finding::{Finding, Verdict, stored};
+use zten_report::finding::{Finding, Verdict, stored};
 
 use crate::cbor;
 use crate::error::{Failure, exception};

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use zten_present::finding;
+use zten_report::finding;
 
 #[cfg(target_os = "linux")]
 use super::kind::Kind;

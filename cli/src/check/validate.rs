@@ -4,7 +4,7 @@ use std::path::Path;
 
 use zten::rules::Limit;
 use zten::{Error, ErrorKind, OpenOptions, Tensor, verify::Verifier};
-use zten_present::finding::{Scope, format_name, summary};
+use zten_report::finding::{Scope, format_name, summary};
 use zten_shards::Want;
 
 use super::kind::{Outcome, Valid};

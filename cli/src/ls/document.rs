@@ -7,7 +7,7 @@ use zten::{
     Component, Generation, Tensor, attributes::Attributes, element::ByteOrder, tools::ElementType,
 };
 use zten_formats::Block;
-use zten_present::finding::format_name;
+use zten_report::finding::format_name;
 
 use super::blocks::Blocks;
 use super::totals::FileTotals;

@@ -1,7 +1,7 @@
 //! Errors of the index that front ends fill.
 
 use zten::{Error, ErrorKind};
-use zten_present::escape::Short;
+use zten_report::escape::Short;
 
 use super::rules::Rule;
 use super::trouble::Trouble;

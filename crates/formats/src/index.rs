@@ -7,7 +7,7 @@ mod header;
 use zten::front::{Blobs, Builder, FrontEnd, Parsed};
 use zten::num::u64_from_usize;
 use zten::{Error, Limits, OpenOptions, ReadAt};
-use zten_present::escape;
+use zten_report::escape;
 
 use super::cbor::Map;
 use super::front;

@@ -1,7 +1,7 @@
 //! Errors in JSON, and their places.
 
 use zten::num::u64_from_usize;
-use zten_present::escape;
+use zten_report::escape;
 
 /// Columns of a message of the JSON parser, which quotes the file.
 const MESSAGE: usize = 200;

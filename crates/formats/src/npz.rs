@@ -17,7 +17,7 @@ use zten::rules::Limit;
 use zten::tools::StorageType;
 use zten::verify::Verifier;
 use zten::{Archive, Encoding, Error, ErrorKind, Layout, OpenOptions, ReadAt};
-use zten_present::escape::Short;
+use zten_report::escape::Short;
 
 use super::front;
 use super::npy::Header;

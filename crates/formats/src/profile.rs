@@ -2,7 +2,7 @@
 
 use zten::write::Encoded;
 use zten::{Error, Manifest, Tensor};
-use zten_present::finding::{Finding, Verdict};
+use zten_report::finding::{Finding, Verdict};
 
 use super::block::Block;
 

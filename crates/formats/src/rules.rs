@@ -4,7 +4,7 @@
 //! breaks it fails the tests.
 
 use zten::rules::{Limit, Row, Scope, Source};
-use zten_present::finding::Verdict;
+use zten_report::finding::Verdict;
 
 macro_rules! catalogue {
     ($( $variant:ident $id:literal, $verdict:ident, $source:ident($why:literal), $formats:ident,

@@ -9,7 +9,7 @@ use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rul
 use zten::num::{len_u32, u64_from_usize};
 use zten::tools::StorageType;
 use zten::{Archive, Error, Layout, Limits, OpenOptions, ReadAt};
-use zten_present::escape::Short;
+use zten_report::escape::Short;
 
 use super::cbor::Map;
 use super::front;

@@ -6,8 +6,8 @@ use std::io;
 
 use zten::ErrorKind;
 use zten::error::OutOfMemory;
-use zten_present::escape;
-use zten_present::finding::{Finding, Verdict};
+use zten_report::escape;
+use zten_report::finding::{Finding, Verdict};
 
 use super::rules::Blame;
 

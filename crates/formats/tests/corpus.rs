@@ -6,7 +6,7 @@ use std::path::Path;
 
 use zten::{Archive, Error, ErrorKind, OpenOptions};
 use zten_formats::{BesideNames, Rule, open, open_bytes};
-use zten_present::finding::Verdict;
+use zten_report::finding::Verdict;
 use zten_testkit::other_formats;
 
 /// Returns whether a rule is about a file as a whole.

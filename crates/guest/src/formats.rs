@@ -6,7 +6,7 @@ use std::ops::Range;
 use zten::open::{self, Footer};
 use zten::{Error, OpenOptions, ReadAt, error::Misuse};
 use zten_formats::{Opening, START, Step, Trouble, Wanted, by_name, by_start, is_ztensor};
-use zten_present::finding::Finding;
+use zten_report::finding::Finding;
 
 use crate::session::{Refused, Session};
 

@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use zten::rules::Source;
 use zten::{Error, ErrorKind};
-use zten_present::escape::whole;
-use zten_present::finding::{Finding, Verdict};
-use zten_present::json::Json;
+use zten_report::escape::whole;
+use zten_report::finding::{Finding, Verdict};
+use zten_report::json::Json;
 
 use crate::session::File;
 

@@ -11,7 +11,7 @@ use zten::open::Opening;
 #[cfg(feature = "ztensor")]
 use zten::open::{Body, Footer};
 use zten::{Archive, Component, Error, ReadAt, Tensor, error::Misuse};
-use zten_present::finding::Finding;
+use zten_report::finding::Finding;
 
 #[cfg(feature = "formats")]
 use crate::formats::{Other, Start};

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use zten::Generation;
 use zten::rules::{Limit, Row, Unsupported};
 use zten_formats::{Detected, Format, Rule};
-use zten_present::finding::{Finding, Verdict, ZTENSOR};
+use zten_report::finding::{Finding, Verdict, ZTENSOR};
 
 /// Components begin at multiples of so many bytes in the memory file: enough for any element.
 pub const ALIGNMENT: u64 = 64;

@@ -14,7 +14,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use zten::verify::Verifier;
 use zten::{Archive, Generation, OpenOptions, Tensor};
-use zten_present::finding::{self, Finding, Scope};
+use zten_report::finding::{self, Finding, Scope};
 use zten_sandbox::{Budget, Role, confine};
 
 use crate::answer::{self, Answer, Component, Facts, UNCONFINED, Want};

@@ -16,4 +16,4 @@ mod widen;
 
 use zten_guest::problem;
 pub use zten_guest::session;
-use zten_present::{diagnostic, element, escape, json, npy, spelled};
+use zten_report::{diagnostic, element, escape, json, npy, spelled};

@@ -8,8 +8,8 @@ use zten::verify::Verifier;
 use zten_guest::border::Answer;
 use zten_guest::problem;
 use zten_guest::session::{self, File};
-use zten_present::finding::{Scope, Valid, format_name, summary};
-use zten_present::json::Json;
+use zten_report::finding::{Scope, Valid, format_name, summary};
+use zten_report::json::Json;
 
 /// What has been found so far.
 struct Checking {

@@ -7,9 +7,9 @@ use zten::tools::{ElementType, StorageType};
 use zten::{Component, DType, Digest, Encoding, Generation, Layout, Tensor};
 use zten_guest::border::Answer;
 use zten_guest::session::{self, File};
-use zten_present::finding::format_name;
-use zten_present::json::Json;
-use zten_present::spelled::version;
+use zten_report::finding::format_name;
+use zten_report::json::Json;
+use zten_report::spelled::version;
 
 pub(crate) fn file(file: &'static File, out: &mut Answer) -> io::Result<()> {
     let manifest = file.manifest();

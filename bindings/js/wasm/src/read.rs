@@ -9,7 +9,7 @@ use zten::{Error, Reader};
 use zten_guest::border::{Answer, Out};
 use zten_guest::problem;
 use zten_guest::session::{self, File};
-use zten_present::json::Json;
+use zten_report::json::Json;
 
 /// The component that is being read.
 static STREAM: Mutex<Option<Reader<'static>>> = Mutex::new(None);

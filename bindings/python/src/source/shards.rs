@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use zten::shards::{BoundShard, Candidate, Find, Shard, Shards};
 use zten::tools::VerifiedBlocks;
 use zten::{Component, Error};
-use zten_present::escape;
+use zten_report::escape;
 use zten_shards::Want;
 
 use super::{Open, Source, Watched};

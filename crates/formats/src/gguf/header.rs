@@ -4,7 +4,7 @@ use std::fmt;
 
 use zten::Limits;
 use zten::num::{len_u32, usize_from_u32};
-use zten_present::escape::Short;
+use zten_report::escape::Short;
 
 use super::input::{Input, Stop};
 use super::types::{self, Type};

@@ -3,7 +3,7 @@
 
 use zten::ReadAt;
 use zten::num::u64_from_usize;
-use zten_present::escape::Short;
+use zten_report::escape::Short;
 
 use super::header::{Extent, Header};
 use crate::rules::Rule;

@@ -15,7 +15,7 @@ use crate::record::{self, NUMBER, Record};
 use crate::rules::Rule;
 use crate::trouble::Trouble;
 use zten::num::u64_from_usize;
-use zten_present::escape;
+use zten_report::escape;
 
 /// What the names of the files end with that an index names.
 pub(crate) const PARTS: &str = ".safetensors";

@@ -9,7 +9,7 @@ use nom::combinator::{all_consuming, opt, value};
 use nom::sequence::{delimited, terminated};
 use nom::{IResult, Parser as _};
 
-use zten_present::escape::Short;
+use zten_report::escape::Short;
 
 use crate::limits::check_rank;
 use crate::rules::Rule;

@@ -4,7 +4,7 @@ use zten::tools::{LogicalType, StorageType};
 
 use crate::rules::Rule;
 use crate::trouble::Trouble;
-use zten_present::escape::Short;
+use zten_report::escape::Short;
 
 /// A type, and the order of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use zten::Limits;
 use zten::num::{u64_from_usize, usize_from_u32};
-use zten_present::escape::Short;
+use zten_report::escape::Short;
 
 use super::dtype;
 use super::fault::{Expected, Fault, Field, Input, Parsed, Why, fail};

@@ -6,7 +6,7 @@ use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::{Response, StatusCode};
 use tokio::time::timeout;
-use zten_present::finding::Finding;
+use zten_report::finding::Finding;
 
 use super::upload::{self, Failure};
 use super::{HttpFront, reply};

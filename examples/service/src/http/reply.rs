@@ -6,8 +6,8 @@ use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
-use zten_present::finding::{Finding, Valid, Verdict};
-use zten_present::json::Json;
+use zten_report::finding::{Finding, Valid, Verdict};
+use zten_report::json::Json;
 
 use crate::answer::Facts;
 

@@ -10,8 +10,8 @@ use std::process::Command;
 use serde_json::{Value, json};
 use zten::{Archive, Error};
 use zten_formats::{START, by_start, open};
-use zten_present::finding::{Finding, Scope, Valid, format_name, summary};
-use zten_present::json::Json;
+use zten_report::finding::{Finding, Scope, Valid, format_name, summary};
+use zten_report::json::Json;
 use zten_testkit::{other_formats, read};
 
 use crate::client::post;

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use regex_syntax::hir::{Class, HirKind};
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
-use zten_present::escape::{Name, UNICODE_VERSION, is_hidden, path, quoted, whole, word};
-use zten_present::json::Json;
+use zten_report::escape::{Name, UNICODE_VERSION, is_hidden, path, quoted, whole, word};
+use zten_report::json::Json;
 
 /// The characters with a property.
 fn having(property: &str) -> HashSet<char> {

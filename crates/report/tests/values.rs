@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde_json::Value as Json;
 use zten::Archive;
 use zten::write::{Encoded, WriteOptions, Writer};
-use zten_present::json::Json as Writes;
-use zten_present::value;
+use zten_report::json::Json as Writes;
+use zten_report::value;
 
 /// A value of CBOR's own data model: RFC 8949 §2. What is not content is how it is spelled.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

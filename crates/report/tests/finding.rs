@@ -4,7 +4,7 @@ use std::io;
 
 use zten::write::{WriteOptions, Writer};
 use zten::{Error, OpenOptions};
-use zten_present::finding::{Finding, Verdict, ZTENSOR};
+use zten_report::finding::{Finding, Verdict, ZTENSOR};
 
 /// A file of one tensor.
 fn file() -> Vec<u8> {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use zten_present::escape::{Name, Quoted, quoted, word};
+use zten_report::escape::{Name, Quoted, quoted, word};
 
 /// What tells one name from another, and what might be taken for it.
 const PIECES: [&str; 16] = [
