@@ -1,24 +1,101 @@
 //! Where output goes, and how the command ends.
 
 use std::fmt::Display;
-use std::io::{self, BufWriter, StdoutLock, Write as _};
+use std::io::{self, BufWriter, StdoutLock, Write};
 use std::process::ExitCode;
+#[cfg(target_os = "linux")]
+use std::sync::Arc;
 
+use crate::kind::Kind;
+#[cfg(target_os = "linux")]
+use crate::message::Stream;
 use crate::report::Problem;
 use crate::status::Status;
+#[cfg(target_os = "linux")]
+use crate::worker::Channel;
+
+/// Bytes of text that are held before they are written.
+const BUFFER: usize = 48 << 10;
 
 /// Standard output, buffered, and the status so far.
 pub(crate) struct App {
-    /// Standard output. What it fails with ends the command.
-    pub(crate) out: BufWriter<StdoutLock<'static>>,
+    /// Standard output. An error of it ends the command.
+    pub(crate) out: Output,
     status: Status,
+    errors: Errors,
+}
+
+/// Standard output of the command.
+pub(crate) enum Output {
+    /// The process's own.
+    Own(BufWriter<StdoutLock<'static>>),
+    /// Text that the broker prints.
+    #[cfg(target_os = "linux")]
+    Broker(Arc<Channel>, Vec<u8>),
+    #[cfg(all(test, target_os = "linux"))]
+    File(std::fs::File),
+}
+
+/// Standard error of the command.
+enum Errors {
+    Own,
+    #[cfg(target_os = "linux")]
+    Broker(Arc<Channel>),
+    #[cfg(all(test, target_os = "linux"))]
+    File(std::fs::File),
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Own(out) => out.write(bytes),
+            #[cfg(target_os = "linux")]
+            Self::Broker(channel, text) => {
+                text.extend(bytes);
+                if text.len() >= BUFFER {
+                    channel.text(Stream::Output, text)?;
+                }
+                Ok(bytes.len())
+            }
+            #[cfg(all(test, target_os = "linux"))]
+            Self::File(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Own(out) => out.flush(),
+            #[cfg(target_os = "linux")]
+            Self::Broker(channel, text) => channel.text(Stream::Output, text),
+            #[cfg(all(test, target_os = "linux"))]
+            Self::File(_) => Ok(()),
+        }
+    }
 }
 
 impl App {
-    /// Standard output, and nothing wrong yet.
+    /// A file for both streams.
+    #[cfg(all(test, target_os = "linux"))]
+    pub(crate) fn to_file(file: std::fs::File) -> Self {
+        let errors = Errors::File(file.try_clone().unwrap());
+        Self { out: Output::File(file), status: Status::Success, errors }
+    }
+
+    /// The process's own streams, and nothing wrong yet.
     pub(crate) fn new() -> Self {
-        let out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
-        Self { out, status: Status::Success }
+        let out = Output::Own(BufWriter::with_capacity(64 << 10, io::stdout().lock()));
+        Self { out, status: Status::Success, errors: Errors::Own }
+    }
+
+    /// The streams of a worker: the broker prints text, but data goes to standard output.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn in_worker(channel: &Arc<Channel>, writes_data: bool) -> Self {
+        let out = if writes_data {
+            Self::new().out
+        } else {
+            Output::Broker(Arc::clone(channel), Vec::new())
+        };
+        Self { out, status: Status::Success, errors: Errors::Broker(Arc::clone(channel)) }
     }
 
     /// Notes how one thing has ended.
@@ -26,21 +103,50 @@ impl App {
         self.status = self.status.max(status);
     }
 
-    /// Tells what is wrong with a file, after all that has been printed before.
+    /// Prints an error of a file, after all that has been printed before.
     pub(crate) fn problem(&mut self, problem: &Problem) -> io::Result<()> {
         self.worsen(problem.status());
+        self.error(problem)
+    }
+
+    /// Prints that the command was called wrongly.
+    pub(crate) fn usage(&mut self, message: impl Display) -> io::Result<()> {
+        self.worsen(Status::Trouble);
+        self.error(message)
+    }
+
+    /// Prints a line on standard error, after all that has been printed before.
+    pub(crate) fn error(&mut self, message: impl Display) -> io::Result<()> {
         self.out.flush()?;
-        tell(problem);
+        match &self.errors {
+            Errors::Own => print_error(message),
+            #[cfg(target_os = "linux")]
+            Errors::Broker(channel) => {
+                channel.text(Stream::Errors, &mut format!("{message}\n").into_bytes())?;
+            }
+            #[cfg(all(test, target_os = "linux"))]
+            Errors::File(file) => writeln!(&*file, "{message}")?,
+        }
         Ok(())
     }
 
-    /// The same, of what has been worded already: whole lines.
+    /// Prints text that a worker has rendered.
     #[cfg(target_os = "linux")]
-    pub(crate) fn told(&mut self, lines: &[u8], status: Status) -> io::Result<()> {
-        self.worsen(status);
-        self.out.flush()?;
-        let _ = io::stderr().lock().write_all(lines);
-        Ok(())
+    pub(crate) fn text(&mut self, stream: Stream, text: &str) -> io::Result<()> {
+        match stream {
+            Stream::Output => self.out.write_all(text.as_bytes()),
+            Stream::Errors => {
+                self.out.flush()?;
+                match &self.errors {
+                    #[cfg(test)]
+                    Errors::File(file) => (&*file).write_all(text.as_bytes()),
+                    _ => {
+                        let _ = io::stderr().lock().write_all(text.as_bytes());
+                        Ok(())
+                    }
+                }
+            }
+        }
     }
 
     /// The status so far.
@@ -48,30 +154,45 @@ impl App {
         self.status
     }
 
-    /// Tells that the command was called wrongly.
-    pub(crate) fn usage(&mut self, message: impl Display) -> io::Result<()> {
-        self.worsen(Status::Trouble);
-        self.out.flush()?;
-        tell(message);
-        Ok(())
+    /// Ends a job of a worker: everything has been sent, or standard output is at fault.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn finish(
+        mut self,
+        ran: io::Result<Option<Kind>>,
+    ) -> io::Result<(Status, Option<Kind>)> {
+        match ran.and_then(|kind| self.out.flush().map(|()| kind)) {
+            Ok(kind) => Ok((self.status, kind)),
+            Err(error) => {
+                self.fail(&error)?;
+                Ok((self.status, None))
+            }
+        }
+    }
+
+    /// Notes that standard output cannot be written to.
+    fn fail(&mut self, error: &io::Error) -> io::Result<()> {
+        // The buffer would try once more.
+        if let Output::Own(out) = &mut self.out {
+            let empty = BufWriter::with_capacity(0, io::stdout().lock());
+            let _ = std::mem::replace(out, empty).into_parts();
+        }
+        // The reader has closed the pipe, which is no failure.
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Ok(());
+        }
+        self.usage(format_args!("standard output: {error}"))
     }
 
     /// The exit status, everything having been written or not.
     pub(crate) fn end(mut self, written: io::Result<()>) -> ExitCode {
         if let Err(error) = written.and_then(|()| self.out.flush()) {
-            // The reader has closed the pipe, which is no failure.
-            if error.kind() != io::ErrorKind::BrokenPipe {
-                tell(format_args!("standard output: {error}"));
-                self.worsen(Status::Trouble);
-            }
-            // The buffer would try once more when dropped.
-            let _ = self.out.into_parts();
+            let _ = self.fail(&error);
         }
         ExitCode::from(self.status.code())
     }
 }
 
-/// A message on standard error. If it cannot be written, the exit status still tells.
-fn tell(message: impl Display) {
+/// Prints a line on standard error. If it cannot be written, the exit status still tells.
+fn print_error(message: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{message}");
 }

@@ -1,16 +1,19 @@
 //! What the command line may say.
 
 mod convert;
+pub(crate) mod os_path;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
+use serde::{Deserialize, Serialize};
 use zten_report::finding::Scope;
 
+use crate::command::Call;
 use crate::mode::Mode;
-use crate::paint::{self, Color};
+use crate::paint::Color;
 use crate::strictness::Strictness;
 pub(crate) use convert::{Convert, Digest, To, arguments};
 
@@ -19,12 +22,12 @@ const STATUS: &str = "Exit status:
   1  a file is refused: it breaks a rule, is not supported, or goes beyond a limit
   2  wrong usage, or something could not be read or written";
 
-const DIFF_STATUS: &str = "Exit status:
+pub(crate) const DIFF_STATUS: &str = "Exit status:
   0  the contents are equal
   1  they differ, or a file is refused and cannot be compared
   2  wrong usage, or something could not be read or written";
 
-const CONVERT_STATUS: &str = "Exit status:
+pub(crate) const CONVERT_STATUS: &str = "Exit status:
   0  OUT is written
   1  IN is refused: it breaks a rule, is not supported, or goes beyond a limit
   2  wrong usage, something could not be read or written, or IN is valid and OUT cannot hold it";
@@ -51,28 +54,11 @@ pub(crate) struct Args {
     /// `CLICOLOR_FORCE` is
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
-    #[cfg(feature = "remote")]
     #[command(flatten)]
     pub(crate) remote: crate::remote::Settings,
-    /// The process that converts, confined: the one that started it has opened the file to write. Where
-    /// it stands once more, and with another command, the process that lists the shards to look for, or
-    /// that checks the files that it is sent, confined.
-    #[arg(long, hide = true, action = clap::ArgAction::Count)]
-    worker: u8,
 }
 
 impl Args {
-    /// Whether another process has started this one to do a part of its work.
-    pub(crate) fn is_worker(&self) -> bool {
-        self.worker > 0
-    }
-
-    /// Whether that is to list shards.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn lists_shards(&self) -> bool {
-        self.worker > u8::from(matches!(self.command, Command::Convert(_)))
-    }
-
     /// Whether to confine the process.
     pub(crate) fn mode(&self) -> Mode {
         match (self.no_sandbox, self.require_sandbox) {
@@ -86,30 +72,13 @@ impl Args {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Check files: structure, every rule, digests, compression, the values of bools and indices
-    Check(Check),
-    /// List the objects of files
-    Ls(Ls),
-    /// Print the elements of one component
-    Cat(Cat),
-    /// SHA-256 of the decoded little-endian bytes of every component, sorted by name and role
-    Hash(Hash),
-    /// Compare the contents of two files, whatever their format, generation, encoding and byte order
-    #[command(after_help = DIFF_STATUS)]
-    Diff(Diff),
-    /// Write a zTensor, safetensors, NumPy (.npy, .npz) or GGUF file as a zTensor (1.2 or 2),
-    /// safetensors or NumPy file
-    #[command(after_help = CONVERT_STATUS)]
-    Convert(Convert),
+    #[command(flatten)]
+    Call(Call),
     /// What a rule asks, where it comes from, and what to do
     Explain(Explain),
     /// Try from inside what a confined process may not do, and tell what is denied
     #[command(after_help = SANDBOX_STATUS)]
     Sandbox(Sandbox),
-    /// Serve ranges of a file over the socket that is standard input
-    #[cfg(all(feature = "remote", target_os = "linux"))]
-    #[command(hide = true)]
-    Fetch,
     /// Print what a shell needs to complete the command's arguments
     Completions(Completions),
     /// Write the manual pages
@@ -133,11 +102,12 @@ pub(crate) struct Man {
 }
 
 /// `zten check`
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Args, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Check {
     /// The files, or with -r folders
     #[arg(required_unless_present = "files_from", value_name = "FILE")]
+    #[serde(skip)]
     pub(crate) files: Vec<PathBuf>,
     /// Check what is in folders, too, and below: regular files whose names end in a --suffix. Links
     /// are not followed
@@ -147,9 +117,11 @@ pub(crate) struct Check {
     /// is any name. If none is said, those of all files that hold tensors; .bin and .pb only if the first
     /// bytes are of such
     #[arg(long, value_delimiter = ',', requires = "recursive")]
+    #[serde(skip)]
     pub(crate) suffix: Vec<OsString>,
     /// Check the files that are named in this file, one a line; - is standard input
     #[arg(long, value_name = "LIST")]
+    #[serde(skip)]
     pub(crate) files_from: Option<PathBuf>,
     /// What ends each name in LIST is a NUL, not the end of a line
     #[arg(short = '0', long, requires = "files_from")]
@@ -160,9 +132,6 @@ pub(crate) struct Check {
     /// Check so many files at a time, each in a process of its own; results come in the same order
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) jobs: Option<u16>,
-    /// The process that checks the files that it is sent: bytes of the longest one.
-    #[arg(long, hide = true)]
-    pub(crate) longest: Option<u64>,
     /// Look at what the manifest or header says only, and read no data
     #[arg(long)]
     pub(crate) manifest_only: bool,
@@ -184,31 +153,14 @@ impl Check {
     pub(crate) fn scope(&self) -> Scope {
         if self.manifest_only { Scope::Manifest } else { Scope::All }
     }
-
-    /// The arguments of a process that checks files of at most so many bytes in the same way.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn for_worker(&self, longest: u64) -> Vec<OsString> {
-        let flags = [
-            ("--manifest-only", self.manifest_only),
-            ("--canonical", self.canonical),
-            ("--json", self.json),
-            ("--sarif", self.sarif),
-        ];
-        let flags = flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag.into());
-        let mut arguments: Vec<OsString> = vec!["check".into(), "--files-from=-".into()];
-        arguments.push(paint::argument().into());
-        arguments.push(format!("--longest={longest}").into());
-        arguments.push(format!("--jobs={}", self.jobs.unwrap_or(1)).into());
-        arguments.extend(flags.chain(self.strictness.arguments()));
-        arguments
-    }
 }
 
 /// `zten ls`
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Args, Serialize, Deserialize)]
 pub(crate) struct Ls {
     /// The files
     #[arg(required = true, value_name = "FILE")]
+    #[serde(with = "os_path::list")]
     pub(crate) files: Vec<PathBuf>,
     /// One JSON document for each file, with everything exact. What JSON cannot say stands in
     /// objects like {"$bytes": "00ff"}: docs/json.md
@@ -219,11 +171,12 @@ pub(crate) struct Ls {
 }
 
 /// `zten cat`
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Args, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Cat {
     /// The file, of any format that is read
     #[arg(value_name = "FILE")]
+    #[serde(with = "os_path")]
     pub(crate) file: PathBuf,
     /// The object
     #[arg(value_name = "NAME", required_unless_present = "index", conflicts_with = "index")]
@@ -258,10 +211,11 @@ pub(crate) struct Cat {
 }
 
 /// `zten hash`
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Args, Serialize, Deserialize)]
 pub(crate) struct Hash {
     /// The file, of any format that is read
     #[arg(value_name = "FILE")]
+    #[serde(with = "os_path")]
     pub(crate) file: PathBuf,
     /// Print the content digest of a file of generation 2 instead: what tensors it holds, however they
     /// are laid out; xxh3, or sha256 if each part of the file has a sha256 digest
@@ -276,7 +230,7 @@ pub(crate) struct Hash {
 }
 
 /// What a content digest is computed by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 pub(crate) enum ContentAlgorithm {
     /// XXH3-64, which finds accidents only
     Xxh3,
@@ -285,13 +239,15 @@ pub(crate) enum ContentAlgorithm {
 }
 
 /// `zten diff`
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Args, Serialize, Deserialize)]
 pub(crate) struct Diff {
     /// First file, of any format that is read
     #[arg(value_name = "OLD")]
+    #[serde(with = "os_path")]
     pub(crate) old: PathBuf,
     /// Second file
     #[arg(value_name = "NEW")]
+    #[serde(with = "os_path")]
     pub(crate) new: PathBuf,
     /// One JSON document
     #[arg(long)]
@@ -330,39 +286,5 @@ mod tests {
     fn command_line_is_consistent() {
         use clap::CommandFactory as _;
         Args::command().debug_assert();
-    }
-
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn a_worker_is_called_as_the_command_was() {
-        let given = [
-            "zten",
-            "check",
-            "-r",
-            "x",
-            "--manifest-only",
-            "--json",
-            "--jobs=3",
-            "--limit=depth=7",
-            "--limit",
-            "window=1M",
-            "--tolerate",
-            "shared-blobs,narrow-indices",
-            "--no-shards",
-        ];
-        let check = |given: &[OsString]| match Args::try_parse_from(given).unwrap().command {
-            Command::Check(check) => check,
-            other => panic!("{other:?}"),
-        };
-        let first = check(&given.map(OsString::from));
-        let again = [vec!["zten".into()], first.for_worker(9)].concat();
-        let again = check(&again);
-        assert_eq!(format!("{:?}", first.strictness), format!("{:?}", again.strictness));
-        assert_eq!((again.longest, again.jobs), (Some(9), Some(3)));
-        assert_eq!((again.manifest_only, again.canonical, again.json), (true, false, true));
-        let canonical =
-            check(&["zten", "check", "x", "--canonical", "--sarif"].map(OsString::from));
-        let again = check(&[vec!["zten".into()], canonical.for_worker(1)].concat());
-        assert_eq!((again.manifest_only, again.canonical, again.sarif), (false, true, true));
     }
 }

@@ -18,13 +18,11 @@ use crate::app::App;
 use crate::args::Cat;
 use crate::element::{Fp8, Kind, Style};
 use crate::escape;
-use crate::file::FileWithShards;
-use crate::mode::Mode;
+use crate::file::{FileWithShards, Opened};
 use crate::npy;
 use crate::progress::{self, Progress};
 use crate::remote::shown;
 use crate::report::Problem;
-use crate::sandbox::{self, Access, Task};
 use crate::sources::Sources;
 use feed::{ComponentReader, Failure, HoldUntilVerified, Parts};
 use print::{Nested, Printer};
@@ -37,21 +35,20 @@ const ROLES: usize = 16;
 const LONG: usize = 64;
 
 /// Prints one component.
-pub(crate) fn run(app: &mut App, args: &Cat, mode: Mode) -> io::Result<()> {
-    let options = args.strictness.options();
-    let access = Access { mode, task: Task::Print, strictness: &args.strictness };
-    let Some(file) = sandbox::file(app, &args.file, access)? else {
-        return Ok(());
-    };
-    let archive = match file.archive(&options) {
-        Ok(archive) => archive,
+pub(crate) fn run(app: &mut App, args: &Cat, file: Result<Opened, Box<Problem>>) -> io::Result<()> {
+    let opened = file.and_then(|file| {
+        let path = file.path.clone();
+        Ok((path, file.archive(&args.strictness.options())?))
+    });
+    let (path, archive) = match opened {
+        Ok(opened) => opened,
         Err(problem) => return app.problem(&problem),
     };
     let outcome = find(&archive, args).and_then(|component| print(app, args, &archive, component));
     match outcome {
         Ok(()) => Ok(()),
         Err(Stop::Usage(message)) => {
-            app.usage(format_args!("{}: {message}", escape::path(&shown(&args.file))))
+            app.usage(format_args!("{}: {message}", escape::path(&shown(&path))))
         }
         Err(Stop::Problem(problem)) => app.problem(&problem),
         Err(Stop::Output(error)) => Err(error),

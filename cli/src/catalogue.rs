@@ -11,3 +11,8 @@ pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
 pub(crate) fn find(id: &str) -> Option<&'static Row> {
     rows().find(|row| row.id == id)
 }
+
+/// The number of a row among all.
+pub(crate) fn number(row: &'static Row) -> Option<u16> {
+    rows().position(|other| other.id == row.id).and_then(|number| u16::try_from(number).ok())
+}

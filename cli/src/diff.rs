@@ -7,16 +7,13 @@ mod print;
 mod value;
 
 use std::io;
-use std::path::Path;
 
 use zten::{Generation, OpenOptions, Tensor};
 
 use crate::app::App;
 use crate::args::Diff;
 use crate::file::{FileWithShards, Opened};
-use crate::mode::Mode;
 use crate::report::Problem;
-use crate::sandbox::{self, Access, Task};
 use crate::status::Status;
 use crate::sums::{Of, Sums, sorted, sums};
 use change::{Change, Summed};
@@ -30,9 +27,14 @@ struct Side {
 }
 
 impl Side {
-    fn read(path: &Path, file: Opened, options: &OpenOptions) -> Result<Self, Box<Problem>> {
+    fn read(
+        file: Result<Opened, Box<Problem>>,
+        options: &OpenOptions,
+    ) -> Result<Self, Box<Problem>> {
+        let file = file?;
+        let path = file.path.clone();
         let archive = file.archive(options)?;
-        let mut sums = sums(path, &archive, Of::Content)?;
+        let mut sums = sums(&path, &archive, Of::Content)?;
         match sums.unread.take() {
             // What cannot be read is neither equal nor different.
             Some(problem) => Err(problem),
@@ -42,17 +44,13 @@ impl Side {
 }
 
 /// Compares two files.
-pub(crate) fn run(app: &mut App, args: &Diff, mode: Mode) -> io::Result<()> {
+pub(crate) fn run(
+    app: &mut App,
+    args: &Diff,
+    files: [Result<Opened, Box<Problem>>; 2],
+) -> io::Result<()> {
     let options = args.strictness.options();
-    let paths = [args.old.as_path(), args.new.as_path()];
-    let access = Access { mode, task: Task::Compare, strictness: &args.strictness };
-    let files = sandbox::files(app, paths, access)?;
-    let mut sides = files
-        .into_iter()
-        .flatten()
-        .zip(paths)
-        .map(|(file, path)| file.and_then(|file| Side::read(path, file, &options)));
-    let (Some(old), Some(new)) = (sides.next(), sides.next()) else { return Ok(()) };
+    let [old, new] = files.map(|file| Side::read(file, &options));
     let (old, new) = match (old, new) {
         (Ok(old), Ok(new)) => (old, new),
         // Of two that are refused, both are told about.

@@ -1,96 +1,86 @@
-//! Files: opened first, and looked at later.
+//! Files: opened first, and read later.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _, Seek as _};
+use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use zten::verify::Verifier;
-use zten::{Archive, OpenOptions, ReadAt as _};
-use zten_formats::{Begun as Parsed, Detected, Trouble};
-use zten_shards::{Want, runs, wanted};
+use zten::{Archive, OpenOptions};
+use zten_formats::{Begun as Parsed, Detected, Part, Root, Trouble};
+use zten_shards::{Beside, Want, runs, wanted};
 
-use crate::companion::Companion;
-use crate::handle::Handle;
+use crate::handle::{Companion, Finder, Handle};
 use crate::remote::{Remote, is_remote};
 use crate::report::Problem;
-use crate::root::{Begun, OpenedRoot};
+use crate::strictness::Strictness;
 
 /// A file of any format that is read, whose manifest or header is valid.
 pub(crate) type TensorFile = Archive<Handle>;
 
-/// A regular file that is open, and of which nothing has been read. Nothing but reading it needs
-/// the system from here on.
+/// An open file, of which nothing has been read.
 pub(crate) struct Opened {
     pub(crate) path: PathBuf,
     pub(crate) file: Handle,
     pub(crate) length: u64,
-    /// The files that it may name. Those of one that is read over the network are found when they are asked for.
-    pub(crate) beside: Vec<Companion>,
 }
 
 impl Opened {
-    /// Opens the file at `path`. Where it is read over the network, so many files that it names may be found later.
-    pub(crate) fn open(path: &Path, most_beside: u32) -> io::Result<Self> {
+    /// Opens the file at `path`, or finds it over the network. Files that it names are looked for if that is allowed.
+    pub(crate) fn open(path: &Path, strictness: &Strictness) -> io::Result<Self> {
         if is_remote(path) {
-            return Ok(Self::remote(path, Remote::open(path, most_beside)?));
+            return Ok(Self::remote(path, Remote::open(path, strictness.most_beside())?));
         }
-        // Opening a pipe would wait for its other end.
-        let found = fs::metadata(path)?;
-        if !found.is_file() {
-            return Err(irregular(found.is_dir()));
+        if path.as_os_str() == "-" {
+            return Self::stream(path, &mut io::stdin().lock(), strictness);
         }
-        let file = File::open(path)?;
-        let length = file.metadata()?.len();
-        Ok(Self::new(path, Handle::Local(file), length))
+        let (file, length) = open_named(path)?;
+        Ok(Self::local(path, file, length, strictness))
+    }
+
+    /// A file of the file system that was opened here.
+    pub(crate) fn local(path: &Path, file: File, length: u64, strictness: &Strictness) -> Self {
+        let finder = if strictness.looks_for_shards() {
+            Finder::Beside(path.to_owned())
+        } else {
+            Finder::Nothing
+        };
+        Self { path: path.to_owned(), file: Handle::Local(file, finder), length }
     }
 
     /// A file that is read over the network.
     pub(crate) fn remote(path: &Path, file: Remote) -> Self {
         let length = file.length();
-        Self::new(path, Handle::Remote(file), length)
+        Self { path: path.to_owned(), file: Handle::Remote(file), length }
     }
 
-    /// A file that was opened.
-    pub(crate) fn new(path: &Path, file: Handle, length: u64) -> Self {
-        Self { path: path.to_owned(), file, length, beside: Vec::new() }
-    }
-
-    /// Opens the file at `path` unless that is a link.
-    pub(crate) fn open_unlinked(path: &Path) -> io::Result<Self> {
-        #[cfg(unix)]
-        let file = {
-            use rustix::fs::{CWD, Mode, OFlags, openat};
-            // Opening a pipe would wait for its other end.
-            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-            File::from(openat(CWD, path, flags | OFlags::CLOEXEC, Mode::empty())?)
-        };
-        #[cfg(not(unix))]
-        let file = {
-            let found = fs::symlink_metadata(path)?;
-            if !found.is_file() {
-                return Err(irregular(found.is_dir()));
+    /// Reads a stream to its end, at most as many bytes as the limit `decoded` allows.
+    pub(crate) fn stream(
+        path: &Path,
+        stream: &mut dyn io::Read,
+        strictness: &Strictness,
+    ) -> io::Result<Self> {
+        let most = strictness.options().limit().decoded();
+        let mut bytes = Vec::new();
+        let mut part = vec![0; 64 << 10];
+        loop {
+            let read = match stream.read(&mut part) {
+                Ok(0) => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                read => read?,
+            };
+            let length = bytes.len().saturating_add(read);
+            if u64::try_from(length).is_ok_and(|length| length > most) {
+                return Err(io::Error::other(format!(
+                    "standard input exceeds the limit of {most} bytes; --limit decoded=SIZE raises it"
+                )));
             }
-            File::open(path)?
-        };
-        let found = file.metadata()?;
-        if !found.is_file() {
-            return Err(irregular(found.is_dir()));
+            bytes.try_reserve(read).map_err(|_| io::ErrorKind::OutOfMemory)?;
+            bytes.extend(part.get(..read).unwrap_or_default());
         }
-        Ok(Self::new(path, Handle::Local(file), found.len()))
-    }
-
-    /// Its first bytes, so many or as many as there are. Every later read seeks first.
-    pub(crate) fn start(&self, most: u64) -> io::Result<Vec<u8>> {
-        let mut start = Vec::new();
-        if let Some(mut file) = self.file.local() {
-            file.rewind()?;
-            file.take(most).read_to_end(&mut start)?;
-        } else {
-            self.file.append_range(0..most.min(self.length), &mut start)?;
-        }
-        Ok(start)
+        let length = u64::try_from(bytes.len()).map_err(io::Error::other)?;
+        Ok(Self { path: path.to_owned(), file: Handle::Memory(bytes), length })
     }
 
     /// Returns the format of a file that is not a zTensor file, and `unknown` if nothing tells it.
@@ -98,47 +88,92 @@ impl Opened {
         zten_formats::detect(&self.file, self.length, &self.path, unknown)
     }
 
-    /// Validates its manifest or header. A file of which nothing tells the format is taken for `unknown`, or without that
-    /// for a zTensor file.
-    pub(crate) fn any(
-        self,
-        options: &OpenOptions,
-        unknown: Option<Detected>,
-    ) -> Result<FileWithShards, Box<Problem>> {
-        self.begin(options, unknown)?.finish(options)
-    }
-
     /// Validates its manifest or header. A file of which nothing tells the format is taken for a zTensor file.
     pub(crate) fn archive(self, options: &OpenOptions) -> Result<FileWithShards, Box<Problem>> {
         self.any(options, None)
     }
 
-    /// Validates its manifest or header; a file that names others is to be given them.
-    pub(crate) fn begin(
+    /// Validates its manifest or header, and those of the files that it names where its tensors are in them. A file of which
+    /// nothing tells the format is taken for `unknown`, or without that for a zTensor file.
+    pub(crate) fn any(
         self,
         options: &OpenOptions,
         unknown: Option<Detected>,
-    ) -> Result<Begun, Box<Problem>> {
+    ) -> Result<FileWithShards, Box<Problem>> {
         let found = self.detect(unknown);
         let found = found.map_err(|error| Box::new(Problem::foreign(&self.path, &error, None)))?;
-        let Self { path, file, length, beside } = self;
-        let is_local = file.is_local();
+        let Self { path, file, length } = self;
         let root = match found {
             Some(found) => match zten_formats::begin(file, length, &path, options) {
                 Ok(Parsed::Archive(archive)) => Ok(archive),
-                Ok(Parsed::Root(root)) => {
-                    return Ok(Begun::Root(Box::new(OpenedRoot::new(path, root, beside)?)));
-                }
+                Ok(Parsed::Root(root)) => return open_root(&path, root, options),
                 Err(trouble) => Err(Problem::foreign(&path, &trouble, found.name())),
             },
             None => {
                 options.open_source(file, length).map_err(|error| Problem::opening(&path, &error))
             }
         };
-        let root = root.map_err(Box::new)?;
-        let shards = is_local.then_some(beside);
-        Ok(Begun::Archive(Box::new(FileWithShards::new(root, shards))))
+        Ok(FileWithShards::new(root.map_err(Box::new)?))
     }
+}
+
+/// Opens a file that names others with the headers of those.
+fn open_root(
+    path: &Path,
+    root: Root<Handle>,
+    options: &OpenOptions,
+) -> Result<FileWithShards, Box<Problem>> {
+    let mut beside = Vec::new();
+    for want in root.files().filter_map(Beside::new).map(Want::Beside) {
+        let found = root.source().find(&want);
+        beside.extend(found.map_err(|error| Box::new(Problem::io(path, &error)))?);
+    }
+    let format = root.format().name();
+    let parts = beside.iter().map(|Companion { name, file, length }| Part {
+        name,
+        source: file,
+        length: *length,
+    });
+    let parts: Vec<_> = parts.collect();
+    let root = root.open(&parts, options);
+    let root = root.map_err(|trouble| Box::new(Problem::foreign(path, &trouble, Some(format))))?;
+    Ok(FileWithShards { root, shards: beside.into() })
+}
+
+/// Opens the regular file at `path`.
+pub(crate) fn open_named(path: &Path) -> io::Result<(File, u64)> {
+    // Opening a pipe would wait for its other end.
+    let found = fs::metadata(path)?;
+    if !found.is_file() {
+        return Err(irregular(found.is_dir()));
+    }
+    let file = File::open(path)?;
+    let length = file.metadata()?.len();
+    Ok((file, length))
+}
+
+/// Opens the regular file at `path` unless that is a link.
+pub(crate) fn open_unlinked(path: &Path) -> io::Result<(File, u64)> {
+    #[cfg(unix)]
+    let file = {
+        use rustix::fs::{CWD, Mode, OFlags, openat};
+        // Opening a pipe would wait for its other end.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+        File::from(openat(CWD, path, flags | OFlags::CLOEXEC, Mode::empty())?)
+    };
+    #[cfg(not(unix))]
+    let file = {
+        let found = fs::symlink_metadata(path)?;
+        if !found.is_file() {
+            return Err(irregular(found.is_dir()));
+        }
+        File::open(path)?
+    };
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(irregular(found.is_dir()));
+    }
+    Ok((file, found.len()))
 }
 
 fn irregular(is_folder: bool) -> io::Error {
@@ -149,14 +184,14 @@ fn irregular(is_folder: bool) -> io::Error {
 /// A file whose manifest or header is valid, and the files that may be its shards. It derefs to the file.
 pub(crate) struct FileWithShards {
     root: TensorFile,
-    /// Of a file that is read over the network, none before they have been looked for.
+    /// None before they have been looked for.
     shards: OnceLock<Vec<Companion>>,
 }
 
 impl FileWithShards {
-    /// A file, and those that may be its shards; none as long as they have not been looked for.
-    pub(crate) fn new(root: TensorFile, shards: Option<Vec<Companion>>) -> Self {
-        Self { root, shards: shards.map(OnceLock::from).unwrap_or_default() }
+    /// A file whose shards have not been looked for.
+    pub(crate) fn new(root: TensorFile) -> Self {
+        Self { root, shards: OnceLock::new() }
     }
 
     /// The file that may be the shard of that name.
@@ -168,15 +203,7 @@ impl FileWithShards {
         self.shards.get().map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// More files that may be shards.
-    pub(crate) fn add_shards(&mut self, shards: impl IntoIterator<Item = Companion>) {
-        let mut found = self.shards.take().unwrap_or_default();
-        found.extend(shards);
-        self.shards = found.into();
-    }
-
-    /// Looks for the shards of a file that is read over the network, or for the one of that name: once, as it is
-    /// asked for at first. Those of other files have been looked for.
+    /// Looks for its shards, or for the one of that name: once, as they are asked for at first.
     pub(crate) fn find_shards(&self, only: Option<&str>) -> io::Result<()> {
         if self.shards.get().is_some() {
             return Ok(());
@@ -186,7 +213,7 @@ impl FileWithShards {
             if only.is_some_and(|name| name != wanted.name()) {
                 continue;
             }
-            found.extend(Companion::find(self.root.source(), &Want::Shard(wanted))?);
+            found.extend(self.root.source().find(&Want::Shard(wanted))?);
         }
         // Another thread has found the same.
         let _ = self.shards.set(found);

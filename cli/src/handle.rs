@@ -1,52 +1,97 @@
-//! What a file is read through: the system, or the network.
+//! The source of a file's bytes: the system, memory, or the network. It also finds the files that this one names.
 
 use std::fs::File;
 use std::io;
 use std::ops::Range;
+use std::path::PathBuf;
+#[cfg(target_os = "linux")]
+use std::sync::Arc;
 
 use zten::ReadAt;
+use zten_shards::{ShardFile, Want};
 
+use crate::escape;
 use crate::remote::Remote;
+#[cfg(target_os = "linux")]
+use crate::worker::Channel;
 
-/// A file that was found, of which nothing has been looked at.
+/// An open file, of which nothing needs to have been read.
 #[derive(Debug)]
 pub(crate) enum Handle {
-    /// One of the file system.
-    Local(File),
-    /// One that is read by ranges.
+    /// A file of the file system.
+    Local(File, Finder),
+    /// A file that is read by ranges.
     Remote(Remote),
+    /// The content of a stream.
+    Memory(Vec<u8>),
+}
+
+/// Finds the files that a local file names: its shards, and those of an index.
+#[derive(Clone, Debug)]
+pub(crate) enum Finder {
+    /// Finds none.
+    Nothing,
+    /// Opens those beside the file at this path.
+    Beside(PathBuf),
+    /// Asks the broker for those of the input of this number.
+    #[cfg(target_os = "linux")]
+    Broker(Arc<Channel>, u32),
+}
+
+/// A file that is open, and that another one names.
+#[derive(Debug)]
+pub(crate) struct Companion {
+    /// The name that the other file has for it.
+    pub(crate) name: String,
+    pub(crate) file: Handle,
+    pub(crate) length: u64,
+}
+
+impl Companion {
+    fn new(ShardFile { name, file, length }: ShardFile) -> Self {
+        Self { name, file: Handle::Local(file, Finder::Nothing), length }
+    }
 }
 
 impl Handle {
-    /// Whether it is one of the file system, which may have others beside it.
+    /// Whether its bytes are at hand, so that several threads are worth it.
     pub(crate) fn is_local(&self) -> bool {
-        matches!(self, Self::Local(_))
+        !matches!(self, Self::Remote(_))
     }
 
-    /// The file of the file system, if it is one.
-    pub(crate) fn local(&self) -> Option<&File> {
-        match self {
-            Self::Local(file) => Some(file),
-            Self::Remote(_) => None,
-        }
+    /// Opens a file that this one names; none where there is no regular file that can be it.
+    pub(crate) fn find(&self, want: &Want) -> io::Result<Option<Companion>> {
+        let name = want.name();
+        let found = match self {
+            Self::Memory(_) | Self::Local(_, Finder::Nothing) => Ok(None),
+            Self::Local(_, Finder::Beside(path)) => {
+                want.open(path).map(|found| found.map(Companion::new))
+            }
+            #[cfg(target_os = "linux")]
+            Self::Local(_, Finder::Broker(channel, number)) => {
+                channel.find(*number, want).map(|found| found.map(Companion::new))
+            }
+            Self::Remote(remote) => remote.find(want).map(|found| {
+                found.map(|file| Companion {
+                    name: name.to_owned(),
+                    length: file.length(),
+                    file: Self::Remote(file),
+                })
+            }),
+        };
+        found.map_err(|error| {
+            io::Error::new(error.kind(), format!("{}: {error}", escape::quoted(name)))
+        })
     }
 
-    /// The same, to be handed on.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn into_local(self) -> Option<File> {
-        match self {
-            Self::Local(file) => Some(file),
-            Self::Remote(_) => None,
-        }
-    }
-
-    /// What will be read, in that order, and other files between two runs: it is fetched ahead where that saves time.
+    /// Announces what will be read, in that order, with other files between two runs: it is fetched ahead where that saves
+    /// time.
     pub(crate) fn plan<R: IntoIterator<Item = Range<u64>>>(
         &self,
         runs: impl IntoIterator<Item = R>,
     ) -> io::Result<()> {
         match self {
-            Self::Local(_) => Ok(()),
+            Self::Local(..) | Self::Memory(_) => Ok(()),
             Self::Remote(remote) => remote.plan(runs),
         }
     }
@@ -55,8 +100,16 @@ impl Handle {
 impl ReadAt for Handle {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), zten::Error> {
         match self {
-            Self::Local(file) => file.read_at(offset, buffer),
+            Self::Local(file, _) => file.read_at(offset, buffer),
             Self::Remote(remote) => remote.read_at(offset, buffer),
+            Self::Memory(bytes) => {
+                let start = usize::try_from(offset).ok();
+                let range = start.and_then(|start| bytes.get(start..)?.get(..buffer.len()));
+                buffer.copy_from_slice(
+                    range.ok_or(io::ErrorKind::UnexpectedEof).map_err(io::Error::from)?,
+                );
+                Ok(())
+            }
         }
     }
 }

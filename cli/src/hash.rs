@@ -9,25 +9,26 @@ use zten::tools::{DigestAlgorithm, NoContentDigest};
 use crate::app::App;
 use crate::args::{ContentAlgorithm, Hash};
 use crate::escape::Name;
-use crate::file::TensorFile;
+use crate::file::{Opened, TensorFile};
 use crate::json::Json;
-use crate::mode::Mode;
 use crate::report::Problem;
-use crate::sandbox::{self, Access, Task};
 use crate::sums::{Of, Sums, sorted, sums};
 
 /// Hashes all components, and prints nothing before all have been verified.
-pub(crate) fn run(app: &mut App, args: &Hash, mode: Mode) -> io::Result<()> {
-    let options = args.strictness.options();
-    let access = Access { mode, task: Task::Decode, strictness: &args.strictness };
-    let Some(file) = sandbox::file(app, &args.file, access)? else {
-        return Ok(());
-    };
-    let archive = match file.archive(&options) {
-        Ok(archive) => archive,
+pub(crate) fn run(
+    app: &mut App,
+    args: &Hash,
+    file: Result<Opened, Box<Problem>>,
+) -> io::Result<()> {
+    let opened = file.and_then(|file| {
+        let path = file.path.clone();
+        Ok((path, file.archive(&args.strictness.options())?))
+    });
+    let (path, archive) = match opened {
+        Ok(opened) => opened,
         Err(problem) => return app.problem(&problem),
     };
-    let sums = match sums(&args.file, &archive, Of::Bytes) {
+    let sums = match sums(&path, &archive, Of::Bytes) {
         Ok(sums) => sums,
         Err(problem) => return app.problem(&problem),
     };
@@ -38,7 +39,7 @@ pub(crate) fn run(app: &mut App, args: &Hash, mode: Mode) -> io::Result<()> {
         (Some(_), Some(problem)) => return app.problem(problem),
         (Some(algorithm), None) => match content(&archive, algorithm) {
             Ok(content) => Some(content),
-            Err(error) => return app.problem(&no_content(&args.file, &archive, &error)),
+            Err(error) => return app.problem(&no_content(&path, &archive, &error)),
         },
     };
     if args.json {

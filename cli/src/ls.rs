@@ -7,70 +7,43 @@ mod row;
 mod totals;
 
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
 
 use zten::num::u64_from_usize;
 
 use crate::app::App;
 use crate::args::Ls;
 use crate::escape;
-use crate::file::{TensorFile, counted};
-use crate::mode::Mode;
+use crate::file::{Opened, TensorFile, counted};
 use crate::paint::{Painted, Palette};
 use crate::remote::shown;
-use crate::sandbox::{self, Access, Task};
+use crate::report::Problem;
 use crate::size::human;
 use crate::spelled::version;
 use crate::table::{Column, Table};
 use row::Row;
 use totals::FileTotals;
 
-/// Lists all the files.
-pub(crate) fn run(app: &mut App, args: &Ls, mode: Mode) -> io::Result<()> {
-    let options = args.strictness.options();
-    let paths = args.files.iter().map(PathBuf::as_path);
-    let access = Access { mode, task: Task::Look, strictness: &args.strictness };
-    let Some(files) = sandbox::files(app, paths, access)? else {
-        return Ok(());
+/// Lists a file; `number` is its place among those that are listed.
+pub(crate) fn run(
+    app: &mut App,
+    args: &Ls,
+    file: Result<Opened, Box<Problem>>,
+    number: u64,
+) -> io::Result<()> {
+    let path = file.as_ref().map(|file| file.path.clone()).unwrap_or_default();
+    let archive = match file.and_then(|file| file.archive(&args.strictness.options())) {
+        Ok(archive) => archive,
+        Err(problem) => return app.problem(&problem),
     };
-    let mut place = if args.files.len() == 1 { Place::Alone } else { Place::First };
-    for (path, file) in args.files.iter().zip(files) {
-        let archive = match file.and_then(|file| file.archive(&options)) {
-            Ok(archive) => archive,
-            Err(problem) => {
-                app.problem(&problem)?;
-                continue;
-            }
-        };
-        if args.json {
-            document::write(&mut app.out, path, &archive)?;
-            continue;
-        }
-        place.head(app, path)?;
-        list(app, &archive)?;
+    if args.json {
+        return document::write(&mut app.out, &path, &archive);
     }
-    Ok(())
-}
-
-/// Where a file is among those that are listed.
-enum Place {
-    Alone,
-    First,
-    Later,
-}
-
-impl Place {
-    /// Writes which file it is, where there are several.
-    fn head(&mut self, app: &mut App, path: &Path) -> io::Result<()> {
-        let before = match self {
-            Self::Alone => return Ok(()),
-            Self::First => "",
-            Self::Later => "\n",
-        };
-        *self = Self::Later;
-        let shown = Painted(Palette::output().path(), escape::path(&shown(path)));
-        writeln!(app.out, "{before}{shown}:")
+    if args.files.len() > 1 {
+        let before = if number > 0 { "\n" } else { "" };
+        let shown = Painted(Palette::output().path(), escape::path(&shown(&path)));
+        writeln!(app.out, "{before}{shown}:")?;
     }
+    list(app, &archive)
 }
 
 /// Attributes, the table, and the totals of one file.

@@ -3,19 +3,25 @@
 
 mod app;
 mod args;
+#[cfg(target_os = "linux")]
+mod broker;
+mod budget;
 mod cat;
 mod catalogue;
+#[cfg(target_os = "linux")]
+mod channel;
 mod check;
-mod companion;
+mod command;
 mod convert;
 mod diff;
 mod explain;
 mod file;
 mod handle;
 mod hash;
-#[cfg(target_os = "linux")]
-mod list_shards;
+mod kind;
 mod ls;
+#[cfg(target_os = "linux")]
+mod message;
 mod mode;
 mod objects;
 mod pages;
@@ -23,9 +29,7 @@ mod paint;
 mod progress;
 mod remote;
 mod report;
-mod root;
 mod sandbox;
-mod shards;
 mod sources;
 mod status;
 mod strictness;
@@ -33,6 +37,8 @@ mod sums;
 mod table;
 mod threads;
 mod words;
+#[cfg(target_os = "linux")]
+mod worker;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -44,6 +50,10 @@ use app::App;
 use args::{Args, Command};
 
 fn main() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    if let Some(code) = child() {
+        return code;
+    }
     let args = match Args::try_parse_from(args::arguments()) {
         Ok(args) => args,
         Err(error) => {
@@ -59,32 +69,31 @@ fn main() -> ExitCode {
     };
     let mode = args.mode();
     paint::decide(args.color);
-    #[cfg(feature = "remote")]
     remote::decide(&args.remote);
     if mode.confines() {
         zten_sandbox::without_backtraces();
     }
     let mut app = App::new();
     let written = match &args.command {
-        #[cfg(target_os = "linux")]
-        Command::Check(check) if args.is_worker() && check.longest.is_some() => {
-            check::work(check, mode)
-        }
-        #[cfg(target_os = "linux")]
-        command if args.lists_shards() => list_shards::run(&mut app, command, mode),
-        Command::Check(args) => check::run(&mut app, args, mode),
-        Command::Ls(args) => ls::run(&mut app, args, mode),
-        Command::Cat(args) => cat::run(&mut app, args, mode),
-        Command::Hash(args) => hash::run(&mut app, args, mode),
-        Command::Diff(args) => diff::run(&mut app, args, mode),
-        Command::Convert(convert) if args.is_worker() => convert::work(&mut app, convert, mode),
-        Command::Convert(args) => convert::run(&mut app, args, mode),
+        Command::Call(call) => command::run(&mut app, call, mode),
         Command::Explain(args) => explain::run(&mut app, args),
         Command::Sandbox(args) => sandbox::run(&mut app, args, mode),
-        #[cfg(all(feature = "remote", target_os = "linux"))]
-        Command::Fetch => remote::run(),
         Command::Completions(args) => pages::completions(&mut app, args),
         Command::Man(args) => pages::man(&mut app, args),
     };
     app.end(written)
+}
+
+/// Does the work of a process that this program has started for a part of it, and returns its exit status.
+#[cfg(target_os = "linux")]
+fn child() -> Option<ExitCode> {
+    let first = std::env::args_os().nth(1)?;
+    let ended = if first == worker::ARGUMENT {
+        worker::run()
+    } else if first == remote::ARGUMENT {
+        remote::run()
+    } else {
+        return None;
+    };
+    Some(if ended.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

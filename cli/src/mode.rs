@@ -7,7 +7,7 @@ use zten_sandbox::Report;
 use crate::app::App;
 
 /// Whether to confine, as the command line asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Mode {
     /// No.
     Off,

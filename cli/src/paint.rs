@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
+use serde::{Deserialize, Serialize};
 use zten_report::finding::Verdict;
 
 /// Whether to colour.
@@ -17,21 +18,16 @@ pub(crate) enum Color {
     Always,
     /// Nowhere
     Never,
-    /// Standard output alone
-    #[value(hide = true)]
-    Output,
-    /// Standard error alone
-    #[value(hide = true)]
-    Errors,
 }
 
 /// Which streams get colours: decided once, while one may ask what they are.
 static STREAMS: OnceLock<Streams> = OnceLock::new();
 
-#[derive(Clone, Copy)]
-struct Streams {
-    output: bool,
-    errors: bool,
+/// The streams that get colors.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Streams {
+    pub(crate) output: bool,
+    pub(crate) errors: bool,
 }
 
 /// Decides it.
@@ -45,24 +41,18 @@ pub(crate) fn decide(color: Color) {
         Color::Auto => auto(),
         Color::Always => Streams { output: true, errors: true },
         Color::Never => Streams { output: false, errors: false },
-        Color::Output => Streams { output: true, errors: false },
-        Color::Errors => Streams { output: false, errors: true },
     });
 }
 
-fn streams() -> Streams {
-    STREAMS.get().copied().unwrap_or(Streams { output: false, errors: false })
+/// Sets them in a worker.
+#[cfg(target_os = "linux")]
+pub(crate) fn set(streams: Streams) {
+    let _ = STREAMS.set(streams);
 }
 
-/// What makes another process, that has neither stream, decide alike.
-#[cfg(target_os = "linux")]
-pub(crate) fn argument() -> &'static str {
-    match streams() {
-        Streams { output: true, errors: true } => "--color=always",
-        Streams { output: true, errors: false } => "--color=output",
-        Streams { output: false, errors: true } => "--color=errors",
-        Streams { output: false, errors: false } => "--color=never",
-    }
+/// Returns which streams get colors.
+pub(crate) fn streams() -> Streams {
+    STREAMS.get().copied().unwrap_or(Streams { output: false, errors: false })
 }
 
 /// The styles of a stream.

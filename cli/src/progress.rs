@@ -1,32 +1,84 @@
 //! A line on the terminal while work takes long; nothing anywhere else.
 
 use std::io::{self, IsTerminal as _, Write as _};
+#[cfg(target_os = "linux")]
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
 use zten::{Error, ReadAt};
 
 use crate::handle::Handle;
+#[cfg(target_os = "linux")]
+use crate::message::Request;
 use crate::size::human;
+#[cfg(target_os = "linux")]
+use crate::worker::Channel;
 
 /// Work that takes less long is not talked about.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// Time between two changes of the line.
 const PACE: Duration = Duration::from_millis(100);
 
-/// Whether standard output and standard error are terminals: asked once, while one may ask.
-static TERMINALS: LazyLock<[bool; 2]> =
-    LazyLock::new(|| [io::stdout().is_terminal(), io::stderr().is_terminal()]);
+/// The streams of the command that are terminals.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Terminals {
+    pub(crate) output: bool,
+    pub(crate) errors: bool,
+}
 
-/// Asks what can no longer be asked in confinement.
-pub(crate) fn ask() {
-    LazyLock::force(&TERMINALS);
+static TERMINALS: OnceLock<Terminals> = OnceLock::new();
+
+/// The broker, which draws the line of a worker.
+#[cfg(target_os = "linux")]
+static BROKER: OnceLock<Arc<Channel>> = OnceLock::new();
+
+/// Returns which streams are terminals, as the command was started.
+pub(crate) fn terminals() -> Terminals {
+    *TERMINALS.get_or_init(|| Terminals {
+        output: io::stdout().is_terminal(),
+        errors: io::stderr().is_terminal(),
+    })
+}
+
+/// Sets them in a worker, and the broker that draws.
+#[cfg(target_os = "linux")]
+pub(crate) fn set(terminals: Terminals, broker: Arc<Channel>) {
+    let _ = TERMINALS.set(terminals);
+    let _ = BROKER.set(broker);
 }
 
 /// Whether standard output is a terminal.
 pub(crate) fn output_is_terminal() -> bool {
-    TERMINALS[0]
+    terminals().output
+}
+
+/// Draws a line.
+pub(crate) fn draw(done: u64, total: u64) {
+    let done = done.min(total);
+    let hundredths = u128::from(done).saturating_mul(100);
+    let percent = hundredths.checked_div(total.into()).unwrap_or(100);
+    let (done, total) = (human(done), human(total));
+    // Progress that cannot be shown is no reason to stop.
+    let _ = write!(io::stderr().lock(), "\r\x1b[2K{percent:3} %  {done} of {total}");
+}
+
+/// Removes the line.
+pub(crate) fn clear() {
+    let _ = write!(io::stderr().lock(), "\r\x1b[2K");
+}
+
+/// Draws a line, or has the broker draw it.
+fn show(done: u64, total: u64) {
+    #[cfg(target_os = "linux")]
+    if let Some(broker) = BROKER.get() {
+        let _ = broker.send(&Request::Progress(done, total));
+        return;
+    }
+    draw(done, total);
 }
 
 /// How much of the work is done.
@@ -42,14 +94,14 @@ pub(crate) struct Progress {
 impl Progress {
     /// Work on `total` bytes.
     pub(crate) fn new(total: u64) -> Self {
-        let [_, shown] = *TERMINALS;
+        let shown = terminals().errors;
         let (drawn, done, stopped) = Default::default();
         Self { shown, start: Instant::now(), drawn, done, total, stopped }
     }
 
     /// Without a line where output goes to the same terminal.
     pub(crate) fn quiet_on_terminal(mut self) -> Self {
-        self.shown &= !TERMINALS[0];
+        self.shown &= !terminals().output;
         self
     }
 
@@ -74,19 +126,18 @@ impl Progress {
             return;
         }
         *drawn = Some(Instant::now());
-        let done = done.min(self.total);
-        let hundredths = u128::from(done).saturating_mul(100);
-        let percent = hundredths.checked_div(self.total.into()).unwrap_or(100);
-        let (done, total) = (human(done), human(self.total));
-        // Progress that cannot be shown is no reason to stop.
-        let _ = write!(io::stderr().lock(), "\r\x1b[2K{percent:3} %  {done} of {total}");
+        show(done, self.total);
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
+        #[cfg(target_os = "linux")]
+        if BROKER.get().is_some() {
+            return;
+        }
         if self.drawn.lock().is_ok_and(|drawn| drawn.is_some()) {
-            let _ = write!(io::stderr().lock(), "\r\x1b[2K");
+            clear();
         }
     }
 }

@@ -13,21 +13,19 @@ mod fetcher;
 mod piped;
 #[cfg(feature = "remote")]
 mod settings;
-#[cfg(all(feature = "remote", target_os = "linux"))]
-mod wire;
 
 #[cfg(all(not(feature = "remote"), target_os = "linux"))]
-pub(crate) use absent::arguments;
+pub(crate) use absent::{ARGUMENT, run, settings};
 #[cfg(not(feature = "remote"))]
-pub(crate) use absent::{Remote, time_limit};
+pub(crate) use absent::{Remote, Settings, decide, time_limit};
 #[cfg(all(feature = "remote", not(target_os = "linux")))]
 pub(crate) use direct::Remote;
 #[cfg(all(feature = "remote", target_os = "linux"))]
-pub(crate) use fetcher::run;
+pub(crate) use fetcher::{ARGUMENT, run};
 #[cfg(all(feature = "remote", target_os = "linux"))]
 pub(crate) use piped::Remote;
 #[cfg(all(feature = "remote", target_os = "linux"))]
-pub(crate) use settings::arguments;
+pub(crate) use settings::settings;
 #[cfg(feature = "remote")]
 pub(crate) use settings::{Settings, decide, time_limit};
 pub(crate) use zten_report::network::{has_query, is_remote, shown};

@@ -168,6 +168,12 @@ impl Problem {
         self.more.as_ref().map(More::count)
     }
 
+    /// The file, as it is shown.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn path(&self) -> &Path {
+        &self.file
+    }
+
     /// What has been found.
     pub(crate) fn finding(&self) -> &Finding {
         &self.finding

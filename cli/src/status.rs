@@ -1,7 +1,18 @@
 //! How the command ends.
 
 /// How the command ends. The worst wins: with several files all are looked at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub(crate) enum Status {
     /// All files are valid.
     #[default]

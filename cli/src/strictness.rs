@@ -1,16 +1,14 @@
 //! How strict to be: tolerances and limits, as the command line gives them.
 
-#[cfg(target_os = "linux")]
-use std::ffi::OsString;
-
+use serde::{Deserialize, Serialize};
 use zten::{Limits, OpenOptions, Tolerance};
 
 /// How strict to be.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Args, Serialize, Deserialize)]
 pub(crate) struct Strictness {
     /// Accept one more kind of file: narrow-indices, shared-blobs or missing-zeros
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = tolerance)]
-    tolerate: Vec<Tolerance>,
+    tolerate: Vec<NamedTolerance>,
     /// Change a limit (manifest, depth, rank, keys, shards, window, decoded, decoded-total); sizes may
     /// end in K, M, G, KiB, MiB or GiB, all binary
     #[arg(long, value_name = "NAME=SIZE", value_parser = limit)]
@@ -20,8 +18,12 @@ pub(crate) struct Strictness {
     no_shards: bool,
 }
 
+/// The name of a tolerance that exists.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct NamedTolerance(String);
+
 /// One limit, that has been found to exist and to be possible.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct NamedLimit {
     name: String,
     value: u64,
@@ -30,7 +32,7 @@ struct NamedLimit {
 impl Strictness {
     /// Whether components may share their bytes.
     pub(crate) fn shares_blobs(&self) -> bool {
-        self.tolerate.contains(&Tolerance::SharedBlobs)
+        self.tolerate.iter().any(|name| name.0 == Tolerance::SharedBlobs.name())
     }
 
     /// Whether files are looked for that are not named.
@@ -43,15 +45,6 @@ impl Strictness {
         if self.no_shards { 0 } else { self.options().limit().shards() }
     }
 
-    /// The options that say the same.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn arguments(&self) -> Vec<OsString> {
-        let tolerances = self.tolerate.iter().map(|one| format!("--tolerate={}", one.name()));
-        let limits = self.limit.iter().map(|one| format!("--limit={}={}", one.name, one.value));
-        let shards = self.no_shards.then(|| "--no-shards".to_owned());
-        tolerances.chain(limits).chain(shards).map(OsString::from).collect()
-    }
-
     /// What the library takes.
     pub(crate) fn options(&self) -> OpenOptions {
         let limits = self.limit.iter().fold(Limits::default(), |limits, limit| {
@@ -59,14 +52,16 @@ impl Strictness {
             limits.with_named(&limit.name, limit.value).unwrap_or(limits)
         });
         let options = OpenOptions::default().limits(limits);
-        self.tolerate.iter().fold(options, |options, tolerance| options.tolerate(*tolerance))
+        self.tolerate.iter().fold(options, |options, NamedTolerance(name)| {
+            options.tolerate_named(name).unwrap_or(options)
+        })
     }
 }
 
 /// A tolerance, by its name.
-fn tolerance(name: &str) -> Result<Tolerance, String> {
+fn tolerance(name: &str) -> Result<NamedTolerance, String> {
     let known = Tolerance::ALL.iter().find(|tolerance| tolerance.name() == name);
-    known.copied().ok_or_else(|| {
+    known.map(|known| NamedTolerance(known.name().to_owned())).ok_or_else(|| {
         let names: Vec<_> = Tolerance::ALL.iter().map(|tolerance| tolerance.name()).collect();
         format!("there is no such tolerance; there are {}", names.join(", "))
     })

@@ -3,21 +3,24 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
 use zten::write::Level;
 
 use crate::strictness::Strictness;
 
 /// `zten convert`
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Args, Serialize, Deserialize)]
 pub(crate) struct Convert {
     /// The file to read. How it begins tells its format. Of safetensors in several files, name the
     /// index, which ends in .index.json: the files that it names are read, too. So are the shards of
     /// a zTensor file
     #[arg(value_name = "IN")]
+    #[serde(with = "super::os_path")]
     pub(crate) input: PathBuf,
     /// The file to write. Its suffix is its format: .zt, .safetensors, .npz or .npy. It appears when it
     /// is complete. If the format cannot hold something, that is named, and nothing is written
     #[arg(value_name = "OUT")]
+    #[serde(with = "super::os_path")]
     pub(crate) output: PathBuf,
     /// The generation of a .zt file; 1.2 if nothing is said
     #[arg(long, value_name = "GENERATION")]
@@ -34,7 +37,7 @@ pub(crate) struct Convert {
         default_missing_value = "2",
         value_parser = level
     )]
-    pub(crate) zstd: Option<Level>,
+    pub(crate) zstd: Option<u8>,
     /// The digest that every component of a .zt file gets; if nothing is said, sha256, in 2 xxh3
     #[arg(long, value_name = "ALGORITHM")]
     pub(crate) digest: Option<Digest>,
@@ -46,7 +49,7 @@ pub(crate) struct Convert {
 }
 
 /// A digest, by its name in files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 pub(crate) enum Digest {
     /// SHA-256
     Sha256,
@@ -59,7 +62,7 @@ pub(crate) enum Digest {
 }
 
 /// A generation that is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 pub(crate) enum To {
     /// Read by releases of `ztensor` before 2.0
     #[value(name = "1.2")]
@@ -90,7 +93,7 @@ pub(crate) fn arguments() -> impl Iterator<Item = OsString> {
 }
 
 /// A level of compression.
-fn level(text: &str) -> Result<Level, String> {
-    let level = text.parse().ok().and_then(|level| Level::new(level).ok());
-    level.ok_or_else(|| "the levels are 1 to 5".to_owned())
+fn level(text: &str) -> Result<u8, String> {
+    let level = text.parse().ok().filter(|level| Level::new(*level).is_ok());
+    level.ok_or_else(|| "compression level must be between 1 and 5".to_owned())
 }

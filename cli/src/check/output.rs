@@ -5,7 +5,6 @@ use std::path::Path;
 
 use tempfile::SpooledTempFile;
 
-use super::kind::{Kind, Outcome};
 use super::record::Form;
 #[cfg(target_os = "linux")]
 use super::record::Record;
@@ -13,14 +12,17 @@ use super::sarif;
 use super::tally::Tally;
 use crate::app::App;
 use crate::args::Check;
-use crate::report::status;
+use crate::kind::{Kind, Outcome};
+#[cfg(target_os = "linux")]
+use crate::message::Stream;
+use crate::report::{Problem, status};
 use crate::status::Status;
 
 /// Bytes of the list of files that are held; more are in a temporary file.
 const HELD: usize = 1 << 20;
 
 /// The output of the command.
-pub(super) struct Output {
+pub(crate) struct Output {
     form: Form,
     wants_summary: bool,
     tally: Tally,
@@ -32,7 +34,7 @@ pub(super) struct Output {
 
 impl Output {
     /// Begins it.
-    pub(super) fn begin(app: &mut App, args: &Check) -> io::Result<Self> {
+    pub(crate) fn begin(app: &mut App, args: &Check) -> io::Result<Self> {
         let form = Form::of(args);
         if form == Form::Sarif {
             sarif::head(&mut app.out)?;
@@ -64,16 +66,23 @@ impl Output {
         }
     }
 
-    /// The same, where it has been put into words already.
+    /// Prints what a worker has rendered.
     #[cfg(target_os = "linux")]
-    pub(super) fn record(&mut self, app: &mut App, path: &Path, record: &Record) -> io::Result<()> {
+    pub(crate) fn record(&mut self, app: &mut App, path: &Path, record: &Record) -> io::Result<()> {
         self.note(app, path, record.kind)?;
         let status = status(record.kind.verdict);
         if self.form == Form::Text && status != Status::Success {
-            return app.told(&record.text, status);
+            app.worsen(status);
+            return app.text(Stream::Errors, &record.text);
         }
         app.worsen(status);
-        app.out.write_all(&record.text)
+        app.out.write_all(record.text.as_bytes())
+    }
+
+    /// Renders a problem that no worker has reported.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn problem(&self, path: &Path, problem: Problem) -> Record {
+        Record::new(self.form, path, &Err(Box::new(problem)))
     }
 
     /// What comes before the words on a file.
@@ -96,7 +105,7 @@ impl Output {
     }
 
     /// Ends it.
-    pub(super) fn end(mut self, app: &mut App) -> io::Result<()> {
+    pub(crate) fn end(mut self, app: &mut App) -> io::Result<()> {
         let summary = self.wants_summary.then_some(&self.tally);
         let status = app.status();
         match (self.form, summary) {

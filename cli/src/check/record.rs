@@ -5,12 +5,12 @@ use std::path::Path;
 
 use zten_report::finding;
 
-#[cfg(target_os = "linux")]
-use super::kind::Kind;
-use super::kind::{Outcome, Valid};
 use super::sarif;
 use crate::args::Check;
 use crate::escape;
+#[cfg(target_os = "linux")]
+use crate::kind::Kind;
+use crate::kind::{Outcome, Valid};
 use crate::paint::{Painted, Palette};
 use crate::remote::shown;
 use crate::report::valid_json;
@@ -64,9 +64,9 @@ impl Form {
 /// An outcome that has been put into words.
 #[cfg(target_os = "linux")]
 #[derive(Debug)]
-pub(super) struct Record {
-    pub(super) kind: Kind,
-    pub(super) text: Vec<u8>,
+pub(crate) struct Record {
+    pub(crate) kind: Kind,
+    pub(crate) text: String,
 }
 
 #[cfg(target_os = "linux")]
@@ -76,6 +76,6 @@ impl Record {
         let mut text = Vec::new();
         // Memory takes all that is written.
         let _ = form.write(&mut text, path, outcome);
-        Self { kind: Kind::of(outcome), text }
+        Self { kind: Kind::of(outcome), text: String::from_utf8_lossy(&text).into_owned() }
     }
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use super::kind::Kind;
 use crate::file::counted;
 use crate::json::Json;
+use crate::kind::Kind;
 use crate::report::Verdict;
 
 /// How many files came to which verdict, and broke which rule. It takes no more memory for more files.

@@ -5,67 +5,18 @@ use std::path::Path;
 use zten::rules::Limit;
 use zten::{Error, ErrorKind, OpenOptions, Tensor, verify::Verifier};
 use zten_report::finding::{Scope, format_name, summary};
-use zten_shards::Want;
 
-use super::kind::{Outcome, Valid};
 use crate::args::Check;
-use crate::companion::Companion;
 use crate::file::{FileWithShards, Opened, stored};
+use crate::kind::{Outcome, Valid};
 use crate::objects::Work;
 use crate::progress::Progress;
 use crate::report::{More, Problem};
-use crate::root;
-use crate::sandbox::Task;
 use crate::sources::Sources;
 
-/// What is valid about a file, or what is wrong with it.
+/// Validates a file.
 pub(super) fn validate(path: &Path, file: Opened, args: &Check) -> Outcome {
-    begin(file, args)?.validate(path, args)
-}
-
-/// The work on each file.
-pub(super) fn task(args: &Check) -> Task {
-    if args.manifest_only { Task::Look } else { Task::Validate }
-}
-
-/// A file that is being validated.
-pub(super) struct Begun(root::Begun);
-
-/// Validates the manifest or header of a file, unless that takes other files.
-pub(super) fn begin(file: Opened, args: &Check) -> Result<Begun, Box<Problem>> {
-    file.begin(&options(args), None).map(Begun)
-}
-
-impl Begun {
-    /// The other files that it is to be given before its content is validated: none where it finds them itself.
-    pub(super) fn wants(&self, args: &Check) -> Vec<Want> {
-        match &self.0 {
-            root::Begun::Archive(archive) => {
-                let looks = archive.source().is_local()
-                    && !args.manifest_only
-                    && args.strictness.looks_for_shards()
-                    && archive.generation().is_some();
-                let wanted =
-                    if looks { zten_shards::wanted(archive.manifest()) } else { Vec::new() };
-                wanted.into_iter().map(Want::Shard).collect()
-            }
-            root::Begun::Root(root) if args.strictness.looks_for_shards() => root.wants(),
-            root::Begun::Root(_) => Vec::new(),
-        }
-    }
-
-    /// Gives it such files.
-    pub(super) fn add(&mut self, files: impl IntoIterator<Item = Companion>) {
-        match &mut self.0 {
-            root::Begun::Archive(archive) => archive.add_shards(files),
-            root::Begun::Root(root) => root.add(files),
-        }
-    }
-
-    /// Validates the content.
-    pub(super) fn validate(self, path: &Path, args: &Check) -> Outcome {
-        validate_content(path, &self.0.finish(&options(args))?, args)
-    }
+    validate_content(path, &file.archive(&options(args))?, args)
 }
 
 fn options(args: &Check) -> OpenOptions {

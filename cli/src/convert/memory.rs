@@ -8,9 +8,10 @@ use clap::Parser as _;
 use zten::Writer;
 use zten_corpus::other::{gguf, safetensors};
 
-use super::in_process::{archive, convert};
 use super::plan::Plan;
+use super::{archive, convert};
 use crate::args::{Args, Command};
+use crate::command::Call;
 use crate::file::Opened;
 
 /// Bytes of memory for each byte of a header, at most: `SECURITY.md`.
@@ -19,18 +20,20 @@ const EACH: u64 = 9;
 /// The same for a byte of the manifest that is written.
 const WRITTEN: u64 = 4;
 
-/// What the sandbox lets a byte of a header take: `PER_MANIFEST` of `sandbox/budget.rs`, and its
+/// What the sandbox lets a byte of a header take: `PER_MANIFEST` of `budget.rs`, and its
 /// share of `BASE` and of the windows where a header is as long as it may be.
 const CONFINED: u64 = 24;
 
 /// Converts a file: the bytes of memory that this takes at most, and those of the manifest that is written.
 fn measure(path: &Path, options: &[&str]) -> (u64, u64) {
     let line = [&["zten", "convert", path.to_str().unwrap(), "out.zt"], options].concat();
-    let Command::Convert(args) = Args::parse_from(line).command else { panic!("not the command") };
+    let Command::Call(Call::Convert(args)) = Args::parse_from(line).command else {
+        panic!("not the command")
+    };
     let plan = Plan::new(&args).unwrap();
     let mut out = Forgetful::default();
     let memory = allocation_counter::measure(|| {
-        let archive = archive(&args, Opened::open(path, 0).unwrap()).unwrap();
+        let archive = archive(&args, Opened::open(path, &args.strictness).unwrap()).unwrap();
         convert(&args, &archive, &mut out, &plan).unwrap();
     });
     (memory.bytes_max, u64::from_le_bytes(*out.last.first_chunk().unwrap()))

@@ -38,7 +38,12 @@ impl Plan {
             None => options,
         };
         let options = if args.canonical { options.canonical() } else { options };
-        Ok(Self { target, generation, options, level: args.zstd })
+        Ok(Self {
+            target,
+            generation,
+            options,
+            level: args.zstd.and_then(|level| Level::new(level).ok()),
+        })
     }
 }
 

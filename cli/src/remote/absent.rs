@@ -6,6 +6,7 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
 use zten::ReadAt;
 use zten_shards::Want;
 
@@ -17,10 +18,27 @@ fn absent() -> io::Error {
     )
 }
 
-/// No options say how.
+/// No option says how files are read over the network.
+#[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
+pub(crate) struct Settings {}
+
+/// Decides nothing.
+pub(crate) fn decide(_: &Settings) {}
+
+/// No settings.
 #[cfg(target_os = "linux")]
-pub(crate) fn arguments() -> Vec<String> {
-    Vec::new()
+pub(crate) fn settings() -> Settings {
+    Settings {}
+}
+
+/// The first argument of a process that fetches files, if there were one.
+#[cfg(target_os = "linux")]
+pub(crate) const ARGUMENT: &str = "--fetch";
+
+/// Fetches nothing.
+#[cfg(target_os = "linux")]
+pub(crate) fn run() -> io::Result<()> {
+    Err(absent())
 }
 
 /// Nothing takes any time.

@@ -2,57 +2,59 @@
 //! process at the other end of its standard input, and looks at no byte of them.
 
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{self, BufWriter, Write as _};
+use std::io::{self, Write as _};
 use std::ops::Range;
-use std::os::fd::AsFd as _;
 
+use serde::{Deserialize, Serialize};
 use zten_remote::{Plan, RemoteError, RemoteFile, Want};
 
-use super::settings;
-use super::wire::{self, FileNumber, Found, Question};
+use super::settings::{self, Settings};
+use crate::channel::{Received, write};
+use crate::message::{Failure, Found, PART, Reply, Request, WireWant, invalid};
+
+/// The first argument of this process.
+pub(crate) const ARGUMENT: &str = "--fetch";
 
 /// Files of which blocks are fetched ahead, and held.
 const AHEAD: usize = 4;
 
+/// All that the process is told: the name of the file, and the number of files that may be found beside it.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Start<'a> {
+    pub(super) name: &'a str,
+    pub(super) most: u32,
+    pub(super) settings: Settings,
+}
+
+/// Sends an answer over the socket that is standard input.
+fn reply(reply: &Reply<'_>) -> io::Result<()> {
+    write(io::stdin(), &postcard::to_allocvec(reply).map_err(io::Error::other)?)
+}
+
+fn fail(error: RemoteError) -> io::Result<()> {
+    reply(&Reply::Failed(Failure::new(&error.into())))
+}
+
 /// Serves files, until nothing more is asked.
 pub(crate) fn run() -> io::Result<()> {
     zten_sandbox::end_with_parent();
-    // A panic is told as an error, and without its own words: they may repeat what a server has sent.
+    // A panic is reported as an error, and without its own words: they may repeat what a server has sent.
     std::panic::set_hook(Box::new(|_| ()));
-    let socket = File::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let (mut from, mut to) = (&socket, BufWriter::with_capacity(1 << 20, &socket));
-    let (name, most) = (wire::text(&mut from)?, wire::short(&mut from)?);
-    let mut files = match settings::open(&name) {
-        Ok(root) => Files { found: vec![root], most, asked: 0, recent: VecDeque::new() },
-        Err(error) => {
-            wire::put_failure(&mut to, &error.to_string())?;
-            return to.flush();
-        }
+    let mut received = Received::receive(io::stdin())?.ok_or(io::ErrorKind::UnexpectedEof)?;
+    let Some(Reply::Start(start, _)) = received.message()? else { return Err(invalid("no start")) };
+    let Start { name, most, settings } = postcard::from_bytes(start).map_err(io::Error::other)?;
+    settings::decide(&settings);
+    let root = match settings::open(name) {
+        Ok(root) => root,
+        Err(error) => return fail(error),
     };
-    let length = files.get(0)?.length();
-    wire::put_found(&mut to, Some(&Found { number: 0, length }))?;
-    to.flush()?;
-    while let Some(question) = wire::question(&mut from)? {
-        match question {
-            Question::Read(number, range) => {
-                let file = files.read(number)?;
-                let served = file.read_with(range, |bytes| wire::put_bytes(&mut to, bytes));
-                if let Err(error) = served {
-                    wire::put_failure(&mut to, &error.to_string())?;
-                }
-            }
-            // A process that plans what the file does not have was taken over.
-            Question::Plan(number, ranges) => {
-                let runs = ranges.split(Range::is_empty).map(|run| run.iter().cloned());
-                files.get(number)?.plan(Plan::of_runs(runs))?;
-            }
-            Question::Find(want) => match files.find(&want)? {
-                Ok(found) => wire::put_found(&mut to, found.as_ref())?,
-                Err(error) => wire::put_failure(&mut to, &error.to_string())?,
-            },
+    reply(&Reply::Found(Some(Found { number: 0, length: root.length() })))?;
+    let (found, recent) = (vec![root], VecDeque::new());
+    let mut files = Files { found, most, asked: 0, recent, plan: Vec::new() };
+    while let Some(mut received) = Received::receive(io::stdin())? {
+        while let Some(request) = received.message()? {
+            files.answer(request)?;
         }
-        to.flush()?;
     }
     Ok(())
 }
@@ -66,17 +68,67 @@ struct Files {
     /// How many were.
     asked: u32,
     /// Those that were read last.
-    recent: VecDeque<FileNumber>,
+    recent: VecDeque<u32>,
+    /// Ranges of a plan of which more come.
+    plan: Vec<Range<u64>>,
 }
 
+/// Ranges of a plan, at most.
+const RANGES: usize = 1 << 18;
+
 impl Files {
-    fn get(&self, number: FileNumber) -> io::Result<&RemoteFile> {
+    fn answer(&mut self, request: Request<'_>) -> io::Result<()> {
+        match request {
+            Request::Read(number, start, end) => {
+                let mut part = Vec::with_capacity(PART);
+                let file = self.read(number)?;
+                let served = file.read_with(start..end, |mut bytes| {
+                    // Packets are as long as they can be.
+                    while !bytes.is_empty() {
+                        let room = PART.saturating_sub(part.len()).min(bytes.len());
+                        let (head, rest) = bytes.split_at(room);
+                        part.write_all(head)?;
+                        bytes = rest;
+                        if part.len() == PART {
+                            reply(&Reply::Bytes(&part))?;
+                            part.clear();
+                        }
+                    }
+                    Ok::<_, io::Error>(())
+                });
+                match served {
+                    Ok(()) if part.is_empty() => Ok(()),
+                    Ok(()) => reply(&Reply::Bytes(&part)),
+                    Err(error) => reply(&Reply::Failed(Failure::new(&error))),
+                }
+            }
+            // A process that plans what the file does not have was taken over.
+            Request::Plan(number, ranges, more) => {
+                let ranges = ranges.into_iter().map(|(start, end)| start..end);
+                let left = RANGES.saturating_sub(self.plan.len());
+                self.plan.extend(ranges.take(left));
+                if more {
+                    return Ok(());
+                }
+                let plan = std::mem::take(&mut self.plan);
+                let runs = plan.split(Range::is_empty).map(|run| run.iter().cloned());
+                Ok(self.get(number)?.plan(Plan::of_runs(runs))?)
+            }
+            Request::Find(_, WireWant(want)) => match self.find(&want)? {
+                Ok(found) => reply(&Reply::Found(found)),
+                Err(error) => fail(error),
+            },
+            _ => Err(invalid("not for this process")),
+        }
+    }
+
+    fn get(&self, number: u32) -> io::Result<&RemoteFile> {
         let file = usize::try_from(number).ok().and_then(|number| self.found.get(number));
-        file.ok_or_else(|| taken_over("reads a file that was not found"))
+        file.ok_or_else(|| invalid("a file that was not found"))
     }
 
     /// A file that is read from: of no more than a few, blocks are held.
-    fn read(&mut self, number: FileNumber) -> io::Result<&RemoteFile> {
+    fn read(&mut self, number: u32) -> io::Result<&RemoteFile> {
         if self.recent.back() != Some(&number) {
             self.recent.retain(|other| *other != number);
             self.recent.push_back(number);
@@ -92,7 +144,7 @@ impl Files {
     /// Finds a file, below the folder of the first one.
     fn find(&mut self, want: &Want) -> io::Result<Result<Option<Found>, RemoteError>> {
         if self.asked >= self.most {
-            return Err(taken_over("asks for more files than the limit allows"));
+            return Err(invalid("more files than the limit allows"));
         }
         self.asked = self.asked.saturating_add(1);
         let found = match self.get(0)?.find(want) {
@@ -104,8 +156,4 @@ impl Files {
         self.found.push(found);
         Ok(Ok(number.ok().map(|number| Found { number, length })))
     }
-}
-
-fn taken_over(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("the other process {what}"))
 }

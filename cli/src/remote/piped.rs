@@ -1,10 +1,8 @@
 //! A file whose bytes another process fetches: this one needs a descriptor that is open, and nothing else.
 
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io;
 use std::ops::Range;
-use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -15,14 +13,19 @@ use zten::ReadAt;
 use zten::num::u64_from_usize;
 use zten_remote::{Plan, Want};
 
-use super::settings;
-use super::wire::{self, FileNumber, Found, Question};
+use super::fetcher::{ARGUMENT, Start};
+use super::settings::settings;
+use crate::channel::{self, Packet, Received};
+use crate::message::{Found, Reply, Request, WireWant, invalid};
+
+/// Ranges of a plan in one packet, at most: 20 bytes each.
+const RANGES: usize = 3000;
 
 /// A file that is read over the network.
 #[derive(Debug)]
 pub(crate) struct Remote {
     process: Arc<Process>,
-    number: FileNumber,
+    number: u32,
     length: u64,
 }
 
@@ -45,35 +48,32 @@ impl Remote {
     }
 
     /// Starts it, and waits for nothing: the socket is for [`received`](Self::received), in whichever process.
-    pub(crate) fn start(path: &Path, most_beside: u32) -> io::Result<File> {
+    pub(crate) fn start(path: &Path, most: u32) -> io::Result<File> {
         let name = path.to_str().ok_or(io::ErrorKind::InvalidInput)?;
-        let (own, other) = UnixStream::pair()?;
+        let start = Start { name, most, settings: settings() };
+        let start = postcard::to_allocvec(&start).map_err(io::Error::other)?;
+        let start = Packet::of(&Reply::Start(&start, false), None)?;
+        let (own, other) = channel::pair()?;
         let mut command = Command::new("/proc/self/exe");
         if let Some(name) = std::env::args_os().next() {
             command.arg0(name);
         }
         // It ends with the socket, or with this process.
-        command
-            .arg("fetch")
-            .args(settings::arguments())
-            .stdin(OwnedFd::from(other))
-            .stdout(Stdio::null());
+        command.arg(ARGUMENT).stdin(other).stdout(Stdio::null());
         let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
         started.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         started.push(command.spawn()?);
         drop(command);
-        let mut socket = File::from(OwnedFd::from(own));
-        wire::put_text(&mut socket, name)?;
-        socket.write_all(&most_beside.to_le_bytes())?;
-        Ok(socket)
+        start.send(&own)?;
+        Ok(own.into())
     }
 
     /// Waits for the file to be found.
-    pub(crate) fn received(mut socket: File, most_beside: u32) -> io::Result<Self> {
-        let found = wire::found(&mut socket).map_err(ended)?;
+    pub(crate) fn received(socket: File, most_beside: u32) -> io::Result<Self> {
+        let process = Process { socket: Mutex::default(), left: AtomicU32::new(most_beside) };
+        let found = found(&socket).map_err(ended)?;
         let Found { number, length } = found.ok_or(io::ErrorKind::NotFound)?;
-        let socket = Mutex::new(Some(socket));
-        let process = Process { socket, left: AtomicU32::new(most_beside) };
+        *process.socket.lock().unwrap_or_else(PoisonError::into_inner) = Some(socket);
         Ok(Self { process: Arc::new(process), number, length })
     }
 
@@ -89,7 +89,7 @@ impl Remote {
         if left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_err() {
             return Ok(None);
         }
-        let found = self.process.ask(&Question::Find(want.clone()), wire::found)?;
+        let found = self.process.ask(&Request::Find(0, WireWant(want.clone())), found)?;
         Ok(found.map(|Found { number, length }| Self {
             process: Arc::clone(&self.process),
             number,
@@ -97,36 +97,57 @@ impl Remote {
         }))
     }
 
-    /// What will be read, in that order, and other files between two runs.
+    /// Announces what will be read, in that order, with other files between two runs.
     pub(crate) fn plan<R: IntoIterator<Item = Range<u64>>>(
         &self,
         runs: impl IntoIterator<Item = R>,
     ) -> io::Result<()> {
         let plan = Plan::of_runs(runs);
         let ranges = plan.runs().flat_map(|run| run.iter().cloned().chain(std::iter::once(0..0)));
-        self.process.ask(&Question::Plan(self.number, ranges.collect()), |_| Ok(()))
+        let ranges: Vec<_> = ranges.map(|range| (range.start, range.end)).collect();
+        let mut parts = ranges.chunks(RANGES).peekable();
+        while let Some(part) = parts.next() {
+            let request = Request::Plan(self.number, part.to_vec(), parts.peek().is_some());
+            self.process.ask(&request, |_| Ok(()))?;
+        }
+        Ok(())
     }
 }
 
 impl Process {
     fn ask<T>(
         &self,
-        question: &Question,
-        answer: impl FnOnce(&mut File) -> io::Result<T>,
+        request: &Request<'_>,
+        answer: impl FnOnce(&File) -> io::Result<T>,
     ) -> io::Result<T> {
         let mut socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut taken = socket.take().ok_or_else(|| ended(io::ErrorKind::UnexpectedEof.into()))?;
-        // In one piece, for it is short or rare.
-        let mut asked = Vec::new();
-        wire::put_question(&mut asked, question)?;
-        taken.write_all(&asked).map_err(ended)?;
-        let answer = answer(&mut taken).map_err(ended)?;
-        *socket = Some(taken);
-        Ok(answer)
+        let taken = socket.take().ok_or_else(|| ended(io::ErrorKind::UnexpectedEof.into()))?;
+        let request = postcard::to_allocvec(request).map_err(io::Error::other)?;
+        channel::write(&taken, &request).map_err(ended)?;
+        let answer = answer(&taken).map_err(ended);
+        // An error that was received is all of the answer.
+        if !answer.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::InvalidData) {
+            *socket = Some(taken);
+        }
+        answer
     }
 }
 
-/// What became of the other process.
+/// Receives a packet. Descriptors are not needed, and `recvmsg` is allowed on another socket alone.
+fn receive(socket: &File) -> io::Result<Received> {
+    Received::read(socket)?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+}
+
+/// Receives the file that was found, if one was.
+fn found(socket: &File) -> io::Result<Option<Found>> {
+    match receive(socket)?.message()? {
+        Some(Reply::Found(found)) => Ok(found),
+        Some(Reply::Failed(failure)) => Err(failure.into()),
+        _ => Err(invalid("another answer")),
+    }
+}
+
+/// The error of the other process's end.
 fn ended(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::UnexpectedEof
@@ -144,7 +165,23 @@ impl ReadAt for Remote {
         if buffer.is_empty() {
             return Ok(());
         }
-        let question = Question::Read(self.number, offset..end);
-        Ok(self.process.ask(&question, |socket| wire::bytes(socket, buffer))?)
+        let request = Request::Read(self.number, offset, end);
+        Ok(self.process.ask(&request, |socket| {
+            let mut left = buffer;
+            while !left.is_empty() {
+                match receive(socket)?.message()? {
+                    Some(Reply::Bytes(bytes)) if !bytes.is_empty() => {
+                        let (part, rest) = left
+                            .split_at_mut_checked(bytes.len())
+                            .ok_or_else(|| invalid("too many bytes"))?;
+                        part.copy_from_slice(bytes);
+                        left = rest;
+                    }
+                    Some(Reply::Failed(failure)) => return Err(failure.into()),
+                    _ => return Err(invalid("another answer")),
+                }
+            }
+            Ok(())
+        })?)
     }
 }

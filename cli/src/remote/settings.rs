@@ -3,10 +3,11 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use zten_remote::{Redirects, RemoteError, RemoteFile, RemoteName, RemoteOptions, TimeLimits};
 
 /// How files are read over the network.
-#[derive(Clone, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
 pub(crate) struct Settings {
     /// Reading one file over the network takes no longer; 6 hours if nothing is said
     #[arg(long, global = true, value_name = "SECONDS")]
@@ -24,13 +25,10 @@ pub(crate) fn decide(settings: &Settings) {
     let _ = SETTINGS.set(settings.clone());
 }
 
-/// The options that say the same.
+/// The settings that were decided on.
 #[cfg(target_os = "linux")]
-pub(crate) fn arguments() -> Vec<String> {
-    let settings = SETTINGS.get().cloned().unwrap_or_default();
-    let time = settings.remote_time.map(|seconds| format!("--remote-time={seconds}"));
-    let redirects = settings.remote_redirects.then(|| "--remote-redirects".to_owned());
-    time.into_iter().chain(redirects).collect()
+pub(crate) fn settings() -> Settings {
+    SETTINGS.get().cloned().unwrap_or_default()
 }
 
 /// How many seconds reading one file may take, with those that it names.

@@ -128,7 +128,7 @@ fn what_is_there_stays_unless_it_is_forced() {
         let output = convert(&data("stored.npz"), &out, options);
         let (status, text, why) = ended(&output);
         assert_eq!((status, text), (Some(2), ""), "{why}");
-        assert!(why.ends_with(": a file is there already; --force replaces it\n"), "{why}");
+        assert!(why.ends_with(": a file exists there; --force replaces it\n"), "{why}");
         assert_eq!(fs::read(&out).unwrap(), b"before");
     }
     succeeded_text(convert(&data("stored.npz"), &out, &["--force"]));

@@ -149,6 +149,23 @@ pub fn allow_many_files() -> Option<impl fmt::Display> {
     return None::<u64>;
 }
 
+/// Returns the bytes of address space that this process uses, which [`confine`] adds to its budget.
+pub fn memory_in_use() -> u64 {
+    #[cfg(target_os = "linux")]
+    return limits::memory_in_use();
+    #[cfg(not(target_os = "linux"))]
+    return 0;
+}
+
+/// Raises the limits of a child that was confined as [`Role::Receives`] to that budget, of which `memory` is all of its address
+/// space. What cannot be raised stays.
+pub fn raise(child: u32, budget: &Budget) {
+    #[cfg(target_os = "linux")]
+    limits::raise(child, budget);
+    #[cfg(not(target_os = "linux"))]
+    let _ = (child, budget);
+}
+
 /// Begins this program anew if it is to print backtraces (`RUST_BACKTRACE`), so that it prints none.
 /// Call it first of all in `main`: what has been done so far is done again.
 ///

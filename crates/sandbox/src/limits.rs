@@ -33,9 +33,14 @@ impl Limits {
     fn try_set(&self, role: Role) -> io::Result<()> {
         let Budget { memory, seconds, file, descriptors } = self.budget;
         let memory = memory.map(|memory| memory.saturating_add(self.memory_in_use));
-        lower(Resource::RLIMIT_AS, memory, 0)?;
-        lower(Resource::RLIMIT_CPU, seconds, GRACE)?;
-        lower(Resource::RLIMIT_FSIZE, file, 0)?;
+        // Limits that another process may raise keep their upper bound, which this one cannot use.
+        let lower_or_raise = |resource, to: Option<u64>, grace| match role {
+            Role::Receives => lower_soft(resource, to),
+            _ => lower(resource, to, grace),
+        };
+        lower_or_raise(Resource::RLIMIT_AS, memory, 0)?;
+        lower_or_raise(Resource::RLIMIT_CPU, seconds, GRACE)?;
+        lower_or_raise(Resource::RLIMIT_FSIZE, file, 0)?;
         lower(Resource::RLIMIT_CORE, Some(0), 0)?;
         let files = match role {
             Role::Reads | Role::Converts => Some(0),
@@ -57,9 +62,39 @@ fn lower(resource: Resource, to: Option<u64>, grace: u64) -> io::Result<()> {
     Ok(setrlimit(resource, soft.min(new(to)), hard.min(new(to.saturating_add(grace))))?)
 }
 
+/// Lowers a limit that this process's parent may raise again.
+fn lower_soft(resource: Resource, to: Option<u64>) -> io::Result<()> {
+    let Some(to) = to else { return Ok(()) };
+    let (soft, hard) = getrlimit(resource)?;
+    Ok(setrlimit(resource, soft.min(rlim_t::try_from(to).unwrap_or(RLIM_INFINITY)), hard)?)
+}
+
+/// Raises the limits of a child to a budget, but not above this process's own.
+#[cfg_attr(
+    target_pointer_width = "64",
+    expect(clippy::useless_conversion, reason = "limits have 32 bits on other machines")
+)]
+pub(crate) fn raise(child: u32, budget: &Budget) {
+    use rustix::process::{Pid, Resource as Limited, Rlimit, prlimit};
+
+    let Some(child) = i32::try_from(child).ok().and_then(Pid::from_raw) else { return };
+    let limits = [
+        (Resource::RLIMIT_AS, Limited::As, budget.memory),
+        (Resource::RLIMIT_CPU, Limited::Cpu, budget.seconds),
+        (Resource::RLIMIT_FSIZE, Limited::Fsize, budget.file),
+    ];
+    for (own, limited, to) in limits {
+        let (Some(to), Ok((soft, hard))) = (to, getrlimit(own)) else { continue };
+        let current = Some(to.min(u64::from(soft)));
+        let maximum = (hard != RLIM_INFINITY).then(|| u64::from(hard));
+        // It keeps a lower limit, and ends when it reaches that.
+        let _ = prlimit(Some(child), limited, Rlimit { current, maximum });
+    }
+}
+
 /// Bytes of address space in use. Where the system does not tell, a limit is as much too high as
 /// this is: no process that has just begun has more.
-fn memory_in_use() -> u64 {
+pub(crate) fn memory_in_use() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").ok();
     let pages: Option<u64> = pages.and_then(|text| text.split(' ').next()?.parse().ok());
     let size = sysconf(SysconfVar::PAGE_SIZE).ok().flatten();

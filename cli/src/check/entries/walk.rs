@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 use std::ffi::OsString;
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use crate::file::Opened;
+use crate::file::open_unlinked;
 
 /// What names end in.
 pub(super) struct Suffixes {
@@ -62,11 +62,11 @@ impl Suffixes {
 /// Whether the first bytes of a file are of one that holds tensors. They are compared here, where nothing is confined,
 /// with constants, and not interpreted. One that cannot be opened is none: its name does not say that it should be.
 fn is_of_tensors(path: &Path) -> bool {
-    let Ok(opened) = Opened::open_unlinked(path) else { return false };
-    let start = opened.start(u64::try_from(zten_formats::START).unwrap_or(u64::MAX));
-    start.is_ok_and(|start| {
-        zten_formats::is_ztensor(&start) || zten_formats::by_start(&start, path).is_some()
-    })
+    let Ok((file, _)) = open_unlinked(path) else { return false };
+    let mut start = Vec::new();
+    let most = u64::try_from(zten_formats::START).unwrap_or(u64::MAX);
+    file.take(most).read_to_end(&mut start).is_ok()
+        && (zten_formats::is_ztensor(&start) || zten_formats::by_start(&start, path).is_some())
 }
 
 /// What is left of a folder.

@@ -14,8 +14,10 @@ use zten::{Archive, DType, Layout, Tensor};
 use zten_testkit::{accepted, accepted_v2};
 
 use crate::args::{Args, Command};
-use crate::convert::in_process::{archive, buffered, convert, create, open, publish};
+use crate::command::{Call, Create as _, Outputs};
 use crate::convert::plan::Plan;
+use crate::convert::write;
+use crate::file::Opened;
 
 /// A folder of its own.
 struct Folder(tempfile::TempDir);
@@ -33,13 +35,11 @@ impl Folder {
     fn export(&self, from: &Path, suffix: &str) -> Result<Vec<u8>, String> {
         let to = self.path(&format!("out.{suffix}"));
         let line = ["zten", "convert", "--force", from.to_str().unwrap(), to.to_str().unwrap()];
-        let Command::Convert(args) = Args::parse_from(line).command else { panic!("not that") };
-        let plan = Plan::new(&args).unwrap();
-        let written = archive(&args, open(&args).unwrap()).and_then(|archive| {
-            let sink = create(&args)?;
-            convert(&args, &archive, buffered(sink.file()), &plan)?;
-            publish(&args, sink)
-        });
+        let Command::Call(call) = Args::parse_from(line).command else { panic!("not that") };
+        let Call::Convert(args) = &call else { panic!("not that") };
+        let plan = Plan::new(args).unwrap();
+        let file = Opened::open(from, &args.strictness).unwrap();
+        let written = write(args, file, &Outputs::of(&call), &plan);
         written.map_err(|problem| problem.to_string())?;
         Ok(fs::read(to).unwrap())
     }
@@ -348,11 +348,12 @@ fn what_comes_meanwhile_is_replaced_by_force_alone() {
     for force in [&[][..], &["--force"]] {
         let line = ["zten", "convert", from.to_str().unwrap(), to.to_str().unwrap()];
         let line = line.iter().chain(force);
-        let Command::Convert(args) = Args::parse_from(line).command else { panic!("not that") };
+        let Command::Call(call) = Args::parse_from(line).command else { panic!("not that") };
         let _ = fs::remove_file(&to);
-        let sink = create(&args).unwrap();
+        let outputs = Outputs::of(&call);
+        outputs.create(0).unwrap();
         fs::write(&to, "there").unwrap();
-        let published = publish(&args, sink).map_err(|problem| problem.to_string());
+        let published = outputs.publish().map_err(|problem| problem.to_string());
         let left = fs::read_to_string(&to).unwrap();
         match force {
             [] => {

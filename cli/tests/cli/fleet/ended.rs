@@ -106,6 +106,8 @@ fn what_was_not_told_of_is_checked_by_another() {
     let killed = thread.join().unwrap();
     let lines = json_lines(&output.stdout);
     let found = verdicts(&lines);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(found.len(), paths.len(), "{stderr}");
     assert!(found.iter().map(|(name, _)| *name).eq(paths.iter().map(|path| text(path))));
     let errors = found.iter().filter(|(_, verdict)| *verdict != "valid").count();
     assert!(errors <= killed && killed > 0, "{errors} of {killed}");

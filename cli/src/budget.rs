@@ -49,32 +49,32 @@ pub(crate) enum Task {
     /// They are decoded and held side by side.
     Compare,
     /// One is written anew, or several that are one input.
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing is confined there"))]
     Convert,
 }
 
 impl Task {
-    /// Whether content is read, of shards too.
-    pub(crate) fn reads_content(self) -> bool {
-        matches!(self, Self::Print | Self::Validate | Self::Decode | Self::Compare)
-    }
-
     /// Whether several threads work on a large file.
     pub(crate) fn takes_threads(self) -> bool {
         matches!(self, Self::Validate | Self::Decode | Self::Compare)
     }
 }
 
-/// How long the files are that work is done on.
+/// The lengths of the files of a job.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Lengths {
     pub(crate) known: Vec<u64>,
+    /// The sum of those that one of them names whose headers are held with its own.
+    pub(crate) beside: u64,
+    /// Whether one is a stream, which is held in memory.
+    pub(crate) held: bool,
     pub(crate) later: Later,
 }
 
 /// Files of any length, which a file names that is read over the network: they are found when the process is confined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Later {
     /// None.
+    #[default]
     Nothing,
     /// Shards, of which there is no manifest to read.
     Shards,
@@ -82,8 +82,18 @@ pub(crate) enum Later {
     Headers,
 }
 
+/// Raises a budget by what another job takes, whose files are processed after those before.
+pub(crate) fn add(budget: &mut Budget, job: &Budget) {
+    let more = |one: Option<u64>, other: Option<u64>, base: u64| {
+        one.zip(other).map(|(one, other)| one.saturating_add(other.saturating_sub(base)))
+    };
+    budget.memory = budget.memory.zip(job.memory).map(|(one, other)| one.max(other));
+    budget.seconds = more(budget.seconds, job.seconds, SECONDS);
+    budget.file = more(budget.file, job.file, OUTPUT.saturating_add(written()));
+}
+
 /// What `task` may take of files of those lengths.
-pub(super) fn for_task(
+pub(crate) fn for_task(
     task: Task,
     lengths: &Lengths,
     strictness: &Strictness,
@@ -91,7 +101,9 @@ pub(super) fn for_task(
 ) -> Budget {
     let options = strictness.options();
     let limits = options.limit();
-    let Lengths { known: lengths, later } = lengths;
+    let Lengths { known, beside, held: is_held, later } = lengths;
+    let beside = Some(*beside).filter(|beside| *beside > 0);
+    let lengths: Vec<u64> = known.iter().copied().chain(beside).collect();
     let sum = |lengths: &mut dyn Iterator<Item = u64>| lengths.fold(0, u64::saturating_add);
 
     let manifests = lengths.iter().map(|length| limits.manifest().min(*length));
@@ -124,7 +136,9 @@ pub(super) fn for_task(
         .saturating_add(manifests.saturating_mul(PER_MANIFEST))
         .saturating_add(cells)
         .saturating_add(held)
-        .saturating_add(decoders.saturating_mul(threads));
+        .saturating_add(decoders.saturating_mul(threads))
+        // A buffer that grows is there twice.
+        .saturating_add(if *is_held { limits.decoded().saturating_mul(2) } else { 0 });
 
     let decoded = lengths.iter().map(|length| limits.decoded_total(*length));
     let bytes = sum(&mut lengths.iter().copied().chain(decoded));
@@ -168,25 +182,26 @@ mod tests {
 
     use super::*;
     use crate::args::{Args, Command};
+    use crate::command::Call;
 
     fn budget(task: Task, lengths: &[u64], options: &[&str]) -> Budget {
         let args = ["zten", "check", "x"].iter().chain(options);
-        let Command::Check(args) = Args::try_parse_from(args).unwrap().command else {
+        let Command::Call(Call::Check(args)) = Args::try_parse_from(args).unwrap().command else {
             panic!("it is called otherwise");
         };
-        let lengths = Lengths { known: lengths.to_vec(), later: Later::Nothing };
+        let lengths = Lengths { known: lengths.to_vec(), ..Lengths::default() };
         for_task(task, &lengths, &args.strictness, 1)
     }
 
     #[cfg(feature = "remote")]
     #[test]
     fn what_is_found_later_is_bounded_by_time() {
-        let Command::Check(args) = Args::try_parse_from(["zten", "check", "x"]).unwrap().command
-        else {
+        let args = Args::try_parse_from(["zten", "check", "x"]).unwrap();
+        let Command::Call(Call::Check(args)) = args.command else {
             panic!("it is called otherwise");
         };
         let budget = |later, length| {
-            let lengths = Lengths { known: vec![length], later };
+            let lengths = Lengths { known: vec![length], later, ..Lengths::default() };
             for_task(Task::Decode, &lengths, &args.strictness, 2)
         };
         let shards = budget(Later::Shards, 1000);

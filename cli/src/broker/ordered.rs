@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
-use crate::check::record::Record;
+use crate::check::Record;
 
 /// Files that may be ahead of one that takes long.
 const WINDOW: u64 = 1024;

@@ -1,0 +1,47 @@
+//! Paths in messages: their bytes, which need not be text.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+pub(crate) fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serde_bytes::Bytes::new(path.as_os_str().as_encoded_bytes()).serialize(serializer)
+}
+
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+    let bytes = serde_bytes::ByteBuf::deserialize(deserializer)?.into_vec();
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStringExt as _;
+        Ok(std::ffi::OsString::from_vec(bytes).into())
+    }
+    #[cfg(not(unix))]
+    String::from_utf8(bytes).map(PathBuf::from).map_err(serde::de::Error::custom)
+}
+
+/// Lists of paths.
+pub(crate) mod list {
+    use std::path::{Path, PathBuf};
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize)]
+    struct Shared<'a>(#[serde(with = "super")] &'a Path);
+
+    #[derive(Deserialize)]
+    struct Owned(#[serde(with = "super")] PathBuf);
+
+    pub(crate) fn serialize<S: Serializer>(
+        paths: &[PathBuf],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(paths.iter().map(|path| Shared(path)))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<PathBuf>, D::Error> {
+        let paths = Vec::<Owned>::deserialize(deserializer)?;
+        Ok(paths.into_iter().map(|Owned(path)| path).collect())
+    }
+}

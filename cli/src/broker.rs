@@ -1,0 +1,534 @@
+//! The process that was called: it opens files, hands them to workers, and prints the text that they render.
+//!
+//! A worker is confined and opens nothing. This process reads no byte of a file that it hands over. Of what a worker sends it
+//! believes only the form: text without control characters but the command's own colors, a status, and the
+//! names of files, which it opens where the rules on shards have them. However a worker ends, the job that it was on is
+//! reported, and another worker does the rest.
+
+mod ordered;
+mod running;
+mod source;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use zten_shards::{ShardFile, Want};
+
+use crate::app::App;
+use crate::channel::{Packet, is_gone, is_too_many};
+use crate::check;
+use crate::command::{Call, Create as _, Outputs};
+use crate::kind::Kind;
+use crate::message::{
+    DESCRIPTORS, Done, Failure, Found, PART, Reply, Request, Stream, WireWant, invalid,
+};
+use crate::mode::Mode;
+use crate::progress;
+use crate::report::Problem;
+use crate::status::Status;
+use ordered::Ordered;
+use running::{Running, Task};
+use source::{Handed, Item, Source};
+
+/// Bytes of files that are sent at a time to one worker, unless it is a single file.
+const ROOM: u64 = 16 << 20;
+/// Workers in a row that may end before they are ready.
+const ATTEMPTS: u32 = 64;
+
+/// Runs a command in workers.
+pub(crate) fn run(app: &mut App, call: &Call, mode: Mode) -> io::Result<()> {
+    zten_sandbox::allow_many_files();
+    let jobs = match call {
+        Call::Check(args) => args.jobs.unwrap_or(1),
+        _ => 1,
+    };
+    match Broker::of(app, call, mode, jobs) {
+        Ok(mut broker) => {
+            broker.work(app)?;
+            broker.printer.end(app)
+        }
+        Err(message) => app.usage(message),
+    }
+}
+
+/// The jobs of a command, and the workers that do them.
+struct Broker<'a> {
+    call: &'a Call,
+    mode: Mode,
+    source: Source<'a>,
+    slots: Vec<Option<Running>>,
+    printer: Printer,
+    outputs: Outputs<'a>,
+    /// Workers in a row that have ended before they were ready.
+    attempts: u32,
+    /// The reason why no worker can go on.
+    halt: Option<String>,
+}
+
+/// Prints the results of jobs.
+struct Printer {
+    /// Where results of files that are checked go, in the order of the files.
+    checks: Option<check::Output>,
+    ordered: Ordered,
+    /// Whether a line of progress is drawn.
+    has_line: bool,
+}
+
+impl Printer {
+    /// Removes the line of progress.
+    fn clear(&mut self) {
+        if std::mem::take(&mut self.has_line) {
+            progress::clear();
+        }
+    }
+
+    /// Prints the records that are complete up to the first that is not.
+    fn print_records(&mut self, app: &mut App) -> io::Result<()> {
+        while let Some((path, record)) = self.ordered.next() {
+            self.clear();
+            if let Some(checks) = &mut self.checks {
+                checks.record(app, &path, &record)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reports a problem of a job in place of its result.
+    fn problem(&mut self, app: &mut App, item: &Item, problem: Problem) -> io::Result<()> {
+        self.clear();
+        match &self.checks {
+            Some(checks) => {
+                let record = checks.problem(&item.path(), problem);
+                self.ordered.put(item.number, item.path(), record);
+                Ok(())
+            }
+            None => app.problem(&problem),
+        }
+    }
+
+    fn end(mut self, app: &mut App) -> io::Result<()> {
+        self.clear();
+        self.checks.map_or(Ok(()), |checks| checks.end(app))
+    }
+}
+
+impl<'a> Broker<'a> {
+    /// A broker with room for so many workers.
+    ///
+    /// # Errors
+    /// The list of files cannot be opened.
+    fn of(app: &mut App, call: &'a Call, mode: Mode, jobs: u16) -> Result<Self, String> {
+        let source = Source::new(call)?;
+        let checks = match call {
+            Call::Check(args) => {
+                Some(check::Output::begin(app, args).map_err(|error| error.to_string())?)
+            }
+            _ => None,
+        };
+        Ok(Self {
+            call,
+            mode,
+            source,
+            slots: (0..jobs).map(|_| None).collect(),
+            printer: Printer { checks, ordered: Ordered::default(), has_line: false },
+            outputs: Outputs::of(call),
+            attempts: 0,
+            halt: None,
+        })
+    }
+
+    /// Does all jobs.
+    fn work(&mut self, app: &mut App) -> io::Result<()> {
+        loop {
+            for slot in 0..self.slots.len() {
+                self.send_batch(app, slot)?;
+            }
+            self.printer.print_records(app)?;
+            if let Some(message) = self.halt.take() {
+                return app.usage(message);
+            }
+            if self.source.is_over() && self.is_idle() {
+                break;
+            }
+            // What is known is not held back by what is waited for.
+            app.out.flush()?;
+            self.wait()?;
+            for slot in 0..self.slots.len() {
+                self.receive(app, slot)?;
+            }
+        }
+        match self.source.failed.take() {
+            Some(message) => app.usage(message),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether no worker has a job.
+    fn is_idle(&self) -> bool {
+        self.slots.iter().flatten().all(Running::is_idle)
+    }
+
+    /// The number of jobs that a worker is sent ahead: text of others than `check` is printed as it comes.
+    fn ahead(&self) -> usize {
+        if self.printer.checks.is_some() { DESCRIPTORS } else { 1 }
+    }
+
+    /// Opens the files of as many jobs as a worker may have, and sends them.
+    fn send_batch(&mut self, app: &mut App, slot: usize) -> io::Result<()> {
+        let busy = |running: &Running| running.is_busy(self.ahead(), ROOM);
+        if self.halt.is_some()
+            || self.slots.get(slot).is_some_and(|slot| slot.as_ref().is_some_and(busy))
+        {
+            return Ok(());
+        }
+        let mut packet = Packet::default();
+        let (mut tasks, mut bytes) = (Vec::new(), 0_u64);
+        while tasks.len() < self.ahead() {
+            let Some((item, handed)) = self.open_next(app, tasks.is_empty())? else { break };
+            let total = bytes.saturating_add(handed.length());
+            let is_first = tasks.is_empty();
+            let is_alone = item.alone;
+            let fits = if is_first { true } else { total <= ROOM && !is_alone };
+            let mut task = Task::new(item, &handed);
+            if !fits || !self.can_take(slot, &task, is_first) {
+                self.source.held = Some((task.item, handed));
+                break;
+            }
+            if let Err(back) = packet.append(handed.packet) {
+                self.source.held = Some((task.item, Handed { packet: back, ..handed }));
+                break;
+            }
+            bytes = total;
+            if let Some(Some(running)) = self.slots.get_mut(slot) {
+                running.grant(self.call, &mut task);
+            }
+            tasks.push(task);
+            if is_alone {
+                break;
+            }
+        }
+        if tasks.is_empty() {
+            return Ok(());
+        }
+        let is_idle = self.is_idle();
+        let Some(Some(running)) = self.slots.get_mut(slot) else { return Ok(()) };
+        match running.send(&packet) {
+            Ok(()) => {
+                running.bytes = bytes;
+                running.tasks.extend(tasks);
+            }
+            // It had nothing to do, so it is none of these.
+            Err(error) if is_gone(&error) && running.ready && running.is_idle() => {
+                self.source.put_back(tasks.into_iter().map(|task| task.item));
+                self.slots.get_mut(slot).map(Option::take);
+            }
+            // What it was doing, or why it was never ready, is found when it is asked for answers.
+            Err(error) if is_gone(&error) => running.tasks.extend(tasks),
+            // Others are on their way, and will have come.
+            Err(error) if is_too_many(&error) && !is_idle => {
+                self.source.put_back(tasks.into_iter().map(|task| task.item));
+            }
+            // It says that jobs are done and does not receive others.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let items = tasks.into_iter().map(|task| Item { alone: true, ..task.item });
+                self.source.put_back(items.collect::<Vec<_>>());
+                return self.lost(app, slot, Some(&error));
+            }
+            Err(error) => {
+                for task in tasks {
+                    let problem = Problem::io(&task.item.path(), &error);
+                    self.printer.problem(app, &task.item, problem)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a worker can take a job beside those that it is sent with it, if need be a new worker.
+    fn can_take(&mut self, slot: usize, task: &Task, is_first: bool) -> bool {
+        let Some(slot) = self.slots.get_mut(slot) else { return false };
+        if slot.as_ref().is_some_and(|running| running.takes(task)) {
+            return true;
+        }
+        if !is_first || slot.as_ref().is_some_and(|running| !running.is_idle()) {
+            return false;
+        }
+        *slot = None;
+        match Running::start(self.call, self.mode, task) {
+            Ok(running) => *slot = Some(running),
+            Err(error) => {
+                // The others do its work.
+                if self.slots.iter().all(Option::is_none) {
+                    self.not_started(&error.to_string());
+                }
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The next job, with its files open. None if there is no other yet.
+    fn open_next(&mut self, app: &mut App, is_first: bool) -> io::Result<Option<(Item, Handed)>> {
+        if let Some(held) = self.source.held.take() {
+            return Ok(Some(held));
+        }
+        loop {
+            let Some(item) = self.source.next_item(&self.printer.ordered) else { return Ok(None) };
+            match item.open(self.call) {
+                Ok(handed) => return Ok(Some((item, handed))),
+                Err(error) if is_too_many(&error) && !(is_first && self.is_idle()) => {
+                    self.source.again.push_front(item);
+                    return Ok(None);
+                }
+                Err(error) => {
+                    let problem = Problem::io(&item.path(), &error);
+                    self.printer.problem(app, &item, problem)?;
+                }
+            }
+        }
+    }
+
+    /// Waits for an answer, or for more of the list of files.
+    fn wait(&self) -> io::Result<()> {
+        let running = self.slots.iter().flatten();
+        let busy = running.filter(|running| !running.is_idle());
+        let mut asked: Vec<PollFd<'_>> = busy
+            .map(|running| PollFd::from_borrowed_fd(running.descriptor(), PollFlags::IN))
+            .collect();
+        let list = self.source.waits_for(&self.printer.ordered);
+        asked.extend(list.map(|list| PollFd::from_borrowed_fd(list, PollFlags::IN)));
+        // Nothing is waited for where files could not be opened, and others are there.
+        if asked.is_empty() {
+            return Ok(());
+        }
+        match poll(&mut asked, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes the answers of a worker that are there.
+    fn receive(&mut self, app: &mut App, slot: usize) -> io::Result<()> {
+        // One that says more than it was asked for does not keep others from being heard.
+        for _ in 0..DESCRIPTORS {
+            let Some(Some(running)) = self.slots.get_mut(slot) else { return Ok(()) };
+            if running.is_idle() {
+                return Ok(());
+            }
+            let mut received = match running.receive() {
+                Ok(Some(received)) => received,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Ok(None) => return self.lost(app, slot, None),
+                Err(error) => return self.lost(app, slot, Some(&error)),
+            };
+            loop {
+                let answered = match received.message() {
+                    Ok(None) => break,
+                    Ok(Some(request)) => self.answer(app, slot, &request)?,
+                    Err(error) => Err(error),
+                };
+                if let Err(error) = answered {
+                    return self.lost(app, slot, Some(&error));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Does what a worker asks. The inner error is the worker's.
+    fn answer(
+        &mut self,
+        app: &mut App,
+        slot: usize,
+        request: &Request<'_>,
+    ) -> io::Result<io::Result<()>> {
+        let Some(Some(running)) = self.slots.get_mut(slot) else { return Ok(Ok(())) };
+        match request {
+            Request::Ready(memory) => {
+                running.ready(*memory);
+                self.attempts = 0;
+            }
+            Request::NotConfined(why) => {
+                self.halt = Some(format!("--require-sandbox: {}", crate::escape::whole(why)));
+                self.slots.get_mut(slot).map(Option::take);
+            }
+            Request::Text(stream, text) => return self.text(app, slot, *stream, text),
+            Request::Progress(done, total) => {
+                if progress::terminals().errors {
+                    self.printer.has_line = true;
+                    progress::draw(*done, *total);
+                }
+            }
+            Request::Find(number, WireWant(want)) => return Ok(self.find(slot, *number, want)),
+            Request::Create(number) => {
+                let created = self.outputs.create(*number);
+                let packet = match created {
+                    Ok(file) => Packet::of(&Reply::Created, Some(file.into())),
+                    Err(error) => Packet::of(&Reply::Failed(Failure::new(&error)), None),
+                };
+                return Ok(packet.and_then(|packet| running.send(&packet)));
+            }
+            Request::Done(done) => return self.done(app, slot, *done),
+            Request::Read(..) | Request::Plan(..) => return Ok(Err(invalid("not for the broker"))),
+        }
+        Ok(Ok(()))
+    }
+
+    /// Prints text, or keeps it until the job is done.
+    fn text(
+        &mut self,
+        app: &mut App,
+        slot: usize,
+        stream: Stream,
+        text: &str,
+    ) -> io::Result<io::Result<()>> {
+        let Some(Some(running)) = self.slots.get_mut(slot) else { return Ok(Ok(())) };
+        let Some(task) = running.tasks.front_mut() else {
+            return Ok(Err(invalid("text of no job")));
+        };
+        let streams = crate::paint::streams();
+        if !is_clean(text, streams.output || streams.errors) {
+            return Ok(Err(invalid("text with control characters")));
+        }
+        // What is said of a file that is written holds when the file has its name.
+        if self.printer.checks.is_some() || stream == Stream::Output && !self.outputs.is_empty() {
+            if task.text.len().saturating_add(text.len()) > PART {
+                return Ok(Err(invalid("too much text")));
+            }
+            task.text.push_str(text);
+            return Ok(Ok(()));
+        }
+        self.printer.clear();
+        app.text(stream, text).map(Ok)
+    }
+
+    /// Opens a file that an input of the current job names, and sends it.
+    fn find(&mut self, slot: usize, number: u32, want: &Want) -> io::Result<()> {
+        let Some(Some(running)) = self.slots.get_mut(slot) else { return Ok(()) };
+        let Some(task) = running.tasks.front_mut() else { return Err(invalid("a file of no job")) };
+        let strictness = self.call.strictness();
+        task.found = task.found.saturating_add(1);
+        let most = strictness.most_beside().saturating_mul(2);
+        let path = task.item.input(number).filter(|_| task.found <= most);
+        let path: PathBuf = path.ok_or_else(|| invalid("more files than the limit allows"))?;
+        let packet = match want.open(&path) {
+            Ok(Some(ShardFile { file, length, .. })) => {
+                match want {
+                    Want::Shard(_) => task.lengths.known.push(length),
+                    Want::Beside(_) => {
+                        task.lengths.beside = task.lengths.beside.saturating_add(length);
+                    }
+                }
+                running.grant_front(self.call);
+                Packet::of(&Reply::Found(Some(Found { number: 0, length })), Some(file.into()))
+            }
+            Ok(None) => Packet::of(&Reply::Found(None), None),
+            Err(error) => Packet::of(&Reply::Failed(Failure::new(&error)), None),
+        };
+        running.send(&packet?)
+    }
+
+    /// Ends the current job of a worker.
+    fn done(&mut self, app: &mut App, slot: usize, done: Done) -> io::Result<io::Result<()>> {
+        let Some(Some(running)) = self.slots.get_mut(slot) else { return Ok(Ok(())) };
+        let kind = match done.kind.map(|(verdict, rule)| Kind::from_numbers(verdict, rule)) {
+            Some(None) => return Ok(Err(invalid("a verdict that is not known"))),
+            kind => kind.flatten(),
+        };
+        if !self.outputs.is_empty() {
+            // What it has written is published when it has ended.
+            if let Some(task) = running.tasks.front_mut() {
+                task.done = Some(done.status);
+            }
+            return Ok(running.close());
+        }
+        let Some(task) = running.tasks.pop_front() else { return Ok(Err(invalid("no job"))) };
+        self.printer.clear();
+        match kind {
+            Some(kind) if self.printer.checks.is_some() => {
+                let record = check::Record { kind, text: task.text };
+                self.printer.ordered.put(task.item.number, task.item.path(), record);
+            }
+            _ => {
+                app.worsen(done.status);
+                app.out.write_all(task.text.as_bytes())?;
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Handles the end of a worker, or a message that no honest one sends.
+    fn lost(&mut self, app: &mut App, slot: usize, why: Option<&io::Error>) -> io::Result<()> {
+        let Some(mut running) = self.slots.get_mut(slot).and_then(Option::take) else {
+            return Ok(());
+        };
+        let ended = running.end();
+        let ended = match (why, ended) {
+            (Some(why), _) => why.to_string(),
+            (None, Ok(status)) if status.success() => {
+                if let Some(Task { done: Some(status), text, .. }) = running.tasks.front() {
+                    return self.publish(app, *status, text);
+                }
+                "it ended early".to_owned()
+            }
+            (None, Ok(status)) => status.to_string(),
+            (None, Err(error)) => error.to_string(),
+        };
+        let mut tasks: VecDeque<_> = std::mem::take(&mut running.tasks);
+        if !running.ready {
+            self.attempts = self.attempts.saturating_add(1);
+            if self.attempts > ATTEMPTS {
+                self.not_started(&ended);
+            }
+        } else if tasks.len() == 1
+            && let Some(task) = tasks.pop_front()
+        {
+            let problem = Problem::ended(&task.item.path(), &ended);
+            self.printer.problem(app, &task.item, problem)?;
+        }
+        // It may not have reported those before the one that ended it.
+        let items = tasks.into_iter().map(|task| Item { alone: true, ..task.item });
+        self.source.put_back(items);
+        Ok(())
+    }
+
+    /// Gives the files that a worker has written their names, if it says that they are complete.
+    fn publish(&mut self, app: &mut App, status: Status, text: &str) -> io::Result<()> {
+        self.printer.clear();
+        app.worsen(status);
+        if status != Status::Success {
+            return Ok(());
+        }
+        match self.outputs.publish() {
+            Ok(()) => app.out.write_all(text.as_bytes()),
+            Err(problem) => app.problem(&problem),
+        }
+    }
+
+    fn not_started(&mut self, why: &str) {
+        self.halt = Some(format!(
+            "cannot start a confined process: {why}; --no-sandbox reads files without one"
+        ));
+    }
+}
+
+/// Whether text has no control character but tabs, ends of lines, and the command's own colors if it has any.
+fn is_clean(text: &str, has_colors: bool) -> bool {
+    let is_plain = |text: &str| text.chars().all(|c| matches!(c, '\n' | '\t') || !c.is_control());
+    let mut parts = text.split('\x1b');
+    parts.next().is_none_or(is_plain)
+        && parts.all(|part| {
+            // A color or its end: digits and semicolons between "[" and "m".
+            let code = part.strip_prefix('[').and_then(|part| part.split_once('m'));
+            has_colors
+                && code.is_some_and(|(code, rest)| {
+                    code.len() <= 16
+                        && code.bytes().all(|byte| byte.is_ascii_digit() || byte == b';')
+                        && is_plain(rest)
+                })
+        })
+}

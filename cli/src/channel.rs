@@ -1,0 +1,228 @@
+//! Packets between two processes: bytes and descriptors over a socket that keeps packets apart.
+
+use std::fs::File;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::cmsg_space;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recv, recvmsg,
+    sendmsg, socketpair,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::message::{DESCRIPTORS, PACKET, PART, invalid};
+
+/// Makes two sockets, each the other's end.
+pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
+}
+
+/// Messages on their way into one packet, with the files that they mention.
+#[derive(Debug, Default)]
+pub(crate) struct Packet {
+    bytes: Vec<u8>,
+    files: Vec<OwnedFd>,
+}
+
+impl Packet {
+    /// A packet of one message and the file that it mentions.
+    pub(crate) fn of(message: &impl Serialize, file: Option<OwnedFd>) -> io::Result<Self> {
+        let bytes = postcard::to_allocvec(message).map_err(io::Error::other)?;
+        if bytes.len() > PACKET {
+            return Err(too_long());
+        }
+        Ok(Self { bytes, files: file.into_iter().collect() })
+    }
+
+    /// Adds all of another packet, if there is room for it, or returns that.
+    pub(crate) fn append(&mut self, other: Self) -> Result<(), Self> {
+        let bytes = self.bytes.len().saturating_add(other.bytes.len());
+        let files = self.files.len().saturating_add(other.files.len());
+        if bytes > PACKET || files > DESCRIPTORS {
+            return Err(other);
+        }
+        self.bytes.extend(other.bytes);
+        self.files.extend(other.files);
+        Ok(())
+    }
+
+    /// Sends the packet, without waiting for room: an honest receiver leaves enough.
+    pub(crate) fn send(&self, socket: impl AsFd) -> io::Result<()> {
+        let files: Vec<BorrowedFd<'_>> = self.files.iter().map(AsFd::as_fd).collect();
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !files.is_empty() && !control.push(SendAncillaryMessage::ScmRights(&files)) {
+            return Err(too_long());
+        }
+        loop {
+            match sendmsg(
+                &socket,
+                &[IoSlice::new(&self.bytes)],
+                &mut control,
+                SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
+            ) {
+                Err(rustix::io::Errno::INTR) => {}
+                sent => return Ok(sent.map(drop)?),
+            }
+        }
+    }
+}
+
+fn too_long() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, format!("a message is longer than {PART} bytes"))
+}
+
+/// Sends one message in a packet of its own, without descriptors. `sendmsg` is forbidden in a worker.
+pub(crate) fn write(socket: impl AsFd, bytes: &[u8]) -> io::Result<()> {
+    loop {
+        match rustix::io::write(&socket, bytes) {
+            Err(rustix::io::Errno::INTR) => {}
+            written => return Ok(written.map(drop)?),
+        }
+    }
+}
+
+/// A packet that was received.
+#[derive(Debug)]
+pub(crate) struct Received {
+    bytes: Vec<u8>,
+    /// Offset of the next message.
+    next: usize,
+    files: std::vec::IntoIter<OwnedFd>,
+}
+
+impl Received {
+    /// Receives a packet with its descriptors. None where the other end is closed.
+    pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<Self>> {
+        let mut bytes = vec![0; PACKET];
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let received = loop {
+            let mut parts = [IoSliceMut::new(&mut bytes)];
+            match recvmsg(&socket, &mut parts, &mut control, RecvFlags::CMSG_CLOEXEC) {
+                Err(rustix::io::Errno::INTR) => {}
+                received => break received?,
+            }
+        };
+        let files = control.drain().filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(files) => Some(files),
+            _ => None,
+        });
+        let files: Vec<_> = files.flatten().collect();
+        bytes.truncate(received.bytes);
+        if received.flags.intersects(ReturnFlags::CTRUNC | ReturnFlags::TRUNC) {
+            return Err(invalid("it is cut"));
+        }
+        Ok((!bytes.is_empty()).then_some(Self { bytes, next: 0, files: files.into_iter() }))
+    }
+
+    /// Receives a packet without descriptors if one is there; otherwise the error is `WouldBlock`. None where the other
+    /// end is closed.
+    pub(crate) fn poll(socket: impl AsFd) -> io::Result<Option<Self>> {
+        let mut bytes = vec![0; PACKET];
+        let length = loop {
+            match recv(&socket, &mut *bytes, RecvFlags::DONTWAIT | RecvFlags::TRUNC) {
+                // What was sent to a process that is gone; what it said before is still there.
+                Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNRESET) => {}
+                received => break received?.1,
+            }
+        };
+        if length > PACKET {
+            return Err(invalid("it is too long"));
+        }
+        bytes.truncate(length);
+        let files = Vec::new().into_iter();
+        Ok((!bytes.is_empty()).then_some(Self { bytes, next: 0, files }))
+    }
+
+    /// Receives a packet without descriptors by `read`. None where the other end is closed.
+    #[cfg(feature = "remote")]
+    pub(crate) fn read(socket: impl AsFd) -> io::Result<Option<Self>> {
+        let mut bytes = vec![0; PACKET];
+        let length = loop {
+            match rustix::io::read(&socket, &mut *bytes) {
+                Err(rustix::io::Errno::INTR) => {}
+                read => break read?,
+            }
+        };
+        bytes.truncate(length);
+        Ok((!bytes.is_empty()).then_some(Self { bytes, next: 0, files: Vec::new().into_iter() }))
+    }
+
+    /// Parses the next message; none at the end of the packet.
+    pub(crate) fn message<'a, T: Deserialize<'a>>(&'a mut self) -> io::Result<Option<T>> {
+        let rest = self.bytes.get(self.next..).unwrap_or_default();
+        if rest.is_empty() {
+            return Ok(None);
+        }
+        let (message, after) =
+            postcard::take_from_bytes(rest).map_err(|_| invalid("it has no form that is known"))?;
+        self.next = self.bytes.len().saturating_sub(after.len());
+        Ok(Some(message))
+    }
+
+    /// Whether all messages have been parsed.
+    pub(crate) fn is_over(&self) -> bool {
+        self.next >= self.bytes.len()
+    }
+
+    /// The next descriptor. What is beyond the limit on descriptors does not come.
+    pub(crate) fn file(&mut self) -> io::Result<File> {
+        self.files.next().map(File::from).ok_or_else(|| invalid("its file did not come"))
+    }
+}
+
+/// Whether the error is that there are too many descriptors, of the system, of the process or on their way: `ENFILE`, `EMFILE`,
+/// `ETOOMANYREFS`.
+pub(crate) fn is_too_many(error: &io::Error) -> bool {
+    error.raw_os_error().is_some_and(|number| [23, 24, 109].contains(&number))
+}
+
+/// Whether the error is that the other end is closed.
+pub(crate) fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Reply, Request};
+
+    #[test]
+    fn messages_arrive_with_their_files() {
+        let (own, theirs) = pair().unwrap();
+        let file = File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")).unwrap();
+        let mut packet = Packet::default();
+        let one = || Packet::of(&Reply::Created, Some(file.try_clone().unwrap().into())).unwrap();
+        let count = (0..99).take_while(|_| packet.append(one()).is_ok()).count();
+        assert_eq!(count, DESCRIPTORS);
+        packet.send(&own).unwrap();
+        drop(own);
+        let mut received = Received::receive(&theirs).unwrap().unwrap();
+        for _ in 0..DESCRIPTORS {
+            assert!(matches!(received.message().unwrap(), Some(Reply::Created)));
+            assert!(received.file().unwrap().metadata().unwrap().is_file());
+        }
+        assert!(received.message::<Reply<'_>>().unwrap().is_none() && received.file().is_err());
+        assert!(Received::receive(&theirs).unwrap().is_none());
+    }
+
+    #[test]
+    fn packets_have_a_form() {
+        let sent = |bytes: &[u8]| {
+            let (own, theirs) = pair().unwrap();
+            write(&theirs, bytes).unwrap();
+            Received::poll(&own)
+        };
+        for wrong in [&b"\xff"[..], &[2], &[2, 0, 3, b'a'], &[2, 9, 0], &[6, 1]] {
+            let mut received = sent(wrong).unwrap().unwrap();
+            assert!(received.message::<Request<'_>>().is_err(), "{wrong:?}");
+        }
+        assert!(sent(&vec![0; PACKET + 1]).is_err());
+        let (own, _theirs) = pair().unwrap();
+        assert_eq!(Received::poll(&own).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    }
+}

@@ -1,0 +1,224 @@
+//! The commands that read files: how each is run, whichever process opens its files.
+
+use std::cell::RefCell;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use zten::write::FileSink;
+
+use crate::app::App;
+use crate::args::{CONVERT_STATUS, Cat, Check, Convert, DIFF_STATUS, Diff, Hash, Ls};
+use crate::budget::Task;
+use crate::file::Opened;
+use crate::kind::Kind;
+use crate::mode::Mode;
+use crate::report::Problem;
+use crate::strictness::Strictness;
+use crate::{cat, check, convert, diff, hash, ls};
+
+/// A command that reads files.
+#[derive(Debug, clap::Subcommand, Serialize, Deserialize)]
+pub(crate) enum Call {
+    /// Check files: structure, every rule, digests, compression, the values of bools and indices
+    Check(Check),
+    /// List the objects of files
+    Ls(Ls),
+    /// Print the elements of one component
+    Cat(Cat),
+    /// SHA-256 of the decoded little-endian bytes of every component, sorted by name and role
+    Hash(Hash),
+    /// Compare the contents of two files, whatever their format, generation, encoding and byte order
+    #[command(after_help = DIFF_STATUS)]
+    Diff(Diff),
+    /// Write a zTensor, safetensors, NumPy (.npy, .npz) or GGUF file as a zTensor (1.2 or 2),
+    /// safetensors or NumPy file
+    #[command(after_help = CONVERT_STATUS)]
+    Convert(Convert),
+}
+
+/// Files that a command is run on: as many as [`Call::files_of_job`].
+pub(crate) struct Job<'a> {
+    /// Its number, from 0.
+    pub(crate) number: u64,
+    pub(crate) files: Vec<Result<Opened, Box<Problem>>>,
+    pub(crate) create: &'a dyn Create,
+}
+
+/// Creates the files that a command writes.
+pub(crate) trait Create {
+    /// Creates the file of that number, which has no name yet.
+    fn create(&self, number: u32) -> io::Result<File>;
+
+    /// Gives the files their names when all are complete. The broker does so when the worker has ended.
+    fn publish(&self) -> Result<(), Box<Problem>> {
+        Ok(())
+    }
+}
+
+impl Call {
+    /// The limits and tolerances for all files.
+    pub(crate) fn strictness(&self) -> &Strictness {
+        match self {
+            Self::Check(args) => &args.strictness,
+            Self::Ls(args) => &args.strictness,
+            Self::Cat(args) => &args.strictness,
+            Self::Hash(args) => &args.strictness,
+            Self::Diff(args) => &args.strictness,
+            Self::Convert(args) => &args.strictness,
+        }
+    }
+
+    /// The paths of the files that it reads; of `check`, those are [`Entries`](check::Entries).
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        match self {
+            Self::Check(args) => args.files.clone(),
+            Self::Ls(args) => args.files.clone(),
+            Self::Cat(args) => vec![args.file.clone()],
+            Self::Hash(args) => vec![args.file.clone()],
+            Self::Diff(args) => vec![args.old.clone(), args.new.clone()],
+            Self::Convert(args) => vec![args.input.clone()],
+        }
+    }
+
+    /// The number of files that make one job.
+    pub(crate) fn files_of_job(&self) -> usize {
+        if matches!(self, Self::Diff(_)) { 2 } else { 1 }
+    }
+
+    /// The work on each job.
+    pub(crate) fn task(&self) -> Task {
+        match self {
+            Self::Check(args) if args.manifest_only => Task::Look,
+            Self::Check(_) => Task::Validate,
+            Self::Ls(_) => Task::Look,
+            Self::Cat(_) => Task::Print,
+            Self::Hash(_) => Task::Decode,
+            Self::Diff(_) => Task::Compare,
+            Self::Convert(_) => Task::Convert,
+        }
+    }
+
+    /// Whether it writes data to standard output, which no other process looks at.
+    pub(crate) fn writes_data(&self) -> bool {
+        matches!(self, Self::Cat(_))
+    }
+
+    /// Whether it writes files.
+    pub(crate) fn writes_files(&self) -> bool {
+        self.output(0).is_some()
+    }
+
+    /// The path of the output file of that number, and whether a file there is replaced.
+    fn output(&self, number: u32) -> Option<(&Path, bool)> {
+        match self {
+            Self::Convert(args) if number == 0 => Some((&args.output, args.force)),
+            _ => None,
+        }
+    }
+
+    /// Runs it on a job.
+    pub(crate) fn run(&self, app: &mut App, job: Job<'_>) -> io::Result<Option<Kind>> {
+        let Job { number, files, create } = job;
+        let mut files = files.into_iter();
+        let Some(file) = files.next() else { return Ok(None) };
+        match self {
+            Self::Check(args) => return check::job(app, args, file).map(Some),
+            Self::Ls(args) => ls::run(app, args, file, number),
+            Self::Cat(args) => cat::run(app, args, file),
+            Self::Hash(args) => hash::run(app, args, file),
+            Self::Diff(args) => match files.next() {
+                Some(new) => diff::run(app, args, [file, new]),
+                None => Ok(()),
+            },
+            Self::Convert(args) => convert::run(app, args, file, create),
+        }?;
+        Ok(None)
+    }
+}
+
+/// Runs a command: in a worker if that is to be confined, and here otherwise.
+pub(crate) fn run(app: &mut App, call: &Call, mode: Mode) -> io::Result<()> {
+    if let Call::Convert(args) = call
+        && let Err(message) = convert::check_arguments(args)
+    {
+        return app.usage(message);
+    }
+    let wants_jobs = matches!(call, Call::Check(Check { jobs: Some(_), .. }));
+    #[cfg(target_os = "linux")]
+    if mode.confines() || wants_jobs {
+        return crate::broker::run(app, call, mode);
+    }
+    if mode == Mode::Require || wants_jobs {
+        return app.usage("--require-sandbox and --jobs are available on Linux only");
+    }
+    if let Call::Check(args) = call {
+        return check::run(app, args);
+    }
+    let outputs = Outputs::of(call);
+    for (number, paths) in (0..).zip(call.paths().chunks(call.files_of_job())) {
+        let open = |path: &PathBuf| {
+            Opened::open(path, call.strictness())
+                .map_err(|error| Box::new(Problem::io(path, &error)))
+        };
+        let job = Job { number, files: paths.iter().map(open).collect(), create: &outputs };
+        call.run(app, job)?;
+        app.out.flush()?;
+    }
+    Ok(())
+}
+
+/// The files that a command writes. Those that are not published are removed.
+pub(crate) struct Outputs<'a> {
+    call: &'a Call,
+    created: RefCell<Vec<FileSink>>,
+}
+
+impl<'a> Outputs<'a> {
+    /// None yet.
+    pub(crate) fn of(call: &'a Call) -> Self {
+        Self { call, created: RefCell::default() }
+    }
+
+    /// Whether none has been created.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.created.borrow().is_empty()
+    }
+}
+
+impl Create for Outputs<'_> {
+    fn create(&self, number: u32) -> io::Result<File> {
+        let mut created = self.created.borrow_mut();
+        let is_next = usize::try_from(number).is_ok_and(|number| number == created.len());
+        let output = self.call.output(number).filter(|_| is_next);
+        let (path, replaces) = output.ok_or(io::ErrorKind::InvalidInput)?;
+        let sink = FileSink::create(path)?;
+        if !replaces && fs::symlink_metadata(path).is_ok() {
+            return Err(occupied());
+        }
+        let file = sink.file().try_clone()?;
+        created.push(sink);
+        Ok(file)
+    }
+
+    fn publish(&self) -> Result<(), Box<Problem>> {
+        for (number, sink) in (0..).zip(self.created.take()) {
+            let Some((path, replaces)) = self.call.output(number) else { continue };
+            let published = if replaces { sink.publish() } else { sink.publish_new() };
+            published.map_err(|error| {
+                let error = match io::Error::from(error) {
+                    // It has come meanwhile.
+                    error if error.kind() == io::ErrorKind::AlreadyExists => occupied(),
+                    error => error,
+                };
+                Box::new(Problem::io(path, &error))
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn occupied() -> io::Error {
+    io::Error::other("a file exists there; --force replaces it")
+}

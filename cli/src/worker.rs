@@ -1,0 +1,319 @@
+//! The confined process: it runs a command on files that the broker opens.
+//!
+//! It has one socket, its standard input. Files come over it, and text, questions and results go over it. Nothing else that
+//! is open can be written to, but standard output for `cat` and the files that are written.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use zten_sandbox::{Budget, Role, confine};
+use zten_shards::{ShardFile, Want};
+
+use crate::app::App;
+use crate::channel::{self, Received};
+use crate::command::{Call, Create, Job};
+use crate::file::Opened;
+use crate::handle::{Finder, Handle};
+use crate::kind::Kind;
+use crate::message::{
+    Done, Input, InputKind, PACKET, PART, Reply, Request, Stream, WireWant, invalid, split_at_most,
+};
+use crate::mode::Mode;
+use crate::objects::WORTH_IT;
+use crate::paint::{self, Streams};
+use crate::progress::{self, Terminals};
+use crate::remote::Remote;
+use crate::report::Problem;
+use crate::{remote, threads};
+
+/// The first argument of a worker.
+pub(crate) const ARGUMENT: &str = "--worker";
+
+/// All that a worker is told before it reads anything.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Start<C> {
+    pub(crate) call: C,
+    pub(crate) mode: Mode,
+    #[serde(with = "BudgetFields")]
+    pub(crate) budget: Budget,
+    pub(crate) threads: usize,
+    pub(crate) streams: Streams,
+    pub(crate) terminals: Terminals,
+    pub(crate) remote: remote::Settings,
+}
+
+/// The fields of a [`Budget`].
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Budget")]
+struct BudgetFields {
+    memory: Option<u64>,
+    seconds: Option<u64>,
+    file: Option<u64>,
+    descriptors: u64,
+}
+
+/// The worker's end of the socket.
+#[derive(Debug)]
+pub(crate) struct Channel(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    received: Option<Received>,
+    /// Inputs that came while an answer was waited for.
+    ahead: VecDeque<(Input, Option<File>)>,
+    /// Messages that have not been sent.
+    unsent: Vec<u8>,
+}
+
+/// An answer of the broker, with the file that it mentions.
+enum Answer {
+    Input(Input, Option<File>),
+    Found(Option<(File, u64)>),
+    Created(File),
+    Failed(io::Error),
+}
+
+impl Channel {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a message with those that will be sent next.
+    fn put(&self, request: &Request<'_>) -> io::Result<()> {
+        self.lock().put(request)
+    }
+
+    /// Sends a message at once.
+    pub(crate) fn send(&self, request: &Request<'_>) -> io::Result<()> {
+        let mut state = self.lock();
+        state.put(request)?;
+        state.flush()
+    }
+
+    /// Sends text for a stream, in parts; what does not end a character is left in `text`.
+    pub(crate) fn text(&self, stream: Stream, text: &mut Vec<u8>) -> io::Result<()> {
+        let valid = match str::from_utf8(text) {
+            Ok(_) => text.len(),
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            Err(error) => return Err(io::Error::other(error)),
+        };
+        let mut rest =
+            text.get(..valid).and_then(|text| str::from_utf8(text).ok()).unwrap_or_default();
+        while !rest.is_empty() {
+            let (part, after) = split_at_most(rest, PART);
+            self.put(&Request::Text(stream, part))?;
+            rest = after;
+        }
+        text.drain(..valid);
+        Ok(())
+    }
+
+    /// Asks the broker for a file that the input of this number names.
+    pub(crate) fn find(&self, number: u32, want: &Want) -> io::Result<Option<ShardFile>> {
+        match self.ask(&Request::Find(number, WireWant(want.clone())))? {
+            Answer::Found(found) => Ok(found.map(|(file, length)| ShardFile {
+                name: want.name().to_owned(),
+                file,
+                length,
+            })),
+            Answer::Failed(error) => Err(error),
+            _ => Err(invalid("another answer")),
+        }
+    }
+
+    fn ask(&self, request: &Request<'_>) -> io::Result<Answer> {
+        let mut state = self.lock();
+        state.put(request)?;
+        state.flush()?;
+        loop {
+            match state.receive()? {
+                Some(Answer::Input(input, file)) => state.ahead.push_back((input, file)),
+                Some(answer) => return Ok(answer),
+                None => return Err(io::ErrorKind::UnexpectedEof.into()),
+            }
+        }
+    }
+
+    /// The next input; none when there are no more. What has not been sent is, before it is waited for or takes long.
+    fn next(&self) -> io::Result<Option<(Input, Option<File>)>> {
+        let mut state = self.lock();
+        match state.ahead.front() {
+            Some((Input { kind: InputKind::File(length), .. }, _)) if *length < WORTH_IT => {}
+            _ => state.flush()?,
+        }
+        if let Some(input) = state.ahead.pop_front() {
+            return Ok(Some(input));
+        }
+        loop {
+            match state.receive()? {
+                Some(Answer::Input(input, file)) => state.ahead.push_back((input, file)),
+                Some(_) => return Err(invalid("an answer to nothing")),
+                None => return Ok(None),
+            }
+            // All that came in one packet are ahead then.
+            if state.received.as_ref().is_none_or(Received::is_over) {
+                return Ok(state.ahead.pop_front());
+            }
+        }
+    }
+}
+
+impl Create for Channel {
+    fn create(&self, number: u32) -> io::Result<File> {
+        match self.ask(&Request::Create(number))? {
+            Answer::Created(file) => Ok(file),
+            Answer::Failed(error) => Err(error),
+            _ => Err(invalid("another answer")),
+        }
+    }
+}
+
+impl State {
+    fn put(&mut self, request: &Request<'_>) -> io::Result<()> {
+        let message = postcard::to_allocvec(request).map_err(io::Error::other)?;
+        if self.unsent.len().saturating_add(message.len()) > PACKET {
+            self.flush()?;
+        }
+        self.unsent.extend(message);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if !self.unsent.is_empty() {
+            channel::write(io::stdin(), &self.unsent)?;
+            self.unsent.clear();
+        }
+        Ok(())
+    }
+
+    /// Receives the next message; none where the broker has closed the socket.
+    fn receive(&mut self) -> io::Result<Option<Answer>> {
+        loop {
+            let received = match &mut self.received {
+                Some(received) => received,
+                none => match Received::receive(io::stdin())? {
+                    Some(received) => none.insert(received),
+                    None => return Ok(None),
+                },
+            };
+            let answer = match received.message()? {
+                None => {
+                    self.received = None;
+                    continue;
+                }
+                Some(Reply::Input(input)) => {
+                    let has_file = !matches!(input.kind, InputKind::Failed(_));
+                    let file = has_file.then(|| received.file()).transpose()?;
+                    Answer::Input(input, file)
+                }
+                Some(Reply::Found(None)) => Answer::Found(None),
+                Some(Reply::Found(Some(found))) => {
+                    Answer::Found(Some((received.file()?, found.length)))
+                }
+                Some(Reply::Created) => Answer::Created(received.file()?),
+                Some(Reply::Failed(failure)) => Answer::Failed(failure.into()),
+                Some(Reply::Start(..) | Reply::Bytes(_)) => return Err(invalid("another answer")),
+            };
+            return Ok(Some(answer));
+        }
+    }
+}
+
+/// The files of a job.
+type Files = Vec<Result<Opened, Box<Problem>>>;
+
+/// Runs the command on the files that come, until no more do.
+pub(crate) fn run() -> io::Result<()> {
+    zten_sandbox::end_with_parent();
+    let start = receive_start()?;
+    let Start { call, mode, budget, threads, streams, terminals, remote } = start;
+    paint::set(streams);
+    remote::decide(&remote);
+    let channel = Arc::new(Channel(Mutex::default()));
+    progress::set(terminals, Arc::clone(&channel));
+    let start_threads = || match threads {
+        0 | 1 => threads::none(),
+        number => threads::start(number),
+    };
+    let memory = mode.confines().then(zten_sandbox::memory_in_use);
+    if mode.confines() {
+        let report = confine(Role::Receives, &budget, start_threads);
+        if let Err(why) = report.complete()
+            && mode == Mode::Require
+        {
+            return channel.send(&Request::NotConfined(&why));
+        }
+    } else {
+        start_threads();
+    }
+    channel.send(&Request::Ready(memory))?;
+    while let Some((number, files)) = next_job(&channel, &call)? {
+        let mut app = App::in_worker(&channel, call.writes_data());
+        let job = Job { number, files, create: &*channel };
+        let ran = call.run(&mut app, job);
+        let (status, kind) = app.finish(ran)?;
+        let kind = kind.map(Kind::numbers);
+        channel.put(&Request::Done(Done { status, kind }))?;
+    }
+    Ok(())
+}
+
+/// Receives the start, before the process is confined.
+fn receive_start() -> io::Result<Start<Call>> {
+    let mut bytes = Vec::new();
+    loop {
+        let mut received = Received::receive(io::stdin())?.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let Some(Reply::Start(part, more)) = received.message()? else {
+            return Err(invalid("no start"));
+        };
+        bytes.extend(part);
+        if !more {
+            return postcard::from_bytes(&bytes).map_err(io::Error::other);
+        }
+    }
+}
+
+/// Receives the number and the files of the next job.
+fn next_job(channel: &Arc<Channel>, call: &Call) -> io::Result<Option<(u64, Files)>> {
+    let (mut job, mut files) = (0, Vec::new());
+    while files.len() < call.files_of_job() {
+        let Some((input, file)) = channel.next()? else { return Ok(None) };
+        job = input.job;
+        files.push(open(channel, call, input, file));
+    }
+    Ok(Some((job, files)))
+}
+
+fn open(
+    channel: &Arc<Channel>,
+    call: &Call,
+    input: Input,
+    file: Option<File>,
+) -> Result<Opened, Box<Problem>> {
+    let strictness = call.strictness();
+    let Input { name, number, kind, .. } = input;
+    let missing = || io::Error::from(io::ErrorKind::NotFound);
+    let opened = match kind {
+        InputKind::Failed(failure) => Err(failure.into()),
+        InputKind::File(length) => file.ok_or_else(missing).map(|file| {
+            let finder = if strictness.looks_for_shards() {
+                Finder::Broker(Arc::clone(channel), number)
+            } else {
+                Finder::Nothing
+            };
+            Opened { path: name.clone(), file: Handle::Local(file, finder), length }
+        }),
+        InputKind::Stream => file
+            .ok_or_else(missing)
+            .and_then(|mut file| Opened::stream(Path::new("-"), &mut file, strictness)),
+        InputKind::Remote => file
+            .ok_or_else(missing)
+            .and_then(|file| Remote::received(file, strictness.most_beside()))
+            .map(|file| Opened::remote(&name, file)),
+    };
+    opened.map_err(|error| Box::new(Problem::io(&name, &error)))
+}
