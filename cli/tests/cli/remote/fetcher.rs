@@ -1,53 +1,77 @@
 //! The process that talks to a server, as one sees it that was taken over.
 
-use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 use std::process::Stdio;
-use std::time::Duration;
 
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
+};
 use zten_testkit::server::Server;
 
 use crate::{command, corpus_folder};
 
+/// A number as messages have it: 7 bits a byte.
+fn number(mut number: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while number > 127 {
+        bytes.push(u8::try_from(number % 128).unwrap() | 128);
+        number /= 128;
+    }
+    bytes.push(u8::try_from(number).unwrap());
+    bytes
+}
+
 fn text(text: &str) -> Vec<u8> {
-    let length = u32::try_from(text.len()).unwrap();
-    [&length.to_le_bytes()[..], text.as_bytes()].concat()
+    [number(u64::try_from(text.len()).unwrap()), text.into()].concat()
 }
 
+/// Asks for a file that the remote one names.
 fn find(name: &str) -> Vec<u8> {
-    [&1_u32.to_le_bytes()[..], &text(name)].concat()
+    [vec![4, 0], text(name)].concat()
 }
 
-/// Asks it for a file, of which so many others may be asked for, and for that. Its answers, and what the server was asked for.
-fn asked(most: u32, questions: &[Vec<u8>]) -> (Vec<u8>, Vec<String>) {
+/// Starts the process for a file, of which `most` others may be asked for, and asks. Returns its answers, and the paths that the
+/// server was asked for.
+fn asked(most: u32, questions: &[Vec<u8>]) -> (Vec<Vec<u8>>, Vec<String>) {
     let server = Server::of_folder(&corpus_folder().join("v2"), 404);
-    let (mut own, other) = UnixStream::pair().unwrap();
+    let flags = SocketFlags::CLOEXEC;
+    let (own, other): (OwnedFd, OwnedFd) =
+        socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
     let mut process = command()
-        .arg("fetch")
-        .stdin(OwnedFd::from(other))
+        .arg("--fetch")
+        .stdin(other)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    own.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    own.write_all(&text(&server.at("shards/dense.zt"))).unwrap();
-    own.write_all(&most.to_le_bytes()).unwrap();
-    for question in questions {
-        own.write_all(question).unwrap();
-    }
-    own.shutdown(std::net::Shutdown::Write).unwrap();
+    // Without a time limit, and without redirects to private addresses.
+    let start = [text(&server.at("shards/dense.zt")), number(most.into()), vec![0, 0]].concat();
+    let start = [vec![0], number(u64::try_from(start.len()).unwrap()), start, vec![0]].concat();
+    send(&own, &start, SendFlags::NOSIGNAL).unwrap();
     let mut answers = Vec::new();
-    // What it has not read when it ends resets the connection.
-    let ended = own.read_to_end(&mut answers).map(drop);
-    assert!(ended.is_ok() || ended.is_err_and(|error| error.kind() == ErrorKind::ConnectionReset));
+    let receive = || {
+        let mut answer = vec![0; 64 << 10];
+        let length = recv(&own, &mut *answer, RecvFlags::empty()).map_or(0, |(length, _)| length);
+        answer.truncate(length);
+        (length > 0).then_some(answer)
+    };
+    answers.extend(receive());
+    for question in questions {
+        // It may have ended.
+        let _ = send(&own, question, SendFlags::NOSIGNAL);
+        // A plan is not answered.
+        if question.first() != Some(&8) {
+            answers.extend(receive());
+        }
+    }
+    rustix::net::shutdown(&own, rustix::net::Shutdown::Write).unwrap();
     process.wait().unwrap();
     (answers, server.paths())
 }
 
-/// The file was found: a number of bytes, of the file, and its length. So are others.
-fn found(number: u32, length: u64) -> Vec<u8> {
-    [&12_u32.to_le_bytes()[..], &number.to_le_bytes(), &length.to_le_bytes()].concat()
+/// The answer that a file was found: its number, and its length in bytes.
+fn found(file: u64, length: u64) -> Vec<u8> {
+    [vec![2, 1], number(file), number(length)].concat()
 }
 
 const ROOT: &str = "/shards/dense.zt";
@@ -57,8 +81,7 @@ const SHARD: &str = "/shards/dense-s.zt";
 fn what_may_be_a_shard_is_looked_for() {
     let (answers, paths) = asked(2, &[find("shard s xxh3 00"), find("shard t xxh3 00")]);
     let length = |path: &str| corpus_folder().join("v2").join(&path[1..]).metadata().unwrap().len();
-    let none = found(u32::MAX, 0);
-    assert_eq!(answers, [found(0, length(ROOT)), found(1, length(SHARD)), none].concat());
+    assert_eq!(answers, [found(0, length(ROOT)), found(1, length(SHARD)), vec![2, 0]]);
     assert_eq!(paths, [ROOT, SHARD, "/shards/dense-t.zt", "/shards/blobs/xxh3/00"]);
 }
 
@@ -85,7 +108,7 @@ fn nothing_else_is_asked_for() {
     ] {
         let (answers, paths) = asked(9, &[find(name), find("shard s xxh3 00")]);
         // It has ended.
-        assert_eq!((answers.len(), &*paths), (16, &[ROOT.to_owned()][..]), "{name}");
+        assert_eq!((answers.len(), &*paths), (1, &[ROOT.to_owned()][..]), "{name}");
     }
 }
 
@@ -94,16 +117,15 @@ fn no_more_files_are_asked_for_than_the_limit_allows() {
     let shard = || find("shard s xxh3 00");
     assert_eq!(asked(0, &[shard()]).1, [ROOT]);
     let (answers, paths) = asked(1, &[shard(), find("shard t xxh3 00")]);
-    assert_eq!((answers.len(), &*paths), (32, &[ROOT.to_owned(), SHARD.to_owned()][..]));
+    assert_eq!((answers.len(), &*paths), (2, &[ROOT.to_owned(), SHARD.to_owned()][..]));
 }
 
 #[test]
 fn files_that_were_not_found_are_not_read() {
-    let read = |file: u32| {
-        [&0_u32.to_le_bytes()[..], &file.to_le_bytes(), &[0; 8], &8_u64.to_le_bytes()].concat()
-    };
-    assert_eq!(asked(1, &[read(0)]).0.len(), 16 + 4 + 8);
-    assert_eq!(asked(1, &[read(1)]).0.len(), 16);
-    let plan = [2_u32.to_le_bytes(), 1_u32.to_le_bytes()].concat();
-    assert_eq!(asked(1, &[plan, read(0)]).0.len(), 16);
+    let read = |file: u8| vec![7, file, 0, 8];
+    let (answers, _) = asked(1, &[read(0)]);
+    assert_eq!(answers[1][..2], [4, 8]);
+    assert_eq!(asked(1, &[read(1)]).0.len(), 1);
+    let plan = vec![8, 1, 0, 0];
+    assert_eq!(asked(1, &[plan, read(0)]).0.len(), 1);
 }
