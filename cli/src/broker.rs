@@ -14,8 +14,9 @@ mod tests;
 use std::collections::VecDeque;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use zten_shards::{ShardFile, Want};
 
 use crate::app::App;
@@ -38,6 +39,9 @@ use source::{Handed, Item, Source};
 const ROOM: u64 = 16 << 20;
 /// Workers in a row that may end before they are ready.
 const ATTEMPTS: u32 = 64;
+
+/// The time between two looks at the processor time that workers have used.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs a command in workers.
 pub(crate) fn run(app: &mut App, call: &Call, mode: Mode) -> io::Result<()> {
@@ -67,6 +71,8 @@ struct Broker<'a> {
     attempts: u32,
     /// The reason why no worker can go on.
     halt: Option<String>,
+    /// The time of the last look at the processor time of workers.
+    looked: Instant,
 }
 
 /// Prints the results of jobs.
@@ -138,6 +144,7 @@ impl<'a> Broker<'a> {
             outputs: Outputs::of(call),
             attempts: 0,
             halt: None,
+            looked: Instant::now(),
         })
     }
 
@@ -157,6 +164,10 @@ impl<'a> Broker<'a> {
             // What is known is not held back by what is waited for.
             app.out.flush()?;
             self.wait()?;
+            if self.looked.elapsed() >= PATIENCE {
+                self.looked = Instant::now();
+                self.end_over_time(app)?;
+            }
             for slot in 0..self.slots.len() {
                 self.receive(app, slot)?;
             }
@@ -305,10 +316,23 @@ impl<'a> Broker<'a> {
         if asked.is_empty() {
             return Ok(());
         }
-        match poll(&mut asked, None) {
+        let patience = Timespec::try_from(PATIENCE).ok();
+        match poll(&mut asked, patience.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Ends the workers that have used too much processor time.
+    fn end_over_time(&mut self, app: &mut App) -> io::Result<()> {
+        for slot in 0..self.slots.len() {
+            let running = self.slots.get(slot).and_then(Option::as_ref);
+            if running.is_some_and(|running| !running.is_idle() && running.is_over_time()) {
+                let error = io::Error::other("it has used too much processor time");
+                self.lost(app, slot, Some(&error))?;
+            }
+        }
+        Ok(())
     }
 
     /// Takes the answers of a worker that are there.

@@ -28,6 +28,9 @@ const SMALL: u64 = 16 << 20;
 /// The number of jobs that a large one counts as.
 const LARGE: usize = 128;
 
+/// Seconds of processor time after the signal that ends an honest worker.
+const GRACE: u64 = 5;
+
 /// A job that a worker was sent.
 #[derive(Debug)]
 pub(super) struct Task {
@@ -196,6 +199,14 @@ impl Running {
         let memory = self.granted.memory.map(|granted| granted.saturating_add(used));
         // One that cannot be raised ends the worker when it is reached, which is reported.
         zten_sandbox::raise(child.id(), &Budget { memory, ..self.granted });
+    }
+
+    /// Whether it has used more processor time than it may. The kernel ends an honest one by `SIGXCPU`, which one that was taken over
+    /// can block.
+    pub(super) fn is_over_time(&self) -> bool {
+        let used = self.child.as_ref().and_then(|child| zten_sandbox::seconds_used(child.id()));
+        let granted = self.granted.seconds.filter(|_| self.memory.is_some());
+        used.zip(granted).is_some_and(|(used, granted)| used > granted.saturating_add(GRACE))
     }
 
     /// Sends it a packet, without waiting for room: an honest worker leaves enough.

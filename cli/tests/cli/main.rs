@@ -31,6 +31,8 @@ mod safetensors;
 mod sandbox;
 mod sarif;
 mod schema;
+#[cfg(unix)]
+mod sessions;
 mod shards;
 #[cfg(unix)]
 mod terminal;

@@ -166,6 +166,17 @@ pub fn raise(child: u32, budget: &Budget) {
     let _ = (child, budget);
 }
 
+/// Returns the seconds of processor time that a child has used, if the system says.
+pub fn seconds_used(child: u32) -> Option<u64> {
+    #[cfg(target_os = "linux")]
+    return limits::seconds_used(child);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = child;
+        None
+    }
+}
+
 /// Begins this program anew if it is to print backtraces (`RUST_BACKTRACE`), so that it prints none.
 /// Call it first of all in `main`: what has been done so far is done again.
 ///
