@@ -1,8 +1,9 @@
 //! One element: how many bytes it takes, and how it is written down.
 
-use std::fmt::Debug;
+use std::fmt;
 use std::io::{self, Write};
 
+use half::{bf16, f16};
 use zten::Component;
 use zten::element::{F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0};
 use zten::tools::{ElementType, LogicalType, StorageType};
@@ -66,7 +67,7 @@ impl Fp8 {
 pub enum Style {
     /// For people: `1.0+2.0j`, `NaN`.
     Text,
-    /// For programs: `[1.0,2.0]`, `"NaN"`.
+    /// For programs: `[1.0,2.0]`, `{"$float":"NaN"}`.
     Json,
 }
 
@@ -128,7 +129,7 @@ impl Kind {
             Self::Plain(storage) => number(out, storage, bytes, style),
             Self::Fp8(kind) => {
                 let code = bytes.first().copied().unwrap_or_default();
-                float(out, kind.decode(code), style)
+                self.number(kind.decode(code).into()).write(out, style)
             }
             Self::Complex(part) => {
                 let (real, imaginary) = bytes.split_at(bytes.len() / 2);
@@ -159,10 +160,15 @@ fn first<const N: usize>(bytes: &[u8]) -> [u8; N] {
 
 fn number(out: &mut dyn Write, storage: StorageType, bytes: &[u8], style: Style) -> io::Result<()> {
     match storage {
-        StorageType::F64 => float(out, f64::from_le_bytes(first(bytes)), style),
-        StorageType::F32 => float(out, f32::from_le_bytes(first(bytes)), style),
-        StorageType::F16 => float(out, half::f16::from_le_bytes(first(bytes)).to_f32(), style),
-        StorageType::Bf16 => float(out, half::bf16::from_le_bytes(first(bytes)).to_f32(), style),
+        StorageType::F64 | StorageType::F32 | StorageType::F16 | StorageType::Bf16 => {
+            let value = match storage {
+                StorageType::F64 => f64::from_le_bytes(first(bytes)),
+                StorageType::F32 => f32::from_le_bytes(first(bytes)).into(),
+                StorageType::F16 => f16::from_le_bytes(first(bytes)).to_f64(),
+                _ => bf16::from_le_bytes(first(bytes)).to_f64(),
+            };
+            Number { kind: Kind::Plain(storage), value }.write(out, style)
+        }
         StorageType::I64 => write!(out, "{}", i64::from_le_bytes(first(bytes))),
         StorageType::I32 => write!(out, "{}", i32::from_le_bytes(first(bytes))),
         StorageType::I16 => write!(out, "{}", i16::from_le_bytes(first(bytes))),
@@ -175,17 +181,172 @@ fn number(out: &mut dyn Write, storage: StorageType, bytes: &[u8], style: Style)
     }
 }
 
-/// A float, with as many digits as tell it from its neighbours. `NaN`, `inf` and `-inf` are
-/// strings in JSON, which has no numbers for them.
-fn float(
-    out: &mut dyn Write,
-    value: impl Debug + Copy + Into<f64>,
-    style: Style,
-) -> io::Result<()> {
-    if style == Style::Json && !value.into().is_finite() {
-        write!(out, "\"{value:?}\"")
-    } else {
-        write!(out, "{value:?}")
+impl Kind {
+    /// Appends the values of the little-endian elements in `bytes` to `out`: of a complex one its magnitude, of a
+    /// bool 0 or 1. Integers beyond 53 bits are rounded.
+    pub fn values(self, bytes: &[u8], out: &mut Vec<f64>) {
+        use StorageType as T;
+        match self {
+            Self::Fp8(kind) => out.extend(bytes.iter().map(|code| f64::from(kind.decode(*code)))),
+            Self::Complex(part) => {
+                let mut parts = Vec::new();
+                Self::Plain(part).values(bytes, &mut parts);
+                let (pairs, _) = parts.as_chunks::<2>();
+                out.extend(pairs.iter().map(|[real, imaginary]| real.hypot(*imaginary)));
+            }
+            Self::Plain(T::F64) => each(bytes, out, f64::from_le_bytes),
+            Self::Plain(T::F32) => each(bytes, out, |bytes| f32::from_le_bytes(bytes).into()),
+            Self::Plain(T::F16) => each(bytes, out, |bytes| f16::from_le_bytes(bytes).to_f64()),
+            Self::Plain(T::Bf16) => each(bytes, out, |bytes| bf16::from_le_bytes(bytes).to_f64()),
+            Self::Plain(T::I64) => each(bytes, out, |bytes| signed(i64::from_le_bytes(bytes))),
+            Self::Plain(T::I32) => each(bytes, out, |bytes| i32::from_le_bytes(bytes).into()),
+            Self::Plain(T::I16) => each(bytes, out, |bytes| i16::from_le_bytes(bytes).into()),
+            Self::Plain(T::I8) => each(bytes, out, |bytes| i8::from_le_bytes(bytes).into()),
+            Self::Plain(T::U64) => each(bytes, out, |bytes| unsigned(u64::from_le_bytes(bytes))),
+            Self::Plain(T::U32) => each(bytes, out, |bytes| u32::from_le_bytes(bytes).into()),
+            Self::Plain(T::U16) => each(bytes, out, |bytes| u16::from_le_bytes(bytes).into()),
+            Self::Plain(T::U8) => each(bytes, out, |[byte]| byte.into()),
+            Self::Plain(T::Bool) => each(bytes, out, |[byte]| f64::from(byte != 0)),
+        }
+    }
+
+    /// A value of this kind, to be shown in the digits that its own type needs.
+    pub fn number(self, value: f64) -> Number {
+        Number { kind: self, value }
+    }
+
+    /// Bits of the fraction, and the exponent of the least normal number, where that is a float narrower than `f32`.
+    fn precision(self) -> Option<(i32, i32)> {
+        Some(match self {
+            Self::Plain(StorageType::F16) => (10, -14),
+            Self::Plain(StorageType::Bf16) => (7, -126),
+            Self::Fp8(Fp8::E4M3Fn) => (3, -6),
+            Self::Fp8(Fp8::E5M2) => (2, -14),
+            Self::Fp8(Fp8::E4M3Fnuz) => (3, -7),
+            Self::Fp8(Fp8::E5M2Fnuz) => (2, -15),
+            Self::Fp8(Fp8::E2M1) => (1, 0),
+            // All its numbers are powers of two, of which fewer digits would say little.
+            Self::Fp8(Fp8::E8M0) | Self::Plain(_) | Self::Complex(_) => return None,
+        })
+    }
+}
+
+fn each<const N: usize>(bytes: &[u8], out: &mut Vec<f64>, read: impl Fn([u8; N]) -> f64) {
+    out.extend(bytes.as_chunks::<N>().0.iter().map(|bytes| read(*bytes)));
+}
+
+#[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "rounded to the nearest")]
+fn signed(number: i64) -> f64 {
+    number as f64
+}
+
+#[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "rounded to the nearest")]
+fn unsigned(number: u64) -> f64 {
+    number as f64
+}
+
+/// A value of an element, shown with as few digits as tell it from the other numbers of its type: 0.1 for the `f16`
+/// that is 0.0999755859375. Whole numbers below 2^16 are shown in full.
+#[derive(Clone, Copy, Debug)]
+pub struct Number {
+    kind: Kind,
+    value: f64,
+}
+
+impl fmt::Display for Number {
+    #[expect(clippy::cast_possible_truncation, clippy::as_conversions, reason = "it was an f32")]
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use StorageType as T;
+        let Self { kind, value } = *self;
+        match (kind, kind.precision()) {
+            (_, Some(precision)) => match Digits::of(value, precision) {
+                Some(digits) => digits.fmt(f),
+                None => write!(f, "{value:?}"),
+            },
+            (Kind::Plain(T::F32) | Kind::Fp8(_), _) => write!(f, "{:?}", value as f32),
+            (Kind::Plain(T::F64) | Kind::Complex(_), _) => write!(f, "{value:?}"),
+            (Kind::Plain(_), _) => write!(f, "{value}"),
+        }
+    }
+}
+
+impl Number {
+    /// Writes it: what is no number to JSON is an object there.
+    fn write(self, out: &mut dyn Write, style: Style) -> io::Result<()> {
+        match style {
+            Style::Json if !self.value.is_finite() => {
+                write!(out, "{{\"$float\":\"{}\"}}", not_finite(self.value))
+            }
+            _ => write!(out, "{self}"),
+        }
+    }
+}
+
+/// NaN and the infinities, as JSON spells them.
+pub(crate) fn not_finite(value: f64) -> &'static str {
+    match value {
+        f64::INFINITY => "Infinity",
+        f64::NEG_INFINITY => "-Infinity",
+        _ => "NaN",
+    }
+}
+
+/// A decimal number of few digits.
+struct Digits {
+    value: f64,
+    /// Digits behind the first one.
+    more: i32,
+    /// The power of ten of the first digit.
+    exponent: i32,
+}
+
+impl Digits {
+    /// The fewest digits that lie closer to a number than to any other one with so many bits of fraction, and that least
+    /// exponent of a normal number. None if the number is whole and small, not finite, or needs more.
+    fn of(value: f64, (fraction, least): (i32, i32)) -> Option<Self> {
+        // Far from the error of a product of two doubles, and far below half of a last digit.
+        const ERROR: f64 = 1e-12;
+        let size = value.abs();
+        if !size.is_finite() || size == 0.0 || (size < 65536.0 && size.fract() == 0.0) {
+            return None;
+        }
+        let exponent = i32::try_from(size.to_bits() >> 52).ok()?.saturating_sub(1023);
+        let half = power_of_two(exponent.max(least).saturating_sub(fraction).saturating_sub(1));
+        // Below a power of two, numbers lie twice as close.
+        let is_power = exponent > least && size.to_bits().trailing_zeros() >= 52;
+        let low = size - if is_power { half / 2.0 } else { half };
+        let between = low * (1.0 + ERROR)..(size + half) * (1.0 - ERROR);
+        (0..5_u8).find_map(|more| {
+            let text = format!("{size:.*e}", usize::from(more));
+            let (digits, exponent) = text.split_once('e')?;
+            let exponent: i32 = exponent.parse().ok()?;
+            let whole = digits.bytes().filter(u8::is_ascii_digit);
+            let whole = whole.fold(0.0, |sum, digit| sum * 10.0 + f64::from(digit & 15));
+            let more = i32::from(more);
+            let power = exponent.saturating_sub(more);
+            let scale = 10_f64.powi(power.saturating_abs());
+            let decimal = if power < 0 { whole / scale } else { whole * scale };
+            let value = decimal.copysign(value);
+            between.contains(&decimal).then_some(Self { value, more, exponent })
+        })
+    }
+}
+
+/// Between -1022 and 1023.
+fn power_of_two(exponent: i32) -> f64 {
+    f64::from_bits(u64::from(exponent.saturating_add(1023).unsigned_abs()) << 52)
+}
+
+/// As `Debug` shows a float.
+impl fmt::Display for Digits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { value, more, exponent } = *self;
+        let places = |places: i32| usize::try_from(places).unwrap_or_default();
+        if (-4..16).contains(&exponent) {
+            write!(f, "{value:.*}", places(more.saturating_sub(exponent).max(1)))
+        } else {
+            write!(f, "{value:.*e}", places(more))
+        }
     }
 }
 
@@ -221,6 +382,77 @@ mod tests {
         assert_eq!(written(kind, &bytes, Style::Json), "[1.0,-2.5]");
         let bytes = [f32::NEG_INFINITY.to_le_bytes(), f32::NAN.to_le_bytes()].concat();
         assert_eq!(written(kind, &bytes, Style::Text), "-inf+NaNj");
-        assert_eq!(written(kind, &bytes, Style::Json), "[\"-inf\",\"NaN\"]");
+        assert_eq!(
+            written(kind, &bytes, Style::Json),
+            r#"[{"$float":"-Infinity"},{"$float":"NaN"}]"#
+        );
+    }
+
+    #[test]
+    fn own_digits() {
+        let f16 = |bits: u16| Kind::Plain(StorageType::F16).number(f16::from_bits(bits).into());
+        let bf16 = |value: f64| Kind::Plain(StorageType::Bf16).number(bf16::from_f64(value).into());
+        for (number, text) in [
+            (f16(0x2e66), "0.1"),
+            (f16(0xae66), "-0.1"),
+            (f16(0x0001), "6e-8"),
+            (f16(0x7bff), "65504.0"),
+            (f16(0x3c01), "1.001"),
+            (f16(0x8000), "-0.0"),
+            (f16(0xfc00), "-inf"),
+            (bf16(0.1), "0.1"),
+            (bf16(1e-40), "9e-41"),
+            (bf16(1e30), "1e30"),
+            (bf16(1e6), "1000000.0"),
+            (bf16(3.0e38), "3e38"),
+            (bf16(257.0), "256.0"),
+            (Kind::Fp8(Fp8::E4M3Fn).number(0.101_562_5), "0.1"),
+            (Kind::Fp8(Fp8::E8M0).number(1024.0), "1024.0"),
+            (Kind::Plain(StorageType::I8).number(-1.0), "-1"),
+        ] {
+            assert_eq!(number.to_string(), text);
+        }
+    }
+
+    /// Every number of each narrow type is told by its digits, and no fewer would do.
+    #[test]
+    #[expect(clippy::float_cmp, reason = "they are exact")]
+    fn own_digits_read_back() {
+        fn check(kind: Kind, numbers: impl Iterator<Item = f64>) {
+            let finite = numbers.map(f64::abs).filter(|number| number.is_finite());
+            let mut sorted: Vec<f64> = finite.collect();
+            sorted.sort_by(f64::total_cmp);
+            sorted.dedup();
+            // The numbers beside a decimal one, the nearest first, and whether it is the nearest alone.
+            let nearest = |decimal: f64| {
+                let after = sorted.partition_point(|number| *number < decimal);
+                let beside = sorted.iter().skip(after.saturating_sub(1)).take(2);
+                let mut beside: Vec<_> =
+                    beside.map(|number| ((number - decimal).abs(), *number)).collect();
+                beside.sort_by(|one, other| one.0.total_cmp(&other.0));
+                let is_alone = beside.len() > 1 && beside[0].0 < beside[1].0;
+                (beside[0].1, is_alone)
+            };
+            for value in sorted.iter().copied() {
+                let text = kind.number(-value).to_string();
+                let read: f64 = text.parse().unwrap();
+                assert_eq!(nearest(-read).0, value, "{kind:?} {text} {value}");
+                let digits = text.split('e').next().unwrap().trim_start_matches(['-', '0', '.']);
+                let digits = digits.trim_end_matches(".0").bytes().filter(u8::is_ascii_digit);
+                if let Some(fewer) = digits.count().checked_sub(2).filter(|_| value.fract() != 0.0)
+                {
+                    let fewer: f64 = format!("{value:.fewer$e}").parse().unwrap();
+                    assert_ne!(nearest(fewer), (value, true), "{kind:?} {text} {fewer}");
+                }
+            }
+        }
+        let halves = || (0..=u16::MAX).map(|bits| f16::from_bits(bits).to_f64());
+        check(Kind::Plain(StorageType::F16), halves());
+        let halves = || (0..=u16::MAX).map(|bits| bf16::from_bits(bits).to_f64());
+        check(Kind::Plain(StorageType::Bf16), halves());
+        for kind in [Fp8::E4M3Fn, Fp8::E5M2, Fp8::E4M3Fnuz, Fp8::E5M2Fnuz] {
+            check(Kind::Fp8(kind), (0..=255).map(|code| kind.decode(code).into()));
+        }
+        check(Kind::Fp8(Fp8::E2M1), (0..16).map(|code| Fp8::E2M1.decode(code).into()));
     }
 }

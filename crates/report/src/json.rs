@@ -3,10 +3,135 @@
 use std::fmt::{self, Display, Write as _};
 use std::io::{self, Write};
 
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
+use serde_json::ser::Formatter;
+
 use crate::escape::runs;
 
 /// The version of what the documents of the command say: `docs/json.md`.
 pub const SCHEMA: u32 = 1;
+
+/// Writes a value as JSON in which no character is hidden, and floats have the digits that `Debug` gives them.
+///
+/// # Errors
+/// Those of `out`, and of a value that fails to serialize.
+pub fn to_writer(out: &mut dyn Write, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
+    let mut serializer = serde_json::Serializer::with_formatter(out, Visible);
+    Ok(value.serialize(&mut serializer)?)
+}
+
+/// Writes a document: a value on a line of its own.
+///
+/// # Errors
+/// Those of [`to_writer`].
+pub fn to_line(out: &mut dyn Write, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
+    to_writer(out, value)?;
+    out.write_all(b"\n")
+}
+
+/// The version of the schema, as the first key of each document: `schema: Schema`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Schema;
+
+impl Serialize for Schema {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u32(SCHEMA)
+    }
+}
+
+/// A list that is never held: a function that returns an iterator over its items.
+#[derive(Clone, Copy, Debug)]
+pub struct List<F>(pub F);
+
+impl<F: Fn() -> I, I: IntoIterator<Item: Serialize>> Serialize for List<F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0())
+    }
+}
+
+/// Serializes an integer: a number where every reader of JSON has it exactly, else `{"$int": "…"}`.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn integer<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    if *value <= EXACT {
+        serializer.serialize_u64(*value)
+    } else {
+        alone("$int", &Text(value), serializer)
+    }
+}
+
+/// Serializes an integer, or null.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn integer_or_null<S: Serializer>(
+    value: &Option<u64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => integer(value, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
+/// An integer, as [`integer`] writes it.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(transparent)]
+pub struct Integer(#[serde(serialize_with = "integer")] pub u64);
+
+/// A string, as something displays itself. It is never held.
+#[derive(Clone, Copy, Debug)]
+pub struct Text<T>(pub T);
+
+impl<T: Display> Serialize for Text<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+/// Serializes an object of one key, for what JSON has no word for.
+pub(crate) fn alone<S: Serializer>(
+    key: &str,
+    value: &(impl Serialize + ?Sized),
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(1))?;
+    map.serialize_entry(key, value)?;
+    map.end()
+}
+
+/// The form of strings and floats.
+#[derive(Clone, Copy, Debug)]
+struct Visible;
+
+impl Formatter for Visible {
+    fn write_f32<W: ?Sized + Write>(&mut self, out: &mut W, value: f32) -> io::Result<()> {
+        write!(out, "{value:?}")
+    }
+
+    fn write_f64<W: ?Sized + Write>(&mut self, out: &mut W, value: f64) -> io::Result<()> {
+        write!(out, "{value:?}")
+    }
+
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        out: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        // Quotes, backslashes and ASCII control characters do not come here.
+        for (run, hidden) in runs(fragment) {
+            out.write_all(run.as_bytes())?;
+            if let Some(c) = hidden {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    write!(out, "\\u{unit:04x}")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
 
 /// Integers up to this, and those below zero, are exact as the doubles that most readers of JSON have.
 const EXACT: u64 = (1 << 53) - 1;
@@ -90,7 +215,7 @@ impl<'w, W: Write> Json<'w, W> {
     /// A string, as something displays itself. It is never held.
     pub fn display(&mut self, value: &dyn Display) -> io::Result<()> {
         self.quoted(|out| {
-            let mut text = Text { out, failed: Ok(()) };
+            let mut text = Pieces { out, failed: Ok(()) };
             // The only error is the one that is kept.
             let _ = write!(text, "{value}");
             text.failed
@@ -202,12 +327,12 @@ impl<'w, W: Write> Json<'w, W> {
 }
 
 /// Text on its way into a string, and what the output has failed with.
-struct Text<'w, W> {
+struct Pieces<'w, W> {
     out: &'w mut W,
     failed: io::Result<()>,
 }
 
-impl<W: Write> fmt::Write for Text<'_, W> {
+impl<W: Write> fmt::Write for Pieces<'_, W> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.failed = escaped(self.out, text);
         if self.failed.is_ok() { Ok(()) } else { Err(fmt::Error) }

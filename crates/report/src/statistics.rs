@@ -1,0 +1,175 @@
+//! Statistics of elements, in one pass and constant memory.
+
+use serde::{Serialize, Serializer};
+use zten::num::u64_from_usize;
+
+use crate::json;
+
+/// Counts of elements, and the extremes, the mean and the standard deviation of the finite ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Statistics {
+    /// All elements.
+    pub count: u64,
+    /// Those that are zero.
+    pub zeros: u64,
+    /// Those that are NaN.
+    pub nan: u64,
+    /// Those that are infinite.
+    pub infinities: u64,
+    /// The least finite element.
+    pub min: Option<f64>,
+    /// The greatest finite element.
+    pub max: Option<f64>,
+    mean: f64,
+    /// The sum of the squares of the distances from the mean.
+    squares: f64,
+}
+
+impl Statistics {
+    /// The statistics of so many zeros.
+    pub fn of_zeros(count: u64) -> Self {
+        let zero = (count > 0).then_some(0.0);
+        Self { count, zeros: count, min: zero, max: zero, ..Self::default() }
+    }
+
+    /// Adds a chunk of elements. Its own mean is found first, so that large numbers that differ by little lose nothing.
+    pub fn add(&mut self, numbers: &[f64]) {
+        let mut chunk = Self { count: u64_from_usize(numbers.len()), ..Self::default() };
+        let (mut sum, mut min, mut max) = (0.0, f64::INFINITY, f64::NEG_INFINITY);
+        for number in numbers.iter().copied() {
+            chunk.zeros = chunk.zeros.saturating_add(u64::from(number == 0.0));
+            if number.is_finite() {
+                (min, max) = (number.min(min), number.max(max));
+                sum += number;
+            } else if number.is_nan() {
+                chunk.nan = chunk.nan.saturating_add(1);
+            } else {
+                chunk.infinities = chunk.infinities.saturating_add(1);
+            }
+        }
+        let count = to_f64(chunk.finite());
+        if count > 0.0 {
+            let finite = || numbers.iter().copied().filter(|number| number.is_finite());
+            (chunk.min, chunk.max) = (Some(min), Some(max));
+            let is_exact = f64::is_finite(sum);
+            chunk.mean =
+                if is_exact { sum / count } else { finite().map(|number| number / count).sum() };
+            chunk.squares = finite().map(|number| (number - chunk.mean).powi(2)).sum();
+        }
+        self.merge(&chunk);
+    }
+
+    /// Adds the statistics of other elements.
+    pub fn merge(&mut self, other: &Self) {
+        let (before, added) = (to_f64(self.finite()), to_f64(other.finite()));
+        self.count = self.count.saturating_add(other.count);
+        self.zeros = self.zeros.saturating_add(other.zeros);
+        self.nan = self.nan.saturating_add(other.nan);
+        self.infinities = self.infinities.saturating_add(other.infinities);
+        if added > 0.0 {
+            let share = added / (before + added);
+            let distance = other.mean - self.mean;
+            self.squares += other.squares + distance * share * before * distance;
+            self.mean += distance * share;
+            self.min = self.min.map_or(other.min, |min| other.min.map(|other| min.min(other)));
+            self.max = self.max.map_or(other.max, |max| other.max.map(|other| max.max(other)));
+        }
+    }
+
+    /// The number of finite elements.
+    pub fn finite(&self) -> u64 {
+        self.count.saturating_sub(self.nan).saturating_sub(self.infinities)
+    }
+
+    /// The mean of the finite elements; none where there are none.
+    pub fn mean(&self) -> Option<f64> {
+        Some(self.mean).filter(|mean| self.finite() > 0 && mean.is_finite())
+    }
+
+    /// The standard deviation of all finite elements, and not of a sample; none where there are none, or the squares
+    /// exceed an `f64`.
+    pub fn deviation(&self) -> Option<f64> {
+        let deviation = (self.squares / to_f64(self.finite())).sqrt();
+        Some(deviation).filter(|deviation| deviation.is_finite())
+    }
+}
+
+impl Serialize for Statistics {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Shown {
+            #[serde(serialize_with = "json::integer")]
+            count: u64,
+            #[serde(serialize_with = "json::integer")]
+            zeros: u64,
+            #[serde(serialize_with = "json::integer")]
+            nan: u64,
+            #[serde(serialize_with = "json::integer")]
+            infinities: u64,
+            min: Option<f64>,
+            max: Option<f64>,
+            mean: Option<f64>,
+            deviation: Option<f64>,
+        }
+        let Self { count, zeros, nan, infinities, min, max, .. } = *self;
+        let (mean, deviation) = (self.mean(), self.deviation());
+        Shown { count, zeros, nan, infinities, min, max, mean, deviation }.serialize(serializer)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "rounded to the nearest")]
+fn to_f64(number: u64) -> f64 {
+    number as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(numbers: &[f64]) -> Statistics {
+        let mut statistics = Statistics::default();
+        statistics.add(numbers);
+        statistics
+    }
+
+    #[test]
+    fn each_number() {
+        let nan = f64::NAN;
+        let seen = of(&[-0.0, 0.0, 3.0, -1.0, nan, nan, f64::INFINITY]);
+        assert_eq!((seen.count, seen.zeros, seen.nan, seen.infinities), (7, 2, 2, 1));
+        assert_eq!((seen.min, seen.max, seen.mean()), (Some(-1.0), Some(3.0), Some(0.5)));
+        assert_eq!(seen.deviation(), Some(2.25_f64.sqrt()));
+        let none = of(&[nan]);
+        assert_eq!((none.min, none.mean(), none.deviation()), (None, None, None));
+        assert_eq!(
+            serde_json::to_string(&of(&[1.0, 2.0])).unwrap(),
+            r#"{"count":2,"zeros":0,"nan":0,"infinities":0,"min":1.0,"max":2.0,"mean":1.5,"deviation":0.5}"#
+        );
+    }
+
+    #[test]
+    fn large_numbers_that_differ_by_little() {
+        let seen = of(&[1e9 + 4.0, 1e9 + 7.0, 1e9 + 13.0, 1e9 + 16.0]);
+        assert_eq!((seen.mean(), seen.deviation()), (Some(1e9 + 10.0), Some(22.5_f64.sqrt())));
+        let most = of(&[f64::MAX, f64::MAX]);
+        assert_eq!((most.mean(), most.deviation()), (Some(f64::MAX), Some(0.0)));
+    }
+
+    #[test]
+    fn merged_as_counted_at_once() {
+        let mut random = fastrand::Rng::with_seed(1);
+        let numbers: Vec<f64> = (0..1000).map(|_| random.f64() * 1e6 - 3.0).collect();
+        let mut merged = Statistics::of_zeros(0);
+        for chunk in numbers.chunks(37) {
+            merged.merge(&of(chunk));
+        }
+        merged.merge(&Statistics::of_zeros(500));
+        let all = of(&[numbers, vec![0.0; 500]].concat());
+        let close = |one: Option<f64>, other: Option<f64>| {
+            (one.unwrap() - other.unwrap()).abs() < 1e-9 * one.unwrap()
+        };
+        assert!(close(merged.mean(), all.mean()) && close(merged.deviation(), all.deviation()));
+        assert_eq!((merged.count, merged.zeros), (all.count, all.zeros));
+        assert_eq!((merged.min, merged.max), (all.min, all.max));
+    }
+}
