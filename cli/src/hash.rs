@@ -3,6 +3,7 @@
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use serde::Serialize;
 use zten::Tensor;
 use zten::tools::{DigestAlgorithm, NoContentDigest};
 
@@ -10,7 +11,7 @@ use crate::app::App;
 use crate::args::{ContentAlgorithm, Hash};
 use crate::escape::Name;
 use crate::file::{Opened, TensorFile};
-use crate::json::Json;
+use crate::json::{self, Integer, List, Schema};
 use crate::report::Problem;
 use crate::sums::{Of, Sums, sorted, sums};
 
@@ -102,31 +103,34 @@ fn document(
     sums: &Sums,
     content: Option<&str>,
 ) -> io::Result<()> {
-    let mut json = Json::document(&mut app.out)?;
-    json.key("content")?;
-    json.string_or_null(content)?;
-    json.key("objects")?;
-    json.open('[')?;
-    for object in order {
-        json.open('{')?;
-        json.key("name")?;
-        json.string(object.name())?;
-        json.key("components")?;
-        json.open('[')?;
-        for (component, sum) in sums.components(object) {
-            json.open('{')?;
-            json.key("role")?;
-            json.string(component.role())?;
-            json.key("bytes")?;
-            json.integer_or_null(sum.bytes)?;
-            json.key("sha256")?;
-            json.string_or_null(sum.sha256.map(hex).as_deref())?;
-            json.close('}')?;
-        }
-        json.close(']')?;
-        json.close('}')?;
+    #[derive(Serialize)]
+    struct Document<'a, L: Serialize> {
+        schema: Schema,
+        content: Option<&'a str>,
+        objects: L,
     }
-    json.close(']')?;
-    json.close('}')?;
-    json.line()
+    #[derive(Serialize)]
+    struct Object<'a, L: Serialize> {
+        name: &'a str,
+        components: L,
+    }
+    #[derive(Serialize)]
+    struct Component<'a> {
+        role: &'a str,
+        bytes: Option<Integer>,
+        sha256: Option<String>,
+    }
+    let objects = List(|| {
+        order.iter().map(|object| Object {
+            name: object.name(),
+            components: List(|| {
+                sums.components(object).into_iter().map(|(component, sum)| Component {
+                    role: component.role(),
+                    bytes: sum.bytes.map(Integer),
+                    sha256: sum.sha256.map(hex),
+                })
+            }),
+        })
+    });
+    json::to_line(&mut app.out, &Document { schema: Schema, content, objects })
 }

@@ -1,19 +1,19 @@
 //! `zten ls`: what is in files.
 
 mod attributes;
-mod blocks;
-mod document;
 mod row;
-mod totals;
 
 use std::io::{self, Write as _};
 
 use zten::num::u64_from_usize;
+use zten_report::archive::archive as describe;
+use zten_report::totals::FileTotals;
 
 use crate::app::App;
 use crate::args::Ls;
 use crate::escape;
 use crate::file::{Opened, TensorFile, counted};
+use crate::json;
 use crate::paint::{Painted, Palette};
 use crate::remote::shown;
 use crate::report::Problem;
@@ -21,7 +21,6 @@ use crate::size::human;
 use crate::spelled::version;
 use crate::table::{Column, Table};
 use row::Row;
-use totals::FileTotals;
 
 /// Lists a file; `number` is its place among those that are listed.
 pub(crate) fn run(
@@ -36,7 +35,8 @@ pub(crate) fn run(
         Err(problem) => return app.problem(&problem),
     };
     if args.json {
-        return document::write(&mut app.out, &path, &archive);
+        let document = describe(Some(&path), archive.manifest(), || archive.tensors());
+        return json::to_line(&mut app.out, &document);
     }
     if args.files.len() > 1 {
         let before = if number > 0 { "\n" } else { "" };

@@ -8,11 +8,11 @@ use zten::num::u64_from_usize;
 use zten::rules::Unsupported;
 use zten::{Component, Error, error::Place};
 use zten_formats::Trouble;
-use zten_report::finding::{self, Finding};
+use zten_report::finding::{Finding, Report};
 
 use crate::escape;
 use crate::file::TensorFile;
-use crate::json::Json;
+use crate::json;
 use crate::paint::{Painted, Palette};
 use crate::remote;
 use crate::status::Status;
@@ -198,12 +198,7 @@ impl Problem {
 
     /// One line of JSON.
     pub(crate) fn json(&self, out: &mut impl Write) -> io::Result<()> {
-        let mut json = Json::document(out)?;
-        json.key("file")?;
-        json.string(&self.file.to_string_lossy())?;
-        self.finding.json(&mut json, self.more())?;
-        json.close('}')?;
-        json.line()
+        json::to_line(out, &Report::found(&self.finding, self.more()).of_file(&self.file))
     }
 }
 
@@ -214,20 +209,6 @@ pub(crate) fn status(verdict: Verdict) -> Status {
         Verdict::Refused | Verdict::Unsupported | Verdict::Limit => Status::Refused,
         Verdict::Error => Status::Trouble,
     }
-}
-
-/// The line of JSON for a file that nothing is wrong with.
-pub(crate) fn valid_json(
-    out: &mut impl Write,
-    file: &Path,
-    valid: finding::Valid<'_>,
-) -> io::Result<()> {
-    let mut json = Json::document(out)?;
-    json.key("file")?;
-    json.string(&remote::shown(file).to_string_lossy())?;
-    valid.json(&mut json)?;
-    json.close('}')?;
-    json.line()
 }
 
 /// Problems are told on standard error, and have its colours.

@@ -224,8 +224,8 @@ mod tests {
             assert_eq!(text(Some(&[2, 2])), "[[1, 2],\n [3, 4]]\n");
             assert_eq!(text(Some(&[2, 2, 1])), "[[[1],\n  [2]],\n [[3],\n  [4]]]\n");
             let json = |shape| printed(Style::Json, shape, &bytes, step);
-            assert_eq!(json(Some(&[2, 1, 2])), "{\"schema\":1,\"elements\":[[[1,2]],[[3,4]]]}\n");
-            assert_eq!(json(None), "{\"schema\":1,\"elements\":[1,2,3,4]}\n");
+            assert_eq!(json(Some(&[2, 1, 2])), "{\"schema\":2,\"elements\":[[[1,2]],[[3,4]]]}\n");
+            assert_eq!(json(None), "{\"schema\":2,\"elements\":[1,2,3,4]}\n");
         }
     }
 
@@ -267,7 +267,7 @@ mod tests {
     fn scalars_and_nothing() {
         assert_eq!(printed(Style::Text, Some(&[]), &[5, 0], 2), "5\n");
         let nothing = printed(Style::Json, Some(&[u64::MAX, 0]), &[], 1);
-        assert_eq!(nothing, "{\"schema\":1,\"elements\":[]}\n");
+        assert_eq!(nothing, "{\"schema\":2,\"elements\":[]}\n");
         assert_eq!(printed(Style::Text, None, &[], 1), "[]\n");
     }
 }

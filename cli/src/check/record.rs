@@ -3,17 +3,17 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use zten_report::finding;
+use zten_report::finding::{self, Report};
 
 use super::sarif;
 use crate::args::Check;
 use crate::escape;
+use crate::json;
 #[cfg(target_os = "linux")]
 use crate::kind::Kind;
 use crate::kind::{Outcome, Valid};
 use crate::paint::{Painted, Palette};
 use crate::remote::shown;
-use crate::report::valid_json;
 
 /// How it is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Form {
             (Self::Text, Err(problem)) => writeln!(out, "{problem}"),
             (Self::Json, Ok(Valid { verdict, summary, format })) => {
                 let valid = finding::Valid { verdict: *verdict, format, message: summary };
-                valid_json(out, path, valid)
+                json::to_line(out, &Report::valid(&valid).of_file(path))
             }
             (Self::Json, Err(problem)) => problem.json(out),
             (Self::Sarif, Ok(_)) => Ok(()),

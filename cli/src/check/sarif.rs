@@ -5,11 +5,14 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::{Component, Path};
 
+use serde::Serialize;
+use serde_json::{Value, json};
 use zten::rules::Row;
+use zten_report::finding::Report;
 
 use super::tally::Tally;
 use crate::catalogue::rows;
-use crate::json::Json;
+use crate::json::{self, Integer};
 use crate::remote::{is_remote, shown};
 use crate::report::{Problem, Verdict};
 use crate::status::Status;
@@ -19,34 +22,27 @@ const UNREADABLE: &str = "not-validated";
 
 /// All before the first result.
 pub(super) fn head(out: &mut impl Write) -> io::Result<()> {
-    let mut json = Json::new(out);
-    json.open('{')?;
-    field(&mut json, "version", "2.1.0")?;
-    json.key("runs")?;
-    json.open('[')?;
-    json.open('{')?;
-    json.key("tool")?;
-    json.open('{')?;
-    json.key("driver")?;
-    json.open('{')?;
-    field(&mut json, "name", "zten")?;
-    field(&mut json, "version", env!("CARGO_PKG_VERSION"))?;
-    field(&mut json, "semanticVersion", env!("CARGO_PKG_VERSION"))?;
-    json.key("rules")?;
-    json.open('[')?;
-    for row in rows() {
-        rule(&mut json, row)?;
-    }
-    json.open('{')?;
-    field(&mut json, "id", UNREADABLE)?;
-    text(&mut json, "shortDescription", "The file can be read and validated.")?;
-    text(&mut json, "help", "The message says what is in the way; nothing is known of the file.")?;
-    json.close('}')?;
-    json.close(']')?;
-    json.close('}')?;
-    json.close('}')?;
-    json.key("results")?;
-    json.open('[')
+    let unreadable = json!({
+        "id": UNREADABLE,
+        "shortDescription": { "text": "The file can be read and validated." },
+        "help": { "text": "The message says what is in the way; nothing is known of the file." },
+    });
+    let rules: Vec<Value> = rows().map(rule).chain([unreadable]).collect();
+    let version = env!("CARGO_PKG_VERSION");
+    out.write_all(b"{\"version\":\"2.1.0\",\"runs\":[{\"tool\":")?;
+    let driver =
+        json!({ "name": "zten", "version": version, "semanticVersion": version, "rules": rules });
+    json::to_writer(out, &json!({ "driver": driver }))?;
+    out.write_all(b",\"results\":[")
+}
+
+fn rule(row: &Row) -> Value {
+    json!({
+        "id": row.id,
+        "shortDescription": { "text": row.holds },
+        "help": { "text": row.advice },
+        "properties": { "clause": row.source.clause(), "generations": row.scope.as_str() },
+    })
 }
 
 /// All behind the last result. `artifacts` writes the files, each as [`artifact`] does.
@@ -58,135 +54,81 @@ pub(super) fn end<W: Write>(
 ) -> io::Result<()> {
     out.write_all(b"],\"artifacts\":[")?;
     artifacts(out)?;
-    out.write_all(b"],\"invocations\":[")?;
-    let mut json = Json::new(out);
-    json.open('{')?;
-    json.key("executionSuccessful")?;
-    json.plain(status != Status::Trouble)?;
-    json.key("exitCode")?;
-    json.plain(status.code())?;
-    json.close('}')?;
-    json.close(']')?;
+    out.write_all(b"],\"invocations\":")?;
+    let invocation = json!({
+        "executionSuccessful": status != Status::Trouble,
+        "exitCode": status.code(),
+    });
+    json::to_writer(out, &[invocation])?;
     if let Some(tally) = summary {
-        json.key("properties")?;
-        json.open('{')?;
-        json.key("summary")?;
-        tally.object(&mut json)?;
-        json.close('}')?;
+        out.write_all(b",\"properties\":")?;
+        json::to_writer(out, &json!({ "summary": tally }))?;
     }
-    json.close('}')?;
-    json.close(']')?;
-    json.close('}')?;
-    json.line()
+    out.write_all(b"}]}\n")
 }
 
 /// A file that was looked at.
 pub(super) fn artifact(out: &mut impl Write, path: &Path) -> io::Result<()> {
-    let mut json = Json::new(out);
-    json.open('{')?;
-    json.key("location")?;
-    location(&mut json, path)?;
-    json.key("roles")?;
-    json.open('[')?;
-    json.string("analysisTarget")?;
-    json.close(']')?;
-    json.close('}')
+    let location = json!({ "uri": reference(path) });
+    json::to_writer(out, &json!({ "location": location, "roles": ["analysisTarget"] }))
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Location {
+    physical_location: Physical,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    logical_locations: Vec<Value>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Physical {
+    artifact_location: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    region: Option<Region>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Region {
+    byte_offset: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    byte_length: Option<u64>,
 }
 
 /// What is wrong with a file.
 pub(super) fn result(out: &mut impl Write, path: &Path, problem: &Problem) -> io::Result<()> {
     let finding = problem.finding();
-    let id = finding.row.map_or(UNREADABLE, |row| row.id);
-    let mut json = Json::new(out);
-    json.open('{')?;
-    field(&mut json, "ruleId", id)?;
-    json.key("ruleIndex")?;
-    json.plain(rows().take_while(|row| row.id != id).count())?;
+    let report = Report::found(finding, problem.more());
+    let id = report.rule.unwrap_or(UNREADABLE);
     let is_fault = matches!(finding.verdict, Verdict::Refused | Verdict::Error);
-    field(&mut json, "level", if is_fault { "error" } else { "warning" })?;
-    text(&mut json, "message", &finding.to_string())?;
-    json.key("locations")?;
-    json.open('[')?;
-    json.open('{')?;
-    json.key("physicalLocation")?;
-    json.open('{')?;
-    json.key("artifactLocation")?;
-    location(&mut json, path)?;
     // What is in a shard is in another file.
-    if let Some(offset) = finding.offset.filter(|_| finding.shard.is_none()) {
-        json.key("region")?;
-        json.open('{')?;
-        json.key("byteOffset")?;
-        json.plain(offset)?;
-        if let Some(length) = finding.length {
-            json.key("byteLength")?;
-            json.plain(length)?;
-        }
-        json.close('}')?;
-    }
-    json.close('}')?;
-    if let Some(object) = &finding.object {
-        json.key("logicalLocations")?;
-        json.open('[')?;
-        json.open('{')?;
-        field(&mut json, "name", object)?;
-        field(&mut json, "kind", "object")?;
-        json.close('}')?;
-        if let Some(component) = &finding.component {
-            json.open('{')?;
-            field(&mut json, "name", component)?;
-            field(&mut json, "kind", "member")?;
-            json.close('}')?;
-        }
-        json.close(']')?;
-    }
-    json.close('}')?;
-    json.close(']')?;
-    json.key("properties")?;
-    json.open('{')?;
-    field(&mut json, "verdict", finding.verdict.as_str())?;
-    json.key("clause")?;
-    json.string_or_null(finding.clause().as_deref())?;
-    json.key("shard")?;
-    json.string_or_null(finding.shard.as_deref())?;
-    json.key("offset")?;
-    json.integer_or_null(finding.offset)?;
-    json.key("more")?;
-    json.integer_or_null(problem.more())?;
-    json.close('}')?;
-    json.close('}')
-}
-
-fn rule<W: Write>(json: &mut Json<'_, W>, row: &Row) -> io::Result<()> {
-    json.open('{')?;
-    field(json, "id", row.id)?;
-    text(json, "shortDescription", row.holds)?;
-    text(json, "help", row.advice)?;
-    json.key("properties")?;
-    json.open('{')?;
-    field(json, "clause", row.source.clause())?;
-    field(json, "generations", row.scope.as_str())?;
-    json.close('}')?;
-    json.close('}')
-}
-
-fn field<W: Write>(json: &mut Json<'_, W>, key: &str, value: &str) -> io::Result<()> {
-    json.key(key)?;
-    json.string(value)
-}
-
-/// A message.
-fn text<W: Write>(json: &mut Json<'_, W>, key: &str, value: &str) -> io::Result<()> {
-    json.key(key)?;
-    json.open('{')?;
-    field(json, "text", value)?;
-    json.close('}')
-}
-
-fn location<W: Write>(json: &mut Json<'_, W>, path: &Path) -> io::Result<()> {
-    json.open('{')?;
-    field(json, "uri", &reference(path))?;
-    json.close('}')
+    let offset = finding.offset.filter(|_| finding.shard.is_none());
+    let logical = |(name, kind): (Option<&str>, &str)| Some(json!({ "name": name?, "kind": kind }));
+    let names = [(report.object, "object"), (report.component, "member")];
+    let location = Location {
+        physical_location: Physical {
+            artifact_location: json!({ "uri": reference(path) }),
+            region: offset.map(|byte_offset| Region { byte_offset, byte_length: finding.length }),
+        },
+        logical_locations: names.into_iter().map_while(logical).collect(),
+    };
+    let result = json!({
+        "ruleId": id,
+        "ruleIndex": rows().take_while(|row| row.id != id).count(),
+        "level": if is_fault { "error" } else { "warning" },
+        "message": { "text": report.message },
+        "locations": [location],
+        "properties": {
+            "verdict": report.verdict,
+            "clause": report.clause,
+            "shard": report.shard,
+            "offset": report.offset.map(Integer),
+            "more": report.more.map(Integer),
+        },
+    });
+    json::to_writer(out, &result)
 }
 
 /// A reference that names the file: one that is read over the network by its URL.

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
+
 use crate::file::counted;
-use crate::json::Json;
+use crate::json::{self, Integer, Schema};
 use crate::kind::Kind;
 use crate::report::Verdict;
 
@@ -59,32 +62,26 @@ impl Tally {
 
     /// A document of its own.
     pub(super) fn document(&self, out: &mut impl Write) -> io::Result<()> {
-        let mut json = Json::document(out)?;
-        json.key("summary")?;
-        self.object(&mut json)?;
-        json.close('}')?;
-        json.line()
+        #[derive(Serialize)]
+        struct Document<'a> {
+            schema: Schema,
+            summary: &'a Tally,
+        }
+        json::to_line(out, &Document { schema: Schema, summary: self })
     }
+}
 
-    /// An object: all verdicts, and the rules that are broken.
-    pub(super) fn object<W: Write>(&self, json: &mut Json<'_, W>) -> io::Result<()> {
-        json.open('{')?;
-        json.key("files")?;
-        json.integer(self.files)?;
-        json.key("verdicts")?;
-        json.open('{')?;
-        for (verdict, count) in self.verdicts() {
-            json.key(verdict)?;
-            json.integer(count)?;
-        }
-        json.close('}')?;
-        json.key("rules")?;
-        json.open('{')?;
-        for (rule, count) in &self.rules {
-            json.key(rule)?;
-            json.integer(*count)?;
-        }
-        json.close('}')?;
-        json.close('}')
+/// All verdicts, and the rules that are broken.
+impl Serialize for Tally {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let counted = |(key, count): (&'static str, u64)| (key, Integer(count));
+        let verdicts: BTreeMap<_, _> = self.verdicts().map(counted).collect();
+        let rules: BTreeMap<_, _> =
+            self.rules.iter().map(|(rule, count)| (*rule, Integer(*count))).collect();
+        let mut summary = serializer.serialize_struct("Tally", 3)?;
+        summary.serialize_field("files", &Integer(self.files))?;
+        summary.serialize_field("verdicts", &verdicts)?;
+        summary.serialize_field("rules", &rules)?;
+        summary.end()
     }
 }

@@ -2,9 +2,11 @@
 
 use std::io::{self, Write};
 
+use serde::Serialize;
+
 use super::differences::{Difference, Differences};
 use crate::escape::Quoted;
-use crate::json::Json;
+use crate::json::{self, List, Schema};
 
 /// One line for the attributes of the files, and one for each object that differs.
 pub(super) fn lines(out: &mut impl Write, differences: &Differences<'_>) -> io::Result<()> {
@@ -36,44 +38,39 @@ pub(super) fn lines(out: &mut impl Write, differences: &Differences<'_>) -> io::
 
 /// One JSON document.
 pub(super) fn document(out: &mut impl Write, differences: &Differences<'_>) -> io::Result<()> {
-    let Differences { attributes, objects } = differences;
-    let mut json = Json::document(out)?;
-    json.key("equal")?;
-    json.plain(!attributes && objects.is_empty())?;
-    names(&mut json, "added", differences, |difference| matches!(difference, Difference::Added))?;
-    names(&mut json, "removed", differences, |difference| {
-        matches!(difference, Difference::Removed)
-    })?;
-    json.key("changed")?;
-    json.open('[')?;
-    for (name, difference) in objects {
-        let Difference::Changed(changes) = difference else { continue };
-        json.open('{')?;
-        json.key("name")?;
-        json.string(name)?;
-        json.key("what")?;
-        json.open('[')?;
-        changes.iter().try_for_each(|change| json.string(change.what))?;
-        json.close(']')?;
-        json.close('}')?;
+    #[derive(Serialize)]
+    struct Document<A: Serialize, R: Serialize, C: Serialize> {
+        schema: Schema,
+        equal: bool,
+        added: A,
+        removed: R,
+        changed: C,
+        attributes: bool,
     }
-    json.close(']')?;
-    json.key("attributes")?;
-    json.plain(attributes)?;
-    json.close('}')?;
-    json.line()
-}
-
-/// The names of some objects.
-fn names<W: Write>(
-    json: &mut Json<'_, W>,
-    key: &str,
-    differences: &Differences<'_>,
-    wanted: impl Fn(&Difference) -> bool,
-) -> io::Result<()> {
-    json.key(key)?;
-    json.open('[')?;
-    let wanted = differences.objects.iter().filter(|(_, difference)| wanted(difference));
-    wanted.map(|(name, _)| name).try_for_each(|name| json.string(name))?;
-    json.close(']')
+    #[derive(Serialize)]
+    struct Changed<'a, W: Serialize> {
+        name: &'a str,
+        what: W,
+    }
+    let Differences { attributes, objects } = differences;
+    let names = |wanted: fn(&Difference) -> bool| {
+        let of = objects.iter().filter(move |(_, difference)| wanted(difference));
+        List(move || of.clone().map(|(name, _)| *name))
+    };
+    let document = Document {
+        schema: Schema,
+        equal: !attributes && objects.is_empty(),
+        added: names(|difference| matches!(difference, Difference::Added)),
+        removed: names(|difference| matches!(difference, Difference::Removed)),
+        changed: List(|| {
+            objects.iter().filter_map(|(name, difference)| match difference {
+                Difference::Changed(changes) => {
+                    Some(Changed { name, what: List(|| changes.iter().map(|change| change.what)) })
+                }
+                _ => None,
+            })
+        }),
+        attributes: *attributes,
+    };
+    json::to_line(out, &document)
 }

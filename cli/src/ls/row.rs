@@ -2,9 +2,9 @@
 
 use zten::{Component, Digest, Encoding, Tensor};
 use zten_formats::Block;
+use zten_report::blocks::Blocks;
+use zten_report::totals::Totals;
 
-use super::blocks::Blocks;
-use super::totals::Totals;
 use crate::escape::Name;
 use crate::size::human;
 use crate::table;

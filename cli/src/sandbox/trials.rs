@@ -9,11 +9,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use nix::sys::signal::Signal;
+use serde_json::{Map, Value, json};
 use zten_sandbox::{Budget, Layer, Report, Role, confine};
 
 use crate::app::App;
 use crate::args::Sandbox;
-use crate::json::Json;
+use crate::json::{self, Schema};
 use crate::mode::Mode;
 use crate::status::Status;
 use crate::threads;
@@ -168,27 +169,12 @@ fn lines(app: &mut App, layers: &Layers, outcomes: &[Outcome]) -> io::Result<()>
 }
 
 fn document(app: &mut App, layers: &Layers, outcomes: &[Outcome]) -> io::Result<()> {
-    let mut json = Json::document(&mut app.out)?;
-    json.key("layers")?;
-    json.open('{')?;
-    for (name, word, _) in layers {
-        json.key(name)?;
-        json.string(word)?;
-    }
-    json.close('}')?;
-    json.key("trials")?;
-    json.open('[')?;
-    for Outcome { name, denied } in outcomes {
-        json.open('{')?;
-        json.key("trial")?;
-        json.string(name)?;
-        json.key("outcome")?;
-        json.string(if denied.is_some() { "denied" } else { "allowed" })?;
-        json.key("how")?;
-        json.string_or_null(denied.as_deref())?;
-        json.close('}')?;
-    }
-    json.close(']')?;
-    json.close('}')?;
-    json.line()
+    let layers: Map<String, Value> =
+        layers.iter().map(|(name, word, _)| ((*name).to_owned(), json!(word))).collect();
+    let trials = outcomes.iter().map(|Outcome { name, denied }| {
+        let outcome = if denied.is_some() { "denied" } else { "allowed" };
+        json!({ "trial": name, "outcome": outcome, "how": denied })
+    });
+    let trials: Vec<Value> = trials.collect();
+    json::to_line(&mut app.out, &json!({ "schema": Schema, "layers": layers, "trials": trials }))
 }

@@ -1,17 +1,21 @@
 //! What has been found of a file: the same verdict, fields and sentence wherever it is reported.
 
+use std::borrow::Cow;
 use std::error::Error as _;
 use std::fmt;
 use std::io;
 use std::ops::Range;
+use std::path::Path;
 
+use serde::Serialize;
 use zten::num::u64_from_usize;
 use zten::rules::Row;
 use zten::{Error, ErrorKind, Generation, Manifest, error::Misuse, error::Place};
 
 use crate::clause::clause_of;
 use crate::escape;
-use crate::json::Json;
+use crate::json::{self, Schema};
+use crate::network::file_name;
 use crate::size::human;
 
 /// What has been found of a file.
@@ -127,21 +131,78 @@ pub struct Valid<'a> {
     pub message: &'a str,
 }
 
-impl Valid<'_> {
-    /// Writes what `docs/json.md` says of it, from its verdict on.
-    pub fn json<W: io::Write>(&self, json: &mut Json<'_, W>) -> io::Result<()> {
-        json.key("verdict")?;
-        json.string(self.verdict.as_str())?;
-        json.key("format")?;
-        json.string(self.format)?;
-        for absent in ["rule", "clause", "offset", "object", "component", "shard"] {
-            json.key(absent)?;
-            json.null()?;
+/// The document on a file that was checked: `docs/json.md`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report<'a> {
+    schema: Schema,
+    /// The name of the file, if it has one.
+    pub file: Option<Cow<'a, str>>,
+    /// The verdict.
+    pub verdict: &'static str,
+    /// The format, where that is known.
+    pub format: Option<&'a str>,
+    /// The id of the rule, the limit or the feature.
+    pub rule: Option<&'static str>,
+    /// The clause that the rule is from.
+    pub clause: Option<String>,
+    /// The byte of the file, or of the shard.
+    #[serde(serialize_with = "json::integer_or_null")]
+    pub offset: Option<u64>,
+    /// The name of the object.
+    pub object: Option<&'a str>,
+    /// The role of the component.
+    pub component: Option<&'a str>,
+    /// The name of the shard.
+    pub shard: Option<&'a str>,
+    /// The number of other objects that something is wrong with, if they were looked at.
+    #[serde(serialize_with = "json::integer_or_null")]
+    pub more: Option<u64>,
+    /// The sentence.
+    pub message: Cow<'a, str>,
+}
+
+impl<'a> Report<'a> {
+    /// The document on a file that nothing is wrong with.
+    pub fn valid(valid: &Valid<'a>) -> Self {
+        Self {
+            schema: Schema,
+            file: None,
+            verdict: valid.verdict.as_str(),
+            format: Some(valid.format),
+            rule: None,
+            clause: None,
+            offset: None,
+            object: None,
+            component: None,
+            shard: None,
+            more: (valid.verdict == Verdict::Valid).then_some(0),
+            message: valid.message.into(),
         }
-        json.key("more")?;
-        json.integer_or_null((self.verdict == Verdict::Valid).then_some(0))?;
-        json.key("message")?;
-        json.string(self.message)
+    }
+
+    /// The document on a file with that finding; `more` is how many other objects something is wrong with, if they were
+    /// looked at.
+    pub fn found(finding: &'a Finding, more: Option<u64>) -> Self {
+        Self {
+            schema: Schema,
+            file: None,
+            verdict: finding.verdict.as_str(),
+            format: finding.format,
+            rule: finding.row.map(|row| row.id),
+            clause: finding.clause(),
+            offset: finding.offset,
+            object: finding.object.as_deref(),
+            component: finding.component.as_deref(),
+            shard: finding.shard.as_deref(),
+            more,
+            message: finding.to_string().into(),
+        }
+    }
+
+    /// The same, with the name of the file.
+    #[must_use]
+    pub fn of_file(self, path: &'a Path) -> Self {
+        Self { file: Some(file_name(path)), ..self }
     }
 }
 
@@ -309,31 +370,6 @@ impl Finding {
     pub fn clause(&self) -> Option<String> {
         let clause = self.row?.source.clause();
         Some(self.generation.map_or_else(|| clause.to_owned(), |own| clause_of(clause, own)))
-    }
-
-    /// Writes what `docs/json.md` says of a file that is not valid, from its verdict on; `more` is how many
-    /// other objects something is wrong with, if they were looked at.
-    pub fn json<W: io::Write>(&self, json: &mut Json<'_, W>, more: Option<u64>) -> io::Result<()> {
-        json.key("verdict")?;
-        json.string(self.verdict.as_str())?;
-        json.key("format")?;
-        json.string_or_null(self.format)?;
-        json.key("rule")?;
-        json.string_or_null(self.row.map(|row| row.id))?;
-        json.key("clause")?;
-        json.string_or_null(self.clause().as_deref())?;
-        json.key("offset")?;
-        json.integer_or_null(self.offset)?;
-        json.key("object")?;
-        json.string_or_null(self.object.as_deref())?;
-        json.key("component")?;
-        json.string_or_null(self.component.as_deref())?;
-        json.key("shard")?;
-        json.string_or_null(self.shard.as_deref())?;
-        json.key("more")?;
-        json.integer_or_null(more)?;
-        json.key("message")?;
-        json.display(self)
     }
 
     /// Where it is, with a space before it; nothing where it is the whole file.

@@ -3,6 +3,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod archive;
+pub mod blocks;
 pub mod clause;
 pub mod diagnostic;
 pub mod element;
@@ -15,4 +17,5 @@ pub mod npy;
 pub mod size;
 pub mod spelled;
 pub mod statistics;
+pub mod totals;
 pub mod value;

@@ -30,6 +30,14 @@ pub fn shown(path: &Path) -> Cow<'_, Path> {
     Path::new(&format!("{scheme}://{host}{path}{after}")).to_owned().into()
 }
 
+/// The name of a file in a document: [`shown`], with U+FFFD in the place of what is not Unicode.
+pub fn file_name(path: &Path) -> Cow<'_, str> {
+    match shown(path) {
+        Cow::Borrowed(path) => path.to_string_lossy(),
+        Cow::Owned(path) => path.to_string_lossy().into_owned().into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,12 +5,15 @@
 //! therefore no object, and neither is one whose keys JSON cannot tell apart.
 
 use std::cmp::Ordering;
+use std::fmt;
 use std::hash::{DefaultHasher, Hasher as _};
-use std::io::{self, Write};
 
-use zten::attributes::{Attributes, Chunks, Item, Map, Value};
+use serde::ser::{Error as _, SerializeMap as _, SerializeSeq as _};
+use serde::{Serialize, Serializer};
+use zten::attributes::{Attributes, Chunks, Item, Map as CborMap, Value};
 
-use crate::json::{Json, Negative};
+use crate::element::not_finite;
+use crate::json::{EXACT, Integer, Negative, Text, alone, integer};
 
 /// Entries of a map that is written as an object, at most: so many keys are looked at for one that
 /// stands there twice, in memory that follows no file.
@@ -19,119 +22,110 @@ pub const ENTRIES: usize = 4096;
 /// The bits of the NaN that has no sign and says nothing.
 pub(crate) const ONE_NAN: u64 = 0x7ff8_0000_0000_0000;
 
-/// Writes attributes as the map that they are.
-pub fn attributes<W: Write>(attributes: &Attributes<'_>, json: &mut Json<'_, W>) -> io::Result<()> {
-    // Keys have been found to stand there once.
-    if attributes.clone().any(|(key, _)| key.starts_with('$')) {
-        return listed(json, |json| {
-            for (key, item) in attributes.clone() {
-                json.string(key)?;
-                value(&item, json)?;
+/// A map of attributes, as `docs/json.md` has it.
+#[derive(Clone, Debug)]
+pub struct Map<'a>(pub Attributes<'a>);
+
+impl Serialize for Map<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let entries = || self.0.clone().map(|(key, item)| (key, Json(item)));
+        // No key stands there twice: checked when the manifest was opened.
+        if entries().any(|(key, _)| key.starts_with('$')) {
+            return alone("$map", &Pairs(entries), serializer);
+        }
+        serializer.collect_map(entries())
+    }
+}
+
+/// An attribute value, as `docs/json.md` has it. No reader lets values nest deeper than 64 levels.
+#[derive(Clone, Debug)]
+pub struct Json<'a>(pub Item<'a>);
+
+impl Serialize for Json<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.value() {
+            Value::Uint(number) => integer(&number, serializer),
+            Value::Negative(below) => match i64::try_from(below) {
+                Ok(below) if below < EXACT.cast_signed() => serializer.serialize_i64(!below),
+                _ => alone("$int", &Text(Negative { below }), serializer),
+            },
+            Value::Bytes(chunks) => alone("$bytes", &Text(Hex(chunks)), serializer),
+            Value::Text(chunks) => string(&chunks, serializer),
+            Value::Array(array) => serializer.collect_seq(array.map(Json)),
+            Value::Map(map) => self::map(&map, serializer),
+            Value::Tag(tag, item) => {
+                let mut map = serializer.serialize_map(Some(2))?;
+                map.serialize_entry("$tag", &Integer(tag))?;
+                map.serialize_entry("$value", &Json(item))?;
+                map.end()
             }
-            Ok(())
-        });
-    }
-    json.open('{')?;
-    for (key, item) in attributes.clone() {
-        json.key(key)?;
-        value(&item, json)?;
-    }
-    json.close('}')
-}
-
-/// Writes a value, which no reader lets nest deeper than 64 levels.
-pub fn value<W: Write>(item: &Item<'_>, json: &mut Json<'_, W>) -> io::Result<()> {
-    match item.value() {
-        Value::Uint(number) => json.integer(number),
-        Value::Negative(below) => json.negative(Negative { below }),
-        Value::Bytes(chunks) => alone("$bytes", json, |json| json.hex(chunks.pieces())),
-        Value::Text(chunks) => json.pieces(chunks.pieces()),
-        Value::Array(mut array) => {
-            json.open('[')?;
-            array.try_for_each(|item| value(&item, json))?;
-            json.close(']')
+            Value::Bool(value) => serializer.serialize_bool(value),
+            Value::Null => serializer.serialize_unit(),
+            Value::Float(float) if float.is_finite() => serializer.serialize_f64(float),
+            Value::Float(float) if float.is_nan() => {
+                let bits = nan(self.0.as_bytes());
+                alone("$nan", &Text(format_args!("{bits:016x}")), serializer)
+            }
+            Value::Float(float) => alone("$float", not_finite(float), serializer),
+            Value::Simple(number) => alone("$simple", &number, serializer),
+            Value::Invalid => Err(S::Error::custom("internal error: a value is no CBOR")),
+            // `undefined`, which is one of the simple values.
+            _ => alone("$simple", &23, serializer),
         }
-        Value::Map(map) => self::map(&map, json),
-        Value::Tag(tag, item) => {
-            json.open('{')?;
-            json.key("$tag")?;
-            json.integer(tag)?;
-            json.key("$value")?;
-            value(&item, json)?;
-            json.close('}')
-        }
-        Value::Bool(value) => json.plain(value),
-        Value::Null => json.null(),
-        Value::Float(float) if float.is_nan() => {
-            let bits = nan(item.as_bytes());
-            alone("$nan", json, |json| json.display(&format_args!("{bits:016x}")))
-        }
-        // A number that is whole is an integer to some readers of JSON.
-        Value::Float(float) if float.is_finite() && float.fract() != 0.0 => {
-            json.plain(format_args!("{float:?}"))
-        }
-        Value::Float(float) => {
-            let name = match float {
-                f64::INFINITY => "Infinity",
-                f64::NEG_INFINITY => "-Infinity",
-                _ => return alone("$float", json, |json| json.display(&format_args!("{float:?}"))),
-            };
-            alone("$float", json, |json| json.string(name))
-        }
-        Value::Simple(number) => alone("$simple", json, |json| json.plain(number)),
-        Value::Invalid => Err(io::Error::other("internal error: a value is no CBOR")),
-        // `undefined`, which is one of the simple values.
-        _ => alone("$simple", json, |json| json.plain(23)),
     }
 }
 
-/// An object of one key, for what JSON has no word for.
-fn alone<'w, W: Write>(
-    key: &str,
-    json: &mut Json<'w, W>,
-    write: impl FnOnce(&mut Json<'w, W>) -> io::Result<()>,
-) -> io::Result<()> {
-    json.open('{')?;
-    json.key(key)?;
-    write(json)?;
-    json.close('}')
+/// Serializes text, without copying it where it is in one piece.
+fn string<S: Serializer>(chunks: &Chunks<'_>, serializer: S) -> Result<S::Ok, S::Error> {
+    match chunks.as_str() {
+        Some(text) => serializer.serialize_str(text),
+        None => serializer.collect_str(&Joined(chunks)),
+    }
+}
+
+/// The text of all chunks, each of which was found to be UTF-8 when the manifest was opened.
+struct Joined<'c, 'a>(&'c Chunks<'a>);
+
+impl fmt::Display for Joined<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.pieces().try_for_each(|piece| f.write_str(&String::from_utf8_lossy(piece)))
+    }
+}
+
+/// Hexadecimal digits of all chunks.
+struct Hex<'a>(Chunks<'a>);
+
+impl fmt::Display for Hex<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.pieces().flatten().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
 }
 
 /// A map as a list: key, value, key, value.
-fn listed<'w, W: Write>(
-    json: &mut Json<'w, W>,
-    write: impl FnOnce(&mut Json<'w, W>) -> io::Result<()>,
-) -> io::Result<()> {
-    alone("$map", json, |json| {
-        json.open('[')?;
-        write(json)?;
-        json.close(']')
-    })
+struct Pairs<F>(F);
+
+impl<F: Fn() -> I, I: Iterator<Item = (K, V)>, K: Serialize, V: Serialize> Serialize for Pairs<F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(None)?;
+        for (key, value) in (self.0)() {
+            list.serialize_element(&key)?;
+            list.serialize_element(&value)?;
+        }
+        list.end()
+    }
 }
 
-fn map<W: Write>(map: &Map<'_>, json: &mut Json<'_, W>) -> io::Result<()> {
-    if !is_object(map) {
-        return listed(json, |json| {
-            for (key, item) in map.clone() {
-                value(&key, json)?;
-                value(&item, json)?;
-            }
-            Ok(())
-        });
+fn map<S: Serializer>(map: &CborMap<'_>, serializer: S) -> Result<S::Ok, S::Error> {
+    let entries = || map.clone().map(|(key, item)| (Json(key), Json(item)));
+    if is_object(map) {
+        serializer.collect_map(entries())
+    } else {
+        alone("$map", &Pairs(entries), serializer)
     }
-    json.open('{')?;
-    for (key, item) in map.clone() {
-        if let Value::Text(chunks) = key.value() {
-            json.pieces(chunks.pieces())?;
-            json.colon()?;
-            value(&item, json)?;
-        }
-    }
-    json.close('}')
 }
 
 /// Whether all keys are texts that are not taken for our own, stand there once, and are not too many.
-fn is_object(map: &Map<'_>) -> bool {
+fn is_object(map: &CborMap<'_>) -> bool {
     let mut keys = Vec::new();
     for (key, _) in map.clone() {
         match key.value() {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use regex_syntax::hir::{Class, HirKind};
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
 use zten_report::escape::{Name, UNICODE_VERSION, is_hidden, path, quoted, whole, word};
-use zten_report::json::Json;
+use zten_report::json;
 
 /// The characters with a property.
 fn having(property: &str) -> HashSet<char> {
@@ -59,7 +59,7 @@ fn no_hidden_character_is_shown() {
             assert!(!text.contains(is_hidden), "U+{:04X}: {text:?}", u32::from(c));
         }
         out.clear();
-        Json::new(&mut out).string(&name).unwrap();
+        json::to_writer(&mut out, &name).unwrap();
         let text = std::str::from_utf8(&out).unwrap();
         assert!(!text.contains(is_hidden), "U+{:04X}: {text:?}", u32::from(c));
         assert_eq!(serde_json::from_str::<String>(text).unwrap(), name);

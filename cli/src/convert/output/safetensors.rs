@@ -6,13 +6,16 @@
 use std::io::{self, Write};
 
 use ::safetensors::tensor::Dtype;
-use zten::attributes::{Item, Value};
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
+use zten::attributes::{Attributes, Item, Value};
 use zten::num::u64_from_usize;
 
 use super::array::{self, Array, Failure, Source};
 use super::element;
 use crate::escape;
-use crate::json::Json;
+use crate::json;
+use crate::value;
 
 /// The longest header that the format allows.
 const HEADER: u64 = 100_000_000;
@@ -98,44 +101,39 @@ fn bytes(dtype: Dtype, array: &Array) -> Result<u64, &'static str> {
     }
 }
 
+/// Attributes that are all texts, as a map in any case.
+struct Texts<'a>(Attributes<'a>);
+
+impl Serialize for Texts<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.clone().map(|(key, item)| (key, value::Json(item))))
+    }
+}
+
 /// Writes the header, without what pads it.
 fn header(source: &dyn Source, entries: &[Entry], out: &mut impl Write) -> Result<(), Failure> {
-    let mut json = Json::new(out);
-    json.open('{')?;
-    let mut attributes = source.attributes().peekable();
-    if attributes.peek().is_some() {
-        json.key(METADATA)?;
-        json.open('{')?;
-        for (key, item) in attributes {
-            json.key(key)?;
-            if let Value::Text(text) = item.value() {
-                json.pieces(text.pieces())?;
-            }
-        }
-        json.close('}')?;
+    #[derive(Serialize)]
+    struct Tensor {
+        dtype: String,
+        shape: Vec<u64>,
+        data_offsets: [u64; 2],
+    }
+    let failed = |error: serde_json::Error| io::Error::from(error);
+    let mut serializer = json::serializer(out);
+    let mut header = serializer.serialize_map(None).map_err(failed)?;
+    if source.attributes().next().is_some() {
+        header.serialize_entry(METADATA, &Texts(source.attributes())).map_err(failed)?;
     }
     let mut begin = 0_u64;
     for entry in entries {
         let end = begin.checked_add(entry.bytes).ok_or_else(|| Failure::file(TOO_LARGE))?;
-        json.key(source.name(entry.at))?;
-        json.open('{')?;
-        json.key("dtype")?;
-        json.string(&entry.dtype.to_string())?;
-        json.key("shape")?;
-        json.open('[')?;
-        for side in array::array(source, entry.at)?.shape {
-            json.plain(side)?;
-        }
-        json.close(']')?;
-        json.key("data_offsets")?;
-        json.open('[')?;
-        json.plain(begin)?;
-        json.plain(end)?;
-        json.close(']')?;
-        json.close('}')?;
+        let shape = array::array(source, entry.at)?.shape;
+        let (dtype, data_offsets) = (entry.dtype.to_string(), [begin, end]);
+        let tensor = Tensor { dtype, shape, data_offsets };
+        header.serialize_entry(source.name(entry.at), &tensor).map_err(failed)?;
         begin = end;
     }
-    Ok(json.close('}')?)
+    Ok(header.end().map_err(failed)?)
 }
 
 const TOO_LARGE: &str = "its data takes more bytes than a file can have";

@@ -2,21 +2,22 @@
 
 use std::fmt;
 
-use zten::{DType, Tensor};
+use zten::{DType, Layout, Tensor};
 
 /// Bits of each element, and how many have a scale in common.
-pub(super) struct Blocks {
-    /// None where a block is more than the codes of its elements.
-    pub(super) bits: Option<u64>,
-    /// 0 where all of a lane have.
-    pub(super) size: u64,
+#[derive(Clone, Copy, Debug)]
+pub struct Blocks {
+    /// The bits; none where a block is more than the codes of its elements.
+    pub bits: Option<u64>,
+    /// The number of elements; 0 where all of a lane have.
+    pub size: u64,
     /// What such a group is called.
     called: &'static str,
 }
 
 impl Blocks {
-    /// Those of an object, if it has such, and says how they lie.
-    pub(super) fn of(object: &Tensor<'_>) -> Option<Self> {
+    /// The blocks of an object, if it has such, and says how they lie.
+    pub fn of(object: &Tensor<'_>) -> Option<Self> {
         if let Ok(group) = object.quant_group() {
             let (bits, size) = (group.bits.into(), group.group_size);
             return Some(Self { bits: Some(bits), size, called: "groups" });
@@ -44,4 +45,12 @@ impl fmt::Display for Blocks {
             size => write!(f, "{} of {size}", self.called),
         }
     }
+}
+
+/// The name in ggml of the blocks that an object of a GGUF file consists of: `Q4_K`.
+pub fn block_name(object: &Tensor<'_>) -> Option<String> {
+    let data = object.component("data")?;
+    let is_other = object.layout() == Layout::Unknown && data.generation().is_none();
+    let name = object.layout_name().strip_prefix("gguf.").filter(|_| is_other)?;
+    Some(name.to_ascii_uppercase())
 }
