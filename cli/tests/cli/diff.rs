@@ -45,7 +45,7 @@ fn generations_are_no_difference() {
         let (old, new) = (format!("accept/{old}"), format!("accept/{new}"));
         assert_eq!(succeeded_text(in_corpus(&["diff", &old, &new])), "", "{old} {new}");
         let found = succeeded_text(in_corpus(&["diff", "--json", &old, &new]));
-        let wanted = "{\"schema\":1,\"equal\":true,\"added\":[],\"removed\":[],\"changed\":[],\"attributes\":false}\n";
+        let wanted = "{\"schema\":2,\"equal\":true,\"added\":[],\"removed\":[],\"changed\":[],\"attributes\":false}\n";
         assert_eq!(found, wanted, "{old} {new}");
     }
 }
@@ -92,7 +92,7 @@ fn each_kind_of_change() {
     assert_eq!(lines(&old, &new), wanted);
     let changed = |name: &str, what: &[&str]| json!({ "name": name, "what": what });
     let wanted = json!({
-        "schema": 1,
+        "schema": 2,
         "equal": false,
         "added": ["new"],
         "removed": ["gone"],

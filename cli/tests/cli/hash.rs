@@ -26,7 +26,7 @@ fn one_file_by_hand() {
     let text = succeeded_text(in_corpus(&["hash", "accept/1.2.3/attributes.zt"]));
     assert_eq!(text, format!("{sum}  8  t/data\n"));
     let text = succeeded_text(in_corpus(&["hash", "--json", "accept/1.2.3/attributes.zt"]));
-    let wanted = "{\"schema\":1,\"content\":null,\"objects\":[{\"name\":\"t\",\"components\":\
+    let wanted = "{\"schema\":2,\"content\":null,\"objects\":[{\"name\":\"t\",\"components\":\
         [{\"role\":\"data\",\"bytes\":8,\"sha256\":\"";
     assert_eq!(text, format!("{wanted}{sum}\"}}]}}]}}\n"));
 }
@@ -62,7 +62,7 @@ fn real_files() {
                 .collect();
             assert_eq!(
                 found,
-                json!({ "schema": 1, "content": null, "objects": objects }),
+                json!({ "schema": 2, "content": null, "objects": objects }),
                 "{}",
                 path.display()
             );

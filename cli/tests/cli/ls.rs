@@ -75,7 +75,7 @@ fn what_is_not_known_is_marked() {
         assert_eq!(rows(&file), row);
         let json = succeeded_json(in_corpus(&["ls", "--json", &format!("accept/{file}.zt")]));
         let part = &json["objects"][0]["components"][0];
-        assert_eq!((&part["dtype"], &part["type"]), (&json!(shown), &json!("complex28")));
+        assert_eq!((&part["storage"], &part["dtype"]), (&json!(shown), &json!("complex28")));
     }
     assert_eq!(rows("unsupported-encoding--v01-unknown"), "w dense f32 [2, 2] 16 B ? lz4? -");
 }
@@ -101,9 +101,9 @@ NAME          FORMAT         TYPE                SHAPE  STORED  DECODED  ENCODIN
     assert_eq!(shown, wanted);
     let exact = succeeded_json(zten(["ls".as_ref(), "--json".as_ref(), path.as_os_str()]));
     assert_eq!(exact["objects"][1]["name"], "\u{1b}[31m");
-    assert_eq!(exact["objects"][1]["format"], "de\tnse");
-    assert_eq!(exact["objects"][1]["known"], false);
-    assert_eq!(exact["objects"][0]["components"][0]["type"], "重\u{200b}");
+    assert_eq!(exact["objects"][1]["layout"], "de\tnse");
+    assert_eq!(exact["objects"][1]["layout_known"], false);
+    assert_eq!(exact["objects"][0]["components"][0]["dtype"], "重\u{200b}");
 }
 
 /// Objects that are named like rows, like each other, or like nothing.
@@ -151,7 +151,7 @@ fn no_two_files_list_alike() {
 fn one_document() {
     let found = succeeded_json(in_corpus(&["ls", "--json", "accept/1.2.3/attributes.zt"]));
     let wanted = json!({
-        "schema": 1,
+        "schema": 2,
         "file": "accept/1.2.3/attributes.zt",
         "format": "ztensor",
         "generation": "1.2",
@@ -177,8 +177,8 @@ fn one_document() {
         "objects": [{
             "name": "t",
             "ordinal": 0,
-            "format": "dense",
-            "known": true,
+            "layout": "dense",
+            "layout_known": true,
             "shape": [2],
             "bits": null,
             "group_size": null,
@@ -186,11 +186,13 @@ fn one_document() {
             "components": [{
                 "role": "data",
                 "dtype": "f32",
-                "type": null,
+                "storage": "f32",
+                "dtype_known": true,
                 "offset": 64,
                 "length": 8,
                 "decoded_length": 8,
                 "encoding": "raw",
+                "encoding_known": true,
                 "byte_order": "little",
                 "digest": null,
                 "shard": null,
@@ -202,7 +204,7 @@ fn one_document() {
             "stored": 8,
             "decoded": 8,
             "parameters": 2,
-            "types": [{ "type": "f32", "components": 1, "stored": 8, "decoded": 8 }],
+            "dtypes": [{ "dtype": "f32", "components": 1, "stored": 8, "decoded": 8 }],
         },
     });
     assert_eq!(found, wanted);
@@ -216,17 +218,17 @@ fn totals() {
     };
     // Types that are not known are one, and what they decode to need not be known, either.
     let unknown = totals("accept/unsupported-encoding--v01-unknown.zt");
-    let types = json!([{ "type": "f32", "components": 1, "stored": 16, "decoded": null }]);
-    assert_eq!((&unknown["decoded"], &unknown["types"]), (&json!(null), &types));
+    let types = json!([{ "dtype": "f32", "components": 1, "stored": 16, "decoded": null }]);
+    assert_eq!((&unknown["decoded"], &unknown["dtypes"]), (&json!(null), &types));
     let other = totals("accept/unsupported-dtype--v01-unknown.zt");
-    assert_eq!(other["types"][0]["type"], json!(null));
+    assert_eq!(other["dtypes"][0]["dtype"], json!(null));
     // 2 × (2^64 − 1) elements.
     assert_eq!(totals("accept/v12-csr-huge-columns.zt")["parameters"], json!(null));
     let shown = succeeded_text(in_corpus(&["ls", "accept/v12-csr-huge-columns.zt"]));
     assert!(shown.contains("\nmore than 2^64 parameters: "), "{shown}");
     let many = totals("accept/1.2.3/dense_all.zt");
     let stored = |totals: &Value| totals["stored"].as_u64().unwrap();
-    let types = many["types"].as_array().unwrap();
+    let types = many["dtypes"].as_array().unwrap();
     assert_eq!((types.len(), types.iter().map(stored).sum::<u64>()), (13, 282));
     assert!(types.is_sorted_by_key(|totals| std::cmp::Reverse(stored(totals))), "{types:?}");
     assert_eq!((stored(&many), &many["objects"]), (282, &json!(13)));
@@ -255,7 +257,9 @@ fn exact_numbers_and_digests() {
     let found = succeeded_json(in_corpus(&["ls", "--json", "accept/v12-csr-huge-columns.zt"]));
     assert_eq!(found["objects"][0]["shape"], json!([2, { "$int": "18446744073709551615" }]));
     let found = succeeded_json(in_corpus(&["ls", "--json", "accept/1.1.1/crc32c.zt"]));
-    let digest = found["objects"][0]["components"][0]["digest"].as_str().unwrap();
+    let digest = &found["objects"][0]["components"][0]["digest"];
+    assert_eq!((&digest["algorithm"], &digest["verifiable"]), (&json!("crc32c"), &json!(true)));
+    let digest = digest["text"].as_str().unwrap();
     assert!(digest.starts_with("crc32c:0x") && digest.len() == 17, "{digest}");
     let found = succeeded_json(in_corpus(&["ls", "--json", "accept/0.1.0/big_endian.zt"]));
     assert_eq!(found["objects"][0]["components"][0]["byte_order"], "big");

@@ -24,8 +24,8 @@ fn values_are_elements_times_their_scales() {
     let wanted = json!([
         [1.0, 4.0, 12.0],
         [4.0, 10.0, 24.0],
-        [-0.5, "NaN", -1.763_241_5e-38],
-        [-64.0, "NaN", 0.0]
+        [-0.5, { "$float": "NaN" }, -1.763_241_5e-38],
+        [-64.0, { "$float": "NaN" }, 0.0]
     ]);
     assert_eq!(elements(&["cat", "v2/accept/mx-along-the-first.zt", "w", "--json"]), wanted);
     assert_eq!(

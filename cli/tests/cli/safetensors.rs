@@ -40,7 +40,7 @@ fn elements_are_printed() {
     assert_eq!(printed(&["w", "--slice=1,:1"]), "[0.25]\n");
     assert_eq!(printed(&["flags", "--slice=::2"]), "[true, true]\n");
     let document = succeeded_json(run("cat", &path, &["w", "--json"]));
-    assert_eq!(document["elements"], json!([[1.5, -2.0], [0.25, "inf"]]));
+    assert_eq!(document["elements"], json!([[1.5, -2.0], [0.25, { "$float": "Infinity" }]]));
     assert_eq!(succeeded(run("cat", &path, &["flags", "--raw"])), [1, 0, 1]);
     assert!(succeeded(run("cat", &path, &["w", "--npy"])).starts_with(b"\x93NUMPY"));
     let missing = run("cat", &path, &["flag"]);
@@ -116,11 +116,11 @@ fn objects_are_listed_as_the_header_has_them() {
     assert_eq!(document["attributes"], json!({ "a": "1", "b": "2" }));
     let object = |name: &str, ordinal: u32, shape: Value, dtype: &str, at: u64, length: u64| {
         json!({
-            "name": name, "ordinal": ordinal, "format": "dense", "known": true, "shape": shape,
+            "name": name, "ordinal": ordinal, "layout": "dense", "layout_known": true, "shape": shape,
             "bits": null, "group_size": null, "attributes": null,
             "components": [{
-                "role": "data", "dtype": dtype, "type": null, "offset": start + at,
-                "length": length, "decoded_length": length, "encoding": "raw",
+                "role": "data", "dtype": dtype, "storage": dtype, "dtype_known": true, "offset": start + at,
+                "length": length, "decoded_length": length, "encoding": "raw", "encoding_known": true,
                 "byte_order": "little", "digest": null, "shard": null,
             }],
         })
@@ -147,7 +147,7 @@ fn bools_are_validated_by_every_command() {
     let offset = bytes.len() - 1;
     let found = &json_lines(&run("check", &path, &["--json"]).stdout)[0];
     let wanted = json!({
-        "schema": 1, "file": path, "verdict": "refused", "format": "safetensors",
+        "schema": 2, "file": path, "verdict": "refused", "format": "safetensors",
         "rule": "tensor-bool-value", "clause": "policy", "offset": offset, "object": "flags",
         "component": "data", "shard": null, "more": 0, "message": found["message"],
     });

@@ -169,7 +169,8 @@ fn documents_keep_the_schema() {
         add("hash", printed("hash", &[path]));
         let listed = &printed("ls", &[path])[0];
         for object in listed["objects"].as_array().unwrap().iter().take(3) {
-            if object["known"] == true && object["components"].as_array().unwrap().len() == 1 {
+            if object["layout_known"] == true && object["components"].as_array().unwrap().len() == 1
+            {
                 let index = format!("--index={}", object["ordinal"]);
                 add("cat", printed("cat", &[path, index.as_ref()]));
             }
@@ -187,9 +188,9 @@ fn documents_keep_the_schema() {
     for (command, document) in &documents {
         assert!(schema.allows(command, document), "{command}: {document}");
         // Each names its version, and is no document of another.
-        assert_eq!(document["schema"], 1);
+        assert_eq!(document["schema"], 2);
         let mut other = document.clone();
-        other["schema"] = json!(2);
+        other["schema"] = json!(1);
         assert!(!schema.allows(command, &other));
         let mut other = document.clone();
         other["other"] = json!(1);
@@ -206,8 +207,9 @@ fn values_keep_the_schema() {
     let schema = Schema::read();
     for valid in [
         json!({ "$int": "1" }),
-        json!({ "$float": "1e300" }),
-        json!({ "$float": "-0.0" }),
+        json!({ "$float": "-Infinity" }),
+        json!(1e300),
+        json!(-0.0),
         json!({ "$tag": 1, "$value": { "a": [1.5, null] } }),
         json!({ "$map": ["$a", { "$simple": 23 }] }),
         json!({ "": "" }),
@@ -217,11 +219,10 @@ fn values_keep_the_schema() {
     for bad in [
         json!({ "$cbor": "1" }),
         json!({ "a": 1, "$b": 2 }),
-        json!({ "$float": "1.5" }),
+        json!({ "$float": "1.0" }),
         json!({ "$tag": 1 }),
         json!({ "$bytes": "0" }),
         json!({ "$nan": "7FF8000000000000" }),
-        json!(9_007_199_254_740_992_u64),
     ] {
         assert!(!schema.allows("value", &bad), "{bad}");
     }

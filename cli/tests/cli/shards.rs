@@ -90,7 +90,7 @@ fn shards_are_found_beside_the_file_or_by_their_digests() {
     let shard = &listed["shards"][0];
     assert_eq!((&shard["name"], &shard["size"]), (&"s".into(), &4152.into()));
     assert_eq!(listed["objects"][0]["components"][0]["shard"], "s");
-    let (algorithm, digits) = shard["digest"].as_str().unwrap().split_once(':').unwrap();
+    let (algorithm, digits) = shard["digest"]["text"].as_str().unwrap().split_once(':').unwrap();
     let blobs = to.path().join("blobs").join(algorithm);
     fs::create_dir_all(&blobs).unwrap();
     fs::rename(&beside, blobs.join(digits)).unwrap();
@@ -273,7 +273,7 @@ fn no_link_leads_out_of_the_folder() {
     is_missing();
     fs::remove_dir(&beside).unwrap();
     let listed = succeeded_json(zten(["ls".as_ref(), "--json".as_ref(), root.as_os_str()]));
-    let digest = listed["shards"][0]["digest"].as_str().unwrap().to_owned();
+    let digest = listed["shards"][0]["digest"]["text"].as_str().unwrap().to_owned();
     let (algorithm, digits) = digest.split_once(':').unwrap();
     fs::create_dir(elsewhere.path().join(algorithm)).unwrap();
     fs::rename(&target, elsewhere.path().join(algorithm).join(digits)).unwrap();

@@ -3,11 +3,12 @@
 use std::io::{self, Write};
 use std::ops::Range;
 
+use serde::Serialize;
 use zten::rules::Source;
-use zten::{Error, ErrorKind};
+use zten::{Error, ErrorKind, Generation};
 use zten_report::escape::whole;
-use zten_report::finding::{Finding, Verdict};
-use zten_report::json::Json;
+use zten_report::finding::{Finding, Report, Verdict};
+use zten_report::json::to_writer;
 
 use crate::session::File;
 
@@ -34,53 +35,60 @@ pub fn write(
     manifest: Option<&Range<u64>>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let mut json = Json::document(out)?;
-    finding.json(&mut json, None)?;
+    let report = Report::found(finding, None);
     if cfg!(feature = "details") {
-        details(finding, manifest, &mut json)?;
+        to_writer(out, &Detailed::new(report, finding, manifest))
+    } else {
+        to_writer(out, &report)
     }
-    json.close('}')
 }
 
-/// Rule, place and extent, each by itself.
-fn details<W: Write>(
-    finding: &Finding,
-    manifest: Option<&Range<u64>>,
-    json: &mut Json<'_, W>,
-) -> io::Result<()> {
-    json.key("sentence")?;
-    json.string(&finding.sentence)?;
-    if let Some(row) = finding.row {
-        let (source, why) = match row.source {
-            Source::Implied(why) => ("implied", why),
-            Source::Policy(why) => ("policy", why),
-            _ => ("spec", ""),
-        };
-        for (key, text) in
-            [("holds", row.holds), ("source", source), ("why", why), ("advice", row.advice)]
-        {
-            json.key(key)?;
-            json.string(text)?;
+/// The rule, the place and the range, each by itself.
+#[derive(Serialize)]
+struct Detailed<'a> {
+    #[serde(flatten)]
+    report: Report<'a>,
+    sentence: &'a str,
+    holds: Option<&'a str>,
+    source: Option<&'a str>,
+    why: Option<&'a str>,
+    advice: Option<&'a str>,
+    generation: Option<&'a str>,
+    length: Option<u64>,
+    ordinal: Option<u32>,
+    part: Option<u32>,
+    manifest_start: Option<u64>,
+    manifest_end: Option<u64>,
+    /// As they are shown: nothing in them is hidden.
+    object_shown: Option<String>,
+    component_shown: Option<String>,
+}
+
+impl<'a> Detailed<'a> {
+    fn new(report: Report<'a>, finding: &'a Finding, manifest: Option<&Range<u64>>) -> Self {
+        let row = finding.row;
+        let (source, why) = row
+            .map(|row| match row.source {
+                Source::Implied(why) => ("implied", why),
+                Source::Policy(why) => ("policy", why),
+                _ => ("spec", ""),
+            })
+            .unzip();
+        Self {
+            report,
+            sentence: &finding.sentence,
+            holds: row.map(|row| row.holds),
+            source,
+            why,
+            advice: row.map(|row| row.advice),
+            generation: finding.generation.map(Generation::as_str),
+            length: finding.length,
+            ordinal: finding.place.object(),
+            part: finding.place.component(),
+            manifest_start: manifest.map(|manifest| manifest.start),
+            manifest_end: manifest.map(|manifest| manifest.end),
+            object_shown: finding.object.as_deref().map(whole),
+            component_shown: finding.component.as_deref().map(whole),
         }
     }
-    for (key, number) in [
-        ("length", finding.length),
-        ("ordinal", finding.place.object().map(u64::from)),
-        ("part", finding.place.component().map(u64::from)),
-        ("manifestStart", manifest.map(|manifest| manifest.start)),
-        ("manifestEnd", manifest.map(|manifest| manifest.end)),
-    ] {
-        json.key(key)?;
-        json.number_or_null(number)?;
-    }
-    for (key, text) in [
-        ("generation", finding.generation.map(|own| own.as_str().to_owned())),
-        // As they are shown: nothing in them is hidden.
-        ("objectShown", finding.object.as_deref().map(whole)),
-        ("componentShown", finding.component.as_deref().map(whole)),
-    ] {
-        json.key(key)?;
-        json.string_or_null(text.as_deref())?;
-    }
-    Ok(())
 }

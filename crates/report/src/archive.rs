@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use zten::element::ByteOrder;
 use zten::shards::Shard;
 use zten::tools::{ElementType, StorageType};
@@ -68,7 +68,7 @@ pub fn archive<'a, I: Iterator<Item = Tensor<'a>>>(
         head: Head::new(manifest),
         shards: List(move || manifest.shards().map(shard)),
         totals: FileTotals::of(objects()),
-        objects: List(move || objects().map(object)),
+        objects: List(move || objects().map(Object::new)),
     }
 }
 
@@ -88,34 +88,57 @@ fn shard(shard: Shard<'_>) -> impl Serialize {
     Listed { name: shard.name(), size: Integer(shard.size()), digest }
 }
 
-/// Describes an object with its components.
-pub fn object(object: Tensor<'_>) -> impl Serialize {
-    #[derive(Serialize)]
-    struct Object<'a, S: Serialize, C: Serialize> {
-        name: &'a str,
-        ordinal: u32,
-        layout: &'a str,
-        layout_known: bool,
-        shape: S,
-        #[serde(serialize_with = "json::integer_or_null")]
-        bits: Option<u64>,
-        #[serde(serialize_with = "json::integer_or_null")]
-        group_size: Option<u64>,
-        attributes: Option<value::Map<'a>>,
-        components: C,
+/// The description of an object with its components.
+#[derive(Clone, Copy, Debug)]
+pub struct Object<'a> {
+    tensor: Tensor<'a>,
+    has_attributes: bool,
+}
+
+impl<'a> Object<'a> {
+    /// The description of an object.
+    pub fn new(tensor: Tensor<'a>) -> Self {
+        Self { tensor, has_attributes: true }
     }
-    let blocks = Blocks::of(&object);
-    let shape = object.shape();
-    Object {
-        name: object.name(),
-        ordinal: object.ordinal(),
-        layout: object.layout_name(),
-        layout_known: is_known(&object),
-        shape: List(move || shape.iter().map(Integer)),
-        bits: blocks.and_then(|blocks| blocks.bits),
-        group_size: blocks.map(|blocks| blocks.size),
-        attributes: object.own_attributes().map(value::Map),
-        components: List(move || object.components().map(|one| Component::new(&one))),
+
+    /// The same without its attributes.
+    #[must_use]
+    pub fn without_attributes(self) -> Self {
+        Self { has_attributes: false, ..self }
+    }
+}
+
+impl Serialize for Object<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Fields<'a, L: Serialize, C: Serialize> {
+            name: &'a str,
+            ordinal: u32,
+            layout: &'a str,
+            layout_known: bool,
+            shape: L,
+            #[serde(serialize_with = "json::integer_or_null")]
+            bits: Option<u64>,
+            #[serde(serialize_with = "json::integer_or_null")]
+            group_size: Option<u64>,
+            attributes: Option<value::Map<'a>>,
+            components: C,
+        }
+        let tensor = &self.tensor;
+        let blocks = Blocks::of(tensor);
+        let attributes = tensor.own_attributes().filter(|_| self.has_attributes);
+        Fields {
+            name: tensor.name(),
+            ordinal: tensor.ordinal(),
+            layout: tensor.layout_name(),
+            layout_known: is_known(tensor),
+            shape: List(|| tensor.shape().iter().map(Integer)),
+            bits: blocks.and_then(|blocks| blocks.bits),
+            group_size: blocks.map(|blocks| blocks.size),
+            attributes: attributes.map(value::Map),
+            components: List(|| tensor.components().map(|one| Component::new(&one))),
+        }
+        .serialize(serializer)
     }
 }
 

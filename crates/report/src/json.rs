@@ -5,8 +5,10 @@ use std::io::{self, Write};
 
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
-use serde_json::ser::Formatter;
+use serde_json::ser::{CharEscape, Formatter};
 
+#[cfg(doc)]
+use crate::escape::Escaped;
 use crate::escape::runs;
 
 /// The version of what the documents of the command say: `docs/json.md`.
@@ -32,6 +34,15 @@ pub fn serializer(out: &mut dyn Write) -> serde_json::Serializer<&mut dyn Write,
 pub fn to_line(out: &mut dyn Write, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
     to_writer(out, value)?;
     out.write_all(b"\n")
+}
+
+/// Writes a value as [`to_writer`], each string in it as it is shown: in [`Escaped`] form.
+///
+/// # Errors
+/// Those of [`to_writer`].
+pub fn to_shown(out: &mut dyn Write, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
+    let mut serializer = serde_json::Serializer::with_formatter(out, Shown);
+    Ok(value.serialize(&mut serializer)?)
 }
 
 /// The version of the schema, as the first key of each document: `schema: Schema`.
@@ -137,6 +148,47 @@ impl Formatter for Visible {
     }
 }
 
+/// The form of strings that are shown.
+#[derive(Clone, Copy, Debug)]
+struct Shown;
+
+impl Formatter for Shown {
+    fn write_f64<W: ?Sized + Write>(&mut self, out: &mut W, value: f64) -> io::Result<()> {
+        Visible.write_f64(out, value)
+    }
+
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        out: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        for (run, hidden) in runs(fragment) {
+            out.write_all(run.as_bytes())?;
+            hidden.map_or(Ok(()), |c| write!(out, "\\{}", c.escape_unicode()))?;
+        }
+        Ok(())
+    }
+
+    fn write_char_escape<W: ?Sized + Write>(
+        &mut self,
+        out: &mut W,
+        escape: CharEscape,
+    ) -> io::Result<()> {
+        let byte = match escape {
+            CharEscape::Quote => b'"',
+            CharEscape::ReverseSolidus => b'\\',
+            CharEscape::Solidus => b'/',
+            CharEscape::Backspace => 0x08,
+            CharEscape::FormFeed => 0x0c,
+            CharEscape::LineFeed => b'\n',
+            CharEscape::CarriageReturn => b'\r',
+            CharEscape::Tab => b'\t',
+            CharEscape::AsciiControl(byte) => byte,
+        };
+        write!(out, "\\{}", char::from(byte).escape_unicode())
+    }
+}
+
 /// Integers up to this, and those below zero, are exact as the doubles that most readers of JSON have.
 pub(crate) const EXACT: u64 = (1 << 53) - 1;
 
@@ -173,6 +225,15 @@ mod tests {
             assert!(!line.contains(crate::escape::is_hidden), "{line:?}");
             assert_eq!(&serde_json::from_str::<serde_json::Value>(line).unwrap(), wanted);
         }
+    }
+
+    #[test]
+    fn strings_are_shown_as_names_are() {
+        let text = "a\"\\\n\0\u{8}\t\u{c}\r\u{7f}/\u{2028}ä重\u{1d173}";
+        let mut out = Vec::new();
+        to_shown(&mut out, text).unwrap();
+        let shown: String = serde_json::from_slice(&out).unwrap();
+        assert_eq!(shown, crate::escape::whole(text));
     }
 
     #[test]

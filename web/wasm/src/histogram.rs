@@ -91,7 +91,7 @@ impl Histogram {
         let end = usize::try_from(high - self.first).ok()?.checked_add(1)?;
         let width = scale(1.0, self.exponent);
         // The first interval of the widest range would begin at minus infinity.
-        let least = (crate::widen::signed(low) * width).max(f64::MIN);
+        let least = (signed(low) * width).max(f64::MIN);
         Some((width, least, self.counts.get(start..end)?))
     }
 }
@@ -107,4 +107,9 @@ fn scale(number: f64, exponent: i32) -> f64 {
 #[expect(clippy::cast_possible_truncation, reason = "it is whole, and below 2^52")]
 fn truncated(number: f64) -> i64 {
     number as i64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "below 2^53")]
+fn signed(number: i64) -> f64 {
+    number as f64
 }

@@ -12,8 +12,7 @@ pub mod save;
 mod sparsity;
 pub mod statistics;
 pub mod validate;
-mod widen;
 
 use zten_guest::problem;
 pub use zten_guest::session;
-use zten_report::{diagnostic, element, escape, json, npy, spelled};
+use zten_report::{element, npy};

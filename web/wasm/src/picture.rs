@@ -2,15 +2,15 @@
 
 use std::io::{self, Write};
 
+use serde::Serialize;
 use zten::element::ByteOrder;
 use zten::error::Misuse;
 use zten::tools::StorageType;
 use zten::{Component, Encoding, Error, ReadAt as _, Tensor};
+use zten_report::json::{Integer, to_line};
 
 use crate::element::Kind;
-use crate::json::Json;
 use crate::session::{self, File};
-use crate::widen::widen;
 use crate::{problem, sparsity};
 
 /// Rows and columns of a grid, at most.
@@ -50,25 +50,21 @@ fn picked(place: u64, count: u64) -> u64 {
 /// Draws an object: a dense one as numbers picked at even distances, a sparse one as how many
 /// entries fall into each cell. A document of one line, then the numbers as `f32`, little-endian.
 pub fn object(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()> {
+    #[derive(Serialize)]
+    struct Drawn {
+        rows: Integer,
+        columns: Integer,
+        height: Integer,
+        width: Integer,
+        counted: bool,
+    }
     let (grid, counted) = match draw(file, ordinal) {
         Ok(drawn) => drawn,
         Err(error) => return problem::reading(file, &error, out),
     };
-    let mut json = Json::new(out);
-    json.open('{')?;
-    for (key, number) in [
-        ("rows", grid.rows),
-        ("columns", grid.columns),
-        ("height", grid.height()),
-        ("width", grid.width()),
-    ] {
-        json.key(key)?;
-        json.plain(number)?;
-    }
-    json.key("counted")?;
-    json.plain(counted)?;
-    json.close('}')?;
-    json.line()?;
+    let (rows, columns) = (Integer(grid.rows), Integer(grid.columns));
+    let (height, width) = (Integer(grid.height()), Integer(grid.width()));
+    to_line(out, &Drawn { rows, columns, height, width, counted })?;
     for number in &grid.numbers {
         out.write_all(&narrow(*number).to_le_bytes())?;
     }
@@ -156,7 +152,7 @@ impl Cells {
         {
             let at = usize::try_from(start.saturating_sub(self.position)).unwrap_or_default();
             let element = chunk.get(at..).and_then(|from| from.get(..self.kind.width()));
-            widen(self.kind, element.unwrap_or_default(), &mut self.numbers);
+            self.kind.values(element.unwrap_or_default(), &mut self.numbers);
             if element.is_none() {
                 break;
             }

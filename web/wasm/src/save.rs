@@ -2,11 +2,13 @@
 
 use std::io::{self, Write};
 
+use serde::Serialize;
 use zten::tools::StorageType;
 use zten::{Component, Error, Layout};
+use zten_report::finding::{Finding, Verdict};
+use zten_report::json::to_writer;
 
 use crate::element::Kind;
-use crate::json::Json;
 use crate::npy;
 use crate::problem;
 use crate::session::{self, File};
@@ -22,21 +24,13 @@ pub fn component(
 ) -> io::Result<()> {
     match write(file, place, data) {
         Ok(Ok(note)) => {
-            let mut json = Json::new(out);
-            json.open('{')?;
-            json.key("note")?;
-            json.string_or_null(note)?;
-            json.close('}')
+            #[derive(Serialize)]
+            struct Saved {
+                note: Option<&'static str>,
+            }
+            to_writer(out, &Saved { note })
         }
-        Ok(Err(sentence)) => {
-            let mut json = Json::new(out);
-            json.open('{')?;
-            json.key("verdict")?;
-            json.string("error")?;
-            json.key("sentence")?;
-            json.string(&sentence)?;
-            json.close('}')
-        }
+        Ok(Err(sentence)) => problem::write(&Finding::new(Verdict::Error, sentence), None, out),
         Err(error) => problem::reading(file, &error, out),
     }
 }

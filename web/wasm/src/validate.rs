@@ -2,10 +2,12 @@
 
 use std::io::{self, Write};
 
+use serde::Serialize;
 use zten::Error;
 use zten::verify::Verified;
+use zten_report::finding::Verdict;
+use zten_report::json::to_writer;
 
-use crate::json::Json;
 use crate::problem;
 use crate::session::{self, File};
 
@@ -32,15 +34,15 @@ fn read(file: &File, place: (u32, u32)) -> Result<Verified, Error> {
 }
 
 fn valid(verified: Verified, out: &mut impl Write) -> io::Result<()> {
-    let mut json = Json::new(out);
-    json.open('{')?;
-    json.key("verdict")?;
-    json.string("valid")?;
-    json.key("digest")?;
-    json.string(match verified {
+    #[derive(Serialize)]
+    struct Validated<'a> {
+        verdict: &'a str,
+        digest: &'a str,
+    }
+    let digest = match verified {
         Verified::Digest => "verified",
         Verified::NoDigest => "none",
         _ => "unverifiable",
-    })?;
-    json.close('}')
+    };
+    to_writer(out, &Validated { verdict: Verdict::Valid.as_str(), digest })
 }

@@ -8,8 +8,8 @@ use zten::verify::Verifier;
 use zten_guest::border::Answer;
 use zten_guest::problem;
 use zten_guest::session::{self, File};
-use zten_report::finding::{Scope, Valid, format_name, summary};
-use zten_report::json::Json;
+use zten_report::finding::{Report, Scope, Valid, format_name, summary};
+use zten_report::json;
 
 /// What has been found so far.
 struct Checking {
@@ -56,8 +56,6 @@ pub(crate) fn end(file: &'static File, out: &mut Answer) -> io::Result<()> {
         return problem::reading(file, &error, out);
     }
     let (verdict, message) = summary(file.manifest(), Scope::All, false, file.file_len());
-    let mut json = Json::document(out)?;
     let format = format_name(file.manifest());
-    Valid { verdict, format, message: &message }.json(&mut json)?;
-    json.close('}')
+    json::to_writer(out, &Report::valid(&Valid { verdict, format, message: &message }))
 }
