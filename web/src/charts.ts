@@ -36,7 +36,7 @@ export const histogram = (said: Statistics): HTMLElement | null => {
     svg.append(bar)
   })
   const ends = make('div', { class: 'ends' }, make('span', {}, least ?? ''), make('span', {}, greatest ?? ''))
-  const caption = make('figcaption', {}, `The highest bar: ${grouped(most)} of ${grouped(said.elements)}.`)
+  const caption = make('figcaption', {}, `The highest bar: ${grouped(most)} of ${grouped(said.statistics.count)}.`)
   const figure = make('figure', { class: 'histogram' }, ends, caption)
   figure.prepend(svg)
   return figure

@@ -2,8 +2,8 @@
 import { grid, histogram } from './charts.ts'
 import { button, byId, fill, make, spelled } from './dom.ts'
 import { element, grouped, hex, shape, share, short, size } from './format.ts'
-import { isProblem } from './protocol.ts'
-import type { Component, Detailed, Validated, Picture, Problem, Statistics } from './protocol.ts'
+import { isProblem, parse } from './protocol.ts'
+import type { Component, Detailed, Listed, Validated, Picture, Problem, Statistics } from './protocol.ts'
 import type { Session } from './session.ts'
 
 /** Content of at most so many bytes is looked at without being asked. */
@@ -29,17 +29,18 @@ export class Detail {
 
   async show(session: Session, ordinal: number): Promise<void> {
     const turn = ++this.shown
-    const object = await session.askJson<Detailed | null>('object', [ordinal])
-    if (!object || turn !== this.shown) return
+    const said = await session.askJson<Detailed | null>('object', [ordinal])
+    if (!said || turn !== this.shown) return
+    const [object, own] = said
     const picture = make('div', { class: 'picture' })
     const heading = make('h2', { id: 'object-name', tabindex: -1 }, spelled(object.name))
     fill(this.box,
       heading,
       make('p', { class: 'facts' },
-        make('span', {}, spelled(object.format), object.known ? '' : ' (not known)'),
+        make('span', {}, spelled(object.layout), object.layout_known ? '' : ' (not known)'),
         make('span', {}, shape(object.shape)),
         make('span', {}, `object ${ordinal}`)),
-      object.attributes.length > 0 && attributes(object.attributes),
+      own.length > 0 && attributes(own),
       picture,
       ...object.components.map((component, part) => this.component(session, ordinal, part, object, component)))
     this.box.hidden = false
@@ -49,16 +50,16 @@ export class Detail {
   }
 
   private async pictures(
-    session: Session, ordinal: number, object: Detailed, into: HTMLElement, turn: number,
+    session: Session, ordinal: number, object: Listed, into: HTMLElement, turn: number,
   ): Promise<void> {
     const bytes = weight(object.components)
-    const drawn = object.known && !object.components.some(component => isPacked(object, component)) && object.shape.length > 0
+    const drawn = object.layout_known && !object.components.some(component => isPacked(object, component)) && object.shape.length > 0
     const draw = async () => {
       const answer = await this.run('Drawing', bytes, progress => session.ask('picture', [ordinal], progress))
       if (!answer) return
       const all = new Uint8Array(answer.bytes)
       const end = all.indexOf(10)
-      const said: Picture | Problem = JSON.parse(new TextDecoder().decode(end < 0 ? all : all.subarray(0, end)))
+      const said = parse(end < 0 ? all : all.subarray(0, end)) as Picture | Problem
       if (isProblem(said)) this.failed(into, said)
       else if (said.width * said.height > 0) fill(into, grid(said, new Float32Array(all.slice(end + 1).buffer)))
       else fill(into)
@@ -77,7 +78,7 @@ export class Detail {
   }
 
   private component(
-    session: Session, ordinal: number, part: number, object: Detailed, component: Detailed['components'][number],
+    session: Session, ordinal: number, part: number, object: Listed, component: Component,
   ): HTMLElement {
     const packed = isPacked(object, component)
     const result = make('div', { class: 'result', 'aria-live': 'polite' })
@@ -102,9 +103,9 @@ export class Detail {
         if (said.rule) this.onProblem(said)
       } else {
         const words = {
-          verified: `✓ ${component.digest ?? ''} verified`,
+          verified: `✓ ${component.digest?.algorithm ?? ''} verified`,
           none: '✓ reads to its end; there is no digest',
-          unverifiable: `reads to its end; ${component.digest ?? ''} cannot be verified`,
+          unverifiable: `reads to its end; ${component.digest?.algorithm ?? ''} cannot be verified`,
         }
         fill(verified, make('b', { class: said.digest === 'unverifiable' ? 'unsure' : 'valid' }, words[said.digest]))
       }
@@ -112,7 +113,7 @@ export class Detail {
     const save = button('Save .npy', async () => {
       const answer = await this.run('Saving', bytes, progress => session.ask('save', place, progress))
       if (!answer) return
-      const said: { note: string | null } | Problem = JSON.parse(new TextDecoder().decode(answer.bytes))
+      const said = parse(answer.bytes) as { note: string | null } | Problem
       if ('verdict' in said) this.failed(result, said)
       else if (answer.data) {
         download(answer.data, component.role, this.box.querySelector('h2')?.textContent ?? '')
@@ -129,23 +130,23 @@ export class Detail {
 }
 
 /** Whether the elements of a component are codes that are packed, or blocks of them. */
-const isPacked = ({ format }: Detailed, { role, type }: Component): boolean =>
-  role === 'packed_weight' || (role === 'data' && (format.startsWith('gguf.') ||
-    (format === 'zt.quant_group/1' && type === 'u8')))
+const isPacked = ({ layout }: Listed, { role, dtype }: Component): boolean =>
+  role === 'packed_weight' || (role === 'data' && (layout.startsWith('gguf.') ||
+    (layout === 'zt.quant_group/1' && dtype === 'u8')))
 
 /** The larger of what is stored and what it decodes to. */
 const weight = (components: Component[]): number =>
-  components.reduce((sum, { length, decoded }) => sum + Math.max(length, decoded ?? length * 4), 0)
+  components.reduce((sum, { length, decoded_length: decoded }) => sum + Math.max(length, decoded ?? length * 4), 0)
 
-const facts = (component: Detailed['components'][number]): HTMLElement[] => {
+const facts = (component: Component): HTMLElement[] => {
   const rows: [string, string | HTMLElement][] = [
     ['type', element(component)],
-    ['encoding', component.encoding + (component.encodingKnown ? '' : '?')],
+    ['encoding', component.encoding + (component.encoding_known ? '' : '?')],
     ['stored', `${size(component.length)} at ${hex(component.offset)}`],
   ]
-  if (component.encoding !== 'raw' && component.decoded !== null) rows.push(['decoded', size(component.decoded)])
-  if (component.order === 'big') rows.push(['byte order', 'big-endian'])
-  rows.push(['digest', component.digestText === null ? 'none' : spelled(component.digestText)])
+  if (component.encoding !== 'raw' && component.decoded_length !== null) rows.push(['decoded', size(component.decoded_length)])
+  if (component.byte_order === 'big') rows.push(['byte order', 'big-endian'])
+  rows.push(['digest', component.digest === null ? 'none' : spelled(component.digest.text)])
   return rows.map(([name, value]) => make('div', {}, make('dt', {}, name), make('dd', {}, value)))
 }
 
@@ -158,15 +159,16 @@ export const attributes = (pairs: [string, string][]): HTMLElement =>
 const exact = (number: number | null): [string, number?] => number === null ? ['–'] : [short(number), number]
 
 const table = (said: Statistics): (HTMLElement | null)[] => {
+  const { count, zeros, nan, infinities, mean, deviation } = said.statistics
   const of = said.magnitude ? ' (of magnitudes)' : ''
   // With all digits where fewer are shown.
   const rows: [string, string, number?][] = [
-    ['elements', grouped(said.elements)],
-    [`min${of}`, said.min ?? '–'], [`max${of}`, said.max ?? '–'], [`mean${of}`, ...exact(said.mean)],
-    ['deviation', ...exact(said.deviation)],
-    ['zeros', share(said.zeros, said.elements)],
-    ['NaN', share(said.nans, said.elements)],
-    ['infinities', share(said.infinities, said.elements)],
+    ['elements', grouped(count)],
+    [`min${of}`, said.min ?? '–'], [`max${of}`, said.max ?? '–'], [`mean${of}`, ...exact(mean)],
+    ['deviation', ...exact(deviation)],
+    ['zeros', share(zeros, count)],
+    ['NaN', share(nan, count)],
+    ['infinities', share(infinities, count)],
   ]
   const body = make('tbody', {}, ...rows.map(([name, value, all]) =>
     make('tr', {}, make('th', { scope: 'row' }, name), make('td', all === undefined ? {} : { title: all }, value))))

@@ -33,12 +33,12 @@ export const share = (part: number, whole: number): string => {
 export const short = (number: number): string =>
   Number.isInteger(number) && Math.abs(number) < 1e6 ? String(number) : String(Number(number.toPrecision(5)))
 
-export const shape = (dimensions: string[]): string =>
+export const shape = (dimensions: (number | string)[]): string =>
   dimensions.length === 0 ? 'scalar' : dimensions.join(' × ')
 
 export const element = (component: Component): string => {
-  if (component.typeKnown) return component.type
-  return component.storage ? `${component.type}? (${component.storage})` : `${component.type}?`
+  if (component.dtype_known) return component.dtype
+  return component.storage ? `${component.dtype}? (${component.storage})` : `${component.dtype}?`
 }
 
 export const stored = (object: Listed): number =>

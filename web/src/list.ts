@@ -87,7 +87,7 @@ export class ObjectList {
     const order = this.objects.map((_, ordinal) => ordinal).filter(ordinal => {
       const object = this.objects[ordinal]
       return object !== undefined && (object.name.toLowerCase().includes(wanted) ||
-        object.format.toLowerCase() === wanted || objectType(object).toLowerCase() === wanted)
+        object.layout.toLowerCase() === wanted || objectType(object).toLowerCase() === wanted)
     })
     const key = this.keyOf(this.sort)
     const sign = this.falling ? -1 : 1
@@ -121,7 +121,7 @@ export class ObjectList {
       if (!object) return ''
       if (sort === 'stored') return stored(object)
       if (sort === 'type') return objectType(object)
-      if (sort === 'shape') return object.shape.reduce((product, dimension) => product * Number(dimension), 1)
+      if (sort === 'shape') return object.shape.reduce<number>((product, dimension) => product * Number(dimension), 1)
       return object.name
     }
   }
@@ -182,10 +182,10 @@ export class ObjectList {
     const object = this.objects[entry.object]
     if (!object) return row
     name.append(...ends(label))
-    const format = object.format === 'dense' ? '' : `${object.format}${object.known ? '' : '?'} `
+    const layout = object.layout === 'dense' ? '' : `${object.layout}${object.layout_known ? '' : '?'} `
     const encodings = common(object.components.map(component => component.encoding))
     row.append(name,
-      make('span', { class: 'type' }, format, objectType(object)),
+      make('span', { class: 'type' }, layout, objectType(object)),
       make('span', { class: 'shape' }, shape(object.shape)),
       make('span', { class: 'stored' }, size(stored(object)), encodings === 'raw' || encodings === '–' ? '' : ` ${encodings}`))
     return row

@@ -4,7 +4,7 @@ import { button, byId, fill } from './dom.ts'
 import { counted, grouped, size } from './format.ts'
 import { ObjectList } from './list.ts'
 import { FileMap } from './map.ts'
-import { isProblem } from './protocol.ts'
+import { isProblem, parse } from './protocol.ts'
 import type { Validated, Listed, Problem, Subject, Summary } from './protocol.ts'
 import { regions } from './regions.ts'
 import { Session, Stopped } from './session.ts'
@@ -67,7 +67,7 @@ const detail = new Detail(run, problem => void refuse(problem, true))
 const refuse = async (problem: Problem, opened: boolean) => {
   if (!session) return
   const here = session
-  const { manifestStart: start, manifestEnd: end, offset } = problem
+  const { manifest_start: start, manifest_end: end, offset } = problem
   const manifest = typeof start === 'number' && typeof end === 'number' ? { start, end } : null
   map.show(regions(here.size, manifest, opened ? objects : null), objects, here.size, isOfWhole(problem) ? null : offset ?? null)
   try {
@@ -83,7 +83,7 @@ const refuse = async (problem: Problem, opened: boolean) => {
 const validateAll = async () => {
   const [here, known] = [session, summary]
   if (!here || !known) return
-  const said = await run('Verifying', known.stored, progress =>
+  const said = await run('Verifying', known.totals.stored, progress =>
     here.askJson<Validated | Problem>('validate_all', [], progress))
   if (!said || here !== session) return
   if (isProblem(said)) await refuse(said, true)
@@ -118,7 +118,7 @@ export const take = async (subject: Subject, called: string): Promise<void> => {
     if (here !== session) return
     if (opened) {
       for (const id of ['map-box', 'bytes']) byId(id).hidden = false
-      const said: Summary | Problem = JSON.parse(new TextDecoder().decode(opened.bytes))
+      const said = parse(opened.bytes) as Summary | Problem
       if (isProblem(said)) {
         await refuse(said, false)
       } else {
@@ -135,22 +135,22 @@ export const take = async (subject: Subject, called: string): Promise<void> => {
 
 const opens = async (here: Session, known: Summary) => {
   verdict.valid(name, here, known, false)
-  const most = Math.min(known.objects, MOST)
+  const most = Math.min(known.totals.objects, MOST)
   while (objects.length < most) {
     const more = await here.askJson<Listed[]>('list', [objects.length, Math.min(PAGE, most - objects.length)])
     if (here !== session || more.length === 0) return
     objects.push(...more)
   }
-  const manifest = { start: known.manifestStart, end: known.manifestEnd }
+  const manifest = { start: known.manifest_start, end: known.manifest_end }
   map.show(regions(here.size, manifest, objects), objects, here.size, null)
   byId('objects').hidden = false
   list.show(objects)
-  fill(byId('list-note'), known.objects > most && `Only the first ${grouped(most)} objects are listed.`)
+  fill(byId('list-note'), known.totals.objects > most && `Only the first ${grouped(most)} objects are listed.`)
   byId('file-attributes').hidden = known.attributes.length === 0
   fill(byId('file-attributes'), known.attributes.length > 0 && attributes(known.attributes))
-  if (known.stored <= AT_ONCE) await validateAll()
+  if (known.totals.stored <= AT_ONCE) await validateAll()
   else {
-    byId('verdict').append(button(`Verify all ${size(known.stored)}`, () => void validateAll()))
+    byId('verdict').append(button(`Verify all ${size(known.totals.stored)}`, () => void validateAll()))
     say('The manifest is valid; the data has not been read')
   }
 }

@@ -4,32 +4,30 @@ import type { Version } from '../../bindings/js/src/url.ts'
 export interface Problem {
   verdict: 'refused' | 'unsupported' | 'limit' | 'error'
   sentence: string
-  rule?: string
-  clause?: string
-  holds?: string
-  source?: 'spec' | 'implied' | 'policy'
-  why?: string
-  advice?: string
-  offset?: number | null
-  ordinal?: number | null
-  part?: number | null
-  manifestStart?: number | null
-  manifestEnd?: number | null
-  generation?: string | null
-  objectShown?: string | null
-  componentShown?: string | null
-  length?: number | null
+  rule: string | null
+  clause: string | null
+  holds: string | null
+  source: 'spec' | 'implied' | 'policy' | null
+  why: string | null
+  advice: string | null
+  offset: number | null
+  ordinal: number | null
+  part: number | null
+  manifest_start: number | null
+  manifest_end: number | null
+  generation: string | null
+  object_shown: string | null
+  component_shown: string | null
+  length: number | null
 }
 
 export interface Summary {
   verdict: 'manifest-valid'
   generation: string
   version: string | null
-  objects: number
-  components: number
-  stored: number
-  manifestStart: number
-  manifestEnd: number
+  totals: { objects: number; components: number; stored: number }
+  manifest_start: number
+  manifest_end: number
   attributes: [string, string][]
 }
 
@@ -38,43 +36,47 @@ export interface Validated {
   digest: 'verified' | 'none' | 'unverifiable'
 }
 
+/** A component, as `docs/json.md` has it. */
 export interface Component {
   role: string
-  type: string
+  dtype: string
   storage: string | null
-  typeKnown: boolean
+  dtype_known: boolean
   offset: number
   length: number
-  decoded: number | null
+  decoded_length: number | null
   encoding: string
-  encodingKnown: boolean
-  digest: string | null
-  verifiable: boolean
+  encoding_known: boolean
+  byte_order: 'little' | 'big'
+  digest: { algorithm: string; text: string; verifiable: boolean } | null
 }
 
+/** An object, as `docs/json.md` has it. */
 export interface Listed {
   name: string
-  format: string
-  known: boolean
-  shape: string[]
+  layout: string
+  layout_known: boolean
+  /** A dimension that a number does not hold is a text. */
+  shape: (number | string)[]
   components: Component[]
 }
 
-export interface Detailed extends Listed {
-  attributes: [string, string][]
-  components: (Component & { digestText: string | null; order: 'little' | 'big' })[]
-}
+/** An object, and its attributes in diagnostic notation. */
+export type Detailed = [Listed, [string, string][]]
 
 export interface Statistics {
-  elements: number
-  zeros: number
-  nans: number
-  infinities: number
+  statistics: {
+    count: number
+    zeros: number
+    nan: number
+    infinities: number
+    mean: number | null
+    /** The standard deviation of all finite elements. */
+    deviation: number | null
+  }
+  /** In the digits of the type. */
   min: string | null
   max: string | null
-  mean: number | null
-  /** The standard deviation of all finite elements. */
-  deviation: number | null
   magnitude: boolean
   histogram: { width: number; start: number; counts: number[] } | null
 }
@@ -114,6 +116,13 @@ export type Reply =
   | { id: number; progress: number }
   | { id: number; read: number; answer: ArrayBuffer; data: Blob | null }
   | { id: number; failed: string }
+
+/** A document of the guest. An integer that a number does not hold exactly is a text in a list, and else rounded. */
+export const parse = (bytes: ArrayBuffer | Uint8Array): unknown =>
+  JSON.parse(new TextDecoder().decode(bytes), function (this: unknown, _, value: unknown) {
+    if (typeof value !== 'object' || value === null || !('$int' in value)) return value
+    return Array.isArray(this) ? value.$int : Number(value.$int)
+  })
 
 export const isProblem = (said: object): said is Problem =>
   'verdict' in said && said.verdict !== 'valid' && said.verdict !== 'manifest-valid'

@@ -1,4 +1,5 @@
 /** A file and the worker that holds it open; stopping the work means starting the worker anew. */
+import { parse } from './protocol.ts'
 import type { Known, Reply, Request, Start, Subject } from './protocol.ts'
 
 declare const WORKER: string
@@ -89,7 +90,7 @@ export class Session {
 
   async askJson<T>(call: string, args: number[], onProgress?: (bytes: number) => void): Promise<T> {
     const { bytes } = await this.ask(call, args, onProgress)
-    return JSON.parse(new TextDecoder().decode(bytes)) as T
+    return parse(bytes) as T
   }
 
   /** Stops whatever is being done, and is ready for what is asked next, if the file had been opened. */

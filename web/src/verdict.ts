@@ -23,7 +23,7 @@ const SOURCES = {
 /** Rules on all bytes of something: the place is where that begins. */
 const WHOLE = ['digest-mismatch', 'shard-digest']
 
-export const isOfWhole = ({ rule }: Problem): boolean => rule !== undefined && WHOLE.includes(rule)
+export const isOfWhole = ({ rule }: Problem): boolean => rule !== null && WHOLE.includes(rule)
 
 export class Verdict {
   private readonly box = byId('verdict')
@@ -50,9 +50,9 @@ export class Verdict {
       make('p', { class: 'file' }, spelled(name)),
       make('p', { class: 'facts' },
         make('span', {}, `zTensor ${summary.generation}`, summary.version && ` (version ${summary.version})`),
-        make('span', {}, counted(summary.objects, 'object')),
-        make('span', {}, counted(summary.components, 'component')),
-        make('span', {}, `${size(summary.stored)} of data`),
+        make('span', {}, counted(summary.totals.objects, 'object')),
+        make('span', {}, counted(summary.totals.components, 'component')),
+        make('span', {}, `${size(summary.totals.stored)} of data`),
         make('span', {}, `${size(file.size)} in all`)))
   }
 
@@ -88,7 +88,7 @@ const row = (name: string, value: Node | string): HTMLElement =>
 
 /** Where it is: object, component, byte. */
 const place = (problem: Problem): HTMLElement => {
-  const { objectShown: object, ordinal, componentShown: component, part, offset, manifestStart: start, manifestEnd: end } = problem
+  const { object_shown: object, ordinal, component_shown: component, part, offset, manifest_start: start, manifest_end: end } = problem
   const text = make('p', { class: 'place' })
   const known = (value: unknown) => value !== null && value !== undefined
   if (known(ordinal)) text.append('in ', typeof object === 'string' ? spelled(object) : `object ${ordinal}`)

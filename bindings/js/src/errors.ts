@@ -1,7 +1,9 @@
-/** What is said of a file: the document of `zten check --json`, without the name of the file. */
+/** What is said of a file: the document of `zten check --json`. */
 export interface Report {
   /** The version of the document. */
   schema: number
+  /** The name of the file, which this package does not know. */
+  file: string | null
   verdict: 'valid' | 'manifest-valid' | 'refused' | 'unsupported' | 'limit' | 'error'
   /** `ztensor`, `safetensors`, `safetensors-index`, `gguf`, `npy`, `npz`, or a format that is only named; null where it is not known. */
   format: string | null
@@ -21,7 +23,7 @@ export interface Report {
 }
 
 /** A file, or a part of it, that is not valid or cannot be read. */
-export class ZtenError extends Error implements Omit<Report, 'schema'> {
+export class ZtenError extends Error implements Omit<Report, 'schema' | 'file'> {
   override readonly name = 'ZtenError'
   /** `refused` by a rule; `unsupported`; beyond a `limit`; `error`: nothing is known of the file. */
   readonly verdict: Report['verdict']
@@ -50,7 +52,7 @@ export class ZtenError extends Error implements Omit<Report, 'schema'> {
 
 /** A report of what no rule describes. */
 export const trouble = (message: string): Report => ({
-  schema: 1, verdict: 'error', format: null, rule: null, clause: null, offset: null,
+  schema: 2, file: null, verdict: 'error', format: null, rule: null, clause: null, offset: null,
   object: null, component: null, shard: null, more: null, message,
 })
 
@@ -68,6 +70,6 @@ export const problem = (answer: Uint8Array): Report | undefined => {
   if (answer.length === 0) return undefined
   const said = parse(answer) as Partial<Report> | null
   if (!said || said.verdict === undefined || said.verdict === 'valid') return undefined
-  const { schema, verdict, format, rule, clause, offset, object, component, shard, more, message } = said as Report
-  return { schema, verdict, format, rule, clause, offset, object, component, shard, more, message }
+  const { schema, file, verdict, format, rule, clause, offset, object, component, shard, more, message } = said as Report
+  return { schema, file, verdict, format, rule, clause, offset, object, component, shard, more, message }
 }

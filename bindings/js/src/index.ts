@@ -13,30 +13,46 @@ export { ZtenError, type Elements, type Report, type Source, type UrlOptions }
 /** A component of an object, as the manifest describes it. */
 export interface Component {
   /** Its role: `data`, `values`, `indices`. */
-  name: string
-  /** What an element is: `f32`, `bf16`, `f8_e4m3fn`, `complex64`. */
-  type: string
+  role: string
+  /** What an element is: `f32`, `bf16`, `f8_e4m3fn`, `complex64`, `Q4_K`. */
+  dtype: string
   /** What it is stored as; null where the type is not known. */
   storage: string | null
-  encoding: string
+  dtype_known: boolean
   /** Where its bytes are in the file, or in the shard. */
   offset: number | bigint
   length: number | bigint
   /** Its bytes once decoded, where the manifest tells. */
-  decoded: number | bigint | null
-  /** The algorithm of its digest. */
-  digest: string | null
+  decoded_length: number | bigint | null
+  encoding: string
+  encoding_known: boolean
+  byte_order: 'little' | 'big'
+  digest: Digest | null
   /** The name of the file beside this one that it is in; null where it is in this one. */
   shard: string | null
 }
 
-/** An object of a file. */
+/** A digest of stored bytes, as the file has it. */
+export interface Digest {
+  algorithm: string
+  text: string
+  /** False where it cannot be verified. */
+  verifiable: boolean
+}
+
+/** An object of a file: one of `zten ls --json`, without its attributes. */
 export interface Listed {
   name: string
+  ordinal: number
   /** `dense`, `sparse_csr`, … */
-  format: string
+  layout: string
+  layout_known: boolean
   /** A dimension from 2^53 on is a `bigint`. */
   shape: (number | bigint)[]
+  /** Bits of each code of a quantized object. */
+  bits: number | bigint | null
+  /** Elements of a quantized object that have a scale in common: 0 for all of a lane. */
+  group_size: number | bigint | null
   components: Component[]
 }
 
@@ -44,7 +60,7 @@ export interface Listed {
 export interface Tensor {
   name: string
   component: string
-  type: string
+  dtype: string
   /** Of dense objects their shape, in row-major order; else the number of elements of `data`. */
   shape: number[]
   /** 64-bit integers as `bigint`, `f16` as `Float16Array` where there is one, types without a typed array as their bits. */
@@ -70,23 +86,31 @@ export interface GetOptions {
   verify?: boolean
 }
 
-interface Part extends Component {
+/** The way to read a component. */
+interface Reading {
   elements: number | bigint | null
-  littleEndian: boolean
   /** True if its bytes are its elements in order, of which any part can be read without a later one. */
   windowed: boolean
-  verifiable: boolean
   /** The offset of the first byte that is read for its content. */
   start: number | bigint
 }
 
-interface Found extends Listed {
-  ordinal: number
-  dense: boolean
+type Part = Component & Reading
+
+interface Answer {
+  object: Listed & { attributes: null }
   /** True if its components are valid where each is by itself. */
+  independent: boolean
+  components: Reading[]
+}
+
+interface Found extends Listed {
   independent: boolean
   components: Part[]
 }
+
+const found = ({ object: { attributes: _, ...object }, independent, components }: Answer): Found =>
+  ({ ...object, independent, components: object.components.map((component, place) => ({ ...component, ...components[place]! })) })
 
 /** Objects that are listed at a time. */
 const PAGE = 1024
@@ -128,7 +152,7 @@ export const check = async (source: Blob | ArrayBuffer | URL | Source, options: 
 const reported = (error: unknown): Report => {
   if (!(error instanceof ZtenError)) return trouble(error instanceof Error ? error.message : String(error))
   const { verdict, format, rule, clause, offset, object, component, shard, more, message } = error
-  return { schema: 1, verdict, format, rule, clause, offset, object, component, shard, more, message }
+  return { schema: 2, file: null, verdict, format, rule, clause, offset, object, component, shard, more, message }
 }
 
 /** A file that was opened. `close` it, or declare it with `using`; what is collected is closed, too. */
@@ -162,8 +186,8 @@ export class ZtenFile {
   list(): Listed[] {
     const all: Listed[] = []
     for (let first = 0; first < this.size; first += PAGE) {
-      for (const { name, format, shape, components } of this.#page(first)) {
-        all.push({ name, format, shape, components: components.map(({ elements, littleEndian, windowed, verifiable, start, ...part }) => part) })
+      for (const { independent, components, ...object } of this.#page(first)) {
+        all.push({ ...object, components: components.map(({ elements, windowed, start, ...component }) => component) })
       }
     }
     return all
@@ -183,7 +207,7 @@ export class ZtenFile {
       const place = this.#place(object, component)
       const part = object.components[place]!
       const { bytes, verified } = await this.#content(guest, object, place, options.verify ?? true)
-      const shape = object.dense ? object.shape.map(safe) : undefined
+      const shape = object.layout === 'dense' ? object.shape.map(safe) : undefined
       return tensor(object, part, bytes, shape, verified)
     })
   }
@@ -273,20 +297,20 @@ export class ZtenFile {
   }
 
   #page(first: number): Found[] {
-    return this.#open().ask('list', [first, PAGE])
+    return this.#open().ask<Answer[]>('list', [first, PAGE]).map(found)
   }
 
   #find(guest: Guest, name: string): Found {
-    const found = guest.ask<Found | null>('find', [], { input: new TextEncoder().encode(name) })
+    const answer = guest.ask<Answer | null>('find', [], { input: new TextEncoder().encode(name) })
     // A text that is not Unicode has no bytes of its own.
-    if (!found || found.name !== name) throw new RangeError(`there is no object ${JSON.stringify(name)}`)
-    return found
+    if (answer?.object.name !== name) throw new RangeError(`there is no object ${JSON.stringify(name)}`)
+    return found(answer)
   }
 
   #place({ name, components }: Found, wanted: string | undefined): number {
-    const place = wanted === undefined && components.length === 1 ? 0 : components.findIndex(component => component.name === wanted)
+    const place = wanted === undefined && components.length === 1 ? 0 : components.findIndex(component => component.role === wanted)
     if (place < 0) {
-      const names = components.map(component => JSON.stringify(component.name)).join(', ')
+      const names = components.map(component => JSON.stringify(component.role)).join(', ')
       throw new RangeError(`${JSON.stringify(name)} has the components ${names}: ${wanted === undefined ? 'name one' : `not ${JSON.stringify(wanted)}`}`)
     }
     return place
@@ -307,7 +331,7 @@ export class ZtenFile {
         whole.set(piece, at)
         at += piece.length
       }
-      if (!verify && part.littleEndian && part.windowed && part.storage !== null && part.storage !== 'bool' && part.elements === null) {
+      if (!verify && part.byte_order === 'little' && part.windowed && part.storage !== null && part.storage !== 'bool' && part.elements === null) {
         const start = safe(part.offset)
         for (let at = 0; at < whole.length; at += WINDOW) {
           whole.set(await guest.reader.read(start + at, start + Math.min(at + WINDOW, whole.length)), at)
@@ -348,7 +372,7 @@ export class ZtenFile {
   async #checkObject(guest: Guest, object: Found): Promise<Report | undefined> {
     const parts = object.components.filter(part => part.shard === null)
     const length = parts.reduce((sum, part) => sum + safe(part.length), 0)
-    const streams = object.independent && parts.every(part => part.windowed && part.verifiable)
+    const streams = object.independent && parts.every(part => part.windowed && part.digest?.verifiable !== false)
     if (!guest.isSync && streams && length > WINDOW) {
       for (const place of object.components.keys()) {
         const { report } = await this.#stream(guest, object, place)
@@ -379,8 +403,8 @@ const tensor = (object: Found, part: Part, bytes: Uint8Array<ArrayBuffer>, shape
   const data = elements(bytes, part.storage)
   const count = part.elements === null ? null : safe(part.elements)
   return {
-    name: object.name, component: part.name, type: part.type, shape: shape ?? [data.length], data, verified,
-    toFloat32: () => toFloat32(data, part.type, count),
+    name: object.name, component: part.role, dtype: part.dtype, shape: shape ?? [data.length], data, verified,
+    toFloat32: () => toFloat32(data, part.dtype, count),
   }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use pyo3::prelude::*;
-use zten_report::finding::{self, Finding, Scope};
+use zten_report::finding::{self, Finding, Report, Scope, Valid};
 
 use crate::error::Failure;
 use crate::interrupt::{self, Cancel};
@@ -18,7 +18,7 @@ use crate::source::{Given, Open};
 #[derive(IntoPyObject)]
 pub(crate) struct Found {
     verdict: &'static str,
-    format: Option<&'static str>,
+    format: Option<String>,
     rule: Option<&'static str>,
     clause: Option<String>,
     offset: Option<u64>,
@@ -28,19 +28,25 @@ pub(crate) struct Found {
     message: String,
 }
 
+impl From<Report<'_>> for Found {
+    fn from(report: Report<'_>) -> Self {
+        Self {
+            verdict: report.verdict,
+            format: report.format.map(str::to_owned),
+            rule: report.rule,
+            clause: report.clause,
+            offset: report.offset,
+            object: report.object.map(str::to_owned),
+            component: report.component.map(str::to_owned),
+            shard: report.shard.map(str::to_owned),
+            message: report.message.into_owned(),
+        }
+    }
+}
+
 impl From<Finding> for Found {
     fn from(finding: Finding) -> Self {
-        Self {
-            verdict: finding.verdict.as_str(),
-            format: finding.format,
-            rule: finding.row.map(|row| row.id),
-            clause: finding.clause(),
-            offset: finding.offset,
-            message: finding.to_string(),
-            object: finding.object,
-            component: finding.component,
-            shard: finding.shard,
-        }
+        Report::found(&finding, None).into()
     }
 }
 
@@ -74,9 +80,8 @@ impl Plan {
         }
         let (verdict, message) =
             finding::summary(manifest, self.scope, self.canonical, open.length());
-        let mut finding = Finding::new(verdict, message);
-        finding.format = Some(finding::format_name(manifest));
-        Ok(finding.into())
+        let valid = Valid { verdict, format: finding::format_name(manifest), message: &message };
+        Ok(Report::valid(&valid).into())
     }
 }
 

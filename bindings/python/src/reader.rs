@@ -13,8 +13,7 @@ use zten::tools::{ElementType, StorageType};
 use zten::{Component, DType, Encoding, Error, Generation, Layout, Tensor};
 use zten_formats::Block;
 use zten_report::finding::{format_name, stored};
-use zten_report::json::Json;
-use zten_report::{spelled, value as json_value};
+use zten_report::{json, spelled, value as json_value};
 
 use crate::error::Failure;
 use crate::interrupt;
@@ -217,7 +216,7 @@ impl Reader {
                 }
                 _ => {
                     let mut out = Vec::new();
-                    json_value::value(&item, &mut Json::new(&mut out))?;
+                    json::to_writer(&mut out, &json_value::Json(item))?;
                     String::from_utf8_lossy(&out).into_owned()
                 }
             };

@@ -33,7 +33,7 @@ def said(paths: list[Path], *options: str) -> list[dict[str, Any]]:
     ).stdout.splitlines()
     found = {line["file"]: line for line in map(json.loads, lines)}
     for line in found.values():
-        assert line.pop("schema") == 1
+        assert line.pop("schema") == 2
         # The package ends at the first invalid object.
         line.pop("more")
     return [found[str(path)] for path in paths]

@@ -17,34 +17,6 @@ use crate::spelled;
 use crate::totals::FileTotals;
 use crate::value;
 
-/// The description of an archive without its lists.
-#[derive(Clone, Debug, Serialize)]
-pub struct Head<'a> {
-    /// The format of the file.
-    pub format: &'static str,
-    /// The generation of a zTensor file.
-    pub generation: Option<&'static str>,
-    /// The version that a 1.x file names: `1.2.0`.
-    pub version: Option<String>,
-    /// The attributes of the file, if it has any.
-    pub attributes: Option<value::Map<'a>>,
-    /// Whether the file is a data shard, in which another file lists what is in it.
-    pub data_shard: bool,
-}
-
-impl<'a> Head<'a> {
-    /// The description of the archive with that manifest.
-    pub fn new(manifest: &'a Manifest<impl AsRef<[u8]>>) -> Self {
-        Self {
-            format: format_name(manifest),
-            generation: manifest.generation().map(Generation::as_str),
-            version: spelled::version(manifest),
-            attributes: manifest.own_attributes().map(value::Map),
-            data_shard: manifest.is_data_shard(),
-        }
-    }
-}
-
 /// Describes an archive with some or all of its objects, which are listed twice and never held. The path is that of
 /// the file, if it has one.
 pub fn archive<'a, I: Iterator<Item = Tensor<'a>>>(
@@ -56,8 +28,11 @@ pub fn archive<'a, I: Iterator<Item = Tensor<'a>>>(
     struct Archive<'a, S: Serialize, O: Serialize> {
         schema: Schema,
         file: Option<Cow<'a, str>>,
-        #[serde(flatten)]
-        head: Head<'a>,
+        format: &'a str,
+        generation: Option<&'a str>,
+        version: Option<String>,
+        attributes: Option<value::Map<'a>>,
+        data_shard: bool,
         shards: S,
         objects: O,
         totals: FileTotals,
@@ -65,10 +40,14 @@ pub fn archive<'a, I: Iterator<Item = Tensor<'a>>>(
     Archive {
         schema: Schema,
         file: path.map(file_name),
-        head: Head::new(manifest),
+        format: format_name(manifest),
+        generation: manifest.generation().map(Generation::as_str),
+        version: spelled::version(manifest),
+        attributes: manifest.own_attributes().map(value::Map),
+        data_shard: manifest.is_data_shard(),
         shards: List(move || manifest.shards().map(shard)),
         totals: FileTotals::of(objects()),
-        objects: List(move || objects().map(Object::new)),
+        objects: List(move || objects().map(Object::<true>)),
     }
 }
 
@@ -88,58 +67,52 @@ fn shard(shard: Shard<'_>) -> impl Serialize {
     Listed { name: shard.name(), size: Integer(shard.size()), digest }
 }
 
-/// The description of an object with its components.
+/// The description of an object with its components, and with its attributes or without.
 #[derive(Clone, Copy, Debug)]
-pub struct Object<'a> {
-    tensor: Tensor<'a>,
-    has_attributes: bool,
-}
+pub struct Object<'a, const ATTRIBUTES: bool>(pub Tensor<'a>);
 
-impl<'a> Object<'a> {
-    /// The description of an object.
-    pub fn new(tensor: Tensor<'a>) -> Self {
-        Self { tensor, has_attributes: true }
-    }
-
-    /// The same without its attributes.
-    #[must_use]
-    pub fn without_attributes(self) -> Self {
-        Self { has_attributes: false, ..self }
-    }
-}
-
-impl Serialize for Object<'_> {
+impl<const ATTRIBUTES: bool> Serialize for Object<'_, ATTRIBUTES> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Fields<'a, L: Serialize, C: Serialize> {
-            name: &'a str,
-            ordinal: u32,
-            layout: &'a str,
-            layout_known: bool,
-            shape: L,
-            #[serde(serialize_with = "json::integer_or_null")]
-            bits: Option<u64>,
-            #[serde(serialize_with = "json::integer_or_null")]
-            group_size: Option<u64>,
-            attributes: Option<value::Map<'a>>,
-            components: C,
+        if ATTRIBUTES {
+            fields(&self.0, self.0.own_attributes().map(value::Map), serializer)
+        } else {
+            fields(&self.0, (), serializer)
         }
-        let tensor = &self.tensor;
-        let blocks = Blocks::of(tensor);
-        let attributes = tensor.own_attributes().filter(|_| self.has_attributes);
-        Fields {
-            name: tensor.name(),
-            ordinal: tensor.ordinal(),
-            layout: tensor.layout_name(),
-            layout_known: is_known(tensor),
-            shape: List(|| tensor.shape().iter().map(Integer)),
-            bits: blocks.and_then(|blocks| blocks.bits),
-            group_size: blocks.map(|blocks| blocks.size),
-            attributes: attributes.map(value::Map),
-            components: List(|| tensor.components().map(|one| Component::new(&one))),
-        }
-        .serialize(serializer)
     }
+}
+
+fn fields<S: Serializer>(
+    object: &Tensor<'_>,
+    attributes: impl Serialize,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Fields<'a, L: Serialize, A: Serialize, C: Serialize> {
+        name: &'a str,
+        ordinal: u32,
+        layout: &'a str,
+        layout_known: bool,
+        shape: L,
+        #[serde(serialize_with = "json::integer_or_null")]
+        bits: Option<u64>,
+        #[serde(serialize_with = "json::integer_or_null")]
+        group_size: Option<u64>,
+        attributes: A,
+        components: C,
+    }
+    let blocks = Blocks::of(object);
+    Fields {
+        name: object.name(),
+        ordinal: object.ordinal(),
+        layout: object.layout_name(),
+        layout_known: is_known(object),
+        shape: List(|| object.shape().iter().map(Integer)),
+        bits: blocks.and_then(|blocks| blocks.bits),
+        group_size: blocks.map(|blocks| blocks.size),
+        attributes,
+        components: List(|| object.components().map(|one| Component::new(&one))),
+    }
+    .serialize(serializer)
 }
 
 /// Returns whether the layout of an object is one that a reader knows.

@@ -1,5 +1,5 @@
-//! How zTensor files are shown, by whatever shows them: names and attribute values of untrusted
-//! files as text that hides nothing, elements, and a JSON writer that holds nothing.
+//! Text and JSON of untrusted tensor files, for whatever shows them: names and attribute values as text that hides
+//! nothing, elements, and the descriptions of archives and findings.
 
 #![forbid(unsafe_code)]
 

@@ -52,14 +52,14 @@ pub fn name(bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
 /// Lists up to `count` objects from the one at `first` on.
 pub fn list(file: &File, first: u32, count: u32, out: &mut impl Write) -> io::Result<()> {
     let objects = || session::tensors(file, first, count);
-    to_shown(out, &List(|| objects().map(|tensor| Object::new(tensor).without_attributes())))
+    to_shown(out, &List(|| objects().map(Object::<false>)))
 }
 
 /// Says all of one object, its attributes in diagnostic notation beside it.
 pub fn object(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()> {
     let Ok(tensor) = session::tensor(file, ordinal) else { return to_writer(out, &()) };
     out.write_all(b"[")?;
-    to_shown(out, &Object::new(tensor).without_attributes())?;
+    to_shown(out, &Object::<false>(tensor))?;
     out.write_all(b",")?;
     to_writer(out, &notations(tensor.attributes()))?;
     out.write_all(b"]")

@@ -3,14 +3,30 @@
 use std::io;
 
 use serde::Serialize;
-use zten::{Component, DType, Encoding, Layout, Tensor};
+use zten::{Component, DType, Encoding, Generation, Layout, Tensor};
 use zten_guest::border::Answer;
 use zten_guest::session::{self, File};
-use zten_report::archive::{Head, Object};
+use zten_report::archive::Object;
+use zten_report::finding::format_name;
 use zten_report::json::{Integer, List, to_writer};
+use zten_report::spelled::version;
 
 pub(crate) fn file(file: &'static File, out: &mut Answer) -> io::Result<()> {
-    to_writer(out, &(Head::new(file.manifest()), file.manifest().len()))
+    #[derive(Serialize)]
+    struct Head {
+        format: &'static str,
+        generation: Option<&'static str>,
+        version: Option<String>,
+        objects: usize,
+    }
+    let manifest = file.manifest();
+    let head = Head {
+        format: format_name(manifest),
+        generation: manifest.generation().map(Generation::as_str),
+        version: version(manifest),
+        objects: manifest.len(),
+    };
+    to_writer(out, &head)
 }
 
 pub(crate) fn objects(file: &File, first: u32, count: u32, out: &mut Answer) -> io::Result<()> {
@@ -25,7 +41,7 @@ pub(crate) fn find(file: &File, name: &[u8], out: &mut Answer) -> io::Result<()>
 /// An object, and how it is read.
 #[derive(Serialize)]
 struct Listed<'a> {
-    object: Object<'a>,
+    object: Object<'a, false>,
     /// Whether its components are valid where each is by itself.
     independent: bool,
     components: Vec<Reading>,
@@ -39,7 +55,7 @@ impl<'a> Listed<'a> {
             _ => false,
         };
         let components = tensor.components().map(|one| Reading::new(&one)).collect();
-        Self { object: Object::new(tensor), independent, components }
+        Self { object: Object(tensor), independent, components }
     }
 }
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::{Response, StatusCode};
+use serde::Serialize;
+use zten_report::json::Schema;
 
 use super::{HttpFront, reply, upload};
 use crate::answer::{Refusal, Want};
@@ -46,15 +48,17 @@ fn healthy(verdict: std::io::Result<Verdict>) -> Result<(), String> {
     }
 }
 
+#[derive(Serialize)]
+struct Health<'a> {
+    schema: Schema,
+    status: &'a str,
+    message: Option<&'a str>,
+}
+
 fn health(status: &str, message: Option<&str>) -> Response<Full<Bytes>> {
     let code = match message {
         None => StatusCode::OK,
         Some(_) => StatusCode::SERVICE_UNAVAILABLE,
     };
-    reply::document(code, |json| {
-        json.key("status")?;
-        json.string(status)?;
-        json.key("message")?;
-        json.string_or_null(message)
-    })
+    reply::document(code, &Health { schema: Schema, status, message })
 }

@@ -1,13 +1,12 @@
 //! What is answered: always one document of JSON.
 
-use std::io;
-
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
-use zten_report::finding::{Finding, Valid, Verdict};
-use zten_report::json::Json;
+use serde::Serialize;
+use zten_report::finding::{Finding, Report, Valid, Verdict};
+use zten_report::json;
 
 use crate::answer::Facts;
 
@@ -16,10 +15,9 @@ const LATER: HeaderValue = HeaderValue::from_static("1");
 
 /// The file is valid.
 pub(super) fn valid(facts: &Facts) -> Response<Full<Bytes>> {
-    document(StatusCode::OK, |json| {
-        let Facts { format, summary, .. } = facts;
-        Valid { verdict: Verdict::Valid, format, message: summary }.json(json)
-    })
+    let Facts { format, summary, .. } = facts;
+    let valid = Valid { verdict: Verdict::Valid, format, message: summary };
+    document(StatusCode::OK, &Report::valid(&valid))
 }
 
 /// Something is wrong with the file, or it could not be read.
@@ -28,13 +26,13 @@ pub(super) fn found(finding: &Finding) -> Response<Full<Bytes>> {
         Verdict::Error => StatusCode::INTERNAL_SERVER_ERROR,
         _ => StatusCode::OK,
     };
-    document(status, |json| finding.json(json, None))
+    document(status, &Report::found(finding, None))
 }
 
 /// Nothing is known of the file, and why.
 pub(super) fn failed(status: StatusCode, sentence: &str) -> Response<Full<Bytes>> {
     let finding = Finding::new(Verdict::Error, sentence.to_owned());
-    document(status, |json| finding.json(json, None))
+    document(status, &Report::found(&finding, None))
 }
 
 /// It may be asked again later.
@@ -51,18 +49,11 @@ pub(super) fn not_allowed(method: &'static str) -> Response<Full<Bytes>> {
     reply
 }
 
-/// A document with what `write` writes.
-pub(super) fn document(
-    status: StatusCode,
-    write: impl FnOnce(&mut Json<'_, Vec<u8>>) -> io::Result<()>,
-) -> Response<Full<Bytes>> {
+/// A document.
+pub(super) fn document(status: StatusCode, document: &impl Serialize) -> Response<Full<Bytes>> {
     let mut text = Vec::new();
     // Memory takes all that is written.
-    let _ = Json::document(&mut text).and_then(|mut json| {
-        write(&mut json)?;
-        json.close('}')?;
-        json.line()
-    });
+    let _ = json::to_line(&mut text, document);
     let mut reply = Response::new(Full::new(Bytes::from(text)));
     *reply.status_mut() = status;
     reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
