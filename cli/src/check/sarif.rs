@@ -17,10 +17,10 @@ use crate::remote::{is_remote, shown};
 use crate::report::{Problem, Verdict};
 use crate::status::Status;
 
-/// What stands in the place of a rule where a file could not be validated.
+/// The rule of a file that could not be validated.
 const UNREADABLE: &str = "not-validated";
 
-/// All before the first result.
+/// Writes all before the first result.
 pub(super) fn head(out: &mut impl Write) -> io::Result<()> {
     let unreadable = json!({
         "id": UNREADABLE,
@@ -45,7 +45,7 @@ fn rule(row: &Row) -> Value {
     })
 }
 
-/// All behind the last result. `artifacts` writes the files, each as [`artifact`] does.
+/// Writes all behind the last result. `artifacts` writes the files, each as [`artifact`] does.
 pub(super) fn end<W: Write>(
     out: &mut W,
     artifacts: impl FnOnce(&mut W) -> io::Result<()>,
@@ -67,7 +67,7 @@ pub(super) fn end<W: Write>(
     out.write_all(b"}]}\n")
 }
 
-/// A file that was looked at.
+/// Writes a file that was looked at.
 pub(super) fn artifact(out: &mut impl Write, path: &Path) -> io::Result<()> {
     let location = json!({ "uri": reference(path) });
     json::to_writer(out, &json!({ "location": location, "roles": ["analysisTarget"] }))
@@ -97,7 +97,7 @@ struct Region {
     byte_length: Option<u64>,
 }
 
-/// What is wrong with a file.
+/// Writes what is wrong with a file.
 pub(super) fn result(out: &mut impl Write, path: &Path, problem: &Problem) -> io::Result<()> {
     let finding = problem.finding();
     let report = Report::found(finding, problem.more());

@@ -1,4 +1,4 @@
-//! What is wrong with a file: verdict, rule, and where.
+//! Findings as answers: verdict, rule, and place.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -59,7 +59,7 @@ struct Detailed<'a> {
     part: Option<u32>,
     manifest_start: Option<u64>,
     manifest_end: Option<u64>,
-    /// As they are shown: nothing in them is hidden.
+    /// The names as they are shown: nothing in them is hidden.
     object_shown: Option<String>,
     component_shown: Option<String>,
 }

@@ -129,7 +129,7 @@ pub struct Component<'a> {
     pub dtype: Cow<'a, str>,
     /// The type that its elements are stored as, where that is known.
     pub storage: Option<&'static str>,
-    /// Whether a reader knows the type.
+    /// True if a reader knows the type.
     pub dtype_known: bool,
     /// The offset of its bytes in the file, or in the shard.
     #[serde(serialize_with = "json::integer")]
@@ -142,7 +142,7 @@ pub struct Component<'a> {
     pub decoded_length: Option<u64>,
     /// The encoding, as the file spells it.
     pub encoding: &'a str,
-    /// Whether a reader knows the encoding.
+    /// True if a reader knows the encoding.
     pub encoding_known: bool,
     /// The order of the bytes of an element.
     pub byte_order: &'static str,
@@ -191,7 +191,7 @@ pub struct Digest<'a> {
     pub algorithm: &'a str,
     /// The whole of it, as the file spells it.
     pub text: Cow<'a, str>,
-    /// Whether a reader can verify it.
+    /// True if a reader can verify it.
     pub verifiable: bool,
 }
 

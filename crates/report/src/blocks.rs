@@ -1,4 +1,4 @@
-//! How the elements of a quantized object lie in groups.
+//! The groups that the elements of a quantized object lie in.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub struct Blocks {
     pub bits: Option<u64>,
     /// The number of elements; 0 where all of a lane have.
     pub size: u64,
-    /// What such a group is called.
+    /// The word for such a group.
     called: &'static str,
 }
 

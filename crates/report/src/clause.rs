@@ -1,9 +1,9 @@
-//! Where a rule comes from, for one generation of the format.
+//! The clause of a rule, for one generation of the format.
 
 use zten::Generation;
 
-/// Of the clauses of all generations, those of one, and those of what all are built on. All,
-/// where that one has none of its own.
+/// Picks from the clauses of all generations those of one, and those of what all are built on: all,
+/// if that one has none of its own.
 pub fn clause_of(clauses: &str, generation: Generation) -> String {
     let own = format!("v{} ", generation.as_str());
     let mut kept = Vec::new();

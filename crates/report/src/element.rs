@@ -8,10 +8,10 @@ use zten::Component;
 use zten::element::{F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0};
 use zten::tools::{ElementType, LogicalType, StorageType};
 
-/// What is written for one element.
+/// The form of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// What its storage type says.
+    /// An element of a storage type.
     Plain(StorageType),
     /// A float whose code is a byte.
     Fp8(Fp8),
@@ -72,8 +72,8 @@ pub enum Style {
 }
 
 impl Kind {
-    /// What a component holds; none where it cannot be read, or two elements share a byte. Of a type
-    /// that is not known, the elements of the dtype are.
+    /// Returns the kind of the elements of a component; none where it cannot be read, or two elements share a byte. For a
+    /// type that is not known, it is that of the dtype below it.
     pub fn of_component(component: &Component<'_>) -> Option<Self> {
         let element = component.element_type();
         let (ElementType::Logical(logical) | ElementType::UnknownOnLogical(_, logical)) = element
@@ -101,7 +101,7 @@ impl Kind {
         }
     }
 
-    /// As the NumPy format calls it. There is no name for bf16 and FP8: the one is two bytes of
+    /// The name in the NumPy format. There is no name for bf16 and FP8: the one is two bytes of
     /// void, the others are unsigned.
     pub fn numpy(self) -> &'static str {
         match self {
@@ -337,7 +337,7 @@ fn power_of_two(exponent: i32) -> f64 {
     f64::from_bits(u64::from(exponent.saturating_add(1023).unsigned_abs()) << 52)
 }
 
-/// As `Debug` shows a float.
+/// The form that `Debug` gives a float.
 impl fmt::Display for Digits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { value, more, exponent } = *self;

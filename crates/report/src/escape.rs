@@ -19,7 +19,7 @@ pub const COLUMNS: usize = 80;
 /// The version of Unicode whose properties say which characters are hidden.
 pub const UNICODE_VERSION: &str = hidden::UNICODE_VERSION;
 
-/// Whether a character does something else than show itself, or shows nothing: one that Unicode calls
+/// Returns whether a character does something else than show itself, or shows nothing: one that Unicode calls
 /// default-ignorable, control, format, separator or white space, the letters and symbols that are
 /// blank, and what is private or not assigned, so that how it looks is not known. Not the space.
 pub fn is_hidden(c: char) -> bool {
@@ -35,12 +35,12 @@ pub fn is_hidden(c: char) -> bool {
     turns.partition_point(|turn| *turn <= code) % 2 == 1
 }
 
-/// Whether a character is written as an escape, so that no other name looks the same.
+/// Returns whether a character is written as an escape, so that no other name looks the same.
 fn is_escaped(c: char) -> bool {
     matches!(c, '"' | '\\') || is_hidden(c)
 }
 
-/// Whether a name needs no quotes to be told from what stands around it.
+/// Returns whether a name needs no quotes to be told from what stands around it.
 fn is_plain(name: &str) -> bool {
     !name.is_empty() && !name.contains(|c| is_escaped(c) || matches!(c, ' ' | '/' | '…'))
 }
@@ -61,7 +61,7 @@ pub(crate) fn runs(text: &str) -> impl Iterator<Item = (&str, Option<char>)> {
     })
 }
 
-/// What stands between the quotes, in full.
+/// The text between the quotes, in full.
 #[derive(Clone, Copy, Debug)]
 pub struct Escaped<'a>(pub &'a str);
 
@@ -102,7 +102,7 @@ impl Name<'_> {
     }
 }
 
-/// What stands between the quotes, in full.
+/// Returns the text between the quotes, in full.
 pub fn whole(name: &str) -> String {
     Escaped(name).to_string()
 }

@@ -1,4 +1,4 @@
-//! What has been found of a file: the same verdict, fields and sentence wherever it is reported.
+//! Findings: the same verdict, fields and sentence wherever a file is reported on.
 
 use std::borrow::Cow;
 use std::error::Error as _;
@@ -18,7 +18,7 @@ use crate::json::{self, Schema};
 use crate::network::file_name;
 use crate::size::human;
 
-/// What has been found of a file.
+/// The verdict on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It keeps every rule.
@@ -36,7 +36,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// As JSON gives it.
+    /// The word of JSON for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Valid => "valid",
@@ -63,16 +63,16 @@ pub fn format_name<B>(manifest: &Manifest<B>) -> &'static str {
     }
 }
 
-/// How much of a file is validated.
+/// The part of a file that is validated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// The manifest, and no data.
     Manifest,
-    /// All of it.
+    /// The whole file.
     All,
 }
 
-/// What is said of a file of `length` bytes that nothing is wrong with.
+/// Returns the verdict on a file of `length` bytes that nothing is wrong with, and a sentence.
 pub fn summary(
     manifest: &Manifest<impl AsRef<[u8]>>,
     scope: Scope,
@@ -120,14 +120,14 @@ pub fn summary_of_other(words: &str, scope: Scope, tensors: u64, bytes: u64) -> 
     }
 }
 
-/// What is said of a file that nothing is wrong with.
+/// A file that nothing is wrong with.
 #[derive(Clone, Copy, Debug)]
 pub struct Valid<'a> {
     /// One of the valid ones.
     pub verdict: Verdict,
     /// The format of the file.
     pub format: &'a str,
-    /// What is in it.
+    /// The contents, in a sentence.
     pub message: &'a str,
 }
 
@@ -199,7 +199,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The same, with the name of the file.
+    /// Adds the name of the file.
     #[must_use]
     pub fn of_file(self, path: &'a Path) -> Self {
         Self { file: Some(file_name(path)), ..self }
@@ -217,7 +217,7 @@ pub fn counted(number: u64, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
-/// What is wrong with a file, and where, in numbers and names. `Display` is the message, without the
+/// An error in a file, and its place, in numbers and names. `Display` is the message, without the
 /// file: the sentence, the rule with its clause, and the place.
 #[derive(Clone, Debug)]
 pub struct Finding {
@@ -229,7 +229,7 @@ pub struct Finding {
     pub row: Option<&'static Row>,
     /// The format of the file, as far as that is known: `ztensor`, or what another reader calls its own.
     pub format: Option<&'static str>,
-    /// Which rules the file follows, as far as that is known.
+    /// The generation, as far as that is known.
     pub generation: Option<Generation>,
     /// Object and component, in numbers.
     pub place: Place,
@@ -241,14 +241,14 @@ pub struct Finding {
     pub shard: Option<String>,
     /// The byte of the file, or of the shard.
     pub offset: Option<u64>,
-    /// How many bytes from there on break the rule, where that is known.
+    /// The number of bytes from there on that break the rule, where that is known.
     pub length: Option<u64>,
     /// The byte of the manifest, where the offset is in it.
     pub manifest_offset: Option<u64>,
 }
 
 impl Finding {
-    /// What no rule describes.
+    /// A finding that no rule describes.
     pub fn new(verdict: Verdict, sentence: String) -> Self {
         Self {
             verdict,
@@ -316,7 +316,7 @@ impl Finding {
         finding.at_manifest(error.manifest_range().as_ref())
     }
 
-    /// The same, with the byte of the manifest, which lies there.
+    /// Adds the byte of the manifest, which lies there.
     fn at_manifest(mut self, manifest: Option<&Range<u64>>) -> Self {
         self.manifest_offset = self.offset.zip(manifest).and_then(|(offset, manifest)| {
             // The end of the manifest is where an item that is cut off would go on.
@@ -336,7 +336,7 @@ impl Finding {
         }
     }
 
-    /// The same, in that place.
+    /// Adds the names of that place.
     #[must_use]
     pub fn named(mut self, manifest: &Manifest<impl AsRef<[u8]>>, place: Place) -> Self {
         let object = place.object().and_then(|ordinal| manifest.tensor_at(ordinal));
@@ -372,7 +372,7 @@ impl Finding {
         Some(self.generation.map_or_else(|| clause.to_owned(), |own| clause_of(clause, own)))
     }
 
-    /// Where it is, with a space before it; nothing where it is the whole file.
+    /// Writes the place, with a space before it; nothing if it is the whole file.
     fn place(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.object, self.place.object()) {
             (Some(name), _) => write!(f, " in {}", escape::quoted(name))?,

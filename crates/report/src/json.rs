@@ -17,7 +17,7 @@ pub const SCHEMA: u32 = 2;
 /// Writes a value as JSON in which no character is hidden, and floats have the digits that `Debug` gives them.
 ///
 /// # Errors
-/// Those of `out`, and of a value that fails to serialize.
+/// The output fails, or the value fails to serialize.
 pub fn to_writer(out: &mut dyn Write, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
     Ok(value.serialize(&mut serializer(out))?)
 }
@@ -30,7 +30,7 @@ pub fn serializer(out: &mut dyn Write) -> serde_json::Serializer<&mut dyn Write,
 /// Writes a document: a value on a line of its own.
 ///
 /// # Errors
-/// Those of [`to_writer`].
+/// The same as of [`to_writer`].
 pub fn to_line(out: &mut dyn Write, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
     to_writer(out, value)?;
     out.write_all(b"\n")
@@ -39,7 +39,7 @@ pub fn to_line(out: &mut dyn Write, value: &(impl Serialize + ?Sized)) -> io::Re
 /// Writes a value as [`to_writer`], each string in it as it is shown: in [`Escaped`] form.
 ///
 /// # Errors
-/// Those of [`to_writer`].
+/// The same as of [`to_writer`].
 pub fn to_shown(out: &mut dyn Write, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
     let mut serializer = serde_json::Serializer::with_formatter(out, Shown);
     Ok(value.serialize(&mut serializer)?)
@@ -68,7 +68,7 @@ impl<F: Fn() -> I, I: IntoIterator<Item: Serialize>> Serialize for List<F> {
 /// Serializes an integer: a number where every reader of JSON has it exactly, else `{"$int": "…"}`.
 ///
 /// # Errors
-/// Those of the serializer.
+/// The serializer fails.
 pub fn integer<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {
     if *value <= EXACT {
         serializer.serialize_u64(*value)
@@ -80,7 +80,7 @@ pub fn integer<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Er
 /// Serializes an integer, or null.
 ///
 /// # Errors
-/// Those of the serializer.
+/// The serializer fails.
 pub fn integer_or_null<S: Serializer>(
     value: &Option<u64>,
     serializer: S,
@@ -195,7 +195,7 @@ pub(crate) const EXACT: u64 = (1 << 53) - 1;
 /// A negative integer as CBOR has it: -1 - `below`, of which `i64` holds a half.
 #[derive(Clone, Copy, Debug)]
 pub struct Negative {
-    /// How far it is below -1.
+    /// The distance from -1.
     pub below: u64,
 }
 

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-/// Whether a name is one of a file that is read over the network.
+/// Returns whether a name is one of a file that is read over the network.
 pub fn is_remote(path: &Path) -> bool {
     let schemes = ["http://", "https://", "s3://"];
     path.to_str().is_some_and(|text| schemes.iter().any(|scheme| text.starts_with(scheme)))
 }
 
-/// Whether a name has a query, which may be a signature for that file alone: its shards have no names then.
+/// Returns whether a name has a query, which may be a signature for that file alone: its shards have no names then.
 pub fn has_query(path: &Path) -> bool {
     let text = path.to_str().filter(|text| is_remote(path) && !text.starts_with("s3://"));
     text.is_some_and(|text| text.contains('?'))

@@ -2,7 +2,7 @@
 
 use crate::element::Kind;
 
-/// What stands before the elements: magic, version, length, and a Python literal that is padded
+/// Returns the header before the elements: magic, version, length, and a Python literal that is padded
 /// so that the elements begin at a multiple of 64.
 pub fn header(kind: Kind, shape: &[u64]) -> Result<Vec<u8>, String> {
     let dimensions: Vec<_> = shape.iter().map(u64::to_string).collect();

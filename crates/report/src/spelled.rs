@@ -1,4 +1,4 @@
-//! What the manifest says, as it is written.
+//! Versions and digests, as the manifest spells them.
 
 use zten::{Component, Generation, Manifest, attributes::Value};
 

@@ -8,13 +8,13 @@ use crate::json;
 /// Counts of elements, and the extremes, the mean and the standard deviation of the finite ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Statistics {
-    /// All elements.
+    /// The number of elements.
     pub count: u64,
-    /// Those that are zero.
+    /// The number of zeros.
     pub zeros: u64,
-    /// Those that are NaN.
+    /// The number of NaNs.
     pub nan: u64,
-    /// Those that are infinite.
+    /// The number of infinities.
     pub infinities: u64,
     /// The least finite element.
     pub min: Option<f64>,

@@ -1,4 +1,4 @@
-//! What is in a file in all: sums over its objects and components.
+//! Sums over the objects and components of a file.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

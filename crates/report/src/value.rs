@@ -1,7 +1,7 @@
 //! Attribute values as JSON, exact: no two values are written alike, and each can be made again from
 //! what is written. `docs/json.md` says how.
 //!
-//! What JSON has no word for is an object whose first key begins with `$`. A map with such a key is
+//! A value that JSON has no word for is an object whose first key begins with `$`. A map with such a key is
 //! therefore no object, and neither is one whose keys JSON cannot tell apart.
 
 use std::cmp::Ordering;
@@ -124,7 +124,7 @@ fn map<S: Serializer>(map: &CborMap<'_>, serializer: S) -> Result<S::Ok, S::Erro
     }
 }
 
-/// Whether all keys are texts that are not taken for our own, stand there once, and are not too many.
+/// Returns whether all keys are texts that are not taken for our own, stand there once, and are not too many.
 fn is_object(map: &CborMap<'_>) -> bool {
     let mut keys = Vec::new();
     for (key, _) in map.clone() {

@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::io::{self, Write};
 
-use zten::{Archive, InMemory};
 use zten::write::{WriteOptions, Writer};
+use zten::{Archive, InMemory};
 use zten_report::archive::archive;
 use zten_report::json;
 

@@ -1,4 +1,4 @@
-//! What the elements of a component are like, in one pass.
+//! Statistics and histogram of the elements of a component, in one pass.
 
 use std::io::{self, Write};
 
@@ -31,7 +31,7 @@ impl Whole {
     }
 }
 
-/// What has been seen of the elements of a kind.
+/// The numbers of the elements of a kind that have been read.
 struct Seen {
     kind: Kind,
     statistics: Statistics,

@@ -42,7 +42,7 @@ pub(crate) fn find(file: &File, name: &[u8], out: &mut Answer) -> io::Result<()>
 #[derive(Serialize)]
 struct Listed<'a> {
     object: Object<'a, false>,
-    /// Whether its components are valid where each is by itself.
+    /// True if its components are valid where each is by itself.
     independent: bool,
     components: Vec<Reading>,
 }
