@@ -7,6 +7,7 @@ pub mod archive;
 pub mod blocks;
 pub mod clause;
 pub mod diagnostic;
+pub mod digests;
 pub mod element;
 pub mod escape;
 pub mod finding;

@@ -1,0 +1,496 @@
+//! Lists of digests by tensor: `docs/digests.md` describes their format.
+
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
+use std::io;
+use std::str;
+
+use zten::rules::{Row, Scope, Source};
+use zten::tools::ElementType;
+use zten::{Component, Tensor};
+
+use crate::escape::{Name, Quoted, is_hidden};
+use crate::finding::{Finding, Verdict};
+
+/// The first line of a list.
+pub const HEADER: &str = "# zten digests 1";
+/// The first bytes of a list of any version.
+pub const MAGIC: &str = "# zten digests ";
+
+/// A SHA-256 digest.
+pub type Sha256 = [u8; 32];
+
+/// The entry of one component. It displays itself as its line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// The name of the tensor.
+    pub name: Cow<'a, str>,
+    /// The role of the component.
+    pub role: Cow<'a, str>,
+    /// The type and the shape, by [`kind`]; empty where they are not compared.
+    pub kind: Cow<'a, str>,
+    /// The number of decoded bytes; none where it is not known, or not compared.
+    pub bytes: Option<u64>,
+    /// The digest of the decoded, little-endian bytes; none where they could not be read.
+    pub sha256: Option<Sha256>,
+}
+
+impl fmt::Display for Entry<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.sha256 {
+            Some(sha256) => f.write_str(&hex(&sha256))?,
+            None => f.write_char('-')?,
+        }
+        match self.bytes {
+            Some(bytes) => write!(f, "  {bytes}")?,
+            None => f.write_str("  -")?,
+        }
+        // No slash is in a name or role but between quotes.
+        write!(f, "  {}  {}/{}", self.kind, Name(&self.name), Name(&self.role))
+    }
+}
+
+impl Entry<'_> {
+    /// The name and the role, by which entries are sorted.
+    pub fn key(&self) -> (&str, &str) {
+        (&self.name, &self.role)
+    }
+}
+
+/// Describes the elements of a component, and the shape of its tensor: `f32[2,3]`, `sparse_csr:f32[2,3]`,
+/// `gguf.q4_k[4096]`. A tensor keeps this text in each format and generation that can hold it. It has no blanks.
+pub fn kind(tensor: &Tensor<'_>, component: &Component<'_>) -> String {
+    let element = match component.element_type() {
+        ElementType::UnknownLogical(name, storage) => format!("{}:{}", word(name), storage.name()),
+        ElementType::UnknownOnLogical(name, on) => format!("{}:{}", word(name), on.name()),
+        ElementType::Unknown(name) => word(name),
+        known => known.name().to_owned(),
+    };
+    let shape: Vec<_> = tensor.shape().iter().map(|dimension| dimension.to_string()).collect();
+    let shape = shape.join(",");
+    match layout(tensor) {
+        "dense" => format!("{element}[{shape}]"),
+        // The layout says which blocks these are; what they are stored as is up to the format.
+        blocks if is_blocks(blocks) => format!("{}[{shape}]", word(blocks)),
+        other => format!("{}:{element}[{shape}]", word(other)),
+    }
+}
+
+/// Returns the name of the layout of a tensor, without what generation 2 has around it: `zt.` and `/1`.
+pub fn layout<'a>(tensor: &Tensor<'a>) -> &'a str {
+    let layout = tensor.layout_name();
+    let layout = layout.strip_prefix("zt.").unwrap_or(layout);
+    layout.strip_suffix("/1").unwrap_or(layout)
+}
+
+/// Returns whether a layout is one of blocks of GGUF, whose elements have no type of their own.
+pub fn is_blocks(layout: &str) -> bool {
+    layout.starts_with("gguf.")
+}
+
+/// A name of the formats: as it is, or between quotes if it could be taken for something else.
+fn word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '/');
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        Quoted(text).to_string().replace(' ', "\\u{20}")
+    }
+}
+
+/// A list of digests, each component once, in the order of names and roles.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Digests(Vec<Entry<'static>>);
+
+impl Digests {
+    /// Parses a list, in memory of a few times its bytes.
+    ///
+    /// # Errors
+    /// The first flaw, in words.
+    pub fn parse(list: &[u8]) -> Result<Self, String> {
+        let bad = |line, what: &str| Err(format!("{what}, in line {line}"));
+        let text = match str::from_utf8(list) {
+            Ok(text) => text,
+            Err(error) => {
+                let valid = list.get(..error.valid_up_to()).unwrap_or_default();
+                let lines = valid.split(|byte| *byte == b'\n').count();
+                return bad(lines, "invalid UTF-8 in the list of digests");
+            }
+        };
+        let mut entries = Vec::new();
+        let mut is_complete = false;
+        for (number, line) in (1..).zip(text.split_inclusive('\n')) {
+            let ended = line.strip_suffix('\n');
+            is_complete = ended.is_some();
+            let line = ended.unwrap_or(line);
+            match line.strip_prefix(MAGIC) {
+                Some(_) if number > 1 => {
+                    return bad(number, "a second list of digests begins, expected one");
+                }
+                Some(_) if line == HEADER => {}
+                Some(_) => return bad(number, "unsupported version of the list of digests"),
+                None if number == 1 => {
+                    let what = format!("not a list of digests: expected the first line {HEADER:?}");
+                    return bad(number, &what);
+                }
+                None if line.starts_with('#') => {}
+                None => match entry(line) {
+                    Ok(entry) => entries.push(entry),
+                    Err(what) => return bad(number, what),
+                },
+            }
+        }
+        if !is_complete {
+            return Err("incomplete list of digests".to_owned());
+        }
+        Self::new(entries)
+    }
+
+    /// Takes entries in any order.
+    ///
+    /// # Errors
+    /// A component that is there twice, in words.
+    pub fn new(mut entries: Vec<Entry<'static>>) -> Result<Self, String> {
+        entries.sort_unstable_by(|one, other| one.key().cmp(&other.key()));
+        let twice = |two: &&[Entry<'_>]| matches!(two, [one, other] if one.key() == other.key());
+        match entries.windows(2).find(twice) {
+            Some([entry, ..]) => {
+                Err(format!("duplicate entry {}/{}", Name(&entry.name), Name(&entry.role)))
+            }
+            _ => Ok(Self(entries)),
+        }
+    }
+
+    /// The entries in order.
+    pub fn entries(&self) -> &[Entry<'static>] {
+        &self.0
+    }
+
+    /// Compares a component with its entry.
+    pub fn compare(&self, found: &Entry<'_>) -> Option<Difference> {
+        let at = self.0.binary_search_by(|entry| entry.key().cmp(&found.key()));
+        let Some(listed) = at.ok().and_then(|at| self.0.get(at)) else {
+            return Some(Difference::Added);
+        };
+        let same = found.sha256.is_some()
+            && listed.sha256 == found.sha256
+            && (listed.bytes.is_none() || listed.bytes == found.bytes)
+            && (listed.kind.is_empty() || listed.kind == found.kind);
+        if same { None } else { Some(Difference::Changed) }
+    }
+
+    /// Compares all components of a file, which come in the order of names and roles: each difference, with name and role.
+    pub fn differences<'e>(
+        &'e self,
+        found: impl IntoIterator<Item = Entry<'e>>,
+    ) -> Vec<(Difference, Cow<'e, str>, Cow<'e, str>)> {
+        let mut listed = self.0.iter().peekable();
+        let mut differences = Vec::new();
+        let missing = |Entry { name, role, .. }: &'e Entry<'_>| {
+            (Difference::Missing, Cow::Borrowed(&**name), Cow::Borrowed(&**role))
+        };
+        for entry in found {
+            while let Some(before) = listed.next_if(|listed| listed.key() < entry.key()) {
+                differences.push(missing(before));
+            }
+            listed.next_if(|listed| listed.key() == entry.key());
+            let difference = self.compare(&entry);
+            differences.extend(difference.map(|found| (found, entry.name, entry.role)));
+        }
+        differences.extend(listed.map(missing));
+        differences
+    }
+}
+
+/// A difference between a component and a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// The content, the type or the shape is another one.
+    Changed,
+    /// The list has a component that the file does not have.
+    Missing,
+    /// The file has a component that the list does not have.
+    Added,
+}
+
+impl Difference {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Changed, Self::Missing, Self::Added];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Changed => "changed",
+            Self::Missing => "missing",
+            Self::Added => "added",
+        }
+    }
+
+    /// The rule that it breaks, where a caller requires that a file has the content of a list.
+    pub fn row(self) -> &'static Row {
+        match self {
+            Self::Changed => &CHANGED,
+            Self::Missing => &MISSING,
+            Self::Added => &ADDED,
+        }
+    }
+}
+
+/// The error for a component that differs from a list which the caller requires.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// The difference.
+    pub difference: Difference,
+    /// The name of the tensor.
+    pub name: String,
+    /// The role of the component.
+    pub role: String,
+}
+
+impl Mismatch {
+    /// The error for the component of an entry.
+    pub fn new(difference: Difference, entry: &Entry<'_>) -> Self {
+        let (name, role) = entry.key();
+        Self { difference, name: name.to_owned(), role: role.to_owned() }
+    }
+
+    /// The finding that says the same.
+    pub fn finding(&self) -> Finding {
+        let row = self.difference.row();
+        let mut finding = Finding::new(Verdict::Refused, row.broken.to_owned());
+        finding.row = Some(row);
+        finding.object = Some(self.name.clone());
+        finding.component = Some(self.role.clone());
+        finding
+    }
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.finding().fmt(f)
+    }
+}
+
+impl std::error::Error for Mismatch {}
+
+impl From<Mismatch> for zten::Error {
+    fn from(mismatch: Mismatch) -> Self {
+        io::Error::other(mismatch).into()
+    }
+}
+
+const fn row(id: &'static str, holds: &'static str, broken: &'static str) -> Row {
+    Row {
+        id,
+        holds,
+        broken,
+        source: Source::Policy("the caller gives a list of digests"),
+        scope: Scope::Other("all, read with a list of digests"),
+        advice: "The file is not the one that the list was made of. Get it again, or make a new list with `zten hash` if \
+                 the change is meant.",
+    }
+}
+
+static CHANGED: Row = row(
+    "list-changed",
+    "Content, type and shape of each component are those of the list of digests.",
+    "content, type or shape differs from the list of digests",
+);
+static MISSING: Row = row(
+    "list-missing",
+    "Each component of the list of digests is in the file.",
+    "missing component, expected by the list of digests",
+);
+static ADDED: Row = row(
+    "list-added",
+    "Each component of the file is in the list of digests.",
+    "component without an entry in the list of digests",
+);
+
+/// Writes a digest as 64 hexadecimal digits in lower case.
+pub fn hex(sum: &Sha256) -> String {
+    let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap_or_default();
+    sum.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+/// Parses the SHA-256 that 64 hexadecimal digits in lower case are.
+pub fn parse_sha256(hex: &str) -> Option<Sha256> {
+    let mut sum = [0; 32];
+    if hex.len() != 64 || !hex.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f')) {
+        return None;
+    }
+    for (byte, two) in sum.iter_mut().zip(hex.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(str::from_utf8(two).ok()?, 16).ok()?;
+    }
+    Some(sum)
+}
+
+/// Parses the line of a component.
+fn entry(line: &str) -> Result<Entry<'static>, &'static str> {
+    if line.contains(is_hidden) {
+        return Err("hidden character without an escape");
+    }
+    let mut fields = line.splitn(4, "  ");
+    let mut field = || fields.next().ok_or("expected SHA-256, bytes, type and name");
+    let (sum, bytes, kind, full) = (field()?, field()?, field()?, field()?);
+    if sum == "-" {
+        return Err("no digest of the component: it could not be read when the list was made");
+    }
+    let sha256 = parse_sha256(sum).ok_or("invalid SHA-256: expected 64 digits in lower case")?;
+    let number = bytes.parse().ok().filter(|number: &u64| number.to_string() == bytes);
+    let bytes = number.ok_or("invalid number of bytes")?;
+    if kind.is_empty() || kind.contains(' ') {
+        return Err("invalid type");
+    }
+    let parse = || {
+        let (name, rest) = name(full)?;
+        let (role, rest) = self::name(rest.strip_prefix('/')?)?;
+        rest.is_empty().then_some((name, role))
+    };
+    let (name, role) = parse().ok_or("invalid name: expected NAME/ROLE, each plain or quoted")?;
+    let kind = kind.to_owned().into();
+    Ok(Entry {
+        name: name.into(),
+        role: role.into(),
+        kind,
+        bytes: Some(bytes),
+        sha256: Some(sha256),
+    })
+}
+
+/// Parses a name, which is plain or between quotes, and returns what follows it.
+fn name(text: &str) -> Option<(String, &str)> {
+    let Some(quoted) = text.strip_prefix('"') else {
+        let end = text.find('/').unwrap_or(text.len());
+        let (plain, rest) = text.split_at(end);
+        let is_plain = !plain.is_empty() && !plain.contains([' ', '"', '\\', '…']);
+        return is_plain.then(|| (plain.to_owned(), rest));
+    };
+    let (escaped, rest) = quoted.split_once('"')?;
+    let mut pieces = escaped.split('\\');
+    let mut name = pieces.next()?.to_owned();
+    for piece in pieces {
+        let (digits, text) = piece.strip_prefix("u{")?.split_once('}')?;
+        let is_short = digits.len() <= 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let code = u32::from_str_radix(digits, 16).ok().filter(|_| is_short)?;
+        name.push(char::from_u32(code)?);
+        name.push_str(text);
+    }
+    Some((name, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SUM: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+
+    fn list(lines: &str) -> String {
+        format!("{HEADER}\n{lines}")
+    }
+
+    #[test]
+    fn lists_are_read_as_they_are_written() {
+        let names = ["w", "", "a b", "a/b", "\"", "\\", "\n", "…", "\u{202e}", "重み", "  ", "#"];
+        let all: Vec<_> = names.iter().flat_map(|name| names.map(|role| (*name, role))).collect();
+        let entries = all.iter().map(|(name, role)| Entry {
+            name: (*name).into(),
+            role: (*role).into(),
+            kind: "f32[2]".into(),
+            bytes: Some(8),
+            sha256: Some([7; 32]),
+        });
+        let lines: Vec<_> = entries.clone().map(|entry| format!("{entry}\n")).collect();
+        let text = list(&lines.concat());
+        let parsed = Digests::parse(text.as_bytes()).unwrap();
+        assert_eq!(parsed, Digests::new(entries.clone().collect()).unwrap());
+        for entry in entries {
+            assert_eq!(parsed.compare(&entry), None);
+            let other = Entry { kind: "u32[2]".into(), ..entry.clone() };
+            assert_eq!(parsed.compare(&other), Some(Difference::Changed));
+            let other = Entry { sha256: Some([8; 32]), ..entry.clone() };
+            assert_eq!(parsed.compare(&other), Some(Difference::Changed));
+            let other = Entry { sha256: None, ..entry.clone() };
+            assert_eq!(parsed.compare(&other), Some(Difference::Changed));
+            let other = Entry { role: "other".into(), ..entry };
+            assert_eq!(parsed.compare(&other), Some(Difference::Added));
+        }
+        assert_eq!(parsed.differences(parsed.entries().to_vec()), []);
+        let (mut found, mut wanted) = (Vec::new(), Vec::new());
+        for (number, entry) in parsed.entries().iter().enumerate() {
+            let other = Entry { sha256: None, ..entry.clone() };
+            let role = format!("{}\0", entry.role).into();
+            let after = Entry { role, ..entry.clone() };
+            match number % 4 {
+                0 => wanted.push((Difference::Missing, entry.name.clone(), entry.role.clone())),
+                1 => wanted.push((Difference::Changed, entry.name.clone(), entry.role.clone())),
+                2 => wanted.push((Difference::Added, entry.name.clone(), after.role.clone())),
+                _ => {}
+            }
+            match number % 4 {
+                0 => {}
+                1 => found.push(other),
+                2 => found.extend([entry.clone(), after]),
+                _ => found.push(entry.clone()),
+            }
+        }
+        assert_eq!(parsed.differences(found), wanted);
+    }
+
+    #[test]
+    fn what_may_be_written_otherwise_is_the_same() {
+        let plain = list(&format!("{SUM}  8  f32[2]  w/data\n"));
+        let other = list(&format!("# by hand\n{SUM}  8  f32[2]  \"\\u{{77}}\"/\"data\"\n#\n"));
+        let parse = |text: &str| Digests::parse(text.as_bytes()).unwrap();
+        assert_eq!(parse(&plain), parse(&other));
+        assert!(parse(&list("")).entries().is_empty());
+    }
+
+    #[test]
+    fn flaws_are_named_with_their_lines() {
+        let flaw = |text: &str| Digests::parse(text.as_bytes()).unwrap_err();
+        let line = |line: &str| flaw(&list(&format!("# comment\n{line}\n")));
+        assert_eq!(flaw(""), "incomplete list of digests");
+        let not = "not a list of digests: expected the first line \"# zten digests 1\", in line 1";
+        assert_eq!(flaw("\n"), not);
+        assert_eq!(
+            flaw("# zten digests 1\r\n"),
+            "unsupported version of the list of digests, in line 1"
+        );
+        assert_eq!(flaw(HEADER), "incomplete list of digests");
+        assert_eq!(line(HEADER), "a second list of digests begins, expected one, in line 3");
+        let good = format!("{SUM}  8  f32[2]  w/data");
+        assert_eq!(flaw(&list(&good)), "incomplete list of digests");
+        assert_eq!(flaw(&list(&format!("{good}\n{good}\n"))), "duplicate entry w/data");
+        let upper = good.to_uppercase();
+        for (bad, wanted) in [
+            ("", "expected SHA-256, bytes, type and name"),
+            (&*upper, "invalid SHA-256: expected 64 digits in lower case"),
+            (&good.replace("00112233", "0011223"), "invalid SHA-256"),
+            (&good.replace("  8", "  08"), "invalid number of bytes"),
+            (&good.replace("  8", "  +8"), "invalid number of bytes"),
+            (&good.replace("  8", "  18446744073709551616"), "invalid number of bytes"),
+            (&good.replace("f32[2]", ""), "invalid type"),
+            (&good.replace("f32[2]", "f32 [2]"), "invalid type"),
+            (&good.replace("w/data", "w"), "invalid name"),
+            (&good.replace("w/data", "w/a/b"), "invalid name"),
+            (&good.replace("w/data", "/data"), "invalid name"),
+            (&good.replace("w/data", "w w/data"), "invalid name"),
+            (&good.replace("w/data", "\"w/data"), "invalid name"),
+            (&good.replace("w/data", "\"\\n\"/data"), "invalid name"),
+            (&good.replace("w/data", "\"\\u{d800}\"/data"), "invalid name"),
+            (&good.replace("w/data", "\"\\u{+77}\"/data"), "invalid name"),
+            (&good.replace("w/data", "\"\\u{}\"/data"), "invalid name"),
+            (&good.replace("w/data", "w/data\r"), "hidden character without an escape"),
+            (&good.replace("w/data", "\u{202e}w/data"), "hidden character without an escape"),
+            (&good.replace(SUM, "-"), "no digest of the component"),
+        ] {
+            let found = line(bad);
+            assert!(found.starts_with(wanted) && found.ends_with(", in line 3"), "{bad}: {found}");
+        }
+        let mut bytes = list(&good).into_bytes();
+        bytes.push(0xff);
+        let found = Digests::parse(&bytes).unwrap_err();
+        assert_eq!(found, "invalid UTF-8 in the list of digests, in line 2");
+    }
+}
