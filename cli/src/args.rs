@@ -1,6 +1,8 @@
 //! What the command line may say.
 
 mod convert;
+pub(crate) mod diff;
+pub(crate) mod hash;
 pub(crate) mod os_path;
 
 use std::ffi::OsString;
@@ -16,15 +18,12 @@ use crate::mode::Mode;
 use crate::paint::Color;
 use crate::strictness::Strictness;
 pub(crate) use convert::{Convert, Digest, To, arguments};
+pub(crate) use diff::Diff;
+pub(crate) use hash::{ContentAlgorithm, Hash};
 
 const STATUS: &str = "Exit status:
   0  every file is valid
   1  a file is refused: it breaks a rule, is not supported, or goes beyond a limit
-  2  wrong usage, or something could not be read or written";
-
-pub(crate) const DIFF_STATUS: &str = "Exit status:
-  0  the contents are equal
-  1  they differ, or a file is refused and cannot be compared
   2  wrong usage, or something could not be read or written";
 
 pub(crate) const CONVERT_STATUS: &str = "Exit status:
@@ -206,52 +205,6 @@ pub(crate) struct Cat {
     /// each dimension are printed, as NumPy does
     #[arg(long)]
     pub(crate) full: bool,
-    #[command(flatten)]
-    pub(crate) strictness: Strictness,
-}
-
-/// `zten hash`
-#[derive(Debug, clap::Args, Serialize, Deserialize)]
-pub(crate) struct Hash {
-    /// The file, of any format that is read
-    #[arg(value_name = "FILE")]
-    #[serde(with = "os_path")]
-    pub(crate) file: PathBuf,
-    /// Print the content digest of a file of generation 2 instead: what tensors it holds, however they
-    /// are laid out; xxh3, or sha256 if each part of the file has a sha256 digest
-    #[arg(long, value_name = "ALGORITHM", num_args = 0..=1, require_equals = true,
-        default_missing_value = "xxh3")]
-    pub(crate) content: Option<ContentAlgorithm>,
-    /// One JSON document
-    #[arg(long)]
-    pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) strictness: Strictness,
-}
-
-/// What a content digest is computed by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
-pub(crate) enum ContentAlgorithm {
-    /// XXH3-64, which finds accidents only
-    Xxh3,
-    /// SHA-256
-    Sha256,
-}
-
-/// `zten diff`
-#[derive(Debug, clap::Args, Serialize, Deserialize)]
-pub(crate) struct Diff {
-    /// First file, of any format that is read
-    #[arg(value_name = "OLD")]
-    #[serde(with = "os_path")]
-    pub(crate) old: PathBuf,
-    /// Second file
-    #[arg(value_name = "NEW")]
-    #[serde(with = "os_path")]
-    pub(crate) new: PathBuf,
-    /// One JSON document
-    #[arg(long)]
-    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) strictness: Strictness,
 }

@@ -1,10 +1,12 @@
-//! All rules: those of zTensor, and those of other formats.
+//! All rules: those of zTensor, those of other formats, and those of lists of digests.
 
 use zten::rules::{self, Row};
+use zten_report::digests::Difference;
 
 /// Every row, those of zTensor first.
 pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
-    rules::rows().chain(zten_formats::rules::rows())
+    let listed = Difference::ALL.iter().map(|difference| difference.row());
+    rules::rows().chain(zten_formats::rules::rows()).chain(listed)
 }
 
 /// The row of that id.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use zten::write::FileSink;
 
 use crate::app::App;
-use crate::args::{CONVERT_STATUS, Cat, Check, Convert, DIFF_STATUS, Diff, Hash, Ls};
+use crate::args::{CONVERT_STATUS, Cat, Check, Convert, Diff, Hash, Ls};
 use crate::budget::Task;
 use crate::file::Opened;
 use crate::kind::Kind;
@@ -27,10 +27,11 @@ pub(crate) enum Call {
     Ls(Ls),
     /// Print the elements of one component
     Cat(Cat),
-    /// SHA-256 of the decoded little-endian bytes of every component, sorted by name and role
+    /// Print the SHA-256 digest of every component, or check files against a list of digests
+    #[command(after_help = crate::args::hash::AFTER_HELP)]
     Hash(Hash),
     /// Compare the contents of two files, whatever their format, generation, encoding and byte order
-    #[command(after_help = DIFF_STATUS)]
+    #[command(after_help = crate::args::diff::AFTER_HELP)]
     Diff(Diff),
     /// Write a zTensor, safetensors, NumPy (.npy, .npz) or GGUF file as a zTensor (1.2 or 2),
     /// safetensors or NumPy file
@@ -76,7 +77,7 @@ impl Call {
             Self::Check(args) => args.files.clone(),
             Self::Ls(args) => args.files.clone(),
             Self::Cat(args) => vec![args.file.clone()],
-            Self::Hash(args) => vec![args.file.clone()],
+            Self::Hash(args) => args.paths(),
             Self::Diff(args) => vec![args.old.clone(), args.new.clone()],
             Self::Convert(args) => vec![args.input.clone()],
         }
@@ -84,7 +85,11 @@ impl Call {
 
     /// The number of files that make one job.
     pub(crate) fn files_of_job(&self) -> usize {
-        if matches!(self, Self::Diff(_)) { 2 } else { 1 }
+        match self {
+            Self::Diff(_) => 2,
+            Self::Hash(args) => args.check.len().saturating_add(1),
+            _ => 1,
+        }
     }
 
     /// The work on each job.
@@ -127,7 +132,7 @@ impl Call {
             Self::Check(args) => return check::job(app, args, file).map(Some),
             Self::Ls(args) => ls::run(app, args, file, number),
             Self::Cat(args) => cat::run(app, args, file),
-            Self::Hash(args) => hash::run(app, args, file),
+            Self::Hash(args) => hash::run(app, args, file, files.next()),
             Self::Diff(args) => match files.next() {
                 Some(new) => diff::run(app, args, [file, new]),
                 None => Ok(()),

@@ -1,58 +1,220 @@
-//! `zten hash`: what the components of a file hold, whatever the byte order or encoding.
+//! `zten hash`: a list of digests of a file, whatever its byte order and encoding, and its comparison with one.
 
 use std::io::{self, Write as _};
 use std::path::Path;
 
 use serde::Serialize;
-use zten::Tensor;
+use zten::{ReadAt as _, Tensor};
 use zten::tools::{DigestAlgorithm, NoContentDigest};
+use zten_report::digests::{self, Difference, Digests, Entry};
 
 use crate::app::App;
 use crate::args::{ContentAlgorithm, Hash};
-use crate::escape::Name;
-use crate::file::{Opened, TensorFile};
-use crate::json::{self, Integer, List, Schema};
+use crate::escape::{self, Name};
+use crate::file::{FileWithShards, Opened, TensorFile};
+use crate::json::{Integer, List, Schema, to_line};
+use crate::remote;
 use crate::report::Problem;
+use crate::status::Status;
 use crate::sums::{Of, Sums, sorted, sums};
 
-/// Hashes all components, and prints nothing before all have been verified.
+/// Hashes all components of a file, and prints nothing before all have been verified. Where there is a second file, the
+/// first is a list of digests that it is compared with.
 pub(crate) fn run(
     app: &mut App,
     args: &Hash,
-    file: Result<Opened, Box<Problem>>,
+    first: Result<Opened, Box<Problem>>,
+    second: Option<Result<Opened, Box<Problem>>>,
 ) -> io::Result<()> {
-    let opened = file.and_then(|file| {
+    let options = args.strictness.options();
+    let opened = || -> Result<_, Box<Problem>> {
+        let (list, file) = match second {
+            Some(file) => (Some(read_list(&first?, options.limit().manifest())?), file?),
+            None => (None, first?),
+        };
         let path = file.path.clone();
-        Ok((path, file.archive(&args.strictness.options())?))
-    });
-    let (path, archive) = match opened {
+        let archive = file.archive(&options)?;
+        let sums = sums(&path, &archive, Of::Bytes)?;
+        Ok((list, path, archive, sums))
+    };
+    let (list, path, archive, sums) = match opened() {
         Ok(opened) => opened,
         Err(problem) => return app.problem(&problem),
     };
-    let sums = match sums(&path, &archive, Of::Bytes) {
-        Ok(sums) => sums,
-        Err(problem) => return app.problem(&problem),
-    };
     let order = sorted(&archive);
-    let content = match (args.content, &sums.unread) {
-        (None, _) => None,
-        // Its digest covers all parts, and some were not verified.
-        (Some(_), Some(problem)) => return app.problem(problem),
-        (Some(algorithm), None) => match content(&archive, algorithm) {
-            Ok(content) => Some(content),
-            Err(error) => return app.problem(&no_content(&path, &archive, &error)),
-        },
-    };
-    if args.json {
-        document(app, &order, &sums, content.as_deref())?;
-    } else if let Some(content) = &content {
-        writeln!(app.out, "{content}")?;
-    } else {
-        lines(app, &order, &sums)?;
+    let hashed = Hashed { path: &path, archive: &archive, sums: &sums, order };
+    match &list {
+        Some(list) => hashed.check(app, args, list),
+        None => hashed.print(app, args),
     }
-    match &sums.unread {
-        Some(problem) => app.problem(problem),
-        None => Ok(()),
+}
+
+/// Reads a list of digests of at most so many bytes.
+fn read_list(file: &Opened, most: u64) -> Result<Digests, Box<Problem>> {
+    let unusable = |sentence: String| Box::new(Problem::inexpressible(&file.path, &sentence));
+    if file.length > most {
+        let length = file.length;
+        return Err(unusable(format!(
+            "list of digests of {length} bytes exceeds the limit manifest of {most} bytes"
+        )));
+    }
+    let mut text = Vec::new();
+    let read = file.file.append_range(0..file.length, &mut text);
+    read.map_err(|error| Box::new(Problem::opening(&file.path, &error)))?;
+    Digests::parse(&text).map_err(unusable)
+}
+
+/// A file all of which has been verified.
+struct Hashed<'a> {
+    path: &'a Path,
+    archive: &'a FileWithShards,
+    sums: &'a Sums,
+    order: Vec<Tensor<'a>>,
+}
+
+/// The JSON of a component.
+#[derive(Serialize)]
+struct Component {
+    role: String,
+    r#type: String,
+    bytes: Option<Integer>,
+    sha256: Option<String>,
+}
+
+/// The JSON of an object.
+#[derive(Serialize)]
+struct Object<'a, T> {
+    name: &'a str,
+    components: T,
+}
+
+/// The JSON of a file that is listed.
+#[derive(Serialize)]
+struct Listed<T> {
+    content: Option<String>,
+    objects: T,
+}
+
+/// The JSON of a component that differs.
+#[derive(Serialize)]
+struct Named<'a> {
+    name: &'a str,
+    role: &'a str,
+}
+
+/// The JSON of a file that is compared with a list.
+#[derive(Serialize)]
+struct Checked<'a> {
+    equal: bool,
+    changed: Vec<Named<'a>>,
+    missing: Vec<Named<'a>>,
+    added: Vec<Named<'a>>,
+}
+
+/// The JSON of a file, which is listed or compared.
+#[derive(Serialize)]
+struct Document<'a, T> {
+    schema: Schema,
+    file: &'a str,
+    #[serde(flatten)]
+    rest: T,
+}
+
+impl<'a> Hashed<'a> {
+    /// The entries of an object in the list.
+    fn entries(&self, object: &Tensor<'a>) -> impl Iterator<Item = Entry<'a>> {
+        let object = *object;
+        self.sums.components(&object).into_iter().map(move |(component, sum)| Entry {
+            name: object.name().into(),
+            role: component.role().into(),
+            kind: digests::kind(&object, &component).into(),
+            bytes: sum.bytes,
+            sha256: sum.sha256,
+        })
+    }
+
+    fn document(&self, app: &mut App, rest: impl Serialize) -> io::Result<()> {
+        let shown = remote::shown(self.path);
+        to_line(&mut app.out, &Document { schema: Schema, file: &shown.to_string_lossy(), rest })
+    }
+
+    /// Prints the list, or the content digest.
+    fn print(&self, app: &mut App, args: &Hash) -> io::Result<()> {
+        let unread = self.sums.unread.as_deref();
+        let content = match (args.content, unread) {
+            (None, _) => None,
+            // Its digest covers all parts, and some were not verified.
+            (Some(_), Some(problem)) => return app.problem(problem),
+            (Some(algorithm), None) => match content(self.archive, algorithm) {
+                Ok(content) => Some(content),
+                Err(error) => return app.problem(&no_content(self.path, self.archive, &error)),
+            },
+        };
+        let named = args.files.len() > 1;
+        if args.json {
+            let component = |entry: Entry<'_>| Component {
+                role: entry.role.into_owned(),
+                r#type: entry.kind.into_owned(),
+                bytes: entry.bytes.map(Integer),
+                sha256: entry.sha256.map(|sum| digests::hex(&sum)),
+            };
+            let objects = List(|| {
+                self.order.iter().map(|object| Object {
+                    name: object.name(),
+                    components: List(|| self.entries(object).map(component)),
+                })
+            });
+            self.document(app, Listed { content, objects })?;
+        } else if let Some(content) = &content {
+            write!(app.out, "{content}")?;
+            if named {
+                write!(app.out, "  {}", escape::path(&remote::shown(self.path)))?;
+            }
+            writeln!(app.out)?;
+        } else {
+            writeln!(app.out, "{}", digests::HEADER)?;
+            if named {
+                writeln!(app.out, "# {}", escape::path(&remote::shown(self.path)))?;
+            }
+            for entry in self.order.iter().flat_map(|object| self.entries(object)) {
+                writeln!(app.out, "{entry}")?;
+            }
+        }
+        unread.map_or(Ok(()), |problem| app.problem(problem))
+    }
+
+    /// Compares the file with a list, and prints each component that differs.
+    fn check(&self, app: &mut App, args: &Hash, list: &Digests) -> io::Result<()> {
+        if let Some(problem) = &self.sums.unread {
+            return app.problem(problem);
+        }
+        let found = self.order.iter().flat_map(|object| self.entries(object));
+        let differences = list.differences(found);
+        if !differences.is_empty() {
+            app.worsen(Status::Refused);
+        }
+        let of = |what| differences.iter().filter(move |(found, ..)| *found == what);
+        if args.json {
+            let names = |what| of(what).map(|(_, name, role)| Named { name, role }).collect();
+            let [changed, missing, added] = Difference::ALL.map(names);
+            let equal = differences.is_empty();
+            self.document(app, Checked { equal, changed, missing, added })
+        } else if args.quiet {
+            Ok(())
+        } else {
+            for (what, name, role) in &differences {
+                writeln!(app.out, "{:7}  {}/{}", what.as_str(), Name(name), Name(role))?;
+            }
+            let [changed, missing, added] = Difference::ALL.map(|what| of(what).count());
+            let entries = list.entries().len();
+            let same = entries.saturating_sub(changed).saturating_sub(missing);
+            let path = escape::path(&remote::shown(self.path));
+            write!(app.out, "{path}: {same} of {entries} components match")?;
+            if differences.is_empty() {
+                return writeln!(app.out);
+            }
+            writeln!(app.out, ": {changed} changed, {missing} missing, {added} added")
+        }
     }
 }
 
@@ -74,63 +236,4 @@ fn content(archive: &TensorFile, algorithm: ContentAlgorithm) -> Result<String, 
         ContentAlgorithm::Sha256 => DigestAlgorithm::Sha256,
     };
     Ok(archive.manifest().content_digest(algorithm)?.to_string())
-}
-
-fn hex(sum: [u8; 32]) -> String {
-    let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap_or_default();
-    sum.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
-}
-
-/// One line a component: sum, bytes, name and role.
-fn lines(app: &mut App, order: &[Tensor<'_>], sums: &Sums) -> io::Result<()> {
-    for object in order {
-        for (component, sum) in sums.components(object) {
-            let unknown = || "-".to_owned();
-            let hash = sum.sha256.map_or_else(unknown, hex);
-            let bytes = sum.bytes.map_or_else(unknown, |bytes| bytes.to_string());
-            // No slash is in either but between quotes.
-            let (name, role) = (Name(object.name()), Name(component.role()));
-            writeln!(app.out, "{hash}  {bytes}  {name}/{role}")?;
-        }
-    }
-    Ok(())
-}
-
-/// One JSON document.
-fn document(
-    app: &mut App,
-    order: &[Tensor<'_>],
-    sums: &Sums,
-    content: Option<&str>,
-) -> io::Result<()> {
-    #[derive(Serialize)]
-    struct Document<'a, L: Serialize> {
-        schema: Schema,
-        content: Option<&'a str>,
-        objects: L,
-    }
-    #[derive(Serialize)]
-    struct Object<'a, L: Serialize> {
-        name: &'a str,
-        components: L,
-    }
-    #[derive(Serialize)]
-    struct Component<'a> {
-        role: &'a str,
-        bytes: Option<Integer>,
-        sha256: Option<String>,
-    }
-    let objects = List(|| {
-        order.iter().map(|object| Object {
-            name: object.name(),
-            components: List(|| {
-                sums.components(object).into_iter().map(|(component, sum)| Component {
-                    role: component.role(),
-                    bytes: sum.bytes.map(Integer),
-                    sha256: sum.sha256.map(hex),
-                })
-            }),
-        })
-    });
-    json::to_line(&mut app.out, &Document { schema: Schema, content, objects })
 }

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::files::{entry, file, object, old_file, raw};
+use crate::files::{entry, file, object, old_file, raw, write};
 use crate::{corpus_folder, ended, in_corpus, succeeded_json, succeeded_text, zten};
+
+const HEADER: &str = "# zten digests 1\n";
 
 fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
@@ -24,11 +26,11 @@ fn one_file_by_hand() {
     let bytes = fs::read(corpus_folder().join("accept/1.2.3/attributes.zt")).unwrap();
     let sum = hex(&bytes[64..72]);
     let text = succeeded_text(in_corpus(&["hash", "accept/1.2.3/attributes.zt"]));
-    assert_eq!(text, format!("{sum}  8  t/data\n"));
+    assert_eq!(text, format!("{HEADER}{sum}  8  f32[2]  t/data\n"));
     let text = succeeded_text(in_corpus(&["hash", "--json", "accept/1.2.3/attributes.zt"]));
-    let wanted = "{\"schema\":2,\"content\":null,\"objects\":[{\"name\":\"t\",\"components\":\
-        [{\"role\":\"data\",\"bytes\":8,\"sha256\":\"";
-    assert_eq!(text, format!("{wanted}{sum}\"}}]}}]}}\n"));
+    let wanted = ",\"file\":\"accept/1.2.3/attributes.zt\",\"content\":null,\"objects\":[{\"name\":\"t\",\
+        \"components\":[{\"role\":\"data\",\"type\":\"f32[2]\",\"bytes\":8,\"sha256\":\"";
+    assert!(text.ends_with(&format!("{wanted}{sum}\"}}]}}]}}\n")), "{text}");
 }
 
 /// Real files, whose sums were taken from what their writers had been given.
@@ -50,8 +52,13 @@ fn real_files() {
         }
         for (file, objects) in files {
             let path = folder.join(format!("{file}.zt"));
-            let found =
+            let mut found =
                 succeeded_json(zten(["hash".as_ref(), "--json".as_ref(), path.as_os_str()]));
+            for object in found["objects"].as_array_mut().unwrap() {
+                for component in object["components"].as_array_mut().unwrap() {
+                    component.as_object_mut().unwrap().remove("type").unwrap();
+                }
+            }
             let role = |component: &Value| component["role"].as_str().unwrap().to_owned();
             let objects: Vec<_> = objects
                 .into_iter()
@@ -60,12 +67,7 @@ fn real_files() {
                     json!({ "name": name, "components": components })
                 })
                 .collect();
-            assert_eq!(
-                found,
-                json!({ "schema": 2, "content": null, "objects": objects }),
-                "{}",
-                path.display()
-            );
+            assert_eq!(found["objects"], json!(objects), "{}", path.display());
             tried += 1;
         }
     }
@@ -87,7 +89,8 @@ fn a_slash_is_in_a_name_or_between_two() {
         let component = [(role, raw("u8", 64, 1, &[]))];
         let path = file("hash-slash.zt", &[(name, object("other", &[1], &component))], &[7]);
         let text = succeeded_text(zten(["hash".as_ref(), path.as_os_str()]));
-        text.strip_prefix(&format!("{}  1  ", hex(&[7]))).unwrap().to_owned()
+        let line = format!("{HEADER}{}  1  other:u8[1]  ", hex(&[7]));
+        text.strip_prefix(&line).unwrap().to_owned()
     };
     assert_eq!(hashed("a", "b/c"), "a/\"b/c\"\n");
     assert_eq!(hashed("a/b", "c"), "\"a/b\"/c\n");
@@ -104,7 +107,8 @@ fn entries_that_cannot_be_read_have_no_sum() {
     let output = zten(["hash".as_ref(), path.as_os_str()]);
     let (status, out, complaint) = ended(&output);
     assert_eq!(status, Some(1));
-    assert_eq!(out, format!("-  8  \"\\u{{a}}\"/data\n{}  4  z/data\n", hex(&[3; 4])));
+    let line = format!("{}  4  f32[1]  z/data", hex(&[3; 4]));
+    assert_eq!(out, format!("{HEADER}-  8  float8[8]  \"\\u{{a}}\"/data\n{line}\n"));
     assert!(complaint.contains("unsupported-dtype"));
     let output = zten(["hash".as_ref(), "--json".as_ref(), path.as_os_str()]);
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -163,4 +167,155 @@ fn a_content_digest_covers_what_was_verified_by_digests_as_strong() {
     succeeded_text(zten(["convert", "--force", "--to", "2", "--digest", "sha256", walk, strong]));
     let digest = succeeded_text(zten(["hash", "--content=sha256", strong]));
     assert!(digest.starts_with("sha256:"), "{digest}");
+}
+
+/// A list, and the outcome of comparing a file with it.
+fn checked(list: &str, file: &Path, options: &[&str]) -> (Option<i32>, String, String) {
+    let list = write("hash.digests", list.as_bytes());
+    let arguments = ["hash".as_ref(), "--check".as_ref(), list.as_os_str(), file.as_os_str()];
+    let output = zten(arguments.into_iter().chain(options.iter().map(AsRef::as_ref)));
+    let (status, out, complaint) = ended(&output);
+    (status, out.to_owned(), complaint.to_owned())
+}
+
+/// A file of bytes and floats; the list of it.
+fn listed(name: &str, shape: &[usize], data: [u8; 3]) -> (PathBuf, String) {
+    let [a, b, c] = [0, 64, 128].map(|at| [("data", raw("u8", 64 + at, 4, &[]))]);
+    let mut bytes = vec![0; 132];
+    for (at, byte) in data.into_iter().enumerate() {
+        bytes[at * 64] = byte;
+    }
+    let objects = [
+        ("a", object("dense", &[4], &a)),
+        ("b", object("dense", shape, &b)),
+        ("c", object("dense", &[4], &c)),
+    ];
+    let path = file(name, &objects, &bytes);
+    let list = succeeded_text(zten(["hash".as_ref(), path.as_os_str()]));
+    (path, list)
+}
+
+#[test]
+fn a_list_names_what_changed() {
+    let (path, list) = listed("hash-listed.zt", &[4], [1, 2, 3]);
+    let shown = path.display();
+    let all = format!("{shown}: 3 of 3 components match\n");
+    assert_eq!(checked(&list, &path, &[]), (Some(0), all, String::new()));
+    assert_eq!(checked(&list, &path, &["-q"]), (Some(0), String::new(), String::new()));
+    // Bytes, and the shape alone.
+    for (shape, data) in [(&[4][..], [1, 9, 3]), (&[2, 2], [1, 2, 3])] {
+        let (other, _) = listed("hash-changed.zt", shape, data);
+        let shown = other.display();
+        let wanted = format!(
+            "changed  b/data\n{shown}: 2 of 3 components match: 1 changed, 0 missing, 0 added\n"
+        );
+        assert_eq!(checked(&list, &other, &[]), (Some(1), wanted, String::new()));
+        assert_eq!(checked(&list, &other, &["--quiet"]), (Some(1), String::new(), String::new()));
+    }
+    let line = |name: &str| list.lines().find(|line| line.ends_with(name)).unwrap();
+    let renamed = list.replace("  b/", "  \"b b\"/");
+    let wanted = format!(
+        "added    b/data\nmissing  \"b b\"/data\n\
+         {shown}: 2 of 3 components match: 0 changed, 1 missing, 1 added\n"
+    );
+    assert_eq!(checked(&renamed, &path, &[]), (Some(1), wanted, String::new()));
+    let (status, out, _) = checked(&renamed, &path, &["--json"]);
+    let found: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(status, Some(1));
+    assert_eq!((&found["equal"], &found["changed"]), (&json!(false), &json!([])));
+    assert_eq!(found["missing"], json!([{ "name": "b b", "role": "data" }]));
+    assert_eq!(found["added"], json!([{ "name": "b", "role": "data" }]));
+    let (_, out, _) = checked(&list, &path, &["--json"]);
+    assert_eq!(serde_json::from_str::<Value>(&out).unwrap()["equal"], true);
+    // In any order, with comments.
+    let turned = [HEADER.trim(), "# mine", line("c/data"), line("a/data"), line("b/data"), ""];
+    assert_eq!(checked(&turned.join("\n"), &path, &[]).0, Some(0));
+    // Several files, one after another.
+    let text = list.as_bytes();
+    let list = write("hash-several.digests", text);
+    let (other, _) = listed("hash-other.zt", &[4], [0, 2, 3]);
+    let arguments = ["hash".as_ref(), "--check".as_ref(), list.as_os_str(), path.as_os_str()];
+    let output = zten(arguments.into_iter().chain([other.as_os_str(), path.as_os_str()]));
+    let (status, out, _) = ended(&output);
+    let matches = out.lines().filter(|line| line.ends_with(": 3 of 3 components match")).count();
+    assert_eq!((status, matches, out.contains("changed  a/data")), (Some(1), 2, true), "{out}");
+}
+
+#[test]
+fn unusable_lists_are_errors() {
+    let (path, list) = listed("hash-unusable.zt", &[4], [1, 2, 3]);
+    for (list, options, wanted) in [
+        ("", &[][..], "hash.digests: incomplete list of digests"),
+        (
+            "{}",
+            &[],
+            "not a list of digests: expected the first line \"# zten digests 1\", in line 1",
+        ),
+        (&list.repeat(2), &[], "a second list of digests begins, expected one, in line 5"),
+        (list.trim_end(), &[], "incomplete list of digests"),
+        (
+            &list.replace("u8[4]", "u8"),
+            &["--limit=manifest=100"],
+            "exceeds the limit manifest of 100 bytes",
+        ),
+    ] {
+        let (status, out, complaint) = checked(list, &path, options);
+        assert_eq!((status, out.as_str()), (Some(2), ""), "{list}");
+        assert!(complaint.contains(wanted), "{complaint}");
+    }
+    let missing = zten(["hash", "--check", "/missing", path.to_str().unwrap()]);
+    assert_eq!(ended(&missing).0, Some(2));
+    // What is refused is not compared.
+    let bad = corpus_folder().join("reject/bool-value--v12-second-object.zt");
+    let (status, out, complaint) = checked(&list, &bad, &[]);
+    assert_eq!((status, out.as_str()), (Some(1), ""));
+    assert!(complaint.contains("bool-value"), "{complaint}");
+    for usage in [&["-q"][..], &["--json", "-q", "-c", "x"], &["--content", "-c", "x"]] {
+        assert_eq!(zten([&["hash", "x"], usage].concat()).status.code(), Some(2), "{usage:?}");
+    }
+}
+
+/// The list of a file is that of its conversions, whatever their format.
+#[test]
+fn conversions_keep_the_list() {
+    let (path, list) = listed("hash-converted.zt", &[4], [1, 2, 3]);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    for (end, options) in
+        [("zt", &["--to", "2", "--zstd=3"][..]), ("safetensors", &[]), ("npz", &[]), ("zt", &[])]
+    {
+        let other = folder.join(format!("hash-conversion.{end}"));
+        let paths = [path.to_str().unwrap(), other.to_str().unwrap()];
+        succeeded_text(zten([&["convert", "--force"], options, &paths].concat()));
+        assert_eq!(succeeded_text(zten(["hash", paths[1]])), list, "{end}");
+        assert_eq!(checked(&list, &other, &[]).0, Some(0));
+    }
+    let mut tried = 0;
+    for file in fs::read_dir(corpus_folder().join("other/gguf/accept")).unwrap() {
+        let file = file.unwrap().path();
+        if file.extension().is_none_or(|end| end != "gguf") {
+            continue;
+        }
+        let list = succeeded_text(zten(["hash".as_ref(), file.as_os_str()]));
+        for generation in ["1.2", "2"] {
+            let other = folder.join("hash-of-gguf.zt");
+            let paths = [file.to_str().unwrap(), other.to_str().unwrap()];
+            let arguments = [&["convert", "--force", "--to", generation], &paths[..]].concat();
+            if zten(&arguments).status.code() == Some(0) {
+                assert_eq!(succeeded_text(zten(["hash", paths[1]])), list, "{arguments:?}");
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 20, "{tried}");
+}
+
+#[test]
+fn several_files_have_a_list_each() {
+    let (path, list) = listed("hash-each.zt", &[4], [1, 2, 3]);
+    let shown = path.display().to_string();
+    let text = succeeded_text(zten(["hash", &shown, &shown]));
+    let named = list.replace(HEADER, &format!("{HEADER}# {shown}\n"));
+    assert_eq!(text, named.repeat(2));
+    let output = zten(["hash", &shown, "missing.zt", &shown]);
+    assert_eq!((ended(&output).0, ended(&output).1), (Some(2), text.as_str()));
 }

@@ -1,0 +1,63 @@
+//! The arguments of `zten hash`.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::os_path;
+use crate::strictness::Strictness;
+
+pub(crate) const AFTER_HELP: &str = "\
+Examples:
+  zten hash model.zt > model.digests
+  zten hash --check model.digests model.safetensors
+  zten hash --content=sha256 model.zt
+
+Exit status:
+  0  every file is valid, and with --check has what the list says
+  1  a file is refused, or differs from the list
+  2  wrong usage, the list is unusable, or something could not be read or written";
+
+/// `zten hash`
+#[derive(Debug, clap::Args, Serialize, Deserialize)]
+pub(crate) struct Hash {
+    /// Read these files, of any format
+    #[arg(required = true, value_name = "FILE")]
+    #[serde(with = "os_path::list")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Compare the files with a list that `zten hash` has printed, and name each component that changed, is
+    /// missing or was added
+    #[arg(short, long, value_name = "LIST", conflicts_with = "content", num_args = 1,
+        action = clap::ArgAction::Set)]
+    #[serde(with = "os_path::list")]
+    pub(crate) check: Vec<PathBuf>,
+    /// Print nothing; the exit status says whether the files have what the list says
+    #[arg(short, long, requires = "check", conflicts_with = "json")]
+    pub(crate) quiet: bool,
+    /// Print the content digest of a file of generation 2 instead: what tensors it holds, however they
+    /// are laid out; xxh3, or sha256 if each part of the file has a sha256 digest
+    #[arg(long, value_name = "ALGORITHM", num_args = 0..=1, require_equals = true,
+        default_missing_value = "xxh3")]
+    pub(crate) content: Option<ContentAlgorithm>,
+    /// Print one JSON document for each file
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) strictness: Strictness,
+}
+
+impl Hash {
+    /// The files to open: each behind the list, if there is one.
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        self.files.iter().flat_map(|file| self.check.iter().chain([file])).cloned().collect()
+    }
+}
+
+/// The algorithm of a content digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+pub(crate) enum ContentAlgorithm {
+    /// XXH3-64, which finds accidents only
+    Xxh3,
+    /// SHA-256
+    Sha256,
+}
