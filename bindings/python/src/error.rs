@@ -12,6 +12,7 @@ use pyo3::types::PyDict;
 use zten::error::Misuse;
 use zten::{Error, ErrorKind, Manifest};
 use zten_formats::Trouble;
+use zten_report::digests::Mismatch;
 use zten_report::finding::{Finding, Verdict};
 
 /// The reason why a call failed, before it is Python's. It needs no lock of the interpreter.
@@ -52,14 +53,15 @@ impl Failure {
 
     /// Returns whether it was raised by a Python object that was read from.
     pub(crate) fn was_raised(&self) -> bool {
-        let system = self.error.source().and_then(|error| error.downcast_ref::<io::Error>());
-        let raised = system.and_then(io::Error::get_ref);
-        raised.and_then(|error| error.downcast_ref::<PyErr>()).is_some()
+        cause::<PyErr>(&self.error).is_some()
     }
 
     /// Returns the exception of Python's, about the file at the path.
     pub(crate) fn at(self, py: Python<'_>, path: Option<&Path>) -> PyErr {
         let Self { error, finding } = self;
+        if let Some(mismatch) = cause::<Mismatch>(&error) {
+            return exception(py, &mismatch.finding(), path);
+        }
         match error.kind() {
             ErrorKind::Read | ErrorKind::Write | ErrorKind::NotDurable => {
                 io_error(error.into(), path)
@@ -79,6 +81,12 @@ impl Failure {
             _ => exception(py, &finding, path),
         }
     }
+}
+
+/// The error of that type that a source of bytes failed with.
+fn cause<E: std::error::Error + 'static>(error: &Error) -> Option<&E> {
+    let system = error.source().and_then(|error| error.downcast_ref::<io::Error>());
+    system.and_then(io::Error::get_ref).and_then(|error| error.downcast_ref())
 }
 
 /// The error of the system for the file at the path, with the path.

@@ -6,6 +6,7 @@
 
 mod cbor;
 mod check;
+mod digests;
 mod error;
 mod interrupt;
 mod options;

@@ -11,6 +11,7 @@ use zten::view::Decoded;
 use zten::{Component, Encoding, Error, Layout, Loader, Reader, Tensor};
 use zten_formats::Block;
 
+use crate::digests::Sums;
 use crate::interrupt::Cancel;
 use crate::source::Open;
 
@@ -18,7 +19,21 @@ use crate::source::Open;
 pub(crate) fn verify(open: &Open, cancel: &Cancel) -> Result<Summary, Error> {
     let mut shards = open.all_shards(cancel)?;
     open.plan_components(open.manifest().tensors().flat_map(|tensor| tensor.components()))?;
-    verifier(open).file_in(open.manifest(), &open.root(cancel), &mut shards)
+    let root = open.root(cancel);
+    let summary = verifier(open).file_in(open.manifest(), &root, &mut shards)?;
+    if let Some(list) = &open.digests {
+        let mut verifier = verifier(open);
+        let files = Files { root: &root, shards: &shards };
+        for tensor in open.manifest().tensors() {
+            let mut sums = Sums::new(&tensor);
+            verifier.object(&tensor.read_from(&files), |component, chunk| {
+                sums.update(component, chunk);
+            })?;
+            sums.compare(list)?;
+        }
+        list.compare_names(open.manifest())?;
+    }
+    Ok(summary)
 }
 
 /// Validates all of a tensor.
@@ -31,12 +46,26 @@ fn tapped(
     open: &Open,
     ordinal: u32,
     cancel: &Cancel,
-    tap: impl FnMut(&Component<'_>, &[u8]),
+    mut tap: impl FnMut(&Component<'_>, &[u8]),
 ) -> Result<(), Error> {
     bound(open, ordinal, cancel, |tensor| {
         open.plan_components(tensor.components())?;
-        verifier(open).object(tensor, tap)
+        let Some(list) = &open.digests else { return verifier(open).object(tensor, tap) };
+        let mut sums = Sums::new(tensor);
+        verifier(open).object(tensor, |component, chunk| {
+            sums.update(component, chunk);
+            tap(component, chunk);
+        })?;
+        sums.compare(list)
     })
+}
+
+/// Compares a tensor of which a part is to be read with the list of digests, if there is one: once, as a whole.
+fn require_listed(open: &Open, ordinal: u32, cancel: &Cancel) -> Result<(), Error> {
+    match &open.digests {
+        Some(list) if !list.has_verified(ordinal) => verify_object(open, ordinal, cancel),
+        _ => Ok(()),
+    }
 }
 
 fn verifier(open: &Open) -> Verifier {
@@ -63,7 +92,9 @@ pub(crate) fn components(
     for (component, _) in &mut targets {
         *component = component.read_from(&files);
     }
-    loader(open).read_into(&mut targets)
+    loader(open).read_into(&mut targets)?;
+    let Some(list) = &open.digests else { return Ok(()) };
+    targets.iter().try_for_each(|(component, bytes)| list.compare(component, bytes, cancel))
 }
 
 /// Threads for a file that is there; what is fetched comes in one order.
@@ -139,6 +170,9 @@ pub(crate) fn slice(
     buffer: &mut [u8],
     cancel: &Cancel,
 ) -> Result<(), Error> {
+    if !ranges.is_empty() {
+        require_listed(open, ordinal, cancel)?;
+    }
     bound(open, ordinal, cancel, |tensor| {
         let (component, slice) = (tensor.dense()?, tensor.slice(ranges)?);
         if component.encoding() == Encoding::Raw {
@@ -149,7 +183,11 @@ pub(crate) fn slice(
                 open.plan(component.shard(), slice.file_ranges()?)?;
             }
         }
-        slice.read(buffer).map(drop)
+        slice.read(buffer)?;
+        match &open.digests {
+            Some(list) if ranges.is_empty() => list.compare(&component, buffer, cancel),
+            _ => Ok(()),
+        }
     })
 }
 
@@ -160,7 +198,11 @@ pub(crate) fn bytes(open: &Open, place: (u32, u32), cancel: &Cancel) -> Result<D
     open.plan_components([component])?;
     let files = Files { root: &open.root(cancel), shards: &shards };
     let decoded = loader(open).read(iter::once(component.read_from(&files)))?;
-    decoded.into_iter().next().ok_or(Misuse::NoTensor.into())
+    let decoded = decoded.into_iter().next().ok_or(Misuse::NoTensor)?;
+    if let Some(list) = &open.digests {
+        list.compare(&component, &decoded, cancel)?;
+    }
+    Ok(decoded)
 }
 
 /// Fills a buffer with the values of a quantized tensor, in row-major order.
@@ -170,6 +212,7 @@ pub(crate) fn dequantize(
     values: &mut [f32],
     cancel: &Cancel,
 ) -> Result<(), Error> {
+    require_listed(open, ordinal, cancel)?;
     let is_verified = bound(open, ordinal, cancel, |tensor| {
         let verified = if let Some(block) = Block::of_layout(tensor) {
             let data = tensor.components().next().ok_or(Misuse::NoTensor)?;

@@ -15,6 +15,7 @@ use zten_formats::Block;
 use zten_report::finding::{format_name, stored};
 use zten_report::{json, spelled, value as json_value};
 
+use crate::digests::{Enforced, GivenList};
 use crate::error::Failure;
 use crate::interrupt;
 use crate::options::Strictness;
@@ -57,12 +58,21 @@ impl Reader {
 #[pymethods]
 impl Reader {
     #[new]
-    fn new(py: Python<'_>, file: &Bound<'_, PyAny>, strictness: Strictness) -> PyResult<Self> {
+    #[pyo3(signature = (file, strictness, digests=None))]
+    fn new(
+        py: Python<'_>,
+        file: &Bound<'_, PyAny>,
+        strictness: Strictness,
+        digests: Option<GivenList>,
+    ) -> PyResult<Self> {
         let opening = strictness.opening()?;
         let given = Given::from_python(file)?;
         let path = given.path();
         let opened = py.detach(|| Open::new(given, &opening, &interrupt::Cancel::default()));
-        let open = opened.map_err(|failure| failure.at(py, path.as_deref()))?;
+        let mut open = opened.map_err(|failure| failure.at(py, path.as_deref()))?;
+        if let Some(digests) = digests {
+            open.digests = Some(Enforced::new(py, digests, open.manifest())?);
+        }
         Ok(Self { open: RwLock::new(Some(Arc::new(open))), path })
     }
 
@@ -158,7 +168,7 @@ impl Reader {
         let object = object(&open, ordinal)?;
         let components = PyList::empty(py);
         for component in object.components() {
-            components.append(described(py, &component)?)?;
+            components.append(described(py, &open, &component)?)?;
         }
         (object.name(), object.layout_name(), shape(py, &object)?, components).into_pyobject(py)
     }
@@ -181,7 +191,7 @@ impl Reader {
                     length,
                     data.encoding() != Encoding::Raw,
                     is_direct(&data),
-                    is_verifiable(&data),
+                    is_verifiable(&open, &data),
                 )
             });
             list.append((object.name(), shape(py, &object)?, dense))?;
@@ -381,12 +391,16 @@ fn is_direct(component: &Component<'_>) -> bool {
 }
 
 /// Returns whether there is a digest or checksum that its bytes may not have.
-fn is_verifiable(component: &Component<'_>) -> bool {
-    component.digest().is_some() || component.has_checksum()
+fn is_verifiable(open: &Open, component: &Component<'_>) -> bool {
+    open.digests.is_some() || component.digest().is_some() || component.has_checksum()
 }
 
 /// Describes a component, as `Component` in `_zten.pyi` says.
-fn described<'py>(py: Python<'py>, component: &Component<'_>) -> PyResult<Bound<'py, PyTuple>> {
+fn described<'py>(
+    py: Python<'py>,
+    open: &Open,
+    component: &Component<'_>,
+) -> PyResult<Bound<'py, PyTuple>> {
     let element = component.element_type();
     // What the elements can be read as, whether that is all that they mean or not.
     let read_as = match element {
@@ -398,7 +412,7 @@ fn described<'py>(py: Python<'py>, component: &Component<'_>) -> PyResult<Bound<
     let (extent, digest) = (component.extent(), spelled::digest(component));
     let kind = (component.role(), component.type_name(), read_as);
     let place = (extent.offset(), extent.length(), component.decoded_length());
-    let verifiable = is_verifiable(component);
+    let verifiable = is_verifiable(open, component);
     let stored =
         (component.encoding_name(), digest, component.shard(), is_direct(component), verifiable);
     (kind, place, stored).into_pyobject(py)

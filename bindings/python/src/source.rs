@@ -18,6 +18,7 @@ use zten_formats::{Begun, Detected, Part};
 use zten_report::network::{is_remote, shown};
 use zten_shards::{Beside, Runs, Want};
 
+use crate::digests::Enforced;
 use crate::error::Failure;
 use crate::interrupt::Cancel;
 use crate::options::Opening;
@@ -119,6 +120,8 @@ pub(crate) struct Open {
     /// Read until opening is to end: content is read from [`root`](Self::root).
     archive: Archive<Watched>,
     shards: Vec<Listed>,
+    /// The list that content is compared with, if there is one.
+    pub(crate) digests: Option<Enforced>,
 }
 
 impl Open {
@@ -144,7 +147,7 @@ impl Open {
             Begun::Archive(archive) => {
                 let wanted = zten_shards::wanted(archive.manifest());
                 let shards = list(wanted.into_iter().map(Want::Shard).collect())?;
-                Ok(Self { archive, shards })
+                Ok(Self { archive, shards, digests: None })
             }
             Begun::Root(root) => {
                 let wanted = root.files().filter_map(Beside::new);
@@ -160,7 +163,8 @@ impl Open {
                 let parts: Vec<_> = parts
                     .map(|(name, source, length)| Part { name, source, length: *length })
                     .collect();
-                Ok(Self { archive: root.open(&parts, options).map_err(refused)?, shards })
+                let archive = root.open(&parts, options).map_err(refused)?;
+                Ok(Self { archive, shards, digests: None })
             }
         }
     }

@@ -36,7 +36,7 @@ from . import numpy
 from ._check import Columns, Report, check, check_batch
 from ._component import Component
 from ._errors import Error, LimitExceeded, Refused, Unsupported
-from ._file import File, Source, open
+from ._file import Digests, File, Source, open
 from ._safe_open import safe_open
 from ._tensor import Slice, Tensor
 from ._values import Entries, Simple, Tag
@@ -45,6 +45,7 @@ from ._write import Writer, append, convert, create
 __all__ = [
     "Columns",
     "Component",
+    "Digests",
     "Entries",
     "Error",
     "File",

@@ -17,10 +17,13 @@ from ._types import Array
 from ._zten import Reader
 
 if TYPE_CHECKING:
-    from ._zten import _Strictness
+    from ._zten import _Digests, _Strictness
 
 Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]
 """What a file is read from."""
+
+Digests: TypeAlias = str | os.PathLike[str] | bytes | Mapping[str, str | Mapping[str, str]]
+"""A list of digests: its path, its text, or SHA-256 digests by the names of tensors."""
 
 
 def strictness(
@@ -42,6 +45,15 @@ def frozen(source: Source) -> Any:
     return source
 
 
+def listed(digests: Digests | None) -> _Digests | None:
+    """A list of digests, as the native part takes it."""
+    if isinstance(digests, Mapping):
+        return {n: d if isinstance(d, str) else dict(d) for n, d in digests.items()}
+    if isinstance(digests, str) and digests.startswith("# zten digests "):
+        return digests.encode()
+    return digests
+
+
 class _Names(KeysView[str]):
     """The names of the objects, which are made all at once."""
 
@@ -61,15 +73,24 @@ class File(Mapping[str, Tensor]):
     again where it is unpickled.
     """
 
-    __slots__ = ("_map", "_maps", "_reader", "_source", "_strictness", "_verify")
+    __slots__ = ("_digests", "_map", "_maps", "_reader", "_source", "_strictness", "_verify")
 
-    def __init__(self, source: Source, how: _Strictness, map: bool, verify: bool) -> None:
+    def __init__(
+        self,
+        source: Source,
+        how: _Strictness,
+        map: bool,
+        verify: bool,
+        digests: _Digests | None = None,
+    ) -> None:
         self._source = frozen(source)
         self._strictness = how
         self._map = map
-        self._verify = verify
+        # What is listed is always compared.
+        self._verify = verify or digests is not None
+        self._digests = digests
         self._maps: dict[bool, mmap.mmap | bytes | bytearray] = {}
-        self._reader = Reader(self._source, how)
+        self._reader = Reader(self._source, how, digests)
         if map and not isinstance(self._source, bytes) and not self._reader.is_mappable:
             self.close()
             raise ValueError("map=True maps files that are opened by their path, or views bytes")
@@ -112,7 +133,8 @@ class File(Mapping[str, Tensor]):
     def __reduce__(self) -> tuple[Any, ...]:
         if not isinstance(self._source, (str, os.PathLike)):
             raise TypeError("only a file that was opened by its path can be pickled")
-        return File, (os.fspath(self._source), self._strictness, self._map, self._verify)
+        source, map, verify = os.fspath(self._source), self._map, self._verify
+        return File, (source, self._strictness, map, verify, self._digests)
 
     def close(self) -> None:
         """Closes the file. Arrays stay; tensors of it can no longer be read. A map, and with it the
@@ -162,12 +184,17 @@ class File(Mapping[str, Tensor]):
 
     def verify(self) -> tuple[int, int]:
         """Reads all of it, its shards too, and validates what opening does not. How many components
-        were read, and how many of them have a digest, all of which match.
+        were read, and how many of them have a digest, all of which match. With a list of digests, all is
+        compared with that.
 
         Raises:
             Refused, Unsupported, LimitExceeded: as the content asks for.
         """
         return self._reader.verify()
+
+    def _verifies(self, verify: bool | None) -> bool:
+        """Whether a tensor is verified as it is read, if ``verify`` is asked for."""
+        return self._verify if verify is None or self._digests is not None else verify
 
     def _buffer(self, *, writable: bool = False) -> mmap.mmap | bytes | bytearray:
         """All bytes of the file, as they lie."""
@@ -213,6 +240,7 @@ def open(
     tolerate: Iterable[str] = (),
     canonical: bool = False,
     shards: bool = True,
+    digests: Digests | None = None,
 ) -> File:
     """Opens a file of any format that is read: zTensor of any generation (0.1, 1.1, 1.2 or 2), safetensors,
     an index of several safetensors files, whose files lie beside it (``*.index.json``), GGUF, ``.npy`` or ``.npz``.
@@ -239,9 +267,17 @@ def open(
             ``shared-blobs``, ``missing-zeros``.
         canonical: accept no other than the canonical form.
         shards: look for the shards of a file of generation 2 beside it, and for the files of an index.
+        digests: a list that ``zten hash`` has printed (``docs/digests.md``): its path; its text, as ``bytes``, or as
+            a ``str`` that begins with its first line; or a mapping of names to SHA-256 digests, of a tensor with
+            several components by their roles. Every tensor that is read is compared with it, whatever ``verify``
+            says: of a part, or of a view of a map, the whole tensor is read and compared before, once.
+            :class:`Refused` has the tensor and the rule: ``list-changed``, or ``list-added`` for one that is
+            not listed. :meth:`File.verify` compares all, and finds what is missing (``list-missing``), too.
 
     Raises:
         Refused, Unsupported, LimitExceeded: as the manifest asks for.
         OSError: the file cannot be read.
+        ValueError: ``digests`` is no list of digests.
     """
-    return File(source, strictness(limits, tolerate, canonical, shards), map, verify)
+    how = strictness(limits, tolerate, canonical, shards)
+    return File(source, how, map, verify, listed(digests))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _types
-from ._file import File, Source, open
+from ._file import Digests, File, Source, open
 from ._tensor import Tensor
 from ._types import Array, Bytes
 
@@ -20,9 +20,12 @@ def load(
     verify: bool,
     limits: Mapping[str, int] | None,
     tolerate: Iterable[str],
+    digests: Digests | None = None,
 ) -> dict[str, Any]:
     """All tensors as arrays, by their names, in the order of the file."""
-    with open(source, map=map, verify=verify, limits=limits, tolerate=tolerate) as file:
+    with open(
+        source, map=map, verify=verify, limits=limits, tolerate=tolerate, digests=digests
+    ) as file:
         return _Load(file).all()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from . import _types
-from ._file import Source, open
+from ._file import Digests, Source, open
 from ._index import Index, select
 from ._tensor import Tensor
 
@@ -45,16 +45,23 @@ class safe_open:
         framework: ``"np"`` or ``"pt"``.
         device: where tensors of PyTorch go.
         verify: compare digests of tensors that are read whole.
+        digests: as of :func:`zten.open`.
     """
 
     def __init__(
-        self, filename: Source, framework: str = "np", device: Any = "cpu", *, verify: bool = True
+        self,
+        filename: Source,
+        framework: str = "np",
+        device: Any = "cpu",
+        *,
+        verify: bool = True,
+        digests: Digests | None = None,
     ) -> None:
         if framework not in _FRAMEWORKS:
             raise ValueError(f'framework is {framework!r}, expected "np" or "pt"')
         self.is_torch = _FRAMEWORKS[framework]
         self.device = device
-        self._file = open(filename, verify=verify)
+        self._file = open(filename, verify=verify, digests=digests)
 
     def keys(self) -> list[str]:
         """The names of the tensors."""

@@ -178,7 +178,7 @@ class Tensor:
         Raises:
             Refused, Unsupported, LimitExceeded: as the content asks for; Unsupported also where it is not dense.
         """
-        verify = self._file._verify if verify is None else verify
+        verify = self._file._verifies(verify)
         element = self._elements()
         data = self._data
         shape = self.shape
@@ -209,7 +209,7 @@ class Tensor:
         """
         import torch
 
-        verify = self._file._verify if verify is None else verify
+        verify = self._file._verifies(verify)
         element = self._elements()
         dtype = self._torch_dtype()
         data = self._data

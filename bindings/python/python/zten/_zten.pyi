@@ -9,6 +9,8 @@ import numpy.typing as npt
 _Bytes: TypeAlias = npt.NDArray[np.uint8]
 # Limits, tolerances, whether the canonical form is asked for, whether shards are looked for.
 _Strictness: TypeAlias = tuple[dict[str, int], list[str], bool, bool]
+# The text of a list of digests, digests by name (of several components, by role), or the path of a list.
+_Digests: TypeAlias = bytes | dict[str, str | dict[str, str]] | str | os.PathLike[str]
 # Generation, digest, canonical.
 _Form: TypeAlias = tuple[str, str | None, bool]
 # Role, type, and what the elements can be read as; offset, stored bytes, and decoded ones; encoding,
@@ -46,7 +48,9 @@ def convert(
 ) -> int: ...
 @final
 class Reader:
-    def __init__(self, file: Any, strictness: _Strictness) -> None: ...
+    def __init__(
+        self, file: Any, strictness: _Strictness, digests: _Digests | None = None
+    ) -> None: ...
     @property
     def closed(self) -> bool: ...
     @property

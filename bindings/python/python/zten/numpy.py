@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ._file import Source
+from ._file import Digests, Source
 from ._load import load as _load
 from ._write import Digest, Generation, Path
 from ._write import save as _save
@@ -26,6 +26,7 @@ def load_file(
     map: bool = False,
     limits: Mapping[str, int] | None = None,
     tolerate: Iterable[str] = (),
+    digests: Digests | None = None,
 ) -> dict[str, Any]:
     """All tensors of a file of any format by their names, in the order of the file, read on several threads.
 
@@ -38,13 +39,15 @@ def load_file(
             first.
         map: arrays are read-only views of a memory map. What :func:`zten.open` says of it holds here:
             it is for files that no other process changes.
-        limits, tolerate: as of :func:`zten.open`.
+        limits, tolerate, digests: as of :func:`zten.open`.
 
     Raises:
         Refused, Unsupported, LimitExceeded: as the file asks for; Unsupported also where an object is neither
             dense nor sparse, such as blocks of GGUF: :func:`zten.open` reads it.
     """
-    return _load(source, map=map, verify=verify, limits=limits, tolerate=tolerate)
+    return _load(
+        source, map=map, verify=verify, limits=limits, tolerate=tolerate, digests=digests
+    )
 
 
 def load(

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ._file import Source, open
+from ._file import Digests, Source, open
 from .numpy import save, save_file
 
 __all__ = ["load", "load_file", "save", "save_file"]
@@ -28,6 +28,7 @@ def load_file(
     map: bool = False,
     limits: Mapping[str, int] | None = None,
     tolerate: Iterable[str] = (),
+    digests: Digests | None = None,
 ) -> dict[str, Any]:
     """All tensors of a file of any format by their names, in the order of the file: each is read, verified, and
     then sent to the device.
@@ -38,13 +39,15 @@ def load_file(
         verify: compare digests.
         map: tensors are views of a memory map whose pages are copied when they are written to. What
             :func:`zten.open` says of maps holds here: it is for files that no other process changes.
-        limits, tolerate: as of :func:`zten.open`.
+        limits, tolerate, digests: as of :func:`zten.open`.
 
     Raises:
         Refused, Unsupported, LimitExceeded: as the file asks for; Unsupported also where an object is not dense,
             such as blocks of GGUF: :func:`zten.open` reads it.
     """
-    with open(source, map=map, verify=verify, limits=limits, tolerate=tolerate) as file:
+    with open(
+        source, map=map, verify=verify, limits=limits, tolerate=tolerate, digests=digests
+    ) as file:
         return {name: tensor.torch(device=device) for name, tensor in file.items()}
 
 
