@@ -180,3 +180,53 @@ fn files_of_a_grammar_are_valid_and_damaged_keep_their_promises() {
         "{sum:?}"
     );
 }
+
+/// Lists of names of all kinds, and what comes of damage.
+#[test]
+fn lists_of_digests_hold() {
+    const PIECES: [&str; 24] = [
+        "# zten digests 1\n",
+        "#",
+        " ",
+        "  ",
+        "\n",
+        "\r",
+        "\"",
+        "/",
+        "\\",
+        "\\u{22}",
+        "\\u{",
+        "}",
+        "…",
+        "重",
+        "\u{202e}",
+        "8",
+        "0",
+        "f32[2]",
+        "a",
+        "-",
+        "a/data\n",
+        "\"a b\"/\"\"\n",
+        "\"\\u{a}\"/x\n",
+        "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff  8  u8[8]  ",
+    ];
+    let (mut accepted, mut refused) = (0, 0);
+    for seed in (0..).take(rounds(3000)) {
+        let mut bytes = chance(seed).into_iter();
+        let mut next = move || usize::from(bytes.next().unwrap_or_default());
+        let mut list = PIECES[0].as_bytes().to_vec();
+        for _ in 0..next() % 6 {
+            list.extend_from_slice(PIECES[23].as_bytes());
+            let name = ["a", "\"\\u{22}\"", "\"a b\"", "重", "\"\\u{202e}/\""][next() % 5];
+            list.extend_from_slice(format!("{name}/r{}\n", next() % 40).as_bytes());
+        }
+        if next() % 2 == 0 {
+            let at = next() % (list.len() + 1);
+            let end = (at + next() % 3).min(list.len());
+            list.splice(at..end, PIECES[next() % PIECES.len()].bytes());
+        }
+        let outcome = if zten_oracles::digests(&list) { &mut accepted } else { &mut refused };
+        *outcome += 1;
+    }
+    assert!(accepted >= least(1000) && refused >= least(500), "{accepted} {refused}");
+}

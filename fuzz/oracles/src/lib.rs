@@ -16,6 +16,7 @@
 //! | [`model`] | what to write | what the writer accepts the reader gives back; and damaged, the first two |
 //! | [`file_format`] | a file of another format, or what one is made of | memory follows its length; it is valid twice or refused twice, by a rule; what tensors take lies in it; a safetensors file holds what the `safetensors` crate finds, and an index what its files hold |
 //! | [`front`] | what a front end says of a file | what opens is what was told, and within the file; after an error nothing opens; memory follows what was told |
+//! | [`digests`] | a list of digests | memory follows its length; written and parsed again it is the same, and what differs from it is found |
 //! | [`grammar`] | what to write | files of 2 that a grammar makes are valid; and damaged, the first two |
 
 /// Calls a macro with every type that elements are read as.
@@ -33,6 +34,7 @@ mod canonical;
 mod cbor;
 mod components;
 mod damage;
+mod digests;
 mod facts;
 mod file;
 mod file_formats;
@@ -55,6 +57,7 @@ mod tree;
 pub use append::{Appended, append};
 pub use canonical::{Form, canonical};
 pub use cbor::cbor;
+pub use digests::digests;
 pub use facts::said;
 pub use file::file;
 pub use file_formats::file_format;
