@@ -1,45 +1,108 @@
-//! `zten diff`: in what the contents of two files differ.
+//! `zten diff`: the differences of the contents of two files.
 
 mod change;
-mod differences;
+mod measure;
 mod paired;
 mod print;
 mod value;
 
+use std::collections::{HashMap, VecDeque};
 use std::io;
+use std::path::PathBuf;
 
+use rayon::iter::{IntoParallelRefMutIterator as _, ParallelIterator as _};
+use sha2::{Digest as _, Sha256};
 use zten::{Generation, OpenOptions, Tensor};
+use zten_report::digests::kind;
+use zten_report::natural;
 
 use crate::app::App;
 use crate::args::Diff;
-use crate::file::{FileWithShards, Opened};
+use crate::file::{FileWithShards, Opened, stored};
+use crate::progress::Progress;
 use crate::report::Problem;
+use crate::sources::Sources;
 use crate::status::Status;
-use crate::sums::{Of, Sums, sorted, sums};
-use change::{Change, Summed};
-use differences::{Difference, Differences};
+use crate::sums::{Of, Sums, sums};
+use crate::threads;
+use change::Changes;
 use paired::{Pair, paired};
+use value::AttributeChange;
 
 /// One of the files, all of which has been verified.
 struct Side {
+    path: PathBuf,
     archive: FileWithShards,
     sums: Sums,
 }
 
 impl Side {
-    fn read(
-        file: Result<Opened, Box<Problem>>,
-        options: &OpenOptions,
-    ) -> Result<Self, Box<Problem>> {
-        let file = file?;
+    fn read(file: Opened, options: &OpenOptions) -> Result<Self, Box<Problem>> {
         let path = file.path.clone();
         let archive = file.archive(options)?;
         let mut sums = sums(&path, &archive, Of::Content)?;
         match sums.unread.take() {
             // What cannot be read is neither equal nor different.
             Some(problem) => Err(problem),
-            None => Ok(Self { archive, sums }),
+            None => Ok(Self { path, archive, sums }),
         }
+    }
+
+    /// Binds the files that content is read from. What is in a shard without a digest is read of one that was verified.
+    fn bind<'a>(&'a self, progress: &'a Progress) -> Result<Sources<'a>, zten::Error> {
+        let mut files = Sources::bind(&self.archive, progress)?;
+        files.require()?;
+        Ok(files)
+    }
+
+    /// The objects in the natural order of their names.
+    fn sorted(&self) -> Vec<Tensor<'_>> {
+        let mut objects: Vec<_> = self.archive.tensors().collect();
+        objects.sort_by(|one, other| natural::compare(one.name(), other.name()));
+        objects
+    }
+
+    /// The sum of what an object is but for its name and attributes.
+    fn content(&self, object: &Tensor<'_>) -> [u8; 32] {
+        let mut sum = Sha256::new();
+        for (component, of) in self.sums.components(object) {
+            for text in [component.role(), &kind(object, &component)] {
+                sum.update(Sha256::digest(text));
+            }
+            sum.update(of.sha256.unwrap_or_default());
+        }
+        sum.finalize().into()
+    }
+}
+
+/// The differences of two files.
+struct Found<'a> {
+    attributes: Vec<AttributeChange<'a>>,
+    /// In the natural order of their names.
+    objects: Vec<Object<'a>>,
+    /// The number of objects that are equal.
+    equal: u64,
+}
+
+/// An object that is not the same in both files.
+struct Object<'a> {
+    name: &'a str,
+    difference: Difference<'a>,
+    changes: Changes<'a>,
+}
+
+/// The change of an object.
+enum Difference<'a> {
+    Added,
+    Removed,
+    Changed,
+    /// Its old name.
+    Renamed(&'a str),
+}
+
+impl Found<'_> {
+    fn is_equal(&self) -> bool {
+        self.attributes.is_empty() && self.objects.is_empty()
     }
 }
 
@@ -50,49 +113,113 @@ pub(crate) fn run(
     files: [Result<Opened, Box<Problem>>; 2],
 ) -> io::Result<()> {
     let options = args.strictness.options();
-    let [old, new] = files.map(|file| Side::read(file, &options));
-    let (old, new) = match (old, new) {
-        (Ok(old), Ok(new)) => (old, new),
+    let [old, new] = files.map(|file| Side::read(file?, &options));
+    let sides = match (old, new) {
+        (Ok(old), Ok(new)) => [old, new],
         // Of two that are refused, both are told about.
         (old, new) => {
             let problems = [old.err(), new.err()];
             return problems.iter().flatten().try_for_each(|problem| app.problem(problem));
         }
     };
-    let differences = compare(&old, &new);
-    if differences.attributes || !differences.objects.is_empty() {
+    let mut found = compare(&sides);
+    if !found.is_equal() {
         app.worsen(Status::Refused);
     }
+    if args.quiet {
+        return Ok(());
+    }
+    if let Err(problem) = measure(&sides, &mut found.objects) {
+        return app.problem(&problem);
+    }
     if args.json {
-        print::document(&mut app.out, &differences)
+        print::document(&mut app.out, &found)
     } else {
-        print::lines(&mut app.out, &differences)
+        print::lines(&mut app.out, &found)
     }
 }
 
-fn compare<'a>(old: &'a Side, new: &'a Side) -> Differences<'a> {
+/// Finds what differs, by the sums of both files.
+fn compare(sides: &[Side; 2]) -> Found<'_> {
+    let [old, new] = sides;
     // 0.1 has none to compare.
     let has_attributes = |side: &Side| side.archive.generation() != Some(Generation::V0_1);
-    let attributes = has_attributes(old) && has_attributes(new);
-    let differ = |old, new| attributes && !value::same(&old, &new);
-    let mut objects = Vec::new();
-    for pair in paired(sorted(&old.archive), sorted(&new.archive), Tensor::name) {
+    let compared = has_attributes(old) && has_attributes(new);
+    let attributes = |old, new| if compared { value::attributes(&old, &new) } else { Vec::new() };
+    let (mut objects, mut added, mut equal) = (Vec::new(), Vec::new(), 0_u64);
+    let mut removed: HashMap<_, VecDeque<Tensor<'_>>> = HashMap::new();
+    let by_name = |one: &Tensor<'_>, other: &Tensor<'_>| natural::compare(one.name(), other.name());
+    for pair in paired(old.sorted(), new.sorted(), by_name) {
         match pair {
-            Pair::Old(object) => objects.push((object.name(), Difference::Removed)),
-            Pair::New(object) => objects.push((object.name(), Difference::Added)),
+            Pair::Old(object) => removed.entry(old.content(&object)).or_default().push_back(object),
+            Pair::New(object) => added.push(object),
             Pair::Both(one, other) => {
-                let before = Summed { object: &one, sums: &old.sums };
-                let after = Summed { object: &other, sums: &new.sums };
-                let mut changes = change::changes(&before, &after);
-                if differ(one.attributes(), other.attributes()) {
-                    changes.push(Change::attributes());
-                }
-                if !changes.is_empty() {
-                    objects.push((one.name(), Difference::Changed(changes)));
+                let components = [old.sums.components(&one), new.sums.components(&other)];
+                let mut changes = Changes::new([&one, &other], components);
+                changes.attributes = attributes(one.attributes(), other.attributes());
+                if changes.is_empty() {
+                    equal = equal.saturating_add(1);
+                } else {
+                    let (name, difference) = (one.name(), Difference::Changed);
+                    objects.push(Object { name, difference, changes });
                 }
             }
         }
     }
-    let differ = differ(old.archive.attributes(), new.archive.attributes());
-    Differences { attributes: differ, objects }
+    for object in added {
+        let same = removed.get_mut(&new.content(&object)).and_then(VecDeque::pop_front);
+        let mut changes = Changes::default();
+        let difference = match same {
+            Some(one) => {
+                changes.attributes = attributes(one.attributes(), object.attributes());
+                Difference::Renamed(one.name())
+            }
+            None => Difference::Added,
+        };
+        objects.push(Object { name: object.name(), difference, changes });
+    }
+    objects.extend(removed.into_values().flatten().map(|object| Object {
+        name: object.name(),
+        difference: Difference::Removed,
+        changes: Changes::default(),
+    }));
+    // A name may have been taken from one object and given to another.
+    objects.sort_by(|one, other| natural::compare(one.name, other.name));
+    let attributes = attributes(old.archive.attributes(), new.archive.attributes());
+    Found { attributes, objects, equal }
+}
+
+/// Counts the elements that differ of all objects whose content does, several objects at a time where there are cores.
+fn measure(sides: &[Side; 2], objects: &mut [Object<'_>]) -> Result<(), Box<Problem>> {
+    let has_content = |object: &Object<'_>| object.changes.has_content();
+    if !objects.iter().any(has_content) {
+        return Ok(());
+    }
+    let [old, new] = sides;
+    let failed = |(place, error): (usize, zten::Error)| {
+        let side = if place == 0 { old } else { new };
+        Box::new(Problem::reading(&side.path, &side.archive, &error))
+    };
+    let bytes = [old, new].map(|side| stored(side.archive.manifest()));
+    let progress = Progress::new(bytes.into_iter().fold(0, u64::saturating_add));
+    let bound = [old.bind(&progress), new.bind(&progress)];
+    let files = match bound {
+        [Ok(old), Ok(new)] => [old, new],
+        [Err(error), _] => return Err(failed((0, error))),
+        [_, Err(error)] => return Err(failed((1, error))),
+    };
+    let files = files.each_ref().map(Sources::all);
+    let most = old.archive.limits().decoded();
+    let one = |object: &mut Object<'_>| {
+        let find = [old, new].map(|side| side.archive.manifest().get(object.name));
+        let [Some(one), Some(other)] = find else { return Ok(()) };
+        let [old, new] = &files;
+        object.changes.measure([one.read_from(old), other.read_from(new)], most).map_err(failed)
+    };
+    let is_local = sides.iter().all(|side| side.archive.source().is_local());
+    if is_local && threads::count() > 1 {
+        objects.par_iter_mut().filter(|object| has_content(object)).try_for_each(one)
+    } else {
+        objects.iter_mut().filter(|object| has_content(object)).try_for_each(one)
+    }
 }

@@ -4,8 +4,8 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use serde::Serialize;
-use zten::{ReadAt as _, Tensor};
 use zten::tools::{DigestAlgorithm, NoContentDigest};
+use zten::{ReadAt as _, Tensor};
 use zten_report::digests::{self, Difference, Digests, Entry};
 
 use crate::app::App;

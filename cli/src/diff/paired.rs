@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-/// What stands under one name.
+/// The items of one name.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Pair<T> {
     /// It is in the first list only.
@@ -13,16 +13,16 @@ pub(super) enum Pair<T> {
     Both(T, T),
 }
 
-/// Pairs up two lists, each of which is sorted by name.
-pub(super) fn paired<'a, T>(
+/// Pairs up two lists, each of which is in this order.
+pub(super) fn paired<T>(
     old: Vec<T>,
     new: Vec<T>,
-    name: impl Fn(&T) -> &'a str,
+    order: impl Fn(&T, &T) -> Ordering,
 ) -> impl Iterator<Item = Pair<T>> {
     let (mut old, mut new) = (old.into_iter().peekable(), new.into_iter().peekable());
     std::iter::from_fn(move || {
         let order = match (old.peek(), new.peek()) {
-            (Some(one), Some(other)) => name(one).cmp(name(other)),
+            (Some(one), Some(other)) => order(one, other),
             (_, None) => Ordering::Less,
             (None, _) => Ordering::Greater,
         };
@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn all_are_paired() {
         let pairs = |old: &[&'static str], new: &[&'static str]| {
-            paired(old.to_vec(), new.to_vec(), |name| name).collect::<Vec<_>>()
+            paired(old.to_vec(), new.to_vec(), Ord::cmp).collect::<Vec<_>>()
         };
         assert_eq!(
             pairs(&["a", "b", "d"], &["b", "c", "d", "e"]),

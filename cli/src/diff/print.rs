@@ -1,76 +1,115 @@
-//! What differs, for people and for programs.
+//! The differences as text and as JSON.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::differences::{Difference, Differences};
+use super::change::Changes;
+use super::value::AttributeChange;
+use super::{Difference, Found, Object};
 use crate::escape::Quoted;
-use crate::json::{self, List, Schema};
+use crate::json::{Schema, to_line};
+use crate::size::grouped;
 
-/// One line for the attributes of the files, and one for each object that differs.
-pub(super) fn lines(out: &mut impl Write, differences: &Differences<'_>) -> io::Result<()> {
-    if differences.attributes {
-        writeln!(out, "~ attributes")?;
+/// One line for each attribute of the files and each object that differs, and one that sums up.
+pub(super) fn lines(out: &mut dyn Write, found: &Found<'_>) -> io::Result<()> {
+    for change in &found.attributes {
+        let sign = Some(change.sign()).filter(|sign| !sign.is_empty()).unwrap_or("~");
+        writeln!(out, "{sign} {change}")?;
     }
-    for (name, difference) in &differences.objects {
+    for Object { name, difference, changes } in &found.objects {
         // In full: cut, two names could look the same.
         let name = Quoted(name);
+        let text = changes.to_string();
+        let separator = if text.is_empty() { "" } else { ": " };
         match difference {
             Difference::Added => writeln!(out, "+ {name}")?,
             Difference::Removed => writeln!(out, "- {name}")?,
-            Difference::Changed(changes) => {
-                write!(out, "~ {name}")?;
-                let mut before = ": ";
-                for change in changes {
-                    write!(out, "{before}{}", change.what)?;
-                    if !change.detail.is_empty() {
-                        write!(out, " {}", change.detail)?;
-                    }
-                    before = ", ";
-                }
-                writeln!(out)?;
+            Difference::Changed => writeln!(out, "~ {name}{separator}{text}")?,
+            Difference::Renamed(old) => {
+                writeln!(out, "> {} -> {name}{separator}{text}", Quoted(old))?;
             }
         }
     }
-    Ok(())
+    let Summary { changed, added, removed, renamed, equal } = Summary::of(found);
+    let counts = [changed, added, removed, renamed, equal].map(grouped);
+    let [changed, added, removed, renamed, equal] = &counts;
+    writeln!(
+        out,
+        "tensors: {changed} changed, {added} added, {removed} removed, {renamed} renamed, {equal} equal"
+    )
 }
 
-/// One JSON document.
-pub(super) fn document(out: &mut impl Write, differences: &Differences<'_>) -> io::Result<()> {
-    #[derive(Serialize)]
-    struct Document<A: Serialize, R: Serialize, C: Serialize> {
-        schema: Schema,
-        equal: bool,
-        added: A,
-        removed: R,
-        changed: C,
-        attributes: bool,
+/// The numbers of objects.
+#[derive(Default, Serialize)]
+struct Summary {
+    added: u64,
+    removed: u64,
+    renamed: u64,
+    changed: u64,
+    equal: u64,
+}
+
+impl Summary {
+    fn of(found: &Found<'_>) -> Self {
+        let mut summary = Self { equal: found.equal, ..Self::default() };
+        for object in &found.objects {
+            let count = match object.difference {
+                Difference::Added => &mut summary.added,
+                Difference::Removed => &mut summary.removed,
+                Difference::Renamed(_) => &mut summary.renamed,
+                Difference::Changed => &mut summary.changed,
+            };
+            *count = count.saturating_add(1);
+        }
+        summary
     }
-    #[derive(Serialize)]
-    struct Changed<'a, W: Serialize> {
-        name: &'a str,
-        what: W,
-    }
-    let Differences { attributes, objects } = differences;
-    let names = |wanted: fn(&Difference) -> bool| {
-        let of = objects.iter().filter(move |(_, difference)| wanted(difference));
-        List(move || of.clone().map(|(name, _)| *name))
-    };
-    let document = Document {
+}
+
+/// The JSON of an object.
+#[derive(Serialize)]
+struct Entry<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old: Option<&'a str>,
+    #[serde(flatten)]
+    changes: &'a Changes<'a>,
+}
+
+/// The JSON of two files.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: Schema,
+    equal: bool,
+    attributes: &'a [AttributeChange<'a>],
+    added: Vec<&'a str>,
+    removed: Vec<&'a str>,
+    renamed: Vec<Entry<'a>>,
+    changed: Vec<Entry<'a>>,
+    summary: Summary,
+}
+
+/// Writes one JSON document.
+pub(super) fn document(out: &mut dyn Write, found: &Found<'_>) -> io::Result<()> {
+    let mut document = Document {
         schema: Schema,
-        equal: !attributes && objects.is_empty(),
-        added: names(|difference| matches!(difference, Difference::Added)),
-        removed: names(|difference| matches!(difference, Difference::Removed)),
-        changed: List(|| {
-            objects.iter().filter_map(|(name, difference)| match difference {
-                Difference::Changed(changes) => {
-                    Some(Changed { name, what: List(|| changes.iter().map(|change| change.what)) })
-                }
-                _ => None,
-            })
-        }),
-        attributes: *attributes,
+        equal: found.is_equal(),
+        attributes: &found.attributes,
+        added: Vec::new(),
+        removed: Vec::new(),
+        renamed: Vec::new(),
+        changed: Vec::new(),
+        summary: Summary::of(found),
     };
-    json::to_line(out, &document)
+    for Object { name, difference, changes } in &found.objects {
+        match difference {
+            Difference::Added => document.added.push(name),
+            Difference::Removed => document.removed.push(name),
+            Difference::Changed => document.changed.push(Entry { name, old: None, changes }),
+            Difference::Renamed(old) => {
+                document.renamed.push(Entry { name, old: Some(old), changes });
+            }
+        }
+    }
+    to_line(out, &document)
 }

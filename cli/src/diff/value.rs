@@ -1,13 +1,20 @@
 //! Comparing attributes by what they say, and not by how their CBOR is spelled.
 //!
 //! Lengths of heads and floats, chunks and the order of a map's entries are spelling; `1` and
-//! `1.0` are two values, and so are floats whose bits differ as doubles. Each side is summed in a form of its own, in
+//! `1.0` are two values, and so are floats whose bits differ as doubles. Each value is summed in a form of its own, in
 //! which the entries of a map are sorted by the sums of their keys: memory follows neither the attributes nor their depth.
 
+use std::fmt;
+use std::io::{self, Write};
+
+use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use zten::attributes::{Attributes, Item, Value};
 
-use crate::value::nan;
+use super::paired::{Pair, paired};
+use crate::escape::Quoted;
+use crate::json::to_writer;
+use crate::value::{Json, nan};
 
 /// Major types, as they stand in heads.
 const UINT: u8 = 0;
@@ -16,7 +23,7 @@ const BYTES: u8 = 2 << 5;
 const TEXT: u8 = 3 << 5;
 const MAP: u8 = 5 << 5;
 const TAG: u8 = 6 << 5;
-/// What begins and ends arrays and maps whose entries are not counted.
+/// The bytes that begin and end arrays and maps whose entries are not counted.
 const ARRAY: u8 = 0x9f;
 const LONG_MAP: u8 = 0xbf;
 const BREAK: u8 = 0xff;
@@ -29,15 +36,107 @@ const ENTRIES: usize = 1 << 19;
 
 type Sum = [u8; 32];
 
-/// Returns whether two maps of attributes are the same.
-pub(super) fn same(old: &Attributes<'_>, new: &Attributes<'_>) -> bool {
-    // Items are equal that are spelled the same, and most are.
-    old == new || of_attributes(old) == of_attributes(new)
+/// An attribute that is not the same in both files.
+#[derive(Serialize)]
+pub(super) struct AttributeChange<'a> {
+    key: &'a str,
+    /// None where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old: Option<Json<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    new: Option<Json<'a>>,
 }
 
-/// The sum of attributes.
-fn of_attributes(attributes: &Attributes<'_>) -> Sum {
-    sum(|form| map(attributes.clone(), ENTRIES, form))
+/// Compares two maps of attributes, key by key.
+pub(super) fn attributes<'a>(
+    old: &Attributes<'a>,
+    new: &Attributes<'a>,
+) -> Vec<AttributeChange<'a>> {
+    // Items are equal that are spelled the same, and most are.
+    if old == new {
+        return Vec::new();
+    }
+    let [old, new] = [old, new].map(|attributes| {
+        let mut entries: Vec<_> = attributes.clone().collect();
+        entries.sort_by_key(|(key, _)| *key);
+        entries
+    });
+    let change = |pair| {
+        let (key, old, new) = match pair {
+            Pair::Old((key, old)) => (key, Some(old), None),
+            Pair::New((key, new)) => (key, None, Some(new)),
+            Pair::Both((key, old), (_, new)) => (key, Some(old), Some(new)),
+        };
+        let is_same = |old: Item<'_>, new: Item<'_>| {
+            old.as_bytes() == new.as_bytes() || of_item(&old) == of_item(&new)
+        };
+        let same = old.zip(new).is_some_and(|(old, new)| is_same(old, new));
+        (!same).then(|| AttributeChange { key, old: old.map(Json), new: new.map(Json) })
+    };
+    paired(old, new, |(one, _), (other, _)| one.cmp(other)).filter_map(change).collect()
+}
+
+impl AttributeChange<'_> {
+    /// `+` where it was added, `-` where it was removed, else nothing.
+    pub(super) fn sign(&self) -> &'static str {
+        match (&self.old, &self.new) {
+            (None, _) => "+",
+            (_, None) => "-",
+            _ => "",
+        }
+    }
+}
+
+/// `attribute "key" 1 -> 2`, or the one value that there is. Long values are cut.
+impl fmt::Display for AttributeChange<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "attribute {} ", Quoted(self.key))?;
+        let values = [&self.old, &self.new].into_iter().flatten();
+        let values: Vec<_> = values.map(Beginning::of).collect();
+        f.write_str(&values.join(" -> "))
+    }
+}
+
+/// The beginning of a value as JSON.
+struct Beginning(Vec<u8>);
+
+impl Beginning {
+    /// Characters of it, at most.
+    const LENGTH: usize = 60;
+
+    fn of(value: &impl Serialize) -> String {
+        let mut begun = Self(Vec::new());
+        let complete = to_writer(&mut begun, value).is_ok();
+        let text = String::from_utf8_lossy(&begun.0);
+        match text.char_indices().nth(Self::LENGTH) {
+            None if complete => text.into_owned(),
+            cut => {
+                let end = cut.map_or(text.len(), |(at, _)| at);
+                format!("{}…", text.get(..end).unwrap_or_default())
+            }
+        }
+    }
+}
+
+impl Write for Beginning {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // A character takes 4 bytes at most. What follows need not be written.
+        if self.0.len() > 4 * Self::LENGTH {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        let now = bytes.get(..bytes.len().min(4 * Self::LENGTH)).unwrap_or_default();
+        self.0.extend_from_slice(now);
+        Ok(now.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The sum of a value.
+fn of_item(item: &Item<'_>) -> Sum {
+    sum(|form| item.write(ENTRIES, form))
 }
 
 /// The sum of a form.
@@ -118,7 +217,7 @@ fn map<'a, K: Form>(
     }
 }
 
-/// What a number is of, and the number.
+/// Adds a number, and what it is of.
 fn number(of: u8, number: u64, form: &mut Sha256) {
     form.update([of]);
     form.update(number.to_be_bytes());

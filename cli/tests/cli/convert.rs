@@ -73,11 +73,11 @@ fn other_formats_keep_their_tensors() {
             let canonical = options.contains(&"--canonical");
             let check = if canonical { vec!["check", "--canonical"] } else { vec!["check"] };
             succeeded(zten(check.into_iter().chain([out.to_str().unwrap()])));
-            hashes.push(succeeded_json(run("hash", &out)));
+            hashes.push(succeeded_json(run("hash", &out))["objects"].clone());
             assert_eq!(folder.files(), ["out.zt"]);
         }
         assert!(hashes.iter().all(|hash| *hash == hashes[0]), "{name}");
-        assert!(!hashes[0]["objects"].as_array().unwrap().is_empty(), "{name}");
+        assert!(!hashes[0].as_array().unwrap().is_empty(), "{name}");
     }
 }
 
@@ -119,7 +119,7 @@ fn files_of_every_generation_become_the_same_content() {
                 let folder = Folder::new();
                 succeeded(folder.convert(&path, options));
                 let out = folder.path("out.zt");
-                let same = zten(["diff", path.to_str().unwrap(), out.to_str().unwrap()]);
+                let same = zten(["diff", "-q", path.to_str().unwrap(), out.to_str().unwrap()]);
                 assert_eq!(succeeded(same), b"", "{}", path.display());
             }
             files += 1;
@@ -162,7 +162,7 @@ fn generations_become_each_other() {
             assert!(text.contains(": written (2, "), "{text}");
             succeeded(zten(["check", "--manifest-only", name(2).to_str().unwrap()]));
             succeeded(to(&name(2), &name(3), "1.2", levels[0]));
-            let same = zten(["diff", name(1).to_str().unwrap(), name(3).to_str().unwrap()]);
+            let same = zten(["diff", "-q", name(1).to_str().unwrap(), name(3).to_str().unwrap()]);
             assert_eq!(succeeded(same), b"", "{}", path.display());
             files += 1;
         }

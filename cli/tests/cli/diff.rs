@@ -3,19 +3,24 @@
 mod attributes;
 mod copies;
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use crate::files::{entry, file, object, old_file, raw, text};
-use crate::{ended, in_corpus, succeeded_text, zten};
+use crate::{corpus_folder, ended, in_corpus, succeeded_text, zten};
 
-/// The lines that two files differ in; none of them is refused.
+/// The lines that two files differ in, without the last one; none of the files is refused.
 fn lines(old: &Path, new: &Path) -> String {
     let output = zten(["diff".as_ref(), old.as_os_str(), new.as_os_str()]);
     let (status, out, complaint) = ended(&output);
-    assert_eq!((status, complaint), (Some(i32::from(!out.is_empty())), ""), "{out}");
-    out.to_owned()
+    let (lines, summary) = out.split_at(out.rfind("tensors: ").unwrap());
+    assert_eq!((status, complaint), (Some(i32::from(!lines.is_empty())), ""), "{out}");
+    assert!(summary.ends_with(" equal\n") && summary.lines().count() == 1, "{summary}");
+    let quiet = zten(["diff".as_ref(), "-q".as_ref(), old.as_os_str(), new.as_os_str()]);
+    assert_eq!(ended(&quiet), (status, "", ""));
+    lines.to_owned()
 }
 
 /// The same as JSON.
@@ -43,10 +48,13 @@ fn generations_are_no_difference() {
         ("0.1.0/empty.zt", "1.2.3/empty.zt"),
     ] {
         let (old, new) = (format!("accept/{old}"), format!("accept/{new}"));
-        assert_eq!(succeeded_text(in_corpus(&["diff", &old, &new])), "", "{old} {new}");
+        let summary = succeeded_text(in_corpus(&["diff", &old, &new]));
+        let none = "tensors: 0 changed, 0 added, 0 removed, 0 renamed, ";
+        assert!(summary.starts_with(none), "{old} {new}: {summary}");
         let found = succeeded_text(in_corpus(&["diff", "--json", &old, &new]));
-        let wanted = "{\"schema\":2,\"equal\":true,\"added\":[],\"removed\":[],\"changed\":[],\"attributes\":false}\n";
-        assert_eq!(found, wanted, "{old} {new}");
+        let wanted = "\"equal\":true,\"attributes\":[],\"added\":[],\"removed\":[],\"renamed\":[],\
+            \"changed\":[],\"summary\":{\"added\":0,\"removed\":0,\"renamed\":0,\"changed\":0,\"equal\":";
+        assert!(found.contains(wanted), "{old} {new}: {found}");
     }
 }
 
@@ -80,31 +88,44 @@ fn each_kind_of_change() {
     data.resize(640 - 64, 0);
     let new = file("diff-new.zt", &new, &data);
     let wanted = "\
-~ \"all\": format dense -> theirs?, shape [2] -> [1], type (data u8 -> u16), components (+c), bytes (data)
-~ \"bytes\": bytes
-~ \"format\": format dense -> mine?
-- \"gone\"
-+ \"new\"
-~ \"roles\": components (-b, +c)
+~ \"all\": layout dense -> theirs?, shape [2] -> [1], +c, data dtype u8 -> u16, data content
+~ \"bytes\": 1 of 2 elements changed (max 1.0, mean 0.5, relative 1.0)
+~ \"format\": layout dense -> mine?
+> \"gone\" -> \"new\"
+~ \"roles\": -b, +c
 ~ \"shape\": shape [2, 3] -> [3, 2]
-~ \"type\": type u8 -> bool
+~ \"type\": dtype u8 -> bool
 ";
     assert_eq!(lines(&old, &new), wanted);
-    let changed = |name: &str, what: &[&str]| json!({ "name": name, "what": what });
+    let component = |role: &str, change: &str, content: bool| json!({ "role": role, "change": change, "content": content });
+    let mut data = component("data", "changed", true);
+    data["dtype"] = json!({ "old": "u8", "new": "u16" });
+    let mut bools = component("data", "changed", false);
+    bools["dtype"] = json!({ "old": "u8", "new": "bool" });
+    let counts = json!({
+        "count": 2, "changed": 1, "not_finite": 0, "max": 1.0, "mean": 0.5, "relative": 1.0,
+    });
     let wanted = json!({
-        "schema": 2,
+        "schema": document(&old, &old)["schema"],
         "equal": false,
-        "added": ["new"],
-        "removed": ["gone"],
+        "attributes": [],
+        "added": [],
+        "removed": [],
+        "renamed": [{ "name": "new", "old": "gone" }],
         "changed": [
-            changed("all", &["format", "shape", "type", "components", "bytes"]),
-            changed("bytes", &["bytes"]),
-            changed("format", &["format"]),
-            changed("roles", &["components"]),
-            changed("shape", &["shape"]),
-            changed("type", &["type"]),
+            {
+                "name": "all",
+                "layout": { "old": "dense", "new": "theirs?" },
+                "shape": { "old": [2], "new": [1] },
+                "components": [component("c", "added", true), data],
+            },
+            { "name": "bytes", "elements": counts, "components": [component("data", "changed", true)] },
+            { "name": "format", "layout": { "old": "dense", "new": "mine?" } },
+            { "name": "roles", "components": [component("b", "removed", true), component("c", "added", true)] },
+            { "name": "shape", "shape": { "old": [2, 3], "new": [3, 2] } },
+            { "name": "type", "components": [bools] },
         ],
-        "attributes": false,
+        "summary": { "added": 0, "removed": 0, "renamed": 1, "changed": 6, "equal": 1 },
     });
     assert_eq!(document(&old, &new), wanted);
     assert_eq!(lines(&old, &old), "");
@@ -123,9 +144,9 @@ fn types_are_told_apart_by_name_and_storage() {
     let unknown = with("diff-type-unknown.zt", "u8", Some("f4"));
     let wider = with("diff-type-wider.zt", "u16", Some("f4"));
     let spelled = with("diff-type-spelled.zt", "u8", Some("u8"));
-    assert_eq!(lines(&plain, &fp8), "~ \"w\": type u8 -> f8_e4m3fn\n");
-    assert_eq!(lines(&fp8, &unknown), "~ \"w\": type f8_e4m3fn -> f4? (u8)\n");
-    assert_eq!(lines(&unknown, &wider), "~ \"w\": type f4? (u8) -> f4? (u16)\n");
+    assert_eq!(lines(&plain, &fp8), "~ \"w\": dtype u8 -> f8_e4m3fn\n");
+    assert_eq!(lines(&fp8, &unknown), "~ \"w\": dtype f8_e4m3fn -> f4? (u8)\n");
+    assert_eq!(lines(&unknown, &wider), "~ \"w\": dtype f4? (u8) -> f4? (u16)\n");
     assert_eq!(lines(&plain, &spelled), "");
 }
 
@@ -142,7 +163,10 @@ fn many_components_are_not_all_listed() {
     };
     let found = lines(&with("diff-many-1.zt", 1), &with("diff-many-2.zt", 2));
     assert!(
-        found.starts_with("~ \"w\": bytes (r00, r01, ") && found.ends_with(", r15, …)\n"),
+        found.starts_with("~ \"w\": r00 1 of 1 elements changed (max 1.0, ")
+            && found.contains(" r15 ")
+            && !found.contains(" r16 ")
+            && found.ends_with(", …\n"),
         "{found}"
     );
 }
@@ -167,9 +191,12 @@ fn indices_are_compared_as_numbers() {
         let options = ["diff", "--tolerate=narrow-indices"].map(Path::new);
         zten([options[0], options[1], old, new])
     };
-    assert_eq!(succeeded_text(tolerant(&wide, &narrow)), "");
+    let summary = succeeded_text(tolerant(&wide, &narrow));
+    assert_eq!(summary, "tensors: 0 changed, 0 added, 0 removed, 0 renamed, 1 equal\n");
     let output = tolerant(&wide, &other);
-    assert_eq!(ended(&output), (Some(1), "~ \"w\": bytes (coords)\n", ""));
+    let (status, out, _) = ended(&output);
+    let wanted = "~ \"w\": coords 1 of 3 elements changed\ntensors: 1 changed, ";
+    assert!(status == Some(1) && out.starts_with(wanted), "{out}");
     // Such a file has to be asked for.
     let output = zten(["diff".as_ref(), wide.as_os_str(), narrow.as_os_str()]);
     let (status, out, complaint) = ended(&output);
@@ -186,33 +213,206 @@ fn bools_of_0_1_are_compared_by_truth() {
     };
     assert_eq!(lines(&old, &with("diff-bools-same.zt", &[0, 1, 1, 1])), "");
     let other = with("diff-bools-other.zt", &[0, 1, 1, 0]);
-    assert_eq!(lines(&old, &other), "~ \"w\": bytes\n");
+    let wanted = "~ \"w\": 1 of 4 elements changed (max 1.0, mean 0.25, relative 1.0)\n";
+    assert_eq!(lines(&old, &other), wanted);
 }
 
 #[test]
-fn names_are_escaped_and_in_bytewise_order() {
+fn names_are_escaped_and_in_natural_order() {
     let one = |offset| object("mine", &[], &[("ro\nle", bytes(offset, 1))]);
     let long = "n".repeat(300);
-    let names = ["\u{1b}[2J", "\"", "", "Z", "a", "é", long.as_str(), "attributes"];
+    let names = ["\u{1b}[2J", "\"", "", "a.10", "a", "é", long.as_str(), "a.9"];
     let objects: Vec<_> =
         names.iter().enumerate().map(|(n, name)| (*name, one(64 + n * 64))).collect();
     let all = file("diff-names.zt", &objects, &[1; 64 * 8]);
     let none = file("diff-no-names.zt", &[], &[]);
-    let sorted = ["", "\\u{1b}[2J", "\\u{22}", "Z", "a", "attributes", long.as_str(), "é"]
-        .map(str::to_owned);
+    let sorted =
+        ["", "\\u{1b}[2J", "\\u{22}", "a", "a.9", "a.10", long.as_str(), "é"].map(str::to_owned);
     let wanted = |sign: &str| sorted.clone().map(|name| format!("{sign} \"{name}\"\n")).concat();
     assert_eq!(lines(&none, &all), wanted("+"));
     assert_eq!(lines(&all, &none), wanted("-"));
     let found = document(&none, &all);
-    assert_eq!(found["added"], json!(["", "\u{1b}[2J", "\"", "Z", "a", "attributes", long, "é"]));
+    assert_eq!(found["added"], json!(["", "\u{1b}[2J", "\"", "a", "a.9", "a.10", long, "é"]));
     assert_eq!(found["removed"], json!([]));
     // Roles and words, too.
     let other = object("\u{202e}", &[], &[("\u{1b}", bytes(64, 1))]);
     let other = file("diff-other-names.zt", &[("a", other)], &[1]);
     let line = lines(&all, &other).lines().find(|line| line.starts_with('~')).unwrap().to_owned();
-    let wanted =
-        "~ \"a\": format mine? -> \"\\u{202e}\"?, components (+\"\\u{1b}\", -\"ro\\u{a}le\")";
+    let wanted = "~ \"a\": layout mine? -> \"\\u{202e}\"?, +\"\\u{1b}\", -\"ro\\u{a}le\"";
     assert_eq!(line, wanted);
+}
+
+/// A file with one tensor of those bytes.
+fn single(name: &str, (dtype, shape): (&str, &[usize]), data: &[u8]) -> PathBuf {
+    let (dtype, logical) = match dtype.split_once(' ') {
+        Some((dtype, logical)) => (dtype, vec![("type", text(logical))]),
+        None => (dtype, Vec::new()),
+    };
+    let component = raw(dtype, 64, data.len(), &logical);
+    file(name, &[("w", object("dense", shape, &[("data", component)]))], data)
+}
+
+#[test]
+fn differences_are_measured() {
+    let floats = |values: &[f32]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
+    let halves = |values: &[u16]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
+    let wide = |values: &[u64]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
+    let (nan, infinite) = (f32::NAN, f32::INFINITY);
+    for (what, (dtype, old), (other, new), wanted) in [
+        (
+            "floats",
+            ("f32", floats(&[1.0, 2.0, -4.0, nan, 0.0])),
+            ("f32", floats(&[1.0, 2.5, 4.0, nan, -0.0])),
+            json!({ "count": 5, "changed": 3, "not_finite": 0, "max": 8.0, "mean": 1.7, "relative": 2.0 }),
+        ),
+        (
+            "not finite",
+            ("f32", floats(&[1.0, infinite, infinite, 1.0])),
+            ("f32", floats(&[nan, 1.0, infinite, 1.5])),
+            json!({ "count": 4, "changed": 3, "not_finite": 2, "max": 0.5, "mean": 0.25, "relative": 0.5 / 1.5 }),
+        ),
+        (
+            "narrowed",
+            ("f32", floats(&[1.0, 0.1, nan, -0.0])),
+            ("f16", halves(&[0x3c00, 0x2e66, 0x7e01, 0])),
+            json!({
+                "count": 4, "changed": 1, "not_finite": 0, "max": f64::from(0.1_f32) - 0.099_975_585_937_5,
+                "mean": (f64::from(0.1_f32) - 0.099_975_585_937_5) / 4.0,
+                "relative": (f64::from(0.1_f32) - 0.099_975_585_937_5) / f64::from(0.1_f32),
+            }),
+        ),
+        (
+            "integers",
+            ("u64", wide(&[u64::MAX, 7, 1 << 60])),
+            ("u64", wide(&[u64::MAX - 1, 7, (1 << 60) + 2])),
+            json!({
+                "count": 3, "changed": 2, "not_finite": 0, "max": 2.0, "mean": 1.0,
+                "relative": 2.0 / 60.0_f64.exp2(),
+            }),
+        ),
+        (
+            "complex",
+            ("f32 complex64", floats(&[1.0, 1.0, 3.0, 4.0])),
+            ("f32 complex64", floats(&[1.0, 1.0, 0.0, 0.0])),
+            json!({ "count": 2, "changed": 1, "not_finite": 0, "max": 5.0, "mean": 2.5, "relative": 1.0 }),
+        ),
+    ] {
+        let width = if what == "integers" || what == "complex" { 8 } else { 4 };
+        let shape = [old.len() / width];
+        let old = single("diff-measured-old.zt", (dtype, &shape), &old);
+        let new = single("diff-measured-new.zt", (other, &shape), &new);
+        let found = document(&old, &new);
+        assert_eq!(found["changed"][0]["elements"], wanted, "{what}");
+    }
+    // Elements of many pieces, one of which differs, in two encodings.
+    let mut data = vec![0; 1 << 20];
+    data[700_001] = 3;
+    let old = single("diff-measured-zeros.zt", ("u8", &[1 << 20]), &vec![0; 1 << 20]);
+    let new = single("diff-measured-raw.zt", ("u8", &[1 << 20]), &data);
+    let packed = new.with_file_name("diff-measured-packed.zt");
+    let paths = [new.to_str().unwrap(), packed.to_str().unwrap()];
+    succeeded_text(zten([&["convert", "--force", "--to", "2", "--zstd=1"], &paths[..]].concat()));
+    let wanted =
+        "~ \"w\": 1 of 1,048,576 elements changed (max 3.0, mean 2.861e-6, relative 1.0)\n";
+    assert_eq!(lines(&old, &packed), wanted);
+    assert_eq!(lines(&new, &packed), "");
+}
+
+/// Blocks of GGUF are compared as the values that they are, whatever file they are in.
+#[test]
+fn quantized_values_are_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut tried = 0;
+    for entry in fs::read_dir(corpus_folder().join("other/gguf/accept")).unwrap() {
+        let path = entry.unwrap().path();
+        let listed = zten(["ls".as_ref(), "--json".as_ref(), path.as_os_str()]).stdout;
+        let listed: Value = serde_json::from_slice(&listed).unwrap_or_default();
+        let objects = listed["objects"].as_array().cloned().unwrap_or_default();
+        let is_blocks = |object: &&Value| {
+            object["layout"].as_str().unwrap().starts_with("gguf.")
+                && object["components"][0]["length"].as_u64() > Some(0)
+                && object["components"][0]["shard"].is_null()
+        };
+        let Some(object) = objects.iter().find(is_blocks) else { continue };
+        let data = &object["components"][0];
+        let end = data["offset"].as_u64().unwrap() + data["length"].as_u64().unwrap();
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[usize::try_from(end).unwrap() - 1] ^= 0x11;
+        let other = folder.path().join("other.gguf");
+        fs::write(&other, bytes).unwrap();
+        let shape = object["shape"].as_array().unwrap();
+        let count: u64 = shape.iter().map(|n| n.as_u64().unwrap()).product();
+        let found = document(&path, &other);
+        let elements = &found["changed"][0]["elements"];
+        assert_eq!(elements["count"], count, "{}: {found}", path.display());
+        for generation in ["1.2", "2"] {
+            let out = folder.path().join("out.zt");
+            let paths = [path.to_str().unwrap(), out.to_str().unwrap()];
+            let to = ["convert", "--force", "--to", generation];
+            succeeded_text(zten([&to, &paths[..]].concat()));
+            let found = document(&path, &out);
+            for changed in found["changed"].as_array().unwrap() {
+                let keys: Vec<_> = changed.as_object().unwrap().keys().collect();
+                assert_eq!(keys, ["attributes", "name"], "{changed}");
+            }
+            assert_eq!(document(&other, &out)["changed"][0]["elements"]["count"], count);
+        }
+        tried += 1;
+    }
+    assert!(tried >= 2, "{tried}");
+}
+
+#[test]
+fn sparse_objects_are_compared_by_component() {
+    let with = |name: &str, values: &[f32], indices: &[u64]| {
+        let mut data: Vec<u8> = indices.iter().flat_map(|n| n.to_le_bytes()).collect();
+        data.resize(64, 0);
+        data.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        let components = [
+            ("coords", raw("u64", 64, 8 * indices.len(), &[])),
+            ("values", raw("f32", 128, 4 * values.len(), &[])),
+        ];
+        file(name, &[("w", object("sparse_coo", &[300], &components))], &data)
+    };
+    let old = with("diff-sparse-old.zt", &[1.0, 2.0], &[3, 9]);
+    let new = with("diff-sparse-new.zt", &[1.0, 4.0], &[4, 9]);
+    let wanted = "~ \"w\": coords 1 of 2 elements changed, \
+                  values 1 of 2 elements changed (max 2.0, mean 1.0, relative 0.5)\n";
+    assert_eq!(lines(&old, &new), wanted);
+    let longer = with("diff-sparse-longer.zt", &[1.0, 2.0, 3.0], &[3, 9, 10]);
+    assert_eq!(lines(&old, &longer), "~ \"w\": coords content, values content\n");
+}
+
+#[test]
+fn content_makes_renames() {
+    let with = |name: &str, tensors: &[(&str, u8)]| {
+        let objects: Vec<_> = (tensors.iter().enumerate())
+            .map(|(n, (name, _))| {
+                (*name, object("dense", &[2], &[("data", bytes(64 + n * 64, 2))]))
+            })
+            .collect();
+        let data: Vec<u8> = tensors.iter().flat_map(|(_, byte)| [*byte; 64]).collect();
+        file(name, &objects, &data)
+    };
+    let old =
+        with("diff-renamed-old.zt", &[("a.10", 1), ("a.9", 1), ("b", 2), ("gone", 3), ("same", 4)]);
+    let new = with(
+        "diff-renamed-new.zt",
+        &[("b", 9), ("new", 5), ("same", 4), ("x.10", 1), ("x.9", 1), ("y", 1)],
+    );
+    let found = zten(["diff".as_ref(), old.as_os_str(), new.as_os_str()]);
+    let wanted = "\
+~ \"b\": 2 of 2 elements changed (max 7.0, mean 7.0, relative 0.7778)
+- \"gone\"
++ \"new\"
+> \"a.9\" -> \"x.9\"
+> \"a.10\" -> \"x.10\"
++ \"y\"
+tensors: 1 changed, 2 added, 1 removed, 2 renamed, 1 equal
+";
+    assert_eq!(ended(&found), (Some(1), wanted, ""));
+    let renamed = &document(&old, &new)["renamed"];
+    assert_eq!(renamed[0], json!({ "name": "x.9", "old": "a.9" }));
 }
 
 #[test]

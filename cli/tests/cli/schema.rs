@@ -167,6 +167,9 @@ fn documents_keep_the_schema() {
     add("ls", of("ls", &accepted));
     for path in accepted.iter().step_by(9) {
         add("hash", printed("hash", &[path]));
+        let list = zten(["hash".as_ref(), accepted[0].as_os_str()]).stdout;
+        let list = crate::files::write("schema.digests", &list);
+        add("hash-check", printed("hash", &["--check".as_ref(), &list, path]));
         let listed = &printed("ls", &[path])[0];
         for object in listed["objects"].as_array().unwrap().iter().take(3) {
             if object["layout_known"] == true && object["components"].as_array().unwrap().len() == 1
@@ -196,7 +199,7 @@ fn documents_keep_the_schema() {
         other["other"] = json!(1);
         assert!(!schema.allows(command, &other));
     }
-    for command in ["check", "ls", "hash", "cat", "diff"] {
+    for command in ["check", "ls", "hash", "hash-check", "cat", "diff"] {
         let count = documents.iter().filter(|(of, _)| *of == command).count();
         assert!(count > 5, "{command}: {count}");
     }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use serde_json::json;
 use zten::DType;
 use zten::write::{Encoded, NewObject, WriteOptions, Writer};
 
@@ -34,11 +35,25 @@ fn same(test: &str, one: &[u8], other: &[u8]) -> bool {
 fn same_maps(test: &str, one: &[u8], other: &[u8]) -> bool {
     let old = with(&format!("diff-{test}-old.zt"), Some(one), Some(one));
     let new = with(&format!("diff-{test}-new.zt"), Some(other), Some(other));
-    match lines(&old, &new).as_str() {
-        "" => true,
-        "~ attributes\n~ \"w\": attributes\n" => false,
-        other => panic!("{other}"),
+    let lines = lines(&old, &new);
+    let (own, of_objects): (Vec<_>, Vec<_>) =
+        lines.lines().partition(|line| !line.starts_with("~ \"w\": "));
+    // The same of the file and of the object.
+    let own: Vec<_> = own
+        .into_iter()
+        .map(|line| match line.split_once(' ').unwrap() {
+            ("~", change) => change.to_owned(),
+            (sign, change) => format!("{sign}{change}"),
+        })
+        .collect();
+    if own.is_empty() {
+        assert_eq!(lines, "");
+    } else {
+        let listed = own.iter().take(16).cloned().chain((own.len() > 16).then(|| "…".to_owned()));
+        let listed = listed.collect::<Vec<_>>().join(", ");
+        assert_eq!(of_objects, [format!("~ \"w\": {listed}")]);
     }
+    own.is_empty()
 }
 
 #[test]
@@ -130,12 +145,13 @@ fn none_and_empty_are_the_same() {
     let empty = with("diff-attributes-empty.zt", Some(b"\xa0"), Some(b"\xbf\xff"));
     let some = with("diff-attributes-some.zt", Some(b"\xa1\x61a\xf6"), None);
     assert_eq!(lines(&none, &empty), "");
-    assert_eq!(lines(&some, &empty), "~ attributes\n");
+    assert_eq!(lines(&some, &empty), "- attribute \"a\" null\n");
     let found = document(&none, &some);
-    assert_eq!((&found["attributes"], &found["changed"]), (&true.into(), &serde_json::json!([])));
+    let added = json!([{ "key": "a", "new": null }]);
+    assert_eq!((&found["attributes"], &found["changed"]), (&added, &json!([])));
     let found = document(&none, &with("diff-attributes-object.zt", None, Some(b"\xa1\x61a\xf6")));
-    assert_eq!(found["attributes"], false);
-    assert_eq!(found["changed"], serde_json::json!([{ "name": "w", "what": ["attributes"] }]));
+    assert_eq!(found["attributes"], json!([]));
+    assert_eq!(found["changed"], json!([{ "name": "w", "attributes": added }]));
     // 0.1 has none: nothing can be said of them.
     let fields = entry("w", ("uint8", "dense"), &[0], (64, 0), &[("attributes", vec![0xa0])]);
     let old = old_file("diff-attributes-0.1.zt", &[fields], &[]);
@@ -167,7 +183,7 @@ fn hostile_maps_end_soon() {
     assert!(!same("hostile", &many(&mut (0..20_000)), &many(&mut (1..20_001).rev())));
 }
 
-/// So many entries are sorted, that of the attributes themselves among them, and no more.
+/// So many entries of a value are sorted, and no more.
 #[test]
 fn order_counts_where_entries_are_too_many_to_sort() {
     let numbers = |keys: &mut dyn Iterator<Item = u32>, count: u32| {
@@ -177,7 +193,7 @@ fn order_counts_where_entries_are_too_many_to_sort() {
         }
         bytes
     };
-    for (count, sorted) in [((1 << 19) - 1, true), (1 << 19, false)] {
+    for (count, sorted) in [(1 << 19, true), ((1 << 19) + 1, false)] {
         let ascending = numbers(&mut (0..count), count);
         let falling = numbers(&mut (0..count).rev(), count);
         assert_eq!(same("many", &ascending, &falling), sorted, "{count}");
@@ -185,4 +201,24 @@ fn order_counts_where_entries_are_too_many_to_sort() {
         *other.last_mut().unwrap() = 1;
         assert!(!same("many", &falling, &other));
     }
+}
+
+#[test]
+fn values_are_shown_and_long_ones_cut() {
+    let text = |text: &str| [&[0x78, u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
+    let map = |entries: &[(&str, Vec<u8>)]| crate::files::map(entries);
+    let old = map(&[("a", text("x")), ("b", vec![0x01]), ("gone", vec![0xf6])]);
+    let long = "\u{202e}é".repeat(40);
+    let new = map(&[("a", text(&long)), ("b", vec![0x19, 1, 0]), ("new", vec![0x80])]);
+    let old = with("diff-shown-old.zt", Some(&old), None);
+    let new = with("diff-shown-new.zt", Some(&new), None);
+    let cut = "\\u202eé".repeat(9);
+    let wanted = format!(
+        "~ attribute \"a\" \"x\" -> \"{}…\n~ attribute \"b\" 1 -> 256\n\
+         - attribute \"gone\" null\n+ attribute \"new\" []\n",
+        cut.chars().take(59).collect::<String>()
+    );
+    assert_eq!(lines(&old, &new), wanted);
+    let found = document(&old, &new);
+    assert_eq!(found["attributes"][0], json!({ "key": "a", "old": "x", "new": long }));
 }
