@@ -88,7 +88,7 @@ fn sessions_are_what_the_command_prints() {
             if !again.is_empty() {
                 again.push('\n');
             }
-            again.push_str(&format!("$ {command}\n{}", run(folder.path(), command)));
+            again.extend(["$ ", command, "\n", &run(folder.path(), command)]);
         }
         assert!(again.lines().all(|line| line.chars().count() <= 200), "{again}");
         if records {
