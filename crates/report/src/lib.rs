@@ -11,6 +11,7 @@ pub mod digests;
 pub mod element;
 pub mod escape;
 pub mod finding;
+pub mod glob;
 pub mod json;
 pub mod natural;
 pub mod network;
