@@ -9,7 +9,6 @@ use crate::codec::ReadAt;
 use crate::digest::Digest;
 use crate::error::{BareError, Error, OutOfMemory, Place};
 use crate::format::frame::HEADER;
-use crate::layout::Normalization;
 use crate::manifest::{Component, ManifestRef};
 use crate::num::u64_from_usize;
 use crate::rules::Rule;
@@ -108,7 +107,7 @@ fn check_sharing(manifest: ManifestRef<'_>) -> Result<(), Error> {
             let own = manifest.object(part.object);
             let own = own.and_then(|own| own.component_at(part.component));
             let Some(own) = own else { continue };
-            hashed.push((sha256(&own, Normalization::NOTHING)?, *part));
+            hashed.push((sha256(&own, |chunk, take| take(chunk))?, *part));
         }
         hashed.sort_unstable();
         let pairs = hashed.iter().zip(hashed.iter().skip(1));
@@ -121,17 +120,17 @@ fn check_sharing(manifest: ManifestRef<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The sha256 of what the elements of a part become.
+/// The sha256 of what `convert` makes of the elements of a part.
 pub(crate) fn sha256(
     part: &Component<'_>,
-    normalization: Normalization,
+    convert: impl Fn(&[u8], &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error>,
 ) -> Result<[u8; 32], Error> {
     let mut sum = Sha256::new();
     let mut content = part.any_reader()?;
     while let Some(chunk) = content.next_chunk()? {
-        normalization.chunk(chunk, |bytes| {
+        convert(chunk, &mut |bytes| {
             sum.update(bytes);
-            Ok::<(), Error>(())
+            Ok(())
         })?;
     }
     Ok(sum.finalize().into())

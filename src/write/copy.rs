@@ -28,7 +28,7 @@ use super::sink::Sink;
 use super::writer::Writer;
 use crate::cbor::Encoder;
 use crate::codec::Source;
-use crate::element::{LogicalType, StorageType};
+use crate::element::{DType, LogicalType, StorageType};
 use crate::error::{BareError, Error, OutOfMemory, Place};
 use crate::format::{IndexTypes, Layout, v1};
 use crate::layout::Normalization;
@@ -53,20 +53,58 @@ type NewWithDigest<'a> = (NewComponent<'a>, Option<Identity>);
 /// # Ok::<(), zten::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Copier {
+pub struct Copier<'c> {
     verifier: Verifier,
     level: Option<Level>,
     layouts: Option<Layouts>,
+    attributes: Option<&'c Encoded>,
+    changes: Option<Changes<'c>>,
 }
 
 /// Returns the layout that an object of another format is to have, and the attributes that belong to that layout; none
 /// if it keeps its own.
 pub type Layouts = fn(&Tensor<'_>) -> Result<Option<(String, Encoded)>, Error>;
 
-impl Copier {
+/// Hands on what the bytes of whole elements become.
+pub type Conversion<'c> =
+    dyn Fn(&[u8], &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> + 'c;
+
+/// What is other in the copy of an object.
+#[derive(Clone, Copy, Default)]
+pub struct Change<'c> {
+    /// Another name.
+    pub name: Option<&'c str>,
+    /// True if the copy has none of the attributes.
+    pub drops_attributes: bool,
+    /// Another type for the elements of `data`, and what converts them.
+    pub elements: Option<(DType, &'c Conversion<'c>)>,
+}
+
+impl core::fmt::Debug for Change<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let dtype = self.elements.map(|(dtype, _)| dtype);
+        f.debug_struct("Change")
+            .field("name", &self.name)
+            .field("dtype", &dtype)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Returns what is other in the copy of an object; none if it is not copied.
+#[derive(Clone, Copy)]
+struct Changes<'c>(&'c dyn Fn(&Tensor<'_>) -> Option<Change<'c>>);
+
+impl core::fmt::Debug for Changes<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Changes")
+    }
+}
+
+impl<'c> Copier<'c> {
     /// Copies from a file, with the limits that it was opened with.
     pub fn new<B: AsRef<[u8]>>(manifest: &Manifest<B>) -> Self {
-        Self { verifier: Verifier::new(manifest), level: None, layouts: None }
+        let (level, layouts, attributes, changes) = (None, None, None, None);
+        Self { verifier: Verifier::new(manifest), level, layouts, attributes, changes }
     }
 
     /// The same, for a file that has shards of so many bytes together, as [`Verifier::with_shard_bytes`].
@@ -80,6 +118,38 @@ impl Copier {
     pub fn layouts(mut self, layouts: Layouts) -> Self {
         self.layouts = Some(layouts);
         self
+    }
+
+    /// Gives the file those attributes in place of its own; an empty map is none.
+    #[must_use]
+    pub fn attributes(mut self, attributes: &'c Encoded) -> Self {
+        self.attributes = Some(attributes);
+        self
+    }
+
+    /// Selects objects, and changes them: those are copied for which there is a [`Change`]. It is asked several times for an
+    /// object, and has to say the same.
+    ///
+    /// ```
+    /// use zten::write::{Change, Copier, WriteOptions};
+    /// let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?;
+    /// let only = |tensor: &zten::Tensor<'_>| {
+    ///     (tensor.name() == "t_f32").then(|| Change { name: Some("renamed"), ..Change::default() })
+    /// };
+    /// let copier = Copier::new(archive.manifest()).changes(&only);
+    /// let copy = copier.file(archive.manifest(), &archive, Vec::new(), &WriteOptions::default())?;
+    /// assert_eq!(zten::Archive::from_bytes(&copy)?.tensor("renamed")?.to_vec::<f32>()?.len(), 6);
+    /// # Ok::<(), zten::Error>(())
+    /// ```
+    #[must_use]
+    pub fn changes(mut self, changes: &'c dyn Fn(&Tensor<'_>) -> Option<Change<'c>>) -> Self {
+        self.changes = Some(Changes(changes));
+        self
+    }
+
+    /// Returns what is other in the copy of an object; none if it is not copied.
+    fn change(&self, object: &Tensor<'_>) -> Option<Change<'c>> {
+        self.changes.map_or(Some(Change::default()), |Changes(changes)| changes(object))
     }
 
     /// Compresses all components on the way.
@@ -110,13 +180,18 @@ impl Copier {
         let failed = |error: Error| error.inexpressible_in(target.writing.generation);
         let manifest = manifest.parts().read_from(source);
         let mut writer = Writer::new(sink, settings).map_err(failed)?;
-        if let Some(attributes) = manifest.encoded_attributes() {
-            let attributes = Encoded::copied(attributes)?;
-            writer.attributes_encoded(&attributes).map_err(failed)?;
+        let own = || manifest.encoded_attributes().map(Encoded::copied).transpose();
+        match self.attributes {
+            Some(attributes) if attributes.as_bytes() == b"\xa0" => {}
+            Some(attributes) => writer.attributes_encoded(attributes).map_err(failed)?,
+            None => own()?.map_or(Ok(()), |own| writer.attributes_encoded(&own).map_err(failed))?,
         }
         let mut order = collect((0..usize_from_u32(manifest.len())).map(len_u32))?;
         if target.canonical {
-            order.sort_unstable_by(|a, b| target.order(manifest.name(*a), manifest.name(*b)));
+            let changed =
+                |ordinal| self.change(&manifest.object(ordinal)?)?.name.map(str::as_bytes);
+            let name = |ordinal| changed(ordinal).unwrap_or(manifest.name(ordinal));
+            order.sort_unstable_by(|a, b| target.order(name(*a), name(*b)));
         }
         for object in order.into_iter().filter_map(|ordinal| manifest.object(ordinal)) {
             self.object(&object, &mut writer, None)?;
@@ -124,7 +199,7 @@ impl Copier {
         writer.finish().map_err(failed)
     }
 
-    /// Writes one object, into a shard if one is given, with its name. What [`Verifier::object`] refuses is not
+    /// Writes one object, into a shard if one is given, with its name; nothing if it is not [selected](Self::changes). What [`Verifier::object`] refuses is not
     /// copied, but that objects of a layout of 2 that is not known are, and components of a type that is not.
     ///
     /// # Errors
@@ -145,6 +220,7 @@ impl Copier {
         writer: &mut Writer<S>,
         shard: Option<(&str, &mut ShardWriter<S>)>,
     ) -> Result<(), Error> {
+        let Some(new) = self.change(object) else { return Ok(()) };
         let target = writer.file.target;
         // What its writer refuses has been accepted by the reader.
         let refused = |error: Error| error.inexpressible_in(target.writing.generation);
@@ -166,12 +242,12 @@ impl Copier {
         if target.canonical {
             parts.sort_unstable_by(|a, b| target.order(a.role_bytes(), b.role_bytes()));
         }
-        let mut new = Vec::new();
-        new.try_reserve_exact(parts.len()).map_err(|_| BareError::from(OutOfMemory))?;
+        let mut declared = Vec::new();
+        declared.try_reserve_exact(parts.len()).map_err(|_| BareError::from(OutOfMemory))?;
         for part in &parts {
-            new.push(self.component(part, &target)?);
+            declared.push(self.component(part, &target, new.elements)?);
         }
-        let components = collect(new.iter().map(|(new, sha256)| match sha256 {
+        let components = collect(declared.iter().map(|(new, sha256)| match sha256 {
             Some(sha256) => new.announced(sha256),
             None => *new,
         }))?;
@@ -179,15 +255,17 @@ impl Copier {
         let other = self.layouts.map_or(Ok(None), |layouts| layouts(object))?;
         let (layout, attributes) = match other {
             Some((layout, attributes)) => (Some(layout), Some(attributes)),
+            None if new.drops_attributes => (None, None),
             None => (None, attributes(object)?),
         };
         let format = match &layout {
             Some(layout) => layout,
             None => format(object, &target).map_err(|error| refused(error.into()))?,
         };
-        let mut new = NewObject::custom(object.name(), &shape, format, &components);
+        let name = new.name.unwrap_or(object.name());
+        let mut copy = NewObject::custom(name, &shape, format, &components);
         if let Some(attributes) = &attributes {
-            new = new.attributes(attributes);
+            copy = copy.attributes(attributes);
         }
         let own = |error: Error| {
             let ordinal = error.place().component();
@@ -196,14 +274,14 @@ impl Copier {
             refused(error.at(part.map_or(place, Component::place)))
         };
         let begun = match shard {
-            Some((name, shard)) => writer.object_in(name, shard, &new),
-            None => writer.object(&new),
+            Some((name, shard)) => writer.object_in(name, shard, &copy),
+            None => writer.object(&copy),
         };
         let mut out = begun.map_err(own)?;
         for part in &parts {
-            let change = change(part, &target);
+            let converted = Converted::new(part, &target, new.elements);
             let take = |chunk: &[u8]| {
-                change.chunk(chunk, |bytes| out.write_part(part.role(), bytes)).map_err(own)
+                converted.chunk(chunk, &mut |bytes| out.write_part(part.role(), bytes)).map_err(own)
             };
             self.verifier.component(part, &mut sparse, Order::Rows, take)?;
         }
@@ -215,6 +293,7 @@ impl Copier {
         &self,
         part: &Component<'a>,
         target: &Target,
+        elements: Option<(DType, &Conversion<'_>)>,
     ) -> Result<NewWithDigest<'a>, Error> {
         // What is in a shard that was not found cannot be read, whatever else it is.
         part.located()?;
@@ -226,13 +305,20 @@ impl Copier {
             Some(bytes) => bytes,
             None => measure(part)?,
         };
-        let mut new = if widens {
+        let converted = elements.filter(|_| part.role() == DATA);
+        let mut new = if let Some((dtype, _)) = converted {
+            let count = bytes / NonZeroU64::from(storage.divisor());
+            NewComponent::new(part.role(), dtype, count)
+        } else if widens {
             let elements = bytes / NonZeroU64::from(storage.divisor());
             NewComponent::new(part.role(), element, elements)
         } else {
             NewComponent::of_bytes(part.role(), element, bytes)
         };
-        let sha256 = || sha256(part, change(part, target));
+        let sha256 = || {
+            let converted = Converted::new(part, target, elements);
+            sha256(part, |chunk, take| converted.chunk(chunk, take))
+        };
         let identity = target.sharing.then(sha256).transpose()?;
         new.level = self.level;
         Ok((new, identity))
@@ -302,14 +388,41 @@ fn element<'a>(
     }
 }
 
-/// Returns the change to the elements of a component on the way.
-fn change(part: &Component<'_>, target: &Target) -> Normalization {
-    if widens(part, target) {
-        Normalization::content(part)
-    } else if part.dialect().bool_value.is_none() {
-        Normalization::bools(part)
-    } else {
-        Normalization::NOTHING
+/// The role whose elements can be converted.
+const DATA: &str = "data";
+
+/// What becomes of the elements of a component on the way.
+struct Converted<'p> {
+    normalization: Normalization,
+    conversion: Option<&'p Conversion<'p>>,
+}
+
+impl<'p> Converted<'p> {
+    fn new(
+        part: &Component<'_>,
+        target: &Target,
+        elements: Option<(DType, &'p Conversion<'p>)>,
+    ) -> Self {
+        let normalization = if widens(part, target) {
+            Normalization::content(part)
+        } else if part.dialect().bool_value.is_none() {
+            Normalization::bools(part)
+        } else {
+            Normalization::NOTHING
+        };
+        let conversion = elements.filter(|_| part.role() == DATA);
+        Self { normalization, conversion: conversion.map(|(_, conversion)| conversion) }
+    }
+
+    fn chunk(
+        &self,
+        chunk: &[u8],
+        take: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        match self.conversion {
+            Some(conversion) => conversion(chunk, take),
+            None => self.normalization.chunk(chunk, take),
+        }
     }
 }
 

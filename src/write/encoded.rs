@@ -7,7 +7,7 @@ use serde_cbor_2::Serializer;
 
 use super::entry::{Value, record};
 use crate::brief::Bytes;
-use crate::cbor::Encoder;
+use crate::cbor::{Attributes, Encoder};
 use crate::error::{BareError, Error, Misuse, OutOfMemory};
 use crate::format::v2::{GgufKey, MxKey};
 
@@ -84,7 +84,13 @@ impl Encoded {
         Self(bytes)
     }
 
-    pub(super) fn as_bytes(&self) -> &[u8] {
+    /// Returns the attributes as a reader returns them; none where the bytes are no map.
+    pub fn entries(&self) -> Attributes<'_> {
+        Attributes::read(&self.0).unwrap_or_default()
+    }
+
+    /// Returns the CBOR.
+    pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 }
