@@ -28,7 +28,7 @@ pub use object::{Component, ElementType, Tensor};
 pub(crate) use refused::named;
 pub use shard::Shard;
 
-use crate::cbor::{Attributes, item, seek};
+use crate::cbor::{Attributes, Remaining, item, seek};
 use crate::error::{BareError, Error};
 use crate::format::frame::Frame;
 use crate::limits::{Limits, OpenOptions};
@@ -172,6 +172,16 @@ impl<B> Manifest<B> {
     #[cfg(feature = "write")]
     pub fn appends_at(&self) -> u64 {
         self.validated.frame.as_ref().map_or(0, Frame::appends_at)
+    }
+
+    /// How many of the file's first bytes are kept by an [edition](crate::write::Writer::edit) of it: those before its
+    /// manifest, or if there are blobs behind that (2) all of them.
+    #[cfg(feature = "write")]
+    pub fn edits_at(&self) -> u64 {
+        let (start, end) = (self.validated.header.start, self.appends_at());
+        let mut own = self.validated.index.components.iter();
+        let is_last = own.all(|it| it.shard != Remaining::END || it.extent.end() <= start);
+        if is_last { start.min(end) } else { end }
     }
 
     /// The number of tensors.

@@ -270,3 +270,34 @@ fn attributes_count_as_manifest() {
     writer.attributes_encoded(&attributes()).unwrap();
     check(&writer.finish().unwrap(), &OpenOptions::default()).unwrap();
 }
+
+/// Names change where they stand, whatever their order is then, and the rest of the manifest does not.
+#[test]
+fn renamed_objects_keep_all_else() {
+    for generation in [Generation::V1_2, Generation::V2] {
+        let options = WriteOptions::default().generation(generation);
+        let mut writer = Writer::new(Vec::new(), &options).unwrap();
+        for name in ["a", "b", "c"] {
+            writer.add(name, &[1], &[name.as_bytes()[0]]).unwrap();
+        }
+        let old = Archive::from_bytes(writer.finish().unwrap()).unwrap();
+        let edit = |new: &dyn Fn(&str) -> Option<&'static str>| {
+            let mut writer = Writer::edit(Vec::new(), old.manifest(), &options).unwrap();
+            writer.rename(new)?;
+            // What is added then may have a name that has become free.
+            writer.add("b", &[1], &[9_u8])?;
+            let kept = usize::try_from(old.manifest().edits_at()).unwrap();
+            writer.finish().map(|tail| [&old.bytes()[..kept], &tail].concat())
+        };
+        let new = edit(&|name| (name == "b").then_some("long name")).unwrap();
+        let new = Archive::from_bytes(new).unwrap();
+        new.verify().unwrap();
+        for (name, byte) in [("a", b'a'), ("c", b'c'), ("long name", b'b'), ("b", 9)] {
+            assert_eq!(new.tensor(name).unwrap().to_vec::<u8>().unwrap(), [byte]);
+        }
+        let twice = edit(&|name| (name == "b").then_some("c")).unwrap_err();
+        assert_eq!(twice.rule(), Some("duplicate-name"));
+        let taken = edit(&|_| None).unwrap_err();
+        assert_eq!(taken.rule(), Some("duplicate-name"));
+    }
+}

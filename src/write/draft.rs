@@ -141,6 +141,29 @@ impl Draft {
         Ok(self.set(text(v1::RootKey::attributes.as_str())?, attributes)?)
     }
 
+    /// Gives objects the names that `new` returns for theirs, if it returns one.
+    pub(super) fn rename<'n>(
+        &mut self,
+        new: impl Fn(&str) -> Option<&'n str>,
+    ) -> Result<(), BareError> {
+        if self.begun.is_some() {
+            return Err(BareError::misuse(Misuse::Unfinished));
+        }
+        let (mut entries, mut names) = (Encoder::default(), Names::default());
+        entries.reserve(self.entries.len())?;
+        for (entry, ordinal) in split_entries(self.entries.as_bytes()).zip(0..) {
+            let (object, own) = key(entry).map_err(internal)?;
+            let at = len_u32(entries.len());
+            let name = core::str::from_utf8(own).ok().and_then(&new);
+            entries.text_of(name.map_or(own, str::as_bytes))?;
+            entries.raw(object)?;
+            let place = Place::new(Some(ordinal), None);
+            names.add(entries.as_bytes(), at).map_err(|error| error.at(place))?;
+        }
+        (self.entries, self.names, self.sorted) = (entries, names, false);
+        Ok(())
+    }
+
     /// Gives one item of CBOR, which lies within `open` levels, the form of the file; none if the form leaves it out.
     fn form(&self, attributes: &Encoded, open: u8) -> Result<Option<Encoder>, BareError> {
         let bytes = attributes.as_bytes();

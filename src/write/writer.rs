@@ -9,7 +9,7 @@ use super::encoded::Encoded;
 use super::settings::WriteOptions;
 use super::sink::Sink;
 use crate::error::{BareError, Error, Misuse};
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, ManifestRef};
 
 /// Writes a file of 1.2 or 2: blobs as they come, then the manifest and the footer. Nothing is written
 /// twice, and nothing but the manifest is kept in memory.
@@ -72,7 +72,44 @@ impl<S: Sink> Writer<S> {
         manifest: &Manifest<impl AsRef<[u8]>>,
         settings: &WriteOptions,
     ) -> Result<Self, Error> {
-        let manifest = manifest.parts();
+        Self::behind(manifest.appends_at(), sink, manifest.parts(), settings)
+    }
+
+    /// The same as [`append`](Self::append), for what goes behind the first [`manifest.edits_at()`](Manifest::edits_at)
+    /// bytes of the file: its blobs, and no manifest that is replaced. The new file must have another place: of this one a
+    /// reader may have the manifest open.
+    ///
+    /// ```
+    /// use zten::Writer;
+    /// let mut file = Writer::to(Vec::new())?;
+    /// file.add("old", &[2], &[1.5_f32, 2.5])?;
+    /// let old = zten::Archive::from_bytes(file.finish()?)?;
+    ///
+    /// let mut edition = Writer::edit(Vec::new(), old.manifest(), &Default::default())?;
+    /// edition.rename(|name| (name == "old").then_some("new"))?;
+    /// let kept = old.manifest().edits_at() as usize;
+    /// let new = [&old.bytes()[..kept], &edition.finish()?].concat();
+    /// assert_eq!(zten::Archive::from_bytes(new)?.tensor("new")?.to_vec::<f32>()?, [1.5, 2.5]);
+    /// # Ok::<(), zten::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`append`](Self::append).
+    pub fn edit(
+        sink: S,
+        manifest: &Manifest<impl AsRef<[u8]>>,
+        settings: &WriteOptions,
+    ) -> Result<Self, Error> {
+        Self::behind(manifest.edits_at(), sink, manifest.parts(), settings)
+    }
+
+    /// Goes on with a file of which the bytes before `position` are kept.
+    fn behind(
+        position: u64,
+        sink: S,
+        manifest: ManifestRef<'_>,
+        settings: &WriteOptions,
+    ) -> Result<Self, Error> {
         let misuse = BareError::misuse(Misuse::Append);
         let frame = manifest.frame().ok_or(misuse)?;
         if settings.canonical || frame.is_data_shard() {
@@ -80,9 +117,18 @@ impl<S: Sink> Writer<S> {
         }
         let target = settings.target_of(manifest.dialect().writing.ok_or(misuse)?)?;
         let draft = Draft::from_manifest(manifest, settings, target)?;
-        let mut file = BlobSink::at(sink, target, frame.appends_at());
+        let mut file = BlobSink::at(sink, target, position);
         file.pad()?;
         Ok(Self { file, draft, level: settings.level })
+    }
+
+    /// Renames the objects that there are so far: each gets the name that `new` returns for its own, if it returns one.
+    ///
+    /// # Errors
+    /// `duplicate-name` where two objects get one name, and [`Misuse::Unfinished`] where an object has not ended: all keep
+    /// their names; [`OutOfMemory`](crate::error::OutOfMemory).
+    pub fn rename<'n>(&mut self, new: impl Fn(&str) -> Option<&'n str>) -> Result<(), Error> {
+        Ok(self.draft.rename(new)?)
     }
 
     /// Gives the file attributes, in place of those that it has: any value that serde can take apart, as a struct or a map
