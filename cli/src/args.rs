@@ -17,7 +17,7 @@ use crate::command::Call;
 use crate::mode::Mode;
 use crate::paint::Color;
 use crate::strictness::Strictness;
-pub(crate) use convert::{Convert, Digest, To, arguments};
+pub(crate) use convert::{Convert, Digest, Float, Select, To, arguments};
 pub(crate) use diff::Diff;
 pub(crate) use hash::{ContentAlgorithm, Hash};
 
@@ -26,7 +26,13 @@ const STATUS: &str = "Exit status:
   1  a file is refused: it breaks a rule, is not supported, or goes beyond a limit
   2  wrong usage, or something could not be read or written";
 
-pub(crate) const CONVERT_STATUS: &str = "Exit status:
+pub(crate) const CONVERT_STATUS: &str = "\
+Examples:
+  zten convert model.safetensors model.zt --to 2 --zstd
+  zten convert model.safetensors.index.json model.safetensors
+  zten convert model.zt small.safetensors --only 'layers.[0-3].*' --dtype bf16 --rename 's/^layers\\.//'
+
+Exit status:
   0  OUT is written
   1  IN is refused: it breaks a rule, is not supported, or goes beyond a limit
   2  wrong usage, something could not be read or written, or IN is valid and OUT cannot hold it";

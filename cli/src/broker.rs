@@ -388,8 +388,8 @@ impl<'a> Broker<'a> {
                 }
             }
             Request::Find(number, WireWant(want)) => return Ok(self.find(slot, *number, want)),
-            Request::Create(number) => {
-                let created = self.outputs.create(*number);
+            Request::Create(number, shards) => {
+                let created = self.outputs.create(*number, *shards);
                 let packet = match created {
                     Ok(file) => Packet::of(&Reply::Created, Some(file.into())),
                     Err(error) => Packet::of(&Reply::Failed(Failure::new(&error)), None),

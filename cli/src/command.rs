@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use zten::write::FileSink;
@@ -49,8 +49,9 @@ pub(crate) struct Job<'a> {
 
 /// Creates the files that a command writes.
 pub(crate) trait Create {
-    /// Creates the file of that number, which has no name yet.
-    fn create(&self, number: u32) -> io::Result<File>;
+    /// Creates the file of that number, which has no name yet: one of as many as the last one names, then that one; or the
+    /// only one.
+    fn create(&self, number: u32, shards: u32) -> io::Result<File>;
 
     /// Gives the files their names when all are complete. The broker does so when the worker has ended.
     fn publish(&self) -> Result<(), Box<Problem>> {
@@ -112,13 +113,13 @@ impl Call {
 
     /// Whether it writes files.
     pub(crate) fn writes_files(&self) -> bool {
-        self.output(0).is_some()
+        matches!(self, Self::Convert(_))
     }
 
     /// The path of the output file of that number, and whether a file there is replaced.
-    fn output(&self, number: u32) -> Option<(&Path, bool)> {
+    fn output(&self, number: u32, shards: u32) -> Option<(PathBuf, bool)> {
         match self {
-            Self::Convert(args) if number == 0 => Some((&args.output, args.force)),
+            Self::Convert(args) => Some((convert::shard_name(args, number, shards)?, args.force)),
             _ => None,
         }
     }
@@ -177,7 +178,7 @@ pub(crate) fn run(app: &mut App, call: &Call, mode: Mode) -> io::Result<()> {
 /// The files that a command writes. Those that are not published are removed.
 pub(crate) struct Outputs<'a> {
     call: &'a Call,
-    created: RefCell<Vec<FileSink>>,
+    created: RefCell<Vec<(PathBuf, bool, FileSink)>>,
 }
 
 impl<'a> Outputs<'a> {
@@ -193,23 +194,22 @@ impl<'a> Outputs<'a> {
 }
 
 impl Create for Outputs<'_> {
-    fn create(&self, number: u32) -> io::Result<File> {
+    fn create(&self, number: u32, shards: u32) -> io::Result<File> {
         let mut created = self.created.borrow_mut();
         let is_next = usize::try_from(number).is_ok_and(|number| number == created.len());
-        let output = self.call.output(number).filter(|_| is_next);
+        let output = self.call.output(number, shards).filter(|_| is_next);
         let (path, replaces) = output.ok_or(io::ErrorKind::InvalidInput)?;
-        let sink = FileSink::create(path)?;
-        if !replaces && fs::symlink_metadata(path).is_ok() {
+        let sink = FileSink::create(&path)?;
+        if !replaces && fs::symlink_metadata(&path).is_ok() {
             return Err(occupied());
         }
         let file = sink.file().try_clone()?;
-        created.push(sink);
+        created.push((path, replaces, sink));
         Ok(file)
     }
 
     fn publish(&self) -> Result<(), Box<Problem>> {
-        for (number, sink) in (0..).zip(self.created.take()) {
-            let Some((path, replaces)) = self.call.output(number) else { continue };
+        for (path, replaces, sink) in self.created.take() {
             let published = if replaces { sink.publish() } else { sink.publish_new() };
             published.map_err(|error| {
                 let error = match io::Error::from(error) {
@@ -217,7 +217,7 @@ impl Create for Outputs<'_> {
                     error if error.kind() == io::ErrorKind::AlreadyExists => occupied(),
                     error => error,
                 };
-                Box::new(Problem::io(path, &error))
+                Box::new(Problem::io(&path, &error))
             })?;
         }
         Ok(())

@@ -1,14 +1,19 @@
 //! `zten convert`: other formats, and zTensor files of any generation, as files of 1.2 or 2; and all of them
 //! as safetensors and NumPy files.
 
+mod cast;
 mod export;
 #[cfg(test)]
 mod memory;
-mod output;
+pub(crate) mod output;
 mod plan;
+mod select;
+mod sharded;
+mod summary;
 mod tensors;
 
-use std::io::{self, BufWriter, Seek, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 
 use zten::num::u64_from_usize;
 use zten_formats::{Detected, Rule};
@@ -16,11 +21,13 @@ use zten_formats::{Detected, Rule};
 use crate::app::App;
 use crate::args::Convert;
 use crate::command::Create;
-use crate::escape;
-use crate::file::{FileWithShards, Opened, counted};
+use crate::file::{FileWithShards, Opened};
 use crate::report::Problem;
 use output::Target;
 use plan::Plan;
+pub(crate) use select::{Rename, Selection};
+pub(crate) use sharded::shard_name;
+use summary::Summary;
 
 /// Checks what the command line asks for.
 ///
@@ -42,32 +49,67 @@ pub(crate) fn run(
         Err(message) => return app.usage(message),
     };
     match file.and_then(|file| write(args, file, create, &plan)) {
-        Ok(objects) => {
-            let output = escape::path(&args.output);
-            let format = match plan.target {
-                Target::Tensors => plan.generation.as_str(),
-                other => other.suffix(),
-            };
-            writeln!(app.out, "{output}: written ({format}, {})", counted(objects, "object"))
-        }
+        Ok(_) if args.quiet => Ok(()),
+        Ok(summary) => summary.print(app, args, &plan),
         Err(problem) => app.problem(&problem),
     }
 }
 
-/// Writes and publishes the output, and returns the number of its objects.
+/// Writes and publishes the output.
 fn write(
     args: &Convert,
     file: Opened,
     create: &dyn Create,
     plan: &Plan,
-) -> Result<u64, Box<Problem>> {
+) -> Result<Summary, Box<Problem>> {
     let archive = archive(args, file)?;
-    let created = create.create(0);
-    let out = created.map_err(|error| Box::new(Problem::io(&args.output, &error)))?;
-    // Its bytes come in small pieces.
-    convert(args, &archive, BufWriter::with_capacity(64 << 10, &out), plan)?;
+    let summary = if plan.shard_size.is_some() {
+        sharded::convert(args, &archive, plan, create)?
+    } else {
+        let created = create.create(0, 0);
+        let out = created.map_err(|error| Box::new(Problem::io(&args.output, &error)))?;
+        let mut out = Counted::new(out);
+        let objects = convert(args, &archive, &mut out, plan)?;
+        let flushed = out.flush();
+        flushed.map_err(|error| Box::new(Problem::io(&args.output, &error)))?;
+        Summary { objects, input: summary::input(&archive), output: out.length, files: 1 }
+    };
     create.publish()?;
-    Ok(u64_from_usize(archive.len()))
+    Ok(summary)
+}
+
+/// A file that is written, whose bytes come in small pieces, and how long it has become.
+#[derive(Debug)]
+struct Counted {
+    out: BufWriter<File>,
+    position: u64,
+    length: u64,
+}
+
+impl Counted {
+    fn new(file: File) -> Self {
+        Self { out: BufWriter::with_capacity(64 << 10, file), position: 0, length: 0 }
+    }
+}
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.position = self.position.saturating_add(u64_from_usize(written));
+        self.length = self.length.max(self.position);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Seek for Counted {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.position = self.out.seek(to)?;
+        Ok(self.position)
+    }
 }
 
 /// Validates the manifest or header of the input.
@@ -76,13 +118,13 @@ fn archive(args: &Convert, file: Opened) -> Result<FileWithShards, Box<Problem>>
     file.any(&args.strictness.options(), Some(unknown))
 }
 
-/// Writes all of the input.
+/// Writes the input, and returns the number of objects.
 fn convert(
     args: &Convert,
     archive: &FileWithShards,
     out: impl Write + Seek,
     plan: &Plan,
-) -> Result<(), Box<Problem>> {
+) -> Result<usize, Box<Problem>> {
     match plan.target {
         Target::Tensors => tensors::convert(args, archive, out, plan),
         target => export::archive(args, archive, out, target),

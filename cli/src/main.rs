@@ -3,6 +3,7 @@
 
 mod app;
 mod args;
+mod attributes;
 #[cfg(target_os = "linux")]
 mod broker;
 mod budget;

@@ -32,8 +32,8 @@ pub(crate) enum Request<'a> {
     Progress(u64, u64),
     /// Asks for a file that the input of that number, or the remote file, names.
     Find(u32, WireWant),
-    /// Asks for the file to write of that number.
-    Create(u32),
+    /// Asks for the file to write of that number, where the last one names so many.
+    Create(u32, u32),
     /// The current job is done.
     Done(Done),
     /// Asks for a range of a remote file.

@@ -81,7 +81,7 @@ fn limit(text: &str) -> Result<NamedLimit, String> {
 }
 
 /// A number, and the binary unit that may follow it.
-fn size_of_text(text: &str) -> Option<u64> {
+pub(crate) fn size_of_text(text: &str) -> Option<u64> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);
     let scale: u64 = match unit {

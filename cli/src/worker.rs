@@ -163,8 +163,8 @@ impl Channel {
 }
 
 impl Create for Channel {
-    fn create(&self, number: u32) -> io::Result<File> {
-        match self.ask(&Request::Create(number))? {
+    fn create(&self, number: u32, shards: u32) -> io::Result<File> {
+        match self.ask(&Request::Create(number, shards))? {
             Answer::Created(file) => Ok(file),
             Answer::Failed(error) => Err(error),
             _ => Err(invalid("another answer")),

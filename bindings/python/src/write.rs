@@ -332,7 +332,7 @@ pub(crate) fn convert(
     let open = opened.map_err(|failure| failure.at(py, path.as_deref()))?;
     let manifest = open.manifest();
     let is_second = form.0 == "2";
-    let missing = if is_second { find_without_profile(manifest) } else { None };
+    let missing = if is_second { find_without_profile(manifest.tensors()) } else { None };
     if let Some(finding) = missing {
         let finding = Finding { verdict: Verdict::Unsupported, ..finding };
         return Err(exception(py, &finding, path.as_deref()));

@@ -6,23 +6,26 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use zten::write::Level;
 
-use crate::strictness::Strictness;
+use crate::attributes::Set;
+use crate::convert::Rename;
+use crate::strictness::{Strictness, size_of_text};
 
 /// `zten convert`
 #[derive(Debug, clap::Args, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Convert {
-    /// The file to read. How it begins tells its format. Of safetensors in several files, name the
+    /// Read this file. Its first bytes tell its format. Of safetensors in several files, name the
     /// index, which ends in .index.json: the files that it names are read, too. So are the shards of
     /// a zTensor file
     #[arg(value_name = "IN")]
     #[serde(with = "super::os_path")]
     pub(crate) input: PathBuf,
-    /// The file to write. Its suffix is its format: .zt, .safetensors, .npz or .npy. It appears when it
+    /// Write this file. Its suffix is its format: .zt, .safetensors, .npz or .npy. It appears when it
     /// is complete. If the format cannot hold something, that is named, and nothing is written
     #[arg(value_name = "OUT")]
     #[serde(with = "super::os_path")]
     pub(crate) output: PathBuf,
-    /// The generation of a .zt file; 1.2 if nothing is said
+    /// Write a .zt file of this generation (default: 1.2)
     #[arg(long, value_name = "GENERATION")]
     pub(crate) to: Option<To>,
     /// Replace the file that is at OUT
@@ -38,14 +41,65 @@ pub(crate) struct Convert {
         value_parser = level
     )]
     pub(crate) zstd: Option<u8>,
-    /// The digest that every component of a .zt file gets; if nothing is said, sha256, in 2 xxh3
+    /// Give every component of a .zt file this digest (default: sha256, in 2 xxh3)
     #[arg(long, value_name = "ALGORITHM")]
     pub(crate) digest: Option<Digest>,
     /// Write the canonical form of a .zt file, of which there is one for one content
     #[arg(long, conflicts_with = "zstd")]
     pub(crate) canonical: bool,
     #[command(flatten)]
+    pub(crate) select: Select,
+    /// Convert dense f16, bf16, f32 and f64 tensors to this type, rounding once: to the nearest, ties to even
+    #[arg(long, value_name = "DTYPE")]
+    pub(crate) dtype: Option<Float>,
+    /// Replace a number that --dtype cannot hold by the largest that it can (default: fail)
+    #[arg(long, requires = "dtype")]
+    pub(crate) saturate: bool,
+    /// Set an attribute of the file to a JSON value; may be given more than once
+    #[arg(long, value_name = "KEY=JSON", value_parser = Set::check)]
+    pub(crate) set: Vec<String>,
+    /// Drop the attributes of the file, and those of dense and sparse objects; --set adds others
+    #[arg(long)]
+    pub(crate) drop_attributes: bool,
+    /// Write files of so many bytes of data (5GB, 512MiB) or of one tensor: of model.safetensors
+    /// model-00001-of-00002.safetensors and so on, and then model.safetensors.index.json; of model.zt (with --to 2) the shards
+    /// model-00001.zt and so on, and then model.zt. As a set they do not appear at once
+    #[arg(long, value_name = "SIZE", value_parser = shard_size, conflicts_with = "canonical")]
+    pub(crate) shard_size: Option<u64>,
+    /// Print nothing if OUT is written
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
     pub(crate) strictness: Strictness,
+}
+
+/// Which objects are written, and by which names.
+#[derive(Debug, Default, clap::Args, Serialize, Deserialize)]
+pub(crate) struct Select {
+    /// Write only objects whose names match this pattern, with * for any characters, ? for one and
+    /// [a-z] for one of a set; may be given more than once
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) only: Vec<String>,
+    /// Leave out objects whose names match this pattern; may be given more than once
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) except: Vec<String>,
+    /// Rename one object (OLD=NEW), or what a regular expression matches (s/^model\.//, with a g behind
+    /// it everywhere in the name); may be given more than once, and is applied in that order
+    #[arg(long, value_name = "OLD=NEW", value_parser = Rename::check)]
+    pub(crate) rename: Vec<String>,
+}
+
+/// A type of floats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+pub(crate) enum Float {
+    /// Half precision
+    F16,
+    /// The first 16 bits of f32
+    Bf16,
+    /// Single precision
+    F32,
+    /// Double precision
+    F64,
 }
 
 /// A digest, by its name in files.
@@ -90,6 +144,17 @@ pub(crate) fn arguments() -> impl Iterator<Item = OsString> {
             None => Some(argument),
         }
     })
+}
+
+/// A number of bytes that is not 0.
+fn shard_size(text: &str) -> Result<u64, String> {
+    let decimal = [("KB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000_u64)];
+    let decimal = decimal
+        .into_iter()
+        .find_map(|(unit, scale)| text.strip_suffix(unit)?.parse::<u64>().ok()?.checked_mul(scale));
+    let size = decimal.or_else(|| size_of_text(text)).filter(|size| *size > 0);
+    let expected = "expected a number of bytes, optionally with KB, MB, GB, KiB, MiB or GiB";
+    size.ok_or_else(|| format!("invalid size: {expected}"))
 }
 
 /// A level of compression.

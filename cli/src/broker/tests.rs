@@ -49,7 +49,7 @@ impl Random {
                 message.extend(postcard::to_allocvec(want).unwrap());
                 return message;
             }
-            5 => Request::Create(number),
+            5 => Request::Create(number, 0),
             6 => Request::Read(number, self.next(9), self.next(9)),
             7 => return self.bytes(200),
             _ => {

@@ -4,10 +4,10 @@
 //! few bytes each, and not their data. What a format has no place for is an error that names it.
 
 mod array;
-mod element;
+pub(crate) mod element;
 mod npy;
 mod npz;
-mod safetensors;
+pub(crate) mod safetensors;
 mod target;
 
 use std::io::{Seek, Write};

@@ -1,10 +1,15 @@
 //! How to write, as the command line asks.
 
+use std::time::Instant;
+
 use zten::Generation;
-use zten::write::{Checksum, Level, WriteOptions};
+use zten::attributes::Attributes;
+use zten::write::{Checksum, Encoded, Level, WriteOptions};
 
 use super::output::Target;
 use crate::args::{Convert, Digest, To};
+use crate::attributes::changed;
+use crate::file::TensorFile;
 
 /// How to write, as the command line asks.
 #[derive(Clone, Copy)]
@@ -14,6 +19,9 @@ pub(super) struct Plan {
     pub(super) generation: Generation,
     pub(super) options: WriteOptions,
     pub(super) level: Option<Level>,
+    /// Bytes of data of each file, at most, if there are to be several.
+    pub(super) shard_size: Option<u64>,
+    pub(super) begun: Instant,
 }
 
 impl Plan {
@@ -25,6 +33,14 @@ impl Plan {
         let asks = args.canonical || args.zstd.is_some();
         if target != Target::Tensors && (asks || args.digest.is_some() || args.to.is_some()) {
             return Err("--to, --zstd, --digest and --canonical are for an OUT that ends in .zt");
+        }
+        let shard_size = args.shard_size;
+        match target {
+            _ if shard_size.is_none() => {}
+            Target::Tensors if args.to == Some(To::V2) => {}
+            Target::Tensors => return Err("--shard-size asks for --to 2: only 2 has shards"),
+            Target::Safetensors => {}
+            _ => return Err("--shard-size is for an OUT that ends in .safetensors or .zt"),
         }
         let to = args.to.unwrap_or(To::V1_2);
         let generation = match to {
@@ -43,7 +59,21 @@ impl Plan {
             generation,
             options,
             level: args.zstd.and_then(|level| Level::new(level).ok()),
+            shard_size,
+            begun: Instant::now(),
         })
+    }
+
+    /// The attributes of the new file; none if it keeps those of the file.
+    pub(super) fn attributes(
+        args: &Convert,
+        archive: &TensorFile,
+    ) -> Result<Option<Encoded>, String> {
+        if args.set.is_empty() && !args.drop_attributes {
+            return Ok(None);
+        }
+        let old = if args.drop_attributes { Attributes::default() } else { archive.attributes() };
+        changed(&old, &args.set, &[]).map(Some)
     }
 }
 

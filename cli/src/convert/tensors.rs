@@ -1,35 +1,122 @@
 //! Files of any format that is read as zTensor files.
 
-use std::io::Write;
+use std::cell::Cell;
+use std::io::{self, Write};
 
-use zten::write::{Copier, IoSink};
-use zten::{ErrorKind, Generation};
+use zten::write::{Change, Conversion, Copier, Encoded, IoSink};
+use zten::{Component, Error, ErrorKind, Generation, Layout, Tensor};
 use zten_formats::{find_without_profile, profile};
 
+use super::cast::{Cast, overflow};
 use super::plan::Plan;
-use crate::args::Convert;
+use super::select::Selection;
+use super::sharded::{Files, Shards, check_count, groups};
+use crate::args::{Convert, Float};
+use crate::attributes::changed;
 use crate::file::{FileWithShards, stored};
 use crate::progress::Progress;
 use crate::report::Problem;
 use crate::sources::Sources;
 
-/// Copies all of a file.
+/// Copies all of a file, or what is selected of it, and returns the number of objects.
 pub(super) fn convert(
     args: &Convert,
     archive: &FileWithShards,
     out: impl Write,
     plan: &Plan,
-) -> Result<(), Box<Problem>> {
+) -> Result<usize, Box<Problem>> {
+    with_copier(args, archive, plan, |copier, job| {
+        let (manifest, files) = (archive.manifest(), job.files.all());
+        copier.file(manifest, &files, IoSink(out), &plan.options).map(drop)
+    })
+}
+
+/// The same as a root and its shards.
+pub(super) fn convert_sharded(
+    args: &Convert,
+    archive: &FileWithShards,
+    plan: &Plan,
+    out: &Files<'_>,
+) -> Result<usize, Box<Problem>> {
+    with_copier(args, archive, plan, |copier, job| {
+        let written = |at| archive.manifest().tensor_at(job.selection.ordinal(at));
+        let objects: Vec<_> = (0..job.selection.len(archive)).filter_map(written).collect();
+        let groups = groups(
+            objects.iter().map(|own| decoded(own, args.dtype)),
+            plan.shard_size.unwrap_or(u64::MAX),
+        );
+        let other = |why| Error::from_write(io::Error::other(why));
+        let shards = check_count(args, groups.len()).map_err(other)?;
+        let source = &job.files.all();
+        if groups.len() <= 1 {
+            let file = IoSink(out.create(0).map_err(Error::from_write)?);
+            let file = copier.file(archive.manifest(), source, file, &plan.options)?;
+            return out.finish(file).map_err(Error::from_write);
+        }
+        let own = changed(&archive.attributes(), &[], &[]).map_err(other)?;
+        let attributes = job.attributes.unwrap_or(&own);
+        let (objects, groups, options) = (&objects, &groups, &plan.options);
+        Shards { objects, groups, attributes, options, source }.write(copier, shards, out)
+    })
+}
+
+/// Bytes that an object takes when its floats are of that type, as far as its manifest says how many there are.
+fn decoded(object: &Tensor<'_>, to: Option<Float>) -> u64 {
+    let bytes = |own: Component<'_>| own.decoded_length().unwrap_or(own.extent().length());
+    let bytes = object.components().map(bytes).fold(0, u64::saturating_add);
+    let [Some(from), Some(to)] = [Float::of(object), to].map(|own| own?.dtype().bits()) else {
+        return bytes;
+    };
+    bytes.saturating_mul(to.into()).checked_div(from.into()).unwrap_or(bytes)
+}
+
+/// What a copy is made with.
+struct Job<'j> {
+    selection: &'j Selection,
+    attributes: Option<&'j Encoded>,
+    files: &'j Sources<'j>,
+}
+
+/// Has what is selected of a file copied, and returns the number of objects.
+fn with_copier(
+    args: &Convert,
+    archive: &FileWithShards,
+    plan: &Plan,
+    copy: impl FnOnce(Copier<'_>, &Job<'_>) -> Result<(), Error>,
+) -> Result<usize, Box<Problem>> {
+    let manifest = archive.manifest();
+    let usage = |sentence: String| Box::new(Problem::inexpressible(&args.input, &sentence));
+    let selection = Selection::new(&args.select, archive).map_err(usage)?;
+    let is_selected = |object: &Tensor<'_>| selection.holds(object.ordinal());
     if plan.generation == Generation::V2
-        && let Some(finding) = find_without_profile(archive.manifest())
+        && let Some(finding) = find_without_profile(manifest.tensors().filter(is_selected))
     {
         return Err(Box::new(Problem::found(&args.input, finding)));
     }
-    let progress = Progress::new(stored(archive.manifest()));
+    let attributes = Plan::attributes(args, archive).map_err(usage)?;
+    let progress = Progress::new(stored(manifest));
     let failed = |error| Box::new(Problem::reading(&args.input, archive, &error));
     let mut files = Sources::bind(archive, &progress).map_err(failed)?;
     files.require().map_err(failed)?;
-    let copier = Copier::new(archive.manifest()).with_shard_bytes(archive.shard_bytes());
+    let beyond = Cell::new(None);
+    let casts = args.dtype.map(|to| Cast::all(to, args.saturate, &beyond));
+    let conversions = casts.as_ref().map(|casts| {
+        casts
+            .each_ref()
+            .map(|cast| move |chunk: &[u8], take: &mut Take<'_>| cast.chunk(chunk, take))
+    });
+    let changes = |object: &Tensor<'_>| {
+        let conversion = || -> Option<(_, &Conversion<'_>)> {
+            let at = Cast::of(object, casts.as_ref()?)?;
+            Some((args.dtype?.dtype(), conversions.as_ref()?.get(at)?))
+        };
+        is_selected(object).then(|| Change {
+            name: selection.new_name(object.ordinal()),
+            drops_attributes: args.drop_attributes && drops(object),
+            elements: conversion(),
+        })
+    };
+    let copier = Copier::new(manifest).with_shard_bytes(archive.shard_bytes()).changes(&changes);
     let copier = match plan.level {
         Some(level) => copier.compressed(level),
         None => copier,
@@ -38,9 +125,29 @@ pub(super) fn convert(
         Generation::V2 => copier.layouts(profile),
         _ => copier,
     };
-    let written = copier.file(archive.manifest(), &files.all(), IoSink(out), &plan.options);
-    written.map(drop).map_err(|error| match error.kind() {
-        ErrorKind::Write => Box::new(Problem::io(&args.output, &error.into())),
+    let copier = match &attributes {
+        Some(attributes) => copier.attributes(attributes),
+        None => copier,
+    };
+    let job = Job { selection: &selection, attributes: attributes.as_ref(), files: &files };
+    copy(copier, &job).map_err(|error| match (error.kind(), beyond.get().zip(args.dtype)) {
+        (_, Some((value, to))) => {
+            let object = error.place().object().and_then(|at| manifest.tensor_at(at));
+            let sentence = overflow(value, to.dtype());
+            let sentence = format_args!("it can be read, and not be written: {sentence}");
+            let problem = Problem::inexpressible(&args.input, &sentence);
+            Box::new(problem.in_object(object.map(|object| object.name().to_owned())))
+        }
+        (ErrorKind::Write, _) => Box::new(Problem::io(&args.output, &error.into())),
         _ => failed(files.settle(error)),
-    })
+    })?;
+    Ok(selection.len(archive))
+}
+
+/// Takes what elements become.
+type Take<'t> = dyn FnMut(&[u8]) -> Result<(), Error> + 't;
+
+/// Whether an object is the same without attributes: those of other layouts say how its components are read.
+pub(super) fn drops(object: &Tensor<'_>) -> bool {
+    matches!(object.layout(), Layout::Dense | Layout::SparseCsr | Layout::SparseCoo)
 }

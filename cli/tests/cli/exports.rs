@@ -42,7 +42,7 @@ fn there_and_back_is_the_same_content() {
         let (out, again) = (path(&format!("columns.{suffix}")), path("again.zt"));
         let text = succeeded_text(convert(&from, &out, &["--force"]));
         let what = if objects == 1 { "1 object".to_owned() } else { format!("{objects} objects") };
-        assert!(text.ends_with(&format!(": written ({suffix}, {what})\n")), "{text}");
+        assert!(text.contains(&format!(": written ({suffix}, {what}, ")), "{text}");
         succeeded_text(convert(&out, &again, &["--force"]));
         assert_eq!(hash(&from), hash(&again), "{} as {suffix}", from.display());
         // Without a sandbox the same bytes are written.

@@ -54,7 +54,7 @@ fn several_files_become_one() {
             let out = folder.path().join(format!("out.{suffix}"));
             let args = ["convert", "--force", from.to_str().unwrap(), out.to_str().unwrap()];
             let text = succeeded_text(zten([&args, options].concat()));
-            assert!(text.ends_with("2 objects)\n"), "{text}");
+            assert!(text.contains(", 2 objects, "), "{text}");
             let again = folder.path().join("again.zt");
             let again = again.to_str().unwrap();
             succeeded_text(zten(["convert", "--force", out.to_str().unwrap(), again]));
@@ -68,7 +68,9 @@ fn several_files_become_one() {
     // From within the folder, too.
     let args = ["convert", "model.safetensors.index.json", "here.zt"];
     let output = super::command().args(args).current_dir(folder.path()).output().unwrap();
-    assert_eq!(ended(&output), (Some(0), "here.zt: written (1.2, 2 objects)\n", ""));
+    let (status, text, why) = ended(&output);
+    assert_eq!((status, why), (Some(0), ""));
+    assert!(text.starts_with("here.zt: written (1.2, 2 objects, "), "{text}");
 }
 
 #[test]

@@ -23,6 +23,7 @@ mod magic;
 #[cfg(target_os = "linux")]
 mod memory;
 mod numpy;
+mod options;
 mod other;
 mod pages;
 mod profiles;
@@ -33,6 +34,7 @@ mod sarif;
 mod schema;
 #[cfg(unix)]
 mod sessions;
+mod sharded;
 mod shards;
 #[cfg(unix)]
 mod terminal;

@@ -1,7 +1,7 @@
 //! The layouts that blocks of GGUF have in generation 2.
 
 use zten::write::Encoded;
-use zten::{Error, Manifest, Tensor};
+use zten::{Error, Tensor};
 use zten_report::finding::{Finding, Verdict};
 
 use super::block::Block;
@@ -17,9 +17,9 @@ pub fn profile(tensor: &Tensor<'_>) -> Result<Option<(String, Encoded)>, Error> 
     Ok(Some((format!("{}/1", block.layout()?), attributes)))
 }
 
-/// Finds a tensor of a GGUF file for whose blocks generation 2 has no profile: readers could not tell what else they are.
-pub fn find_without_profile(manifest: &Manifest<impl AsRef<[u8]>>) -> Option<Finding> {
-    manifest.tensors().find_map(|tensor| {
+/// Finds one of the tensors of a GGUF file for whose blocks generation 2 has no profile: readers could not tell what else they are.
+pub fn find_without_profile<'m>(mut tensors: impl Iterator<Item = Tensor<'m>>) -> Option<Finding> {
+    tensors.find_map(|tensor| {
         let block = Block::of(&tensor).filter(|block| !block.has_profile())?;
         let sentence = format!(
             "it can be read, and not be written: 2 has no profile for blocks of {}",

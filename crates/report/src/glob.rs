@@ -80,16 +80,15 @@ impl Glob {
                 '*' => Token::Star,
                 '?' => Token::Any,
                 '\\' => Token::Char(chars.next().unwrap_or('\\')),
-                '[' if closes => match Token::set(chars.as_str()) {
-                    Some((set, rest)) => {
+                '[' if closes => {
+                    if let Some((set, rest)) = Token::set(chars.as_str()) {
                         chars = rest.chars();
                         set
-                    }
-                    None => {
+                    } else {
                         closes = false;
                         Token::Char('[')
                     }
-                },
+                }
                 own => Token::Char(own),
             });
         }
@@ -187,7 +186,7 @@ mod tests {
         let (pattern, name) = ("*a".repeat(1_000) + "b", "a".repeat(4_000));
         let begun = Instant::now();
         assert!(!Glob::new(&pattern).matches(&name));
-        assert_eq!(Glob::new(&"[".repeat(1 << 20)), Glob::new(&r"\[".repeat(1 << 20)));
+        assert!(Glob::new(&"[".repeat(1 << 20)).matches(&"[".repeat(1 << 20)));
         // Exponential matching would take longer than the universe, quadratic parsing an hour.
         assert!(begun.elapsed().as_secs() < 60);
     }

@@ -1,12 +1,19 @@
 //! The dense objects of a zTensor file of any generation, or of a safetensors file.
 
+use std::cell::Cell;
+
 use zten::attributes::Attributes;
 use zten::tools::Normalization;
 use zten::verify::Verifier;
+use zten::write::Encoded;
 use zten::{DType, Error, Layout, Tensor};
 
-use crate::args::Convert;
+use crate::args::{Convert, Float};
+use crate::convert::cast::{Cast, overflow};
 use crate::convert::output::{Array, Failure, Source, Take};
+use crate::convert::plan::Plan;
+use crate::convert::select::Selection;
+use crate::convert::tensors::drops;
 use crate::escape;
 use crate::file::FileWithShards;
 use crate::progress::Progress;
@@ -20,29 +27,53 @@ const NAME: usize = 60;
 pub(super) struct Archived<'a> {
     args: &'a Convert,
     archive: &'a FileWithShards,
+    selection: Selection,
+    /// Those of the new file, if they are others.
+    attributes: Option<Encoded>,
+    casts: Option<[Cast<'a>; 4]>,
+    overflow: &'a Cell<Option<f64>>,
     progress: &'a Progress,
     files: Sources<'a>,
     verifier: Verifier,
 }
 
 impl<'a> Archived<'a> {
-    /// All of a file and its shards; `progress` shows how much of them has been read.
+    /// What is selected of a file and its shards; `progress` shows how much of them has been read.
     pub(super) fn new(
         args: &'a Convert,
         archive: &'a FileWithShards,
-        progress: &'a Progress,
+        (progress, overflow): (&'a Progress, &'a Cell<Option<f64>>),
     ) -> Result<Self, Failure> {
         if archive.manifest().is_data_shard() {
             return Err(Failure::file("it is a data shard, and another file says what is in it"));
         }
+        let selection = Selection::new(&args.select, archive).map_err(Failure::Selection)?;
+        let attributes = Plan::attributes(args, archive).map_err(Failure::Selection)?;
+        let casts = args.dtype.map(|to| Cast::all(to, args.saturate, overflow));
         let failed = |error| refused(args, archive, &error);
         let mut files = Sources::bind(archive, progress).map_err(failed)?;
         files.require().map_err(failed)?;
-        Ok(Self { args, archive, progress, files, verifier: archive.verifier() })
+        let verifier = archive.verifier();
+        Ok(Self {
+            args,
+            archive,
+            selection,
+            attributes,
+            casts,
+            overflow,
+            progress,
+            files,
+            verifier,
+        })
     }
 
-    fn object(&self, at: usize) -> Option<Tensor<'_>> {
-        self.archive.tensors().nth(at)
+    fn object(&self, at: usize) -> Option<Tensor<'a>> {
+        self.archive.manifest().tensor_at(self.selection.ordinal(at))
+    }
+
+    fn cast(&self, object: &Tensor<'_>) -> Option<Cast<'a>> {
+        let casts = self.casts.as_ref()?;
+        casts.get(Cast::of(object, casts)?).copied()
     }
 }
 
@@ -52,11 +83,12 @@ fn refused(args: &Convert, archive: &FileWithShards, error: &Error) -> Failure {
 
 impl Source for Archived<'_> {
     fn count(&self) -> usize {
-        self.archive.len()
+        self.selection.len(self.archive)
     }
 
     fn name(&self, at: usize) -> &str {
-        self.object(at).map(|object| object.name()).unwrap_or_default()
+        let new = self.selection.new_name(self.selection.ordinal(at));
+        new.or_else(|| Some(self.object(at)?.name())).unwrap_or_default()
     }
 
     fn array(&self, at: usize) -> Result<Array, String> {
@@ -65,14 +97,15 @@ impl Source for Archived<'_> {
             let format = escape::quoted(&escape::cut(object.layout_name(), NAME));
             return Err(format!("its format is {format}, and only dense arrays can be held"));
         }
-        if object.has_attributes() {
+        if object.has_attributes() && !(self.args.drop_attributes && drops(&object)) {
             return Err("it has attributes, and only those of a file can be held".to_owned());
         }
         let mut components = object.components();
         let (Some(component), None) = (components.next(), components.next()) else {
             return Err("it has other components beside its data".to_owned());
         };
-        let dtype = component.dtype();
+        let cast = self.cast(&object).and(self.args.dtype);
+        let dtype = cast.map_or(component.dtype(), Float::dtype);
         if dtype == DType::Unknown {
             let name = escape::quoted(&escape::cut(component.type_name(), NAME));
             return Err(format!("its type {name} is not known"));
@@ -81,22 +114,28 @@ impl Source for Archived<'_> {
     }
 
     fn attributes(&self) -> Attributes<'_> {
-        self.archive.attributes()
+        self.attributes.as_ref().map_or_else(|| self.archive.attributes(), Encoded::entries)
     }
 
     fn read(&mut self, at: usize, take: &mut Take<'_>) -> Result<(), Failure> {
-        let Some(object) = self.archive.tensors().nth(at) else { return Ok(()) };
-        let mut stopped = None;
+        let Some(object) = self.object(at) else { return Ok(()) };
+        let (mut stopped, cast) = (None, self.cast(&object));
         let files = self.files.all();
         let read = self.verifier.object(&object.read_from(&files), |component, chunk| {
             if stopped.is_none() {
-                let normalization = Normalization::bools(component);
-                stopped = normalization.chunk(chunk, |bytes| take(bytes)).err();
+                stopped = match &cast {
+                    Some(cast) => cast.chunk(chunk, take).err(),
+                    None => Normalization::bools(component).chunk(chunk, |bytes| take(bytes)).err(),
+                };
                 if stopped.is_some() {
                     self.progress.stop();
                 }
             }
         });
+        if let Some((value, to)) = self.overflow.get().zip(self.args.dtype) {
+            let object = Some(object.name().to_owned());
+            return Err(Failure::Inexpressible { object, sentence: overflow(value, to.dtype()) });
+        }
         if let Some(error) = stopped {
             return Err(Failure::Output(error));
         }

@@ -351,7 +351,7 @@ fn what_comes_meanwhile_is_replaced_by_force_alone() {
         let Command::Call(call) = Args::parse_from(line).command else { panic!("not that") };
         let _ = fs::remove_file(&to);
         let outputs = Outputs::of(&call);
-        outputs.create(0).unwrap();
+        outputs.create(0, 0).unwrap();
         fs::write(&to, "there").unwrap();
         let published = outputs.publish().map_err(|problem| problem.to_string());
         let left = fs::read_to_string(&to).unwrap();

@@ -1,6 +1,7 @@
 //! The arrays that are written, and where they come from.
 
 use std::io;
+use std::path::Path;
 
 use zten::DType;
 use zten::attributes::Attributes;
@@ -14,6 +15,14 @@ pub(crate) struct Array {
     pub(crate) shape: Vec<u64>,
     /// The type of its elements, which is known.
     pub(crate) dtype: DType,
+}
+
+impl Array {
+    /// Bytes of all elements, or the most that there can be.
+    pub(crate) fn bytes(&self) -> u64 {
+        let bits = self.dtype.bits().map_or(u64::MAX, u64::from);
+        self.shape.iter().fold(bits, |product, side| product.saturating_mul(*side)).div_ceil(8)
+    }
 }
 
 /// Takes the bytes of an array, chunk by chunk: little-endian.
@@ -42,6 +51,8 @@ pub(crate) trait Source {
 pub(crate) enum Failure {
     /// The source could not be read, or is not valid.
     Input(Box<Problem>),
+    /// What is asked for is not in the source.
+    Selection(String),
     /// The file could not be written.
     Output(io::Error),
     /// The source is valid, and holds what the format has no place for.
@@ -60,13 +71,26 @@ impl From<io::Error> for Failure {
 }
 
 impl Failure {
+    /// What is wrong, with the file that is read and the one that is written.
+    pub(crate) fn problem(self, [input, output]: [&Path; 2]) -> Box<Problem> {
+        Box::new(match self {
+            Self::Input(problem) => return problem,
+            Self::Selection(sentence) => Problem::inexpressible(input, &sentence),
+            Self::Output(error) => Problem::io(output, &error),
+            Self::Inexpressible { object, sentence } => {
+                let sentence = format!("it can be read, and not be written: {sentence}");
+                Problem::inexpressible(input, &sentence).in_object(object)
+            }
+        })
+    }
+
     /// The source as a whole has no place in the file.
     pub(crate) fn file(sentence: impl Into<String>) -> Self {
         Self::Inexpressible { object: None, sentence: sentence.into() }
     }
 
     /// An object has no place in the file.
-    pub(super) fn object(name: &str, sentence: impl Into<String>) -> Self {
+    pub(crate) fn object(name: &str, sentence: impl Into<String>) -> Self {
         Self::Inexpressible { object: Some(name.to_owned()), sentence: sentence.into() }
     }
 }

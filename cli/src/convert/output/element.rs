@@ -7,7 +7,7 @@ use zten::tools::{LogicalType, StorageType};
 use crate::element::Kind;
 
 /// The type in safetensors, if there is one.
-pub(super) fn safetensors(dtype: DType) -> Option<Dtype> {
+pub(crate) fn safetensors(dtype: DType) -> Option<Dtype> {
     Some(match dtype {
         DType::F64 => Dtype::F64,
         DType::F32 => Dtype::F32,

@@ -4,6 +4,7 @@
 //! all data is aligned, and then of their names; the header padded to a multiple of 8 bytes.
 
 use std::io::{self, Write};
+use std::ops::Range;
 
 use ::safetensors::tensor::Dtype;
 use serde::ser::SerializeMap as _;
@@ -26,33 +27,39 @@ const METADATA: &str = "__metadata__";
 
 /// Writes all arrays, and the attributes of the source that are texts.
 pub(super) fn write(source: &mut dyn Source, out: &mut impl Write) -> Result<(), Failure> {
-    let is_other = |(_, item): &(_, Item<'_>)| !matches!(item.value(), Value::Text(_));
-    if let Some((key, _)) = source.attributes().find(is_other) {
-        let key = escape::quoted(key);
-        return Err(Failure::file(format!(
-            "the attribute {key} is no text, and a .safetensors file holds none but texts"
-        )));
-    }
+    check_texts(&source.attributes())?;
     let entries = entries(source)?;
-    let mut length = Length(0);
-    header(source, &entries, &mut length)?;
-    let Length(length) = length;
-    let padded = length.next_multiple_of(UNIT);
-    if padded > HEADER {
-        return Err(Failure::file(format!(
-            "its header would take {padded} bytes, and that of a .safetensors file takes at most \
-             {HEADER}"
-        )));
-    }
-    out.write_all(&padded.to_le_bytes())?;
-    header(source, &entries, out)?;
-    for _ in length..padded {
-        out.write_all(b" ")?;
-    }
+    write_header(&source.attributes(), tensors(source, &entries), 0, out)?;
     for entry in entries {
         array::copy(source, entry.at, entry.bytes, &mut |chunk| out.write_all(chunk))?;
     }
     Ok(())
+}
+
+/// Checks that attributes are texts, as the format has no others.
+fn check_texts(attributes: &Attributes<'_>) -> Result<(), Failure> {
+    let is_other = |(_, item): &(_, Item<'_>)| !matches!(item.value(), Value::Text(_));
+    let Some((key, _)) = attributes.clone().find(is_other) else { return Ok(()) };
+    let key = escape::quoted(key);
+    Err(Failure::file(format!(
+        "the attribute {key} is no text, and a .safetensors file holds none but texts"
+    )))
+}
+
+/// The tensors of a header, in the order of their data.
+fn tensors<'a>(
+    source: &'a dyn Source,
+    entries: &'a [Entry],
+) -> impl Iterator<Item = Result<Tensor<'a>, Failure>> + Clone {
+    entries.iter().scan(0_u64, |begin, entry| {
+        let tensor = begin.checked_add(entry.bytes).ok_or_else(|| Failure::file(TOO_LARGE));
+        Some(tensor.and_then(|end| {
+            let data = *begin..end;
+            *begin = end;
+            let (name, shape) = (source.name(entry.at), array::array(source, entry.at)?.shape);
+            Ok(Tensor { name, dtype: entry.dtype, shape, data })
+        }))
+    })
 }
 
 /// A tensor, in its place.
@@ -70,10 +77,7 @@ fn entries(source: &dyn Source) -> Result<Vec<Entry>, Failure> {
     for at in 0..source.count() {
         let array = array::array(source, at)?;
         let refused = |sentence: String| Failure::object(source.name(at), sentence);
-        if source.name(at) == METADATA {
-            let sentence = "a .safetensors file has no tensor of that name: it is where texts are";
-            return Err(refused(sentence.to_owned()));
-        }
+        check_name(source.name(at))?;
         let dtype = element::safetensors(array.dtype).ok_or_else(|| {
             let name = array.dtype;
             refused(format!("its type {name} has no place in a .safetensors file"))
@@ -84,6 +88,15 @@ fn entries(source: &dyn Source) -> Result<Vec<Entry>, Failure> {
     let name = |entry: &Entry| source.name(entry.at);
     entries.sort_unstable_by(|a, b| b.dtype.cmp(&a.dtype).then_with(|| name(a).cmp(name(b))));
     Ok(entries)
+}
+
+/// Checks that a tensor may have that name.
+pub(crate) fn check_name(name: &str) -> Result<(), Failure> {
+    if name != METADATA {
+        return Ok(());
+    }
+    let sentence = "a .safetensors file has no tensor of that name: it is where texts are";
+    Err(Failure::object(name, sentence))
 }
 
 /// Bytes of all elements. Readers multiply all dimensions, and then the bits of an element.
@@ -110,10 +123,48 @@ impl Serialize for Texts<'_> {
     }
 }
 
-/// Writes the header, without what pads it.
-fn header(source: &dyn Source, entries: &[Entry], out: &mut impl Write) -> Result<(), Failure> {
+/// A tensor of a header: its name, type and shape, and the bytes of its data.
+pub(crate) struct Tensor<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) dtype: Dtype,
+    pub(crate) shape: Vec<u64>,
+    pub(crate) data: Range<u64>,
+}
+
+/// Writes the length of a header and the header, padded to `least` bytes or more.
+pub(crate) fn write_header<'a>(
+    attributes: &Attributes<'_>,
+    tensors: impl Iterator<Item = Result<Tensor<'a>, Failure>> + Clone,
+    least: u64,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    check_texts(attributes)?;
+    let mut length = Length(0);
+    header(attributes, tensors.clone(), &mut length)?;
+    let Length(length) = length;
+    let padded = length.next_multiple_of(UNIT).max(least);
+    if padded > HEADER {
+        return Err(Failure::file(format!(
+            "its header would take {padded} bytes, and that of a .safetensors file takes at most \
+             {HEADER}"
+        )));
+    }
+    out.write_all(&padded.to_le_bytes())?;
+    header(attributes, tensors, out)?;
+    for _ in length..padded {
+        out.write_all(b" ")?;
+    }
+    Ok(())
+}
+
+/// Writes a header, without what pads it.
+fn header<'a>(
+    attributes: &Attributes<'_>,
+    tensors: impl Iterator<Item = Result<Tensor<'a>, Failure>>,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
     #[derive(Serialize)]
-    struct Tensor {
+    struct Fields {
         dtype: String,
         shape: Vec<u64>,
         data_offsets: [u64; 2],
@@ -121,17 +172,14 @@ fn header(source: &dyn Source, entries: &[Entry], out: &mut impl Write) -> Resul
     let failed = |error: serde_json::Error| io::Error::from(error);
     let mut serializer = json::serializer(out);
     let mut header = serializer.serialize_map(None).map_err(failed)?;
-    if source.attributes().next().is_some() {
-        header.serialize_entry(METADATA, &Texts(source.attributes())).map_err(failed)?;
+    if attributes.clone().next().is_some() {
+        header.serialize_entry(METADATA, &Texts(attributes.clone())).map_err(failed)?;
     }
-    let mut begin = 0_u64;
-    for entry in entries {
-        let end = begin.checked_add(entry.bytes).ok_or_else(|| Failure::file(TOO_LARGE))?;
-        let shape = array::array(source, entry.at)?.shape;
-        let (dtype, data_offsets) = (entry.dtype.to_string(), [begin, end]);
-        let tensor = Tensor { dtype, shape, data_offsets };
-        header.serialize_entry(source.name(entry.at), &tensor).map_err(failed)?;
-        begin = end;
+    for tensor in tensors {
+        let Tensor { name, dtype, shape, data } = tensor?;
+        let (dtype, data_offsets) = (dtype.to_string(), [data.start, data.end]);
+        let fields = Fields { dtype, shape, data_offsets };
+        header.serialize_entry(name, &fields).map_err(failed)?;
     }
     Ok(header.end().map_err(failed)?)
 }

@@ -1,0 +1,50 @@
+//! What a conversion has done: objects, sizes, time.
+
+use std::io::{self, Write as _};
+
+use zten::num::u64_from_usize;
+
+use super::output::Target;
+use super::plan::Plan;
+use super::sharded::shard_name;
+use crate::app::App;
+use crate::args::Convert;
+use crate::escape;
+use crate::file::{FileWithShards, counted};
+use crate::size::human;
+
+/// What has been converted: objects, bytes of the files that were read and of those that were written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Summary {
+    pub(super) objects: usize,
+    pub(super) input: u64,
+    pub(super) output: u64,
+    pub(super) files: u32,
+}
+
+/// Bytes of a file and its shards.
+pub(super) fn input(archive: &FileWithShards) -> u64 {
+    archive.file_len().saturating_add(archive.shard_bytes())
+}
+
+impl Summary {
+    /// Prints one line.
+    pub(super) fn print(self, app: &mut App, args: &Convert, plan: &Plan) -> io::Result<()> {
+        let Self { objects, input, output, files } = self;
+        let shards = files.saturating_sub(1);
+        let path = shard_name(args, shards, shards).unwrap_or_else(|| args.output.clone());
+        let format = match plan.target {
+            Target::Tensors => plan.generation.as_str(),
+            other => other.suffix(),
+        };
+        let objects = counted(u64_from_usize(objects), "object");
+        write!(app.out, "{}: written ({format}, {objects}, ", escape::path(&path))?;
+        if files > 1 {
+            write!(app.out, "{files} files, ")?;
+        }
+        let hundredths = u128::from(output).saturating_mul(100);
+        let percent = hundredths.checked_div(input.into()).unwrap_or(100);
+        let seconds = plan.begun.elapsed().as_secs_f64();
+        writeln!(app.out, "{}, {percent} % of the input, {seconds:.1} s)", human(output))
+    }
+}

@@ -1,0 +1,233 @@
+//! Options of `zten convert`: which objects are written, by which names, as which type, with which attributes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use zten::write::{NewObject, WriteOptions, Writer};
+use zten::{Archive, DType, Generation};
+
+use super::{corpus_folder, ended, succeeded_text, zten};
+
+const FORMATS: [&str; 4] = ["1.zt", "2.zt", "x.safetensors", "x.npz"];
+
+/// A folder with a file that every format can hold, but for `.npy`, in each of them.
+fn files() -> (tempfile::TempDir, impl Fn(&str) -> PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().to_owned();
+    let path = move |name: &str| at.join(name);
+    let mut writer = Writer::new(Vec::new(), &WriteOptions::default()).unwrap();
+    let halves = [0x3c00_u16, 0x7bff, 0xfc00].map(u16::to_le_bytes);
+    for name in ["model.b.weight", "model.a.weight", "model.a.bias"] {
+        writer.add(name, &[2], &[1.0_f32 + 2_f32.powi(-11), -2.5]).unwrap();
+    }
+    let half = NewObject::dense("half", &[3], DType::F16);
+    writer.add_object(&half, &[("data", halves.as_flattened())]).unwrap();
+    writer.add("ids", &[2], &[7_i64, -1]).unwrap();
+    fs::write(path("1.zt"), writer.finish().unwrap()).unwrap();
+    for (to, options) in [("2.zt", &["--to=2"][..]), ("x.safetensors", &[]), ("x.npz", &[])] {
+        convert(&path("1.zt"), &path(to), options);
+    }
+    (folder, path)
+}
+
+fn convert(from: &Path, to: &Path, options: &[&str]) -> String {
+    let args = ["convert", "--force", from.to_str().unwrap(), to.to_str().unwrap()];
+    succeeded_text(zten(args.iter().chain(options)))
+}
+
+/// The exit status and the message.
+fn refused(from: &Path, to: &Path, options: &[&str]) -> (i32, String) {
+    let args = ["convert", "--force", from.to_str().unwrap(), to.to_str().unwrap()];
+    let output = zten(args.iter().chain(options));
+    let (status, out, why) = ended(&output);
+    assert_eq!(out, "");
+    (status.unwrap(), why.to_owned())
+}
+
+/// Names, types and elements.
+fn content(path: &Path) -> Vec<(String, DType, Vec<u8>)> {
+    let archive = zten_formats::open(path).unwrap();
+    archive.verify().unwrap();
+    let mut all: Vec<_> = archive
+        .tensors()
+        .map(|own| {
+            let bytes = own.component("data").unwrap().read().unwrap().to_vec();
+            (own.name().to_owned(), own.dtype(), bytes)
+        })
+        .collect();
+    all.sort_by(|a, b| a.0.cmp(&b.0));
+    all
+}
+
+fn names(path: &Path) -> Vec<String> {
+    content(path).into_iter().map(|(name, ..)| name).collect()
+}
+
+#[test]
+fn objects_are_selected_and_renamed_from_and_to_every_format() {
+    let (_folder, path) = files();
+    let options = ["--only", "model.*", "--only=ids", "--except=*.bias"];
+    let rename = ["--rename", r"s/^model\.(.)/\1/", "--rename=ids=tokens"];
+    let old = content(&path("1.zt"));
+    for from in FORMATS {
+        for (to, more) in [
+            ("out.zt", &[][..]),
+            ("out.zt", &["--canonical"]),
+            ("out.zt", &["--to=2"]),
+            ("out.zt", &["--to=2", "--canonical"]),
+            ("out.zt", &["--zstd", "--no-sandbox"]),
+            ("out.safetensors", &[]),
+            ("out.npz", &[]),
+        ] {
+            let (from, to) = (path(from), path(to));
+            let text = convert(&from, &to, &[&options[..], &rename, more].concat());
+            assert!(text.contains(", 3 objects, "), "{text}");
+            let new = content(&to);
+            assert_eq!(names(&to), ["a.weight", "b.weight", "tokens"]);
+            for ((_, dtype, bytes), at) in new.iter().zip([3, 4, 1]) {
+                assert_eq!((dtype, bytes), (&old[at].1, &old[at].2));
+            }
+            if more.contains(&"--canonical") {
+                zten::OpenOptions::default()
+                    .canonical()
+                    .from_bytes(fs::read(&to).unwrap())
+                    .unwrap()
+                    .verify()
+                    .unwrap();
+            }
+        }
+    }
+    convert(&path("1.zt"), &path("one.npy"), &["--only=ids"]);
+    assert_eq!(names(&path("one.npy")), ["one"]);
+    assert_eq!(convert(&path("1.zt"), &path("out.zt"), &["-q"]), "");
+}
+
+#[test]
+fn names_that_collide_or_are_not_there_are_told() {
+    let (_folder, path) = files();
+    for (options, wanted) in [
+        (
+            &["--rename=s/(a|b).weight/w/"][..],
+            r#"two objects would be named "model.w": "model.b.weight" and "model.a.weight""#,
+        ),
+        (&["--rename=ids=half"], r#"two objects would be named "half": "half" and "ids""#),
+        (&["--only=x*"], r#"no object matches "x*", which --only names"#),
+        (&["--rename=idz=x"], "did you mean \"ids\"?"),
+        (
+            &["--rename=ids=x", "--except=ids"],
+            r#"the object "ids", which --rename names, is not selected"#,
+        ),
+    ] {
+        for to in ["out.zt", "out.npz"] {
+            let (status, why) = refused(&path("1.zt"), &path(to), options);
+            assert!(status == 2 && why.contains(wanted), "{why}");
+            assert!(!path(to).exists());
+        }
+    }
+    // Names may be exchanged.
+    convert(&path("1.zt"), &path("out.zt"), &["--rename=s/^half$/x/", "--rename=ids=half"]);
+    assert_eq!(content(&path("out.zt"))[0].1, DType::I64);
+    let (status, why) = refused(&path("1.zt"), &path("out.zt"), &["--rename=s/(/x/"]);
+    assert!(status == 2 && why.contains("invalid regular expression"), "{why}");
+}
+
+#[test]
+fn floats_become_those_of_another_type() {
+    let (_folder, path) = files();
+    for from in FORMATS {
+        for (to, more) in [
+            ("out.zt", &[][..]),
+            ("out.zt", &["--to=2", "--canonical"]),
+            ("out.zt", &["--zstd"]),
+            ("out.safetensors", &[]),
+            ("out.npz", &[]),
+        ] {
+            convert(&path(from), &path(to), &[&["--dtype", "f16"], more].concat());
+            for (name, dtype, bytes) in content(&path(to)) {
+                let (wanted, elements) = match name.as_str() {
+                    "ids" => (DType::I64, &[7, 0, 0, 0, 0, 0, 0, 0, 255, 255][..]),
+                    "half" => (DType::F16, &[0, 0x3c, 0xff, 0x7b, 0, 0xfc][..]),
+                    // A tie goes to the even number.
+                    _ => (DType::F16, &[0, 0x3c, 0, 0xc1][..]),
+                };
+                assert!(dtype == wanted && bytes.starts_with(elements), "{name} {bytes:?}");
+            }
+        }
+        convert(&path(from), &path("out.zt"), &["--dtype=f64"]);
+        assert_eq!(content(&path("out.zt"))[0].2[8..16], 65504_f64.to_le_bytes());
+    }
+}
+
+#[test]
+fn numbers_that_are_too_large_are_an_error_or_saturate() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let mut writer = Writer::new(Vec::new(), &WriteOptions::default()).unwrap();
+    writer.add("fine", &[1], &[1.0_f32]).unwrap();
+    writer.add("large", &[2], &[1.0_f32, -1e30]).unwrap();
+    fs::write(path("in.zt"), writer.finish().unwrap()).unwrap();
+    for to in ["out.zt", "out.safetensors"] {
+        let (status, why) = refused(&path("in.zt"), &path(to), &["--dtype=f16"]);
+        let sentence = "-1.0000000150474662e30 is beyond the largest f16; --saturate makes it that in \"large\"";
+        assert!(status == 2 && why.contains(sentence), "{why}");
+        assert!(!path(to).exists());
+        convert(&path("in.zt"), &path(to), &["--dtype=f16", "--saturate"]);
+        assert_eq!(content(&path(to))[1].2, [0, 0x3c, 0xff, 0xfb]);
+        convert(&path("in.zt"), &path(to), &["--dtype=bf16"]);
+    }
+}
+
+#[test]
+fn attributes_are_set_and_dropped() {
+    let (_folder, path) = files();
+    let read = |name: &str| -> Vec<(String, String)> {
+        let archive = zten_formats::open(path(name)).unwrap();
+        archive
+            .attributes()
+            .map(|(key, item)| (key.to_owned(), format!("{:?}", item.value())))
+            .collect()
+    };
+    let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    for to in ["--to=1.2", "--to=2"] {
+        convert(&path("1.zt"), &path("out.zt"), &[to, "--set", "a=[1]", "--set=b=\"x\""]);
+        assert_eq!(read("out.zt")[1], pair("b", "Text(\"x\")"));
+        convert(&path("out.zt"), &path("next.zt"), &[to, "--set=a=\"y\""]);
+        assert_eq!(read("next.zt"), [pair("a", "Text(\"y\")"), pair("b", "Text(\"x\")")]);
+        convert(&path("next.zt"), &path("out.safetensors"), &["--set=c=\"z\""]);
+        assert_eq!(read("out.safetensors").len(), 3);
+        convert(&path("next.zt"), &path("bare.zt"), &["--drop-attributes", "--canonical", to]);
+        assert_eq!(read("bare.zt"), []);
+        convert(&path("next.zt"), &path("out.npz"), &["--drop-attributes"]);
+    }
+    let (status, why) = refused(&path("1.zt"), &path("out.safetensors"), &["--set=n=1"]);
+    assert!(status == 2 && why.contains("the attribute \"n\" is no text"), "{why}");
+    let (status, why) = refused(&path("1.zt"), &path("out.zt"), &["--set=n=x"]);
+    assert!(status == 2 && why.contains("invalid JSON"), "{why}");
+    // Those of an object keep it from becoming an array, and those of its layout stay.
+    let mx = corpus_folder().join("v2/accept/mx.zt");
+    convert(&mx, &path("mx.zt"), &["--drop-attributes", "--to=2"]);
+    let archive = Archive::from_bytes(fs::read(path("mx.zt")).unwrap()).unwrap();
+    assert_eq!(archive.generation(), Some(Generation::V2));
+    assert!(archive.tensors().any(|own| own.has_attributes()));
+}
+
+/// No more memory is taken for many names than a few times their bytes, and no time that is quadratic.
+#[test]
+fn many_objects_are_renamed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let mut writer = Writer::new(Vec::new(), &WriteOptions::default()).unwrap();
+    for at in 0..50_000 {
+        writer.add(&format!("model.{at:x}"), &[1], &[1_u8]).unwrap();
+    }
+    fs::write(path("in.zt"), writer.finish().unwrap()).unwrap();
+    for to in ["out.zt", "out.safetensors"] {
+        let options = ["--rename", "s/model/m/", "--except", "*f", "--require-sandbox"];
+        let text = convert(
+            &path("in.zt"),
+            &path(to),
+            if crate::sandbox::emulated() { &options[..4] } else { &options },
+        );
+        assert!(text.contains("46875 objects"), "{text}");
+    }
+}
