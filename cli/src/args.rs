@@ -2,6 +2,7 @@
 
 mod convert;
 pub(crate) mod diff;
+mod edit;
 pub(crate) mod hash;
 pub(crate) mod os_path;
 
@@ -19,6 +20,7 @@ use crate::paint::Color;
 use crate::strictness::Strictness;
 pub(crate) use convert::{Convert, Digest, Float, Select, To, arguments};
 pub(crate) use diff::Diff;
+pub(crate) use edit::Edit;
 pub(crate) use hash::{ContentAlgorithm, Hash};
 
 const STATUS: &str = "Exit status:
@@ -36,6 +38,18 @@ Exit status:
   0  OUT is written
   1  IN is refused: it breaks a rule, is not supported, or goes beyond a limit
   2  wrong usage, something could not be read or written, or IN is valid and OUT cannot hold it";
+
+pub(crate) const EDIT_STATUS: &str = "\
+Examples:
+  zten edit model.safetensors --set 'license=\"mit\"'
+  zten edit model.zt --rename 's/^model\\.//' --unset epoch -o renamed.zt
+
+Digests stay as they are; the data is not read. The canonical form is not kept: zten convert --canonical writes it.
+
+Exit status:
+  0  the file is written
+  1  FILE is refused: its manifest or header breaks a rule, is not supported, or goes beyond a limit
+  2  wrong usage, something could not be read or written, or FILE is valid and cannot be edited so";
 
 const SANDBOX_STATUS: &str = "Exit status:
   0  all of it is denied

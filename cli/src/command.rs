@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use zten::write::FileSink;
 
 use crate::app::App;
-use crate::args::{CONVERT_STATUS, Cat, Check, Convert, Diff, Hash, Ls};
+use crate::args::{CONVERT_STATUS, Cat, Check, Convert, Diff, EDIT_STATUS, Edit, Hash, Ls};
 use crate::budget::Task;
 use crate::file::Opened;
 use crate::kind::Kind;
 use crate::mode::Mode;
 use crate::report::Problem;
 use crate::strictness::Strictness;
-use crate::{cat, check, convert, diff, hash, ls};
+use crate::{cat, check, convert, diff, edit, hash, ls};
 
 /// A command that reads files.
 #[derive(Debug, clap::Subcommand, Serialize, Deserialize)]
@@ -37,6 +37,10 @@ pub(crate) enum Call {
     /// safetensors or NumPy file
     #[command(after_help = CONVERT_STATUS)]
     Convert(Convert),
+    /// Rename objects and change attributes of a zTensor or safetensors file: its data is copied as it is, or shared by the
+    /// file system, and a new file takes the place of the old one
+    #[command(after_help = EDIT_STATUS)]
+    Edit(Edit),
 }
 
 /// Files that a command is run on: as many as [`Call::files_of_job`].
@@ -69,6 +73,7 @@ impl Call {
             Self::Hash(args) => &args.strictness,
             Self::Diff(args) => &args.strictness,
             Self::Convert(args) => &args.strictness,
+            Self::Edit(args) => &args.strictness,
         }
     }
 
@@ -81,6 +86,7 @@ impl Call {
             Self::Hash(args) => args.paths(),
             Self::Diff(args) => vec![args.old.clone(), args.new.clone()],
             Self::Convert(args) => vec![args.input.clone()],
+            Self::Edit(args) => vec![args.file.clone()],
         }
     }
 
@@ -102,7 +108,7 @@ impl Call {
             Self::Cat(_) => Task::Print,
             Self::Hash(_) => Task::Decode,
             Self::Diff(_) => Task::Compare,
-            Self::Convert(_) => Task::Convert,
+            Self::Convert(_) | Self::Edit(_) => Task::Convert,
         }
     }
 
@@ -113,13 +119,16 @@ impl Call {
 
     /// Whether it writes files.
     pub(crate) fn writes_files(&self) -> bool {
-        matches!(self, Self::Convert(_))
+        matches!(self, Self::Convert(_) | Self::Edit(_))
     }
 
     /// The path of the output file of that number, and whether a file there is replaced.
     fn output(&self, number: u32, shards: u32) -> Option<(PathBuf, bool)> {
         match self {
             Self::Convert(args) => Some((convert::shard_name(args, number, shards)?, args.force)),
+            Self::Edit(args) if (number, shards) == (0, 0) => {
+                Some((args.target().to_owned(), args.output.is_none() || args.force))
+            }
             _ => None,
         }
     }
@@ -139,6 +148,7 @@ impl Call {
                 None => Ok(()),
             },
             Self::Convert(args) => convert::run(app, args, file, create),
+            Self::Edit(args) => edit::run(app, args, file, create),
         }?;
         Ok(None)
     }

@@ -15,6 +15,7 @@ mod check;
 mod command;
 mod convert;
 mod diff;
+mod edit;
 mod explain;
 mod file;
 mod handle;

@@ -45,3 +45,26 @@ pub(crate) mod list {
         Ok(paths.into_iter().map(|Owned(path)| path).collect())
     }
 }
+
+/// A path or none.
+pub(crate) mod option {
+    use std::path::PathBuf;
+
+    use serde::{Deserializer, Serializer};
+
+    use super::list;
+
+    #[expect(clippy::ref_option, reason = "the form that serde calls")]
+    pub(crate) fn serialize<S: Serializer>(
+        path: &Option<PathBuf>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        list::serialize(path.as_slice(), serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<PathBuf>, D::Error> {
+        Ok(list::deserialize(deserializer)?.pop())
+    }
+}

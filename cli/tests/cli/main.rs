@@ -8,6 +8,7 @@ mod colours;
 mod convert;
 mod corpus;
 mod diff;
+mod edit;
 mod explain;
 mod exports;
 mod files;

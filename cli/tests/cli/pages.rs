@@ -4,8 +4,19 @@ use std::fs;
 
 use crate::{ended, in_corpus, succeeded_text, zten};
 
-const COMMANDS: [&str; 10] =
-    ["check", "ls", "cat", "hash", "diff", "convert", "explain", "sandbox", "completions", "man"];
+const COMMANDS: [&str; 11] = [
+    "check",
+    "ls",
+    "cat",
+    "hash",
+    "diff",
+    "convert",
+    "edit",
+    "explain",
+    "sandbox",
+    "completions",
+    "man",
+];
 
 /// The commands that the help lists, but for `help` itself.
 #[test]

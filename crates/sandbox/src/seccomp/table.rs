@@ -110,5 +110,6 @@ table! {
     }
     Some(Role::Receives) => {
         SYS_recvmsg, Only::Argument(0, 0), "files, which the process that started it has opened";
+        SYS_copy_file_range, Only::Any, "the data that `edit` keeps";
     }
 }

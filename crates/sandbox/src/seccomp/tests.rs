@@ -153,7 +153,7 @@ fn the_document_has_the_same_table() {
             Some(Role::Reads) => "`zten` where it reads",
             Some(Role::Converts) => "`zten convert`",
             Some(Role::Sends) => "the worker of a service",
-            Some(Role::Receives) => "`zten check` of many files",
+            Some(Role::Receives) => "workers of the command",
         };
         let row = format!("| `{}` | {} | {who} | {} |\n", call.name(), call.with(), call.why());
         wanted.push_str(&row);

@@ -1,0 +1,48 @@
+//! What `zten edit` takes.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::attributes::Set;
+use crate::convert::Rename;
+use crate::strictness::Strictness;
+
+/// `zten edit`
+#[derive(Debug, clap::Args, Serialize, Deserialize)]
+#[command(group = clap::ArgGroup::new("edits").required(true).multiple(true))]
+pub(crate) struct Edit {
+    /// Edit this zTensor (1.x or 2) or safetensors file
+    #[arg(value_name = "FILE")]
+    #[serde(with = "super::os_path")]
+    pub(crate) file: PathBuf,
+    /// Set an attribute of the file to a JSON value, of a safetensors file to a text; may be given more than once
+    #[arg(long, value_name = "KEY=JSON", value_parser = Set::check, group = "edits")]
+    pub(crate) set: Vec<String>,
+    /// Remove an attribute of the file; may be given more than once
+    #[arg(long, value_name = "KEY", group = "edits")]
+    pub(crate) unset: Vec<String>,
+    /// Rename one object (OLD=NEW), or what a regular expression matches (s/^model\.//, with a g behind
+    /// it everywhere in the name); may be given more than once, and is applied in that order
+    #[arg(long, value_name = "OLD=NEW", value_parser = Rename::check, group = "edits")]
+    pub(crate) rename: Vec<String>,
+    /// Write this file, and leave FILE as it is
+    #[arg(short, long, value_name = "OUT")]
+    #[serde(with = "super::os_path::option")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace the file that is at OUT
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+    /// Print nothing if the file is written
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) strictness: Strictness,
+}
+
+impl Edit {
+    /// The path of the new file.
+    pub(crate) fn target(&self) -> &Path {
+        self.output.as_deref().unwrap_or(&self.file)
+    }
+}

@@ -1,0 +1,254 @@
+//! `zten edit`: other names and attributes, the same data, and the old file or the new one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use zten::write::{Checksum, Level, NewObject, WriteOptions, Writer};
+use zten::{Archive, DType, Generation};
+
+use super::{corpus_folder, ended, succeeded_text, zten};
+
+const MODES: [&[&str]; 2] = [&[], &["--no-sandbox"]];
+
+/// A file of a generation with an attribute and two objects, one of them compressed.
+fn file(path: &Path, generation: Generation) -> Vec<u8> {
+    let options = WriteOptions::default().generation(generation).checksum(Checksum::Sha256);
+    let mut writer = Writer::new(Vec::new(), &options).unwrap();
+    writer
+        .attributes(&[("epoch", 7)].into_iter().collect::<std::collections::BTreeMap<_, _>>())
+        .unwrap();
+    let level = Level::new(1).unwrap();
+    let object = NewObject::dense("model.b", &[1000], DType::F32).compressed(level);
+    writer.add_object(&object, &[("data", &[1; 4000])]).unwrap();
+    writer.add("model.a", &[2], &[1.5_f32, -2.5]).unwrap();
+    let bytes = writer.finish().unwrap();
+    fs::write(path, &bytes).unwrap();
+    bytes
+}
+
+fn safetensors(path: &Path, header: &str) -> Vec<u8> {
+    let length = u64::try_from(header.len()).unwrap().to_le_bytes();
+    let bytes = [&length[..], header.as_bytes(), &[0, 0, 0x80, 0x3f, 7]].concat();
+    fs::write(path, &bytes).unwrap();
+    bytes
+}
+
+const HEADER: &str = r#"{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[],"data_offsets":[4,5]}}"#;
+
+fn edit(path: &Path, options: &[&str]) -> String {
+    succeeded_text(zten([&["edit", path.to_str().unwrap()], options].concat()))
+}
+
+fn refused(path: &Path, options: &[&str]) -> (i32, String) {
+    let output = zten([&["edit", path.to_str().unwrap()], options].concat());
+    let (status, out, why) = ended(&output);
+    assert_eq!(out, "");
+    (status.unwrap(), why.to_owned())
+}
+
+type Named<T> = (String, T);
+
+/// Names with their content, and the attributes.
+fn content(path: &Path) -> (Vec<Named<Vec<u8>>>, Vec<Named<String>>) {
+    let archive = zten_formats::open(path).unwrap();
+    archive.verify().unwrap();
+    let read = |own: zten::Tensor<'_>| own.component("data").unwrap().read().unwrap().to_vec();
+    let tensors = archive.tensors().map(|own| (own.name().to_owned(), read(own))).collect();
+    let attributes =
+        archive.attributes().map(|(key, own)| (key.to_owned(), format!("{:?}", own.value())));
+    (tensors, attributes.collect())
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> =
+        names.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn pair(key: &str, value: &str) -> (String, String) {
+    (key.to_owned(), value.to_owned())
+}
+
+#[test]
+fn names_and_attributes_of_ztensor_files_change_and_their_blobs_do_not() {
+    for generation in [Generation::V1_2, Generation::V2] {
+        for mode in MODES {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("x.zt");
+            let old = file(&path, generation);
+            let (tensors, _) = content(&path);
+            let options = [
+                &["--rename", r"s/^model\.//", "--rename=a=first", "--unset=epoch"][..],
+                &["--set", r#"note={"by":["x",1.0,null]}"#],
+                mode,
+            ];
+            let text = edit(&path, &options.concat());
+            assert!(text.contains("x.zt: written (") && text.ends_with(" of it new)\n"), "{text}");
+            let new = fs::read(&path).unwrap();
+            let archive = Archive::from_bytes(&old).unwrap();
+            let kept = usize::try_from(archive.manifest().edits_at()).unwrap();
+            assert!(new[..kept] == old[..kept] && new.len() < old.len() + 8192, "{generation:?}");
+            let (renamed, attributes) = content(&path);
+            let mut wanted: Vec<_> = tensors
+                .into_iter()
+                .map(|(name, bytes)| {
+                    (if name == "model.a" { "first" } else { "b" }.to_owned(), bytes)
+                })
+                .collect();
+            if generation == Generation::V2 {
+                wanted.sort_by_key(|(name, _)| name.len());
+            }
+            assert_eq!(renamed, wanted);
+            assert_eq!(attributes[0].0, "note");
+            succeeded_text(zten(["check", path.to_str().unwrap()]));
+            // Again and again it does not grow by a manifest each time.
+            for _ in 0..3 {
+                edit(&path, &["--rename=s/b/b/", "-q"]);
+            }
+            assert!(fs::read(&path).unwrap().len() < new.len() + 8192);
+            assert_eq!(files(folder.path()), ["x.zt"]);
+        }
+    }
+}
+
+#[test]
+fn files_of_every_generation_but_the_first_are_edited() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.zt");
+    let out_name = out.to_str().unwrap();
+    let mut edited = 0;
+    for from in ["accept/1.1.1", "accept/1.2.0", "accept/1.2.3", "v2/accept", "v2/2.1"] {
+        for entry in fs::read_dir(corpus_folder().join(from)).unwrap() {
+            let path = entry.unwrap().path();
+            // A name of 1,024 bytes can become none that is longer, and a data shard has none.
+            let is_other = ["name-of-1024", "data-shard"]
+                .iter()
+                .any(|stem| path.file_stem() == Some(stem.as_ref()));
+            if path.extension() != Some("zt".as_ref()) || is_other {
+                continue;
+            }
+            let options =
+                ["--set", "edited=true", "--rename", "s/^/x./", "-o", out_name, "--force"];
+            let before = fs::read(&path).unwrap();
+            let text = edit(&path, &options);
+            assert!(text.contains(": written ("), "{text}");
+            assert_eq!(fs::read(&path).unwrap(), before);
+            let (old, new) = (Archive::from_bytes(&before).unwrap(), fs::read(&out).unwrap());
+            let new = Archive::from_bytes(&new).unwrap();
+            assert_eq!(old.len(), new.len());
+            for own in old.tensors() {
+                let other = new.tensor(&format!("x.{}", own.name())).unwrap();
+                let extents = |own: zten::Tensor<'_>| -> Vec<_> {
+                    own.components()
+                        .map(|it| (it.extent(), it.digest().map(|d| format!("{d:?}"))))
+                        .collect()
+                };
+                assert_eq!(extents(own), extents(other), "{}", path.display());
+            }
+            assert!(new.attributes().any(|(key, _)| key == "edited"));
+            edited += 1;
+        }
+    }
+    assert!(edited > 40, "{edited}");
+}
+
+#[test]
+fn safetensors_keep_their_data() {
+    for mode in MODES {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.safetensors");
+        let old = safetensors(&path, &format!("{HEADER:<160}"));
+        edit(&path, &[&["--set=k=\"v\"", "--rename=b=c"], mode].concat());
+        let new = fs::read(&path).unwrap();
+        // The header has room in the old one.
+        assert_eq!(new.len(), old.len());
+        let (tensors, attributes) = content(&path);
+        assert_eq!(tensors, [("a".to_owned(), vec![0, 0, 0x80, 0x3f]), ("c".to_owned(), vec![7])]);
+        assert_eq!(attributes, [pair("k", "Text(\"v\")")]);
+        let long = "x".repeat(300);
+        edit(&path, &[&[format!("--rename=a={long}").as_str(), "--unset=k"], mode].concat());
+        assert_eq!(fs::read(&path).unwrap().len(), old.len() + 4096);
+        let (tensors, attributes) = content(&path);
+        assert_eq!((tensors[0].0.as_str(), attributes.len()), (long.as_str(), 0));
+        let by_the_crate = fs::read(&path).unwrap();
+        let names = safetensors::SafeTensors::deserialize(&by_the_crate).unwrap();
+        assert_eq!(names.len(), 2);
+        let (status, why) = refused(&path, &[&["--set=n=1"], mode].concat());
+        assert!(status == 2 && why.contains("the attribute \"n\" is no text"), "{why}");
+        assert_eq!(fs::read(&path).unwrap(), by_the_crate);
+    }
+}
+
+#[test]
+fn what_cannot_be_edited_is_told_and_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| -> PathBuf { folder.path().join(name) };
+    file(&path("x.zt"), Generation::V1_2);
+    safetensors(&path("x.safetensors"), HEADER);
+    fs::copy(corpus_folder().join("accept/0.1.0/big_endian.zt"), path("old.zt")).unwrap();
+    fs::copy(corpus_folder().join("other/npy/accept/columns.npy"), path("x.npy")).unwrap();
+    fs::copy(corpus_folder().join("other/gguf/accept/tiny.gguf"), path("x.gguf")).unwrap();
+    fs::copy(corpus_folder().join("reject/blob-alignment--v12-72.zt"), path("bad.zt")).unwrap();
+    let set = &["--set=a=1"][..];
+    for (name, options, status, wanted) in [
+        ("old.zt", set, 2, "a file of 0.1 cannot be edited; zten convert writes a new file"),
+        ("x.npy", set, 2, "a .npy file cannot be edited; zten convert"),
+        ("x.gguf", set, 2, "a GGUF file cannot be edited; zten convert"),
+        ("bad.zt", set, 1, "rule blob-alignment"),
+        ("x.zt", &["--rename=model.a=model.b"], 2, "two objects would be named \"model.b\""),
+        ("x.zt", &["--rename=s/model.*/m/"], 2, "two objects would be named \"m\""),
+        ("x.zt", &["--rename=nothing=b"], 2, "nothing"),
+        ("x.zt", &["--unset=nothing"], 2, "no attribute named \"nothing\""),
+        ("x.safetensors", &["--rename=a=__metadata__"], 2, "__metadata__"),
+        ("x.zt", &["--set=a=1", "-o", path("x.npy").to_str().unwrap()], 2, "--force replaces it"),
+        ("none.zt", set, 2, "none.zt"),
+        ("x.zt", &[], 2, "required"),
+    ] {
+        for mode in MODES {
+            let before = fs::read(path(name)).ok();
+            let (found, why) = refused(&path(name), &[options, mode].concat());
+            assert!(found == status && why.contains(wanted), "{name} {options:?}: {why}");
+            assert_eq!(fs::read(path(name)).ok(), before);
+        }
+    }
+    assert_eq!(files(folder.path()).len(), 6);
+}
+
+/// The message of the confined process goes where that of any other does.
+#[test]
+fn messages_reach_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.zt");
+    file(&path, Generation::V1_2);
+    let log = folder.path().join("log");
+    let mut command = super::command();
+    command.args(["edit", path.to_str().unwrap(), "--unset=x"]);
+    let status = command.stderr(fs::File::create(&log).unwrap()).status().unwrap();
+    assert_eq!(status.code(), Some(2));
+    assert!(fs::read_to_string(&log).unwrap().ends_with("no attribute named \"x\"\n"));
+}
+
+/// Who has the old file open reads the old file.
+#[cfg(unix)]
+#[test]
+fn not_a_byte_of_the_old_file_is_written() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.zt");
+    let old = file(&path, Generation::V2);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let other = folder.path().join("other.zt");
+    fs::hard_link(&path, &other).unwrap();
+    let inode = fs::metadata(&path).unwrap().ino();
+    edit(&path, &["--set=a=1"]);
+    assert_eq!(fs::read(&other).unwrap(), old);
+    let new = fs::metadata(&path).unwrap();
+    assert!(new.ino() != inode && new.mode() & 0o777 == 0o640);
+    let link = folder.path().join("link.zt");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    let (status, why) = refused(&link, &["--set=a=1"]);
+    assert!(status == 2 && why.contains("symbolic link"), "{why}");
+}
