@@ -1,9 +1,11 @@
 //! What the command line may say.
 
+mod cat;
 mod convert;
 pub(crate) mod diff;
 mod edit;
 pub(crate) mod hash;
+mod ls;
 pub(crate) mod os_path;
 
 use std::ffi::OsString;
@@ -18,10 +20,12 @@ use crate::command::Call;
 use crate::mode::Mode;
 use crate::paint::Color;
 use crate::strictness::Strictness;
+pub(crate) use cat::{Cat, HELP as CAT_HELP};
 pub(crate) use convert::{Convert, Digest, Float, Select, To, arguments};
 pub(crate) use diff::Diff;
 pub(crate) use edit::Edit;
 pub(crate) use hash::{ContentAlgorithm, Hash};
+pub(crate) use ls::{Filter, LS_HELP, Ls, STAT_HELP, Sort, Stat, Unwanted};
 
 const STATUS: &str = "Exit status:
   0  every file is valid
@@ -172,61 +176,6 @@ impl Check {
     pub(crate) fn scope(&self) -> Scope {
         if self.manifest_only { Scope::Manifest } else { Scope::All }
     }
-}
-
-/// `zten ls`
-#[derive(Debug, clap::Args, Serialize, Deserialize)]
-pub(crate) struct Ls {
-    /// The files
-    #[arg(required = true, value_name = "FILE")]
-    #[serde(with = "os_path::list")]
-    pub(crate) files: Vec<PathBuf>,
-    /// One JSON document for each file, with everything exact. What JSON cannot say stands in
-    /// objects like {"$bytes": "00ff"}: docs/json.md
-    #[arg(long)]
-    pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) strictness: Strictness,
-}
-
-/// `zten cat`
-#[derive(Debug, clap::Args, Serialize, Deserialize)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
-pub(crate) struct Cat {
-    /// The file, of any format that is read
-    #[arg(value_name = "FILE")]
-    #[serde(with = "os_path")]
-    pub(crate) file: PathBuf,
-    /// The object
-    #[arg(value_name = "NAME", required_unless_present = "index", conflicts_with = "index")]
-    pub(crate) name: Option<String>,
-    /// The object by its place in the manifest or header, from 0
-    #[arg(long, value_name = "N")]
-    pub(crate) index: Option<u32>,
-    /// The component; may be left out where there is only one, or one is `data`. Of `zt.mx/1`, the
-    /// values are printed where it is
-    #[arg(long, value_name = "ROLE")]
-    pub(crate) component: Option<String>,
-    /// Decoded little-endian bytes
-    #[arg(long, group = "form")]
-    pub(crate) raw: bool,
-    /// A NumPy file, version 1.0; bf16 becomes `V2` and FP8 `u1`
-    #[arg(long, group = "form")]
-    pub(crate) npy: bool,
-    /// One JSON document, its elements nested as the shape is; NaN, inf and -inf are strings
-    #[arg(long, group = "form")]
-    pub(crate) json: bool,
-    /// A part of a dense object: start:stop, start:stop:step or an index for each dimension, as in
-    /// NumPy; steps are positive. Of a component in frames (generation 2) only those are decoded, and the
-    /// digest is not verified
-    #[arg(long, value_name = "0:10,:", allow_hyphen_values = true)]
-    pub(crate) slice: Option<String>,
-    /// All elements on a terminal, too: there, of more than 1,000 the first and the last three of
-    /// each dimension are printed, as NumPy does
-    #[arg(long)]
-    pub(crate) full: bool,
-    #[command(flatten)]
-    pub(crate) strictness: Strictness,
 }
 
 /// `zten explain`

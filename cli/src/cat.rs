@@ -5,7 +5,7 @@ mod feed;
 mod print;
 mod slice;
 mod steps;
-mod unpacked;
+pub(crate) mod unpacked;
 
 use std::io;
 use std::ops::Range;

@@ -4,28 +4,35 @@ use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
+use std::slice;
 
 use serde::{Deserialize, Serialize};
 use zten::write::FileSink;
 
 use crate::app::App;
-use crate::args::{CONVERT_STATUS, Cat, Check, Convert, Diff, EDIT_STATUS, Edit, Hash, Ls};
+use crate::args::{CAT_HELP, CONVERT_STATUS, Cat, Check, Convert, Diff, EDIT_STATUS, Edit, Hash};
+use crate::args::{LS_HELP, Ls, STAT_HELP, Stat};
 use crate::budget::Task;
 use crate::file::Opened;
 use crate::kind::Kind;
 use crate::mode::Mode;
 use crate::report::Problem;
 use crate::strictness::Strictness;
-use crate::{cat, check, convert, diff, edit, hash, ls};
+use crate::{cat, check, convert, diff, edit, hash, ls, stat};
 
 /// A command that reads files.
 #[derive(Debug, clap::Subcommand, Serialize, Deserialize)]
 pub(crate) enum Call {
     /// Check files: structure, every rule, digests, compression, the values of bools and indices
     Check(Check),
-    /// List the objects of files
+    /// List the objects of a file
+    #[command(after_help = LS_HELP)]
     Ls(Ls),
-    /// Print the elements of one component
+    /// Compute the range, mean and spread of the elements of objects, and count NaN, infinities and zeros
+    #[command(after_help = STAT_HELP)]
+    Stat(Stat),
+    /// Print the elements of an object
+    #[command(after_help = CAT_HELP)]
     Cat(Cat),
     /// Print the SHA-256 digest of every component, or check files against a list of digests
     #[command(after_help = crate::args::hash::AFTER_HELP)]
@@ -69,6 +76,7 @@ impl Call {
         match self {
             Self::Check(args) => &args.strictness,
             Self::Ls(args) => &args.strictness,
+            Self::Stat(args) => &args.strictness,
             Self::Cat(args) => &args.strictness,
             Self::Hash(args) => &args.strictness,
             Self::Diff(args) => &args.strictness,
@@ -81,7 +89,8 @@ impl Call {
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
         match self {
             Self::Check(args) => args.files.clone(),
-            Self::Ls(args) => args.files.clone(),
+            Self::Ls(args) => [slice::from_ref(&args.file), &args.also].concat(),
+            Self::Stat(args) => vec![args.file.clone()],
             Self::Cat(args) => vec![args.file.clone()],
             Self::Hash(args) => args.paths(),
             Self::Diff(args) => vec![args.old.clone(), args.new.clone()],
@@ -106,7 +115,7 @@ impl Call {
             Self::Check(_) => Task::Validate,
             Self::Ls(_) => Task::Look,
             Self::Cat(_) => Task::Print,
-            Self::Hash(_) => Task::Decode,
+            Self::Hash(_) | Self::Stat(_) => Task::Decode,
             Self::Diff(_) => Task::Compare,
             Self::Convert(_) | Self::Edit(_) => Task::Convert,
         }
@@ -141,6 +150,7 @@ impl Call {
         match self {
             Self::Check(args) => return check::job(app, args, file).map(Some),
             Self::Ls(args) => ls::run(app, args, file, number),
+            Self::Stat(args) => stat::run(app, args, file),
             Self::Cat(args) => cat::run(app, args, file),
             Self::Hash(args) => hash::run(app, args, file, files.next()),
             Self::Diff(args) => match files.next() {

@@ -2,25 +2,27 @@
 
 mod attributes;
 mod row;
+mod tree;
 
-use std::io::{self, Write as _};
+use std::io::{self, Write};
 
 use zten::num::u64_from_usize;
 use zten_report::archive::archive as describe;
 use zten_report::totals::FileTotals;
 
 use crate::app::App;
-use crate::args::Ls;
+use crate::args::{Ls, Sort};
 use crate::escape;
 use crate::file::{Opened, TensorFile, counted};
 use crate::json;
 use crate::paint::{Painted, Palette};
+use crate::progress;
 use crate::remote::shown;
 use crate::report::Problem;
+use crate::selection::Selection;
 use crate::size::human;
 use crate::spelled::version;
-use crate::table::{Column, Table};
-use row::Row;
+use crate::table::{self, Column, Table};
 
 /// Lists a file; `number` is its place among those that are listed.
 pub(crate) fn run(
@@ -34,77 +36,96 @@ pub(crate) fn run(
         Ok(archive) => archive,
         Err(problem) => return app.problem(&problem),
     };
+    let default = (!args.json).then_some(Sort::Name);
+    let selection = match Selection::new(&archive, &args.select, default) {
+        Ok(selection) => selection,
+        Err(message) => {
+            return app.usage(format_args!("{}: {message}", escape::path(&shown(&path))));
+        }
+    };
     if args.json {
-        let document = describe(Some(&path), archive.manifest(), || archive.tensors());
+        let document = describe(Some(&path), archive.manifest(), || selection.objects());
         return json::to_line(&mut app.out, &document);
     }
-    if args.files.len() > 1 {
+    if !args.also.is_empty() {
         let before = if number > 0 { "\n" } else { "" };
         let shown = Painted(Palette::output().path(), escape::path(&shown(&path)));
         writeln!(app.out, "{before}{shown}:")?;
     }
-    list(app, &archive)
+    list(&mut app.out, args, &archive, &selection)
 }
 
-/// Attributes, the table, and the totals of one file.
-fn list(app: &mut App, archive: &TensorFile) -> io::Result<()> {
-    attributes::list(app, archive.attributes())?;
-    let mut table = Table::new([
-        Column::text("FORMAT"),
-        Column::text("TYPE"),
-        Column::text("SHAPE"),
-        Column::number("STORED"),
-        Column::number("DECODED"),
-        Column::text("ENCODING"),
-        Column::text("DIGEST"),
-    ]);
-    rows(archive, |row| {
-        table.measure(row);
-        Ok(())
-    })?;
-    if !archive.is_empty() {
-        table.header(&mut app.out)?;
+/// Lists attributes, objects and totals of one file.
+fn list(
+    out: &mut dyn Write,
+    args: &Ls,
+    archive: &TensorFile,
+    selection: &Selection<'_>,
+) -> io::Result<()> {
+    if args.select.patterns.is_empty() {
+        attributes::list(out, archive.attributes())?;
     }
-    rows(archive, |row| table.row(&mut app.out, row))?;
-    let totals = FileTotals::of(archive.tensors());
+    let mut common = Vec::new();
+    if args.tree {
+        tree::list(out, selection)?;
+    } else {
+        common = rows(out, selection)?;
+    }
+    let totals = FileTotals::of(selection.objects());
     if archive.manifest().is_data_shard() {
-        writeln!(app.out, "a data shard: another file says what is in it")?;
+        writeln!(out, "a data shard: another file says what is in it")?;
     }
-    write!(
-        app.out,
-        "{}, {}, {} stored, {} decoded, {}",
-        counted(u64_from_usize(archive.len()), "object"),
-        counted(totals.all.components, "component"),
-        human(totals.all.stored),
-        row::size(totals.all.decoded),
-        archive.format(),
-    )?;
+    let objects = counted(u64_from_usize(archive.len()), "object");
+    let objects =
+        if selection.is_all() { objects } else { format!("{} of {objects}", selection.len()) };
+    let mut line = vec![objects, counted(totals.all.components, "component")];
+    let stored = human(totals.all.stored);
+    if totals.all.decoded == Some(totals.all.stored) {
+        line.push(stored);
+    } else {
+        let decoded = row::size(totals.all.decoded);
+        line.extend([format!("{stored} stored"), format!("{decoded} decoded")]);
+    }
+    let mut format = archive.format().to_string();
     if let Some(generation) = archive.generation() {
-        write!(app.out, " {generation}")?;
+        format = format!("{format} {generation}");
     }
     if let Some(version) = version(archive.manifest()) {
-        write!(app.out, " (version {version})")?;
+        format = format!("{format} (version {version})");
     }
-    writeln!(app.out)?;
-    if archive.is_empty() {
-        return Ok(());
+    line.push(format);
+    table::list(out, line)?;
+    if !common.is_empty() {
+        table::list(out, common)?;
     }
-    writeln!(app.out, "{}", totals.line())
+    if selection.len() > 0 { table::list(out, totals.words()) } else { Ok(()) }
 }
 
-/// All rows of the table, one after another.
-fn rows(archive: &TensorFile, mut each: impl FnMut(&Row<'_>) -> io::Result<()>) -> io::Result<()> {
-    for object in archive.tensors() {
-        let mut components = object.components();
-        match (components.next(), components.next()) {
-            (Some(only), None) if only.role() == "data" => each(&row::single(&object, &only))?,
-            _ => {
-                each(&row::object(&object))?;
-                for component in object.components() {
-                    each(&row::component(&component))?;
-                }
-            }
-        }
+/// Lists objects in rows. Returns what all of them have in common, and no row says.
+fn rows(out: &mut dyn Write, selection: &Selection<'_>) -> io::Result<Vec<String>> {
+    if selection.len() == 0 {
+        return Ok(Vec::new());
     }
-    Ok(())
+    let columns = [
+        Column::Common("FORMAT"),
+        Column::Text("TYPE"),
+        Column::Text("SHAPE"),
+        Column::Number("STORED"),
+        Column::Number("DECODED"),
+        Column::Common("ENCODING"),
+        Column::Common("DIGEST"),
+    ];
+    let all = |each: row::Each<'_>| row::all(selection.objects(), each);
+    let mut table = Table::measure(columns, progress::output_columns(), all)?;
+    let mut components = selection.objects().flat_map(|object| object.components());
+    if components.all(|component| component.encoding() == zten::Encoding::Raw) {
+        table.leave_out("DECODED");
+    }
+    table.write(out, all)?;
+    let word = |word: &str| if word == "-" { "no digest".to_owned() } else { word.to_owned() };
+    let mut common: Vec<_> = table.common().map(word).collect();
+    if let Some(first) = common.first_mut() {
+        first.insert_str(0, "all ");
+    }
+    Ok(common)
 }

@@ -23,11 +23,12 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// Time between two changes of the line.
 const PACE: Duration = Duration::from_millis(100);
 
-/// The streams of the command that are terminals.
+/// The streams of the command that are terminals, and the columns of a line of its output if that is one.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Terminals {
     pub(crate) output: bool,
     pub(crate) errors: bool,
+    pub(crate) columns: Option<u16>,
 }
 
 static TERMINALS: OnceLock<Terminals> = OnceLock::new();
@@ -38,10 +39,20 @@ static BROKER: OnceLock<Arc<Channel>> = OnceLock::new();
 
 /// Returns which streams are terminals, as the command was started.
 pub(crate) fn terminals() -> Terminals {
-    *TERMINALS.get_or_init(|| Terminals {
-        output: io::stdout().is_terminal(),
-        errors: io::stderr().is_terminal(),
+    *TERMINALS.get_or_init(|| {
+        let (output, errors) = (io::stdout().is_terminal(), io::stderr().is_terminal());
+        #[cfg(unix)]
+        let columns = rustix::termios::tcgetwinsize(io::stdout()).map_or(0, |size| size.ws_col);
+        #[cfg(not(unix))]
+        let columns = 0;
+        let columns = output.then_some(if columns == 0 { 80 } else { columns });
+        Terminals { output, errors, columns }
     })
+}
+
+/// Columns of a line of standard output where that is a terminal: 80 where it does not say.
+pub(crate) fn output_columns() -> Option<usize> {
+    terminals().columns.map(usize::from)
 }
 
 /// Sets them in a worker, and the broker that draws.

@@ -9,7 +9,7 @@ const PIECE: usize = 2048;
 
 /// How many elements share bytes, two each, if the component has such. Where the object does not say,
 /// there is none left over.
-pub(super) fn count(component: &Component<'_>) -> Option<u64> {
+pub(crate) fn count(component: &Component<'_>) -> Option<u64> {
     if component.dtype() != DType::F4E2M1 {
         return None;
     }
@@ -18,19 +18,19 @@ pub(super) fn count(component: &Component<'_>) -> Option<u64> {
 }
 
 /// Unpacks elements as their bytes come.
-pub(super) struct Unpacking {
+pub(crate) struct Unpacking {
     /// Elements to come.
     left: u64,
 }
 
 impl Unpacking {
     /// Begins with the first of so many elements.
-    pub(super) fn new(count: u64) -> Self {
+    pub(crate) fn new(count: u64) -> Self {
         Self { left: count }
     }
 
     /// Hands on the codes in a chunk, the low half of each byte first.
-    pub(super) fn chunk(
+    pub(crate) fn chunk(
         &mut self,
         chunk: &[u8],
         take: &mut dyn FnMut(&[u8]) -> io::Result<()>,

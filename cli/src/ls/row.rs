@@ -1,11 +1,12 @@
 //! The rows of the table.
 
+use std::io;
+
 use zten::{Component, Digest, Encoding, Tensor};
 use zten_formats::Block;
 use zten_report::blocks::Blocks;
 use zten_report::totals::Totals;
 
-use crate::escape::Name;
 use crate::size::human;
 use crate::table;
 use crate::words::{element, format, shape, word};
@@ -13,16 +14,48 @@ use crate::words::{element, format, shape, word};
 /// Name, and format, type, shape, stored and decoded size, encoding, digest.
 pub(super) type Row<'a> = table::Row<'a, 7>;
 
+/// Takes a row.
+pub(super) type Each<'e> = table::Each<'e, 7>;
+
+/// Hands out all rows, one after another.
+pub(super) fn all<'a>(objects: impl Iterator<Item = Tensor<'a>>, each: Each<'_>) -> io::Result<()> {
+    for object in objects {
+        let mut components = object.components();
+        match (components.next(), components.next()) {
+            (Some(only), None) if only.role() == "data" => each(&single(&object, &only))?,
+            _ => {
+                each(&self::object(&object))?;
+                for component in object.components() {
+                    each(&self::component(&component))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 /// An object and its only component.
-pub(super) fn single<'a>(object: &Tensor<'a>, component: &Component<'_>) -> Row<'a> {
-    let Row { below, name, cells: [format, blocks, shape, ..] } = self::object(object);
+fn single<'a>(object: &Tensor<'a>, component: &Component<'_>) -> Row<'a> {
+    let Row { depth, name, cells: [format, blocks, shape, ..] } = self::object(object);
     let [_, element, _, stored, decoded, encoding, digest] = self::component(component).cells;
     let element = if blocks.is_empty() { element } else { format!("{element}, {blocks}") };
-    Row { below, name, cells: [format, element, shape, stored, decoded, encoding, digest] }
+    Row { depth, name, cells: [format, element, shape, stored, decoded, encoding, digest] }
+}
+
+/// The type of the elements of an object, as its row says it.
+pub(super) fn kind(object: &Tensor<'_>) -> String {
+    let mut components = object.components();
+    match (components.next(), components.next()) {
+        (Some(only), None) if only.role() == "data" => {
+            let [_, element, ..] = single(object, &only).cells;
+            element
+        }
+        _ => format(object),
+    }
 }
 
 /// An object, with the totals of its components.
-pub(super) fn object<'a>(object: &Tensor<'a>) -> Row<'a> {
+fn object<'a>(object: &Tensor<'a>) -> Row<'a> {
     let mut totals = Totals::default();
     for component in object.components() {
         totals.add(component.extent().length(), component.decoded_length());
@@ -36,11 +69,11 @@ pub(super) fn object<'a>(object: &Tensor<'a>) -> Row<'a> {
         common(object.components().map(|component| encoding(&component))),
         common(object.components().map(|component| digest(&component))),
     ];
-    Row { below: false, name: Name(object.name()), cells }
+    Row { depth: 0, name: object.name(), cells }
 }
 
 /// A component, below its object.
-pub(super) fn component<'a>(component: &Component<'a>) -> Row<'a> {
+fn component<'a>(component: &Component<'a>) -> Row<'a> {
     let element = match Block::of(&component.tensor()) {
         Some(block) => block.name.to_owned(),
         None => element(component.element_type()),
@@ -54,7 +87,7 @@ pub(super) fn component<'a>(component: &Component<'a>) -> Row<'a> {
         encoding(component),
         digest(component),
     ];
-    Row { below: true, name: Name(component.role()), cells }
+    Row { depth: 1, name: component.role(), cells }
 }
 
 /// A size, if it is known.

@@ -17,7 +17,7 @@ fn on_a_terminal() {
     let unsupported = run(On::Both, &[], ["check", "accept/unsupported-dtype--v01-unknown.zt"]);
     let rule = "(rule \u{1b}[1m\u{1b}[33munsupported-dtype\u{1b}[0m, ";
     assert!(unsupported.terminal.contains(rule), "{:?}", unsupported.terminal);
-    let listed = run(On::Both, &[], ["ls", VALID, VALID]).terminal;
+    let listed = run(On::Both, &[], ["ls", VALID, "--also", VALID]).terminal;
     assert!(listed.starts_with("\u{1b}[1maccept/1.2.3/scalar.zt\u{1b}[0m:\n"), "{listed:?}");
     // What programs read has none, wherever it goes.
     for form in ["--json", "--sarif"] {

@@ -1,5 +1,8 @@
 //! `zten ls`
 
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
 use serde_json::{Value, json};
 
 use crate::files::{file, object, raw, text};
@@ -9,12 +12,13 @@ use crate::{ended, in_corpus, succeeded_json, succeeded_text, zten};
 fn a_table() {
     let text = succeeded_text(in_corpus(&["ls", "accept/1.2.3/quantized_group.zt"]));
     let wanted = "\
-NAME             FORMAT           TYPE                 SHAPE   STORED  DECODED  ENCODING  DIGEST
-q_proj           quantized_group  4 bits, groups of 8  [8, 8]    64 B     64 B  raw       -
-  packed_weight                   i32                            32 B     32 B  raw       -
-  scales                          f16                            16 B     16 B  raw       -
-  zeros                           f16                            16 B     16 B  raw       -
-1 object, 3 components, 64 B stored, 64 B decoded, zTensor 1.2 (version 1.2.0)
+NAME             TYPE                 SHAPE   STORED
+q_proj           4 bits, groups of 8  [8, 8]    64 B
+  packed_weight  i32                            32 B
+  scales         f16                            16 B
+  zeros          f16                            16 B
+1 object, 3 components, 64 B, zTensor 1.2 (version 1.2.0)
+all quantized_group, raw, no digest
 64 parameters: 32 B of f16, 32 B of i32
 ";
     assert_eq!(text, wanted);
@@ -24,11 +28,12 @@ q_proj           quantized_group  4 bits, groups of 8  [8, 8]    64 B     64 B  
 fn one_line_for_one_component() {
     let text = succeeded_text(in_corpus(&["ls", "accept/1.2.3/complex.zt"]));
     let wanted = "\
-NAME        FORMAT  TYPE        SHAPE   STORED  DECODED  ENCODING  DIGEST
-c128        dense   complex128  [2, 3]    96 B     96 B  raw       crc32c
-c64         dense   complex64   [2, 3]    48 B     48 B  raw       crc32c
-c64_scalar  dense   complex64   []         8 B      8 B  raw       crc32c
-3 objects, 3 components, 152 B stored, 152 B decoded, zTensor 1.2 (version 1.2.0)
+NAME        TYPE        SHAPE   STORED
+c64         complex64   [2, 3]    48 B
+c64_scalar  complex64   []         8 B
+c128        complex128  [2, 3]    96 B
+3 objects, 3 components, 152 B, zTensor 1.2 (version 1.2.0)
+all dense, raw, crc32c
 13 parameters: 96 B of complex128, 56 B of complex64
 ";
     assert_eq!(text, wanted);
@@ -53,9 +58,10 @@ null = null
 t = true
 tagged = 0(\"2026-01-01T00:00:00Z\")
 
-NAME  FORMAT  TYPE  SHAPE  STORED  DECODED  ENCODING  DIGEST
-t     dense   f32   [2]       8 B      8 B  raw       -
-1 object, 1 component, 8 B stored, 8 B decoded, zTensor 1.2 (version 1.2.0)
+NAME  TYPE  SHAPE  STORED
+t     f32   [2]       8 B
+1 object, 1 component, 8 B, zTensor 1.2 (version 1.2.0)
+all dense, raw, no digest
 2 parameters: 8 B of f32
 ";
     assert_eq!(text, wanted);
@@ -67,17 +73,17 @@ fn what_is_not_known_is_marked() {
         let text = succeeded_text(in_corpus(&["ls", &format!("accept/{file}.zt")]));
         text.lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(rows("unsupported-dtype--v01-unknown"), "w dense float8? [2, 2] 16 B 16 B raw -");
+    assert_eq!(rows("unsupported-dtype--v01-unknown"), "w float8? [2, 2] 16 B");
     // A dtype of 1.1 that is a logical type itself stays one.
     for (dtype, shown) in [("complex64", "complex64"), ("f8_e4m3", "f8_e4m3fn")] {
         let file = format!("unsupported-type--v11-on-{dtype}");
-        let row = format!("w dense complex28? ({shown}) [2, 2] 16 B 16 B raw -");
+        let row = format!("w complex28? ({shown}) [2, 2] 16 B");
         assert_eq!(rows(&file), row);
         let json = succeeded_json(in_corpus(&["ls", "--json", &format!("accept/{file}.zt")]));
         let part = &json["objects"][0]["components"][0];
         assert_eq!((&part["storage"], &part["dtype"]), (&json!(shown), &json!("complex28")));
     }
-    assert_eq!(rows("unsupported-encoding--v01-unknown"), "w dense f32 [2, 2] 16 B ? lz4? -");
+    assert_eq!(rows("unsupported-encoding--v01-unknown"), "w f32 [2, 2] 16 B ?");
 }
 
 #[test]
@@ -91,11 +97,12 @@ fn names_that_cannot_be_shown() {
     let path = file("ls-names.zt", &objects, &[0; 256]);
     let shown = succeeded_text(zten(["ls".as_ref(), path.as_os_str()]));
     let wanted = "\
-NAME          FORMAT         TYPE                SHAPE  STORED  DECODED  ENCODING  DIGEST
-重い          dense          \"重\\u{200b}\"? (u8)  [1]       1 B      1 B  raw       -
-\"\\u{1b}[31m\"  \"de\\u{9}nse\"?  \"重\\u{200b}\"? (u8)  [1]       1 B      1 B  raw       -
-\"\"            dense          \"重\\u{200b}\"? (u8)  [1]       1 B      1 B  raw       -
-3 objects, 3 components, 3 B stored, 3 B decoded, zTensor 1.2 (version 1.2.0)
+NAME          FORMAT         TYPE                SHAPE  STORED
+\"\"            dense          \"重\\u{200b}\"? (u8)  [1]       1 B
+\"\\u{1b}[31m\"  \"de\\u{9}nse\"?  \"重\\u{200b}\"? (u8)  [1]       1 B
+重い          dense          \"重\\u{200b}\"? (u8)  [1]       1 B
+3 objects, 3 components, 3 B, zTensor 1.2 (version 1.2.0)
+all raw, no digest
 3 parameters: 3 B of other types
 ";
     assert_eq!(shown, wanted);
@@ -143,8 +150,8 @@ fn no_two_files_list_alike() {
     for (n, one) in listed.iter().enumerate() {
         assert!(!listed[n + 1..].contains(one), "{one}");
     }
-    assert!(listed[2].contains("\n\"  b\"  other?"), "{}", listed[2]);
-    assert!(listed[8].contains(&format!("\n{long}  other?")), "{}", listed[8]);
+    assert!(listed[2].contains("\n\"  b\"  u8 "), "{}", listed[2]);
+    assert!(listed[8].contains(&format!("\n{long}  u8 ")), "{}", listed[8]);
 }
 
 #[test]
@@ -271,18 +278,18 @@ fn several_files() {
     let output = in_corpus(&[
         "ls",
         "accept/1.2.3/empty.zt",
-        "reject/blob-alignment--v12-72.zt",
-        "accept/0.1.0/empty.zt",
+        "--also=reject/blob-alignment--v12-72.zt",
+        "--also=accept/0.1.0/empty.zt",
     ]);
     let (status, out, complaint) = ended(&output);
     assert_eq!(status, Some(1));
     assert!(complaint.starts_with("reject/blob-alignment--v12-72.zt: "));
     let wanted = "\
 accept/1.2.3/empty.zt:
-0 objects, 0 components, 0 B stored, 0 B decoded, zTensor 1.2 (version 1.2.0)
+0 objects, 0 components, 0 B, zTensor 1.2 (version 1.2.0)
 
 accept/0.1.0/empty.zt:
-0 objects, 0 components, 0 B stored, 0 B decoded, zTensor 0.1
+0 objects, 0 components, 0 B, zTensor 0.1
 ";
     assert_eq!(out, wanted);
 }
@@ -293,10 +300,10 @@ fn listings_are_the_golden_ones() {
     let mut count = 0;
     for version in ["0.1.0", "1.0.2", "1.1.1", "1.2.0", "1.2.3"] {
         let folder = crate::corpus_folder().join("accept").join(version);
-        for entry in std::fs::read_dir(folder).unwrap() {
+        for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|extension| extension == "zt") {
-                let golden = std::fs::read_to_string(path.with_extension("ls")).unwrap();
+                let golden = fs::read_to_string(path.with_extension("ls")).unwrap();
                 let listed = succeeded_text(in_corpus(&["ls", path.to_str().unwrap()]));
                 assert_eq!(listed, golden, "{}", path.display());
                 count += 1;
@@ -304,4 +311,241 @@ fn listings_are_the_golden_ones() {
         }
     }
     assert_eq!(count, 30);
+}
+
+/// A safetensors file with those tensors, whose data is a hole.
+pub(crate) fn model(path: &Path, tensors: &[(String, &str, Vec<u64>)]) {
+    let (mut at, mut entries) = (0, Vec::new());
+    for (name, dtype, shape) in tensors {
+        let end = at + shape.iter().product::<u64>() * if *dtype == "F32" { 4 } else { 2 };
+        let offsets = json!([at, end]);
+        entries.push(format!(
+            r#"{:?}:{{"dtype":{dtype:?},"shape":{},"data_offsets":{offsets}}}"#,
+            name,
+            json!(shape)
+        ));
+        at = end;
+    }
+    let header = zten_corpus::other::safetensors::file(&format!("{{{}}}", entries.join(",")), &[]);
+    fs::write(path, &header).unwrap();
+    let file = File::options().write(true).open(path).unwrap();
+    file.set_len(header.len() as u64 + at).unwrap();
+}
+
+/// The tensors of a model with 32 layers, in the order of its file.
+pub(crate) fn llama() -> Vec<(String, &'static str, Vec<u64>)> {
+    let mut tensors = vec![("lm_head.weight".to_owned(), "BF16", vec![128_256, 4096])];
+    tensors.push(("model.embed_tokens.weight".to_owned(), "BF16", vec![128_256, 4096]));
+    // As writers that sort names by their bytes have them.
+    let mut layers: Vec<_> = (0..32).map(|layer| layer.to_string()).collect();
+    layers.sort();
+    for layer in layers {
+        for (name, shape) in [
+            ("input_layernorm", vec![4096]),
+            ("mlp.down_proj", vec![4096, 14_336]),
+            ("mlp.gate_proj", vec![14_336, 4096]),
+            ("mlp.up_proj", vec![14_336, 4096]),
+            ("post_attention_layernorm", vec![4096]),
+            ("self_attn.k_proj", vec![1024, 4096]),
+            ("self_attn.o_proj", vec![4096, 4096]),
+            ("self_attn.q_proj", vec![4096, 4096]),
+            ("self_attn.v_proj", vec![1024, 4096]),
+        ] {
+            tensors.push((format!("model.layers.{layer}.{name}.weight"), "BF16", shape));
+        }
+    }
+    tensors.push(("model.norm.weight".to_owned(), "BF16", vec![4096]));
+    tensors
+}
+
+fn model_file(folder: &tempfile::TempDir) -> PathBuf {
+    let path = folder.path().join("model.safetensors");
+    model(&path, &llama());
+    path
+}
+
+fn ls(path: &Path, options: &[&str]) -> String {
+    succeeded_text(zten([&["ls", path.to_str().unwrap()], options].concat()))
+}
+
+fn names(listed: &str) -> Vec<&str> {
+    let rows = listed.lines().skip(1).take_while(|line| line.contains('['));
+    rows.map(|line| line.split_whitespace().next().unwrap()).collect()
+}
+
+/// Columns that a text of ASCII takes, its widest line.
+fn columns(text: &str) -> usize {
+    text.lines().map(|line| line.chars().count()).max().unwrap()
+}
+
+#[test]
+fn a_model_fits_eighty_columns_in_natural_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = model_file(&folder);
+    let listed = ls(&path, &[]);
+    assert!(columns(&listed) <= 80, "{listed}");
+    let found = names(&listed);
+    assert_eq!((found.len(), found[0], found[290]), (291, "lm_head.weight", "model.norm.weight"));
+    let layers: Vec<usize> = found
+        .iter()
+        .filter_map(|name| name.strip_prefix("model.layers.")?.split('.').next()?.parse().ok())
+        .collect();
+    assert!(layers.len() == 288 && layers.is_sorted(), "{layers:?}");
+    let end = "\n291 objects, 291 components, 15.0 GiB, safetensors\nall dense, raw, no digest\n\
+               8,030,261,248 parameters: 15.0 GiB of bf16\n";
+    assert!(listed.ends_with(end), "{listed}");
+    #[cfg(unix)]
+    {
+        use crate::terminal::{On, run};
+        let shown = run(On::Output, &[], ["ls", path.to_str().unwrap()]).terminal;
+        assert_eq!(shown, listed);
+    }
+}
+
+#[test]
+fn orders() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = model_file(&folder);
+    let sorted = |order| {
+        let listed = ls(&path, &[&format!("--sort={order}"), "*[hm]*.weight", "*.1?.*"]);
+        names(&listed).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let written: Vec<_> = llama().into_iter().map(|(name, ..)| name).collect();
+    assert_eq!(sorted("offset"), written);
+    let by_size = sorted("size");
+    assert_eq!(by_size[..2], ["lm_head.weight", "model.embed_tokens.weight"]);
+    let length = |name: &String| {
+        llama().iter().find(|(own, ..)| own == name).unwrap().2.iter().product::<u64>()
+    };
+    assert!(by_size.iter().map(length).rev().is_sorted());
+    let document: Value = serde_json::from_str(&ls(&path, &["--json"])).unwrap();
+    let listed = document["objects"].as_array().unwrap().iter().map(|object| &object["name"]);
+    assert!(listed.eq(written.iter()));
+    let document: Value = serde_json::from_str(&ls(&path, &["--json", "--sort=name"])).unwrap();
+    assert_eq!(document["objects"][19]["name"], "model.layers.1.self_attn.v_proj.weight");
+}
+
+#[test]
+fn patterns_select() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = model_file(&folder);
+    let listed = ls(&path, &["*.[2-3].*.q_proj.*", "lm_head.weight"]);
+    let wanted = [
+        "lm_head.weight",
+        "model.layers.2.self_attn.q_proj.weight",
+        "model.layers.3.self_attn.q_proj.weight",
+    ];
+    assert_eq!(names(&listed), wanted);
+    assert!(
+        listed.contains("\n3 of 291 objects, 3 components, 1.0 GiB, safetensors\n"),
+        "{listed}"
+    );
+    assert!(listed.contains("\n558,891,008 parameters: "), "{listed}");
+    let document: Value = serde_json::from_str(&ls(&path, &["--json", "*norm.weight"])).unwrap();
+    assert_eq!(
+        (document["objects"].as_array().unwrap().len(), &document["totals"]["objects"]),
+        (65, &json!(65))
+    );
+    for (pattern, near) in [
+        ("model.embed_token.weight", "model.embed_tokens.weight"),
+        ("lm_heat.*", "lm_head.weight"),
+        ("model.norm.weights", "model.norm.weight"),
+    ] {
+        let output = zten(["ls", path.to_str().unwrap(), "model.*", pattern]);
+        let (status, out, complaint) = ended(&output);
+        assert_eq!((status, out), (Some(2), ""), "{pattern}");
+        let wanted = format!(": no object matches {pattern:?}; did you mean {near:?}?\n");
+        assert!(complaint.ends_with(&wanted), "{complaint}");
+    }
+    let output = zten(["ls", path.to_str().unwrap(), "\u{1b}zzz"]);
+    assert!(ended(&output).2.ends_with(": no object matches \"\\u{1b}zzz\"\n"), "{output:?}");
+}
+
+#[test]
+fn a_tree_folds_layers() {
+    let folder = tempfile::tempdir().unwrap();
+    let wanted = "\
+NAME                                 COUNT  TYPE  SHAPE              STORED
+lm_head.weight                           1  bf16  [128256, 4096]   1002 MiB
+model                                  290                         14.0 GiB
+  embed_tokens.weight                    1  bf16  [128256, 4096]   1002 MiB
+  layers.{0..31}                       288                         13.0 GiB
+    input_layernorm.weight              32  bf16  [4096]          256.0 KiB
+    mlp                                 96                         10.5 GiB
+      down_proj.weight                  32  bf16  [4096, 14336]     3.5 GiB
+      gate_proj.weight                  32  bf16  [14336, 4096]     3.5 GiB
+      up_proj.weight                    32  bf16  [14336, 4096]     3.5 GiB
+    post_attention_layernorm.weight     32  bf16  [4096]          256.0 KiB
+    self_attn                          128                          2.5 GiB
+      k_proj.weight                     32  bf16  [1024, 4096]    256.0 MiB
+      o_proj.weight                     32  bf16  [4096, 4096]      1.0 GiB
+      q_proj.weight                     32  bf16  [4096, 4096]      1.0 GiB
+      v_proj.weight                     32  bf16  [1024, 4096]    256.0 MiB
+  norm.weight                            1  bf16  [4096]            8.0 KiB
+291 objects, 291 components, 15.0 GiB, safetensors
+8,030,261,248 parameters: 15.0 GiB of bf16
+";
+    let shown = ls(&model_file(&folder), &["--tree"]);
+    assert_eq!(shown, wanted);
+    // Experts of layers, layers of another shape, and what is missing.
+    let path = folder.path().join("experts.safetensors");
+    let mut tensors = Vec::new();
+    for (layer, expert) in (0..3).flat_map(|layer| (0..4).map(move |expert| (layer, expert))) {
+        tensors.push((format!("h.{layer}.x.{expert}.w"), "F32", vec![2]));
+    }
+    for layer in [0, 1, 2, 5, 7] {
+        let dtype = if layer == 2 { "F16" } else { "F32" };
+        tensors.push((format!("h.{layer}.b"), dtype, vec![3]));
+    }
+    tensors.push(("h.01.b".to_owned(), "F32", vec![3]));
+    model(&path, &tensors);
+    let wanted = "\
+NAME                    COUNT  TYPE  SHAPE  STORED
+h                          18                162 B
+  {0..1,5,7}.b              4  f32   [3]      48 B
+  {0..2}.x.{0..3}.w        12  f32   [2]      96 B
+  01.b                      1  f32   [3]      12 B
+  2.b                       1  f16   [3]       6 B
+";
+    let shown = ls(&path, &["--tree"]);
+    let rows: Vec<_> = shown
+        .lines()
+        .skip(1)
+        .take(5)
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    for row in wanted.lines().skip(1) {
+        let row = row.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(rows.contains(&row), "{row}: {shown}");
+    }
+}
+
+/// Names of many parts, and of numbers that are not folded.
+#[test]
+fn a_tree_of_odd_names_takes_no_long_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("odd.safetensors");
+    let deep = (0..400).map(|depth| ("a.".repeat(depth) + "w", "F16", vec![1]));
+    let numbers = (0..20_000).map(|n| (format!("{n}.{}.{}.0.1", n * 7, n * n), "F16", vec![n % 5]));
+    model(&path, &deep.chain(numbers).collect::<Vec<_>>());
+    let begun = std::time::Instant::now();
+    let shown = ls(&path, &["--tree"]);
+    assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
+    assert!(shown.contains("\n20400 objects, "), "{}", &shown[shown.len() - 200..]);
+}
+
+#[cfg(unix)]
+#[test]
+fn long_names_are_shortened_on_a_terminal() {
+    use crate::terminal::{On, run};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long.safetensors");
+    let name = format!("model.{}.weight", "very_".repeat(20));
+    model(&path, &[(name.clone(), "F32", vec![2]), ("b".to_owned(), "F32", vec![2])]);
+    let args = ["ls", path.to_str().unwrap()];
+    let shown = run(On::Both, &[], args).terminal;
+    assert!(columns(&shown) <= 80 && shown.contains("\nmodel.very_"), "{shown}");
+    assert!(shown.contains("y_.weight  f32   [2]       8 B\n") && shown.contains('…'), "{shown}");
+    let all = succeeded_text(zten(args));
+    assert!(all.contains(&name), "{all}");
 }

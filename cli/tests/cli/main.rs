@@ -37,6 +37,7 @@ mod schema;
 mod sessions;
 mod sharded;
 mod shards;
+mod stat;
 #[cfg(unix)]
 mod terminal;
 mod threads;

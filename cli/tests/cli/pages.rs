@@ -4,9 +4,10 @@ use std::fs;
 
 use crate::{ended, in_corpus, succeeded_text, zten};
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "check",
     "ls",
+    "stat",
     "cat",
     "hash",
     "diff",

@@ -137,7 +137,8 @@ fn shell(line: &str, args: &[&str]) -> Option<Output> {
 #[test]
 fn any_number_of_files_at_a_low_limit_on_descriptors() {
     let valid = valid_file();
-    let files = [&*valid; 40];
+    let also = format!("--also={valid}");
+    let files = [vec![&*valid], vec![&*also; 39]].concat();
     for command in ["ls", "--require-sandbox ls", "--no-sandbox ls"] {
         let line = format!("ulimit -n 32; exec \"$0\" {command} \"$@\"");
         let Some(output) = shell(&line, &files) else { return };

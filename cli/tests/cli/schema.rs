@@ -164,7 +164,10 @@ fn documents_keep_the_schema() {
         documents.extend(printed.into_iter().map(|document| (command, document)));
     };
     add("check", of("check", &all));
-    add("ls", of("ls", &accepted));
+    for path in &accepted {
+        add("ls", printed("ls", &[path]));
+        add("stat", printed("stat", &[path]));
+    }
     for path in accepted.iter().step_by(9) {
         add("hash", printed("hash", &[path]));
         let list = zten(["hash".as_ref(), accepted[0].as_os_str()]).stdout;
@@ -199,7 +202,7 @@ fn documents_keep_the_schema() {
         other["other"] = json!(1);
         assert!(!schema.allows(command, &other));
     }
-    for command in ["check", "ls", "hash", "hash-check", "cat", "diff"] {
+    for command in ["check", "ls", "stat", "hash", "hash-check", "cat", "diff"] {
         let count = documents.iter().filter(|(of, _)| *of == command).count();
         assert!(count > 5, "{command}: {count}");
     }

@@ -1,27 +1,28 @@
-NAME       FORMAT      TYPE  SHAPE   STORED  DECODED  ENCODING  DIGEST
-csr_bf16   sparse_csr        [3, 4]    72 B     72 B  raw       -
-  indices              u64             32 B     32 B  raw       -
-  indptr               u64             32 B     32 B  raw       -
-  values               bf16             8 B      8 B  raw       -
-csr_f32    sparse_csr        [3, 4]    80 B     80 B  raw       -
-  indices              u64             32 B     32 B  raw       -
-  indptr               u64             32 B     32 B  raw       -
-  values               f32             16 B     16 B  raw       -
-csr_f64    sparse_csr        [3, 4]    96 B     96 B  raw       -
-  indices              u64             32 B     32 B  raw       -
-  indptr               u64             32 B     32 B  raw       -
-  values               f64             32 B     32 B  raw       -
-csr_i8     sparse_csr        [3, 4]    68 B     68 B  raw       -
-  indices              u64             32 B     32 B  raw       -
-  indptr               u64             32 B     32 B  raw       -
-  values               i8               4 B      4 B  raw       -
-nnz0       sparse_csr        [3, 4]    32 B     32 B  raw       -
-  indices              u64              0 B      0 B  raw       -
-  indptr               u64             32 B     32 B  raw       -
-  values               f32              0 B      0 B  raw       -
-rows0      sparse_csr        [0, 4]     8 B      8 B  raw       -
-  indices              u64              0 B      0 B  raw       -
-  indptr               u64              8 B      8 B  raw       -
-  values               f32              0 B      0 B  raw       -
-6 objects, 18 components, 356 B stored, 356 B decoded, zTensor 1.2 (version 1.2.0)
+NAME       TYPE  SHAPE   STORED
+csr_bf16         [3, 4]    72 B
+  indices  u64             32 B
+  indptr   u64             32 B
+  values   bf16             8 B
+csr_f32          [3, 4]    80 B
+  indices  u64             32 B
+  indptr   u64             32 B
+  values   f32             16 B
+csr_f64          [3, 4]    96 B
+  indices  u64             32 B
+  indptr   u64             32 B
+  values   f64             32 B
+csr_i8           [3, 4]    68 B
+  indices  u64             32 B
+  indptr   u64             32 B
+  values   i8               4 B
+nnz0             [3, 4]    32 B
+  indices  u64              0 B
+  indptr   u64             32 B
+  values   f32              0 B
+rows0            [0, 4]     8 B
+  indices  u64              0 B
+  indptr   u64              8 B
+  values   f32              0 B
+6 objects, 18 components, 356 B, zTensor 1.2 (version 1.2.0)
+all sparse_csr, raw, no digest
 60 parameters: 296 B of u64, 32 B of f64, 16 B of f32, 8 B of bf16, 4 B of i8

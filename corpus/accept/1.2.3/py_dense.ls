@@ -1,16 +1,19 @@
-NAME  FORMAT  TYPE  SHAPE   STORED  DECODED  ENCODING  DIGEST
-bf16  dense   bf16  [2, 3]    12 B     12 B  raw       -
-bool  dense   bool  [2, 3]     6 B      6 B  raw       -
-f16   dense   f16   [2, 3]    12 B     12 B  raw       -
-f32   dense   f32   [2, 3]    24 B     24 B  raw       -
-f64   dense   f64   [2, 3]    48 B     48 B  raw       -
-i16   dense   i16   [2, 3]    12 B     12 B  raw       -
-i32   dense   i32   [2, 3]    24 B     24 B  raw       -
-i64   dense   i64   [2, 3]    48 B     48 B  raw       -
-i8    dense   i8    [2, 3]     6 B      6 B  raw       -
-u16   dense   u16   [2, 3]    12 B     12 B  raw       -
-u32   dense   u32   [2, 3]    24 B     24 B  raw       -
-u64   dense   u64   [2, 3]    48 B     48 B  raw       -
-u8    dense   u8    [2, 3]     6 B      6 B  raw       -
-13 objects, 13 components, 282 B stored, 282 B decoded, zTensor 1.2 (version 1.2.0)
-78 parameters: 48 B of f64, 48 B of i64, 48 B of u64, 24 B of f32, 24 B of i32, 24 B of u32, 12 B of bf16, 12 B of f16, 12 B of i16, 12 B of u16, 6 B of bool, 6 B of i8, 6 B of u8
+NAME  TYPE  SHAPE   STORED
+bf16  bf16  [2, 3]    12 B
+bool  bool  [2, 3]     6 B
+f16   f16   [2, 3]    12 B
+f32   f32   [2, 3]    24 B
+f64   f64   [2, 3]    48 B
+i8    i8    [2, 3]     6 B
+i16   i16   [2, 3]    12 B
+i32   i32   [2, 3]    24 B
+i64   i64   [2, 3]    48 B
+u8    u8    [2, 3]     6 B
+u16   u16   [2, 3]    12 B
+u32   u32   [2, 3]    24 B
+u64   u64   [2, 3]    48 B
+13 objects, 13 components, 282 B, zTensor 1.2 (version 1.2.0)
+all dense, raw, no digest
+78 parameters: 48 B of f64, 48 B of i64, 48 B of u64, 24 B of f32, 24 B of i32,
+  24 B of u32, 12 B of bf16, 12 B of f16, 12 B of i16, 12 B of u16,
+  6 B of bool, 6 B of i8, 6 B of u8

@@ -1,7 +1,8 @@
-NAME             FORMAT           TYPE                 SHAPE   STORED  DECODED  ENCODING  DIGEST
-q                quantized_group  4 bits, groups of 8  [8, 8]    75 B     64 B  zstd      crc32c
-  packed_weight                   i32                            41 B     32 B  zstd      crc32c
-  scales                          f16                            17 B     16 B  zstd      crc32c
-  zeros                           f16                            17 B     16 B  zstd      crc32c
+NAME             TYPE                 SHAPE   STORED  DECODED
+q                4 bits, groups of 8  [8, 8]    75 B     64 B
+  packed_weight  i32                            41 B     32 B
+  scales         f16                            17 B     16 B
+  zeros          f16                            17 B     16 B
 1 object, 3 components, 75 B stored, 64 B decoded, zTensor 1.2 (version 1.2.0)
+all quantized_group, zstd, crc32c
 64 parameters: 32 B of i32, 32 B of f16

@@ -1,7 +1,8 @@
-NAME             FORMAT           TYPE                 SHAPE   STORED  DECODED  ENCODING  DIGEST
-q_proj           quantized_group  4 bits, groups of 8  [8, 8]    64 B     64 B  raw       -
-  packed_weight                   i32                            32 B     32 B  raw       -
-  scales                          f16                            16 B     16 B  raw       -
-  zeros                           f16                            16 B     16 B  raw       -
-1 object, 3 components, 64 B stored, 64 B decoded, zTensor 1.2 (version 1.2.0)
+NAME             TYPE                 SHAPE   STORED
+q_proj           4 bits, groups of 8  [8, 8]    64 B
+  packed_weight  i32                            32 B
+  scales         f16                            16 B
+  zeros          f16                            16 B
+1 object, 3 components, 64 B, zTensor 1.2 (version 1.2.0)
+all quantized_group, raw, no digest
 64 parameters: 32 B of f16, 32 B of i32

@@ -1,6 +1,6 @@
 //! Numbers that can be read at a glance.
 
-/// A number of bytes in the largest binary unit that leaves at least one, with one decimal.
+/// A number of bytes in the largest binary unit that leaves at least one, in four digits at most.
 pub fn human(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {
@@ -13,8 +13,13 @@ pub fn human(bytes: u64) -> String {
         // Rounded, in tenths.
         let tenths = (u128::from(bytes) * 10 + (1 << (bits - 1))) >> bits;
         let tenths = u64::try_from(tenths).unwrap_or(u64::MAX);
-        text = format!("{}.{} {name}", tenths / 10, tenths % 10);
-        if tenths < 10_240 {
+        let (whole, tenth) = (tenths / 10, tenths % 10);
+        if whole < 1000 {
+            return format!("{whole}.{tenth} {name}");
+        }
+        let whole = if tenth < 5 { whole } else { whole + 1 };
+        text = format!("{whole} {name}");
+        if whole < 1024 {
             break;
         }
     }
@@ -46,7 +51,9 @@ mod tests {
             (1024, "1.0 KiB"),
             (1536, "1.5 KiB"),
             ((1 << 20) - 1, "1.0 MiB"),
-            ((1 << 20) - 52, "1023.9 KiB"),
+            ((1 << 20) - 600, "1023 KiB"),
+            (1000 << 10, "1000 KiB"),
+            ((1000 << 10) - 52, "999.9 KiB"),
             (4 << 30, "4.0 GiB"),
             (u64::MAX, "16.0 EiB"),
         ];

@@ -94,20 +94,22 @@ impl FileTotals {
         types
     }
 
-    /// A line for people, without its end: how many elements, and what the data is.
-    pub fn line(&self) -> String {
-        let mut line = match self.parameters {
+    /// Words for people: how many elements, and what the data is.
+    pub fn words(&self) -> Vec<String> {
+        let mut words = vec![match self.parameters {
             Some(1) => "1 parameter".to_owned(),
             Some(parameters) => format!("{} parameters", grouped(parameters)),
             None => "more than 2^64 parameters".to_owned(),
-        };
-        let mut before = ": ";
-        for (name, totals) in self.types() {
+        }];
+        words.extend(self.types().into_iter().map(|(name, totals)| {
             let size = totals.decoded.map_or_else(|| "?".to_owned(), human);
-            line.extend([before, &size, " of ", name.unwrap_or("other types")]);
-            before = ", ";
+            format!("{size} of {}", name.unwrap_or("other types"))
+        }));
+        if let [parameters, first, ..] = &mut *words {
+            *first = format!("{parameters}: {first}");
+            words.remove(0);
         }
-        line
+        words
     }
 }
 

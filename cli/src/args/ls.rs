@@ -1,0 +1,105 @@
+//! The arguments of `zten ls` and `zten stat`, which select objects alike.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::os_path;
+use crate::strictness::Strictness;
+
+pub(crate) const LS_HELP: &str = "\
+Examples:
+  zten ls model.safetensors                      List all objects, layer 2 before layer 10
+  zten ls model.safetensors '*.mlp.*' lm_head.*  List those whose names match
+  zten ls --tree model.safetensors               Fold layers.{0..31} into one line each
+  zten ls --sort size model.safetensors          Put the largest first
+
+Exit status:
+  0  every file is listed
+  1  a file is refused: it breaks a rule, is not supported, or goes beyond a limit
+  2  wrong usage, a pattern that matches nothing, or something could not be read or written";
+
+pub(crate) const STAT_HELP: &str = "\
+Examples:
+  zten stat model.safetensors                        Compute the statistics of all objects
+  zten stat model.safetensors 'layers.[0-3].*'       Compute those of some
+  zten stat --fail-on nan,inf model.safetensors      Fail if there are NaN or infinities
+
+Exit status:
+  0  all objects were read, and hold nothing that --fail-on names
+  1  an object holds what --fail-on names, or the file is refused
+  2  wrong usage, a pattern that matches nothing, or something could not be read or written";
+
+/// The objects that are asked for, and their order.
+#[derive(Debug, clap::Args, Serialize, Deserialize)]
+pub(crate) struct Filter {
+    /// Filter the objects whose names match: * stands for any characters, ? for one, [a-z] for one of a
+    /// set; \\ makes the next one stand for itself
+    #[arg(value_name = "PATTERN")]
+    pub(crate) patterns: Vec<String>,
+    /// Put the objects in this order [default: name; with --json, the order of the file]
+    #[arg(long, value_name = "ORDER")]
+    pub(crate) sort: Option<Sort>,
+}
+
+/// An order of objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+pub(crate) enum Sort {
+    /// Compare names, numbers in them by value
+    Name,
+    /// Put the most stored bytes first
+    Size,
+    /// Follow the data in the file
+    Offset,
+}
+
+/// `zten ls`
+#[derive(Debug, clap::Args, Serialize, Deserialize)]
+pub(crate) struct Ls {
+    /// List this file, of any supported format
+    #[arg(value_name = "FILE")]
+    #[serde(with = "os_path")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) select: Filter,
+    /// List this file, too; may be repeated
+    #[arg(long, value_name = "FILE")]
+    #[serde(with = "os_path::list")]
+    pub(crate) also: Vec<PathBuf>,
+    /// Fold objects that differ only in a number, and group the others at dots
+    #[arg(long, conflicts_with_all = ["json", "sort"])]
+    pub(crate) tree: bool,
+    /// Print one JSON document for each file, with every value exact: docs/json.md
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) strictness: Strictness,
+}
+
+/// `zten stat`
+#[derive(Debug, clap::Args, Serialize, Deserialize)]
+pub(crate) struct Stat {
+    /// Read this file, of any supported format
+    #[arg(value_name = "FILE")]
+    #[serde(with = "os_path")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) select: Filter,
+    /// Exit with 1 if an object holds one of these; may be repeated or separated by commas
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    pub(crate) fail_on: Vec<Unwanted>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) strictness: Strictness,
+}
+
+/// Elements that may be unwanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+pub(crate) enum Unwanted {
+    /// Fail on elements that are not a number
+    Nan,
+    /// Fail on positive or negative infinities
+    Inf,
+}

@@ -1,0 +1,292 @@
+//! `zten stat`: the range, mean and spread of elements.
+
+mod values;
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use zten::rules::Unsupported;
+use zten::{Error, ErrorKind, Tensor, verify::Verifier};
+use zten_report::element::Kind;
+use zten_report::finding::Finding;
+use zten_report::json::{Integer, List, Schema, integer_or_null, to_line};
+use zten_report::statistics::Statistics;
+
+use crate::app::App;
+use crate::args::{Sort, Stat, Unwanted};
+use crate::escape;
+use crate::file::{FileWithShards, Opened, counted, stored};
+use crate::objects::Work;
+use crate::progress::{self, Progress};
+use crate::remote::shown;
+use crate::report::{Problem, Verdict};
+use crate::selection::Selection;
+use crate::size::grouped;
+use crate::sources::Sources;
+use crate::table::{self, shortened};
+use crate::words::{element, shape};
+use values::Values;
+
+/// Names of objects that a message lists, at most, and columns of each.
+const NAMES: usize = 8;
+const NAME: usize = 40;
+/// Columns of a number.
+const NUMBER: usize = 9;
+
+/// Prints the statistics of the objects that are asked for, after all of them have been read.
+pub(crate) fn run(
+    app: &mut App,
+    args: &Stat,
+    file: Result<Opened, Box<Problem>>,
+) -> io::Result<()> {
+    let archive = match file.and_then(|file| file.archive(&args.strictness.options())) {
+        Ok(archive) => archive,
+        Err(problem) => return app.problem(&problem),
+    };
+    let default = (!args.json).then_some(Sort::Name);
+    let selection = match Selection::new(&archive, &args.select, default) {
+        Ok(selection) => selection,
+        Err(message) => {
+            let file = escape::path(&shown(&args.file));
+            return app.usage(format_args!("{file}: {message}"));
+        }
+    };
+    let found = match measure(&archive, &selection) {
+        Ok(found) => found,
+        Err(error) => return app.problem(&Problem::reading(&args.file, &archive, &error)),
+    };
+    let found: Vec<_> = selection.objects().zip(found).collect();
+    if args.json {
+        let file = shown(&args.file);
+        let objects = List(|| found.iter().map(|(object, found)| described(object, *found)));
+        let document = Document { schema: Schema, file: &file.to_string_lossy(), objects };
+        to_line(&mut app.out, &document)?;
+    } else {
+        print(&mut app.out, &found)?;
+    }
+    for (unwanted, what) in [(Unwanted::Nan, "NaN"), (Unwanted::Inf, "infinities")] {
+        let holds = |found: &Found| match (found, unwanted) {
+            (Found::Skipped(_), _) => false,
+            (Found::Read(read), Unwanted::Nan) => read.statistics.nan > 0,
+            (Found::Read(read), Unwanted::Inf) => read.statistics.infinities > 0,
+        };
+        let mut held = found.iter().filter(|(_, found)| holds(found)).map(|(object, _)| object);
+        let count = u64::try_from(held.clone().count()).unwrap_or(u64::MAX);
+        if count == 0 || !args.fail_on.contains(&unwanted) {
+            continue;
+        }
+        let first = held.by_ref().take(NAMES).map(|object| escape::word(object.name(), NAME));
+        let mut names: Vec<_> = first.collect();
+        names.extend(held.next().map(|_| "…".to_owned()));
+        let sentence = format!("{what} in {}: {}", counted(count, "object"), names.join(", "));
+        app.problem(&Problem::found(&args.file, Finding::new(Verdict::Refused, sentence)))?;
+    }
+    Ok(())
+}
+
+/// What is found of an object.
+#[derive(Clone, Copy)]
+enum Found {
+    Read(Read),
+    /// Elements that are no numbers, or are not read as such, and why.
+    Skipped(&'static str),
+}
+
+/// The elements of an object that are stored, and how many others are zero.
+#[derive(Clone, Copy)]
+struct Read {
+    kind: Kind,
+    statistics: Statistics,
+    /// None of a dense object, and where there are more than a `u64` counts.
+    implied: Option<u64>,
+    is_sparse: bool,
+}
+
+/// Reads the objects of a selection, and verifies them. Returns what is found of each, in its order.
+fn measure(archive: &FileWithShards, selection: &Selection<'_>) -> Result<Vec<Found>, Error> {
+    let mut asked = vec![false; archive.len()];
+    let at = |object: &Tensor<'_>| usize::try_from(object.ordinal()).unwrap_or(usize::MAX);
+    for object in selection.objects() {
+        if let Some(asked) = asked.get_mut(at(&object)) {
+            *asked = true;
+        }
+    }
+    let progress = Progress::new(stored(archive.manifest())).quiet_on_terminal();
+    let mut files = Sources::bind(archive, &progress)?;
+    files.require()?;
+    let one = |verifier: &mut Verifier, object: &Tensor<'_>| match asked.get(at(object)) {
+        Some(true) => object_statistics(verifier, object),
+        _ => Ok(Found::Skipped("")),
+    };
+    let results = Work { files: &files, passes: is_unknown, validate: one }.run();
+    let mut found = Vec::new();
+    for result in results {
+        found.push(match result {
+            Ok(found) => found,
+            Err(error) if is_unknown(&error) => Found::Skipped("of an unknown type"),
+            Err(error) => return Err(files.settle(error)),
+        });
+    }
+    let own = |object: Tensor<'_>| found.get(at(&object)).copied();
+    Ok(selection.objects().map(|object| own(object).unwrap_or(Found::Skipped(""))).collect())
+}
+
+/// Returns whether an entry uses what only its writer knows.
+fn is_unknown(error: &Error) -> bool {
+    use Unsupported as U;
+    matches!(error.kind(), ErrorKind::Unsupported(U::Dtype | U::Encoding | U::Layout))
+}
+
+fn object_statistics(verifier: &mut Verifier, object: &Tensor<'_>) -> Result<Found, Error> {
+    let scales = values::factors(object)?;
+    let mut values = match Values::of(object, &scales)? {
+        Ok(values) => values,
+        Err(why) => return Ok(Found::Skipped(why)),
+    };
+    let (role, mut statistics) = (values.role(), Statistics::default());
+    verifier.object(object, |component, chunk| {
+        if component.role() == role {
+            values.chunk(chunk, &mut |numbers| statistics.add(numbers));
+        }
+    })?;
+    let is_sparse = role == "values";
+    let implied = object.shape().elements().filter(|_| is_sparse);
+    let implied = implied.and_then(|elements| elements.checked_sub(statistics.count));
+    Ok(Found::Read(Read { kind: values.kind(), statistics, implied, is_sparse }))
+}
+
+/// Prints two lines for each object, or three, and the sums.
+fn print(out: &mut dyn Write, found: &[(Tensor<'_>, Found)]) -> io::Result<()> {
+    let (mut elements, mut nan, mut infinities) = (0_u64, 0_u64, 0_u64);
+    let mut skipped: Vec<(&str, u64)> = Vec::new();
+    for (object, found) in found {
+        let dtype = object.components().next().filter(|_| object.components().len() == 1);
+        let kind = dtype.map_or_else(String::new, |one| element(one.element_type()));
+        let kind = match zten_formats::Block::of_layout(object) {
+            Some(block) => block.name.to_owned(),
+            None if kind.is_empty() => crate::words::format(object),
+            None => kind,
+        };
+        let what = format!("  {kind} {}", shape(object));
+        let room = progress::output_columns().map(|line| line.saturating_sub(what.len()).max(NAME));
+        writeln!(out, "{}{what}", shortened(object.name(), room.unwrap_or(usize::MAX)))?;
+        let Read { kind, statistics, implied, is_sparse } = match found {
+            Found::Read(read) => *read,
+            Found::Skipped(why) => {
+                match skipped.iter_mut().find(|(other, _)| other == why) {
+                    Some((_, count)) => *count = count.saturating_add(1),
+                    None => skipped.push((why, 1)),
+                }
+                writeln!(out, "  skipped: {why}")?;
+                continue;
+            }
+        };
+        let own = |value: Option<f64>| {
+            let exact = value.map(|value| kind.number(value).to_string());
+            exact.filter(|exact| exact.len() <= NUMBER).unwrap_or_else(|| rounded(value))
+        };
+        let (min, max) = (own(statistics.min), own(statistics.max));
+        let [mean, deviation] = [statistics.mean(), statistics.deviation()].map(rounded);
+        let zeros = grouped(statistics.zeros);
+        writeln!(
+            out,
+            "  min {min:>9}  max {max:>9}  mean {mean:>9}  std {deviation:>9}  zeros {zeros}"
+        )?;
+        let more = [
+            (statistics.nan > 0).then(|| format!("NaN {}", grouped(statistics.nan))),
+            (statistics.infinities > 0)
+                .then(|| format!("infinities {}", grouped(statistics.infinities))),
+            is_sparse.then(|| format!("stored {}", grouped(statistics.count))),
+            is_sparse.then(|| {
+                let implied = implied.map_or_else(|| "more than 2^64".to_owned(), grouped);
+                format!("implied zeros {implied}")
+            }),
+        ];
+        let more: Vec<_> = more.into_iter().flatten().collect();
+        if !more.is_empty() {
+            writeln!(out, "  {}", more.join("  "))?;
+        }
+        elements = elements.saturating_add(statistics.count);
+        nan = nan.saturating_add(statistics.nan);
+        infinities = infinities.saturating_add(statistics.infinities);
+    }
+    let mut words = vec![
+        counted(u64::try_from(found.len()).unwrap_or(u64::MAX), "object"),
+        format!("{} elements", grouped(elements)),
+        format!("{} NaN", grouped(nan)),
+        format!("{} infinities", grouped(infinities)),
+    ];
+    words.extend(skipped.iter().map(|(why, count)| format!("{count} skipped: {why}")));
+    table::list(out, words)
+}
+
+/// A number in four digits at most, or three and an exponent.
+fn rounded(value: Option<f64>) -> String {
+    let Some(value) = value else { return "-".to_owned() };
+    let size = value.abs();
+    let decimals = match size {
+        0.0 => return "0.0".to_owned(),
+        0.001..0.01 => 6,
+        0.01..0.1 => 5,
+        0.1..10.0 => 4,
+        10.0..100.0 => 3,
+        100.0..1000.0 => 2,
+        1000.0..1e6 => 1,
+        _ => return format!("{value:.2e}"),
+    };
+    format!("{value:.decimals$}")
+}
+
+/// One JSON document.
+#[derive(Serialize)]
+struct Document<'a, O: Serialize> {
+    schema: Schema,
+    file: &'a str,
+    objects: O,
+}
+
+/// An object of that document.
+#[derive(Serialize)]
+struct Described<'a, S: Serialize> {
+    name: &'a str,
+    layout: &'a str,
+    shape: S,
+    /// Why there are no statistics.
+    skipped: Option<&'static str>,
+    statistics: Option<Statistics>,
+    #[serde(serialize_with = "integer_or_null")]
+    implied_zeros: Option<u64>,
+}
+
+fn described<'a>(object: &Tensor<'a>, found: Found) -> impl Serialize + use<'a> {
+    let shape = object.shape();
+    let (skipped, statistics, implied_zeros) = match found {
+        Found::Read(read) => (None, Some(read.statistics), read.implied),
+        Found::Skipped(why) => (Some(why), None, None),
+    };
+    let shape = List(move || shape.iter().map(Integer));
+    let (name, layout) = (object.name(), object.layout_name());
+    Described { name, layout, shape, skipped, statistics, implied_zeros }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rounded;
+
+    #[test]
+    fn numbers_take_nine_columns() {
+        for (value, shown) in [
+            (0.0, "0.0"),
+            (-0.0012345, "-0.001234"),
+            (0.5, "0.5000"),
+            (-123.456, "-123.46"),
+            (999_999.9, "999999.9"),
+            (1e6, "1.00e6"),
+            (-1.5e-30, "-1.50e-30"),
+        ] {
+            assert_eq!(rounded(Some(value)), shown);
+            assert!(shown.len() <= 9);
+        }
+        assert_eq!(rounded(None), "-");
+    }
+}

@@ -1,0 +1,204 @@
+//! `zten stat`
+
+use std::fs;
+
+use serde_json::{Value, json};
+use zten_corpus::other::safetensors;
+
+use crate::files::{file, object, raw};
+use crate::{corpus_folder, ended, in_corpus, succeeded_json, succeeded_text, zten};
+
+/// The statistics of an object, computed from what `cat` prints.
+fn slowly(elements: &Value, seen: &mut Vec<f64>) {
+    match elements {
+        Value::Array(rows) => rows.iter().for_each(|row| slowly(row, seen)),
+        Value::Bool(own) => seen.push(f64::from(*own)),
+        Value::Number(own) => seen.push(own.as_f64().unwrap()),
+        other => {
+            seen.push(if other.to_string().contains("NaN") { f64::NAN } else { f64::INFINITY })
+        }
+    }
+}
+
+/// Compares what was found with the statistics of elements.
+fn check(found: &Value, seen: &[f64], by: f64) {
+    let close = |key: &str, wanted: f64| {
+        let found = found[key].as_f64().unwrap();
+        assert!((found - wanted).abs() <= by * wanted.abs().max(1.0), "{key}: {found} {wanted}");
+    };
+    let finite: Vec<f64> = seen.iter().copied().filter(|own| own.is_finite()).collect();
+    let count = |is: fn(&f64) -> bool| json!(seen.iter().filter(|own| is(own)).count());
+    assert_eq!(found["count"], json!(seen.len()));
+    assert_eq!(found["zeros"], count(|own| *own == 0.0));
+    assert_eq!(found["nan"], count(|own| own.is_nan()));
+    assert_eq!(found["infinities"], count(|own| own.is_infinite()));
+    if finite.is_empty() {
+        assert_eq!((&found["min"], &found["mean"]), (&Value::Null, &Value::Null));
+        return;
+    }
+    let number = finite.len() as f64;
+    let mean = finite.iter().sum::<f64>() / number;
+    let squares = finite.iter().map(|own| (own - mean).powi(2)).sum::<f64>();
+    close("min", finite.iter().copied().fold(f64::INFINITY, f64::min));
+    close("max", finite.iter().copied().fold(f64::NEG_INFINITY, f64::max));
+    close("mean", mean);
+    close("deviation", (squares / number).sqrt());
+}
+
+/// Compares the statistics of all objects with those of what `cat` prints. Returns how many there are.
+fn compare(path: &str) -> usize {
+    let document = succeeded_json(in_corpus(&["stat", "--json", path]));
+    let objects = document["objects"].as_array().unwrap();
+    let read = objects.iter().filter(|object| object["skipped"] == Value::Null);
+    for object in read.clone() {
+        let name = object["name"].as_str().unwrap();
+        let role = match object["implied_zeros"] {
+            Value::Null => &[][..],
+            _ => &["--component=values"],
+        };
+        let printed = in_corpus(&[&["cat", "--json", path, name], role].concat());
+        let mut seen = Vec::new();
+        slowly(&succeeded_json(printed)["elements"], &mut seen);
+        // Narrow floats are printed in few digits.
+        let narrow = path.contains("fp8") || path.contains("types") || name.contains("16");
+        check(&object["statistics"], &seen, if narrow { 1e-2 } else { 1e-9 });
+    }
+    read.count()
+}
+
+#[test]
+fn as_computed_from_what_is_printed() {
+    for (path, count) in [
+        ("accept/1.2.3/dense_all.zt", 13),
+        ("accept/1.2.3/fp8.zt", 4),
+        ("accept/1.2.3/zstd.zt", 1),
+        ("accept/1.2.3/csr_raw.zt", 4),
+        ("accept/0.1.0/big_endian.zt", 1),
+        ("v2/accept/mx.zt", 1),
+        ("v2/accept/mx-e5m2.zt", 1),
+        ("v2/accept/gguf.zt", 1),
+        ("other/gguf/accept/tiny.gguf", 2),
+        ("other/npy/accept/columns.npy", 1),
+        ("other/npz/accept/stored.npz", 1),
+        ("other/safetensors/accept/types.safetensors", 5),
+    ] {
+        let compared = compare(path);
+        assert!(compared >= count, "{path}: {compared}");
+    }
+}
+
+#[test]
+fn two_lines_for_each_object() {
+    let text = succeeded_text(in_corpus(&["stat", "accept/1.2.3/csr_raw.zt", "csr_f32", "nnz0"]));
+    let wanted = "\
+csr_f32  sparse_csr [3, 4]
+  min     -1.25  max      0.25  mean   -0.5000  std    0.5590  zeros 0
+  stored 4  implied zeros 8
+nnz0  sparse_csr [3, 4]
+  min         -  max         -  mean         -  std         -  zeros 0
+  stored 0  implied zeros 12
+2 objects, 4 elements, 0 NaN, 0 infinities
+";
+    assert_eq!(text, wanted);
+    let text = succeeded_text(in_corpus(&["stat", "accept/1.2.3/complex.zt"]));
+    assert!(text.contains("c64_scalar  complex64 []\n  skipped: complex\n"), "{text}");
+    assert!(
+        text.ends_with("\n3 objects, 0 elements, 0 NaN, 0 infinities, 3 skipped: complex\n"),
+        "{text}"
+    );
+    let text = succeeded_text(in_corpus(&["stat", "accept/unsupported-layout--v01-sparse.zt"]));
+    assert!(text.contains("1 skipped: of an unknown layout"), "{text}");
+    let text = succeeded_text(in_corpus(&["stat", "accept/unsupported-dtype--v01-unknown.zt"]));
+    assert!(text.contains("1 skipped: of an unknown type"), "{text}");
+}
+
+/// The weights of a matrix of codes: scale times code less zero point.
+#[test]
+fn groups_of_codes() {
+    let path = "accept/1.2.3/quantized_group.zt";
+    let archive = zten::open(corpus_folder().join(path)).unwrap();
+    let mut weights = [0_f32; 64];
+    archive.tensor("q_proj").unwrap().quantized().unwrap().dequantize(&mut weights).unwrap();
+    let found = &succeeded_json(in_corpus(&["stat", "--json", path]))["objects"][0];
+    check(&found["statistics"], &weights.map(f64::from), 1e-9);
+}
+
+#[test]
+fn unwanted_elements_fail() {
+    let fp8 = "accept/1.2.3/fp8.zt";
+    let of = |options: &[&str]| {
+        let output = in_corpus(&[&["stat", fp8], options].concat());
+        let (status, out, complaint) = ended(&output);
+        assert!(
+            out.contains("\n4 objects, 1,024 elements, 10 NaN, 2 infinities\n")
+                || !options.is_empty()
+        );
+        (status, complaint.to_owned())
+    };
+    assert_eq!(of(&[]), (Some(0), String::new()));
+    let nan = format!("{fp8}: NaN in 4 objects: f8_e4m3fn, f8_e4m3fnuz, f8_e5m2, f8_e5m2fnuz\n");
+    let infinities = format!("{fp8}: infinities in 1 object: f8_e5m2\n");
+    assert_eq!(of(&["--fail-on", "nan,inf"]), (Some(1), nan.clone() + &infinities));
+    assert_eq!(of(&["--fail-on=inf", "--json"]), (Some(1), infinities));
+    assert_eq!(of(&["--fail-on=inf", "*fnuz"]), (Some(0), String::new()));
+    assert_eq!(of(&["--fail-on=x"]).0, Some(2));
+    let (status, complaint) = of(&["f8_e5m3"]);
+    assert_eq!(
+        (status, complaint),
+        (Some(2), format!("{fp8}: no object matches \"f8_e5m3\"; did you mean \"f8_e5m2\"?\n"))
+    );
+    // Many names are not all listed.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("nan.safetensors");
+    let entries = |n: usize| {
+        format!(r#""t{n}":{{"dtype":"F32","shape":[1],"data_offsets":[{},{}]}}"#, n * 4, n * 4 + 4)
+    };
+    let header = format!("{{{}}}", (0..20).map(entries).collect::<Vec<_>>().join(","));
+    fs::write(&path, safetensors::file(&header, &f32::NAN.to_le_bytes().repeat(20))).unwrap();
+    let output = zten(["stat".as_ref(), path.as_os_str(), "--fail-on=nan".as_ref()]);
+    assert!(
+        ended(&output).2.ends_with(": NaN in 20 objects: t0, t1, t2, t3, t4, t5, t6, t7, …\n"),
+        "{output:?}"
+    );
+}
+
+/// Chunks of a large file end within elements, and its objects are read on several threads.
+#[test]
+fn large_files() {
+    let count = 3_000_001;
+    let bytes: Vec<u8> = (0..count)
+        .flat_map(|n| f32::from(u16::try_from(n % 1000).unwrap()).to_le_bytes())
+        .collect();
+    let half = count * 4 / 2 / 64 * 64;
+    let objects = [
+        ("a", object("dense", &[half / 4], &[("data", raw("f32", 64, half, &[]))])),
+        (
+            "b",
+            object(
+                "dense",
+                &[count - half / 4],
+                &[("data", raw("f32", 64 + half, count * 4 - half, &[]))],
+            ),
+        ),
+    ];
+    let path = file("stat-large.zt", &objects, &bytes);
+    let text = |options: &[&str]| {
+        let arguments = [&["stat", path.to_str().unwrap()], options].concat();
+        succeeded_text(zten(arguments))
+    };
+    let shown = text(&[]);
+    assert!(shown.starts_with("a  f32 [1500000]\n  min       0.0  max     999.0  mean    499.50  std    288.67  zeros 1,500\n"), "{shown}");
+    assert_eq!(shown, text(&["--no-sandbox"]));
+    assert!(shown.lines().all(|line| line.len() <= 80), "{shown}");
+}
+
+#[test]
+fn invalid_files_are_refused() {
+    for rejected in ["reject/bool-value--v12-2-first.zt", "reject/blob-alignment--v12-72.zt"] {
+        let output = in_corpus(&["stat", rejected]);
+        assert_eq!((output.status.code(), ended(&output).1), (Some(1), ""), "{rejected}");
+    }
+    assert_eq!(in_corpus(&["stat", "missing"]).status.code(), Some(2));
+    let limited = in_corpus(&["stat", "accept/1.2.3/zstd.zt", "--limit=decoded-total=1"]);
+    assert_eq!(limited.status.code(), Some(1));
+}
