@@ -23,6 +23,7 @@ use crate::npy;
 use crate::progress::{self, Progress};
 use crate::remote::shown;
 use crate::report::Problem;
+use crate::selection::nearest;
 use crate::sources::Sources;
 use feed::{ComponentReader, Failure, HoldUntilVerified, Parts};
 use print::{Nested, Printer};
@@ -31,8 +32,6 @@ use steps::Steps;
 
 /// Roles that a message lists, at most.
 const ROLES: usize = 16;
-/// Bytes of a role that may have been meant, at most.
-const LONG: usize = 64;
 
 /// Prints one component.
 pub(crate) fn run(app: &mut App, args: &Cat, file: Result<Opened, Box<Problem>>) -> io::Result<()> {
@@ -55,7 +54,7 @@ pub(crate) fn run(app: &mut App, args: &Cat, file: Result<Opened, Box<Problem>>)
     }
 }
 
-/// Why there is nothing more to print.
+/// The reason why nothing more is printed.
 enum Stop {
     /// Something was asked for that is not there.
     Usage(String),
@@ -71,7 +70,7 @@ fn find<'a>(archive: &'a FileWithShards, args: &Cat) -> Result<Component<'a>, St
         (Some(index), _) => archive
             .manifest()
             .tensor_at(index)
-            .ok_or_else(|| format!("there is no object {index}: there are {}", archive.len())),
+            .ok_or_else(|| format!("no object {index}: the file has {}", archive.len())),
         (None, name) => {
             let name = name.as_deref().unwrap_or_default();
             archive.tensor(name).map_err(|error| error.to_string())
@@ -90,16 +89,7 @@ fn find<'a>(archive: &'a FileWithShards, args: &Cat) -> Result<Component<'a>, St
     }
 }
 
-/// The role that is most like another, if one is.
-fn nearest_role<'a>(object: &Tensor<'a>, role: &str) -> Option<&'a str> {
-    let roles = object.components().take(ROLES).map(|component| component.role());
-    let short = roles.filter(|role| role.len() <= LONG);
-    let likeness = |other: &str| strsim::jaro_winkler(role, other);
-    let near = short.map(|other| (likeness(other), other)).filter(|(likeness, _)| *likeness > 0.8);
-    near.max_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, role)| role)
-}
-
-/// Which components there are instead.
+/// The message that names the components there are.
 fn no_component(object: &Tensor<'_>, role: Option<&str>) -> String {
     let name = escape::quoted(object.name());
     let mut there: Vec<_> =
@@ -113,12 +103,13 @@ fn no_component(object: &Tensor<'_>, role: Option<&str>) -> String {
     };
     match role {
         Some(role) => {
-            let near = nearest_role(object, role).filter(|_| role.len() <= LONG);
+            let roles = object.components().take(ROLES).map(|component| component.role());
+            let near = nearest(role, roles, 0.8);
             let near = near.map(|near| format!("; did you mean {}?", escape::role(near)));
             let near = near.unwrap_or_default();
             format!("{name} has no component {}: {there}{near}", escape::role(role))
         }
-        None => format!("choose a component of {name} by --component: {there}"),
+        None => format!("{name} has several components: choose one with --component; {there}"),
     }
 }
 
@@ -133,7 +124,7 @@ fn print(
         |error: Error| Stop::Problem(Box::new(Problem::reading(&args.file, archive, &error)));
     let progress = Progress::new(component.extent().length()).quiet_on_terminal();
     let mut files = Sources::bind_for(archive, &progress, &component).map_err(refused)?;
-    // What is read of the file that the component is in.
+    // All that is read of the file that the component is in.
     let object = component.tensor();
     let is_dequantized = dequantized::is_asked(&object, args);
     let beside = object.components().filter(|part| part.shard() == component.shard());
@@ -144,19 +135,21 @@ fn print(
     let source = &files.locate(&component).map_err(refused)?;
     let component = &component.read_from(&files);
     let object = &component.tensor();
-    let unsupported =
-        |id| Stop::Problem(Box::new(Problem::unsupported(&args.file, archive, component, id)));
+    let unsupported = |part: &Component<'_>, id| {
+        Stop::Problem(Box::new(Problem::unsupported(&args.file, archive, part, id)))
+    };
     component.readable().map_err(refused)?;
     let packed = unpacked::count(component).filter(|_| !args.raw);
     let kind = match packed {
         Some(_) => Kind::Fp8(Fp8::E2M1),
         None if args.raw => Kind::of_component(component).unwrap_or(Kind::Plain(StorageType::U8)),
-        None => Kind::of_component(component).ok_or_else(|| unsupported("unsupported-dtype"))?,
+        None => Kind::of_component(component)
+            .ok_or_else(|| unsupported(component, "unsupported-dtype"))?,
     };
     let foreign =
         component.generation() == Some(Generation::V0_1) && object.layout() == Layout::Unknown;
     if foreign && !args.raw {
-        return Err(unsupported("unsupported-layout"));
+        return Err(unsupported(component, "unsupported-layout"));
     }
 
     let shard = component.shard().and_then(|name| archive.shard_file(name));
@@ -166,71 +159,69 @@ fn print(
     let plan = |ranges: &mut dyn Iterator<Item = Range<u64>>| {
         file.plan([ranges]).map_err(|error| refused(error.into()))
     };
-    if is_remote && args.slice.is_none() {
+    if is_remote && (is_dequantized || args.slice.is_none()) {
         plan(&mut read.iter().map(|part| part.extent().range()))?;
     }
     let failed = |failure| match failure {
         Failure::Output(error) => Stop::Output(error),
         Failure::Read(error) => refused(error),
     };
-    if let Some(quantized) = dequantized::asked(object, args) {
-        if args.slice.is_some() {
-            return Err(Stop::Usage("--slice is for dense objects".to_owned()));
-        }
-        let reader = ComponentReader { packed: None, ..reader };
-        let kind = Kind::Plain(StorageType::F32);
-        let printer = printer(args, kind, Some(object.shape().to_vec()), component)?;
-        let mut held = HoldUntilVerified::new(printer, &mut app.out);
-        let mut take = |bytes: &[u8]| held.push(bytes);
-        let not = dequantized::read(&quantized, &reader, &mut take).map_err(failed)?;
-        held.end().map_err(Stop::Output)?;
-        let Some(part) = not else { return Ok(()) };
-        let problem = Problem::unsupported(&args.file, archive, &part, "unsupported-digest");
-        return Err(Stop::Problem(Box::new(problem)));
-    }
-
-    let mut shape = shape(object, component, kind, packed);
-    let mut part = None;
-    if let Some(text) = &args.slice {
-        let Some(whole) = &shape else {
-            return Err(Stop::Usage("--slice is for dense objects".to_owned()));
-        };
-        let selection = Slice::parse(text).and_then(|own| own.apply(whole)).map_err(Stop::Usage)?;
-        let slice = object.slice(&selection.ranges[..]).map_err(refused)?;
-        if is_remote {
-            match reader.parts() {
-                // Of a shard, more than the runs is read to be compared.
-                Parts::Runs if shard.is_none() => plan(&mut slice.file_ranges().map_err(refused)?)?,
-                Parts::Runs | Parts::Whole => plan(&mut [component.extent().range()].into_iter())?,
-                Parts::Frames => {}
+    let quantized = dequantized::asked(object, args);
+    let (kind, whole) = match quantized {
+        Some(_) => (Kind::Plain(StorageType::F32), Some(object.shape().to_vec())),
+        None => (kind, shape(object, component, kind, packed)),
+    };
+    let select = |text: &String| {
+        let whole = whole.as_deref().ok_or("--slice is for dense objects and quantized blocks")?;
+        Slice::parse(text)?.apply(whole)
+    };
+    let selection = args.slice.as_ref().map(select).transpose().map_err(Stop::Usage)?;
+    let mut shape = selection.as_ref().map(|selection| selection.shape.clone()).or(whole.clone());
+    let (mut part, mut steps) = (None, None);
+    if let (Some(selection), Some(whole)) = (&selection, &whole) {
+        if quantized.is_some() {
+            steps = Steps::of_array(whole, selection, kind.width());
+        } else {
+            let slice = object.slice(&selection.ranges[..]).map_err(refused)?;
+            if is_remote {
+                let mut all = [component.extent().range()].into_iter();
+                match reader.parts() {
+                    // Of a shard, more than the runs is read to be compared.
+                    Parts::Runs if shard.is_none() => {
+                        plan(&mut slice.file_ranges().map_err(refused)?)?;
+                    }
+                    Parts::Runs | Parts::Whole => plan(&mut all)?,
+                    Parts::Frames => {}
+                }
             }
+            part = Some(slice);
+            steps = Steps::of_ranges(selection, kind.width());
         }
-        part = Some((slice, Steps::new(&selection.ranges, &selection.steps, kind.width())));
-        shape = Some(selection.shape);
     }
     let is_shortened = shortens(args) && (packed.or(component.decoded_length())).is_some();
     if (args.npy || is_shortened) && shape.is_none() {
         shape = Some(vec![reader.count(kind).map_err(failed)?]);
     }
-    let printer = printer(args, kind, shape, component)?;
-    let mut held = HoldUntilVerified::new(printer, &mut app.out);
-    let mut take = |bytes: &[u8]| held.push(bytes);
-    let verified = match part {
-        Some((slice, None)) => reader.read_slice(&slice, &mut take),
-        Some((slice, Some(mut steps))) => {
-            reader.read_slice(&slice, &mut |chunk| steps.chunk(chunk, &mut take))
-        }
-        None => reader.read_elements(&mut take),
+    let mut held = HoldUntilVerified::new(printer(args, kind, shape, component)?, &mut app.out);
+    let mut take = |bytes: &[u8]| match &mut steps {
+        Some(steps) => steps.chunk(bytes, &mut |bytes| held.push(bytes)),
+        None => held.push(bytes),
     };
-    let verified = verified.map_err(failed)?;
+    let not = |verified| (verified == Verified::Unverifiable).then_some(*component);
+    let unverified = match (&quantized, &part) {
+        (Some(quantized), _) => dequantized::read(quantized, &reader, &mut take),
+        (None, Some(slice)) => reader.read_slice(slice, &mut take).map(not),
+        (None, None) => reader.read_elements(&mut take).map(not),
+    };
+    let unverified = unverified.map_err(failed)?;
     held.end().map_err(Stop::Output)?;
-    if verified == Verified::Unverifiable {
-        return Err(unsupported("unsupported-digest"));
+    match unverified {
+        Some(part) => Err(unsupported(&part, "unsupported-digest")),
+        None => Ok(()),
     }
-    Ok(())
 }
 
-/// How elements of that kind are printed; for a NumPy file, their shape has to be known.
+/// Returns the printer of elements of that kind; for a NumPy file, their shape has to be known.
 fn printer(
     args: &Cat,
     kind: Kind,
@@ -250,7 +241,7 @@ fn printer(
     Ok(Printer::Nested(if shortens(args) { nested.shortened() } else { nested }))
 }
 
-/// Whether people get the edges of large arrays alone.
+/// Returns whether people get the edges of large arrays alone.
 fn shortens(args: &Cat) -> bool {
     let is_text = !(args.raw || args.npy || args.json);
     is_text && !args.full && progress::output_is_terminal()

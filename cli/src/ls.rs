@@ -23,6 +23,7 @@ use crate::selection::Selection;
 use crate::size::human;
 use crate::spelled::version;
 use crate::table::{self, Column, Table};
+pub(crate) use row::kind;
 
 /// Lists a file; `number` is its place among those that are listed.
 pub(crate) fn run(

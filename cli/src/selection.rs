@@ -56,12 +56,12 @@ impl<'a> Selection<'a> {
         match select.sort.or(default) {
             None => {}
             Some(Sort::Name) => {
-                selection.sort_by(|one, other| natural::compare(one.name(), other.name()))
+                selection.sort_by(|one, other| natural::compare(one.name(), other.name()));
             }
             Some(Sort::Size) => selection.sort_by_number(|object| Reverse(stored(object))),
             Some(Sort::Offset) => selection.sort_by_number(|object| {
                 let offset = object.components().map(|component| component.extent().offset()).min();
-                // What has no data comes last.
+                // Objects without data come last.
                 offset.unwrap_or(u64::MAX)
             }),
         }

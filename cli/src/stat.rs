@@ -16,6 +16,7 @@ use crate::app::App;
 use crate::args::{Sort, Stat, Unwanted};
 use crate::escape;
 use crate::file::{FileWithShards, Opened, counted, stored};
+use crate::ls::kind;
 use crate::objects::Work;
 use crate::progress::{self, Progress};
 use crate::remote::shown;
@@ -24,7 +25,7 @@ use crate::selection::Selection;
 use crate::size::grouped;
 use crate::sources::Sources;
 use crate::table::{self, shortened};
-use crate::words::{element, shape};
+use crate::words::shape;
 use values::Values;
 
 /// Names of objects that a message lists, at most, and columns of each.
@@ -84,7 +85,7 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// What is found of an object.
+/// The findings on an object.
 #[derive(Clone, Copy)]
 enum Found {
     Read(Read),
@@ -160,14 +161,7 @@ fn print(out: &mut dyn Write, found: &[(Tensor<'_>, Found)]) -> io::Result<()> {
     let (mut elements, mut nan, mut infinities) = (0_u64, 0_u64, 0_u64);
     let mut skipped: Vec<(&str, u64)> = Vec::new();
     for (object, found) in found {
-        let dtype = object.components().next().filter(|_| object.components().len() == 1);
-        let kind = dtype.map_or_else(String::new, |one| element(one.element_type()));
-        let kind = match zten_formats::Block::of_layout(object) {
-            Some(block) => block.name.to_owned(),
-            None if kind.is_empty() => crate::words::format(object),
-            None => kind,
-        };
-        let what = format!("  {kind} {}", shape(object));
+        let what = format!("  {} {}", kind(object), shape(object));
         let room = progress::output_columns().map(|line| line.saturating_sub(what.len()).max(NAME));
         writeln!(out, "{}{what}", shortened(object.name(), room.unwrap_or(usize::MAX)))?;
         let Read { kind, statistics, implied, is_sparse } = match found {
@@ -251,7 +245,7 @@ struct Described<'a, S: Serialize> {
     name: &'a str,
     layout: &'a str,
     shape: S,
-    /// Why there are no statistics.
+    /// The reason why there are no statistics.
     skipped: Option<&'static str>,
     statistics: Option<Statistics>,
     #[serde(serialize_with = "integer_or_null")]
@@ -277,7 +271,7 @@ mod tests {
     fn numbers_take_nine_columns() {
         for (value, shown) in [
             (0.0, "0.0"),
-            (-0.0012345, "-0.001234"),
+            (-0.001_234_5, "-0.001234"),
             (0.5, "0.5000"),
             (-123.456, "-123.46"),
             (999_999.9, "999999.9"),

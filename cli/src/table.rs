@@ -30,7 +30,7 @@ const SHORTEST: usize = 16;
 
 /// A row: a name, which may be as long as a manifest and is not copied, and short cells.
 pub(crate) struct Row<'a, const N: usize> {
-    /// How many rows it is below. No name begins with a blank.
+    /// The number of rows that it is below. No name begins with a blank.
     pub(crate) depth: usize,
     pub(crate) name: &'a str,
     pub(crate) cells: [String; N],
@@ -112,7 +112,7 @@ impl<const N: usize> Table<N> {
         }
     }
 
-    /// What all rows have in the columns that are left out for that.
+    /// The cells that all rows have, of the columns that are left out for that.
     pub(crate) fn common(&self) -> impl Iterator<Item = &str> {
         let columns = self.columns.iter().zip(&self.seen);
         columns.filter_map(|(column, seen)| match (column, seen) {

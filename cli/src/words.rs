@@ -11,7 +11,7 @@ const WORD: usize = 24;
 /// Columns of a shape, at most.
 const SHAPE: usize = 40;
 
-/// What the format lists, or with a mark what it does not.
+/// A word that the format lists, or with a mark one that it does not.
 pub(crate) fn word(word: &str, known: bool) -> String {
     let mark = if known { "" } else { "?" };
     format!("{}{mark}", escape::word(word, WORD))

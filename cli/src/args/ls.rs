@@ -33,8 +33,8 @@ Exit status:
 /// The objects that are asked for, and their order.
 #[derive(Debug, clap::Args, Serialize, Deserialize)]
 pub(crate) struct Filter {
-    /// Filter the objects whose names match: * stands for any characters, ? for one, [a-z] for one of a
-    /// set; \\ makes the next one stand for itself
+    /// Select the objects whose names match: * stands for any characters, ? for one, [a-z] for one of a
+    /// set; \ makes the next one stand for itself
     #[arg(value_name = "PATTERN")]
     pub(crate) patterns: Vec<String>,
     /// Put the objects in this order [default: name; with --json, the order of the file]

@@ -18,7 +18,7 @@ const HELD: usize = 64 << 20;
 /// Bytes that are read at once.
 const WINDOW: u64 = 64 << 10;
 
-/// Why bytes went no further.
+/// The reason why bytes went no further.
 pub(super) enum Failure {
     /// They could not be read, or were refused.
     Read(Error),
@@ -40,15 +40,15 @@ pub(super) struct ComponentReader<'a> {
     pub(super) component: &'a Component<'a>,
     /// The file that it is in.
     pub(super) source: &'a Located<'a>,
-    /// How many elements share bytes, two each, and are to be one a byte.
+    /// The number of elements that share bytes, two each, and are to be one a byte.
     pub(super) packed: Option<u64>,
-    /// Whether each byte that is read has been fetched for that.
+    /// True if each byte that is read has been fetched for that.
     pub(super) is_remote: bool,
 }
 
-/// Which bytes of a component hold a part of its elements.
+/// The bytes of a component that hold a part of its elements.
 pub(super) enum Parts {
-    /// Those of the elements.
+    /// The bytes of the elements.
     Runs,
     /// All, which are decoded or verified.
     Whole,
@@ -104,7 +104,7 @@ impl ComponentReader<'_> {
         }
     }
 
-    /// Whether any part of the component can be read without the rest: it is stored as it is
+    /// Returns whether any part of the component can be read without the rest: it is stored as it is
     /// handed on, and nothing has to be verified.
     fn is_bare(&self) -> bool {
         let component = self.component;
@@ -148,7 +148,7 @@ impl ComponentReader<'_> {
         Ok(())
     }
 
-    /// How many elements there are, where the manifest does not tell.
+    /// Counts the elements, where the manifest does not tell.
     pub(super) fn count(&self, kind: Kind) -> Result<u64, Failure> {
         if let Some(count) = self.packed {
             return Ok(count);

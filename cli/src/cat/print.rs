@@ -13,13 +13,13 @@ const EDGE: u64 = 3;
 /// Elements that are all printed, at most, where more are not: as in NumPy.
 const ALL: u64 = 1000;
 
-/// How elements are written.
+/// A way to write elements.
 pub(super) enum Printer {
     /// Little-endian bytes, after what stands before them.
     Bytes {
-        /// What stands before them.
+        /// The bytes before them.
         header: Vec<u8>,
-        /// What becomes of them before they are written.
+        /// The change to them before they are written.
         normalization: Option<Normalization>,
     },
     /// Within brackets.
@@ -61,12 +61,12 @@ pub(super) struct Nested {
     style: Style,
     /// Outermost first; none where the number of elements is not known beforehand.
     shape: Option<Vec<u64>>,
-    /// Where in the shape the next element is.
+    /// The index of the next element in each dimension.
     at: Vec<u64>,
     /// Bytes of an element that is not complete.
     part: Vec<u8>,
     started: bool,
-    /// Whether the middle of dimensions is left out.
+    /// True if the middle of dimensions is left out.
     shortened: bool,
     /// Bytes to come of elements that are left out.
     skip: u64,
@@ -152,7 +152,7 @@ impl Nested {
         if self.shortened { self.leave_out(out) } else { Ok(()) }
     }
 
-    /// Where the next element begins the middle of a dimension, that is left out.
+    /// Leaves out the middle of a dimension, if the next element begins it.
     fn leave_out(&mut self, out: &mut dyn Write) -> io::Result<()> {
         let within = self.at.iter().rev().take_while(|at| **at == 0).count();
         let axis = self.at.len().checked_sub(within.saturating_add(1));

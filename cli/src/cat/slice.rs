@@ -1,35 +1,38 @@
 //! `--slice`: a part of an array, as in NumPy.
 
+use std::iter::repeat_n;
 use std::ops::Range;
 
-/// What is asked of one dimension.
+/// The part that is asked of one dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     /// One index, and the dimension is gone.
     Index(i128),
     /// From the one to before the other, and every so many-th.
     Range(Option<i128>, Option<i128>, u64),
+    /// All of as many dimensions as the other parts leave: `...`.
+    Rest,
 }
 
-/// What is asked of all dimensions: `0:10,:,3`.
+/// The parts that are asked of all dimensions: `0:10,:,3`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Slice(Vec<Part>);
 
-const FORM: &str = "--slice: each dimension is START:STOP, START:STOP:STEP or an index";
+const FORM: &str = "--slice: expected START:STOP, START:STOP:STEP or an index for each dimension, or ... for the rest";
 
 /// The elements that are taken of an array.
 #[derive(Clone, Debug)]
 pub(super) struct Selection {
     /// The indices of each dimension, outermost first.
     pub(super) ranges: Vec<Range<u64>>,
-    /// Of which every so many-th is taken, from the first on.
+    /// The distance of those that are taken, from the first on.
     pub(super) steps: Vec<u64>,
-    /// What is left of the shape.
+    /// The shape of what is taken.
     pub(super) shape: Vec<u64>,
 }
 
 impl Slice {
-    /// Reads what was asked for.
+    /// Parses a slice.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let number = |text: &str| match text.trim() {
             "" => Ok(None),
@@ -46,6 +49,9 @@ impl Slice {
             }),
         };
         let part = |text: &str| {
+            if text.trim() == "..." {
+                return Ok(Part::Rest);
+            }
             let mut numbers = text.split(':');
             match (numbers.next(), numbers.next(), numbers.next(), numbers.next()) {
                 (Some(start), Some(end), step, None) => {
@@ -58,18 +64,27 @@ impl Slice {
                 _ => Err(FORM.to_owned()),
             }
         };
-        text.split(',').map(part).collect::<Result<_, _>>().map(Self)
+        let parts = text.split(',').map(part).collect::<Result<Vec<_>, _>>()?;
+        if parts.iter().filter(|part| **part == Part::Rest).count() > 1 {
+            return Err("--slice: ... may stand only once".to_owned());
+        }
+        Ok(Self(parts))
     }
 
     /// Applies it to an array of that shape.
     pub(super) fn apply(&self, shape: &[u64]) -> Result<Selection, String> {
-        if self.0.len() > shape.len() {
-            let (asked, there) = (self.0.len(), shape.len());
-            return Err(format!("--slice: {asked} dimensions asked for, the shape has {there}"));
-        }
+        let named = self.0.iter().filter(|part| **part != Part::Rest).count();
+        let Some(left) = shape.len().checked_sub(named) else {
+            let there = shape.len();
+            return Err(format!("--slice: {named} dimensions asked for, the shape has {there}"));
+        };
         let mut selection = Selection { ranges: Vec::new(), steps: Vec::new(), shape: Vec::new() };
-        let all = std::iter::repeat(Part::Range(None, None, 1));
-        let parts = self.0.iter().copied().chain(all);
+        let all = Part::Range(None, None, 1);
+        let parts = self.0.iter().flat_map(|part| match part {
+            Part::Rest => repeat_n(all, left),
+            part => repeat_n(*part, 1),
+        });
+        let parts = parts.chain(std::iter::repeat(all));
         for (axis, (size, part)) in shape.iter().copied().zip(parts).enumerate() {
             let bound = i128::from(size);
             let from_end = |at: i128| if at < 0 { at.saturating_add(bound) } else { at };
@@ -86,6 +101,8 @@ impl Slice {
                     })?;
                     (start, 1, 1)
                 }
+                // Only in the place of others.
+                Part::Rest => (0, size, 1),
                 Part::Range(start, end, step) => {
                     let start = start.map_or(0, clamped);
                     let length = end.map_or(size, clamped).saturating_sub(start);
@@ -97,7 +114,7 @@ impl Slice {
             let length = if count == 0 { 0 } else { length };
             selection.ranges.push(start..start.saturating_add(length));
             selection.steps.push(step);
-            if matches!(part, Part::Range(..)) {
+            if !matches!(part, Part::Index(_)) {
                 selection.shape.push(count);
             }
         }
@@ -147,6 +164,18 @@ mod tests {
     }
 
     #[test]
+    fn dots_stand_for_the_rest() {
+        assert_eq!(taken("...", &[3]), (vec![3], vec![0, 1, 2]));
+        assert_eq!(taken("..., 0", &[2, 1, 2]), (vec![2, 1], vec![0, 2]));
+        assert_eq!(taken("1,...,1", &[2, 2, 2]), (vec![2], vec![5, 7]));
+        assert_eq!(taken("0,...", &[2, 2]), (vec![2], vec![0, 1]));
+        assert_eq!(taken("1,...,0", &[2, 2]), (vec![], vec![2]));
+        assert_eq!(taken("...", &[]), (vec![], vec![0]));
+        assert!(Slice::parse("...,...").unwrap_err().contains("only once"));
+        assert!(Slice::parse("0,...,0").unwrap().apply(&[3]).is_err());
+    }
+
+    #[test]
     fn steps() {
         assert_eq!(taken("::2", &[5]), (vec![3], vec![0, 2, 4]));
         assert_eq!(taken("1::3", &[6]), (vec![2], vec![1, 4]));
@@ -183,7 +212,7 @@ mod tests {
 
     #[test]
     fn wrong_ones() {
-        for wrong in ["", "a", "1:2:3:4", "::a", "1,", "99999999999999999999"] {
+        for wrong in ["", "a", "1:2:3:4", "::a", "1,", "..", "...:", "99999999999999999999"] {
             assert!(Slice::parse(wrong).is_err(), "{wrong}");
         }
         for wrong in ["3", "-4", "0,0", "9223372036854775807"] {

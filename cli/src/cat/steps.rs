@@ -1,15 +1,15 @@
-//! Every so many-th index of what is read.
+//! The selected elements of an array as its bytes go by.
 
 use std::io;
 use std::ops::Range;
 
 use super::feed::Take;
+use super::slice::Selection;
 use zten::num::u64_from_usize;
 
-/// Takes those bytes of an array, as they go by, whose indices are multiples of the steps.
+/// Takes those bytes of an array, as they go by, whose indices are selected.
 pub(super) struct Steps {
-    /// Dimensions up to the last that has a step, outermost first: its size, its step, and the index
-    /// of the bytes that come next.
+    /// Dimensions up to the last of which not all is taken, outermost first.
     axes: Vec<Axis>,
     /// Bytes below each index of those.
     unit: u64,
@@ -19,19 +19,36 @@ pub(super) struct Steps {
 
 struct Axis {
     size: u64,
+    range: Range<u64>,
     step: u64,
+    /// The index of the bytes that come next.
     at: u64,
 }
 
 impl Steps {
-    /// Of elements of so many bytes with those indices; none where all are taken.
-    pub(super) fn new(ranges: &[Range<u64>], steps: &[u64], width: usize) -> Option<Self> {
-        let length = |range: &Range<u64>| range.end.saturating_sub(range.start);
-        let axes = steps.iter().rposition(|step| *step > 1)?.saturating_add(1);
-        let inner = ranges.iter().skip(axes).map(length);
-        let unit = inner.fold(u64_from_usize(width), u64::saturating_mul);
-        let outer = ranges.iter().map(length).zip(steps).take(axes);
-        let axes = outer.map(|(size, step)| Axis { size, step: *step, at: 0 }).collect();
+    /// Selects from all elements of an array of that shape, each of so many bytes; none where all are taken.
+    pub(super) fn of_array(shape: &[u64], selection: &Selection, width: usize) -> Option<Self> {
+        Self::new(shape.iter().copied().zip(selection.ranges.iter().cloned()), selection, width)
+    }
+
+    /// Selects from the elements that lie in the ranges of a selection.
+    pub(super) fn of_ranges(selection: &Selection, width: usize) -> Option<Self> {
+        let lengths = selection.ranges.iter().map(|range| range.end.saturating_sub(range.start));
+        Self::new(lengths.map(|length| (length, 0..length)), selection, width)
+    }
+
+    fn new(
+        parts: impl Iterator<Item = (u64, Range<u64>)>,
+        selection: &Selection,
+        width: usize,
+    ) -> Option<Self> {
+        let steps = selection.steps.iter().copied();
+        let dimension = |((size, range), step)| Axis { size, range, step, at: 0 };
+        let mut axes: Vec<_> = parts.zip(steps).map(dimension).collect();
+        let is_part = |axis: &Axis| axis.step > 1 || axis.range != (0..axis.size);
+        let inner = axes.split_off(axes.iter().rposition(is_part)?.saturating_add(1));
+        let unit =
+            inner.iter().map(|axis| axis.size).fold(u64_from_usize(width), u64::saturating_mul);
         Some(Self { axes, unit, left: unit })
     }
 
@@ -40,7 +57,12 @@ impl Steps {
         while !bytes.is_empty() && self.unit > 0 {
             let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(bytes.len());
             let (now, rest) = bytes.split_at(most);
-            if self.axes.iter().all(|axis| axis.at.checked_rem(axis.step) == Some(0)) {
+            let is_taken = |axis: &Axis| {
+                let from =
+                    axis.at.checked_sub(axis.range.start).filter(|_| axis.at < axis.range.end);
+                from.and_then(|from| from.checked_rem(axis.step)) == Some(0)
+            };
+            if self.axes.iter().all(is_taken) {
                 take(now)?;
             }
             bytes = rest;
@@ -73,7 +95,8 @@ mod tests {
         let bytes: Vec<u8> = (0..60).collect();
         for chunk in 1..=60 {
             let taken = |ranges: &[Range<u64>], steps: &[u64]| {
-                let (mut steps, mut taken) = (Steps::new(ranges, steps, 2).unwrap(), Vec::new());
+                let selection = selection(ranges, steps);
+                let (mut steps, mut taken) = (Steps::of_ranges(&selection, 2).unwrap(), Vec::new());
                 for bytes in bytes.chunks(chunk) {
                     steps
                         .chunk(bytes, &mut |bytes| {
@@ -90,6 +113,31 @@ mod tests {
             let wanted = [&bytes[0..2], &bytes[10..12], &bytes[24..26], &bytes[34..36]];
             assert_eq!(columns[..8], wanted.concat());
         }
-        assert!(Steps::new(&[0..5, 0..6], &[1, 1], 2).is_none());
+        let all = selection(&[0..5, 0..6], &[1, 1]);
+        assert!(Steps::of_ranges(&all, 2).is_none() && Steps::of_array(&[5, 6], &all, 2).is_none());
+    }
+
+    fn selection(ranges: &[Range<u64>], steps: &[u64]) -> Selection {
+        Selection { ranges: ranges.to_vec(), steps: steps.to_vec(), shape: Vec::new() }
+    }
+
+    #[test]
+    fn from_all_of_an_array() {
+        let bytes: Vec<u8> = (0..60).collect();
+        let taken = |ranges: &[Range<u64>], steps: &[u64]| {
+            let mut taken = Vec::new();
+            let mut steps = Steps::of_array(&[5, 6], &selection(ranges, steps), 2).unwrap();
+            for bytes in bytes.chunks(7) {
+                let mut take = |bytes: &[u8]| {
+                    taken.extend_from_slice(bytes);
+                    Ok(())
+                };
+                steps.chunk(bytes, &mut take).unwrap();
+            }
+            taken
+        };
+        assert_eq!(taken(&[1..3, 0..6], &[1, 1]), bytes[12..36]);
+        assert_eq!(taken(&[1..4, 2..5], &[2, 2]), [16, 17, 20, 21, 40, 41, 44, 45]);
+        assert!(taken(&[2..2, 0..6], &[1, 1]).is_empty());
     }
 }

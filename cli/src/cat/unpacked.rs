@@ -7,8 +7,8 @@ use zten::{Component, DType};
 /// Bytes that are unpacked in one go.
 const PIECE: usize = 2048;
 
-/// How many elements share bytes, two each, if the component has such. Where the object does not say,
-/// there is none left over.
+/// The number of elements that share bytes, two each, if the component has such. If the object does not
+/// say, none is left over.
 pub(crate) fn count(component: &Component<'_>) -> Option<u64> {
     if component.dtype() != DType::F4E2M1 {
         return None;

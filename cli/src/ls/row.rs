@@ -43,7 +43,7 @@ fn single<'a>(object: &Tensor<'a>, component: &Component<'_>) -> Row<'a> {
 }
 
 /// The type of the elements of an object, as its row says it.
-pub(super) fn kind(object: &Tensor<'_>) -> String {
+pub(crate) fn kind(object: &Tensor<'_>) -> String {
     let mut components = object.components();
     match (components.next(), components.next()) {
         (Some(only), None) if only.role() == "data" => {
@@ -106,7 +106,7 @@ fn digest(component: &Component<'_>) -> String {
     }
 }
 
-/// What all components have in common.
+/// The word that all components have in common.
 fn common(mut words: impl Iterator<Item = String>) -> String {
     match words.next() {
         None => "-".to_owned(),

@@ -8,7 +8,7 @@ use std::ops::Range;
 use zten::Tensor;
 use zten_report::natural;
 
-use super::row::kind;
+use super::kind;
 use crate::progress;
 use crate::selection::{Selection, stored};
 use crate::size::human;
@@ -170,7 +170,7 @@ pub(super) fn list(out: &mut dyn Write, selection: &Selection<'_>) -> io::Result
     let mut leaves = fold(selection.objects().map(Leaf::new).collect());
     leaves.sort_by(|one, other| natural::compare(&one.name, &other.name));
     let groups = groups(&leaves);
-    // What is in all rows before each: a group has the difference.
+    // The sums over all rows before each: a group has the difference.
     let mut sums = vec![(0_u64, 0_u64)];
     for leaf in &leaves {
         let (count, bytes) = sums.last().copied().unwrap_or_default();

@@ -13,7 +13,7 @@ use crate::cat::unpacked::{self, Unpacking};
 /// Elements that are handed on in one go.
 const PIECE: usize = 1 << 10;
 
-/// What elements are multiplied by, and read before them.
+/// The numbers that elements are multiplied by, which are read before them.
 pub(super) enum Factors {
     None,
     Mx(MxBlocks, Decoded),
@@ -77,7 +77,7 @@ pub(super) struct Values<'a> {
 enum Form<'a> {
     Plain(Kind),
     Packed(Unpacking),
-    Blocks(BlockDequantizer),
+    Blocks(Box<BlockDequantizer>),
     Mx(MxDequantizer<'a>),
     Words { group: &'a Group, word: usize },
 }
@@ -95,7 +95,7 @@ impl<'a> Values<'a> {
         };
         let Some(component) = object.component(role) else { return Ok(Err("without elements")) };
         let form = match (object.layout(), factors, Block::of_layout(object)) {
-            (_, _, Some(block)) => Form::Blocks(block.dequantizer()),
+            (_, _, Some(block)) => Form::Blocks(block.dequantizer().into()),
             (_, Factors::Mx(blocks, scales), _) => {
                 Form::Mx(blocks.dequantizer(&component, scales.view())?)
             }

@@ -119,6 +119,79 @@ fn slices() {
     assert_eq!(in_corpus(&sparse).status.code(), Some(2));
 }
 
+#[test]
+fn dots_in_slices() {
+    let slice = |slice: &str| in_corpus(&["cat", DENSE, "t_f32", "--json", "--slice", slice]);
+    assert_eq!(elements(slice("..., 0")), json!([-1.25, 0.25]));
+    assert_eq!(elements(slice("0, ...")), json!([-1.25, -0.75, -0.25]));
+    assert_eq!(elements(slice("1, ..., ::2")), json!([0.25, 1.25]));
+    assert_eq!(elements(slice("...")), json!([[-1.25, -0.75, -0.25], [0.25, 0.75, 1.25]]));
+    for (wrong, why) in [
+        ("...,...", "--slice: ... may stand only once"),
+        ("0,...,0,0", "--slice: 3 dimensions asked for, the shape has 2"),
+        ("....", "--slice: \"....\" is not a number"),
+    ] {
+        let output = slice(wrong);
+        let (status, out, complaint) = ended(&output);
+        assert_eq!((status, out), (Some(2), ""), "{wrong}");
+        assert!(complaint.ends_with(&format!(": {why}\n")), "{complaint}");
+    }
+}
+
+/// Elements of quantized blocks are cut as those of dense objects are.
+#[test]
+fn slices_of_blocks() {
+    for path in ["other/gguf/accept/blocks.gguf", "v2/accept/gguf.zt", "v2/accept/mx.zt"] {
+        let listed = succeeded_json(in_corpus(&["ls", "--json", path]));
+        for object in listed["objects"].as_array().unwrap() {
+            let (name, shape) = (object["name"].as_str().unwrap(), &object["shape"]);
+            if shape.as_array().unwrap().len() != 2 {
+                continue;
+            }
+            let cat = |more: &[&str]| {
+                elements(in_corpus(&[&["cat", "--json", path, name], more].concat()))
+            };
+            let all = cat(&[]);
+            let rows = all.as_array().unwrap();
+            assert_eq!(cat(&["--slice=-1"]), rows[rows.len() - 1], "{path} {name}");
+            let column: Vec<_> = rows.iter().map(|row| &row[1]).collect();
+            assert_eq!(cat(&["--slice=..., 1"]), json!(column), "{path} {name}");
+            let every: Vec<_> = rows[0].as_array().unwrap().iter().skip(1).step_by(3).collect();
+            assert_eq!(cat(&["--slice=:1,1::3"]), json!([every]), "{path} {name}");
+        }
+    }
+    let sparse = in_corpus(&[
+        "cat",
+        "accept/1.2.3/csr_raw.zt",
+        "csr_f32",
+        "--component=values",
+        "--slice=0",
+    ]);
+    assert!(ended(&sparse).2.contains("--slice is for dense objects and quantized blocks"));
+}
+
+/// Each type has its own shortest digits: 0.1 as `f16` is not 0.1 as `f32`.
+#[test]
+fn digits_of_narrow_floats() {
+    let e4m3 = raw("u8", 192, 1, &[("type", text("f8_e4m3fn"))]);
+    let objects = [
+        ("b", object("dense", &[1], &[("data", raw("bf16", 128, 2, &[]))])),
+        ("f", object("dense", &[1], &[("data", e4m3)])),
+        ("h", object("dense", &[1], &[("data", raw("f16", 64, 2, &[]))])),
+    ];
+    let mut data = vec![0; 192];
+    data[..2].copy_from_slice(&[0x66, 0x2e]);
+    data[64..66].copy_from_slice(&[0xcd, 0x3d]);
+    data[128] = 0x1d;
+    let path = file("digits.zt", &objects, &data);
+    for name in ["b", "f", "h"] {
+        let cat =
+            |form: &str| zten(["cat".as_ref(), path.as_os_str(), name.as_ref(), form.as_ref()]);
+        assert_eq!(succeeded_text(cat("--full")), "[0.1]\n", "{name}");
+        assert_eq!(elements(cat("--json")), json!([0.1]), "{name}");
+    }
+}
+
 /// A component of many chunks, read in parts: raw, and with a digest that makes it be read whole.
 #[test]
 fn slices_of_something_larger() {
@@ -192,7 +265,8 @@ fn choosing() {
         complaint.to_owned()
     };
     let roles = complaint(&["accept/1.2.3/csr_raw.zt", "csr_f32"]);
-    assert!(roles.contains("indices, indptr, values"), "{roles}");
+    let wanted = "\"csr_f32\" has several components: choose one with --component; there are indices, indptr, values\n";
+    assert!(roles.ends_with(wanted), "{roles}");
     let roles = complaint(&["accept/1.2.3/csr_raw.zt", "csr_f32", "--component", "data"]);
     assert!(roles.contains("no component data"), "{roles}");
     assert!(complaint(&[DENSE, "T_F32\n"]).contains("no tensor named \"T_F32\\n\""));
@@ -203,7 +277,7 @@ fn choosing() {
     let near = complaint(&["accept/1.2.3/csr_raw.zt", "csr_f32", "--component=indpt"]);
     assert!(near.contains("indices, indptr, values; did you mean indptr?"), "{near}");
     assert!(!roles.contains("did you mean"), "{roles}");
-    assert!(complaint(&[DENSE, "--index", "13"]).contains("no object 13"));
+    assert!(complaint(&[DENSE, "--index", "13"]).contains(": no object 13: the file has 13\n"));
     complaint(&[DENSE]);
     complaint(&[DENSE, "t_f32", "--index", "3"]);
     complaint(&[DENSE, "t_f32", "--raw", "--npy"]);

@@ -74,3 +74,17 @@ fn manual_pages() {
     assert_eq!((status, out), (Some(2), ""));
     assert!(errors.contains("missing: "), "{errors}");
 }
+
+/// Help shows calls, and what the exit status says; each line says what an argument does.
+#[test]
+fn help_has_examples() {
+    for command in ["ls", "stat", "cat"] {
+        let help = succeeded_text(zten([command, "--help"]));
+        assert!(help.contains("\nExamples:\n  zten "), "{help}");
+        assert!(help.contains("\nExit status:\n  0  "), "{help}");
+        let lines = help.split("Examples:\n").nth(1).unwrap().lines();
+        for line in lines.take_while(|line| !line.is_empty()) {
+            assert!(line.starts_with(&format!("  zten {command} ")) && line.len() <= 120, "{line}");
+        }
+    }
+}

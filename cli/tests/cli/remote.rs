@@ -95,6 +95,7 @@ mod built_in {
             ("ls", &[][..]),
             ("check", &[]),
             ("hash", &[]),
+            ("stat", &["b*"]),
             ("cat", &["a", "--slice=:3"]),
             ("diff", &[path.to_str().unwrap()]),
             ("convert", &[out.to_str().unwrap()]),

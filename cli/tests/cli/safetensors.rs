@@ -234,6 +234,7 @@ fn an_index_is_read_by_all_commands() {
     for (command, options) in [
         ("check", &[][..]),
         ("ls", &[]),
+        ("stat", &[]),
         ("hash", &[]),
         ("cat", &["b"]),
         ("diff", &[out.to_str().unwrap()]),

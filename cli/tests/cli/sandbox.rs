@@ -109,7 +109,7 @@ fn both_at_once_is_wrong_usage() {
 #[test]
 fn results_are_the_same_without() {
     let valid = valid_file();
-    for args in [["check", &valid], ["ls", &valid], ["hash", &valid]] {
+    for args in [["check", &valid], ["ls", &valid], ["stat", &valid], ["hash", &valid]] {
         let confined = succeeded_text(zten(args));
         assert_eq!(confined, succeeded_text(zten([&args[..], &["--no-sandbox"]].concat())));
         assert!(!confined.is_empty());

@@ -136,6 +136,7 @@ fn every_command_reads_shards() {
     let whole = whole.to_str().unwrap();
     assert_eq!(succeeded_text(zten(["hash", csr])), succeeded_text(zten(["hash", whole])));
     assert_eq!(succeeded_text(zten(["diff", "-q", csr, whole])), "");
+    assert_eq!(succeeded_text(zten(["stat", csr])), succeeded_text(zten(["stat", whole])));
     assert_eq!(ended(&zten(["diff", csr, root])).0, Some(1));
     let missing = folder().join("unsupported-shard--v2-missing.zt");
     for command in

@@ -15,7 +15,7 @@ fn slowly(elements: &Value, seen: &mut Vec<f64>) {
         Value::Bool(own) => seen.push(f64::from(*own)),
         Value::Number(own) => seen.push(own.as_f64().unwrap()),
         other => {
-            seen.push(if other.to_string().contains("NaN") { f64::NAN } else { f64::INFINITY })
+            seen.push(if other.to_string().contains("NaN") { f64::NAN } else { f64::INFINITY });
         }
     }
 }
@@ -36,7 +36,7 @@ fn check(found: &Value, seen: &[f64], by: f64) {
         assert_eq!((&found["min"], &found["mean"]), (&Value::Null, &Value::Null));
         return;
     }
-    let number = finite.len() as f64;
+    let number = f64::from(u32::try_from(finite.len()).unwrap());
     let mean = finite.iter().sum::<f64>() / number;
     let squares = finite.iter().map(|own| (own - mean).powi(2)).sum::<f64>();
     close("min", finite.iter().copied().fold(f64::INFINITY, f64::min));

@@ -28,7 +28,7 @@ fn bools(name: &str, bad: &[usize]) -> String {
 fn the_first_bad_object_is_reported() {
     let path = bools("threads-bad.zt", &[38, 17, 18, 31]);
     for _ in 0..20 {
-        for command in ["check", "hash"] {
+        for command in ["check", "hash", "stat"] {
             let output = zten([command, &path]);
             let (status, out, message) = ended(&output);
             assert_eq!((status, out), (Some(1), ""));
@@ -66,7 +66,7 @@ fn many_threads_give_memory_back() {
         .collect();
     let path = file("threads-many.zt", &objects, &vec![0; objects.len() * length]);
     for _ in 0..5 {
-        for command_name in ["check", "hash"] {
+        for command_name in ["check", "hash", "stat"] {
             let mut command = command();
             command.env("RAYON_NUM_THREADS", "64").arg(command_name).arg(&path);
             assert!(!succeeded(command.output().unwrap()).is_empty());

@@ -31,10 +31,11 @@ fn without(call: i64, args: &[&str]) -> Output {
 fn what_is_required_is_missed() {
     let (valid, folder) = (valid_file(), tempfile::tempdir().unwrap());
     let out = folder.path().join("out.zt");
-    let calls: [&[&str]; 7] = [
+    let calls: [&[&str]; 8] = [
         &["check", &valid],
         &["ls", &valid],
         &["cat", &valid, "t_f32"],
+        &["stat", &valid],
         &["hash", &valid],
         &["diff", &valid, &valid],
         &["convert", &valid, out.to_str().unwrap()],
@@ -51,7 +52,7 @@ fn what_is_required_is_missed() {
     }
     assert!(!out.exists());
     // Where all is there, nothing is missed.
-    for args in &calls[..6] {
+    for args in &calls[..7] {
         let output = zten([args, &["--require-sandbox"][..]].concat());
         assert_eq!((ended(&output).0, ended(&output).2), (Some(0), ""), "{args:?}");
     }
