@@ -358,7 +358,8 @@ impl<S: ReadAt> Archive<S> {
 #[cfg(feature = "std")]
 impl Archive {
     /// Looks for the shards of the file at `path`, as [`open`] does: beside it by their names, `STEM-NAME.zt`, or below
-    /// `blobs` by their digests, `ALGORITHM/DIGITS`. No link is followed. v2 §7.1.
+    /// `blobs` by their digests, `ALGORITHM/DIGITS`. No link is followed but those of a hub's cache, from the snapshots to the
+    /// blobs of the same repository. v2 §7.1.
     ///
     /// # Errors
     /// The errors of [`find_shards`](Self::find_shards).

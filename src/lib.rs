@@ -149,7 +149,8 @@ pub mod num;
 pub mod open;
 pub mod rules;
 #[cfg(feature = "std")]
-mod source;
+#[doc(hidden)]
+pub mod source;
 pub mod verify;
 #[cfg(feature = "write")]
 pub mod write;

@@ -1,14 +1,20 @@
-//! Files of the file system, read at positions and never mapped: a map changes under its reader when the file does.
+//! Files of the file system: opened without waiting for anything, read at positions and never mapped, because a map changes
+//! under its reader when the file does.
 
+use std::borrow::ToOwned as _;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::iter;
+use std::path::{Component, Path, PathBuf};
 
 use crate::codec::{Candidate, Find, ReadAt};
 use crate::digest::Digest;
 use crate::error::{Error, OutOfMemory, text};
 use crate::manifest::Shard;
+
+/// The folder of files that are called by their digests: of shards, and of a hub's cache.
+const BLOBS: &str = "blobs";
 
 impl ReadAt for File {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
@@ -16,48 +22,206 @@ impl ReadAt for File {
     }
 }
 
-/// Opens the regular file at `path`, and finds its length.
+/// Opens the regular file at `path`, which may be a link, and finds its length. It does not wait for the other end of a
+/// named pipe, and no terminal becomes that of the process.
 ///
 /// # Errors
-/// [`io::ErrorKind::InvalidInput`] for any other file.
-pub(crate) fn open_regular(path: &Path) -> io::Result<(File, u64)> {
-    let file = File::open(path)?;
+/// [`io::ErrorKind::IsADirectory`] for a folder, and [`io::ErrorKind::InvalidInput`] for any other file that is not regular.
+pub fn open_regular(path: &Path) -> io::Result<(File, u64)> {
+    let file = system::open(path).map_err(|error| match fs::metadata(path) {
+        // Sockets cannot be opened.
+        Ok(found) if is_socket(&found) => irregular(&found),
+        _ => error,
+    })?;
     let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        // An error with a text of its own would need memory.
-        return Err(io::ErrorKind::InvalidInput.into());
+    if metadata.is_file() { Ok((file, metadata.len())) } else { Err(irregular(&metadata)) }
+}
+
+/// Returns the error for a file that is not regular.
+pub fn irregular(found: &Metadata) -> io::Error {
+    if found.is_dir() {
+        return io::ErrorKind::IsADirectory.into();
     }
-    Ok((file, metadata.len()))
+    let what = match found.file_type() {
+        kind if kind.is_symlink() => "is a link",
+        #[cfg(unix)]
+        kind if kind.is_fifo() => "is a named pipe, not a regular file",
+        #[cfg(unix)]
+        kind if kind.is_socket() => "is a socket, not a regular file",
+        #[cfg(unix)]
+        kind if kind.is_char_device() || kind.is_block_device() => {
+            "is a device, not a regular file"
+        }
+        _ => "is not a regular file",
+    };
+    io::Error::new(io::ErrorKind::InvalidInput, what)
+}
+
+#[cfg(unix)]
+use std::os::unix::fs::FileTypeExt as _;
+
+#[cfg(unix)]
+fn is_socket(found: &Metadata) -> bool {
+    found.file_type().is_socket()
+}
+
+#[cfg(not(unix))]
+fn is_socket(_: &Metadata) -> bool {
+    false
+}
+
+/// Opens the regular file that is these steps away from `folder`, and finds its length; none if there is none. No step is a
+/// link, but for one of a hub's cache: in a folder below `models--X--Y/snapshots/REV`, a single step may be a link to
+/// `../../blobs/DIGEST`, or as many levels up as lead to that repository. It is read once, and opened from the folder of the
+/// repository, where no step is a link.
+///
+/// # Errors
+/// The folder cannot be read, or a file that is there not be opened.
+pub fn open_below(folder: &Path, steps: &[&OsStr]) -> io::Result<Option<(File, u64)>> {
+    let found = match (system::open_below(folder, steps)?, steps) {
+        (Step::Link, [link]) => match hub_blob(folder, link)? {
+            Some((repository, name)) => {
+                system::open_below(&repository, &[BLOBS.as_ref(), name.as_os_str()])?
+            }
+            None => Step::Nothing,
+        },
+        (found, _) => found,
+    };
+    let Step::File(file) = found else { return Ok(None) };
+    let metadata = file.metadata()?;
+    Ok(metadata.is_file().then_some((file, metadata.len())))
+}
+
+/// Returns the repository of a hub's cache and the name of the file in its `blobs` that a link in `folder` stands for; none of
+/// any other link.
+///
+/// # Errors
+/// The link or the folder cannot be read.
+pub fn hub_blob(folder: &Path, link: &OsStr) -> io::Result<Option<(PathBuf, OsString)>> {
+    let target = fs::read_link(folder.join(link))?;
+    let mut steps = target.components().peekable();
+    let up = iter::from_fn(|| steps.next_if_eq(&Component::ParentDir)).count();
+    let (Some(Component::Normal(blobs)), Some(Component::Normal(name)), None) =
+        (steps.next(), steps.next(), steps.next())
+    else {
+        return Ok(None);
+    };
+    // Names lie below a revision, so at least two levels below the folder `snapshots`.
+    let Some(to_snapshots) = up.checked_sub(1).filter(|up| *up > 0) else { return Ok(None) };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let real = fs::canonicalize(folder)?;
+    let mut above = real.ancestors().skip(to_snapshots);
+    let (Some(snapshots), Some(repository)) = (above.next(), above.next()) else { return Ok(None) };
+    let of_hub = repository.file_name().and_then(OsStr::to_str).is_some_and(|name| {
+        ["models--", "datasets--", "spaces--"].iter().any(|kind| name.starts_with(kind))
+    });
+    let is_blob = blobs == BLOBS && of_hub && snapshots.ends_with("snapshots");
+    Ok(is_blob.then(|| (repository.to_owned(), name.to_owned())))
+}
+
+/// The end of the steps from a folder on.
+enum Step {
+    /// A file of any kind.
+    File(File),
+    /// A link.
+    Link,
+    /// No such file, or an earlier step is no folder.
+    Nothing,
+}
+
+/// Each step is taken from the folder before, which is open.
+#[cfg(all(unix, not(miri)))]
+mod system {
+    use std::ffi::OsStr;
+    use std::fs::File;
+    use std::io;
+    use std::os::fd::AsFd;
+    use std::path::Path;
+
+    use rustix::fs::{CWD, Mode, OFlags, openat};
+    use rustix::io::{Errno, retry_on_intr};
+
+    use super::Step;
+
+    const FILE: OFlags =
+        OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+    const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+    fn at(folder: impl AsFd, step: &OsStr, flags: OFlags) -> Result<File, Errno> {
+        retry_on_intr(|| openat(folder.as_fd(), step, flags, Mode::empty())).map(File::from)
+    }
+
+    pub(super) fn open(path: &Path) -> io::Result<File> {
+        Ok(at(CWD, path.as_os_str(), FILE)?)
+    }
+
+    pub(super) fn open_below(folder: &Path, steps: &[&OsStr]) -> io::Result<Step> {
+        let Some((last, before)) = steps.split_last() else { return Ok(Step::Nothing) };
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let opened = at(CWD, folder.as_os_str(), FOLDER).map_err(io::Error::from)?;
+        let opened = before
+            .iter()
+            .try_fold(opened, |folder, step| at(folder, step, FOLDER | OFlags::NOFOLLOW));
+        match opened.and_then(|folder| at(folder, last, FILE | OFlags::NOFOLLOW)) {
+            Ok(file) => Ok(Step::File(file)),
+            Err(Errno::LOOP | Errno::MLINK) => Ok(Step::Link),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG | Errno::NXIO) => {
+                Ok(Step::Nothing)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// By paths, where there is nothing better.
+#[cfg(not(all(unix, not(miri))))]
+mod system {
+    use std::ffi::OsStr;
+    use std::fs::{self, File};
+    use std::io;
+    use std::path::Path;
+
+    use super::Step;
+
+    pub(super) fn open(path: &Path) -> io::Result<File> {
+        let found = fs::metadata(path)?;
+        if found.is_dir() { Err(super::irregular(&found)) } else { File::open(path) }
+    }
+
+    pub(super) fn open_below(folder: &Path, steps: &[&OsStr]) -> io::Result<Step> {
+        let mut path = folder.to_owned();
+        let mut last = None;
+        for step in steps {
+            path.push(step);
+            match fs::symlink_metadata(&path) {
+                Ok(found) if found.is_symlink() => return Ok(Step::Link),
+                Ok(found) => last = Some(found),
+                Err(error) => {
+                    return match error.kind() {
+                        io::ErrorKind::NotFound
+                        | io::ErrorKind::NotADirectory
+                        | io::ErrorKind::InvalidFilename => Ok(Step::Nothing),
+                        _ => Err(error),
+                    };
+                }
+            }
+        }
+        match last {
+            Some(found) if found.is_file() => File::open(&path).map(Step::File),
+            _ => Ok(Step::Nothing),
+        }
+    }
 }
 
 /// Finds the shards of the file at a path: beside it by their names, `STEM-NAME.zt`, or below `blobs` by their digests,
-/// `ALGORITHM/DIGITS`. No link is followed. v2 §7.1.
+/// `ALGORITHM/DIGITS`. No link is followed but those of a hub's cache ([`open_below`]). v2 §7.1.
 pub(crate) struct Beside<'p>(pub(crate) &'p Path);
 
 impl Beside<'_> {
-    /// Opens the file that is these steps away from the folder, if there is one. No step is a link.
+    /// Opens the file that is these steps away from the folder, if there is one.
     fn below(&self, steps: &[&OsStr]) -> Result<Option<Candidate<File>>, Error> {
-        let folder = self.0.parent().unwrap_or(Path::new(""));
-        let length = |sum: usize, step: &&OsStr| sum.saturating_add(step.len()).saturating_add(1);
-        let length = steps.iter().fold(folder.as_os_str().len(), length);
-        let mut path = PathBuf::new();
-        path.try_reserve_exact(length).map_err(|_| OutOfMemory)?;
-        path.push(folder);
-        let mut left = steps.len();
-        for step in steps {
-            path.push(step);
-            left = left.saturating_sub(1);
-            match fs::symlink_metadata(&path) {
-                Ok(found) if left == 0 && found.is_file() || left > 0 && found.is_dir() => {}
-                Ok(_) => return Ok(None),
-                Err(error) => match error.kind() {
-                    io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename => return Ok(None),
-                    _ => return Err(error.into()),
-                },
-            }
-        }
-        let (source, length) = open_regular(&path)?;
-        Ok(Some(Candidate { source, length }))
+        let found = open_below(self.0.parent().unwrap_or(Path::new("")), steps)?;
+        Ok(found.map(|(source, length)| Candidate { source, length }))
     }
 }
 
@@ -80,7 +244,7 @@ impl Find for Beside<'_> {
         let Some(digest) = digest else { return Ok(None) };
         let digest = text(format_args!("{digest}"))?;
         let (algorithm, digits) = digest.split_once(':').unwrap_or_default();
-        self.below(&["blobs", algorithm, digits].map(OsStr::new))
+        self.below(&[BLOBS, algorithm, digits].map(OsStr::new))
     }
 }
 

@@ -33,7 +33,7 @@ catalogue! {
         "The component's `type` is one that the specification lists.",
         "the component's `type` is not known", "In 1.x it can be read as storage elements.";
     Shard "unsupported-shard", Spec("v2 §7.3"), V2,
-        "Every shard that the file lists is found.", "a shard has not been found",
+        "Every shard that the file lists is found.", "shard not found",
         "Put it beside the file `STEM.zt`, as `STEM-NAME.zt` or as `blobs/ALGORITHM/DIGITS` after its digest.";
 }
 

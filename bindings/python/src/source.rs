@@ -3,7 +3,7 @@
 mod shards;
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -75,12 +75,7 @@ impl Given {
         if is_remote(path) {
             return Self::from_network(path);
         }
-        // Opening a pipe would wait for its other end.
-        if !fs::metadata(path)?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-        }
-        let file = File::open(path)?;
-        let length = file.metadata()?.len();
+        let (file, length) = zten::source::open_regular(path)?;
         Ok(Self { source: Source::File(file), length, name: path.to_owned() })
     }
 

@@ -39,12 +39,13 @@ mod trouble;
 #[cfg(test)]
 mod tests;
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use zten::num::u64_from_usize;
 use zten::shards::{Candidate, Find, Shard};
+use zten::source::{open_below, open_regular};
 use zten::{Archive, Error, InMemory, OpenOptions, ReadAt};
 
 use gguf::FirstName;
@@ -68,8 +69,8 @@ const MAGIC: u64 = 8;
 /// Opens the file at `path`, which is of zTensor, safetensors, GGUF or NumPy, or an index of several safetensors files, with
 /// the default options: parses and validates its header. The page of the crate has an example.
 ///
-/// The files that an index or the first of several GGUF files names are those beside it, and no links. The archive reads
-/// from them, as from the shards of a zTensor file.
+/// The files that an index or the first of several GGUF files names are those beside it, and no links but those in the cache
+/// of a hub, which lead to its `blobs`. The archive reads from them, as from the shards of a zTensor file.
 ///
 /// # Errors
 /// The file cannot be read, breaks a rule of its format, or is of none that is read.
@@ -83,7 +84,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<Archive, Error> {
 /// The same as [`open`].
 pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Archive, Error> {
     let path = path.as_ref();
-    let (file, length) = open_regular(path)?.ok_or(io::Error::from(io::ErrorKind::InvalidInput))?;
+    let (file, length) = open_regular(path)?;
     let root = match begin(file, length, path, options)? {
         // Only zTensor files have some.
         Begun::Archive(archive) => return archive.find_shards_beside(path),
@@ -102,13 +103,6 @@ pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Archiv
     root.open(&parts, options)?.find_shards(&folder)
 }
 
-/// Opens a regular file; none if it is another one.
-fn open_regular(path: &Path) -> io::Result<Option<(File, u64)>> {
-    let file = File::open(path)?;
-    let metadata = file.metadata()?;
-    Ok(metadata.is_file().then_some((file, metadata.len())))
-}
-
 /// The folder of an index, in which the files lie that it names.
 #[derive(Clone, Debug)]
 pub struct Folder(PathBuf);
@@ -119,15 +113,9 @@ impl Folder {
         Self(path.parent().unwrap_or(Path::new("")).to_owned())
     }
 
-    /// Opens the regular file of that name, which is no link; none if there is none.
+    /// Opens the regular file of that name, which is no link but one of a hub's cache; none if there is none.
     fn open(&self, name: &str) -> io::Result<Option<(File, u64)>> {
-        let path = self.0.join(name);
-        match fs::symlink_metadata(&path) {
-            Ok(found) if found.is_file() => open_regular(&path),
-            Ok(_) => Ok(None),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+        open_below(&self.0, &[name.as_ref()])
     }
 }
 

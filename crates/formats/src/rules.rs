@@ -99,7 +99,7 @@ catalogue! {
         "Files are named by their names in the index's folder, which end in `.safetensors` and have no control characters.",
         "it is no name in the folder of the index that ends in .safetensors", DISTRUST;
     IndexFile "index-file", Refused, Implied("tensors are missing"), INDEX,
-        "Every file that is named lies beside the index, and is no link.",
+        "Every file that is named lies beside the index, and is no link but one to the blobs of a hub's cache.",
         "it is no regular file beside the index", MISSING;
     IndexTensor "index-tensor", Refused, Implied("the index and the file contradict each other"), INDEX,
         "A file holds those tensors that the index says are in it, and no others.",
@@ -158,7 +158,7 @@ catalogue! {
         "Files that are one in several are numbered, and agree on how many they and their tensors are; the first is named `-00001-of-` and their count.",
         "the files do not agree on how many they and their tensors are", MISSING_PART;
     GgufSplitFile "gguf-split-file", Refused, Implied("tensors are missing"), GGUF,
-        "Every one of several files lies beside the first, and is no link.",
+        "Every one of several files lies beside the first, and is no link but one to the blobs of a hub's cache.",
         "it is no regular file beside the first", MISSING_PART;
 
     // NumPy.

@@ -128,3 +128,27 @@ fn rules_are_described_and_have_names_of_their_own() {
         assert!(docs.contains(&line), "docs/other-formats.md lacks the line\n{line}");
     }
 }
+
+/// An index in a hub's cache names links to blobs.
+#[cfg(unix)]
+#[test]
+fn an_index_is_opened_in_a_hubs_cache() {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    let hub = tempfile::tempdir().unwrap();
+    let repository = hub.path().join("models--x--y");
+    let snapshot = repository.join("snapshots/0123");
+    fs::create_dir_all(&snapshot).unwrap();
+    fs::create_dir_all(repository.join("blobs")).unwrap();
+    let folder = zten_testkit::corpus().join("other/index/accept");
+    for name in ["two.index.json", "a.safetensors", "b.safetensors"] {
+        fs::copy(folder.join(name), repository.join("blobs").join(name)).unwrap();
+        symlink(Path::new("../../blobs").join(name), snapshot.join(name)).unwrap();
+    }
+    let index = snapshot.join("two.index.json");
+    open(&index).unwrap().verify().unwrap();
+    fs::remove_file(snapshot.join("b.safetensors")).unwrap();
+    symlink(folder.join("b.safetensors"), snapshot.join("b.safetensors")).unwrap();
+    assert_eq!(open(&index).unwrap_err().rule(), Some("index-file"));
+}

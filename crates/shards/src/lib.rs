@@ -1,24 +1,23 @@
 //! Looking for the shards of a file: beside it by their names, `STEM-NAME.zt`, or below `blobs` by
-//! their digests, `ALGORITHM/DIGITS`. Nothing is opened by a link, or outside the file's folder.
-//! v2 §7.1. Where files are is the same for those that are read over the network: [`Place`].
+//! their digests, `ALGORITHM/DIGITS`. Nothing is opened by a link, or outside the file's folder, but for a link of a
+//! hub's cache, which leads to the `blobs` of the same repository. v2 §7.1. Where files are is the same for those that are read over the network: [`Place`].
 
 #![forbid(unsafe_code)]
 
-mod beneath;
 mod place;
 mod runs;
 mod want;
 mod wanted;
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::path::Path;
 
 use zten::Manifest;
 use zten::num::usize_from_u32;
+use zten::source::open_below;
 
-pub use beneath::parent;
 pub use place::{Place, stem};
 pub use runs::{Runs, runs};
 pub use want::{Beside, Want};
@@ -56,19 +55,30 @@ pub fn open(root: &Path, wanted: &Wanted) -> io::Result<Option<ShardFile>> {
 fn first(root: &Path, places: &[Place<'_>], name: &str) -> io::Result<Option<ShardFile>> {
     let folder = parent(root);
     for place in places {
-        let steps = match place {
+        let found = match place {
             Place::Beside(end) => {
                 let mut beside = root.file_stem().unwrap_or_default().to_owned();
                 beside.push(end);
-                vec![beside]
+                regular(folder, &[&beside], name)?
             }
-            Place::Below(steps) => steps.iter().map(OsString::from).collect(),
+            Place::Below(steps) => {
+                let steps: Vec<&OsStr> = steps.iter().map(OsStr::new).collect();
+                regular(folder, &steps, name)?
+            }
         };
-        if let Some(found) = regular(folder, &steps, name)? {
-            return Ok(Some(found));
+        if found.is_some() {
+            return Ok(found);
         }
     }
     Ok(None)
+}
+
+/// Returns the folder that a file is in.
+pub fn parent(file: &Path) -> &Path {
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
 }
 
 /// Opens the file of that name in a folder; none where there is no regular file of it.
@@ -76,14 +86,12 @@ fn first(root: &Path, places: &[Place<'_>], name: &str) -> io::Result<Option<Sha
 /// # Errors
 /// As [`open`].
 pub fn open_in(folder: &Path, name: &str) -> io::Result<Option<ShardFile>> {
-    regular(folder, &[OsString::from(name)], name)
+    regular(folder, &[name.as_ref()], name)
 }
 
-fn regular(folder: &Path, steps: &[OsString], name: &str) -> io::Result<Option<ShardFile>> {
-    let Some(file) = beneath::open(folder, steps)? else { return Ok(None) };
-    let metadata = file.metadata()?;
-    let found = ShardFile { name: name.to_owned(), file, length: metadata.len() };
-    Ok(metadata.is_file().then_some(found))
+fn regular(folder: &Path, steps: &[&OsStr], name: &str) -> io::Result<Option<ShardFile>> {
+    let found = open_below(folder, steps)?;
+    Ok(found.map(|(file, length)| ShardFile { name: name.to_owned(), file, length }))
 }
 
 #[cfg(test)]

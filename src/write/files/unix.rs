@@ -60,6 +60,7 @@ impl Target {
         self.check()?;
         // It may have become something else by now, which is not to be waited for.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let flags = flags | OFlags::NOCTTY;
         let file = File::from(openat(&self.folder, &self.name, flags, Mode::empty())?);
         if file.metadata()?.is_file() { Ok(file) } else { Err(invalid(NO_FILE)) }
     }
