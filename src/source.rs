@@ -179,7 +179,7 @@ mod system {
     use std::ffi::OsStr;
     use std::fs::{self, File};
     use std::io;
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
 
     use super::Step;
 
@@ -189,7 +189,7 @@ mod system {
     }
 
     pub(super) fn open_below(folder: &Path, steps: &[&OsStr]) -> io::Result<Step> {
-        let mut path = folder.to_owned();
+        let mut path = PathBuf::from(folder);
         let mut last = None;
         for step in steps {
             path.push(step);

@@ -1,6 +1,7 @@
 //! What the command line may say.
 
 mod cat;
+mod check;
 mod convert;
 pub(crate) mod diff;
 mod edit;
@@ -8,19 +9,16 @@ pub(crate) mod hash;
 mod ls;
 pub(crate) mod os_path;
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
-use serde::{Deserialize, Serialize};
-use zten_report::finding::Scope;
 
 use crate::command::Call;
 use crate::mode::Mode;
 use crate::paint::Color;
-use crate::strictness::Strictness;
 pub(crate) use cat::{Cat, HELP as CAT_HELP};
+pub(crate) use check::Check;
 pub(crate) use convert::{Convert, Digest, Float, Select, To, arguments};
 pub(crate) use diff::Diff;
 pub(crate) use edit::Edit;
@@ -29,8 +27,9 @@ pub(crate) use ls::{Filter, LS_HELP, Ls, STAT_HELP, Sort, Stat, Unwanted};
 
 const STATUS: &str = "Exit status:
   0  every file is valid
-  1  a file is refused: it breaks a rule, is not supported, or goes beyond a limit
-  2  wrong usage, or something could not be read or written";
+  1  a file is invalid, or exceeds a limit
+  2  wrong usage, or a file could not be read or written
+  3  no file is invalid, and one needs what is not supported";
 
 pub(crate) const CONVERT_STATUS: &str = "\
 Examples:
@@ -40,8 +39,9 @@ Examples:
 
 Exit status:
   0  OUT is written
-  1  IN is refused: it breaks a rule, is not supported, or goes beyond a limit
-  2  wrong usage, something could not be read or written, or IN is valid and OUT cannot hold it";
+  1  IN is invalid, or exceeds a limit
+  2  wrong usage, a file could not be read or written, or IN is valid and OUT cannot hold it
+  3  IN needs what is not supported";
 
 pub(crate) const EDIT_STATUS: &str = "\
 Examples:
@@ -52,29 +52,31 @@ Digests stay as they are; the data is not read. The canonical form is not kept: 
 
 Exit status:
   0  the file is written
-  1  FILE is refused: its manifest or header breaks a rule, is not supported, or goes beyond a limit
-  2  wrong usage, something could not be read or written, or FILE is valid and cannot be edited so";
+  1  FILE is invalid, or exceeds a limit
+  2  wrong usage, a file could not be read or written, or FILE is valid and cannot be edited so
+  3  FILE needs what is not supported";
 
 const SANDBOX_STATUS: &str = "Exit status:
   0  all of it is denied
   1  something is allowed
   2  wrong usage, or it could not be tried";
 
-/// Says whether a zTensor file (.zt) can be trusted, and what is in it.
+/// Inspect, validate and convert tensor files
 #[derive(Debug, Parser)]
 #[command(name = "zten", version, after_help = STATUS)]
 pub(crate) struct Args {
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// Do not confine the process that reads files
+    /// Read files without the sandbox
     #[arg(long, global = true, conflicts_with = "require_sandbox")]
     no_sandbox: bool,
-    /// Read nothing if the process cannot be confined; without, it is confined as far as it can be
+    /// Fail if the sandbox cannot be enabled (default: continue with as much confinement as the kernel
+    /// supports)
     #[arg(long, global = true)]
     require_sandbox: bool,
-    /// Colours; auto is where output goes to a terminal, unless `NO_COLOR` is set, and where
-    /// `CLICOLOR_FORCE` is
+    /// Choose when to use color: auto, always or never; auto heeds the terminal, `NO_COLOR` and
+    /// `CLICOLOR_FORCE`
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
     #[command(flatten)]
@@ -97,7 +99,7 @@ impl Args {
 pub(crate) enum Command {
     #[command(flatten)]
     Call(Call),
-    /// What a rule asks, where it comes from, and what to do
+    /// Explain what a rule requires, where it comes from, and what to do
     Explain(Explain),
     /// Try from inside what a confined process may not do, and tell what is denied
     #[command(after_help = SANDBOX_STATUS)]
@@ -124,60 +126,6 @@ pub(crate) struct Man {
     pub(crate) folder: Option<PathBuf>,
 }
 
-/// `zten check`
-#[derive(Debug, clap::Args, Serialize, Deserialize)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
-pub(crate) struct Check {
-    /// The files, or with -r folders
-    #[arg(required_unless_present = "files_from", value_name = "FILE")]
-    #[serde(skip)]
-    pub(crate) files: Vec<PathBuf>,
-    /// Check what is in folders, too, and below: regular files whose names end in a --suffix. Links
-    /// are not followed
-    #[arg(short, long)]
-    pub(crate) recursive: bool,
-    /// What the names of files in folders end in; more than once, or with commas. Nothing (--suffix=)
-    /// is any name. If none is said, those of all files that hold tensors; .bin and .pb only if the first
-    /// bytes are of such
-    #[arg(long, value_delimiter = ',', requires = "recursive")]
-    #[serde(skip)]
-    pub(crate) suffix: Vec<OsString>,
-    /// Check the files that are named in this file, one a line; - is standard input
-    #[arg(long, value_name = "LIST")]
-    #[serde(skip)]
-    pub(crate) files_from: Option<PathBuf>,
-    /// What ends each name in LIST is a NUL, not the end of a line
-    #[arg(short = '0', long, requires = "files_from")]
-    pub(crate) null: bool,
-    /// Say at the end how many files came to which verdict, and which rules they break
-    #[arg(long)]
-    pub(crate) summary: bool,
-    /// Check so many files at a time, each in a process of its own; results come in the same order
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
-    pub(crate) jobs: Option<u16>,
-    /// Look at what the manifest or header says only, and read no data
-    #[arg(long)]
-    pub(crate) manifest_only: bool,
-    /// Accept the canonical form only: one content has one file, and no byte of it is free
-    #[arg(long, conflicts_with = "tolerate")]
-    pub(crate) canonical: bool,
-    /// One JSON object a line for each file
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// One SARIF 2.1.0 document, with a result for each finding
-    #[arg(long, conflicts_with = "json")]
-    pub(crate) sarif: bool,
-    #[command(flatten)]
-    pub(crate) strictness: Strictness,
-}
-
-impl Check {
-    /// The part of a file that is validated.
-    pub(crate) fn scope(&self) -> Scope {
-        if self.manifest_only { Scope::Manifest } else { Scope::All }
-    }
-}
-
 /// `zten explain`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Explain {
@@ -202,6 +150,7 @@ pub(crate) struct Sandbox {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(target_os = "linux")]
     use super::*;
 
     #[test]

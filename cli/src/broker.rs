@@ -131,7 +131,10 @@ impl<'a> Broker<'a> {
         let source = Source::new(call)?;
         let checks = match call {
             Call::Check(args) => {
-                Some(check::Output::begin(app, args).map_err(|error| error.to_string())?)
+                let output = check::Output::begin(app, args);
+                let mut output = output.map_err(|error| error.to_string())?;
+                output.count_skipped(&source.entries);
+                Some(output)
             }
             _ => None,
         };

@@ -33,6 +33,7 @@ pub(crate) fn run(app: &mut App, args: &Check) -> io::Result<()> {
         Ok(entries) => entries,
         Err(error) => return app.usage(list_error(args, &error)),
     };
+    output.count_skipped(&entries);
     loop {
         let entry = match entries.next() {
             Ok(Some(entry)) => entry,

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use zten::verify::Verifier;
-use zten::{Archive, OpenOptions};
+use zten::{Archive, OpenOptions, source};
 use zten_formats::{Begun as Parsed, Detected, Part, Root, Trouble};
-use zten_shards::{Beside, Want, runs, wanted};
+use zten_shards::{Beside, Want, parent, runs, wanted};
 
 use crate::handle::{Companion, Finder, Handle};
 use crate::remote::{Remote, is_remote};
@@ -142,43 +142,19 @@ fn open_root(
 
 /// Opens the regular file at `path`.
 pub(crate) fn open_named(path: &Path) -> io::Result<(File, u64)> {
-    // Opening a pipe would wait for its other end.
-    let found = fs::metadata(path)?;
-    if !found.is_file() {
-        return Err(irregular(found.is_dir()));
-    }
-    let file = File::open(path)?;
-    let length = file.metadata()?.len();
-    Ok((file, length))
+    source::open_regular(path)
 }
 
-/// Opens the regular file at `path` unless that is a link.
+/// Opens the regular file at `path` unless that is a link, but for one of a hub's cache.
 pub(crate) fn open_unlinked(path: &Path) -> io::Result<(File, u64)> {
-    #[cfg(unix)]
-    let file = {
-        use rustix::fs::{CWD, Mode, OFlags, openat};
-        // Opening a pipe would wait for its other end.
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-        File::from(openat(CWD, path, flags | OFlags::CLOEXEC, Mode::empty())?)
-    };
-    #[cfg(not(unix))]
-    let file = {
-        let found = fs::symlink_metadata(path)?;
-        if !found.is_file() {
-            return Err(irregular(found.is_dir()));
+    let found = source::open_below(parent(path), &[path.file_name().unwrap_or_default()])?;
+    found.ok_or_else(|| match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => {
+            io::Error::new(io::ErrorKind::NotFound, "is a link to a file that is not found")
         }
-        File::open(path)?
-    };
-    let found = file.metadata()?;
-    if !found.is_file() {
-        return Err(irregular(found.is_dir()));
-    }
-    Ok((file, found.len()))
-}
-
-fn irregular(is_folder: bool) -> io::Error {
-    let what = if is_folder { "a folder, not a regular file" } else { "not a regular file" };
-    io::Error::new(io::ErrorKind::InvalidInput, what)
+        Ok(found) => source::irregular(&found),
+        Err(error) => error,
+    })
 }
 
 /// A file whose manifest or header is valid, and the files that may be its shards. It derefs to the file.

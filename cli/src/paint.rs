@@ -12,11 +12,11 @@ use zten_report::finding::Verdict;
 /// Whether to colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Color {
-    /// Where output goes to a terminal, as far as the environment has it
+    /// Use color where output goes to a terminal, unless the environment says otherwise
     Auto,
-    /// Everywhere
+    /// Use color everywhere
     Always,
-    /// Nowhere
+    /// Use no color
     Never,
 }
 

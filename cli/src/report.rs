@@ -206,7 +206,8 @@ impl Problem {
 pub(crate) fn status(verdict: Verdict) -> Status {
     match verdict {
         Verdict::Valid | Verdict::ManifestValid => Status::Success,
-        Verdict::Refused | Verdict::Unsupported | Verdict::Limit => Status::Refused,
+        Verdict::Unsupported => Status::Unsupported,
+        Verdict::Refused | Verdict::Limit => Status::Refused,
         Verdict::Error => Status::Trouble,
     }
 }
@@ -219,7 +220,14 @@ impl fmt::Display for Problem {
         let finding = self.finding.with_rule_between(rule.render(), rule.render_reset());
         write!(f, "{}: {finding}", Painted(palette.path(), escape::path(&self.file)))?;
         if let Some(row) = self.finding.row {
-            write!(f, "\n  {}", row.advice)?;
+            let raised = row.advice.strip_prefix("Raise the limit `");
+            match raised.and_then(|rest| rest.split_once('`')) {
+                Some((name, _)) => {
+                    let advice = row.advice.trim_end_matches('.');
+                    write!(f, "\n  {advice} (--limit {name}=SIZE)")?;
+                }
+                None => write!(f, "\n  {}", row.advice)?,
+            }
         }
         match &self.more {
             Some(more) => more.fmt(f),

@@ -17,7 +17,9 @@ pub(crate) enum Status {
     /// All files are valid.
     #[default]
     Success,
-    /// A file is refused, or two differ.
+    /// A file needs what is not supported.
+    Unsupported,
+    /// A file is invalid or exceeds a limit, or two differ.
     Refused,
     /// Wrong usage, or something could not be read or written.
     Trouble,
@@ -30,6 +32,7 @@ impl Status {
             Self::Success => 0,
             Self::Refused => 1,
             Self::Trouble => 2,
+            Self::Unsupported => 3,
         }
     }
 }

@@ -9,11 +9,11 @@ pub(crate) struct Strictness {
     /// Accept one more kind of file: narrow-indices, shared-blobs or missing-zeros
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = tolerance)]
     tolerate: Vec<NamedTolerance>,
-    /// Change a limit (manifest, depth, rank, keys, shards, window, decoded, decoded-total); sizes may
-    /// end in K, M, G, KiB, MiB or GiB, all binary
+    /// Change a limit: manifest, depth, rank, keys, shards, window, decoded or decoded-total; end sizes
+    /// in K, M, G, KiB, MiB or GiB, all binary
     #[arg(long, value_name = "NAME=SIZE", value_parser = limit)]
     limit: Vec<NamedLimit>,
-    /// Look for no shards: other files, beside the one that is named, that parts of it may be in
+    /// Do not open the shards that a file refers to
     #[arg(long)]
     no_shards: bool,
 }
@@ -63,20 +63,24 @@ fn tolerance(name: &str) -> Result<NamedTolerance, String> {
     let known = Tolerance::ALL.iter().find(|tolerance| tolerance.name() == name);
     known.map(|known| NamedTolerance(known.name().to_owned())).ok_or_else(|| {
         let names: Vec<_> = Tolerance::ALL.iter().map(|tolerance| tolerance.name()).collect();
-        format!("there is no such tolerance; there are {}", names.join(", "))
+        format!("unknown tolerance: expected {}", names.join(", "))
     })
 }
 
 /// A limit and its size: `decoded=8GiB`.
 fn limit(text: &str) -> Result<NamedLimit, String> {
-    let (name, size) = text.split_once('=').ok_or("a limit is NAME=SIZE")?;
+    let (name, size) = text.split_once('=').ok_or("invalid limit: expected NAME=SIZE")?;
     if !Limits::NAMES.contains(&name) {
-        return Err(format!("there is no such limit; there are {}", Limits::NAMES.join(", ")));
+        return Err(format!("unknown limit {name:?}: expected {}", Limits::NAMES.join(", ")));
     }
-    let value = size_of_text(size).ok_or("the size is not a number of bytes that can be")?;
+    let value = size_of_text(size).ok_or_else(|| {
+        format!(
+            "invalid size {size:?}: expected a number of bytes, optionally with K, M, G, KiB, MiB or GiB"
+        )
+    })?;
     match Limits::default().with_named(name, value) {
         Ok(_) => Ok(NamedLimit { name: name.to_owned(), value }),
-        Err(_) => Err(format!("the limit {name} cannot be {value}")),
+        Err(_) => Err(format!("limit {name} cannot be {value}")),
     }
 }
 

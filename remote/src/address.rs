@@ -121,6 +121,18 @@ impl Resolver {
     }
 }
 
+/// A name that was not resolved. What the system says of it may repeat what a server has sent.
+#[derive(Debug)]
+pub(crate) struct Unresolved;
+
+impl std::fmt::Display for Unresolved {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a name that was not resolved")
+    }
+}
+
+impl std::error::Error for Unresolved {}
+
 /// A name that has no public address.
 #[derive(Debug)]
 pub(crate) struct Private;
@@ -155,7 +167,8 @@ where
         }
         let (found, policy) = (self.inner.call(name), self.policy.clone());
         Box::pin(async move {
-            let addresses: Vec<SocketAddr> = found.await?.collect();
+            let addresses: Vec<SocketAddr> =
+                found.await.map_err(|_| io::Error::other(Unresolved))?.collect();
             // Of a name without any address the system has said so.
             let admitted = policy.admit(addresses).ok_or_else(|| io::Error::other(Private))?;
             Ok(admitted.into_iter())

@@ -5,7 +5,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-use crate::address::{Policy, Private, Resolver};
+use crate::address::{Policy, Private, Resolver, Unresolved};
 use crate::error::RemoteError;
 use crate::options::TimeLimits;
 
@@ -113,6 +113,9 @@ pub(crate) fn failure(error: &(dyn std::error::Error + 'static)) -> RemoteError 
             if custom.and_then(|custom| custom.downcast_ref::<Private>()).is_some() {
                 return RemoteError::RedirectPrivate;
             }
+            if custom.and_then(|custom| custom.downcast_ref::<Unresolved>()).is_some() {
+                return RemoteError::Unresolved;
+            }
             #[cfg(feature = "tls")]
             if let Some(tls) = custom.and_then(|custom| custom.downcast_ref::<rustls::Error>()) {
                 return tls_failure(tls);
@@ -133,6 +136,26 @@ pub(crate) fn failure(error: &(dyn std::error::Error + 'static)) -> RemoteError 
         next = error.source();
     }
     found.unwrap_or(RemoteError::Connect(std::io::ErrorKind::Other))
+}
+
+#[cfg(test)]
+mod reasons {
+    use std::io::{Error, ErrorKind};
+
+    use super::failure;
+
+    #[test]
+    fn what_failed_is_said() {
+        for (kind, said) in [
+            (ErrorKind::ConnectionRefused, "the server refused the connection"),
+            (ErrorKind::TimedOut, "connecting to the server timed out"),
+            (ErrorKind::NetworkUnreachable, "the server is unreachable"),
+            (ErrorKind::ConnectionReset, "the server reset the connection"),
+            (ErrorKind::BrokenPipe, "connecting to the server failed: broken pipe"),
+        ] {
+            assert_eq!(failure(&Error::new(kind, Error::from(kind))).to_string(), said);
+        }
+    }
 }
 
 #[cfg(all(test, feature = "tls"))]

@@ -13,6 +13,8 @@ pub enum RemoteError {
     Name(NameError),
     /// What the environment or a profile says cannot be used; the name of the setting.
     Setting(&'static str),
+    /// The name of the server was not resolved to an address.
+    Unresolved,
     /// There is no connection to the server.
     Connect(io::ErrorKind),
     /// The server is not the one that its certificate names, or TLS failed otherwise: a sentence without anything that the
@@ -93,7 +95,7 @@ impl RemoteError {
     /// Whether the same request may succeed a moment later.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
-            Self::Connect(_) | Self::Fewer { .. } | Self::RequestTime => true,
+            Self::Unresolved | Self::Connect(_) | Self::Fewer { .. } | Self::RequestTime => true,
             Self::Status(status) => matches!(status, 408 | 429 | 500 | 502 | 503 | 504),
             _ => false,
         }
@@ -122,23 +124,35 @@ impl fmt::Display for RemoteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Name(error) => return error.fmt(f),
-            Self::Setting(name) => return write!(f, "the setting {name} cannot be used"),
-            Self::Connect(kind) => return write!(f, "no connection to the server: {kind}"),
-            Self::Tls(error) => return write!(f, "TLS: {error}"),
+            Self::Setting(name) => return write!(f, "invalid setting {name}"),
+            Self::Unresolved => "the host name could not be resolved",
+            Self::Connect(kind) => match kind {
+                io::ErrorKind::ConnectionRefused => "the server refused the connection",
+                io::ErrorKind::TimedOut => "connecting to the server timed out",
+                io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
+                    "the server is unreachable"
+                }
+                io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => {
+                    "the server reset the connection"
+                }
+                io::ErrorKind::UnexpectedEof => "the server closed the connection",
+                kind => return write!(f, "connecting to the server failed: {kind}"),
+            },
+            Self::Tls(error) => return write!(f, "the TLS handshake failed: {error}"),
             Self::Protocol => "the server does not speak HTTP/1.1",
-            Self::Status(status) => return write!(f, "the server answers with status {status}"),
+            Self::Status(status) => return write!(f, "the server answered with status {status}"),
             Self::NotFound => "the server has no such file",
-            Self::Denied(status) => return write!(f, "the server denies access (status {status})"),
+            Self::Denied(status) => return write!(f, "the server denied access (status {status})"),
             Self::RangesIgnored => "the server ignores ranges: it sent the whole file",
             Self::OtherRange => "the server sent another range than it was asked for",
             Self::OtherLength { asked, said } => {
-                return write!(f, "the server answers {said} bytes, {asked} were asked for");
+                return write!(f, "the server announced {said} bytes: expected {asked}");
             }
             Self::Fewer { asked, came } => {
-                return write!(f, "the server sent {came} bytes, {asked} were asked for");
+                return write!(f, "the server sent {came} bytes: expected {asked}");
             }
             Self::More { asked } => {
-                return write!(f, "the server sent more than the {asked} bytes that were asked for");
+                return write!(f, "the server sent too many bytes: expected {asked}");
             }
             Self::Contradiction(name) => {
                 return write!(f, "the server sent different values of the header {name}");
@@ -146,27 +160,27 @@ impl fmt::Display for RemoteError {
             Self::Encoded => "the server sent encoded bytes (Content-Encoding)",
             Self::NoLength => "the server does not say how long the file is",
             Self::NoVersion => {
-                "the server gives neither an ETag nor a Last-Modified date, so that a change between \
-                 requests could not be noticed"
+                "the server sends neither an ETag nor a Last-Modified date: a change between requests would go \
+                 unnoticed"
             }
             Self::Changed => "the file changed while it was read",
             Self::ChangedLength { opened, now } => {
                 return write!(
                     f,
-                    "the file changed while it was read: it was {opened} bytes long and is {now}"
+                    "the file changed while it was read: its length was {opened} bytes, and is {now}"
                 );
             }
             Self::RedirectScheme => "the server redirects to another scheme",
             Self::RedirectPrivate => "the server redirects to a private or local address",
             Self::Redirect => "the server redirects too often, or to what cannot be followed",
-            Self::RequestTime => "the server took too long to answer a request",
-            Self::TotalTime => "reading took longer than the time limit",
+            Self::RequestTime => "the request timed out",
+            Self::TotalTime => "reading exceeded the time limit",
             Self::BeyondEnd { length } => {
-                return write!(f, "bytes beyond the end of the file were asked for: it has {length}");
+                return write!(f, "range exceeds the file, which has {length} bytes");
             }
             Self::OutOfMemory => "out of memory",
-            Self::Runtime(kind) => return write!(f, "no thread for the network: {kind}"),
-            Self::Panic => "what talks to the server has panicked",
+            Self::Runtime(kind) => return write!(f, "starting a thread for the network failed: {kind}"),
+            Self::Panic => "the thread for the network has panicked",
         })
     }
 }

@@ -99,7 +99,7 @@ fn open(entry: &Entry, call: &Call, lengths: &mut Lengths) -> io::Result<(InputK
 /// The jobs that are to be done.
 pub(super) struct Source<'a> {
     call: &'a Call,
-    entries: Entries,
+    pub(super) entries: Entries,
     /// The number of the next job.
     next: u64,
     /// Jobs that were sent to a worker which did not get to them.

@@ -1,24 +1,30 @@
 //! Which files are to be checked: those that are named, those in lists, and those in folders.
 
 mod list;
+mod skipped;
 mod walk;
 
 use std::fs;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::args::Check;
 use crate::file::{Opened, open_named, open_unlinked};
 use crate::strictness::Strictness;
 use list::{List, Named};
-use walk::{Suffixes, Walk};
+pub(super) use skipped::{Reason, Skipped};
+pub(super) use walk::Suffixes;
+use walk::Walk;
 
 /// A file that is to be checked.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) path: PathBuf,
     found: Found,
+    /// Whether an option has folders checked.
+    takes_folders: bool,
 }
 
 /// How it was found.
@@ -26,7 +32,7 @@ pub(crate) struct Entry {
 enum Found {
     /// By its name, which may be that of a link.
     Named,
-    /// In a folder, where it was no link.
+    /// In a folder, where it was no link, or one of a hub's cache.
     Walked,
     /// It was not, and why.
     Failed(io::Error),
@@ -36,7 +42,7 @@ impl Entry {
     /// Opens the file, and returns its length.
     pub(crate) fn open(&self) -> io::Result<(File, u64)> {
         match &self.found {
-            Found::Named => open_named(&self.path),
+            Found::Named => open_named(&self.path).map_err(|error| self.advised(error)),
             Found::Walked => open_unlinked(&self.path),
             Found::Failed(error) => Err(match error.raw_os_error() {
                 Some(number) => io::Error::from_raw_os_error(number),
@@ -45,10 +51,19 @@ impl Entry {
         }
     }
 
+    /// The error with the advice for a folder, where folders can be checked.
+    fn advised(&self, error: io::Error) -> io::Error {
+        if self.takes_folders && error.kind() == io::ErrorKind::IsADirectory {
+            return io::Error::new(error.kind(), format!("{error}; use -r"));
+        }
+        error
+    }
+
     /// Opens the file, and those that it names when they are asked for.
     pub(super) fn opened(&self, strictness: &Strictness) -> io::Result<Opened> {
         if matches!(self.found, Found::Named) {
-            return Opened::open(&self.path, strictness);
+            let opened = Opened::open(&self.path, strictness);
+            return opened.map_err(|error| self.advised(error));
         }
         let (file, length) = self.open()?;
         Ok(Opened::local(&self.path, file, length, strictness))
@@ -63,6 +78,7 @@ pub(crate) struct Entries {
     list: Option<List>,
     walk: Walk,
     recursive: bool,
+    takes_folders: bool,
 }
 
 impl Entries {
@@ -73,19 +89,21 @@ impl Entries {
     pub(crate) fn of(args: &Check) -> io::Result<Self> {
         let end = if args.null { 0 } else { b'\n' };
         let list = args.files_from.as_ref().map(|path| List::open(path, end)).transpose()?;
-        let suffixes = match args.suffix.as_slice() {
-            [] => Suffixes::of_tensors(),
-            suffixes => Suffixes::new(suffixes),
-        };
-        let (named, walk) = (args.files.clone().into_iter(), Walk::new(suffixes));
-        Ok(Self { named, list, walk, recursive: args.recursive })
+        let (named, walk) =
+            (args.files.clone().into_iter(), Walk::new(Suffixes::of(args), args.follow));
+        Ok(Self { named, list, walk, recursive: args.recursive, takes_folders: true })
+    }
+
+    /// What is skipped in folders, counted as these are listed.
+    pub(super) fn skipped(&self) -> Arc<Skipped> {
+        Arc::clone(&self.walk.skipped)
     }
 
     /// Files by their names.
     #[cfg(target_os = "linux")]
     pub(crate) fn named(paths: Vec<PathBuf>) -> Self {
-        let walk = Walk::new(Suffixes::of_tensors());
-        Self { named: paths.into_iter(), list: None, walk, recursive: false }
+        let (named, walk) = (paths.into_iter(), Walk::new(Suffixes::new(&[]), false));
+        Self { named, list: None, walk, recursive: false, takes_folders: false }
     }
 
     /// Whether the next one is there without waiting for what writes the list.
@@ -108,8 +126,13 @@ impl Entries {
     pub(crate) fn next(&mut self) -> io::Result<Option<Entry>> {
         loop {
             if let Some((path, walked)) = self.walk.next() {
-                let found = walked.map_or_else(Found::Failed, |()| Found::Walked);
-                return Ok(Some(Entry { path, found }));
+                let takes_folders = self.takes_folders;
+                let found = match walked {
+                    Err(error) => Found::Failed(error),
+                    Ok(()) if self.walk.follow => Found::Named,
+                    Ok(()) => Found::Walked,
+                };
+                return Ok(Some(Entry { path, found, takes_folders }));
             }
             let path = match (self.named.next(), &mut self.list) {
                 (Some(path), _) => path,
@@ -123,11 +146,13 @@ impl Entries {
                 self.walk.enter(path);
                 continue;
             }
-            return Ok(Some(Entry { path, found: Found::Named }));
+            let takes_folders = self.takes_folders;
+            return Ok(Some(Entry { path, found: Found::Named, takes_folders }));
         }
     }
 }
 
+/// Whether that is a folder, or a link to one.
 fn is_folder(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| found.is_dir())
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use tempfile::SpooledTempFile;
 
+use super::entries::{Entries, Reason, Suffixes};
 use super::record::Form;
 #[cfg(target_os = "linux")]
 use super::record::Record;
@@ -22,9 +23,14 @@ use crate::status::Status;
 const HELD: usize = 1 << 20;
 
 /// The output of the command.
+#[expect(clippy::struct_excessive_bools, reason = "most are options of the command line")]
 pub(crate) struct Output {
     form: Form,
     wants_summary: bool,
+    is_quiet: bool,
+    allows_unsupported: bool,
+    /// The suffixes that names in folders are expected to have.
+    suffixes: Suffixes,
     tally: Tally,
     /// The files of a SARIF document, which come behind the results.
     artifacts: SpooledTempFile,
@@ -41,7 +47,10 @@ impl Output {
         }
         Ok(Self {
             form,
-            wants_summary: args.summary,
+            wants_summary: args.summary && !args.quiet,
+            is_quiet: args.quiet,
+            allows_unsupported: args.allow_unsupported,
+            suffixes: Suffixes::of(args),
             tally: Tally::default(),
             artifacts: SpooledTempFile::new(HELD),
             has_results: false,
@@ -58,11 +67,9 @@ impl Output {
         let kind = Kind::of(outcome);
         self.note(app, path, kind)?;
         match outcome {
-            Err(problem) if self.form == Form::Text => app.problem(problem),
-            _ => {
-                app.worsen(status(kind.verdict));
-                self.form.write(&mut app.out, path, outcome)
-            }
+            Err(problem) if self.form == Form::Text => app.error(problem),
+            Ok(_) if self.is_quiet => Ok(()),
+            _ => self.form.write(&mut app.out, path, outcome),
         }
     }
 
@@ -70,13 +77,12 @@ impl Output {
     #[cfg(target_os = "linux")]
     pub(crate) fn record(&mut self, app: &mut App, path: &Path, record: &Record) -> io::Result<()> {
         self.note(app, path, record.kind)?;
-        let status = status(record.kind.verdict);
-        if self.form == Form::Text && status != Status::Success {
-            app.worsen(status);
-            return app.text(Stream::Errors, &record.text);
+        match status(record.kind.verdict) {
+            Status::Success if self.is_quiet => Ok(()),
+            Status::Success => app.out.write_all(record.text.as_bytes()),
+            _ if self.form == Form::Text => app.text(Stream::Errors, &record.text),
+            _ => app.out.write_all(record.text.as_bytes()),
         }
-        app.worsen(status);
-        app.out.write_all(record.text.as_bytes())
     }
 
     /// Renders a problem that no worker has reported.
@@ -88,6 +94,10 @@ impl Output {
     /// What comes before the words on a file.
     fn note(&mut self, app: &mut App, path: &Path, kind: Kind) -> io::Result<()> {
         self.tally.note(kind);
+        app.worsen(match status(kind.verdict) {
+            Status::Unsupported if self.allows_unsupported => Status::Success,
+            status => status,
+        });
         if self.form != Form::Sarif {
             return Ok(());
         }
@@ -104,8 +114,32 @@ impl Output {
         Ok(())
     }
 
-    /// Ends it.
+    /// Counts what these skip in folders.
+    pub(crate) fn count_skipped(&mut self, entries: &Entries) {
+        self.tally.skipped = entries.skipped();
+    }
+
+    /// The message that no file was checked, why, and what to do.
+    fn none_checked(&self) -> String {
+        let skipped = &self.tally.skipped;
+        if skipped.is_empty() {
+            return "no file was checked: there is none in the folders, or in the list".to_owned();
+        }
+        let suffixes = match skipped.of(Reason::Suffix) {
+            0 => String::new(),
+            _ => format!("; expected names that end in {}, or --suffix", self.suffixes.list()),
+        };
+        let links = if skipped.of(Reason::Link) > 0 { "; --follow follows links" } else { "" };
+        format!("no file was checked: {skipped}{suffixes}{links}")
+    }
+
+    /// Ends it, and says what was skipped.
     pub(crate) fn end(mut self, app: &mut App) -> io::Result<()> {
+        if self.tally.files() == 0 && app.status() != Status::Trouble {
+            app.usage(self.none_checked())?;
+        } else if !self.is_quiet && !self.wants_summary && !self.tally.skipped.is_empty() {
+            app.error(&self.tally.skipped)?;
+        }
         let summary = self.wants_summary.then_some(&self.tally);
         let status = app.status();
         match (self.form, summary) {

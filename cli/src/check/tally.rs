@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
+use super::entries::Skipped;
 use crate::file::counted;
 use crate::json::{self, Integer, Schema};
 use crate::kind::Kind;
@@ -17,6 +19,8 @@ pub(super) struct Tally {
     files: u64,
     verdicts: [u64; VERDICTS.len()],
     rules: BTreeMap<&'static str, u64>,
+    /// What was found in folders and is none of these files.
+    pub(super) skipped: Arc<Skipped>,
 }
 
 /// In the order in which they are listed.
@@ -51,13 +55,14 @@ impl Tally {
         VERDICTS.iter().map(|verdict| verdict.as_str()).zip(self.verdicts)
     }
 
-    /// For people: those that there are.
+    /// For people: those that there are, and what was skipped.
     pub(super) fn lines(&self, out: &mut impl Write) -> io::Result<()> {
         let there = self.verdicts().filter(|(_, count)| *count > 0);
         let verdicts: Vec<_> = there.map(|(verdict, count)| format!("{count} {verdict}")).collect();
         let verdicts = if verdicts.is_empty() { "none".to_owned() } else { verdicts.join(", ") };
         writeln!(out, "{}: {verdicts}", counted(self.files, "file"))?;
-        self.rules.iter().try_for_each(|(rule, count)| writeln!(out, "  {rule}: {count}"))
+        self.rules.iter().try_for_each(|(rule, count)| writeln!(out, "  {rule}: {count}"))?;
+        if self.skipped.is_empty() { Ok(()) } else { writeln!(out, "{}", self.skipped) }
     }
 
     /// A document of its own.
@@ -78,10 +83,12 @@ impl Serialize for Tally {
         let verdicts: BTreeMap<_, _> = self.verdicts().map(counted).collect();
         let rules: BTreeMap<_, _> =
             self.rules.iter().map(|(rule, count)| (*rule, Integer(*count))).collect();
-        let mut summary = serializer.serialize_struct("Tally", 3)?;
+        let skipped: BTreeMap<_, _> = self.skipped.by_name().map(counted).collect();
+        let mut summary = serializer.serialize_struct("Tally", 4)?;
         summary.serialize_field("files", &Integer(self.files))?;
         summary.serialize_field("verdicts", &verdicts)?;
         summary.serialize_field("rules", &rules)?;
+        summary.serialize_field("skipped", &skipped)?;
         summary.end()
     }
 }

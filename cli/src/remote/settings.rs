@@ -9,10 +9,10 @@ use zten_remote::{Redirects, RemoteError, RemoteFile, RemoteName, RemoteOptions,
 /// How files are read over the network.
 #[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
 pub(crate) struct Settings {
-    /// Reading one file over the network takes no longer; 6 hours if nothing is said
+    /// Limit the time for reading one file over the network (default: 6 hours)
     #[arg(long, global = true, value_name = "SECONDS")]
     remote_time: Option<u32>,
-    /// Follow a server that redirects to a private address, or from http to https and back
+    /// Follow redirects to private addresses, and between http and https
     #[arg(long, global = true)]
     remote_redirects: bool,
 }

@@ -8,6 +8,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use nix::pty::openpty;
 use nix::sys::signal::Signal;
 use serde_json::{Map, Value, json};
 use zten_sandbox::{Budget, Layer, Report, Role, confine};
@@ -18,7 +19,7 @@ use crate::json::{self, Schema};
 use crate::mode::Mode;
 use crate::status::Status;
 use crate::threads;
-use deeds::{DEEDS, FAULTS, FILE, KEPT, NOTHING, SOMETHING};
+use deeds::{DEEDS, FAULTS, FILE, KEPT, NOTHING, SOMETHING, TERMINAL};
 
 /// What a trial may take: little, so that more is soon tried.
 const BUDGET: Budget =
@@ -84,12 +85,15 @@ fn first(app: &mut App, mut kept: &File, report: Option<&Report>) -> io::Result<
     if text != "kept" {
         return app.usage("the file that is open holds something else");
     }
-    let layers = report.map(|report| [&report.landlock, &report.seccomp, &report.limits]);
-    for (word, why) in layers.map_or([("off", None); 3], |layers| layers.map(told)) {
-        writeln!(app.out, "{word}\t{}", why.unwrap_or_default())?;
+    let layers = report.map(Report::layers).map(|layers| layers.map(|(_, layer)| told(layer)));
+    for (name, (word, why)) in LAYERS.iter().zip(layers.unwrap_or([("off", None); LAYERS.len()])) {
+        writeln!(app.out, "{name}\t{word}\t{}", why.unwrap_or_default())?;
     }
     Ok(())
 }
+
+/// The names of the layers.
+const LAYERS: [&str; 4] = ["privileges", "landlock", "seccomp", "limits"];
 
 /// A layer, in a word and with the reason.
 fn told(layer: &Layer) -> (&'static str, Option<&str>) {
@@ -101,18 +105,17 @@ fn told(layer: &Layer) -> (&'static str, Option<&str>) {
 }
 
 /// A layer of the sandbox: its name, a word, and why it is missing if it is.
-type Layers = Vec<(&'static str, String, String)>;
+type Layers = Vec<(String, String, String)>;
 
 fn all(mode: Mode) -> Result<(Layers, Vec<Outcome>), String> {
     let text = match process(FIRST, mode)? {
         (Some(0), text, _) => text,
         (_, text, how) => return Err(format!("{FIRST}: {how} {text}")),
     };
-    let layers =
-        ["landlock", "seccomp", "limits"].into_iter().zip(text.lines()).map(|(name, line)| {
-            let (word, why) = line.split_once('\t').unwrap_or((line, ""));
-            (name, word.to_owned(), why.to_owned())
-        });
+    let layers = text.lines().map(|line| {
+        let mut words = line.splitn(3, '\t').map(str::to_owned);
+        [(); 3].map(|()| words.next().unwrap_or_default()).into()
+    });
     let outcomes = DEEDS.iter().map(|deed| {
         let (code, text, how) = process(deed.name, mode)?;
         let denied = match (code, text.strip_prefix("denied ")) {
@@ -138,10 +141,14 @@ fn process(name: &str, mode: Mode) -> Result<(Option<i32>, String, String), Stri
         Mode::Require => command.arg("--require-sandbox"),
         Mode::Try => &mut command,
     };
+    // A terminal at which a line was typed.
+    let terminal = openpty(None, None).map_err(|error| error.to_string())?;
+    let mut keyboard = File::from(terminal.master);
+    keyboard.write_all(b"\n").map_err(|error| error.to_string())?;
     let output = command
         .args(["sandbox", "--trial", name])
         .current_dir(&folder)
-        .stdin(Stdio::null())
+        .stdin(if name == TERMINAL { terminal.slave.into() } else { Stdio::null() })
         .output()
         .map_err(|error| error.to_string())?;
     let signal = output.status.signal().and_then(|signal| Signal::try_from(signal).ok());
@@ -170,7 +177,7 @@ fn lines(app: &mut App, layers: &Layers, outcomes: &[Outcome]) -> io::Result<()>
 
 fn document(app: &mut App, layers: &Layers, outcomes: &[Outcome]) -> io::Result<()> {
     let layers: Map<String, Value> =
-        layers.iter().map(|(name, word, _)| ((*name).to_owned(), json!(word))).collect();
+        layers.iter().map(|(name, word, _)| (name.clone(), json!(word))).collect();
     let trials = outcomes.iter().map(|Outcome { name, denied }| {
         let outcome = if denied.is_some() { "denied" } else { "allowed" };
         json!({ "trial": name, "outcome": outcome, "how": denied })

@@ -93,6 +93,31 @@ fn wrong_usage() {
 }
 
 #[test]
+fn limits_name_the_option_that_raises_them() {
+    for (limit, file) in [
+        ("manifest", "accept/1.2.3/dense_all.zt"),
+        ("rank", "accept/1.2.3/dense_all.zt"),
+        ("decoded-total", "accept/1.2.3/py_quantized.zt"),
+        ("manifest", "other/safetensors/accept/types.safetensors"),
+    ] {
+        let output = in_corpus(&["check", &format!("--limit={limit}=1"), file]);
+        let (status, _, complaint) = ended(&output);
+        assert_eq!(status, Some(1), "{limit}: {complaint}");
+        assert!(complaint.contains(&format!("(--limit {limit}=SIZE)\n")), "{complaint}");
+    }
+    // It can be lowered alone.
+    let output = in_corpus(&["check", "reject/limit-depth--arrays-in-root.zt"]);
+    assert!(ended(&output).2.contains("limit-depth") && !ended(&output).2.contains("--limit"));
+    let message = |limit: &str| {
+        let output = in_corpus(&["check", "--limit", limit, "x"]);
+        ended(&output).2.to_owned()
+    };
+    let size = "invalid size \"12Q\": expected a number of bytes, optionally with K, M, G, KiB, MiB or GiB\n";
+    assert!(message("window=12Q").contains(size), "{}", message("window=12Q"));
+    assert!(message("widow=1").contains("unknown limit \"widow\": expected manifest, "));
+}
+
+#[test]
 fn broken_rules_come_before_what_is_not_supported() {
     let checksum = [("checksum", text("crc32c:00000000"))];
     let unknown = |name| entry(name, ("float8", "dense"), &[8], (64, 8), &[]);
@@ -110,7 +135,7 @@ fn broken_rules_come_before_what_is_not_supported() {
     let path = old_file("unsupported-twice.zt", &[unknown("u"), other], &[1; 128]);
     let output = zten(["check".as_ref(), path.as_os_str()]);
     let (status, _, complaint) = ended(&output);
-    assert_eq!(status, Some(1));
+    assert_eq!(status, Some(3));
     assert!(complaint.contains("(rule unsupported-dtype, v0.1 §8) in \"u\"/data"), "{complaint}");
     assert!(complaint.ends_with("\n  1 more object is not supported: v\n"), "{complaint}");
 }
@@ -177,16 +202,15 @@ fn digests_that_cannot_be_verified_are_no_success() {
     let path = file("unverifiable.zt", &objects, &[7; 64]);
     let output = zten(["check".as_ref(), path.as_os_str()]);
     let (status, out, complaint) = ended(&output);
-    assert_eq!((status, out), (Some(1), ""));
+    assert_eq!((status, out), (Some(3), ""));
     assert!(complaint.contains("(rule unsupported-digest, v1.2 §1) in \"w\"/data"), "{complaint}");
     // `cat` shows what there is, and does not call it valid; `hash` gives no sum.
     let output = zten(["cat".as_ref(), path.as_os_str(), "w".as_ref()]);
     let (status, out, complaint) = ended(&output);
-    assert_eq!((status, out), (Some(1), "[7, 7, 7, 7]\n"));
+    assert_eq!((status, out), (Some(3), "[7, 7, 7, 7]\n"));
     assert!(complaint.contains("unsupported-digest"));
     let output = zten(["hash".as_ref(), path.as_os_str()]);
-    assert_eq!(ended(&output).0, Some(1));
-    assert_eq!(ended(&output).1, "");
+    assert_eq!((ended(&output).0, ended(&output).1), (Some(3), ""));
 }
 
 #[test]

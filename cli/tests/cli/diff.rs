@@ -427,12 +427,12 @@ fn refused_files_are_not_compared() {
         (valid, bad, 1, &["rule bool-value"]),
         (bad, bad, 1, &["rule bool-value"]),
         (bad, worse, 1, &["rule bool-value", "rule blob-alignment"]),
-        (valid, unread, 1, &["rule unsupported-dtype, v0.1 §8) in \"w\"/data"]),
-        (unread, unread, 1, &["rule unsupported-dtype"]),
-        (unverified, valid, 1, &["rule unsupported-digest"]),
+        (valid, unread, 3, &["rule unsupported-dtype, v0.1 §8) in \"w\"/data"]),
+        (unread, unread, 3, &["rule unsupported-dtype"]),
+        (unverified, valid, 3, &["rule unsupported-digest"]),
         ("missing", valid, 2, &["missing: "]),
         (bad, "missing", 2, &["rule bool-value", "missing: "]),
-        (valid, "accept", 2, &["not a regular file"]),
+        (valid, "accept", 2, &["accept: is a directory\n"]),
     ] {
         for json in [&[][..], &["--json"]] {
             let output = in_corpus(&[&["diff", old, new], json].concat());
@@ -460,7 +460,7 @@ fn usage() {
         assert_eq!(in_corpus(args).status.code(), Some(2));
     }
     let help = succeeded_text(zten(["diff", "--help"]));
-    assert!(help.contains("1  they differ, or a file is refused"), "{help}");
+    assert!(help.contains("1  they differ, or a file is invalid"), "{help}");
     let output = in_corpus(&["diff", "--limit", "rank=0", valid, valid]);
     assert_eq!(output.status.code(), Some(0), "scalars have no rank");
     let output = in_corpus(&["diff", "--limit", "rank=1", "accept/1.2.3/dense_all.zt", valid]);

@@ -42,6 +42,11 @@ fn the_action_writes_sarif_and_ends_as_the_command_does() {
     let refused = act("reject/blob-alignment--v12-72.zt", "", folder.path());
     assert_eq!((refused.status.code(), results()), (Some(1), 1), "{refused:?}");
     assert!(String::from_utf8_lossy(&refused.stdout).ends_with("  blob-alignment: 1\n"));
+    let unread = "accept/unsupported-dtype--v01-unknown.zt";
+    let unsupported = act(unread, "", folder.path());
+    assert_eq!((unsupported.status.code(), results()), (Some(3), 1), "{unsupported:?}");
+    let allowed = act(unread, "--allow-unsupported", folder.path());
+    assert_eq!((allowed.status.code(), results()), (Some(0), 1), "{allowed:?}");
     // A path is no option, and no more than a path.
     let missing = act("--no such; $(file)", "", folder.path());
     assert_eq!((missing.status.code(), results()), (Some(2), 1), "{missing:?}");

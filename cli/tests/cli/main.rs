@@ -41,6 +41,7 @@ mod stat;
 #[cfg(unix)]
 mod terminal;
 mod threads;
+mod walk;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

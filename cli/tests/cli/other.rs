@@ -96,7 +96,7 @@ fn a_line_says_what_it_is() {
     let pickle = corpus_folder().join("other/named/reject/format-pickle--protocol-2.pkl");
     let output = zten(["check".as_ref(), pickle.as_os_str()]);
     let (status, out, complaint) = ended(&output);
-    assert_eq!((status, out), (Some(1), ""));
+    assert_eq!((status, out), (Some(3), ""));
     assert!(
         complaint.contains("this is a pickle") && complaint.contains("Do not load it"),
         "{complaint}"

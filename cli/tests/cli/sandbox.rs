@@ -63,13 +63,15 @@ fn what_is_forbidden_is_denied() {
     let allowed = others(&report, "denied");
     let landlock = &report["layers"]["landlock"];
     if FILTERED {
-        let layers = (&report["layers"]["seccomp"], &report["layers"]["limits"]);
-        assert_eq!(layers, (&"enforced".into(), &"enforced".into()));
+        for layer in ["privileges", "seccomp", "limits"] {
+            assert_eq!(report["layers"][layer], "enforced", "{layer}");
+        }
         assert_eq!((ended(&output).0, allowed), (Some(0), vec![]));
         for trial in report["trials"].as_array().unwrap() {
             let how = match trial["trial"].as_str().unwrap() {
                 "too-much-memory" => "out of memory",
                 "too-large-file" => "SIGXFSZ",
+                "read-terminal" => "failed to fill whole buffer",
                 "open-file" | "write-file" | "create-file" | "list-folder" => {
                     "Permission denied (os error 13)"
                 }
@@ -237,6 +239,49 @@ mod linux {
         let free = fault("panic", "1", &["--no-sandbox"]);
         assert!(String::from_utf8_lossy(&free.stderr).contains("stack backtrace"));
         assert_eq!(succeeded_text(fault("abort", "1", &["--no-sandbox"])), "allowed");
+    }
+
+    /// A process that is confined, and waits until its output is read, has no capabilities and no terminal to read.
+    #[test]
+    fn a_confined_process_has_no_privileges() {
+        use std::io::Read as _;
+        use std::process::Stdio;
+
+        if emulated() {
+            return;
+        }
+        let length = 1 << 20;
+        let header = format!(
+            "{{\"x\":{{\"dtype\":\"U8\",\"shape\":[{length}],\"data_offsets\":[0,{length}]}}}}"
+        );
+        let size = u64::try_from(header.len()).unwrap().to_le_bytes();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.safetensors");
+        fs::write(&path, [&size[..], header.as_bytes(), &vec![7; length]].concat()).unwrap();
+        let terminal = nix::pty::openpty(None, None).unwrap();
+        let mut child = command()
+            .args(["cat", "--full", path.to_str().unwrap(), "x"])
+            .stdin(terminal.slave)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut first = [0];
+        child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
+        let proc = Path::new("/proc").join(child.id().to_string());
+        let field = |folder: &Path, name: &str| {
+            let status = fs::read_to_string(folder.join("status")).unwrap();
+            let line = status.lines().find_map(|line| line.strip_prefix(name).map(str::to_owned));
+            u64::from_str_radix(line.unwrap().trim_start_matches(':').trim(), 16).unwrap()
+        };
+        for set in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
+            assert_eq!(field(&proc, set), 0, "{set}");
+        }
+        // Who has no CAP_SETPCAP cannot drop it.
+        let may = field(Path::new("/proc/self"), "CapEff") & 1 << 8 != 0;
+        assert!(!may || field(&proc, "CapBnd") == 0);
+        assert_eq!(fs::read_link(proc.join("fd/0")).unwrap(), Path::new("/dev/null"));
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     /// Names and shapes are held where running out of memory ends the process.

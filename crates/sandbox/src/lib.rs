@@ -2,8 +2,9 @@
 //! file: files are opened first, then [`confine`] leaves reading and writing what is open, memory,
 //! and the end.
 //!
-//! Three layers, each of which would do much by itself:
+//! Four layers, each of which would do much by itself:
 //!
+//! - **Privileges**: no capabilities, also for root, and no terminal as standard input.
 //! - **Landlock** takes all rights to files, TCP ports and other processes' sockets and signals.
 //! - **seccomp** kills the process at the first system call that is not in [`calls()`].
 //! - **Limits** on address space, processor time, the size of files, and no descriptor more.
@@ -15,6 +16,8 @@
 mod landlock;
 #[cfg(target_os = "linux")]
 mod limits;
+#[cfg(target_os = "linux")]
+mod privileges;
 #[cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
@@ -89,6 +92,8 @@ impl fmt::Display for Layer {
 /// What came of [`confine`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
+    /// No capabilities, and no terminal as standard input.
+    pub privileges: Layer,
     /// No rights to files, ports and other processes.
     pub landlock: Layer,
     /// No system calls but a few.
@@ -104,20 +109,28 @@ impl Report {
     /// A layer that is missing, and why. A layer that an older kernel has in part is there: what
     /// Landlock lacks there, seccomp denies too.
     pub fn complete(&self) -> Result<(), String> {
-        let layers =
-            [("landlock", &self.landlock), ("seccomp", &self.seccomp), ("limits", &self.limits)];
-        layers.iter().try_for_each(|(name, layer)| match layer {
-            Layer::Missing(why) => Err(format!("{name} is not to be had: {why}")),
+        self.layers().iter().try_for_each(|(name, layer)| match layer {
+            Layer::Missing(why) => Err(format!("{name} is not available: {why}")),
             Layer::Enforced | Layer::Partly => Ok(()),
         })
+    }
+
+    /// Returns the layers, each with its name.
+    pub fn layers(&self) -> [(&'static str, &Layer); 4] {
+        [
+            ("privileges", &self.privileges),
+            ("landlock", &self.landlock),
+            ("seccomp", &self.seccomp),
+            ("limits", &self.limits),
+        ]
     }
 }
 
 /// Confines this process, for good. Call it when all files are open and none has been read, in a
-/// program that prints no backtraces: [`without_backtraces`].
+/// program that prints no backtraces: [`without_backtraces`]. A terminal is no longer standard input then, but `/dev/null`.
 ///
 /// `threads` starts the threads that the process will need, and returns when they run: no other
-/// can be started later. Threads that run before this call keep what Landlock would take; seccomp
+/// can be started later. Threads that run before this call keep capabilities and what Landlock would take; seccomp
 /// and the limits hold for all.
 ///
 /// What is missing does not keep the rest from being enforced. [`Report::complete`] tells.
@@ -126,18 +139,20 @@ pub fn confine(role: Role, budget: &Budget, threads: impl FnOnce()) -> Report {
     {
         // What is in use is read from a file.
         let limits = limits::Limits::new(budget);
+        let privileges = privileges::restrict();
         let landlock = landlock::restrict();
         threads();
         // No descriptor can be had from here on.
         let limits = limits.set(role);
-        Report { landlock, seccomp: seccomp::restrict(role), limits }
+        Report { privileges, landlock, seccomp: seccomp::restrict(role), limits }
     }
     #[cfg(not(target_os = "linux"))]
     {
         let _ = budget;
         threads();
         let missing = || Layer::Missing("only Linux has it".to_owned());
-        Report { landlock: missing(), seccomp: seccomp::restrict(role), limits: missing() }
+        let (privileges, landlock, limits) = (missing(), missing(), missing());
+        Report { privileges, landlock, seccomp: seccomp::restrict(role), limits }
     }
 }
 

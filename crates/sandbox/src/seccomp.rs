@@ -75,6 +75,12 @@ fn conditions(only: Only) -> Result<Option<Vec<SeccompCondition>>, seccompiler::
     Ok(Some(match only {
         Only::Any => return Ok(None),
         Only::Argument(argument, value) => vec![bits(argument, whole, value)?],
+        Only::NotOutput => {
+            let other = |descriptor| {
+                SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, descriptor)
+            };
+            vec![other(1)?, other(2)?]
+        }
         Only::OwnMemory => vec![
             bits(2, flag(libc::PROT_EXEC), 0)?,
             bits(3, flag(libc::MAP_ANONYMOUS), flag(libc::MAP_ANONYMOUS))?,

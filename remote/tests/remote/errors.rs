@@ -285,7 +285,13 @@ fn no_server() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let name = RemoteName::parse(&format!("http://127.0.0.1:{port}/")).unwrap();
     let error = RemoteFile::open(&name, &options()).unwrap_err();
+    assert_eq!(error.to_string(), "the server refused the connection");
     refused!(error, RemoteError::Connect(std::io::ErrorKind::ConnectionRefused));
+    // RFC 6761: no name below it is one.
+    let name = RemoteName::parse("http://server.invalid/").unwrap();
+    let error = RemoteFile::open(&name, &options()).unwrap_err();
+    assert_eq!(error.to_string(), "the host name could not be resolved");
+    refused!(error, RemoteError::Unresolved);
 }
 
 /// A server that redirects everything there.

@@ -70,7 +70,7 @@ impl List {
         self.taken = 0;
         let rest = self.buffer.len();
         if rest > LONGEST {
-            return Err(io::Error::other(format!("a name in it is longer than {LONGEST} bytes")));
+            return Err(io::Error::other(format!("a name exceeds the maximum of {LONGEST} bytes")));
         }
         self.buffer.resize(rest + LONGEST, 0);
         let read = loop {

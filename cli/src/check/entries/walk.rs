@@ -1,15 +1,22 @@
 //! The files in folders, and in the folders there.
 
 use std::cmp::Reverse;
-use std::ffi::OsString;
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::file::open_unlinked;
+use zten::source::hub_blob;
+
+use super::skipped::{Reason, Skipped};
+use crate::args::Check;
+use crate::escape;
+use crate::file::{open_named, open_unlinked};
 
 /// What names end in.
-pub(super) struct Suffixes {
+pub(crate) struct Suffixes {
     /// Of files that are taken.
     taken: Vec<Vec<u8>>,
     /// Of files that are taken if their first bytes are known.
@@ -41,33 +48,75 @@ const TENSORS: [&str; 18] = [
 const OTHERS: [&str; 2] = [".bin", ".pb"];
 
 impl Suffixes {
+    /// Those that the command line asks for, or those of all files that hold tensors.
+    pub(crate) fn of(args: &Check) -> Self {
+        match args.suffix.as_slice() {
+            [] => {
+                let taken = TENSORS.iter().map(|suffix| (*suffix).into()).collect();
+                Self { taken, asked: &OTHERS }
+            }
+            suffixes => Self::new(suffixes),
+        }
+    }
+
     pub(super) fn new(suffixes: &[OsString]) -> Self {
         let taken = suffixes.iter().map(|suffix| suffix.as_encoded_bytes().to_vec()).collect();
         Self { taken, asked: &[] }
     }
 
-    /// Those of all files that hold tensors.
-    pub(super) fn of_tensors() -> Self {
-        Self { taken: TENSORS.iter().map(|suffix| (*suffix).into()).collect(), asked: &OTHERS }
+    /// All, for people.
+    pub(crate) fn list(&self) -> String {
+        let asked = self.asked.iter().map(|suffix| suffix.as_bytes());
+        let all = self.taken.iter().map(Vec::as_slice).chain(asked);
+        let all: Vec<_> =
+            all.map(|suffix| escape::word(&String::from_utf8_lossy(suffix), SUFFIX)).collect();
+        all.join(", ")
     }
 
-    fn allow(&self, folder: &Path, name: &OsString) -> bool {
-        let bytes = name.as_encoded_bytes();
-        self.taken.iter().any(|suffix| bytes.ends_with(suffix))
-            || self.asked.iter().any(|suffix| bytes.ends_with(suffix.as_bytes()))
-                && is_of_tensors(&folder.join(name))
+    /// Why a file of that name in a folder is not taken, if it is not.
+    fn refuse(&self, folder: &Path, name: &OsStr, follow: bool) -> Option<Reason> {
+        let ends = |suffix: &[u8]| name.as_encoded_bytes().ends_with(suffix);
+        if self.taken.iter().any(|suffix| ends(suffix)) {
+            None
+        } else if !self.asked.iter().any(|suffix| ends(suffix.as_bytes())) {
+            Some(Reason::Suffix)
+        } else {
+            (!is_of_tensors(&folder.join(name), follow)).then_some(Reason::Content)
+        }
     }
 }
 
+/// Columns of a suffix in a message, at most.
+const SUFFIX: usize = 40;
+
 /// Whether the first bytes of a file are of one that holds tensors. They are compared here, where nothing is confined,
 /// with constants, and not interpreted. One that cannot be opened is none: its name does not say that it should be.
-fn is_of_tensors(path: &Path) -> bool {
-    let Ok((file, _)) = open_unlinked(path) else { return false };
+fn is_of_tensors(path: &Path, follow: bool) -> bool {
+    let opened = if follow { open_named(path) } else { open_unlinked(path) };
+    let Ok((file, _)) = opened else { return false };
     let mut start = Vec::new();
     let most = u64::try_from(zten_formats::START).unwrap_or(u64::MAX);
     file.take(most).read_to_end(&mut start).is_ok()
         && (zten_formats::is_ztensor(&start) || zten_formats::by_start(&start, path).is_some())
 }
+
+/// What tells one folder from another.
+#[cfg(unix)]
+fn identity(path: &Path) -> io::Result<Identity> {
+    use std::os::unix::fs::MetadataExt as _;
+    fs::metadata(path).map(|found| (found.dev(), found.ino()))
+}
+
+/// What tells one folder from another.
+#[cfg(not(unix))]
+fn identity(path: &Path) -> io::Result<Identity> {
+    fs::canonicalize(path)
+}
+
+#[cfg(unix)]
+type Identity = (u64, u64);
+#[cfg(not(unix))]
+type Identity = PathBuf;
 
 /// What is left of a folder.
 struct Folder {
@@ -88,13 +137,19 @@ pub(super) type Walked = (PathBuf, io::Result<()>);
 /// The files in folders, sorted by name in each. The depth takes no stack.
 pub(super) struct Walk {
     suffixes: Suffixes,
+    /// Whether all links are followed.
+    pub(super) follow: bool,
+    /// The folders that were entered, where links may lead to one again.
+    visited: HashSet<Identity>,
     folders: Vec<Folder>,
     failed: Option<(PathBuf, io::Error)>,
+    pub(super) skipped: Arc<Skipped>,
 }
 
 impl Walk {
-    pub(super) fn new(suffixes: Suffixes) -> Self {
-        Self { suffixes, folders: Vec::new(), failed: None }
+    pub(super) fn new(suffixes: Suffixes, follow: bool) -> Self {
+        let (visited, skipped) = (HashSet::new(), Arc::default());
+        Self { suffixes, follow, visited, folders: Vec::new(), failed: None, skipped }
     }
 
     /// Whether there is nothing left of the folders that were entered.
@@ -105,6 +160,9 @@ impl Walk {
 
     /// Reads what is in a folder, which comes before what is left of other folders.
     pub(super) fn enter(&mut self, path: PathBuf) {
+        if self.follow && identity(&path).is_ok_and(|own| !self.visited.insert(own)) {
+            return self.skipped.note(Reason::Visited);
+        }
         match self.names(&path) {
             Ok(rest) => self.folders.push(Folder { path, rest }),
             Err(error) => self.failed = Some((path, error)),
@@ -137,10 +195,28 @@ impl Walk {
             let name = entry.file_name();
             // What went away since is no more in the folder.
             let Ok(kind) = entry.file_type() else { continue };
-            if kind.is_dir() {
-                names.push((name, Kind::Folder));
-            } else if kind.is_file() && self.suffixes.allow(path, &name) {
-                names.push((name, Kind::File));
+            let kind = if !kind.is_symlink() {
+                Some(kind)
+            } else if self.follow {
+                // A link to nothing is reported when it is opened.
+                fs::metadata(entry.path()).ok().map(|found| found.file_type())
+            } else if hub_blob(path, &name).is_ok_and(|found| found.is_some()) {
+                None
+            } else {
+                self.skipped.note(Reason::Link);
+                continue;
+            };
+            let refused = match kind {
+                Some(kind) if kind.is_dir() => {
+                    names.push((name, Kind::Folder));
+                    continue;
+                }
+                Some(kind) if !kind.is_file() => Some(Reason::Irregular),
+                _ => self.suffixes.refuse(path, &name, self.follow),
+            };
+            match refused {
+                Some(reason) => self.skipped.note(reason),
+                None => names.push((name, Kind::File)),
             }
         }
         names.sort_unstable_by(|(one, _), (other, _)| Reverse(one).cmp(&Reverse(other)));
@@ -167,7 +243,7 @@ mod tests {
         }
         let walked = |suffixes: &[&str]| {
             let suffixes: Vec<_> = suffixes.iter().map(OsString::from).collect();
-            let mut walk = Walk::new(Suffixes::new(&suffixes));
+            let mut walk = Walk::new(Suffixes::new(&suffixes), false);
             walk.enter(root.path().to_owned());
             let paths = std::iter::from_fn(move || walk.next()).map(|(path, walked)| {
                 walked.unwrap();
@@ -195,11 +271,17 @@ mod tests {
         ] {
             fs::write(root.path().join(name), bytes).unwrap();
         }
-        let mut walk = Walk::new(Suffixes::of_tensors());
+        let taken = TENSORS.iter().map(|suffix| (*suffix).into()).collect();
+        let mut walk = Walk::new(Suffixes { taken, asked: &OTHERS }, false);
         walk.enter(root.path().to_owned());
+        let skipped = Arc::clone(&walk.skipped);
         let paths = std::iter::from_fn(move || walk.next()).map(|(path, _)| path);
         let names: Vec<_> =
             paths.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
         assert_eq!(names, ["a.bin", "c.index.json", "d.pt", "e.bin"]);
+        assert_eq!(
+            skipped.to_string(),
+            "3 entries skipped (2 with another suffix, 1 of another content)"
+        );
     }
 }

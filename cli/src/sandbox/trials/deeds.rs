@@ -1,7 +1,7 @@
 //! What a confined process may not do.
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixDatagram;
@@ -14,6 +14,7 @@ use nix::sys::ptrace;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::kill;
 use nix::unistd::getppid;
+use rustix::thread::{capabilities, set_capabilities};
 
 /// A file in the folder of the trial.
 pub(super) const FILE: &str = "file";
@@ -25,6 +26,9 @@ pub(super) const NOTHING: &str = "nothing";
 /// The same, which says that it was allowed.
 pub(super) const SOMETHING: &str = "something";
 
+/// Reading a terminal, which is standard input of that trial.
+pub(super) const TERMINAL: &str = "read-terminal";
+
 /// Something to try.
 pub(super) struct Deed {
     pub(super) name: &'static str,
@@ -33,7 +37,7 @@ pub(super) struct Deed {
 }
 
 macro_rules! deeds {
-    ($($name:literal $run:expr;)+) => { &[$(Deed { name: $name, run: $run },)+] };
+    ($($name:tt $run:expr;)+) => { &[$(Deed { name: $name, run: $run },)+] };
 }
 
 /// What is forbidden.
@@ -51,6 +55,8 @@ pub(super) const DEEDS: &[Deed] = deeds! {
     "change-folder" |_| std::env::set_current_dir("/");
     "another-handle" |kept| kept.try_clone().map(drop);
     "memory-file" |_| Ok(memfd_create(c"new", MFdFlags::MFD_CLOEXEC).map(drop)?);
+    TERMINAL |_| read_line();
+    "take-capability" |_| Ok(set_capabilities(None, capabilities(None)?)?);
     "tcp-listen" |_| TcpListener::bind("127.0.0.1:0").map(drop);
     "tcp-connect" |_| connect();
     "udp-socket" |_| UdpSocket::bind("127.0.0.1:0").map(drop);
@@ -86,6 +92,11 @@ fn this(trial: &str) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.args(["--no-sandbox", "sandbox", "--trial", trial]);
     command
+}
+
+/// The terminal that is standard input has a line.
+fn read_line() -> io::Result<()> {
+    io::stdin().read_exact(&mut [0])
 }
 
 /// To what it is: that takes no right but to ask.

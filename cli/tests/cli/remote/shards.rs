@@ -86,7 +86,7 @@ fn what_is_not_needed_is_not_asked_for() {
     succeeded(zten(["ls", &csr]));
     succeeded(zten(["check", "--manifest-only", &csr]));
     let status = zten(["check", "--no-shards", &csr]).status.code();
-    assert_eq!((status, server.paths()), (Some(1), vec!["/csr.zt".to_owned()]));
+    assert_eq!((status, server.paths()), (Some(3), vec!["/csr.zt".to_owned()]));
     for options in [&[][..], &["--no-sandbox"]] {
         let before = server.asked().len();
         let args = [&["cat", &csr, "w", "--component", "indptr"], options].concat();
@@ -141,7 +141,7 @@ fn a_query_is_for_one_file_alone() {
     for options in [&[][..], &["--no-sandbox"]] {
         let output = zten([&["check", &name], options].concat());
         let (status, _, complaint) = ended(&output);
-        assert!(status == Some(1) && complaint.contains("unsupported-shard"), "{complaint}");
+        assert!(status == Some(3) && complaint.contains("unsupported-shard"), "{complaint}");
         assert!(
             complaint.contains("may be a signature") && !complaint.contains("hidden"),
             "{complaint}"
@@ -158,7 +158,7 @@ fn what_cannot_be_looked_for_is_an_error() {
         let output = zten([command, &server.at("unsupported-shard--v2-missing.zt")]);
         let (status, _, complaint) = ended(&output);
         assert_eq!(status, Some(2), "{complaint}");
-        assert!(complaint.contains("\"s\": the server denies access (status 403)"), "{complaint}");
+        assert!(complaint.contains("\"s\": the server denied access (status 403)"), "{complaint}");
     }
 }
 

@@ -46,7 +46,7 @@ fn what_is_required_is_missed() {
             let output = without(call, &[args, &["--require-sandbox"]].concat());
             let (status, out, message) = ended(&output);
             assert_eq!((status, out), (Some(2), ""), "{args:?} {message}");
-            let wanted = format!("--require-sandbox: {layer} is not to be had: ");
+            let wanted = format!("--require-sandbox: {layer} is not available: ");
             assert!(message.contains(&wanted), "{args:?} {message}");
         }
     }

@@ -26,6 +26,8 @@ pub(super) enum Only {
     NoCode,
     /// Its first argument is this process.
     OwnProcess,
+    /// Its first argument is neither standard output nor standard error, which may be a terminal.
+    NotOutput,
 }
 
 impl Call {
@@ -41,6 +43,9 @@ impl Call {
             (Only::OwnMemory, _) => "`MAP_ANONYMOUS`, no `PROT_EXEC`",
             (Only::NoCode, _) => "no `PROT_EXEC`",
             (Only::OwnProcess, _) => "to this process",
+            (Only::NotOutput, _) => "not on descriptors 1 and 2",
+            (Only::Argument(_, DONTNEED), "madvise") => "`MADV_DONTNEED`",
+            (Only::Argument(..), "madvise") => "`MADV_HUGEPAGE`",
             (Only::Argument(..), "sendmsg") => "on descriptor 1",
             (Only::Argument(..), "recvmsg") => "on descriptor 0",
             (Only::Argument(..), _) if self.role.is_some() => "`F_ADD_SEALS`",
@@ -58,6 +63,11 @@ impl Call {
 const GETFD: u64 = 1;
 /// `fcntl`: no more changes to a memory file.
 const ADD_SEALS: u64 = 1033;
+
+/// `madvise`: pages that are given back.
+const DONTNEED: u64 = 4;
+/// `madvise`: larger pages, which `GLIBC_TUNABLES` asks for.
+const HUGEPAGE: u64 = 14;
 
 /// `openat`: it fails with `EACCES`. The C library reads `/proc/sys/vm/overcommit_memory` when a
 /// thread gives memory back, and `/sys/devices/system/cpu` before it takes some for another one.
@@ -77,7 +87,7 @@ macro_rules! table {
 
 table! {
     None => {
-        SYS_read, Only::Any, "reading what is open";
+        SYS_read, Only::NotOutput, "reading what is open";
         SYS_pread64, Only::Any, "reading at a position";
         SYS_lseek, Only::Any, "reading and writing from a position on";
         SYS_write, Only::Any, "results and messages; what `convert` writes";
@@ -88,7 +98,8 @@ table! {
         SYS_mremap, Only::Any, "memory that grows";
         SYS_munmap, Only::Any, "memory that is given back";
         SYS_mprotect, Only::NoCode, "memory that was reserved";
-        SYS_madvise, Only::Any, "memory that is given back";
+        SYS_madvise, Only::Argument(2, DONTNEED), "memory that is given back";
+        SYS_madvise, Only::Argument(2, HUGEPAGE), "memory, where `GLIBC_TUNABLES` asks for larger pages";
         SYS_getrandom, Only::Any, "secrets of hash tables";
         SYS_futex, Only::Any, "threads that wait for one another";
         SYS_sched_yield, Only::Any, "threads that wait for one another";

@@ -91,6 +91,13 @@ fn arguments_count() {
     let own = u64::from(std::process::id());
     assert!(reads(libc::SYS_tgkill, [own, 1, 6, 0, 0, 0]));
     assert!(!reads(libc::SYS_tgkill, [own + 1, 1, 6, 0, 0, 0]));
+    assert!(reads(libc::SYS_read, [0, 0, 1, 0, 0, 0]) && reads(libc::SYS_read, [3, 0, 1, 0, 0, 0]));
+    assert!(!reads(libc::SYS_read, [1, 0, 1, 0, 0, 0]), "a terminal");
+    assert!(!reads(libc::SYS_read, [2 | 1 << 32, 0, 1, 0, 0, 0]), "a terminal");
+    for advice in 0..128 {
+        let allowed = [libc::MADV_DONTNEED, libc::MADV_HUGEPAGE].map(flag).contains(&advice);
+        assert_eq!(reads(libc::SYS_madvise, [0, 4096, advice, 0, 0, 0]), allowed, "{advice}");
+    }
     assert!(reads(libc::SYS_fcntl, [3, 1, 0, 0, 0, 0]));
     assert!(!reads(libc::SYS_fcntl, [3, 1030, 0, 0, 0, 0]), "a second descriptor");
     assert!(!reads(libc::SYS_fcntl, [3, 1033, 0, 0, 0, 0]), "seals");

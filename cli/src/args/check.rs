@@ -1,0 +1,85 @@
+//! The arguments of `zten check`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use zten_report::finding::Scope;
+
+use crate::strictness::Strictness;
+
+const EXAMPLES: &str = "Examples:
+  zten check model.safetensors
+  zten check -r ~/.cache/huggingface/hub
+  zten check -q --allow-unsupported *.zt
+  zstd -dc model.safetensors.zst | zten check -
+  find . -name '*.gguf' -print0 | zten check --null --files-from -
+
+Exit status:
+  0  every file is valid
+  1  a file is invalid, or exceeds a limit
+  2  wrong usage, a file could not be read, or no file was checked
+  3  no file is invalid, and one needs what is not supported";
+
+/// `zten check`
+#[derive(Debug, clap::Args, Serialize, Deserialize)]
+#[command(after_help = EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+pub(crate) struct Check {
+    /// Files to check, or folders with -r; - reads standard input
+    #[arg(required_unless_present = "files_from", value_name = "FILE")]
+    #[serde(skip)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Check the files in folders and below whose names end in a --suffix. Of links, follow those from the
+    /// snapshots to the blobs of a Hugging Face cache
+    #[arg(short, long)]
+    pub(crate) recursive: bool,
+    /// Follow every link in folders
+    #[arg(long, requires = "recursive")]
+    pub(crate) follow: bool,
+    /// Check files in folders whose names end so; repeat, or separate by commas. --suffix= takes any name.
+    /// Default: the suffixes of files that hold tensors, and of .bin and .pb files those that begin as such
+    #[arg(long, value_delimiter = ',', requires = "recursive")]
+    #[serde(skip)]
+    pub(crate) suffix: Vec<OsString>,
+    /// Check the files named in LIST, one a line; - reads standard input
+    #[arg(long, value_name = "LIST")]
+    #[serde(skip)]
+    pub(crate) files_from: Option<PathBuf>,
+    /// End each name in LIST with NUL instead of a line end
+    #[arg(short = '0', long, requires = "files_from")]
+    pub(crate) null: bool,
+    /// Print how many files had which verdict, which rules they break, and what was skipped
+    #[arg(long)]
+    pub(crate) summary: bool,
+    /// Print findings only: nothing for valid files, no summary, and not what was skipped
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Set the number of files to check in parallel; results are printed in the order of the files
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) jobs: Option<u16>,
+    /// Check the manifest or header only, and read no data
+    #[arg(long)]
+    pub(crate) manifest_only: bool,
+    /// Accept only the canonical form, in which one content has one file
+    #[arg(long, conflicts_with = "tolerate")]
+    pub(crate) canonical: bool,
+    /// Exit with 0 where files need what is not supported, and none is invalid
+    #[arg(long)]
+    pub(crate) allow_unsupported: bool,
+    /// Print one JSON object a line for each file
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print one SARIF 2.1.0 document, with a result for each finding
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) sarif: bool,
+    #[command(flatten)]
+    pub(crate) strictness: Strictness,
+}
+
+impl Check {
+    /// The part of a file that is validated.
+    pub(crate) fn scope(&self) -> Scope {
+        if self.manifest_only { Scope::Manifest } else { Scope::All }
+    }
+}
