@@ -17,8 +17,9 @@ Examples:
 
 Exit status:
   0  the elements are printed
-  1  the file is refused: it breaks a rule, is not supported, or goes beyond a limit
-  2  wrong usage, an unknown name, or something could not be read or written";
+  1  the file is invalid, or exceeds a limit
+  2  wrong usage, an unknown name, or the file could not be read
+  3  the file needs what is not supported";
 
 /// `zten cat`
 #[derive(Debug, clap::Args, Serialize, Deserialize)]

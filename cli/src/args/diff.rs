@@ -15,8 +15,9 @@ Examples:
 
 Exit status:
   0  the contents are equal
-  1  they differ, or a file is refused and cannot be compared
-  2  wrong usage, or something could not be read or written";
+  1  they differ, or a file is invalid, or exceeds a limit
+  2  wrong usage, or a file could not be read
+  3  a file needs what is not supported, and cannot be compared";
 
 /// `zten diff`
 #[derive(Debug, clap::Args, Serialize, Deserialize)]

@@ -15,8 +15,9 @@ Examples:
 
 Exit status:
   0  every file is valid, and with --check has what the list says
-  1  a file is refused, or differs from the list
-  2  wrong usage, the list is unusable, or something could not be read or written";
+  1  a file is invalid, exceeds a limit, or differs from the list
+  2  wrong usage, the list is unusable, or a file could not be read
+  3  no file is invalid, and one needs what is not supported";
 
 /// `zten hash`
 #[derive(Debug, clap::Args, Serialize, Deserialize)]

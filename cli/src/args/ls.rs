@@ -16,8 +16,9 @@ Examples:
 
 Exit status:
   0  every file is listed
-  1  a file is refused: it breaks a rule, is not supported, or goes beyond a limit
-  2  wrong usage, a pattern that matches nothing, or something could not be read or written";
+  1  a file is invalid, or exceeds a limit
+  2  wrong usage, a pattern that matches nothing, or a file could not be read
+  3  no file is invalid, and one needs what is not supported";
 
 pub(crate) const STAT_HELP: &str = "\
 Examples:
@@ -27,8 +28,9 @@ Examples:
 
 Exit status:
   0  all objects were read, and hold nothing that --fail-on names
-  1  an object holds what --fail-on names, or the file is refused
-  2  wrong usage, a pattern that matches nothing, or something could not be read or written";
+  1  an object holds what --fail-on names, or the file is invalid, or exceeds a limit
+  2  wrong usage, a pattern that matches nothing, or the file could not be read
+  3  the file needs what is not supported";
 
 /// The objects that are asked for, and their order.
 #[derive(Debug, clap::Args, Serialize, Deserialize)]

@@ -90,7 +90,6 @@ fn sessions_are_what_the_command_prints() {
             }
             again.extend(["$ ", command, "\n", &run(folder.path(), command)]);
         }
-        assert!(again.lines().all(|line| line.chars().count() <= 200), "{again}");
         if records {
             fs::write(&path, again).unwrap();
         } else {
