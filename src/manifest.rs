@@ -174,7 +174,7 @@ impl<B> Manifest<B> {
         self.validated.frame.as_ref().map_or(0, Frame::appends_at)
     }
 
-    /// How many of the file's first bytes are kept by an [edition](crate::write::Writer::edit) of it: those before its
+    /// The number of the file's first bytes that are kept by an [edition](crate::write::Writer::edit) of it: those before its
     /// manifest, or if there are blobs behind that (2) all of them.
     #[cfg(feature = "write")]
     pub fn edits_at(&self) -> u64 {

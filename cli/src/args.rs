@@ -84,7 +84,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Whether to confine the process.
+    /// Returns whether to confine the process.
     pub(crate) fn mode(&self) -> Mode {
         match (self.no_sandbox, self.require_sandbox) {
             (true, _) => Mode::Off,

@@ -77,10 +77,10 @@ struct Broker<'a> {
 
 /// Prints the results of jobs.
 struct Printer {
-    /// Where results of files that are checked go, in the order of the files.
+    /// The output for results of files that are checked, in the order of the files.
     checks: Option<check::Output>,
     ordered: Ordered,
-    /// Whether a line of progress is drawn.
+    /// True if a line of progress is drawn.
     has_line: bool,
 }
 
@@ -181,7 +181,7 @@ impl<'a> Broker<'a> {
         }
     }
 
-    /// Whether no worker has a job.
+    /// Returns whether no worker has a job.
     fn is_idle(&self) -> bool {
         self.slots.iter().flatten().all(Running::is_idle)
     }
@@ -262,7 +262,7 @@ impl<'a> Broker<'a> {
         Ok(())
     }
 
-    /// Whether a worker can take a job beside those that it is sent with it, if need be a new worker.
+    /// Returns whether a worker can take a job beside those that it is sent with it, if need be a new worker.
     fn can_take(&mut self, slot: usize, task: &Task, is_first: bool) -> bool {
         let Some(slot) = self.slots.get_mut(slot) else { return false };
         if slot.as_ref().is_some_and(|running| running.takes(task)) {
@@ -543,7 +543,7 @@ impl<'a> Broker<'a> {
     }
 }
 
-/// Whether text has no control character but tabs, ends of lines, and the command's own colors if it has any.
+/// Returns whether text has no control character but tabs, ends of lines, and the command's own colors if it has any.
 fn is_clean(text: &str, has_colors: bool) -> bool {
     let is_plain = |text: &str| text.chars().all(|c| matches!(c, '\n' | '\t') || !c.is_control());
     let mut parts = text.split('\x1b');

@@ -53,7 +53,7 @@ pub(crate) enum Task {
 }
 
 impl Task {
-    /// Whether several threads work on a large file.
+    /// Returns whether several threads work on a large file.
     pub(crate) fn takes_threads(self) -> bool {
         matches!(self, Self::Validate | Self::Decode | Self::Compare)
     }
@@ -65,7 +65,7 @@ pub(crate) struct Lengths {
     pub(crate) known: Vec<u64>,
     /// The sum of those that one of them names whose headers are held with its own.
     pub(crate) beside: u64,
-    /// Whether one is a stream, which is held in memory.
+    /// True if one is a stream, which is held in memory.
     pub(crate) held: bool,
     pub(crate) later: Later,
 }

@@ -164,7 +164,7 @@ impl Received {
         Ok(Some(message))
     }
 
-    /// Whether all messages have been parsed.
+    /// Returns whether all messages have been parsed.
     pub(crate) fn is_over(&self) -> bool {
         self.next >= self.bytes.len()
     }
@@ -175,13 +175,13 @@ impl Received {
     }
 }
 
-/// Whether the error is that there are too many descriptors, of the system, of the process or on their way: `ENFILE`, `EMFILE`,
-/// `ETOOMANYREFS`.
+/// Returns whether the error is that there are too many descriptors, of the system, of the process or on their way:
+/// `ENFILE`, `EMFILE`, `ETOOMANYREFS`.
 pub(crate) fn is_too_many(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|number| [23, 24, 109].contains(&number))
 }
 
-/// Whether the error is that the other end is closed.
+/// Returns whether the error is that the other end is closed.
 pub(crate) fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }

@@ -121,18 +121,22 @@ impl Call {
         }
     }
 
-    /// Whether it writes data to standard output, which no other process looks at.
+    /// Returns whether it writes data to standard output, which no other process looks at.
     pub(crate) fn writes_data(&self) -> bool {
         matches!(self, Self::Cat(_))
     }
 
-    /// Whether it writes files.
+    /// Returns whether it writes files.
     pub(crate) fn writes_files(&self) -> bool {
         matches!(self, Self::Convert(_) | Self::Edit(_))
     }
 
     /// The path of the output file of that number, and whether a file there is replaced.
     fn output(&self, number: u32, shards: u32) -> Option<(PathBuf, bool)> {
+        // A worker that was taken over makes no more files than an honest one.
+        if shards > self.strictness().options().limit().shards() {
+            return None;
+        }
         match self {
             Self::Convert(args) => Some((convert::shard_name(args, number, shards)?, args.force)),
             Self::Edit(args) if (number, shards) == (0, 0) => {
@@ -207,7 +211,7 @@ impl<'a> Outputs<'a> {
         Self { call, created: RefCell::default() }
     }
 
-    /// Whether none has been created.
+    /// Returns whether none has been created.
     pub(crate) fn is_empty(&self) -> bool {
         self.created.borrow().is_empty()
     }

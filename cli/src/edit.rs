@@ -1,6 +1,6 @@
 //! `zten edit`: other names and attributes for the data of a file.
 //!
-//! What is parsed is the manifest or header alone. It becomes an [`Edition`]: bytes before the data, the range of the old
+//! Only the manifest or header is parsed. It becomes an [`Edition`]: bytes before the data, the range of the old
 //! file that is kept, and bytes behind it. Applying that needs no look into the file: the kernel copies the range, or
 //! shares its blocks, into a file without a name, which then takes the place of the old one.
 

@@ -54,7 +54,7 @@ impl Companion {
 }
 
 impl Handle {
-    /// Whether its bytes are at hand, so that several threads are worth it.
+    /// Returns whether its bytes are at hand, so that several threads are worth it.
     pub(crate) fn is_local(&self) -> bool {
         !matches!(self, Self::Remote(_))
     }

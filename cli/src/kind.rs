@@ -1,14 +1,14 @@
-//! What has been found of a file.
+//! The outcome of checking a file.
 
 use zten::rules::Row;
 
 use crate::catalogue;
 use crate::report::{Problem, Verdict};
 
-/// What has been found of a file: that it is valid, in a sentence, or what is wrong with it.
+/// The outcome of checking a file: that it is valid, in a sentence, or what is wrong with it.
 pub(crate) type Outcome = Result<Valid, Box<Problem>>;
 
-/// What is said of a file that nothing is wrong with.
+/// The description of a valid file.
 #[derive(Debug)]
 pub(crate) struct Valid {
     pub(crate) verdict: Verdict,
@@ -16,7 +16,7 @@ pub(crate) struct Valid {
     pub(crate) format: &'static str,
 }
 
-/// What is known of an outcome without its words.
+/// The verdict and the rule of an outcome, without its words.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kind {
     pub(crate) verdict: Verdict,

@@ -18,7 +18,7 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
-    /// Whether anything is to be confined: elsewhere there is nothing to try.
+    /// Returns whether anything is to be confined: elsewhere there is nothing to try.
     pub(crate) fn confines(self) -> bool {
         match self {
             Self::Off => false,
@@ -27,7 +27,7 @@ impl Mode {
         }
     }
 
-    /// Whether the work may begin; tells why not.
+    /// Returns whether the work may begin; tells why not.
     pub(crate) fn accepts(self, app: &mut App, report: &Report) -> io::Result<bool> {
         match report.complete() {
             Err(why) if self == Self::Require => {

@@ -16,7 +16,7 @@ pub(crate) const WORTH_IT: u64 = 1 << 20;
 /// How to work on a file.
 pub(crate) struct Work<'a, J> {
     pub(crate) files: &'a Sources<'a>,
-    /// Whether a failure lets the work go on with the next object.
+    /// Returns whether a failure lets the work go on with the next object.
     pub(crate) passes: fn(&Error) -> bool,
     /// What is done with each object.
     pub(crate) validate: J,

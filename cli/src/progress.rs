@@ -62,7 +62,7 @@ pub(crate) fn set(terminals: Terminals, broker: Arc<Channel>) {
     let _ = BROKER.set(broker);
 }
 
-/// Whether standard output is a terminal.
+/// Returns whether standard output is a terminal.
 pub(crate) fn output_is_terminal() -> bool {
     terminals().output
 }

@@ -30,12 +30,12 @@ struct NamedLimit {
 }
 
 impl Strictness {
-    /// Whether components may share their bytes.
+    /// Returns whether components may share their bytes.
     pub(crate) fn shares_blobs(&self) -> bool {
         self.tolerate.iter().any(|name| name.0 == Tolerance::SharedBlobs.name())
     }
 
-    /// Whether files are looked for that are not named.
+    /// Returns whether files are looked for that are not named.
     pub(crate) fn looks_for_shards(&self) -> bool {
         !self.no_shards
     }

@@ -71,7 +71,7 @@ pub(crate) fn sums(path: &Path, archive: &FileWithShards, of: Of) -> Result<Sums
     Ok(Sums { objects, unread })
 }
 
-/// Whether an entry of 0.1 uses what only its writer knows, which does not spoil the file.
+/// Returns whether an entry of 0.1 uses what only its writer knows, which does not spoil the file.
 fn is_foreign(error: &Error) -> bool {
     matches!(
         error.kind(),

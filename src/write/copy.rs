@@ -69,7 +69,7 @@ pub type Layouts = fn(&Tensor<'_>) -> Result<Option<(String, Encoded)>, Error>;
 pub type Conversion<'c> =
     dyn Fn(&[u8], &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> + 'c;
 
-/// What is other in the copy of an object.
+/// The changes to an object in its copy.
 #[derive(Clone, Copy, Default)]
 pub struct Change<'c> {
     /// Another name.
@@ -391,7 +391,7 @@ fn element<'a>(
 /// The role whose elements can be converted.
 const DATA: &str = "data";
 
-/// What becomes of the elements of a component on the way.
+/// The conversion of the elements of a component on the way.
 struct Converted<'p> {
     normalization: Normalization,
     conversion: Option<&'p Conversion<'p>>,

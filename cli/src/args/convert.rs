@@ -73,7 +73,7 @@ pub(crate) struct Convert {
     pub(crate) strictness: Strictness,
 }
 
-/// Which objects are written, and by which names.
+/// The objects that are written, and their names.
 #[derive(Debug, Default, clap::Args, Serialize, Deserialize)]
 pub(crate) struct Select {
     /// Write only objects whose names match this pattern, with * for any characters, ? for one and

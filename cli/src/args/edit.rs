@@ -1,4 +1,4 @@
-//! What `zten edit` takes.
+//! The arguments of `zten edit`.
 
 use std::path::{Path, PathBuf};
 

@@ -18,7 +18,7 @@ pub(super) struct Ordered {
 }
 
 impl Ordered {
-    /// Whether the file of that number may be looked at already.
+    /// Returns whether the file of that number may be looked at already.
     pub(super) fn has_room(&self, number: u64) -> bool {
         number < self.first.saturating_add(WINDOW)
     }

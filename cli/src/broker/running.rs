@@ -56,7 +56,7 @@ impl Task {
         self.lengths.known.iter().copied().max().unwrap_or_default()
     }
 
-    /// Whether several threads are worth it.
+    /// Returns whether several threads are worth it.
     fn is_large(&self) -> bool {
         self.longest() >= WORTH_IT
     }
@@ -70,7 +70,7 @@ impl Task {
 pub(super) struct Running {
     child: Option<Child>,
     socket: OwnedFd,
-    /// Whether it has said that it is confined.
+    /// True if it has said that it is confined.
     pub(super) ready: bool,
     /// All that it may take.
     granted: Budget,
@@ -136,19 +136,19 @@ impl Running {
         Self { child, socket, ready: false, granted, memory: None, threads, left, tasks, bytes: 0 }
     }
 
-    /// Whether it can be sent a job.
+    /// Returns whether it can be sent a job.
     pub(super) fn takes(&self, task: &Task) -> bool {
         let has_threads = self.threads > 1 || !task.is_large() || threads::wanted() < 2;
         has_threads && task.count() <= self.left
     }
 
-    /// Whether it has enough to do: so many jobs, or so many bytes.
+    /// Returns whether it has enough to do: so many jobs, or so many bytes.
     pub(super) fn is_busy(&self, jobs: usize, bytes: u64) -> bool {
         let is_alone = self.tasks.front().is_some_and(|task| task.item.alone);
         is_alone || self.tasks.len() >= jobs || !self.is_idle() && self.bytes >= bytes
     }
 
-    /// Whether it has nothing to do.
+    /// Returns whether it has nothing to do.
     pub(super) fn is_idle(&self) -> bool {
         self.tasks.is_empty()
     }
@@ -201,8 +201,8 @@ impl Running {
         zten_sandbox::raise(child.id(), &Budget { memory, ..self.granted });
     }
 
-    /// Whether it has used more processor time than it may. The kernel ends an honest one by `SIGXCPU`, which one that was taken over
-    /// can block.
+    /// Returns whether it has used more processor time than it may. The kernel ends an honest one by `SIGXCPU`, which one
+    /// that was taken over can block.
     pub(super) fn is_over_time(&self) -> bool {
         let used = self.child.as_ref().and_then(|child| zten_sandbox::seconds_used(child.id()));
         let granted = self.granted.seconds.filter(|_| self.memory.is_some());

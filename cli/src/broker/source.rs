@@ -19,7 +19,7 @@ use zten_formats::BesideNames;
 pub(super) struct Item {
     pub(super) number: u64,
     pub(super) entries: Vec<Entry>,
-    /// Whether it may have ended a worker: then it is sent to one that has no other.
+    /// True if it may have ended a worker: then it is sent to one that has no other.
     pub(super) alone: bool,
 }
 
@@ -106,7 +106,7 @@ pub(super) struct Source<'a> {
     pub(super) again: VecDeque<Item>,
     /// A job whose files are open and that no worker could take.
     pub(super) held: Option<(Item, Handed)>,
-    /// Whether there are no more entries.
+    /// True if there are no more entries.
     is_read: bool,
     /// The reason why there are no more, if it is not that all were named.
     pub(super) failed: Option<String>,
@@ -128,7 +128,7 @@ impl<'a> Source<'a> {
         Ok(Self { call, entries, next: 0, again, held, is_read: false, failed: None })
     }
 
-    /// Whether all jobs have been handed out.
+    /// Returns whether all jobs have been handed out.
     pub(super) fn is_over(&self) -> bool {
         self.is_read && self.again.is_empty() && self.held.is_none()
     }

@@ -23,7 +23,7 @@ use walk::Walk;
 pub(crate) struct Entry {
     pub(crate) path: PathBuf,
     found: Found,
-    /// Whether an option has folders checked.
+    /// True if an option has folders checked.
     takes_folders: bool,
 }
 
@@ -94,7 +94,7 @@ impl Entries {
         Ok(Self { named, list, walk, recursive: args.recursive, takes_folders: true })
     }
 
-    /// What is skipped in folders, counted as these are listed.
+    /// The entries of folders that are skipped, counted as the folders are listed.
     pub(super) fn skipped(&self) -> Arc<Skipped> {
         Arc::clone(&self.walk.skipped)
     }
@@ -106,7 +106,7 @@ impl Entries {
         Self { named, list: None, walk, recursive: false, takes_folders: false }
     }
 
-    /// Whether the next one is there without waiting for what writes the list.
+    /// Returns whether the next one is there without waiting for what writes the list.
     #[cfg(target_os = "linux")]
     pub(crate) fn is_ready(&self) -> bool {
         let waits = self.named.len() == 0 && self.walk.is_empty();
@@ -152,7 +152,7 @@ impl Entries {
     }
 }
 
-/// Whether that is a folder, or a link to one.
+/// Returns whether that is a folder, or a link to one.
 fn is_folder(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| found.is_dir())
 }

@@ -34,7 +34,7 @@ pub(crate) struct Output {
     tally: Tally,
     /// The files of a SARIF document, which come behind the results.
     artifacts: SpooledTempFile,
-    /// Whether a result has been written.
+    /// True if a result has been written.
     has_results: bool,
 }
 

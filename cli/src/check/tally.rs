@@ -19,7 +19,7 @@ pub(super) struct Tally {
     files: u64,
     verdicts: [u64; VERDICTS.len()],
     rules: BTreeMap<&'static str, u64>,
-    /// What was found in folders and is none of these files.
+    /// The entries of folders that were not checked.
     pub(super) skipped: Arc<Skipped>,
 }
 

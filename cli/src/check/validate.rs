@@ -81,7 +81,7 @@ fn read(path: &Path, archive: &FileWithShards, canonical: bool) -> Result<(), Bo
     }
 }
 
-/// Whether other objects are worth a look: the file can be read, and may be decoded further.
+/// Returns whether other objects are worth a look: the file can be read, and may be decoded further.
 fn passes(failure: &Error) -> bool {
     !matches!(failure.kind(), ErrorKind::Read | ErrorKind::Limit(Limit::DecodedTotal))
 }

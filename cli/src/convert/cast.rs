@@ -95,7 +95,7 @@ impl Float {
         sign | magnitude.min(infinity)
     }
 
-    /// Whether those bits are infinite.
+    /// Returns whether those bits are infinite.
     fn is_infinite(self, bits: u64) -> bool {
         let (exponent, fraction) = self.bits();
         bits & ((1 << (exponent + fraction)) - 1) == ((1 << exponent) - 1) << fraction
@@ -107,7 +107,7 @@ impl Float {
 pub(crate) struct Cast<'a> {
     from: Float,
     to: Float,
-    /// Whether what is beyond the largest number becomes that.
+    /// True if what is beyond the largest number becomes that.
     saturates: bool,
     overflow: &'a Cell<Option<f64>>,
 }

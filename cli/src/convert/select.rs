@@ -1,4 +1,4 @@
-//! Which objects are written, and by which names.
+//! The objects that are written, and their names.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ const MOST: usize = 1 << 20;
 pub(crate) enum Rename {
     /// One name becomes another.
     Exact(String, String),
-    /// What a regular expression matches is replaced: once, or `all` of it.
+    /// The part that a regular expression matches is replaced: once, or `all` of them.
     Pattern { regex: Regex, replacement: String, all: bool },
 }
 
@@ -192,7 +192,7 @@ impl Selection {
         }
     }
 
-    /// Whether the object at that place in the file is written.
+    /// Returns whether the object at that place in the file is written.
     pub(crate) fn holds(&self, ordinal: u32) -> bool {
         self.0.is_none() || self.pick(ordinal).is_some()
     }

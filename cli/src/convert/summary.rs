@@ -1,4 +1,4 @@
-//! What a conversion has done: objects, sizes, time.
+//! The summary of a conversion: objects, sizes, time.
 
 use std::io::{self, Write as _};
 
@@ -13,7 +13,7 @@ use crate::escape;
 use crate::file::{FileWithShards, counted};
 use crate::size::human;
 
-/// What has been converted: objects, bytes of the files that were read and of those that were written.
+/// The numbers of objects, and of bytes of the files that were read and of those that were written.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Summary {
     pub(super) objects: usize,

@@ -70,7 +70,7 @@ fn decoded(object: &Tensor<'_>, to: Option<Float>) -> u64 {
     bytes.saturating_mul(to.into()).checked_div(from.into()).unwrap_or(bytes)
 }
 
-/// What a copy is made with.
+/// The parts of a copy.
 struct Job<'j> {
     selection: &'j Selection,
     attributes: Option<&'j Encoded>,
@@ -147,7 +147,7 @@ fn with_copier(
 /// Takes what elements become.
 type Take<'t> = dyn FnMut(&[u8]) -> Result<(), Error> + 't;
 
-/// Whether an object is the same without attributes: those of other layouts say how its components are read.
+/// Returns whether an object is the same without attributes: those of other layouts say how its components are read.
 pub(super) fn drops(object: &Tensor<'_>) -> bool {
     matches!(object.layout(), Layout::Dense | Layout::SparseCsr | Layout::SparseCoo)
 }

@@ -230,7 +230,7 @@ fn messages_reach_a_file() {
     assert!(fs::read_to_string(&log).unwrap().ends_with("no attribute named \"x\"\n"));
 }
 
-/// Who has the old file open reads the old file.
+/// A process that has the old file open reads the old file.
 #[cfg(unix)]
 #[test]
 fn not_a_byte_of_the_old_file_is_written() {

@@ -1,4 +1,4 @@
-//! Which files `zten check` looks at, what it says of the others, and with which status it ends.
+//! The files that `zten check` looks at, its messages on the others, and its exit status.
 
 use std::fs;
 use std::path::Path;

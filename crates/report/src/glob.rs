@@ -12,7 +12,7 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Glob(Vec<Token>);
 
-/// What one step of a pattern stands for.
+/// One step of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Token {
     /// Any characters, also none.

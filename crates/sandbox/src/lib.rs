@@ -103,7 +103,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether the process is confined.
+    /// Returns whether the process is confined.
     ///
     /// # Errors
     /// A layer that is missing, and why. A layer that an older kernel has in part is there: what

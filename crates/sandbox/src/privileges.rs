@@ -1,4 +1,4 @@
-//! What a process may do beside reading and writing files: capabilities, and the terminal that it was started from.
+//! Privileges beside reading and writing files: capabilities, and the terminal that a process was started from.
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _};
@@ -20,7 +20,7 @@ pub(crate) fn restrict() -> Layer {
     }
 }
 
-/// What someone types is for another process.
+/// Replaces a terminal as standard input: text that someone types is for another process.
 fn leave_terminal() -> io::Result<()> {
     if io::stdin().is_terminal() { Ok(dup2_stdin(File::open("/dev/null")?)?) } else { Ok(()) }
 }

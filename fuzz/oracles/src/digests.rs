@@ -9,7 +9,7 @@ use crate::heap::peak;
 /// is accepted.
 ///
 /// # Panics
-/// Where a promise does not hold.
+/// If a promise does not hold.
 pub fn digests(input: &[u8]) -> bool {
     let (heap, list) = peak(|| Digests::parse(input));
     let most = 8 * input.len() as u64 + 1024;

@@ -87,7 +87,7 @@ impl List {
 
 #[cfg(target_os = "linux")]
 impl List {
-    /// Whether the next name, or the end, is there without waiting.
+    /// Returns whether the next name, or the end, is there without waiting.
     pub(super) fn is_ready(&self) -> bool {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
 

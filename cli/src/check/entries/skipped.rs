@@ -1,9 +1,9 @@
-//! What is in folders and not checked, counted by reason.
+//! Entries of folders that are not checked, counted by reason.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Why something in a folder is not checked.
+/// The reason why an entry of a folder is not checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
     /// Its name ends otherwise.
@@ -27,7 +27,7 @@ const REASONS: [(Reason, &str, &str); 5] = [
     (Reason::Visited, "visited", "visited before"),
 ];
 
-/// How much was skipped for which reason.
+/// The number of entries skipped for each reason.
 #[derive(Debug, Default)]
 pub(crate) struct Skipped([AtomicU64; REASONS.len()]);
 
@@ -39,7 +39,7 @@ impl Skipped {
         }
     }
 
-    /// How much was skipped for a reason.
+    /// The number of entries skipped for a reason.
     pub(crate) fn of(&self, reason: Reason) -> u64 {
         self.counts().find(|(own, ..)| *own == reason).map_or(0, |(.., count)| count)
     }
@@ -49,7 +49,7 @@ impl Skipped {
         self.counts().map(|(_, name, _, count)| (name, count))
     }
 
-    /// Whether nothing was skipped.
+    /// Returns whether nothing was skipped.
     pub(crate) fn is_empty(&self) -> bool {
         self.counts().all(|(.., count)| count == 0)
     }

@@ -73,7 +73,7 @@ impl Suffixes {
         all.join(", ")
     }
 
-    /// Why a file of that name in a folder is not taken, if it is not.
+    /// Returns the reason why a file of that name in a folder is not taken, if it is not.
     fn refuse(&self, folder: &Path, name: &OsStr, follow: bool) -> Option<Reason> {
         let ends = |suffix: &[u8]| name.as_encoded_bytes().ends_with(suffix);
         if self.taken.iter().any(|suffix| ends(suffix)) {
@@ -89,8 +89,8 @@ impl Suffixes {
 /// Columns of a suffix in a message, at most.
 const SUFFIX: usize = 40;
 
-/// Whether the first bytes of a file are of one that holds tensors. They are compared here, where nothing is confined,
-/// with constants, and not interpreted. One that cannot be opened is none: its name does not say that it should be.
+/// Returns whether the first bytes of a file are of one that holds tensors. They are compared here, where nothing is
+/// confined, with constants, and not interpreted. One that cannot be opened is none: its name does not say that it should be.
 fn is_of_tensors(path: &Path, follow: bool) -> bool {
     let opened = if follow { open_named(path) } else { open_unlinked(path) };
     let Ok((file, _)) = opened else { return false };
@@ -100,14 +100,14 @@ fn is_of_tensors(path: &Path, follow: bool) -> bool {
         && (zten_formats::is_ztensor(&start) || zten_formats::by_start(&start, path).is_some())
 }
 
-/// What tells one folder from another.
+/// Returns an identity that no other folder has.
 #[cfg(unix)]
 fn identity(path: &Path) -> io::Result<Identity> {
     use std::os::unix::fs::MetadataExt as _;
     fs::metadata(path).map(|found| (found.dev(), found.ino()))
 }
 
-/// What tells one folder from another.
+/// Returns an identity that no other folder has.
 #[cfg(not(unix))]
 fn identity(path: &Path) -> io::Result<Identity> {
     fs::canonicalize(path)
@@ -137,7 +137,7 @@ pub(super) type Walked = (PathBuf, io::Result<()>);
 /// The files in folders, sorted by name in each. The depth takes no stack.
 pub(super) struct Walk {
     suffixes: Suffixes,
-    /// Whether all links are followed.
+    /// True if all links are followed.
     pub(super) follow: bool,
     /// The folders that were entered, where links may lead to one again.
     visited: HashSet<Identity>,
@@ -152,7 +152,7 @@ impl Walk {
         Self { suffixes, follow, visited, folders: Vec::new(), failed: None, skipped }
     }
 
-    /// Whether there is nothing left of the folders that were entered.
+    /// Returns whether there is nothing left of the folders that were entered.
     #[cfg(target_os = "linux")]
     pub(super) fn is_empty(&self) -> bool {
         self.folders.is_empty() && self.failed.is_none()

@@ -38,7 +38,7 @@ pub(super) struct Archived<'a> {
 }
 
 impl<'a> Archived<'a> {
-    /// What is selected of a file and its shards; `progress` shows how much of them has been read.
+    /// The selected objects of a file and its shards; `progress` shows how much of them has been read.
     pub(super) fn new(
         args: &'a Convert,
         archive: &'a FileWithShards,

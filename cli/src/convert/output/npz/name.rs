@@ -6,7 +6,7 @@ pub(super) const SUFFIX: &str = ".npy";
 /// Bytes of the name of a member, at most.
 const LONGEST: usize = 0xffff;
 
-/// Whether an array of that name can be a member.
+/// Returns whether an array of that name can be a member.
 pub(super) fn validate(name: &str) -> Result<(), &'static str> {
     let drive = matches!(name.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
     let mut steps = name.split('/');
