@@ -56,7 +56,7 @@ fn trial(app: &mut App, name: &str, mode: Mode) -> io::Result<()> {
     }
     // Opened before it matters, as the files of a command are.
     let kept = File::options().read(true).append(true).open(KEPT)?;
-    let report = mode.confines().then(|| confine(Role::Reads, &BUDGET, threads::none));
+    let report = mode.confines().then(|| confine(Role::Receives, &BUDGET, threads::none));
     if let Some(report) = &report
         && !mode.accepts(app, report)?
     {

@@ -34,22 +34,18 @@ use std::fmt;
 
 pub use seccomp::{Call, calls};
 
-/// What a confined process does beside reading, and writing to what is open.
+/// The work of a confined process beside reading, and writing to what is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Nothing.
-    Reads,
-    /// It empties temporary files, to use them again.
-    Converts,
     /// It seals a memory file, and sends it over the socket that is its standard output.
     Sends,
-    /// It receives files, open for reading, over the socket that is its standard input.
+    /// It receives files over the socket that is its standard input.
     Receives,
 }
 
 impl Role {
     /// All.
-    pub const ALL: [Self; 4] = [Self::Reads, Self::Converts, Self::Sends, Self::Receives];
+    pub const ALL: [Self; 2] = [Self::Sends, Self::Receives];
 }
 
 /// What a confined process may take. A limit that the process is under already stays if it is
@@ -64,7 +60,7 @@ pub struct Budget {
     /// Bytes of any file that is written. Who writes beyond is ended by `SIGXFSZ`.
     pub file: Option<u64>,
     /// Descriptors that [`Role::Receives`] may have at a time. [`Role::Sends`] keeps the limit that it
-    /// has, and the others get none more.
+    /// has.
     pub descriptors: u64,
 }
 

@@ -36,14 +36,13 @@ impl Limits {
         // Limits that another process may raise keep their upper bound, which this one cannot use.
         let lower_or_raise = |resource, to: Option<u64>, grace| match role {
             Role::Receives => lower_soft(resource, to),
-            _ => lower(resource, to, grace),
+            Role::Sends => lower(resource, to, grace),
         };
         lower_or_raise(Resource::RLIMIT_AS, memory, 0)?;
         lower_or_raise(Resource::RLIMIT_CPU, seconds, GRACE)?;
         lower_or_raise(Resource::RLIMIT_FSIZE, file, 0)?;
         lower(Resource::RLIMIT_CORE, Some(0), 0)?;
         let files = match role {
-            Role::Reads | Role::Converts => Some(0),
             // Who sends a descriptor must be allowed as many as all of this user's processes are
             // sending.
             Role::Sends => None,
