@@ -30,9 +30,9 @@ use crate::error::{BareError, OutOfMemory};
 
 #[cfg(feature = "zstd")]
 pub use compress::Level;
+pub use copy::Copier;
 #[doc(hidden)]
-pub use copy::Layouts;
-pub use copy::{Change, Conversion, Copier};
+pub use copy::{Change, Conversion, Layouts};
 pub use declare::{BlobInShard, NewComponent, NewObject, ShardRecord, StoredBlob};
 pub use elements::Part;
 pub use encoded::Encoded;

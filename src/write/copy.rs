@@ -129,18 +129,7 @@ impl<'c> Copier<'c> {
 
     /// Selects objects, and changes them: those are copied for which there is a [`Change`]. It is asked several times for an
     /// object, and has to say the same.
-    ///
-    /// ```
-    /// use zten::write::{Change, Copier, WriteOptions};
-    /// let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?;
-    /// let only = |tensor: &zten::Tensor<'_>| {
-    ///     (tensor.name() == "t_f32").then(|| Change { name: Some("renamed"), ..Change::default() })
-    /// };
-    /// let copier = Copier::new(archive.manifest()).changes(&only);
-    /// let copy = copier.file(archive.manifest(), &archive, Vec::new(), &WriteOptions::default())?;
-    /// assert_eq!(zten::Archive::from_bytes(&copy)?.tensor("renamed")?.to_vec::<f32>()?.len(), 6);
-    /// # Ok::<(), zten::Error>(())
-    /// ```
+    #[doc(hidden)]
     #[must_use]
     pub fn changes(mut self, changes: &'c dyn Fn(&Tensor<'_>) -> Option<Change<'c>>) -> Self {
         self.changes = Some(Changes(changes));
