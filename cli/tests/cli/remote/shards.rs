@@ -113,7 +113,7 @@ fn shards_are_beside_the_file_or_where_their_digests_say() {
         "--json".as_ref(),
         root.join("m.zt").as_os_str(),
     ]));
-    let digest = listed["shards"][0]["digest"].as_str().unwrap().replace(':', "/");
+    let digest = listed["shards"][0]["digest"]["text"].as_str().unwrap().replace(':', "/");
     let blob = root.join("blobs").join(&digest);
     fs::create_dir_all(blob.parent().unwrap()).unwrap();
     fs::copy(from.join("dense-s.zt"), &blob).unwrap();
