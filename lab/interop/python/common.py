@@ -153,10 +153,13 @@ class Zten:
         for entry in objects:
             found = listed[entry["name"]]
             assert found["shape"] == entry["shape"], (path, found, entry)
-            assert found["format"] == entry["format"], (path, found, entry)
-            types = {part["role"]: (part["dtype"], part["type"]) for part in found["components"]}
+            assert found["layout"] == entry["format"], (path, found, entry)
+            types = {
+                part["role"]: (part["storage"], part["dtype"]) for part in found["components"]
+            }
             for part in entry["components"]:
-                assert types[part["role"]] == (part["dtype"], part["type"]), (path, found, entry)
+                wanted = (part["dtype"], part["type"] or part["dtype"])
+                assert types[part["role"]] == wanted, (path, found, entry)
             if "attributes" in entry:
                 assert found["attributes"] == entry["attributes"], (path, found, entry)
         return sum(len(entry["components"]) for entry in objects)
@@ -176,8 +179,6 @@ def exact(value):
         if math.isnan(value):
             return {"$nan": struct.pack(">d", value).hex()}
         return {"$float": "Infinity" if value > 0 else "-Infinity"}
-    if isinstance(value, float) and value.is_integer():
-        return {"$float": repr(value).replace("e+", "e")}
     if isinstance(value, int) and abs(value) >= 1 << 53:
         return {"$int": str(value)}
     return value

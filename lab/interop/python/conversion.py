@@ -43,7 +43,7 @@ class Conversion:
         )
         compressed = any(option.startswith("--zstd") for option in way)
         for part in (part for entry in listed["objects"] for part in entry["components"]):
-            digest = part["digest"]
+            digest = (part["digest"] or {}).get("text")
             assert (digest is None) if prefix is None else digest.startswith(prefix), (way, part)
             packed = compressed and part["decoded_length"] > 0
             assert part["encoding"] == ("zstd" if packed else "raw"), (way, part)
