@@ -6,6 +6,7 @@ use std::process::ExitCode;
 #[cfg(target_os = "linux")]
 use std::sync::Arc;
 
+#[cfg(target_os = "linux")]
 use crate::kind::Kind;
 #[cfg(target_os = "linux")]
 use crate::message::Stream;

@@ -12,13 +12,16 @@ use std::io::{self, Write as _};
 use crate::app::App;
 use crate::args::Check;
 use crate::escape;
+#[cfg(target_os = "linux")]
 use crate::file::Opened;
 #[cfg(target_os = "linux")]
 use crate::kind::{Kind, Outcome};
 #[cfg(target_os = "linux")]
 use crate::message::PART;
 use crate::report::Problem;
-pub(crate) use entries::{Entries, Entry};
+pub(crate) use entries::Entries;
+#[cfg(target_os = "linux")]
+pub(crate) use entries::Entry;
 pub(crate) use output::Output;
 #[cfg(target_os = "linux")]
 use record::Form;

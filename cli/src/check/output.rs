@@ -16,7 +16,9 @@ use crate::args::Check;
 use crate::kind::{Kind, Outcome};
 #[cfg(target_os = "linux")]
 use crate::message::Stream;
-use crate::report::{Problem, status};
+#[cfg(target_os = "linux")]
+use crate::report::Problem;
+use crate::report::status;
 use crate::status::Status;
 
 /// Bytes of the list of files that are held; more are in a temporary file.
