@@ -439,7 +439,8 @@ impl<'a> Broker<'a> {
         let Some(task) = running.tasks.front_mut() else { return Err(invalid("a file of no job")) };
         let strictness = self.call.strictness();
         task.found = task.found.saturating_add(1);
-        let most = strictness.most_beside().saturating_mul(2);
+        let files = u32::try_from(task.item.entries.len()).unwrap_or(u32::MAX);
+        let most = strictness.most_beside().saturating_mul(files);
         let path = task.item.input(number).filter(|_| task.found <= most);
         let path: PathBuf = path.ok_or_else(|| invalid("more files than the limit allows"))?;
         let packet = match want.open(&path) {

@@ -18,7 +18,7 @@ use crate::app::App;
 use crate::args::Cat;
 use crate::element::{Fp8, Kind, Style};
 use crate::escape;
-use crate::file::{FileWithShards, Opened};
+use crate::file::FileWithShards;
 use crate::npy;
 use crate::progress::{self, Progress};
 use crate::remote::shown;
@@ -34,20 +34,11 @@ use steps::Steps;
 const ROLES: usize = 16;
 
 /// Prints one component.
-pub(crate) fn run(app: &mut App, args: &Cat, file: Result<Opened, Box<Problem>>) -> io::Result<()> {
-    let opened = file.and_then(|file| {
-        let path = file.path.clone();
-        Ok((path, file.archive(&args.strictness.options())?))
-    });
-    let (path, archive) = match opened {
-        Ok(opened) => opened,
-        Err(problem) => return app.problem(&problem),
-    };
-    let outcome = find(&archive, args).and_then(|component| print(app, args, &archive, component));
-    match outcome {
+pub(crate) fn run(app: &mut App, args: &Cat, archive: &FileWithShards) -> io::Result<()> {
+    match find(archive, args).and_then(|component| print(app, args, archive, component)) {
         Ok(()) => Ok(()),
         Err(Stop::Usage(message)) => {
-            app.usage(format_args!("{}: {message}", escape::path(&shown(&path))))
+            app.usage(format_args!("{}: {message}", escape::path(&shown(&archive.path))))
         }
         Err(Stop::Problem(problem)) => app.problem(&problem),
         Err(Stop::Output(error)) => Err(error),
@@ -121,7 +112,7 @@ fn print(
     component: Component<'_>,
 ) -> Result<(), Stop> {
     let refused =
-        |error: Error| Stop::Problem(Box::new(Problem::reading(&args.file, archive, &error)));
+        |error: Error| Stop::Problem(Box::new(Problem::reading(&archive.path, archive, &error)));
     let progress = Progress::new(component.extent().length()).quiet_on_terminal();
     let mut files = Sources::bind_for(archive, &progress, &component).map_err(refused)?;
     // All that is read of the file that the component is in.
@@ -136,7 +127,7 @@ fn print(
     let component = &component.read_from(&files);
     let object = &component.tensor();
     let unsupported = |part: &Component<'_>, id| {
-        Stop::Problem(Box::new(Problem::unsupported(&args.file, archive, part, id)))
+        Stop::Problem(Box::new(Problem::unsupported(&archive.path, archive, part, id)))
     };
     component.readable().map_err(refused)?;
     let packed = unpacked::count(component).filter(|_| !args.raw);

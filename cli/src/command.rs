@@ -7,13 +7,14 @@ use std::path::PathBuf;
 use std::slice;
 
 use serde::{Deserialize, Serialize};
+use zten::OpenOptions;
 use zten::write::FileSink;
 
 use crate::app::App;
 use crate::args::{CAT_HELP, CONVERT_STATUS, Cat, Check, Convert, Diff, EDIT_STATUS, Edit, Hash};
 use crate::args::{LS_HELP, Ls, STAT_HELP, Stat};
 use crate::budget::Task;
-use crate::file::Opened;
+use crate::file::{FileWithShards, Opened};
 use crate::kind::Kind;
 use crate::mode::Mode;
 use crate::report::Problem;
@@ -52,7 +53,7 @@ pub(crate) enum Call {
 
 /// Files that a command is run on: as many as [`Call::files_of_job`].
 pub(crate) struct Job<'a> {
-    /// Its number, from 0.
+    /// The number of the job, from 0.
     pub(crate) number: u64,
     pub(crate) files: Vec<Result<Opened, Box<Problem>>>,
     pub(crate) create: &'a dyn Create,
@@ -151,15 +152,22 @@ impl Call {
         let Job { number, files, create } = job;
         let mut files = files.into_iter();
         let Some(file) = files.next() else { return Ok(None) };
+        let options = self.strictness().options();
         match self {
             #[cfg(target_os = "linux")]
             Self::Check(args) => return check::job(app, args, file).map(Some),
             // It has no jobs where there is no worker.
             #[cfg(not(target_os = "linux"))]
             Self::Check(_) => Ok(()),
-            Self::Ls(args) => ls::run(app, args, file, number),
-            Self::Stat(args) => stat::run(app, args, file),
-            Self::Cat(args) => cat::run(app, args, file),
+            Self::Ls(args) => with_archive(app, file, &options, |app, archive| {
+                ls::run(app, args, archive, number)
+            }),
+            Self::Stat(args) => {
+                with_archive(app, file, &options, |app, archive| stat::run(app, args, archive))
+            }
+            Self::Cat(args) => {
+                with_archive(app, file, &options, |app, archive| cat::run(app, args, archive))
+            }
             Self::Hash(args) => hash::run(app, args, file, files.next()),
             Self::Diff(args) => match files.next() {
                 Some(new) => diff::run(app, args, [file, new]),
@@ -172,13 +180,21 @@ impl Call {
     }
 }
 
+/// Opens an archive and runs a command on it, or prints why it cannot be opened.
+fn with_archive(
+    app: &mut App,
+    file: Result<Opened, Box<Problem>>,
+    options: &OpenOptions,
+    run: impl FnOnce(&mut App, &FileWithShards) -> io::Result<()>,
+) -> io::Result<()> {
+    match file.and_then(|file| file.archive(options)) {
+        Ok(archive) => run(app, &archive),
+        Err(problem) => app.problem(&problem),
+    }
+}
+
 /// Runs a command: in a worker if that is to be confined, and here otherwise.
 pub(crate) fn run(app: &mut App, call: &Call, mode: Mode) -> io::Result<()> {
-    if let Call::Convert(args) = call
-        && let Err(message) = convert::check_arguments(args)
-    {
-        return app.usage(message);
-    }
     let wants_jobs = matches!(call, Call::Check(Check { jobs: Some(_), .. }));
     #[cfg(target_os = "linux")]
     if mode.confines() || wants_jobs {

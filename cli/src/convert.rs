@@ -29,14 +29,6 @@ pub(crate) use select::{Rename, Selection};
 pub(crate) use sharded::shard_name;
 use summary::Summary;
 
-/// Checks what the command line asks for.
-///
-/// # Errors
-/// The reason why it cannot be done.
-pub(crate) fn check_arguments(args: &Convert) -> Result<(), &'static str> {
-    Plan::new(args).map(drop)
-}
-
 /// Converts one file. What is in the way leaves no file behind, and the one that was there.
 pub(crate) fn run(
     app: &mut App,

@@ -8,7 +8,6 @@ mod value;
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
-use std::path::PathBuf;
 
 use rayon::iter::{IntoParallelRefMutIterator as _, ParallelIterator as _};
 use sha2::{Digest as _, Sha256};
@@ -31,20 +30,18 @@ use value::AttributeChange;
 
 /// One of the files, all of which has been verified.
 struct Side {
-    path: PathBuf,
     archive: FileWithShards,
     sums: Sums,
 }
 
 impl Side {
     fn read(file: Opened, options: &OpenOptions) -> Result<Self, Box<Problem>> {
-        let path = file.path.clone();
         let archive = file.archive(options)?;
-        let mut sums = sums(&path, &archive, Of::Content)?;
+        let mut sums = sums(&archive, Of::Content)?;
         match sums.unread.take() {
             // What cannot be read is neither equal nor different.
             Some(problem) => Err(problem),
-            None => Ok(Self { path, archive, sums }),
+            None => Ok(Self { archive, sums }),
         }
     }
 
@@ -96,7 +93,7 @@ enum Difference<'a> {
     Added,
     Removed,
     Changed,
-    /// Its old name.
+    /// The old name.
     Renamed(&'a str),
 }
 
@@ -198,7 +195,7 @@ fn measure(sides: &[Side; 2], objects: &mut [Object<'_>]) -> Result<(), Box<Prob
     let [old, new] = sides;
     let failed = |(place, error): (usize, zten::Error)| {
         let side = if place == 0 { old } else { new };
-        Box::new(Problem::reading(&side.path, &side.archive, &error))
+        Box::new(Problem::reading(&side.archive.path, &side.archive, &error))
     };
     let bytes = [old, new].map(|side| stored(side.archive.manifest()));
     let progress = Progress::new(bytes.into_iter().fold(0, u64::saturating_add));

@@ -35,7 +35,7 @@ impl Opened {
         if path.as_os_str() == "-" {
             return Self::stream(path, &mut io::stdin().lock(), strictness);
         }
-        let (file, length) = open_named(path)?;
+        let (file, length) = source::open_regular(path)?;
         Ok(Self::local(path, file, length, strictness))
     }
 
@@ -113,7 +113,7 @@ impl Opened {
                 options.open_source(file, length).map_err(|error| Problem::opening(&path, &error))
             }
         };
-        Ok(FileWithShards::new(root.map_err(Box::new)?))
+        Ok(FileWithShards::new(path, root.map_err(Box::new)?))
     }
 }
 
@@ -137,12 +137,7 @@ fn open_root(
     let parts: Vec<_> = parts.collect();
     let root = root.open(&parts, options);
     let root = root.map_err(|trouble| Box::new(Problem::foreign(path, &trouble, Some(format))))?;
-    Ok(FileWithShards { root, shards: beside.into() })
-}
-
-/// Opens the regular file at `path`.
-pub(crate) fn open_named(path: &Path) -> io::Result<(File, u64)> {
-    source::open_regular(path)
+    Ok(FileWithShards { path: path.to_owned(), root, shards: beside.into() })
 }
 
 /// Opens the regular file at `path` unless that is a link, but for one of a hub's cache.
@@ -159,6 +154,8 @@ pub(crate) fn open_unlinked(path: &Path) -> io::Result<(File, u64)> {
 
 /// A file whose manifest or header is valid, and the files that may be its shards. It derefs to the file.
 pub(crate) struct FileWithShards {
+    /// The path by which it was opened.
+    pub(crate) path: PathBuf,
     root: TensorFile,
     /// None before they have been looked for.
     shards: OnceLock<Vec<Companion>>,
@@ -166,8 +163,8 @@ pub(crate) struct FileWithShards {
 
 impl FileWithShards {
     /// A file whose shards have not been looked for.
-    pub(crate) fn new(root: TensorFile) -> Self {
-        Self { root, shards: OnceLock::new() }
+    pub(crate) fn new(path: PathBuf, root: TensorFile) -> Self {
+        Self { path, root, shards: OnceLock::new() }
     }
 
     /// The file that may be the shard of that name.

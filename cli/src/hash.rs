@@ -32,17 +32,16 @@ pub(crate) fn run(
             Some(file) => (Some(read_list(&first?, options.limit().manifest())?), file?),
             None => (None, first?),
         };
-        let path = file.path.clone();
         let archive = file.archive(&options)?;
-        let sums = sums(&path, &archive, Of::Bytes)?;
-        Ok((list, path, archive, sums))
+        let sums = sums(&archive, Of::Bytes)?;
+        Ok((list, archive, sums))
     };
-    let (list, path, archive, sums) = match opened() {
+    let (list, archive, sums) = match opened() {
         Ok(opened) => opened,
         Err(problem) => return app.problem(&problem),
     };
     let order = sorted(&archive);
-    let hashed = Hashed { path: &path, archive: &archive, sums: &sums, order };
+    let hashed = Hashed { archive: &archive, sums: &sums, order };
     match &list {
         Some(list) => hashed.check(app, args, list),
         None => hashed.print(app, args),
@@ -66,7 +65,6 @@ fn read_list(file: &Opened, most: u64) -> Result<Digests, Box<Problem>> {
 
 /// A file all of which has been verified.
 struct Hashed<'a> {
-    path: &'a Path,
     archive: &'a FileWithShards,
     sums: &'a Sums,
     order: Vec<Tensor<'a>>,
@@ -134,7 +132,7 @@ impl<'a> Hashed<'a> {
     }
 
     fn document(&self, app: &mut App, rest: impl Serialize) -> io::Result<()> {
-        let shown = remote::shown(self.path);
+        let shown = remote::shown(&self.archive.path);
         to_line(&mut app.out, &Document { schema: Schema, file: &shown.to_string_lossy(), rest })
     }
 
@@ -147,7 +145,9 @@ impl<'a> Hashed<'a> {
             (Some(_), Some(problem)) => return app.problem(problem),
             (Some(algorithm), None) => match content(self.archive, algorithm) {
                 Ok(content) => Some(content),
-                Err(error) => return app.problem(&no_content(self.path, self.archive, &error)),
+                Err(error) => {
+                    return app.problem(&no_content(&self.archive.path, self.archive, &error));
+                }
             },
         };
         let named = args.files.len() > 1;
@@ -168,13 +168,13 @@ impl<'a> Hashed<'a> {
         } else if let Some(content) = &content {
             write!(app.out, "{content}")?;
             if named {
-                write!(app.out, "  {}", escape::path(&remote::shown(self.path)))?;
+                write!(app.out, "  {}", escape::path(&remote::shown(&self.archive.path)))?;
             }
             writeln!(app.out)?;
         } else {
             writeln!(app.out, "{}", digests::HEADER)?;
             if named {
-                writeln!(app.out, "# {}", escape::path(&remote::shown(self.path)))?;
+                writeln!(app.out, "# {}", escape::path(&remote::shown(&self.archive.path)))?;
             }
             for entry in self.order.iter().flat_map(|object| self.entries(object)) {
                 writeln!(app.out, "{entry}")?;
@@ -208,7 +208,7 @@ impl<'a> Hashed<'a> {
             let [changed, missing, added] = Difference::ALL.map(|what| of(what).count());
             let entries = list.entries().len();
             let same = entries.saturating_sub(changed).saturating_sub(missing);
-            let path = escape::path(&remote::shown(self.path));
+            let path = escape::path(&remote::shown(&self.archive.path));
             write!(app.out, "{path}: {same} of {entries} components match")?;
             if differences.is_empty() {
                 return writeln!(app.out);

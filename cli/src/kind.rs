@@ -23,8 +23,8 @@ pub(crate) struct Kind {
     pub(crate) row: Option<&'static Row>,
 }
 
-/// In the order of their numbers in messages.
-const VERDICTS: [Verdict; 6] = [
+/// All verdicts, in the order of their numbers in messages, in which they are listed.
+pub(crate) const VERDICTS: [Verdict; 6] = [
     Verdict::Valid,
     Verdict::ManifestValid,
     Verdict::Refused,

@@ -13,12 +13,11 @@ use zten_report::totals::FileTotals;
 use crate::app::App;
 use crate::args::{Ls, Sort};
 use crate::escape;
-use crate::file::{Opened, TensorFile, counted};
+use crate::file::{FileWithShards, TensorFile, counted};
 use crate::json;
 use crate::paint::{Painted, Palette};
 use crate::progress;
 use crate::remote::shown;
-use crate::report::Problem;
 use crate::selection::Selection;
 use crate::size::human;
 use crate::spelled::version;
@@ -29,31 +28,24 @@ pub(crate) use row::kind;
 pub(crate) fn run(
     app: &mut App,
     args: &Ls,
-    file: Result<Opened, Box<Problem>>,
+    archive: &FileWithShards,
     number: u64,
 ) -> io::Result<()> {
-    let path = file.as_ref().map(|file| file.path.clone()).unwrap_or_default();
-    let archive = match file.and_then(|file| file.archive(&args.strictness.options())) {
-        Ok(archive) => archive,
-        Err(problem) => return app.problem(&problem),
-    };
     let default = (!args.json).then_some(Sort::Name);
-    let selection = match Selection::new(&archive, &args.select, default) {
+    let selection = match Selection::new(archive, &args.select, default) {
         Ok(selection) => selection,
-        Err(message) => {
-            return app.usage(format_args!("{}: {message}", escape::path(&shown(&path))));
-        }
+        Err(message) => return app.usage(message),
     };
     if args.json {
-        let document = describe(Some(&path), archive.manifest(), || selection.objects());
+        let document = describe(Some(&archive.path), archive.manifest(), || selection.objects());
         return json::to_line(&mut app.out, &document);
     }
     if !args.also.is_empty() {
         let before = if number > 0 { "\n" } else { "" };
-        let shown = Painted(Palette::output().path(), escape::path(&shown(&path)));
+        let shown = Painted(Palette::output().path(), escape::path(&shown(&archive.path)));
         writeln!(app.out, "{before}{shown}:")?;
     }
-    list(&mut app.out, args, &archive, &selection)
+    list(&mut app.out, args, archive, &selection)
 }
 
 /// Lists attributes, objects and totals of one file.

@@ -79,9 +79,9 @@ pub(crate) enum Reply<'a> {
 pub(crate) struct Input {
     #[serde(with = "crate::args::os_path")]
     pub(crate) name: std::path::PathBuf,
-    /// The number of its job.
+    /// The number of the job that reads it.
     pub(crate) job: u64,
-    /// Its place in the job.
+    /// The place of the input in its job.
     pub(crate) number: u32,
     pub(crate) kind: InputKind,
 }

@@ -8,7 +8,8 @@ use zten_report::natural;
 
 use crate::args::{Filter, Sort};
 use crate::escape;
-use crate::file::TensorFile;
+use crate::file::FileWithShards;
+use crate::remote::shown;
 
 /// Names that are compared with one that is not there, at most, and bytes of each.
 const NAMES: usize = 1 << 16;
@@ -16,7 +17,7 @@ const LONG: usize = 128;
 
 /// Objects of a file, held as their ordinals.
 pub(crate) struct Selection<'a> {
-    archive: &'a TensorFile,
+    archive: &'a FileWithShards,
     ordinals: Vec<u32>,
 }
 
@@ -26,7 +27,7 @@ impl<'a> Selection<'a> {
     /// # Errors
     /// A pattern that matches nothing.
     pub(crate) fn new(
-        archive: &'a TensorFile,
+        archive: &'a FileWithShards,
         select: &Filter,
         default: Option<Sort>,
     ) -> Result<Self, String> {
@@ -50,7 +51,8 @@ impl<'a> Selection<'a> {
             let near = nearest(&bare, archive.tensors().map(|object| object.name()), 0.6);
             let near = near.map(|near| format!("; did you mean {}?", escape::quoted(near)));
             let (pattern, near) = (escape::quoted(pattern), near.unwrap_or_default());
-            return Err(format!("no object matches {pattern}{near}"));
+            let path = escape::path(&shown(&archive.path));
+            return Err(format!("{path}: no object matches {pattern}{near}"));
         }
         let mut selection = Self { archive, ordinals };
         match select.sort.or(default) {

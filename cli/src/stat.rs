@@ -15,7 +15,7 @@ use zten_report::statistics::Statistics;
 use crate::app::App;
 use crate::args::{Sort, Stat, Unwanted};
 use crate::escape;
-use crate::file::{FileWithShards, Opened, counted, stored};
+use crate::file::{FileWithShards, counted, stored};
 use crate::ls::kind;
 use crate::objects::Work;
 use crate::progress::{self, Progress};
@@ -35,30 +35,19 @@ const NAME: usize = 40;
 const NUMBER: usize = 9;
 
 /// Prints the statistics of the objects that are asked for, after all of them have been read.
-pub(crate) fn run(
-    app: &mut App,
-    args: &Stat,
-    file: Result<Opened, Box<Problem>>,
-) -> io::Result<()> {
-    let archive = match file.and_then(|file| file.archive(&args.strictness.options())) {
-        Ok(archive) => archive,
-        Err(problem) => return app.problem(&problem),
-    };
+pub(crate) fn run(app: &mut App, args: &Stat, archive: &FileWithShards) -> io::Result<()> {
     let default = (!args.json).then_some(Sort::Name);
-    let selection = match Selection::new(&archive, &args.select, default) {
+    let selection = match Selection::new(archive, &args.select, default) {
         Ok(selection) => selection,
-        Err(message) => {
-            let file = escape::path(&shown(&args.file));
-            return app.usage(format_args!("{file}: {message}"));
-        }
+        Err(message) => return app.usage(message),
     };
-    let found = match measure(&archive, &selection) {
+    let found = match measure(archive, &selection) {
         Ok(found) => found,
-        Err(error) => return app.problem(&Problem::reading(&args.file, &archive, &error)),
+        Err(error) => return app.problem(&Problem::reading(&archive.path, archive, &error)),
     };
     let found: Vec<_> = selection.objects().zip(found).collect();
     if args.json {
-        let file = shown(&args.file);
+        let file = shown(&archive.path);
         let objects = List(|| found.iter().map(|(object, found)| described(object, *found)));
         let document = Document { schema: Schema, file: &file.to_string_lossy(), objects };
         to_line(&mut app.out, &document)?;
@@ -80,7 +69,7 @@ pub(crate) fn run(
         let mut names: Vec<_> = first.collect();
         names.extend(held.next().map(|_| "…".to_owned()));
         let sentence = format!("{what} in {}: {}", counted(count, "object"), names.join(", "));
-        app.problem(&Problem::found(&args.file, Finding::new(Verdict::Refused, sentence)))?;
+        app.problem(&Problem::found(&archive.path, Finding::new(Verdict::Refused, sentence)))?;
     }
     Ok(())
 }

@@ -1,7 +1,6 @@
 //! SHA-256 of what the components of a file hold, whatever the byte order or encoding.
 
 use std::convert::Infallible;
-use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 use zten::num::u64_from_usize;
@@ -41,9 +40,9 @@ pub(crate) struct Sums {
 }
 
 /// Sums all components, having verified all of them.
-pub(crate) fn sums(path: &Path, archive: &FileWithShards, of: Of) -> Result<Sums, Box<Problem>> {
+pub(crate) fn sums(archive: &FileWithShards, of: Of) -> Result<Sums, Box<Problem>> {
     let progress = Progress::new(stored(archive.manifest()));
-    let failed = |failure| Box::new(Problem::reading(path, archive, &failure));
+    let failed = |failure| Box::new(Problem::reading(&archive.path, archive, &failure));
     let mut files = Sources::bind(archive, &progress).map_err(failed)?;
     files.require().map_err(failed)?;
     let validate = |verifier: &mut Verifier, object: &Tensor<'_>| sum(verifier, object, of);

@@ -1,7 +1,6 @@
 //! Lists of digests that the content of a file has to have.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -63,14 +62,9 @@ impl Enforced {
             GivenList::Text(text) => parse(&text)?,
             GivenList::Path(path) => {
                 let read = || -> io::Result<Vec<u8>> {
-                    if !path.metadata()?.is_file() {
-                        return Err(io::Error::new(
-                            io::ErrorKind::InvalidInput,
-                            "not a regular file",
-                        ));
-                    }
                     let mut text = Vec::new();
-                    File::open(&path)?.take(most.saturating_add(1)).read_to_end(&mut text)?;
+                    let (file, _) = zten::source::open_regular(&path)?;
+                    file.take(most.saturating_add(1)).read_to_end(&mut text)?;
                     Ok(text)
                 };
                 parse(&py.detach(read).map_err(|error| Failure::from(error).at(py, Some(&path)))?)?

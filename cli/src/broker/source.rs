@@ -113,7 +113,7 @@ pub(super) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Those that the command line asks for.
+    /// Returns the jobs of a command.
     ///
     /// # Errors
     /// The list of files cannot be opened.

@@ -4,14 +4,15 @@ mod list;
 mod skipped;
 mod walk;
 
-use std::fs;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use zten::source::open_regular;
+
 use crate::args::Check;
-use crate::file::{Opened, open_named, open_unlinked};
+use crate::file::{Opened, open_unlinked};
 use crate::strictness::Strictness;
 use list::{List, Named};
 pub(super) use skipped::{Reason, Skipped};
@@ -42,7 +43,7 @@ impl Entry {
     /// Opens the file, and returns its length.
     pub(crate) fn open(&self) -> io::Result<(File, u64)> {
         match &self.found {
-            Found::Named => open_named(&self.path).map_err(|error| self.advised(error)),
+            Found::Named => open_regular(&self.path).map_err(|error| self.advised(error)),
             Found::Walked => open_unlinked(&self.path),
             Found::Failed(error) => Err(match error.raw_os_error() {
                 Some(number) => io::Error::from_raw_os_error(number),

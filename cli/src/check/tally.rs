@@ -1,4 +1,4 @@
-//! How many files came to what.
+//! The numbers of files by verdict and rule.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -10,10 +10,9 @@ use serde::{Serialize, Serializer};
 use super::entries::Skipped;
 use crate::file::counted;
 use crate::json::{self, Integer, Schema};
-use crate::kind::Kind;
-use crate::report::Verdict;
+use crate::kind::{Kind, VERDICTS};
 
-/// How many files came to which verdict, and broke which rule. It takes no more memory for more files.
+/// The numbers of files by verdict and by broken rule. More files take no more memory.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     files: u64,
@@ -23,18 +22,8 @@ pub(super) struct Tally {
     pub(super) skipped: Arc<Skipped>,
 }
 
-/// In the order in which they are listed.
-const VERDICTS: [Verdict; 6] = [
-    Verdict::Valid,
-    Verdict::ManifestValid,
-    Verdict::Refused,
-    Verdict::Unsupported,
-    Verdict::Limit,
-    Verdict::Error,
-];
-
 impl Tally {
-    /// One file more.
+    /// Counts one more file.
     pub(super) fn note(&mut self, kind: Kind) {
         self.files = self.files.saturating_add(1);
         for (verdict, count) in VERDICTS.iter().zip(&mut self.verdicts) {
@@ -46,7 +35,7 @@ impl Tally {
         }
     }
 
-    /// How many files there were.
+    /// Returns the number of files.
     pub(super) fn files(&self) -> u64 {
         self.files
     }

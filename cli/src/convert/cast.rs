@@ -122,7 +122,7 @@ impl<'a> Cast<'a> {
         all.iter().position(|cast| cast.from == own && cast.from != cast.to)
     }
 
-    /// Those from each type, which note the first number that is beyond the largest.
+    /// Returns the conversions from each type, which note the first number that overflows.
     pub(crate) fn all(to: Float, saturates: bool, overflow: &'a Cell<Option<f64>>) -> [Self; 4] {
         Float::ALL.map(|from| Self { from, to, saturates, overflow })
     }

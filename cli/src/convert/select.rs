@@ -95,7 +95,7 @@ fn template(replacement: &str) -> String {
 /// An object that is written.
 struct Pick {
     ordinal: u32,
-    /// Its name, if it is another.
+    /// The new name, if there is one.
     name: Option<Box<str>>,
 }
 

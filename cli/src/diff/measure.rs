@@ -23,10 +23,10 @@ pub(super) struct Measure {
     /// The number of elements.
     #[serde(serialize_with = "integer")]
     pub(super) count: u64,
-    /// Those that differ.
+    /// The number of elements that differ.
     #[serde(serialize_with = "integer")]
     pub(super) changed: u64,
-    /// Those that differ of which one is NaN or infinite, which have no difference.
+    /// The number of differing elements of which one is NaN or infinite, so that there is no difference.
     #[serde(serialize_with = "integer")]
     pub(super) not_finite: u64,
     /// The differences, where elements are numbers.

@@ -123,7 +123,7 @@ pub fn is_known(object: &Tensor<'_>) -> bool {
 /// The description of a component.
 #[derive(Clone, Debug, Serialize)]
 pub struct Component<'a> {
-    /// Its role in the object.
+    /// The role in the object.
     pub role: &'a str,
     /// The type of its elements, as the file spells it.
     pub dtype: Cow<'a, str>,

@@ -19,7 +19,7 @@ enum Token {
     Star,
     /// Any character.
     Any,
-    /// That character.
+    /// The character itself.
     Char(char),
     /// A character of those ranges, or if `negated` of none.
     Set { ranges: Vec<(char, char)>, negated: bool },

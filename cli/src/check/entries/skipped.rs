@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The reason why an entry of a folder is not checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// Its name ends otherwise.
+    /// A name with another suffix.
     Suffix,
-    /// Its name may be that of a file that holds tensors, and its first bytes are not.
+    /// A name that files with tensors and others have, and first bytes of another file.
     Content,
-    /// It is a link.
+    /// A link.
     Link,
-    /// It is neither a regular file nor a folder.
+    /// Neither a regular file nor a folder.
     Irregular,
-    /// It is a folder that was visited before.
+    /// A folder that was visited before.
     Visited,
 }
 
@@ -32,7 +32,7 @@ const REASONS: [(Reason, &str, &str); 5] = [
 pub(crate) struct Skipped([AtomicU64; REASONS.len()]);
 
 impl Skipped {
-    /// One more.
+    /// Counts one more.
     pub(super) fn note(&self, reason: Reason) {
         for ((own, ..), count) in REASONS.iter().zip(&self.0) {
             count.fetch_add((*own == reason).into(), Ordering::Relaxed);

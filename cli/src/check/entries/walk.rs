@@ -8,22 +8,22 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use zten::source::hub_blob;
+use zten::source::{hub_blob, open_regular};
 
 use super::skipped::{Reason, Skipped};
 use crate::args::Check;
 use crate::escape;
-use crate::file::{open_named, open_unlinked};
+use crate::file::open_unlinked;
 
-/// What names end in.
+/// The suffixes of the names of files that are checked.
 pub(crate) struct Suffixes {
-    /// Of files that are taken.
+    /// Suffixes of files that are taken.
     taken: Vec<Vec<u8>>,
-    /// Of files that are taken if their first bytes are known.
+    /// Suffixes of files that are taken if their first bytes are known.
     asked: &'static [&'static str],
 }
 
-/// What the names of files end in that hold tensors, read or not.
+/// The suffixes of files that hold tensors, read or not.
 const TENSORS: [&str; 18] = [
     ".zt",
     ".safetensors",
@@ -44,11 +44,11 @@ const TENSORS: [&str; 18] = [
     ".tflite",
     ".ggml",
 ];
-/// Those that many other files have, too.
+/// The suffixes that many other files have, too.
 const OTHERS: [&str; 2] = [".bin", ".pb"];
 
 impl Suffixes {
-    /// Those that the command line asks for, or those of all files that hold tensors.
+    /// Returns the suffixes that the command line names, or the suffixes of all files that hold tensors.
     pub(crate) fn of(args: &Check) -> Self {
         match args.suffix.as_slice() {
             [] => {
@@ -92,7 +92,7 @@ const SUFFIX: usize = 40;
 /// Returns whether the first bytes of a file are of one that holds tensors. They are compared here, where nothing is
 /// confined, with constants, and not interpreted. One that cannot be opened is none: its name does not say that it should be.
 fn is_of_tensors(path: &Path, follow: bool) -> bool {
-    let opened = if follow { open_named(path) } else { open_unlinked(path) };
+    let opened = if follow { open_regular(path) } else { open_unlinked(path) };
     let Ok((file, _)) = opened else { return false };
     let mut start = Vec::new();
     let most = u64::try_from(zten_formats::START).unwrap_or(u64::MAX);
@@ -118,7 +118,7 @@ type Identity = (u64, u64);
 #[cfg(not(unix))]
 type Identity = PathBuf;
 
-/// What is left of a folder.
+/// The rest of a folder.
 struct Folder {
     path: PathBuf,
     /// The next one is the last.

@@ -28,7 +28,7 @@ pub(super) struct Archived<'a> {
     args: &'a Convert,
     archive: &'a FileWithShards,
     selection: Selection,
-    /// Those of the new file, if they are others.
+    /// The attributes of the new file, if they are not those of the old one.
     attributes: Option<Encoded>,
     casts: Option<[Cast<'a>; 4]>,
     overflow: &'a Cell<Option<f64>>,
