@@ -149,7 +149,7 @@ fn only_shards_are_opened() {
     std::fs::write(path("a.zt"), "").unwrap();
     std::fs::write(path("a-s.zt"), "shard").unwrap();
     std::os::unix::fs::symlink("/etc/hostname", path("a-link.zt")).unwrap();
-    let call = call(&["hash", &path("a.zt")]);
+    let call = call(&["hash", "--limit=shards=3", &path("a.zt")]);
     let printed = tempfile::tempfile().unwrap();
     let mut app = App::to_file(printed);
     let mut broker = Broker::of(&mut app, &call, Mode::Off, 1).unwrap();
@@ -174,6 +174,22 @@ fn only_shards_are_opened() {
         }
     };
     assert_eq!(["s", "link", "t"].map(&mut ask), [Some(5), None, None]);
+    let one_more = Want::read("shard s xxh3 00").unwrap();
+    assert_eq!(broker.find(0, 0, &one_more).unwrap_err().kind(), io::ErrorKind::InvalidData);
+}
+
+/// A worker makes no more files than the limit allows, each once and in order.
+#[test]
+fn only_so_many_files_are_created() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.safetensors");
+    let call =
+        call(&["convert", "--shard-size=1", "--limit=shards=2", "in.zt", out.to_str().unwrap()]);
+    let outputs = Outputs::of(&call);
+    assert!(outputs.create(0, 3).is_err() && outputs.create(1, 2).is_err());
+    assert!(outputs.create(0, 2).is_ok() && outputs.create(0, 2).is_err());
+    assert!(outputs.create(1, 2).is_ok() && outputs.create(2, 2).is_ok());
+    assert!(outputs.create(3, 2).is_err());
 }
 
 #[test]

@@ -243,6 +243,33 @@ fn names_are_answered_as_they_come() {
     }
 }
 
+/// A worker may take more time with each file that it is sent, and none for files to come.
+#[test]
+fn limits_follow_the_files() {
+    if emulated() {
+        return;
+    }
+    let (_folder, paths) = folder_of(3);
+    let mut child = start(&["--files-from", "-"]);
+    let (mut names, out) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut lines = BufReader::new(out).lines();
+    let mut found = Vec::new();
+    for path in &paths {
+        writeln!(names, "{}", text(path)).unwrap();
+        lines.next().unwrap().unwrap();
+        let [worker] = ended::children(child.id()).try_into().unwrap();
+        let limits = std::fs::read_to_string(format!("/proc/{worker}/limits")).unwrap();
+        let seconds = limits.lines().find_map(|line| line.strip_prefix("Max cpu time"));
+        let seconds = seconds.unwrap().split_whitespace().next().unwrap().parse::<u64>().unwrap();
+        found.push((worker, seconds));
+    }
+    drop(names);
+    assert!(child.wait().unwrap().success());
+    let [(one, first), (two, second), (three, third)] = found.try_into().unwrap();
+    assert_eq!((one, two), (two, three), "it is the same worker");
+    assert!(first < second && second - first == third - second, "{first} {second} {third}");
+}
+
 #[test]
 fn shards_are_handed_over() {
     if emulated() {

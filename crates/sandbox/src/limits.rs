@@ -121,3 +121,47 @@ pub(crate) fn end_with_parent() {
     // A process that cannot be notified works on in vain: that is no harm.
     let _ = set_pdeathsig(Signal::SIGKILL);
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command};
+
+    use super::*;
+
+    /// A child that is ended.
+    struct Ended(Child);
+
+    impl Drop for Ended {
+        fn drop(&mut self) {
+            self.0.kill().unwrap();
+            self.0.wait().unwrap();
+        }
+    }
+
+    fn child(program: &str) -> Ended {
+        Ended(Command::new("sh").args(["-c", program]).spawn().unwrap())
+    }
+
+    #[test]
+    fn limits_of_a_child_are_set() {
+        let child = child("exec sleep 100");
+        let id = child.0.id();
+        let budget =
+            Budget { memory: Some(1 << 30), seconds: Some(1234), file: None, descriptors: 0 };
+        raise(id, &budget);
+        let limits = std::fs::read_to_string(format!("/proc/{id}/limits")).unwrap();
+        for line in ["Max cpu time              1234 ", "Max address space         1073741824 "] {
+            assert!(limits.contains(line), "{limits}");
+        }
+    }
+
+    #[test]
+    fn processor_time_of_a_child_is_known() {
+        let (busy, idle) = (child("while :; do :; done"), child("exec sleep 100"));
+        while seconds_used(busy.0.id()).unwrap() < 1 {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        assert_eq!(seconds_used(idle.0.id()), Some(0));
+        assert_eq!(seconds_used(u32::MAX), None);
+    }
+}

@@ -15,7 +15,7 @@ use crate::json_lines;
 use crate::sandbox::emulated;
 
 /// The processes that a process has started.
-fn children(of: u32) -> Vec<u32> {
+pub(super) fn children(of: u32) -> Vec<u32> {
     let path = format!("/proc/{of}/task/{of}/children");
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.split_whitespace().map(|id| id.parse().unwrap()).collect()
