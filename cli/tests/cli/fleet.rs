@@ -258,7 +258,7 @@ fn limits_follow_the_files() {
         writeln!(names, "{}", text(path)).unwrap();
         lines.next().unwrap().unwrap();
         let [worker] = ended::children(child.id()).try_into().unwrap();
-        let limits = std::fs::read_to_string(format!("/proc/{worker}/limits")).unwrap();
+        let limits = fs::read_to_string(format!("/proc/{worker}/limits")).unwrap();
         let seconds = limits.lines().find_map(|line| line.strip_prefix("Max cpu time"));
         let seconds = seconds.unwrap().split_whitespace().next().unwrap().parse::<u64>().unwrap();
         found.push((worker, seconds));
