@@ -20,7 +20,7 @@ const EACH: u64 = 9;
 /// The same for a byte of the manifest that is written.
 const WRITTEN: u64 = 4;
 
-/// What the sandbox lets a byte of a header take: `PER_MANIFEST` of `budget.rs`, and its
+/// The bytes that the sandbox allows for a byte of a header: `PER_MANIFEST` of `budget.rs`, and its
 /// share of `BASE` and of the windows where a header is as long as it may be.
 const CONFINED: u64 = 24;
 

@@ -292,7 +292,7 @@ fn read_own(key: &str, value: &Json, second: Option<&Json>) -> Cbor {
     }
 }
 
-/// What a reader has that tells integers from floats, and takes the order of keys for nothing.
+/// Returns a value as text for a reader that tells integers from floats, and ignores the order of keys.
 fn as_read(json: &Json) -> String {
     match json {
         Json::Number(number) => number.to_string(),

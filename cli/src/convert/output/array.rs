@@ -51,7 +51,7 @@ pub(crate) trait Source {
 pub(crate) enum Failure {
     /// The source could not be read, or is not valid.
     Input(Box<Problem>),
-    /// What is asked for is not in the source.
+    /// A selected array is not in the source.
     Selection(String),
     /// The file could not be written.
     Output(io::Error),
@@ -71,7 +71,7 @@ impl From<io::Error> for Failure {
 }
 
 impl Failure {
-    /// What is wrong, with the file that is read and the one that is written.
+    /// Returns the problem, of the file that is read or the one that is written.
     pub(crate) fn problem(self, [input, output]: [&Path; 2]) -> Box<Problem> {
         Box::new(match self {
             Self::Input(problem) => return problem,

@@ -26,7 +26,7 @@ pub(super) enum Only {
     NoCode,
     /// Its first argument is this process.
     OwnProcess,
-    /// Its first argument is neither standard output nor standard error, which may be a terminal.
+    /// A first argument other than standard output and standard error, which may be a terminal.
     NotOutput,
 }
 
