@@ -43,7 +43,9 @@ use crate::verify::{beyond_total, required};
 /// ```
 #[derive(Debug)]
 pub struct Loader {
-    threads: usize,
+    /// As many as there are processors, if nothing was said. They are counted when there is work for two: to
+    /// count them takes longer than to read a small tensor.
+    threads: Option<usize>,
     /// Bytes that compressed components may still decode to.
     left: AtomicU64,
     total: u64,
@@ -57,8 +59,7 @@ impl Loader {
     pub fn new<B: AsRef<[u8]>>(manifest: &Manifest<B>) -> Self {
         let parts = manifest.parts();
         let total = parts.options().limit().decoded_total(parts.file_len());
-        let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        Self { threads, left: AtomicU64::new(total), total }
+        Self { threads: None, left: AtomicU64::new(total), total }
     }
 
     /// The same, for a file that has shards of so many bytes together, as
@@ -75,7 +76,7 @@ impl Loader {
     /// to read.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = threads.max(1);
+        self.threads = Some(threads.max(1));
         self
     }
 
@@ -123,16 +124,16 @@ impl Loader {
 
     /// The number of threads for which there is work. Frames of one component are decoded by several.
     fn worthwhile<'a>(&self, components: impl Iterator<Item = Component<'a>>) -> usize {
-        let mut bytes = 0_u64;
-        for component in components {
-            let own = component.decoded_length().unwrap_or(0).max(component.extent().length());
-            bytes = bytes.saturating_add(own);
-            let threads = usize::try_from(bytes / WORTHWHILE).unwrap_or(usize::MAX);
-            if threads >= self.threads {
-                return self.threads;
-            }
+        let own = |component: Component<'a>| {
+            component.decoded_length().unwrap_or(0).max(component.extent().length())
+        };
+        let bytes = components.map(own).fold(0, u64::saturating_add);
+        let useful = usize::try_from(bytes / WORTHWHILE).unwrap_or(usize::MAX);
+        if useful < 2 {
+            return 1;
         }
-        usize::try_from(bytes / WORTHWHILE).unwrap_or(usize::MAX).clamp(1, self.threads)
+        let processors = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        useful.min(self.threads.unwrap_or_else(processors))
     }
 
     /// Charges what a compressed component decodes to.
