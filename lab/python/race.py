@@ -126,6 +126,31 @@ def slices_safetensors(path: str) -> Any:
         return sliced(file)
 
 
+def got(file: Any) -> Any:
+    """Reads 1,000 of its tensors, one by one."""
+    return [file.get_tensor(name) for name in list(file.keys())[:1_000]]
+
+
+def got_zten(path: str) -> Any:
+    import zten
+
+    with zten.safe_open(path, "np") as file:
+        return got(file)
+
+
+def got_safetensors(path: str) -> Any:
+    from safetensors import safe_open
+
+    with safe_open(path, "np") as file:
+        return got(file)
+
+
+def torchload_zten(path: str) -> Any:
+    import zten.torch
+
+    return zten.torch.load_file(path)
+
+
 def gguf_zten(path: str) -> Any:
     import zten
 
@@ -141,7 +166,7 @@ def gguf_gguf(path: str) -> Any:
 
 WORK: dict[str, Callable[[str], Any]] = {
     name: work for name, work in list(globals().items())
-    if name.startswith(("names_", "load_", "map_", "torch_", "touch_", "slices_", "gguf_"))
+    if name.startswith(("names_", "load_", "map_", "torch_", "torchload_", "got_", "touch_", "slices_", "gguf_"))
 }
 
 
@@ -201,7 +226,8 @@ def races(folder: Path, quick: bool) -> list[Race]:
     many = {f"model.layers.{at}.mlp.weight": np.full(16, at, np.float32) for at in range(count)}
     large = {f"layer.{at}": np.full((rows, 1_024), at, np.float32) for at in range(64)}
     size = sum(array.nbytes for array in large.values()) >> 20
-    for name, arrays in (("many", many), ("large", large)):
+    small = {name: np.resize(array, 64) for name, array in list(many.items())[:1_000]}
+    for name, arrays in (("small", small), ("many", many), ("large", large)):
         safetensors.numpy.save_file(arrays, folder / f"{name}.safetensors")
         ztensor.numpy.save_file(arrays, folder / f"{name}-2.zt")
         zten.numpy.save_file(arrays, folder / f"{name}-sha256.zt", digest="sha256")
@@ -227,6 +253,9 @@ def races(folder: Path, quick: bool) -> list[Race]:
         race(f"load of {size:,} MiB, 2, verified by xxh3", 1.2, "load_zten large-2.zt", "load_safetensors large.safetensors"),
         race(f"{size:,} MiB into PyTorch, mapped, safetensors", 1.0, "torch_zten large.safetensors", "torch_safetensors large.safetensors"),
         race("the same, a byte of each page read", 1.2, "touch_zten large.safetensors", "touch_safetensors large.safetensors"),
+        race("1,000 verified tensors of 256 bytes, 1.2 with sha256", 4.0, "got_zten small-sha256.zt", "got_safetensors small.safetensors"),
+        race(f"{count:,} tensors into PyTorch, safetensors", 1.2, "torchload_zten many.safetensors", "torch_safetensors many.safetensors"),
+        race(f"{size:,} MiB into PyTorch, read and not mapped, safetensors", None, "torchload_zten large.safetensors", "torch_safetensors large.safetensors"),
         race("1,000 slices of 10 rows, safetensors", 1.0, "slices_zten large.safetensors", "slices_safetensors large.safetensors"),
         race(f"GGUF of {count // 10:,} tensors and 32,000 tokens, listed", 0.1, "gguf_zten tokens.gguf", "gguf_gguf tokens.gguf"),
     ]

@@ -10,6 +10,7 @@ mod digests;
 mod error;
 mod interrupt;
 mod options;
+mod part;
 mod read;
 mod reader;
 mod source;

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use numpy::{PyReadwriteArray1, PyReadwriteArrayDyn};
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyTuple};
 use zten::element::ByteOrder;
 use zten::shards::Shard;
 use zten::tools::{ElementType, StorageType};
@@ -19,6 +19,7 @@ use crate::digests::{Enforced, GivenList};
 use crate::error::Failure;
 use crate::interrupt;
 use crate::options::Strictness;
+use crate::part::{self, Part};
 use crate::read;
 use crate::source::{Given, Open};
 use crate::value;
@@ -301,6 +302,50 @@ impl Reader {
         self.work(py, bytes, |open, cancel| read::slice(open, ordinal, &ranges, buffer, cancel))
     }
 
+    /// The shape of the part of an object that an index means, if [`part`](Self::part) may know it.
+    fn part_shape<'py>(
+        &self,
+        py: Python<'py>,
+        ordinal: u32,
+        index: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let open = self.open()?;
+        let part = part::of_index(object(&open, ordinal)?.shape().to_vec(), Some(index));
+        part.map(|part| PyTuple::new(py, part.shape)).transpose()
+    }
+
+    /// Reads a dense object that is stored as it is read, or a part of it, into memory of its own: the bytes, the shape, and
+    /// the type of the elements. None where the part is large, the index is none of integers and slices without a step, or the
+    /// object is stored otherwise: the calls for all of them read it.
+    ///
+    /// Of a small tensor, Python's own calls take longer than all that is done here: this is one.
+    #[pyo3(signature = (ordinal, index, verify))]
+    fn part<'py>(
+        &self,
+        py: Python<'py>,
+        ordinal: u32,
+        index: Option<&Bound<'py, PyAny>>,
+        verify: bool,
+    ) -> PyResult<Option<PartBytes<'py>>> {
+        let open = self.open()?;
+        let object = object(&open, ordinal)?;
+        let Some((place, element, size)) = plain_element(&object) else { return Ok(None) };
+        let Some(Part { ranges, shape }) = part::of_index(object.shape().to_vec(), index) else {
+            return Ok(None);
+        };
+        let Some(length) = part::length(&ranges, size) else { return Ok(None) };
+        let is_whole = index.is_none();
+        let bytes = PyByteArray::new_with(py, length, |buffer| {
+            let bytes = u64::try_from(buffer.len())?;
+            self.work(py, bytes, |open, cancel| match (is_whole, verify) {
+                (true, true) => read::components(open, &[place], vec![buffer], cancel),
+                (true, false) => read::slice(open, ordinal, &[], buffer, cancel),
+                (false, _) => read::slice(open, ordinal, &ranges, buffer, cancel),
+            })
+        })?;
+        Ok(Some((bytes, PyTuple::new(py, shape)?, element)))
+    }
+
     /// Decodes and verifies one component of any object.
     fn read_bytes<'py>(
         &self,
@@ -378,16 +423,33 @@ fn shape<'py>(py: Python<'py>, object: &Tensor<'_>) -> PyResult<Bound<'py, PyTup
     PyTuple::new(py, shape)
 }
 
-/// Returns whether the blob is the elements as they are read: raw, in row-major order, little-endian, aligned, and in this
-/// file. Bools are not, for every byte has to be 0 or 1.
+/// Bytes, shape, and the type of the elements.
+type PartBytes<'py> = (Bound<'py, PyByteArray>, Bound<'py, PyTuple>, &'static str);
+
+/// Returns whether the blob is the elements as they are read, aligned, and in this file.
 fn is_direct(component: &Component<'_>) -> bool {
     let size = component.element_size().unwrap_or(1);
+    is_plain(component)
+        && component.extent().offset().is_multiple_of(size)
+        && component.shard().is_none()
+}
+
+/// Returns whether the blob is the elements as they are read: raw, in row-major order, little-endian. Bools are not, for
+/// every byte has to be 0 or 1.
+fn is_plain(component: &Component<'_>) -> bool {
     component.encoding() == Encoding::Raw
         && !component.is_column_major()
         && component.byte_order() == ByteOrder::Little
-        && component.extent().offset().is_multiple_of(size)
-        && component.shard().is_none()
         && component.storage_type() != Some(StorageType::Bool)
+}
+
+/// The place of the elements of a dense object, their type, and the bytes of one, if they are stored as they are read.
+fn plain_element(object: &Tensor<'_>) -> Option<((u32, u32), &'static str, u64)> {
+    let data = object.component("data").filter(|_| object.layout() == Layout::Dense)?;
+    let element = data.dtype();
+    let is_known = !matches!(element, DType::Unknown | DType::F4E2M1) && is_plain(&data);
+    let place = (object.ordinal(), data.place().component()?);
+    is_known.then(|| Some((place, element.name(), data.element_size()?)))?
 }
 
 /// Returns whether there is a digest or checksum that its bytes may not have.

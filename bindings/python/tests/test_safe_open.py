@@ -67,6 +67,16 @@ def test_an_index_means_what_it_means_to_numpy(index: Any, tmp_path: Path) -> No
             np.testing.assert_array_equal(part.numpy(verify=True), array[index])
 
 
+def test_a_slice_of_a_mapped_file_is_a_view(tmp_path: Path) -> None:
+    array = np.arange(7 * 5, dtype=np.int32).reshape(7, 5)
+    zten.numpy.save_file({"w": array}, tmp_path / "w.zt")
+    with zten.open(tmp_path / "w.zt", map=True) as file:
+        for index in (slice(2, 5), (slice(None, None, -2), slice(1, 3)), 3):
+            part = file["w"][index].numpy()
+            np.testing.assert_array_equal(part, array[index])
+            assert np.shares_memory(part, file["w"].numpy()) and not part.flags.writeable
+
+
 def test_other_indices_are_refused(tmp_path: Path) -> None:
     zten.numpy.save_file({"w": np.zeros((2, 3))}, tmp_path / "w.zt")
     with zten.open(tmp_path / "w.zt") as file:

@@ -50,6 +50,32 @@ def test_a_map_can_be_written_to_and_the_file_stays(tmp_path: Path) -> None:
     assert tensor.sum() == 1000 and path.read_bytes() == before
 
 
+def test_tensors_that_are_loaded_together_are_those_that_are_read_one_by_one() -> None:
+    import zten.torch
+
+    compared = 0
+    for path in (*corpus.CORPUS.glob("accept/*/*.zt"), *corpus.CORPUS.glob("other/*/accept/*")):
+        for source in (path, path.read_bytes()):
+            try:
+                with zten.open(source) as file:
+                    if any(size >> 31 for tensor in file.values() for size in tensor.shape):
+                        # PyTorch has no such tensors.
+                        continue
+                    alone = {name: tensor.torch() for name, tensor in file.items()}
+            except zten.Error as error:
+                with pytest.raises(type(error)):
+                    zten.torch.load_file(source)
+                continue
+            loaded = zten.torch.load_file(source)
+            assert list(loaded) == list(alone)
+            for name, tensor in alone.items():
+                assert loaded[name].shape == tensor.shape and loaded[name].dtype == tensor.dtype
+                flat = (loaded[name].reshape(-1), tensor.reshape(-1))
+                assert not tensor.numel() or torch.equal(*(t.view(torch.uint8) for t in flat))
+                compared += 1
+    assert compared > 200
+
+
 def test_the_interface_of_safetensors(tmp_path: Path) -> None:
     path = tmp_path / "w.zt"
     zten.numpy.save_file({"w": torch.arange(6, dtype=torch.bfloat16).reshape(2, 3)}, path)

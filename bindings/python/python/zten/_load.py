@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,15 +21,16 @@ def load(
     limits: Mapping[str, int] | None,
     tolerate: Iterable[str],
     digests: Digests | None = None,
+    kind: Callable[[File], _Arrays] | None = None,
 ) -> dict[str, Any]:
-    """All tensors as arrays, by their names, in the order of the file."""
+    """All tensors by their names, in the order of the file: as arrays, if no other ``kind`` is given."""
     with open(
         source, map=map, verify=verify, limits=limits, tolerate=tolerate, digests=digests
     ) as file:
-        return _Load(file).all()
+        return (kind or _Arrays)(file).all()
 
 
-class _Load:
+class _Arrays:
     """Arrays of a file, most of which are filled together."""
 
     def __init__(self, file: File) -> None:
@@ -51,34 +52,37 @@ class _Load:
             file.verify()
         tensors: dict[str, Any] = {}
         for ordinal, (name, shape, dense) in enumerate(listing):
-            if dense is None or dense[3] is None:
-                tensors[name] = self.other(ordinal)
+            if dense is None or dense[3] is None or dense[0] == "f4_e2m1":
+                tensors[name] = self.other(Tensor(file, ordinal))
                 continue
             element, place, offset, nbytes, _, direct, _ = dense
-            if file._map and direct and nbytes and element != "f4_e2m1":
-                tensors[name] = file._view(name, shape, element, offset)
-            elif element == "f4_e2m1":
-                tensors[name] = self.other(ordinal)
+            if file._map and direct and nbytes:
+                tensors[name] = self.viewed(name, shape, element, offset)
             else:
-                array = _types.empty(name, shape, _types.numpy_dtype(element))
-                tensors[name] = self.filled((ordinal, place), array)
+                self.places.append((ordinal, place))
+                tensors[name] = self.filled(name, shape, element)
         self.read()
         return tensors
 
-    def filled(self, place: tuple[int, int], array: Array) -> Array:
+    def viewed(self, name: str, shape: tuple[int, ...], element: str, offset: int) -> Any:
+        """Elements where they lie in the map."""
+        return self.file._view(name, shape, element, offset)
+
+    def filled(self, name: str, shape: tuple[int, ...], element: str) -> Any:
+        """Elements that are going to be filled."""
+        return self.empty(name, shape, element)
+
+    def empty(self, name: str, shape: tuple[int, ...], element: str) -> Array:
         """An array that is going to be filled."""
-        self.places.append(place)
+        array = _types.empty(name, shape, _types.numpy_dtype(element))
         self.contents.append(_types.as_bytes(array))
-        if array.dtype == np.bool_:
+        if element == "bool":
             self.bools.append(array)
         return array
 
-    def other(self, ordinal: int) -> Any:
-        """What is not a dense array of a known type, or has to be unpacked."""
-        tensor = Tensor(self.file, ordinal)
-        if tensor.is_sparse:
-            return tensor.scipy()
-        return tensor.numpy()
+    def other(self, tensor: Tensor) -> Any:
+        """What is not a dense tensor of a known type, or has to be unpacked."""
+        return tensor.scipy() if tensor.is_sparse else tensor.numpy()
 
     def read(self) -> None:
         if not self.places:
@@ -91,3 +95,32 @@ class _Load:
         if self.file.generation == "0.1":
             for array in self.bools:
                 np.not_equal(array.view(np.uint8), 0, out=array)
+
+
+class Torch(_Arrays):
+    """Tensors of PyTorch of a file, most of which are filled together."""
+
+    def viewed(self, name: str, shape: tuple[int, ...], element: str, offset: int) -> Any:
+        import torch
+
+        dtype = _types.torch_dtype(element)
+        if dtype is None:
+            return self.file[name].torch()
+        count = _types.product(shape)
+        buffer = self.file._buffer(writable=True)
+        return torch.frombuffer(buffer, dtype=dtype, count=count, offset=offset).reshape(shape)
+
+    def filled(self, name: str, shape: tuple[int, ...], element: str) -> Any:
+        import torch
+
+        dtype = _types.torch_dtype(element)
+        if dtype is None:
+            # It says so.
+            return self.file[name].torch()
+        content = _types.as_bytes(self.empty(name, shape, element))
+        if not len(content):
+            return torch.empty(shape, dtype=dtype)
+        return torch.frombuffer(content, dtype=dtype).reshape(shape)
+
+    def other(self, tensor: Tensor) -> Any:
+        return tensor.torch()

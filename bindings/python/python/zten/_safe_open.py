@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from . import _types
 from ._file import Digests, Source, open
-from ._index import Index, select
+from ._index import Index
 from ._tensor import Tensor
 
 _FRAMEWORKS = {"np": False, "numpy": False, "pt": True, "torch": True, "pytorch": True}
@@ -34,7 +34,7 @@ class SafeSlice:
         """Reads a part, and no other byte. No digest is of a part."""
         if self._owner.is_torch:
             return self._tensor[index].torch(device=self._owner.device)
-        return self._tensor._sliced(select(index, self._tensor.shape), verify=False)
+        return self._tensor._sliced(index, verify=False)
 
 
 class safe_open:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from . import _types
 from ._component import Component, converted, scipy_indices, scipy_values, to_torch, truth
 from ._errors import Unsupported, unserved
-from ._index import Index, Selection, select
+from ._index import Index, select
 from ._types import Array, Bytes
 
 if TYPE_CHECKING:
@@ -22,18 +22,21 @@ if TYPE_CHECKING:
 class Slice:
     """A part of a dense tensor, of which nothing is read yet: ``tensor[0:10]``."""
 
-    __slots__ = ("_selection", "_tensor", "dtype", "shape")
+    __slots__ = ("_index", "_tensor", "shape")
 
     shape: tuple[int, ...]
     """Its dimensions, outermost first."""
-    dtype: str
-    """What its elements are, as :attr:`Tensor.dtype`."""
 
-    def __init__(self, tensor: Tensor, selection: Selection) -> None:
+    def __init__(self, tensor: Tensor, index: Index) -> None:
         self._tensor = tensor
-        self._selection = selection
-        self.shape = selection.shape
-        self.dtype = str(tensor.dtype)
+        self._index = index
+        shape = tensor._file._reader.part_shape(tensor._ordinal, index)
+        self.shape = select(index, tensor.shape).shape if shape is None else shape
+
+    @property
+    def dtype(self) -> str:
+        """What its elements are, as :attr:`Tensor.dtype`."""
+        return str(self._tensor.dtype)
 
     def __repr__(self) -> str:
         return f"<Slice of {self._tensor.name!r} {self.dtype} {self.shape}>"
@@ -46,7 +49,7 @@ class Slice:
         Raises:
             Refused, Unsupported, LimitExceeded: as the content asks for.
         """
-        return self._tensor._sliced(self._selection, verify)
+        return self._tensor._sliced(self._index, verify)
 
     def torch(self, *, verify: bool = False, device: Any = "cpu") -> Any:
         """The part as a :class:`torch.Tensor`. As :meth:`numpy`."""
@@ -79,7 +82,7 @@ class Tensor:
     The formats of generation 2 are called ``zt.sparse_csr/1`` and ``zt.sparse_coo/1``.
     """
 
-    __slots__ = ("_components", "_file", "_ordinal", "format", "name", "shape")
+    __slots__ = ("_described", "_element", "_file", "_listed", "_ordinal", "format", "name", "shape")
 
     name: str
     """Its name: any text, the empty one and control characters included."""
@@ -91,17 +94,25 @@ class Tensor:
     def __init__(self, file: File, ordinal: int) -> None:
         self._file = file
         self._ordinal = ordinal
-        self.name, self.format, self.shape, components = file._reader.object(ordinal)
-        self._components = [
-            Component(file, (ordinal, place), described)
-            for place, described in enumerate(components)
-        ]
+        self.name, self.format, self.shape, self._described = file._reader.object(ordinal)
+        self._listed: list[Component] | None = None
+        self._element: str | None = None
 
     def __repr__(self) -> str:
         return f"<Tensor {self.name!r} {self.format} {self.dtype} {self.shape}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _tensor, (self._file, self.name)
+
+    @property
+    def _components(self) -> list[Component]:
+        """Its components, which are made when they are asked for: to read a small tensor takes less time."""
+        if self._listed is None:
+            self._listed = [
+                Component(self._file, (self._ordinal, place), described)
+                for place, described in enumerate(self._described)
+            ]
+        return self._listed
 
     @property
     def components(self) -> Mapping[str, Component]:
@@ -166,7 +177,7 @@ class Tensor:
     def numpy(self, *, verify: bool | None = None) -> Array:
         """A dense tensor as an array, in row-major order.
 
-        The array owns its memory and can be written to, unless the file was opened with ``map=True``:
+        The array has memory of its own and can be written to, unless the file was opened with ``map=True``:
         then it is a read-only view of the map, where the elements lie there as they are (raw, in row-major
         order, little-endian, aligned, no bools, not two to a byte, in this file).
 
@@ -179,14 +190,14 @@ class Tensor:
             Refused, Unsupported, LimitExceeded: as the content asks for; Unsupported also where it is not dense.
         """
         verify = self._file._verifies(verify)
+        if not self._file._map and (part := self._part(None, verify)) is not None:
+            return part
         element = self._elements()
         data = self._data
         shape = self.shape
         if element == "f4_e2m1":
             return _types.unpack(self._content(data, verify), self.size).reshape(shape)
-        if data._direct and self._file._map and self.size:
-            if verify and data._verifiable:
-                self.verify()
+        if self._is_mapped(data, verify):
             return self._file._view(self.name, shape, element, data.offset)
         data._admit()
         array = _types.empty(self.name, shape, _types.numpy_dtype(element))
@@ -210,15 +221,17 @@ class Tensor:
         import torch
 
         verify = self._file._verifies(verify)
-        element = self._elements()
         dtype = self._torch_dtype()
+        if not self._file._map:
+            part = self._file._reader.part(self._ordinal, None, verify)
+            if part is not None:
+                return torch.frombuffer(part[0], dtype=dtype).reshape(part[1]).to(device)
+        element = self._elements()
         data = self._data
         if not self.size:
             self._content(data, verify)
             return torch.empty(self.shape, dtype=dtype, device=device)
-        if data._direct and self._file._map:
-            if verify and data._verifiable:
-                self.verify()
+        if self._is_mapped(data, verify):
             flat = torch.frombuffer(
                 self._file._buffer(writable=True), dtype=dtype, count=self.size, offset=data.offset
             )
@@ -276,7 +289,7 @@ class Tensor:
     def __getitem__(self, index: Index) -> Slice:
         """A part of a dense tensor: integers, slices and an ellipsis, as of an array."""
         self._elements()
-        return Slice(self, select(index, self.shape))
+        return Slice(self, index)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -290,6 +303,8 @@ class Tensor:
 
     def _elements(self) -> str:
         """The type that a dense tensor's elements are read as."""
+        if self._element is not None:
+            return self._element
         if self.format != "dense":
             is_quantized = self.format in ("quantized_group", "zt.mx/1") or self.format.startswith("gguf.")
             how = "dequantize()" if is_quantized else "components"
@@ -307,6 +322,7 @@ class Tensor:
                 f"what elements of type {data.dtype!r} take is not known: "
                 f"components[{data.role!r}] has what they are stored as"
             )
+        self._element = data._read_as
         return data._read_as
 
     def _torch_dtype(self) -> Any:
@@ -342,8 +358,32 @@ class Tensor:
         self._fill(content, verify)
         return content
 
-    def _sliced(self, selection: Selection, verify: bool) -> Array:
+    def _is_mapped(self, data: Component, verify: bool) -> bool:
+        """Whether its elements are viewed where they lie, for which they are verified here if they are to be."""
+        if not (data._direct and self._file._map and self.size):
+            return False
+        if verify and data._verifiable:
+            self.verify()
+        return True
+
+    def _part(self, index: Index | None, verify: bool) -> Array | None:
+        """A part of it that one call reads; None of any other."""
+        part = self._file._reader.part(self._ordinal, index, verify)
+        if part is None:
+            return None
+        content, shape, element = part
+        return np.ndarray(shape, _types.numpy_dtype(element), content)
+
+    def _sliced(self, index: Index, verify: bool) -> Array:
+        if not (self._file._map or verify) and (part := self._part(index, False)) is not None:
+            return part
         element = self._elements()
+        # With a list of digests a part is read: that compares the whole tensor once, and a view each time.
+        is_viewed = element != "f4_e2m1" and self._file._digests is None
+        if is_viewed and self._is_mapped(data := self._data, verify):
+            view = self._file._view(self.name, self.shape, element, data.offset)
+            return np.asarray(view[index])
+        selection = select(index, self.shape)
         if element == "f4_e2m1":
             # Two share a byte: they are taken apart first.
             ranges = tuple(slice(*ends) for ends in selection.ranges)

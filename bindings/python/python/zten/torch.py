@@ -14,7 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ._file import Digests, Source, open
+from ._file import Digests, Source
+from ._load import Torch
+from ._load import load as _load
 from .numpy import save, save_file
 
 __all__ = ["load", "load_file", "save", "save_file"]
@@ -30,8 +32,8 @@ def load_file(
     tolerate: Iterable[str] = (),
     digests: Digests | None = None,
 ) -> dict[str, Any]:
-    """All tensors of a file of any format by their names, in the order of the file: each is read, verified, and
-    then sent to the device.
+    """All tensors of a file of any format by their names, in the order of the file, read and verified on several threads,
+    and then sent to the device.
 
     Args:
         source: as of :func:`zten.open`.
@@ -45,10 +47,10 @@ def load_file(
         Refused, Unsupported, LimitExceeded: as the file asks for; Unsupported also where an object is not dense,
             such as blocks of GGUF: :func:`zten.open` reads it.
     """
-    with open(
-        source, map=map, verify=verify, limits=limits, tolerate=tolerate, digests=digests
-    ) as file:
-        return {name: tensor.torch(device=device) for name, tensor in file.items()}
+    tensors = _load(
+        source, map=map, verify=verify, limits=limits, tolerate=tolerate, digests=digests, kind=Torch
+    )
+    return {name: tensor.to(device) for name, tensor in tensors.items()}
 
 
 def load(
