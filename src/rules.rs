@@ -42,6 +42,8 @@ pub enum Source {
     Implied(&'static str),
     /// A decision of this library; the specifications leave it open.
     Policy(&'static str),
+    /// Published faults of readers that trust such a file: issues and advisories.
+    Fault(&'static str),
 }
 
 /// Which generations of the format a rule holds for.
@@ -98,10 +100,10 @@ pub struct StreamRules {
 }
 
 impl Source {
-    /// The clause, or what stands for one: `v1.2 §4`, `implied`, `policy`.
+    /// The clause, or what stands for one: `v1.2 §4`, `implied`, `policy`, the issue of a published fault.
     pub fn clause(&self) -> &'static str {
         match self {
-            Self::Spec(clause) => clause,
+            Self::Spec(clause) | Self::Fault(clause) => clause,
             Self::Implied(_) => "implied",
             Self::Policy(_) => "policy",
         }

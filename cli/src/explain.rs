@@ -47,6 +47,7 @@ fn explain(app: &mut App, row: &Row) -> io::Result<()> {
         Source::Spec(clause) => format!("specification: {clause}"),
         Source::Implied(why) => format!("implied: {why}"),
         Source::Policy(why) => format!("policy of this reader: {why}"),
+        Source::Fault(issues) => format!("published fault of a reader: {issues}"),
         other => other.clause().to_owned(),
     };
     let is_other = matches!(row.scope, Scope::Other(_));

@@ -18,6 +18,7 @@ const SOURCES = {
   spec: 'from the specification',
   implied: 'the file contradicts itself',
   policy: 'a decision of zten, where the specification leaves it open',
+  fault: 'a published fault of readers that trust such a file',
 }
 
 /** Rules on all bytes of something: the place is where that begins. */

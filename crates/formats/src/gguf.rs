@@ -7,6 +7,7 @@
 pub(super) mod dequantize;
 mod header;
 mod input;
+mod known;
 mod layout;
 mod split;
 pub(super) mod types;

@@ -58,6 +58,7 @@ const DISTRUST: &str = "No honest writer does this. Do not load the file; ask wh
 const MISSING: &str = "Fetch all files that the index names, and put them beside it.";
 const MISSING_PART: &str =
     "Fetch all files of the model, keep their names, and put them into one folder.";
+const LOADER: &str = "Do not load the file: programs that trust the value have crashed. Ask for one of another writer.";
 const TYPE: &str = "The file may be valid for another reader; the tensor cannot be read here.";
 const PICKLE: &str = "Do not load it: that runs code of its author. Ask for safetensors, or convert it where nothing can be lost.";
 const CONVERT: &str = "Nothing is known of it. Convert it with the program that wrote it, and check what comes of it.";
@@ -126,6 +127,8 @@ catalogue! {
         "No key of the metadata stands there twice.", "a key stands there twice", DISTRUST;
     GgufDuplicateName "gguf-duplicate-name", Refused, Implied("readers differ on which of them counts"), GGUF,
         "No two tensors have one name.", "there are two tensors of one name", DISTRUST;
+    GgufKey "gguf-key", Refused, Fault("llama.cpp #24884"), GGUF,
+        "A key of the metadata takes 1 to 65,535 bytes.", "a key is empty or too long", WRITER;
     GgufValueType "gguf-value-type", Refused, Spec("GGUF: File structure"), GGUF,
         "The type of a value is one from 0 to 12.", "the type of a value is not known", DAMAGED;
     GgufBoolValue "gguf-bool-value", Refused, Spec("GGUF: File structure"), GGUF,
@@ -160,6 +163,28 @@ catalogue! {
     GgufSplitFile "gguf-split-file", Refused, Implied("tensors are missing"), GGUF,
         "Every one of several files lies beside the first, and is no link but one to the blobs of a hub's cache.",
         "it is no regular file beside the first", MISSING_PART;
+
+    // Values of GGUF that loaders rely on.
+    GgufArchitecture "gguf-architecture", Refused, Spec("GGUF: general.architecture"), GGUF,
+        "`general.architecture` is a string.", "the architecture is no string", WRITER;
+    GgufTokenizerType "gguf-tokenizer-type", Refused, Fault("llama.cpp #24888"), GGUF,
+        "`tokens` and `merges` of `tokenizer.ggml` are arrays of string, `scores` of f32, `token_type` and `suppress_tokens` of i32 or u32.",
+        "an array of the tokenizer is of another type", LOADER;
+    GgufTokenizerLength "gguf-tokenizer-length", Refused, Fault("llama.cpp #20735"), GGUF,
+        "`scores` and `token_type` of `tokenizer.ggml` have one element for each token.",
+        "an array has more or fewer elements than there are tokens", LOADER;
+    GgufTokenId "gguf-token-id", Refused, Fault("GHSA-g4cc-763q-h9h6, llama.cpp #3634, mistral.rs #2225"), GGUF,
+        "The id of a special token is an integer below the number of tokens, or -1 for none.",
+        "the id of a special token is that of none", LOADER;
+    GgufByteToken "gguf-byte-token", Refused, Fault("llama.cpp #26511, #27226"), GGUF,
+        "A token of type 6 that begins with `<0x` goes on with two hexadecimal digits and `>`.",
+        "a byte token has other than two hexadecimal digits", LOADER;
+    GgufCount "gguf-count", Refused, Fault("llama.cpp #26051, #2247"), GGUF,
+        "Counts of a known architecture are integers in range: up to 1,024 blocks, 4,096 experts and 32 bits for lengths and heads; blocks, the length of embeddings and heads are above zero.",
+        "a count is no integer, or out of range", LOADER;
+    GgufExperts "gguf-experts", Refused, Fault("llama.cpp #28345"), GGUF,
+        "Where a known architecture has experts, 1 to all of them are used.",
+        "more experts are used than there are, or none", LOADER;
 
     // NumPy.
     NpyMagic "npy-magic", Refused, Spec("NEP 1: Format Specification"), NPY,

@@ -71,6 +71,7 @@ impl<'a> Detailed<'a> {
             .map(|row| match row.source {
                 Source::Implied(why) => ("implied", why),
                 Source::Policy(why) => ("policy", why),
+                Source::Fault(_) => ("fault", ""),
                 _ => ("spec", ""),
             })
             .unzip();

@@ -1,6 +1,7 @@
 //! The cases: files that break one rule, and those that they are changes of.
 
 mod gguf;
+mod gguf_model;
 mod index;
 mod named;
 mod npy;
@@ -15,6 +16,7 @@ pub(crate) fn all() -> Vec<Case> {
     safetensors::all(&mut cases);
     index::all(&mut cases);
     gguf::all(&mut cases);
+    gguf_model::all(&mut cases);
     npy::all(&mut cases);
     npz::all(&mut cases);
     named::all(&mut cases);

@@ -8,7 +8,7 @@ use zten_report::escape::Short;
 
 use super::input::{Input, Stop};
 use super::types::{self, Type};
-use super::value;
+use super::{known, value};
 use crate::cbor::Map;
 use crate::limits::{check_keys, check_rank};
 use crate::rules::Rule;
@@ -22,6 +22,8 @@ const ALIGNMENT_KEY: &str = "general.alignment";
 const LEAST_ALIGNMENT: u32 = 8;
 /// Dimensions of a tensor, at most.
 const RANK: usize = 4;
+/// Bytes of a key of the metadata, at most.
+const KEY: usize = 65535;
 /// Bytes of the name of a tensor, at most.
 const NAME: usize = 64;
 /// Bytes of CBOR that a tensor takes beside its name and shape, at most: the head of the name, and what is said of blocks.
@@ -137,13 +139,23 @@ fn check_version(version: u32) -> Result<(), Stop> {
 fn metadata(input: &mut Input<'_>, keys: u64, limits: &Limits) -> Result<(Vec<u8>, u64), Stop> {
     let start = input.at();
     check_keys(keys, limits, "the metadata").map_err(|trouble| trouble.or_at(start))?;
-    let (mut map, mut alignment) = (Map::default(), ALIGNMENT);
+    let (mut map, mut alignment, mut known) = (Map::default(), ALIGNMENT, Vec::new());
     for _ in 0..keys {
+        let at = input.at();
         let key = input.text("a key of the metadata")?;
+        if key.is_empty() || key.len() > KEY {
+            let length = key.len();
+            let sentence = format_args!("a key takes {length} bytes, expected 1 to {KEY}");
+            return Err(Stop::at(Rule::GgufKey, sentence, at));
+        }
         let value = *input;
         map.try_put(key, |out| value::copy(input, out)).map_err(|stop: Stop| stop.about(key))?;
         if key == ALIGNMENT_KEY {
             alignment = read_alignment(value).map_err(|stop| stop.about(key))?;
+        }
+        if known::is_known(key) {
+            known.try_reserve(1).map_err(|_| Trouble::memory())?;
+            known.push(at);
         }
     }
     let cbor = map.finish(|key| {
@@ -152,6 +164,7 @@ fn metadata(input: &mut Input<'_>, keys: u64, limits: &Limits) -> Result<(Vec<u8
         let sentence = format_args!("the metadata has the key {key} twice");
         Trouble::refused_at(Rule::GgufDuplicateKey, sentence, start)
     })?;
+    known::check(*input, &known)?;
     Ok((cbor, alignment))
 }
 

@@ -73,6 +73,11 @@ impl<'h> Input<'h> {
         u64_from_usize(self.at)
     }
 
+    /// The same bytes, from that one on.
+    pub(super) fn seek(self, at: u64) -> Self {
+        Self { at: usize::try_from(at).unwrap_or(usize::MAX), ..self }
+    }
+
     /// The byte of the file at which its header ends at the latest.
     pub(super) fn end(&self) -> u64 {
         self.most.min(self.length)
@@ -115,8 +120,12 @@ impl<'h> Input<'h> {
     /// Reads a length and a text of that length.
     pub(super) fn text(&mut self, what: &str) -> Result<&'h str, Stop> {
         let start = self.at();
-        let length = self.u64()?;
-        let text = str::from_utf8(self.take(length)?);
+        let text = str::from_utf8(self.text_bytes()?);
         text.map_err(|_| Stop::at(Rule::GgufUtf8, format_args!("{what} is not UTF-8"), start))
+    }
+    /// Reads a length and the bytes of a text of that length.
+    pub(super) fn text_bytes(&mut self) -> Result<&'h [u8], Stop> {
+        let length = self.u64()?;
+        self.take(length)
     }
 }

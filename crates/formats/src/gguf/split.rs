@@ -180,7 +180,8 @@ impl Numbers {
         };
         let (number, count, tensors) = (read(NUMBER)?, read(COUNT)?, read(TENSORS)?);
         match (number, count) {
-            (None, None) => Ok(None),
+            // Files that were merged keep the number, and have no count.
+            (None, None) | (Some(_), Some(0)) => Ok(None),
             (Some(number), Some(count)) if number < count => {
                 Ok(Some(Self { number, count, tensors }))
             }

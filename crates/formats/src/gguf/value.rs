@@ -7,18 +7,18 @@ use crate::cbor::int;
 use crate::rules::Rule;
 
 /// Types of values.
-const U8: u32 = 0;
-const I8: u32 = 1;
-const U16: u32 = 2;
-const I16: u32 = 3;
+pub(super) const U8: u32 = 0;
+pub(super) const I8: u32 = 1;
+pub(super) const U16: u32 = 2;
+pub(super) const I16: u32 = 3;
 pub(super) const U32: u32 = 4;
-const I32: u32 = 5;
-const F32: u32 = 6;
+pub(super) const I32: u32 = 5;
+pub(super) const F32: u32 = 6;
 const BOOL: u32 = 7;
-const STRING: u32 = 8;
-const ARRAY: u32 = 9;
-const U64: u32 = 10;
-const I64: u32 = 11;
+pub(super) const STRING: u32 = 8;
+pub(super) const ARRAY: u32 = 9;
+pub(super) const U64: u32 = 10;
+pub(super) const I64: u32 = 11;
 const F64: u32 = 12;
 
 /// Arrays within arrays, the outermost being the first.

@@ -280,6 +280,101 @@ fn texts_are_utf_8() {
 }
 
 #[test]
+fn keys_have_a_length() {
+    assert!(read("x", &file(&[pair(&"k".repeat(65535), 7, &[1])], &[], &[])).is_ok());
+    let sentence = refusal("x", &file(&[pair("k", 7, &[1]), pair("", 7, &[1])], &[], &[]));
+    assert_eq!(sentence, "a key takes 0 bytes, expected 1 to 65535 at byte 0x26");
+    let sentence = refusal("x", &file(&[pair(&"k".repeat(65536), 7, &[1])], &[], &[]));
+    assert_eq!(sentence, "a key takes 65536 bytes, expected 1 to 65535 at byte 0x18");
+}
+
+/// The sentence for a file of these pairs, and where in the last of them, behind its key, it points at.
+fn of_last(pairs: &[Vec<u8>], key: &str) -> (String, u64) {
+    let trouble = read("x", &file(pairs, &[], &[])).unwrap_err();
+    let before = pairs[..pairs.len() - 1].iter().map(Vec::len).sum::<usize>();
+    let start = u64::try_from(24 + before + 8 + key.len()).unwrap();
+    let finding = trouble.finding();
+    assert_eq!(finding.object.as_deref(), Some(key), "{trouble}");
+    (finding.sentence, finding.offset.unwrap() - start)
+}
+
+#[test]
+fn values_that_loaders_rely_on() {
+    let tokens = array(8, 2, &[text("a"), text("b")].concat());
+    let (i32s, u8s) = (array(5, 3, &[0; 12]), array(0, 2, &[1, 2]));
+    let kv = array(5, 3, &[&[1, 0, 0, 0, 0, 0, 0, 0][..], &[0xff; 4]].concat());
+    let more = "expected 1 to 3, the number of experts";
+    for (key, kind, value, (sentence, at)) in [
+        ("tokenizer.ggml.scores", 9, &i32s, ("its type is array of i32, expected array of f32", 0)),
+        (
+            "tokenizer.ggml.merges",
+            8,
+            &text("a b"),
+            ("its type is string, expected array of string", 0),
+        ),
+        (
+            "tokenizer.ggml.token_type",
+            9,
+            &u8s,
+            ("its type is array of u8, expected array of i32 or u32", 0),
+        ),
+        (
+            "tokenizer.ggml.token_type",
+            9,
+            &i32s,
+            ("it has 3 elements, expected 2, one for each token", 0),
+        ),
+        (
+            "tokenizer.ggml.eos_token_id",
+            0,
+            &vec![2],
+            ("it is 2, expected a number below 2, the number of tokens", 4),
+        ),
+        (
+            "tokenizer.ggml.bos_token_id",
+            11,
+            &vec![0x80; 8],
+            ("it is -9187201950435737472, expected a number below 2, the number of tokens", 4),
+        ),
+        (
+            "tokenizer.ggml.eos_token_ids",
+            9,
+            &u8s,
+            ("it is 2, expected a number below 2, the number of tokens", 17),
+        ),
+        (
+            "llama.block_count",
+            10,
+            &vec![0xff; 8],
+            ("it is 18446744073709551615, expected 1 to 1024", 4),
+        ),
+        ("llama.block_count", 6, &vec![0; 4], ("its type is f32, expected an integer", 0)),
+        ("llama.block_count", 9, &i32s, ("its type is array of i32, expected an integer", 0)),
+        ("llama.attention.head_count", 9, &i32s, ("it is 0, expected 1 to 2147483647", 16)),
+        ("llama.attention.head_count_kv", 9, &kv, ("it is -1, expected 1 to 2147483647", 24)),
+        ("llama.expert_used_count", 2, &vec![4, 0], (&*format!("it is 4, {more}"), 4)),
+        ("llama.expert_used_count", 2, &vec![0, 0], (&*format!("it is 0, {more}"), 4)),
+    ] {
+        let pairs = [
+            pair("llama.expert_count", 0, &[3]),
+            pair("general.architecture", 8, &text("llama")),
+            pair("tokenizer.ggml.tokens", 9, &tokens),
+            pair(key, kind, value),
+        ];
+        assert_eq!(of_last(&pairs, key), (sentence.to_owned(), at), "{key}");
+    }
+    let key = "general.architecture";
+    let wanted = ("its type is i8, expected a string".to_owned(), 0);
+    assert_eq!(of_last(&[pair(key, 1, &[1])], key), wanted);
+    // The text that breaks the rule is pointed at, wherever the types of tokens are.
+    let types = pair("tokenizer.ggml.token_type", 9, &array(5, 2, &[6, 0, 0, 0, 6, 0, 0, 0]));
+    let texts = array(8, 2, &[text("<0x0A>"), text("<0x-1>")].concat());
+    let tokens = "tokenizer.ggml.tokens";
+    let sentence = "invalid byte token \"<0x-1>\": expected two hexadecimal digits".to_owned();
+    assert_eq!(of_last(&[types, pair(tokens, 9, &texts)], tokens), (sentence, 16 + 14));
+}
+
+#[test]
 fn names_have_a_length() {
     for name in ["n".repeat(64), "é".repeat(32)] {
         let bytes = file(&[], &[info(&name, &[1], 24, 0)], &[7]);

@@ -85,7 +85,7 @@ fn heap_follows_headers_of_safetensors() {
         };
         validate_safetensors("keys", &keys(&|at| format!("{at:x}")), 0).unwrap();
         assert_eq!(
-            validate_safetensors("one key", &keys(&|_| String::new()), 0).is_ok(),
+            validate_safetensors("one key", &keys(&|_| "k".to_owned()), 0).is_ok(),
             count == 1
         );
     }
@@ -157,8 +157,10 @@ fn heap_follows_headers_of_gguf() {
             pairs.collect::<Vec<_>>()
         };
         assert_eq!(validate_gguf("keys", &keys(&|at| format!("{at:x}")), &[], 0), Some(0));
-        let one = validate_gguf("one key", &keys(&|_| String::new()), &[], 0);
+        let one = validate_gguf("one key", &keys(&|_| "k".to_owned()), &[], 0);
         assert_eq!(one.is_some(), count == 1);
+        let known = keys(&|at| format!("{at:x}.expert_count"));
+        assert_eq!(validate_gguf("known keys", &known, &[], 0), Some(0));
         let both = validate_gguf("keys and blocks", &keys(&|at| format!("{at:x}")), &of(&empty), 0);
         assert_eq!(both, whole);
 

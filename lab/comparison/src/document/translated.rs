@@ -22,6 +22,7 @@ fn from(source: Source) -> &'static str {
     match source {
         Source::Spec(_) => "specification",
         Source::Implied(_) => "implied",
+        Source::Fault(_) => "published fault",
         _ => "policy",
     }
 }
