@@ -77,9 +77,10 @@ impl Index {
         }
         // Tensors come in the order of the names of their files.
         ordered.sort_unstable_by_key(|(part, _)| part.name);
-        let mut all = All { builder, metadata, bytes: 0, file_bytes: 0 };
+        let weights = &weights;
+        let mut all = All { builder, weights, parts, options, metadata, bytes: 0, file_bytes: 0 };
         for (part, ordinal) in &ordered {
-            let added = all.add(part, *ordinal, &weights, options);
+            let added = all.add(part, *ordinal);
             added.map_err(|trouble| trouble.in_part(part.name))?;
         }
         all.check_size(total_size)?;
@@ -106,30 +107,27 @@ fn refusal(error: Error) -> Trouble {
 }
 
 /// What has been found in the files so far.
-struct All<'o> {
+struct All<'o, 'p> {
     builder: Builder<'o>,
+    weights: &'o Weights,
+    parts: &'o [Part<'p>],
+    options: &'o OpenOptions,
     metadata: Map,
     /// Bytes of all tensors, and of all files.
     bytes: u64,
     file_bytes: u64,
 }
 
-impl All<'_> {
+impl All<'_, '_> {
     /// Adds what is in a file, which must be what the index says is in it.
-    fn add(
-        &mut self,
-        part: &Part<'_>,
-        ordinal: u32,
-        weights: &Weights,
-        options: &OpenOptions,
-    ) -> Result<(), Trouble> {
-        let limits = options.limit();
-        let (archive, metadata) = safetensors::archive(part.source, part.length, options)?;
+    fn add(&mut self, part: &Part<'_>, ordinal: u32) -> Result<(), Trouble> {
+        let (weights, limits) = (self.weights, self.options.limit());
+        let (archive, metadata) = safetensors::archive(part.source, part.length, self.options)?;
         let file = weights.file(part.name);
         for tensor in &archive {
-            if weights.of_tensor(tensor.name()) != file {
-                let sentence = "the index does not say that it is in this file";
-                return Err(Trouble::refused(Rule::IndexTensor, sentence).about(tensor.name()));
+            let said = weights.of_tensor(tensor.name());
+            if said != file {
+                return Err(self.in_other_file(tensor.name(), said).about(tensor.name()));
             }
             let bytes = root::push(&mut self.builder, &tensor, Some(ordinal), refusal)?;
             self.bytes = self.bytes.saturating_add(bytes);
@@ -147,6 +145,25 @@ impl All<'_> {
                 Err(Trouble::refused(Rule::IndexTensor, sentence))
             }
         }
+    }
+
+    /// The error for a tensor that is in another file than the index says, and perhaps in that one, too.
+    fn in_other_file(&self, tensor: &str, said: Option<usize>) -> Trouble {
+        let is_said = |part: &&Part<'_>| said.is_some() && self.weights.file(part.name) == said;
+        if let Some(other) = self.parts.iter().find(is_said) {
+            match safetensors::archive(other.source, other.length, self.options) {
+                Ok((archive, _)) if archive.contains(tensor) => {
+                    let name = escape::quoted(other.name);
+                    let sentence =
+                        format_args!("it is in {name}, too, where the index says that it is");
+                    return Trouble::refused(Rule::IndexOverlay, sentence);
+                }
+                // Its bytes are to be read first, perhaps.
+                Err(trouble) if !trouble.is_refusal() => return trouble,
+                _ => {}
+            }
+        }
+        Trouble::refused(Rule::IndexTensor, "the index does not say that it is in this file")
     }
 
     /// Some writers count the bytes of the tensors, and some those of the files.

@@ -58,6 +58,8 @@ const DISTRUST: &str = "No honest writer does this. Do not load the file; ask wh
 const MISSING: &str = "Fetch all files that the index names, and put them beside it.";
 const MISSING_PART: &str =
     "Fetch all files of the model, keep their names, and put them into one folder.";
+const OVERLAY: &str =
+    "Which of the two is loaded depends on the program. Ask for files that hold each tensor once.";
 const LOADER: &str = "Do not load the file: programs that trust the value have crashed. Ask for one of another writer.";
 const TYPE: &str = "The file may be valid for another reader; the tensor cannot be read here.";
 const PICKLE: &str = "Do not load it: that runs code of its author. Ask for safetensors, or convert it where nothing can be lost.";
@@ -105,6 +107,8 @@ catalogue! {
     IndexTensor "index-tensor", Refused, Implied("the index and the file contradict each other"), INDEX,
         "A file holds those tensors that the index says are in it, and no others.",
         "the index and the file do not name the same tensors", WRITER;
+    IndexOverlay "index-overlay", Refused, Implied("readers differ on which of them counts"), INDEX,
+        "No tensor is in two of the files that are named.", "a tensor is in two files", OVERLAY;
     IndexTotalSize "index-total-size", Refused, Implied("the index and the files contradict each other"), INDEX,
         "`total_size` is the bytes of all tensors, or of all files.", "the total_size is another one", MISSING;
     IndexMetadata "index-metadata", Refused, Implied("which of them counts is not known"), INDEX,

@@ -193,13 +193,19 @@ fn index_and_files_say_the_same() {
         let sentence = refusal(&of(map), &two());
         assert!(sentence.contains(why), "{map}: {sentence}");
     }
-    // The same tensor in two files.
-    let [y, _] = two();
-    let twice = [y.clone(), ("x.safetensors", y.1)];
-    assert!(
-        refusal(&of(r#"{"a":"x.safetensors","b":"y.safetensors"}"#), &twice)
-            .contains("does not say")
-    );
+    // The same tensors in two files: the first of them, in either, is named, with the other file.
+    let [y, x] = two();
+    let twice = [y.clone(), ("x.safetensors", y.1.clone())];
+    let sentence = refusal(&of(r#"{"a":"x.safetensors","b":"y.safetensors"}"#), &twice);
+    let wanted =
+        r#""x.safetensors": "b": it is in "y.safetensors", too, where the index says that it is"#;
+    assert_eq!(sentence, wanted);
+    // The other file has it not, or cannot tell.
+    for other in [x.1.clone(), x.1[..20].to_vec()] {
+        let files = [("x.safetensors", y.1.clone()), ("y.safetensors", other)];
+        let sentence = refusal(&of(r#"{"a":"x.safetensors","b":"y.safetensors"}"#), &files);
+        assert!(sentence.contains("\"b\": the index does not say"), "{sentence}");
+    }
     // What is wrong with a file is reported of that one.
     let [mut y, x] = two();
     y.1.pop();

@@ -9,8 +9,8 @@ fn part(name: &str, metadata: &str) -> Vec<u8> {
 }
 
 pub(super) fn all(cases: &mut Cases) {
-    let twice = r#""a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}"#;
-    let twice = file(&format!("{{{twice},{}}}", twice.replace("[0,1]", "[1,2]")), &[1, 2]);
+    let first = r#""a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}"#;
+    let twice = file(&format!("{{{first},{}}}", first.replace("[0,1]", "[1,2]")), &[1, 2]);
     let parts = [
         ("a.safetensors", part("a", "")),
         ("b.safetensors", part("b", "")),
@@ -22,6 +22,9 @@ pub(super) fn all(cases: &mut Cases) {
         cases.reject("index", ("", name), bytes.clone());
     }
     cases.reject("index", ("", "twice.safetensors"), twice);
+    let second = r#""b":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}"#;
+    let both = file(&format!("{{{first},{second}}}"), &[1, 2]);
+    cases.reject("index", ("", "both.safetensors"), both);
     let map = r#""weight_map":{"a":"a.safetensors","b":"b.safetensors"}"#;
     let of = |map: &str| format!(r#"{{"weight_map":{{{map}}}}}"#);
     for (name, text) in [
@@ -49,6 +52,8 @@ pub(super) fn all(cases: &mut Cases) {
         ("index-file", "missing", of(r#""a":"c.safetensors""#)),
         ("index-tensor", "not-said", of(r#""b":"a.safetensors""#)),
         ("index-tensor", "not-there", of(r#""a":"a.safetensors","c":"a.safetensors""#)),
+        ("index-overlay", "in-the-second", of(r#""a":"a.safetensors","b":"both.safetensors""#)),
+        ("index-overlay", "in-the-first", of(r#""b":"b.safetensors","a":"both.safetensors""#)),
         ("index-total-size", "other", format!(r#"{{"metadata":{{"total_size":5}},{map}}}"#)),
         ("index-total-size", "text", format!(r#"{{"metadata":{{"total_size":"4"}},{map}}}"#)),
         ("index-metadata", "format", of(r#""a":"np.safetensors","b":"pt.safetensors""#)),
