@@ -51,3 +51,9 @@ fn unknown_ones() {
     assert_eq!(status, Some(2));
     assert_eq!(complaint, "there is no rule \"\\u{1b}xyzzy\"\n  `zten explain` lists all\n");
 }
+
+#[test]
+fn published_faults_are_named() {
+    let text = succeeded_text(zten(["explain", "gguf-experts"]));
+    assert!(text.contains("published fault of a reader: llama.cpp #28345"), "{text}");
+}

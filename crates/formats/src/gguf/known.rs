@@ -176,12 +176,6 @@ impl<'h> Entry<'h> {
         Stop::at(rule, format_args!("its type is {array}{name}, expected {expected}"), self.start)
     }
 
-    /// The error for a number.
-    fn other_number(&self, rule: Rule, number: Integer, expected: impl fmt::Display) -> Stop {
-        let Integer { sign, size, at } = number;
-        Stop::at(rule, format_args!("it is {sign}{size}, expected {expected}"), at)
-    }
-
     /// Calls a function with the number, or each number of an array.
     fn each(
         &self,
@@ -206,6 +200,12 @@ struct Integer {
 }
 
 impl Integer {
+    /// The error for a number that is another than is expected.
+    fn other(self, rule: Rule, expected: impl fmt::Display) -> Stop {
+        let Self { sign, size, at } = self;
+        Stop::at(rule, format_args!("it is {sign}{size}, expected {expected}"), at)
+    }
+
     /// Returns whether it is −1, as a number of any type: there is none.
     fn is_none(self) -> bool {
         match self.sign {
@@ -278,7 +278,7 @@ impl Facts<'_> {
         entry.each(Rule::GgufTokenId, |id| match self.tokens {
             Some(tokens) if !id.is_none() && (!id.sign.is_empty() || id.size >= tokens) => {
                 let expected = format_args!("a number below {tokens}, the number of tokens");
-                Err(entry.other_number(Rule::GgufTokenId, id, expected))
+                Err(id.other(Rule::GgufTokenId, expected))
             }
             _ => Ok(()),
         })
@@ -297,20 +297,22 @@ impl Facts<'_> {
         let mut greatest = Integer { sign: "", size: 0, at: entry.content.at() };
         entry.each(rule, |number| {
             if !number.sign.is_empty() || number.size > *most {
-                return Err(entry.other_number(rule, number, expected));
+                return Err(number.other(rule, expected));
             }
-            greatest.size = greatest.size.max(number.size);
+            if number.size > greatest.size {
+                greatest = number;
+            }
             Ok(())
         })?;
         if greatest.size < least {
-            return Err(entry.other_number(rule, greatest, expected));
+            return Err(greatest.other(rule, expected));
         }
         match self.experts {
             Some(Integer { size: experts @ 1.., .. })
                 if end == EXPERTS_USED && (greatest.size > experts || greatest.size == 0) =>
             {
                 let expected = format_args!("1 to {experts}, the number of experts");
-                Err(entry.other_number(Rule::GgufExperts, greatest, expected))
+                Err(greatest.other(Rule::GgufExperts, expected))
             }
             _ => Ok(()),
         }
