@@ -113,7 +113,7 @@ impl Schema {
                     known || self.keeps(rule, value)
                 })
             }
-            "$schema" | "title" | "description" | "default" | "definitions" => true,
+            "$schema" | "$defs" | "title" | "description" | "default" | "definitions" => true,
             other => panic!("{other}"),
         }
     }

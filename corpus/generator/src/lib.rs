@@ -16,6 +16,8 @@ mod cases;
 pub mod cbor;
 pub mod file;
 mod hosts;
+#[cfg(feature = "index")]
+pub mod index;
 pub mod other;
 pub mod sha256;
 mod table;
@@ -24,15 +26,12 @@ pub mod zstd;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
 
+use other::Case;
 use table::{Reject, RejectV2, Sharded, Table};
 
 /// The largest file that the corpus may hold, lists apart.
 const LARGEST: usize = 1 << 20;
-
-/// The first line of the index.
-const HEADER: &str = "file\trule\toffset\tobject\tcomponent\tstage\toptions\tneighbour\n";
 
 /// One file of the corpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +42,38 @@ pub struct Output {
     pub bytes: Vec<u8>,
 }
 
+/// The facts about one file that readers are given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// The name of its format, as `zten check --json` has it; `other` for one that is not read.
+    pub format: String,
+    /// The generation, of a zTensor file.
+    pub generation: Option<&'static str>,
+    /// The rule that it breaks, or the feature that it needs; none if it is valid.
+    pub rule: Option<String>,
+    /// The byte that the error points at.
+    pub offset: Option<usize>,
+    /// The ordinal of the object.
+    pub object: Option<usize>,
+    /// The ordinal of the component in it.
+    pub component: Option<usize>,
+    /// Whether it opens, and is rejected when its content is read.
+    pub in_content: bool,
+    /// The options that a reader needs in order to reject it, `-` if there are none.
+    pub options: String,
+    /// The path of the valid file that it differs from.
+    pub neighbor: Option<String>,
+    /// Whether it is there for another file, and has no verdict of its own.
+    pub part: bool,
+}
+
+/// The files so far, by path, and what is said of those that readers are given.
+#[derive(Default)]
+struct Corpus {
+    files: BTreeMap<String, Vec<u8>>,
+    entries: BTreeMap<String, Entry>,
+}
+
 /// Every file of the corpus in order of path, `reject/index.tsv` and `accept/opens-only.tsv` among
 /// them.
 ///
@@ -51,123 +82,210 @@ pub struct Output {
 /// If the tables contradict themselves: two files of one name, a neighbour that does not exist, or
 /// a rule whose offset nothing says.
 pub fn files() -> Vec<Output> {
-    let mut table = Table::default();
-    cases::all(&mut table);
-
-    let mut files = BTreeMap::new();
-    let mut add = |path: String, bytes: Vec<u8>| {
-        assert!(
-            bytes.len() <= LARGEST || !is_case(&path),
-            "{path} is too large: {} bytes",
-            bytes.len()
-        );
-        assert!(files.insert(path.clone(), bytes).is_none(), "{path} is there twice");
-    };
-    for (name, file) in &table.accept {
-        add(format!("accept/{name}.zt"), file.build("").bytes);
-    }
-    let mut lines = BTreeMap::new();
-    for reject in &table.reject {
-        let known = table.accept.iter().any(|(name, _)| *name == reject.neighbour);
-        assert!(known, "{}--{} has no neighbour {}", reject.rule, reject.case, reject.neighbour);
-        let name = format!("{}--{}.zt", reject.rule, reject.case);
-        let (bytes, columns) = refuse(reject);
-        lines.insert(name.clone(), columns);
-        add(format!("reject/{name}"), bytes);
-    }
-    let mut index = String::from(HEADER);
-    for (name, columns) in lines {
-        // Writing to a string cannot fail.
-        let _ = writeln!(index, "{name}\t{columns}");
-    }
-    add("reject/index.tsv".to_owned(), index.into_bytes());
-    table.opens_only.sort();
-    let mut list = String::from("file\twhy\n");
-    for (name, why) in &table.opens_only {
-        let _ = writeln!(list, "{name}.zt\t{why}");
-    }
-    add("accept/opens-only.tsv".to_owned(), list.into_bytes());
-    files_v2(&table, &mut add);
-    sharded(&table, &mut add);
-    for case in other::all() {
-        add(case.path(), case.bytes);
-    }
-    files.into_iter().map(|(path, bytes)| Output { path, bytes }).collect()
+    let files = Corpus::new().files.into_iter();
+    files.map(|(path, bytes)| Output { path, bytes }).collect()
 }
 
-/// The files of generation 2 and their lists, in folders of their own.
-fn files_v2(table: &Table, add: &mut impl FnMut(String, Vec<u8>)) {
-    let mut list = String::from("file\twhy\n");
-    for (name, file, why) in &table.accept_v2 {
-        if let Some(why) = why {
+/// What is said of each generated file, by its path.
+///
+/// # Panics
+///
+/// As [`files`].
+pub fn entries() -> BTreeMap<String, Entry> {
+    Corpus::new().entries
+}
+
+impl Corpus {
+    fn new() -> Self {
+        let mut table = Table::default();
+        cases::all(&mut table);
+        let mut corpus = Self::default();
+        corpus.ztensor_1(&mut table);
+        corpus.ztensor_2(&table);
+        corpus.sharded(&table);
+        let cases = other::all();
+        for case in &cases {
+            let neighbor = nearest(case, &cases).map(Case::path);
+            let entry = Entry {
+                format: other::format(case.folder, &case.name).to_owned(),
+                rule: case.rule.filter(|rule| !rule.is_empty()).map(str::to_owned),
+                options: "-".to_owned(),
+                neighbor,
+                part: case.is_part(),
+                ..Entry::default()
+            };
+            corpus.add(case.path(), case.bytes.clone(), Some(entry));
+        }
+        corpus
+    }
+
+    /// Adds a file, and what is said of it if it is no list.
+    fn add(&mut self, path: String, bytes: Vec<u8>, entry: Option<Entry>) {
+        let is_case = entry.is_some();
+        assert!(bytes.len() <= LARGEST || !is_case, "{path} is too large: {} bytes", bytes.len());
+        assert!(self.files.insert(path.clone(), bytes).is_none(), "{path} is there twice");
+        if let Some(entry) = entry {
+            self.entries.insert(path, entry);
+        }
+    }
+
+    /// Adds a zTensor file that breaks a rule.
+    fn reject(&mut self, path: String, bytes: Vec<u8>, mut entry: Entry) {
+        let near = entry.neighbor.as_ref().and_then(|path| self.entries.get(path));
+        let near = near.unwrap_or_else(|| panic!("{path} has no neighbour {:?}", entry.neighbor));
+        assert!(near.rule.is_none() || near.in_content, "{path} has a neighbour that is none");
+        assert!(entry.offset.is_some() || entry.in_content, "nothing says where {path} points");
+        (entry.format, entry.generation) = (near.format.clone(), near.generation);
+        self.add(path, bytes, Some(entry));
+    }
+
+    /// The files of generations 0.1 and 1.x, and their lists.
+    fn ztensor_1(&mut self, table: &mut Table) {
+        table.opens_only.sort();
+        let mut list = String::from("file\twhy\n");
+        for (name, why) in &table.opens_only {
+            // Writing to a string cannot fail.
             let _ = writeln!(list, "{name}.zt\t{why}");
         }
-        add(format!("v2/accept/{name}.zt"), file.build("").bytes);
-    }
-    add("v2/accept/opens-only.tsv".to_owned(), list.into_bytes());
-    let mut lines = BTreeMap::new();
-    for RejectV2 { rule, case, file, neighbour } in &table.reject_v2 {
-        let known = table.accept_v2.iter().any(|(name, ..)| name == neighbour);
-        assert!(known, "{rule}--v2-{case} has no neighbour {neighbour}");
-        let built = file.build(rule);
-        let stage = if built.in_content { "content" } else { "open" };
-        let number = |value: Option<usize>| value.map_or("-".to_owned(), |value| value.to_string());
-        let offset = number(built.offset);
-        assert!(offset != "-" || built.in_content, "nothing says where {rule}--v2-{case} points");
-        let (object, component) = (number(built.object), number(built.component));
-        let options = if rule.starts_with("canonical-") { "canonical=yes" } else { "-" };
-        let columns =
-            format!("{rule}\t{offset}\t{object}\t{component}\t{stage}\t{options}\t{neighbour}.zt");
-        let name = format!("{rule}--v2-{case}.zt");
-        lines.insert(name.clone(), columns);
-        add(format!("v2/reject/{name}"), built.bytes);
-    }
-    let mut index = String::from(HEADER);
-    for (name, columns) in lines {
-        let _ = writeln!(index, "{name}\t{columns}");
-    }
-    add("v2/reject/index.tsv".to_owned(), index.into_bytes());
-}
-
-/// The roots of generation 2 whose shards are there, `STEM-NAME.zt` beside `STEM.zt`, and their list.
-fn sharded(table: &Table, add: &mut impl FnMut(String, Vec<u8>)) {
-    let mut index = String::from("file\trule\toffset\tobject\tcomponent\toptions\tneighbour\n");
-    for Sharded { name, root, files, rule, options, neighbour } in &table.sharded {
-        let known = table.sharded.iter().any(|near| near.rule.is_none() && near.name == *neighbour);
-        assert!(known || *neighbour == "-", "{name} has no neighbour {neighbour}");
-        let built = root.build("");
-        let number = |value: Option<usize>| value.map_or("-".to_owned(), |value| value.to_string());
-        let (object, component) = (number(built.object), number(built.component));
-        let (rule, offset) = (rule.unwrap_or("-"), number(built.offset));
-        let _ = writeln!(
-            index,
-            "{name}.zt\t{rule}\t{offset}\t{object}\t{component}\t{options}\t{neighbour}"
-        );
-        add(format!("v2/shards/{name}.zt"), built.bytes);
-        for (shard, bytes) in files {
-            add(format!("v2/shards/{name}-{shard}.zt"), bytes.clone());
+        self.add("accept/opens-only.tsv".to_owned(), list.into_bytes(), None);
+        for (name, file) in &table.accept {
+            let why = table.opens_only.iter().find(|(other, _)| other == name).map(|(_, why)| *why);
+            let bytes = file.build("").bytes;
+            let entry = accepted(generation(name, &bytes), why);
+            self.add(format!("accept/{name}.zt"), bytes, Some(entry));
         }
+        for Reject { rule, case, file, neighbour, options } in &table.reject {
+            let built = file.build(rule);
+            let entry = Entry {
+                rule: Some((*rule).to_owned()),
+                offset: built.offset,
+                object: built.object,
+                component: built.component,
+                in_content: built.in_content,
+                options: options.clone(),
+                neighbor: Some(format!("accept/{neighbour}.zt")),
+                ..Entry::default()
+            };
+            self.reject(format!("reject/{rule}--{case}.zt"), built.bytes, entry);
+        }
+        self.list("reject/", true);
     }
-    add("v2/shards/index.tsv".to_owned(), index.into_bytes());
+
+    /// The files of generation 2 and their lists, in folders of their own.
+    fn ztensor_2(&mut self, table: &Table) {
+        let mut list = String::from("file\twhy\n");
+        for (name, file, why) in &table.accept_v2 {
+            if let Some(why) = why {
+                let _ = writeln!(list, "{name}.zt\t{why}");
+            }
+            let entry = accepted("2", *why);
+            self.add(format!("v2/accept/{name}.zt"), file.build("").bytes, Some(entry));
+        }
+        self.add("v2/accept/opens-only.tsv".to_owned(), list.into_bytes(), None);
+        for RejectV2 { rule, case, file, neighbour } in &table.reject_v2 {
+            let built = file.build(rule);
+            let options = if rule.starts_with("canonical-") { "canonical=yes" } else { "-" };
+            let entry = Entry {
+                rule: Some((*rule).to_owned()),
+                offset: built.offset,
+                object: built.object,
+                component: built.component,
+                in_content: built.in_content,
+                options: options.to_owned(),
+                neighbor: Some(format!("v2/accept/{neighbour}.zt")),
+                ..Entry::default()
+            };
+            self.reject(format!("v2/reject/{rule}--v2-{case}.zt"), built.bytes, entry);
+        }
+        self.list("v2/reject/", true);
+    }
+
+    /// The roots of generation 2 whose shards are there, `STEM-NAME.zt` beside `STEM.zt`, and their list.
+    fn sharded(&mut self, table: &Table) {
+        let folder = "v2/shards/";
+        for Sharded { name, root, files, rule, options, neighbour } in &table.sharded {
+            let valid = |near: &&Sharded| near.rule.is_none() && near.name == *neighbour;
+            let known = table.sharded.iter().any(|near| valid(&near));
+            assert!(known || *neighbour == "-", "{name} has no neighbour {neighbour}");
+            let built = root.build("");
+            let entry = Entry {
+                offset: built.offset,
+                object: built.object,
+                component: built.component,
+                options: (*options).to_owned(),
+                neighbor: known.then(|| format!("{folder}{neighbour}.zt")),
+                ..accepted("2", *rule)
+            };
+            self.add(format!("{folder}{name}.zt"), built.bytes, Some(entry));
+            for (shard, bytes) in files {
+                let part = Entry { part: true, ..accepted("2", None) };
+                self.add(format!("{folder}{name}-{shard}.zt"), bytes.clone(), Some(part));
+            }
+        }
+        self.list(folder, false);
+    }
+
+    /// Adds the list of the files in a folder, with the stage that an error shows in or without.
+    fn list(&mut self, folder: &str, staged: bool) {
+        let stage = |of: &'static str| if staged { of } else { "" };
+        let mut list = format!(
+            "file\trule\toffset\tobject\tcomponent{}\toptions\tneighbour\n",
+            stage("\tstage")
+        );
+        let number = |value: Option<usize>| value.map_or("-".to_owned(), |value| value.to_string());
+        for (path, entry) in &self.entries {
+            let Some(name) = path.strip_prefix(folder).filter(|_| !entry.part) else { continue };
+            let (rule, options) = (entry.rule.as_deref().unwrap_or("-"), &entry.options);
+            let place = [entry.offset, entry.object, entry.component].map(number).join("\t");
+            let stage = stage(if entry.in_content { "\tcontent" } else { "\topen" });
+            let near = entry.neighbor.as_deref().and_then(|path| path.rsplit('/').next());
+            let near = near.unwrap_or("-");
+            let _ = writeln!(list, "{name}\t{rule}\t{place}{stage}\t{options}\t{near}");
+        }
+        self.add(format!("{folder}index.tsv"), list.into_bytes(), None);
+    }
 }
 
-/// Whether that path is of a file that a case makes, and not of a list.
-fn is_case(path: &str) -> bool {
-    Path::new(path).extension().is_some_and(|extension| extension == "zt")
+/// What is said of a zTensor file that is valid, or holds what no reader has to know.
+fn accepted(generation: &'static str, why: Option<&str>) -> Entry {
+    Entry {
+        format: "ztensor".to_owned(),
+        generation: Some(generation),
+        rule: why.map(str::to_owned),
+        in_content: why.is_some(),
+        options: "-".to_owned(),
+        ..Entry::default()
+    }
 }
 
-/// The bytes of a file to be refused, and its columns of the index after the name.
-fn refuse(reject: &Reject) -> (Vec<u8>, String) {
-    let Reject { rule, case, neighbour, options, .. } = reject;
-    let built = reject.file.build(rule);
-    let stage = if built.in_content { "content" } else { "open" };
-    let number = |value: Option<usize>| value.map_or("-".to_owned(), |value| value.to_string());
-    let offset = number(built.offset);
-    assert!(offset != "-" || built.in_content, "nothing says where {rule}--{case} points");
-    let (object, component) = (number(built.object), number(built.component));
-    let columns =
-        format!("{rule}\t{offset}\t{object}\t{component}\t{stage}\t{options}\t{neighbour}.zt");
-    (built.bytes, columns)
+/// The generation of a valid file that is not of 2, by its magic, its version and, where that is spelled in another
+/// way, its name.
+fn generation(name: &str, bytes: &[u8]) -> &'static str {
+    if bytes.starts_with(file::MAGIC_V0) {
+        return "0.1";
+    }
+    let versions = bytes.windows(12).filter_map(|window| window.strip_prefix(b"\x67version"));
+    let minor = versions.filter_map(|value| value.get(1..4)).find(|value| value.starts_with(b"1."));
+    match minor {
+        Some(b"1.0" | b"1.1") => "1.1",
+        None if name.contains("v11-") => "1.1",
+        _ => "1.2",
+    }
+}
+
+/// The valid file of the same folder that a file which breaks a rule has most bytes in common with, from its ends.
+fn nearest<'c>(case: &Case, cases: &'c [Case]) -> Option<&'c Case> {
+    case.rule.filter(|rule| !rule.is_empty())?;
+    let common = |one: &&Case| {
+        let equal = |(a, b): &(&u8, &u8)| a == b;
+        let start = case.bytes.iter().zip(&one.bytes).take_while(equal).count();
+        let end = case.bytes.iter().rev().zip(one.bytes.iter().rev()).take_while(equal).count();
+        let shorter = case.bytes.len().min(one.bytes.len());
+        let differ = case.bytes.len().max(one.bytes.len()) - shorter.min(start + end);
+        (differ, one.name.clone())
+    };
+    let valid = |one: &&Case| one.rule.is_none() && one.folder == case.folder && !one.is_part();
+    cases.iter().filter(valid).min_by_key(common)
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ fn main() -> io::Result<()> {
     for output in &files {
         fs::write(corpus.join(&output.path), &output.bytes)?;
     }
+    fs::write(corpus.join("index.json"), zten_corpus::index::index(corpus)?)?;
     let of = |folder: &str| {
         files
             .iter()

@@ -17,7 +17,22 @@ pub(crate) struct Case {
     pub(crate) bytes: Vec<u8>,
 }
 
+/// The format of a file in a folder, as `zten check --json` names it; `other` for what is not read.
+pub(crate) fn format<'f>(folder: &'f str, name: &str) -> &'f str {
+    match folder {
+        "index" if name.ends_with(".safetensors") => "safetensors",
+        "index" => "safetensors-index",
+        "named" => "other",
+        format => format,
+    }
+}
+
 impl Case {
+    /// Whether it is there for another file: what an index names, or a later file of a split model that breaks a rule.
+    pub(crate) fn is_part(&self) -> bool {
+        self.rule.is_some_and(|rule| is_part(rule, &self.name))
+    }
+
     /// The path, relative to the corpus.
     pub(crate) fn path(&self) -> String {
         let Self { folder, name, .. } = self;
@@ -28,4 +43,9 @@ impl Case {
             Some(rule) => format!("other/{folder}/reject/{rule}--{name}"),
         }
     }
+}
+
+/// Whether a file that lies among those which break rules is there for another one.
+pub(crate) fn is_part(rule: &str, name: &str) -> bool {
+    rule.is_empty() || name.contains("-of-") && !name.contains("-00001-of-")
 }

@@ -1,0 +1,277 @@
+//! `index.json`: all files of the corpus that readers are given, one line a file.
+//!
+//! Files of cases are listed by what their case says, files of other origin by the folder they are in.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry::Vacant;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use zten::rules::{Generation, Limit, Row, Unsupported};
+use zten_report::clause::clause_of;
+
+use crate::{Entry, accepted, other};
+
+/// The version of the form of `index.json`.
+const VERSION: u32 = 1;
+
+/// Folders of files that readers are given, and the generation of those that no case makes; `-` where their content
+/// says it.
+const FOLDERS: [(&str, &str); 13] = [
+    ("accept", "-"),
+    ("accept/0.1.0", "0.1"),
+    ("accept/1.0.2", "1.1"),
+    ("accept/1.1.1", "1.1"),
+    ("accept/1.2.0", "1.2"),
+    ("accept/1.2.3", "1.2"),
+    ("reject", "-"),
+    ("reject/interop", "-"),
+    ("quantized", "-"),
+    ("v2/2.1", "2"),
+    ("v2/accept", "2"),
+    ("v2/reject", "2"),
+    ("v2/shards", "2"),
+];
+
+/// Ends of the names of files that describe others.
+const LISTS: [&str; 5] = ["tsv", "ls", "sha256", "md", "py"];
+
+/// A line of the index. What there is nothing to say of is left out.
+#[derive(Serialize)]
+struct Line<'e> {
+    file: &'e str,
+    format: &'e str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    generation: Option<&'e str>,
+    verdict: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<&'e str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clause: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stage: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    object: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    component: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    options: Option<&'e str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    neighbor: Option<&'e str>,
+    sentence: String,
+}
+
+/// Returns the text of `index.json` for the corpus in a folder.
+///
+/// # Errors
+/// If the folder cannot be read.
+///
+/// # Panics
+/// If a file breaks a rule that no catalogue has.
+pub fn index(corpus: &Path) -> io::Result<String> {
+    let mut text = format!("{{\"$schema\":\"index.schema.json\",\"version\":{VERSION},\"files\":[");
+    let mut separator = "\n";
+    for (path, entry) in &all(corpus)? {
+        text.push_str(separator);
+        text.push_str(&serde_json::to_string(&line(path, entry))?);
+        separator = ",\n";
+    }
+    text.push_str("\n]}\n");
+    Ok(text)
+}
+
+/// Returns what is said of each file of the corpus in a folder, by its path: those of cases, and those of other origin.
+///
+/// # Errors
+/// If the folder cannot be read.
+///
+/// # Panics
+/// If a list names a file that is not there.
+pub fn all(corpus: &Path) -> io::Result<BTreeMap<String, Entry>> {
+    let mut entries = crate::entries();
+    let formats = fs::read_dir(corpus.join("other"))?.collect::<io::Result<Vec<_>>>()?;
+    let formats = formats.iter().map(fs::DirEntry::path).filter(|path| path.is_dir());
+    let others = formats.flat_map(|format| [format.join("accept"), format.join("reject")]);
+    let others = others.filter(|folder| folder.is_dir()).map(|folder| (folder, "-"));
+    let folders = FOLDERS.iter().map(|(folder, generation)| (corpus.join(folder), *generation));
+    for (folder, generation) in folders.chain(others) {
+        for path in files_in(&folder)? {
+            let relative = path.strip_prefix(corpus).expect("it is in the folder");
+            let relative = relative.to_str().expect("names are text").replace('\\', "/");
+            if let Vacant(place) = entries.entry(relative) {
+                let entry = foreign(place.key(), generation, &fs::read(&path)?);
+                place.insert(entry);
+            }
+        }
+    }
+    for line in fs::read_to_string(corpus.join("reject/interop/index.tsv"))?.lines().skip(1) {
+        interop(&line.split('\t').collect::<Vec<_>>(), &mut entries);
+    }
+    Ok(entries)
+}
+
+/// The files in a folder that are no lists.
+fn files_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
+    let is_list = |path: &Path| {
+        let suffix = path.extension().and_then(|suffix| suffix.to_str());
+        suffix.is_some_and(|suffix| LISTS.contains(&suffix))
+    };
+    let paths = entries.iter().map(fs::DirEntry::path);
+    Ok(paths.filter(|path| path.is_file() && !is_list(path)).collect())
+}
+
+/// What is said of a file that no case makes.
+fn foreign(path: &str, generation: &'static str, bytes: &[u8]) -> Entry {
+    let Some(below) = path.strip_prefix("other/") else {
+        let sniffed = || crate::generation(path, bytes);
+        let generation = if generation == "-" { sniffed() } else { generation };
+        let given = path == "quantized/symmetric.zt";
+        let options = if given { "tolerate=missing-zeros" } else { "-" };
+        return Entry { options: options.to_owned(), ..accepted(generation, None) };
+    };
+    let (folder, name) = below.split_once('/').expect("it is in a folder");
+    let name = name.rsplit('/').next().unwrap_or_default();
+    let rule = name.split_once("--").map(|(rule, _)| rule).filter(|_| path.contains("/reject/"));
+    Entry {
+        format: other::format(folder, name).to_owned(),
+        rule: rule.map(str::to_owned),
+        options: "-".to_owned(),
+        part: rule.is_some_and(|rule| other::is_part(rule, name)),
+        ..Entry::default()
+    }
+}
+
+/// Reads a line of the list of what reference writers wrote against a rule.
+fn interop(columns: &[&str], entries: &mut BTreeMap<String, Entry>) {
+    let [file, rule, offset, object, component, stage, options, neighbor] = columns[..] else {
+        panic!("{columns:?} are not the columns of a list")
+    };
+    let neighbor = format!("accept/{neighbor}");
+    let generation = entries.get(&neighbor).and_then(|near| near.generation);
+    let entry = entries.get_mut(&format!("reject/interop/{file}"));
+    let entry = entry.unwrap_or_else(|| panic!("{file} is not there"));
+    *entry = Entry {
+        format: "ztensor".to_owned(),
+        generation,
+        rule: Some(rule.to_owned()),
+        offset: offset.parse().ok(),
+        object: object.parse().ok(),
+        component: component.parse().ok(),
+        in_content: stage == "content",
+        options: options.to_owned(),
+        neighbor: Some(neighbor),
+        part: false,
+    };
+}
+
+fn line<'e>(file: &'e str, entry: &'e Entry) -> Line<'e> {
+    let row = entry.rule.as_deref().map(|rule| {
+        let mut rows = zten::rules::rows().chain(zten_formats::rules::rows());
+        rows.find(|row| row.id == rule).unwrap_or_else(|| panic!("{file}: no rule {rule}"))
+    });
+    let staged = entry.format == "ztensor" && row.is_some();
+    Line {
+        file,
+        format: &entry.format,
+        generation: entry.generation,
+        verdict: match row {
+            _ if entry.part => "part",
+            Some(row) => verdict(row),
+            None => "valid",
+        },
+        rule: entry.rule.as_deref().filter(|_| !entry.part),
+        clause: row.filter(|_| !entry.part).map(|row| clause(row, entry.generation)),
+        stage: staged.then_some(if entry.in_content { "content" } else { "open" }),
+        offset: entry.offset,
+        object: entry.object,
+        component: entry.component,
+        options: Some(&*entry.options).filter(|options| *options != "-"),
+        neighbor: entry.neighbor.as_deref().filter(|_| !entry.part),
+        sentence: match row {
+            _ if entry.part => "belongs to another file of its folder".to_owned(),
+            // A number that only the reader knows.
+            Some(row) => row.broken.replace("{}", "N").replace('`', ""),
+            None => "breaks no rule".to_owned(),
+        },
+    }
+}
+
+/// The clause that a rule is from: of one generation, for a zTensor file.
+fn clause(row: &Row, generation: Option<&str>) -> String {
+    let all = [Generation::V0_1, Generation::V1_1, Generation::V1_2, Generation::V2];
+    let generation = all.into_iter().find(|one| Some(one.as_str()) == generation);
+    let clauses = row.source.clause();
+    generation.map_or_else(|| clauses.to_owned(), |generation| clause_of(clauses, generation))
+}
+
+/// The verdict on a file that breaks a rule, as `zten check --json` has it.
+fn verdict(row: &Row) -> &'static str {
+    let mut formats = zten_formats::Rule::ALL.iter();
+    if let Some(rule) = formats.find(|rule| rule.row().id == row.id) {
+        rule.verdict().as_str()
+    } else if Unsupported::ALL.iter().any(|feature| feature.row().id == row.id) {
+        "unsupported"
+    } else if Limit::ALL.iter().any(|limit| limit.row().id == row.id) {
+        "limit"
+    } else {
+        "refused"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    use super::{LISTS, all, index};
+
+    fn corpus() -> PathBuf {
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).to_owned()
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "it needs the whole corpus")]
+    fn index_is_what_the_corpus_holds() {
+        let found = fs::read_to_string(corpus().join("index.json")).unwrap();
+        assert!(found == index(&corpus()).unwrap(), "index.json: run zten-corpus");
+    }
+
+    /// All files in a folder and below, relative to the corpus.
+    fn below(folder: &Path, found: &mut BTreeSet<String>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                below(&path, found);
+            } else {
+                let relative = path.strip_prefix(corpus()).unwrap().to_str().unwrap();
+                found.insert(relative.replace('\\', "/"));
+            }
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "it needs the whole corpus")]
+    fn index_lists_every_file_and_nothing_else() {
+        let mut there = BTreeSet::new();
+        below(&corpus(), &mut there);
+        let is_list = |path: &str| LISTS.iter().any(|end| path.ends_with(&format!(".{end}")));
+        let given = |path: &&String| {
+            let aside = ["generator/", "gguf-blocks/", "index."].iter();
+            !is_list(path) && !aside.clone().any(|start| path.starts_with(start))
+        };
+        let there: BTreeSet<&String> = there.iter().filter(given).collect();
+        let entries = all(&corpus()).unwrap();
+        assert_eq!(entries.keys().collect::<BTreeSet<_>>(), there);
+        for (path, entry) in &entries {
+            if let Some(near) = &entry.neighbor {
+                assert!(entries.contains_key(near), "{path} has no neighbor {near}");
+            }
+        }
+    }
+}
