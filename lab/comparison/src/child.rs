@@ -1,40 +1,83 @@
 //! A process for one file and one reader.
 
+use std::env::var_os;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use zten_testkit::process::{Build, command, target_folder};
 
 use crate::outcome::Outcome;
-use crate::subjects::Subject;
+use crate::readers::{Program, Reader};
+
+/// The interpreter that has the packages of `lab/readers/python/requirements.txt`.
+const PYTHON: &str = "ZTEN_LAB_PYTHON";
 
 /// Where the programs are.
 pub(crate) struct Programs {
-    ours: PathBuf,
+    runner: PathBuf,
     ztensor_1_1: PathBuf,
+    candle: PathBuf,
+    python: OsString,
 }
 
 impl Programs {
-    /// Those of some readers: this program, and the other one, built beside it if need be.
-    pub(crate) fn start(subjects: &[Subject]) -> Result<Self> {
-        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ztensor-1.1.1/Cargo.toml");
-        let mut ztensor_1_1 = PathBuf::new();
-        if subjects.iter().any(|subject| subject.is_1_1()) {
-            let built = Build::released(&manifest, "zten-ztensor-1-1-1").run(&target_folder()?)?;
-            ztensor_1_1 = built.join("ztensor-1-1-1-compared");
+    /// Those of some readers: this program, and the others, built beside it if need be.
+    pub(crate) fn start<'r>(readers: impl IntoIterator<Item = &'r Reader>) -> Result<Self> {
+        let mut programs = Self {
+            runner: std::env::current_exe()?,
+            ztensor_1_1: PathBuf::new(),
+            candle: PathBuf::new(),
+            python: OsString::new(),
+        };
+        for reader in readers {
+            match reader.program {
+                Program::Runner => {}
+                Program::Ztensor1_1 => {
+                    programs.ztensor_1_1 = built("ztensor-1.1.1", "zten-ztensor-1-1-1")?
+                        .join("ztensor-1-1-1-compared");
+                }
+                Program::Candle => {
+                    programs.candle = built("candle", "zten-candle-reader")?.join("candle-reader");
+                }
+                Program::Python => {
+                    programs.python =
+                        var_os(PYTHON).with_context(|| format!("{PYTHON} is not set"))?;
+                }
+            }
         }
-        Ok(Self { ours: std::env::current_exe()?, ztensor_1_1 })
+        Ok(programs)
     }
 
     /// Lets a reader read a file, with the options of the corpus.
-    pub(crate) fn run(&self, subject: Subject, file: &Path, options: &str) -> Result<Outcome> {
-        let output = command(if subject.is_1_1() { &self.ztensor_1_1 } else { &self.ours })
-            .args(["worker", subject.key()])
+    pub(crate) fn run(&self, reader: &Reader, file: &Path, options: &str) -> Result<Outcome> {
+        let mut program = match reader.program {
+            Program::Runner => command(&self.runner),
+            Program::Ztensor1_1 => command(&self.ztensor_1_1),
+            Program::Candle => command(&self.candle),
+            Program::Python => {
+                let mut python = command(&self.python);
+                python.arg(in_lab("readers/python/read.py"));
+                python
+            }
+        };
+        let output = program
+            .args(["worker", reader.key])
             .arg(file)
             .arg(options)
             .env_remove("RUST_BACKTRACE")
             .output()?;
-        let about = || format!("{} with {}", subject.name(), file.display());
+        let about = || format!("{} with {}", reader.name, file.display());
         Outcome::from_output(&output).with_context(about)
     }
+}
+
+/// Builds a workspace of the laboratory that stands alone: the folder of its programs.
+fn built(folder: &str, package: &str) -> Result<PathBuf> {
+    let manifest = in_lab(folder).join("Cargo.toml");
+    Ok(Build::released(&manifest, package).run(&target_folder()?)?)
+}
+
+fn in_lab(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }

@@ -1,95 +1,149 @@
 //! The document: prose from a template, and tables of what was found.
 
-mod named;
-mod rules;
-mod summary;
-mod translated;
+use std::collections::BTreeMap;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 
-use crate::run::{Results, Round};
-use crate::subjects::Subject;
+use crate::group::{GROUPS, group};
+use crate::outcome::Kind;
+use crate::readers::{READERS, Reader, ZTEN};
+use crate::run::Given;
+use crate::suite::Expected;
 
 /// The prose. Tables stand where it says `{{name}}`.
-const TEMPLATE: &str = include_str!("document/template.md");
-/// What follows is Rust's words, which change with its version.
-const NOT_COMPARED: &str = "\n## Messages\n";
+const TEMPLATE: &str = include_str!("template.md");
+
+/// The formats, as rows begin with them.
+const KINDS: [&str; 10] = [
+    "ztensor 0.1",
+    "ztensor 1.1",
+    "ztensor 1.2",
+    "ztensor 2",
+    "safetensors",
+    "safetensors-index",
+    "gguf",
+    "npy",
+    "npz",
+    "other",
+];
 
 /// The document on these results.
-pub(crate) fn whole(results: &Results) -> Result<String> {
-    let Results { up_to_1, of_2, translated } = results;
-    let faults = translated.iter().filter(|one| one.case.rule.is_some()).count();
-    let numbers = [("", up_to_1), ("2-", of_2)].into_iter().flat_map(|(of, round)| {
-        let [canonical, limits] = round.left_out;
-        [
-            (format!("{of}refused"), round.refused.len()),
-            (format!("{of}canonical"), canonical),
-            (format!("{of}limits"), limits),
-            (format!("{of}valid"), round.valid.len()),
-            (format!("{of}opens-only"), round.opens_only),
-        ]
-    });
-    let cases = [("cases", faults), ("valid-cases", translated.len() - faults)];
-    let numbers = numbers.chain(cases.map(|(name, number)| (name.to_owned(), number)));
-    let tables = [
-        ("summary", summary::outcomes(up_to_1)),
-        ("sources", summary::sources(up_to_1, "a later specification")),
-        ("groups", summary::groups(up_to_1)),
-        ("control", summary::control(up_to_1)),
-        ("control-files", named::control(up_to_1)),
-        ("rules", rules::table(up_to_1)),
-        ("named", named::worst(up_to_1)),
-        ("2-summary", summary::outcomes(of_2)),
-        ("2-sources", summary::sources(of_2, "a layout that it does not know")),
-        ("2-groups", summary::groups(of_2)),
-        ("2-control", summary::control(of_2)),
-        ("2-control-files", named::refused(of_2)),
-        ("translated", translated::table(results)),
-        ("messages", named::messages(up_to_1)),
-    ];
-    let parts = numbers
-        .map(|(name, number)| (name, number.to_string()))
-        .chain(tables.map(|(name, table)| (name.to_owned(), table)));
-    let mut document = TEMPLATE.to_owned();
-    for (name, text) in parts {
-        let place = format!("{{{{{name}}}}}");
-        ensure!(document.contains(&place), "the template has no {place}");
-        document = document.replace(&place, text.trim_end());
+///
+/// # Errors
+/// If a file is of a format that no table has.
+pub(crate) fn whole(results: &[Given]) -> Result<String> {
+    for one in results {
+        ensure!(KINDS.contains(&&*one.entry.kind()), "{}: a new format", one.entry.file);
     }
-    ensure!(!document.contains("{{"), "the template asks for what there is not");
-    Ok(document)
+    let compared = results.iter().filter(|one| !one.outcomes.is_empty()).count();
+    let parts = [
+        ("files", results.len().to_string()),
+        ("ours-alone", (results.len() - compared).to_string()),
+        ("readers", readers()),
+        ("outcomes", outcomes(results)),
+        ("groups", groups(results)),
+    ];
+    Ok(parts.iter().fold(TEMPLATE.to_owned(), |text, (name, part)| {
+        text.replace(&format!("{{{{{name}}}}}"), part.trim_end())
+    }))
 }
 
-/// A line for each file and reader: file, rule, reader, outcome, words.
-pub(crate) fn list(results: &Results) -> String {
-    let mut lines = Vec::new();
-    for round in [&results.up_to_1, &results.of_2] {
-        let refused = round.refused.iter().map(|file| (&*file.file, file.row.id, &file.outcomes));
-        let valid = round.valid.iter().map(|file| (&*file.file, "valid", &file.outcomes));
-        for (file, rule, outcomes) in refused.chain(valid) {
-            for (subject, outcome) in round.readers.iter().zip(outcomes) {
-                let (kind, words) = (outcome.kind.name(), outcome.words());
-                lines.push(format!("{file}\t{rule}\t{}\t{kind}\t{words}\n", subject.key()));
+/// A line for each file and reader: file, what is expected, reader, outcome, words.
+pub(crate) fn list(results: &[Given]) -> String {
+    let lines = results.iter().flat_map(|Given { entry, outcomes }| {
+        outcomes.iter().map(|(reader, outcome)| {
+            let expected = entry.rule.as_deref().unwrap_or("valid");
+            let (kind, words) = (outcome.kind.name(), outcome.words());
+            format!("{}\t{expected}\t{}\t{kind}\t{words}\n", entry.file, reader.key)
+        })
+    });
+    lines.collect()
+}
+
+/// Every reader and what is called.
+fn readers() -> String {
+    let rows = READERS.iter().chain([&ZTEN]);
+    let rows = rows.map(|reader| vec![reader.name.to_owned(), reader.calls.to_owned()]);
+    table(&["reader", "calls"], 2, rows)
+}
+
+/// How many files came to what, by format, what is expected, and reader.
+fn outcomes(results: &[Given]) -> String {
+    let mut counts: BTreeMap<(usize, Expected, usize), [usize; Kind::COLUMNS.len()]> =
+        BTreeMap::new();
+    for Given { entry, outcomes } in results {
+        let format = KINDS.iter().position(|kind| *kind == entry.kind()).unwrap_or_default();
+        for (reader, outcome) in outcomes {
+            let reader = position(reader);
+            let row = counts.entry((format, entry.expected(), reader)).or_default();
+            for (count, column) in row.iter_mut().zip(Kind::COLUMNS) {
+                *count += usize::from(column == outcome.kind.column());
             }
         }
     }
-    for one in &results.translated {
-        let (kind, words) = (one.outcome.kind.name(), one.outcome.words());
-        let rule = one.case.rule.unwrap_or("valid");
-        lines.push(format!("{}\t{rule}\tsafetensors\t{kind}\t{words}\n", one.case.name));
-    }
-    lines.concat()
+    let head = [&["format", "files that are", "reader"][..], &Kind::COLUMNS].concat();
+    let rows = counts.iter().map(|((format, expected, reader), counts)| {
+        let name = READERS.get(*reader).unwrap_or(&ZTEN).name;
+        let first = [KINDS[*format], expected.name(), name].map(str::to_owned).into_iter();
+        first.chain(counts.iter().map(|count| cell(*count))).collect()
+    });
+    table(&head, 3, rows)
 }
 
-/// The part of a document that is the same wherever it is made.
-pub(crate) fn compared(document: &str) -> Result<&str> {
-    Ok(document.split_once(NOT_COMPARED).context("no messages")?.0)
+/// What was not rejected of the files that break a rule, by what the rule is about.
+fn groups(results: &[Given]) -> String {
+    let families: [(&str, &[&str]); 5] = [
+        ("zTensor 0.1 and 1.x", &["ztensor 0.1", "ztensor 1.1", "ztensor 1.2"]),
+        ("zTensor 2", &["ztensor 2"]),
+        ("safetensors", &["safetensors"]),
+        ("GGUF", &["gguf"]),
+        ("NumPy", &["npy", "npz"]),
+    ];
+    families.iter().fold(String::new(), |text, (family, kinds)| {
+        let is_of =
+            |one: &&Given| kinds.contains(&&*one.entry.kind()) && one.entry.expected().is_refused();
+        let of: Vec<&Given> = results.iter().filter(is_of).collect();
+        let is_given = |reader: &&Reader| of.iter().any(|one| outcome(one, reader).is_some());
+        let readers: Vec<&Reader> = READERS.iter().filter(is_given).collect();
+        let head: Vec<&str> =
+            std::iter::once("group").chain(readers.iter().map(|reader| reader.name)).collect();
+        let rows = GROUPS.iter().filter_map(|name| {
+            let is_in = |one: &&&Given| {
+                let Given { entry, outcomes } = one;
+                let rule = entry.rule.as_deref().unwrap_or_default();
+                !outcomes.is_empty() && group(&entry.format, rule) == *name
+            };
+            let of: Vec<&Given> = of.iter().filter(is_in).copied().collect();
+            let cells = readers.iter().map(|reader| {
+                let kinds: Vec<Kind> = of.iter().filter_map(|one| outcome(one, reader)).collect();
+                let passed = kinds.iter().filter(|kind| !kind.is_rejection()).count();
+                if kinds.is_empty() {
+                    "-".to_owned()
+                } else {
+                    format!("{passed} of {}", kinds.len())
+                }
+            });
+            let row = std::iter::once((*name).to_owned()).chain(cells).collect();
+            (!of.is_empty()).then_some(row)
+        });
+        text + &format!("### {family}\n\n{}\n", table(&head, 1, rows))
+    })
 }
 
-/// The readers of zTensor files that are not ours, and where their outcomes are.
-fn peers(round: &Round) -> impl Iterator<Item = (usize, Subject)> {
-    let readers = round.readers.iter().copied().enumerate();
-    readers.filter(|(_, subject)| *subject != Subject::Zten)
+/// What came of a file and a reader that was given it.
+fn outcome(given: &Given, reader: &Reader) -> Option<Kind> {
+    let (_, outcome) = given.outcomes.iter().find(|(other, _)| *other == reader)?;
+    Some(outcome.kind)
+}
+
+/// The place of a reader in the tables: ours is the last.
+fn position(reader: &Reader) -> usize {
+    READERS.iter().position(|other| other == reader).unwrap_or(READERS.len())
+}
+
+/// A number; a dot for 0.
+fn cell(count: usize) -> String {
+    if count == 0 { "·".to_owned() } else { count.to_string() }
 }
 
 /// A table, of a head and rows of as many cells. The columns from `numbers` on are numbers.
@@ -99,9 +153,4 @@ fn table(head: &[&str], numbers: usize, rows: impl IntoIterator<Item = Vec<Strin
     let head = head.iter().map(|cell| (*cell).to_owned()).collect();
     let lines = [head, rule].into_iter().chain(rows);
     lines.fold(String::new(), |text, row| text + "| " + &row.join(" | ") + " |\n")
-}
-
-/// As code, whatever is in it.
-fn code(text: &str) -> String {
-    format!("`{}`", text.replace('`', "'").replace('|', "\\|"))
 }

@@ -1,7 +1,44 @@
 //! What the rules of the catalogue are about.
 
 /// The group of a rule, as the document heads it.
-pub(crate) fn group(rule: &str) -> &'static str {
+pub(crate) fn group(format: &str, rule: &str) -> &'static str {
+    if format == "ztensor" { of_ztensor(rule) } else { of_other(rule) }
+}
+
+/// The group of a rule of another format than zTensor, by its last words.
+fn of_other(rule: &str) -> &'static str {
+    let ends = |with: &[&str]| with.iter().any(|with| rule.ends_with(with));
+    if ends(&["-value", "-crc", "-deflate"]) {
+        "values"
+    } else if ends(&["-duplicate-name", "-duplicate-key", "-name", "-utf8"]) {
+        "keys and names"
+    } else if ends(&[
+        "-extent",
+        "-bounds",
+        "-contiguous",
+        "-overlap",
+        "-offset",
+        "-size",
+        "-length",
+        "-shape",
+        "-padding",
+        "-trailing",
+        "-alignment",
+        "-count",
+    ]) {
+        "sizes"
+    } else if ends(&["-magic", "-version", "-truncated", "-header", "-json", "-start"])
+        || rule.contains("-end-record")
+        || rule.contains("-directory")
+        || rule.contains("-descriptor")
+    {
+        "framing"
+    } else {
+        "schema"
+    }
+}
+
+fn of_ztensor(rule: &str) -> &'static str {
     let starts = |with: &[&str]| with.iter().any(|with| rule.starts_with(with));
     if starts(&[
         "file-",
@@ -36,7 +73,7 @@ pub(crate) fn group(rule: &str) -> &'static str {
     ]) {
         "sparse indices"
     } else if starts(&["bool-", "nibble-"]) {
-        "bools"
+        "values"
     } else if starts(&[
         "shape-overflow",
         "shape-rank",
@@ -79,20 +116,23 @@ pub(crate) const GROUPS: [&str; 11] = [
     "zstd",
     "digests",
     "sparse indices",
-    "bools",
+    "values",
 ];
 
 #[cfg(test)]
 mod tests {
-    use super::{GROUPS, group};
+    use super::{GROUPS, group, of_ztensor};
 
     #[test]
     fn every_rule_is_in_a_group_and_every_group_has_a_rule() {
-        for row in zten::rules::rows() {
-            assert!(GROUPS.contains(&group(row.id)), "{}", row.id);
+        let ours = zten::rules::rows().map(|row| (group("ztensor", row.id), row.id));
+        let others = zten_formats::rules::rows().map(|row| (group("", row.id), row.id));
+        let found: Vec<_> = ours.chain(others).collect();
+        for (name, rule) in &found {
+            assert!(GROUPS.contains(name), "{rule}");
         }
         for name in GROUPS {
-            assert!(zten::rules::rows().any(|row| group(row.id) == name), "{name}");
+            assert!(found.iter().any(|(found, _)| *found == name), "{name}");
         }
     }
 
@@ -108,7 +148,7 @@ mod tests {
             "shard-size",
             "shard-reference",
         ];
-        for row in zten::rules::rows().filter(|row| group(row.id) == "schema") {
+        for row in zten::rules::rows().filter(|row| of_ztensor(row.id) == "schema") {
             let field = ends.iter().any(|end| row.id.ends_with(end)) || others.contains(&row.id);
             let asked = row.id.starts_with("unsupported-") || row.id.starts_with("canonical-");
             assert!(field || asked, "{}", row.id);

@@ -1,30 +1,27 @@
-//! Reads every file of the corpus by several readers, each in a process of its own, and writes
-//! down what came of it.
+//! Gives every file of the suite to several readers, each in a process of its own, and writes down what came of it.
 //!
 //! | call | does |
 //! | --- | --- |
-//! | nothing | runs them all and writes `docs/hostile-comparison.md` |
+//! | nothing | runs them all and writes `lab/results/readers.md` |
 //! | `--check` | runs them all and compares the document |
 //! | `--list` | runs them all and prints a line for each file and reader |
-//! | `--cases FOLDER` | writes the cases for safetensors, for other programs |
 //! | `one READER FILE [OPTIONS]` | runs one and prints what came of it |
 //! | `worker READER FILE [OPTIONS]` | is one of the processes |
 
-mod cases;
 mod child;
 mod document;
-mod files;
 mod group;
 mod outcome;
+mod readers;
 mod run;
-mod subjects;
+mod suite;
 
 use std::process::ExitCode;
 
 use anyhow::{Result, bail, ensure};
 
 use child::Programs;
-use subjects::Subject;
+use readers::Reader;
 
 #[global_allocator]
 static GUARDED: zten_readers::subject::Guarded = zten_readers::subject::Guarded;
@@ -43,11 +40,11 @@ fn main() -> ExitCode {
 
 fn start(arguments: &[&str]) -> Result<()> {
     match arguments {
-        ["worker", subject, file, options @ ..] => {
-            subjects::work(subject, file.as_ref(), options.first().copied().unwrap_or("-"))
+        ["worker", reader, file, options @ ..] => {
+            readers::work(reader, file.as_ref(), options.first().copied().unwrap_or("-"))
         }
-        ["one", subject, file, options @ ..] => {
-            one(subject, file.as_ref(), options.first().copied().unwrap_or("-"))
+        ["one", reader, file, options @ ..] => {
+            one(reader, file.as_ref(), options.first().copied().unwrap_or("-"))
         }
         ["--list"] => {
             print!("{}", document::list(&run::everything()?));
@@ -55,7 +52,6 @@ fn start(arguments: &[&str]) -> Result<()> {
         }
         [] => write(),
         ["--check"] => check(),
-        ["--cases", folder] => cases::write_all(folder.as_ref()),
         other => bail!("no such call: {other:?}"),
     }
 }
@@ -66,11 +62,10 @@ fn write() -> Result<()> {
     Ok(())
 }
 
-/// Whether the document is what a run gives, but for the words of panics, which are Rust's.
+/// Whether the document is what a run gives.
 fn check() -> Result<()> {
     let there = std::fs::read_to_string(document_path())?;
     let found = document::whole(&run::everything()?)?;
-    let (there, found) = (document::compared(&there)?, document::compared(&found)?);
     for (number, (there, found)) in there.lines().zip(found.lines()).enumerate() {
         ensure!(there == found, "line {}:\n  it says  {there}\n  found is {found}", number + 1);
     }
@@ -79,14 +74,13 @@ fn check() -> Result<()> {
     Ok(())
 }
 
-fn one(subject: &str, file: &std::path::Path, options: &str) -> Result<()> {
-    let subject = Subject::find(subject)?;
-    let programs = Programs::start(&[subject])?;
-    let outcome = programs.run(subject, file, options)?;
+fn one(reader: &str, file: &std::path::Path, options: &str) -> Result<()> {
+    let reader = Reader::find(reader)?;
+    let outcome = Programs::start([reader])?.run(reader, file, options)?;
     println!("{}\t{}", outcome.kind.name(), outcome.words());
     Ok(())
 }
 
 fn document_path() -> std::path::PathBuf {
-    zten_testkit::corpus().with_file_name("docs").join("hostile-comparison.md")
+    zten_testkit::corpus().with_file_name("lab").join("results").join("readers.md")
 }

@@ -10,52 +10,61 @@ use zten_readers::subject::{OVERRUN, PANIC};
 const SIGABRT: i32 = 6;
 const SIGXCPU: i32 = 24;
 
+/// How Rust ends a process that lacks memory.
+const NO_MEMORY: &str = "memory allocation of ";
+/// How a process ends that lacks memory and says so, as `read.py` does.
+pub(crate) const OUT_OF_MEMORY: i32 = 99;
+
 /// What came of it: the worst, where several calls gave several things.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    RefusedAtOpening,
-    RefusedOnReading,
+    RejectedAtOpening,
+    RejectedOnReading,
     /// Every call returned.
     Accepted,
-    /// A call returned what the component does not hold.
+    /// A call returned what the file does not hold.
     Wrong,
     Panicked,
     Aborted,
-    OutOfTime,
     /// Memory past an allocation was written.
     Overrun,
+    OutOfMemory,
+    OutOfTime,
 }
 
 impl Kind {
-    /// All of them, from the best to the worst.
-    pub(crate) const ALL: [Self; 8] = [
-        Self::RefusedAtOpening,
-        Self::RefusedOnReading,
-        Self::Accepted,
-        Self::Wrong,
-        Self::Panicked,
-        Self::Aborted,
-        Self::OutOfTime,
-        Self::Overrun,
-    ];
+    /// The heads of columns, from the best outcome to the worst.
+    pub(crate) const COLUMNS: [&'static str; 6] =
+        ["rejected", "accepted", "wrong bytes", "crashed", "out of memory", "timed out"];
 
-    /// The head of a column.
+    /// What it is called, for one file.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::RefusedAtOpening => "refused at opening",
-            Self::RefusedOnReading => "refused on reading",
-            Self::Accepted => "accepted",
-            Self::Wrong => "wrong data",
+            Self::RejectedAtOpening => "rejected at opening",
+            Self::RejectedOnReading => "rejected on reading",
             Self::Panicked => "panicked",
             Self::Aborted => "aborted",
-            Self::OutOfTime => "out of time",
             Self::Overrun => "wrote past memory",
+            other => other.column(),
+        }
+    }
+
+    /// The column that it is counted in.
+    pub(crate) fn column(self) -> &'static str {
+        let [rejected, accepted, wrong, crashed, out_of_memory, timed_out] = Self::COLUMNS;
+        match self {
+            Self::RejectedAtOpening | Self::RejectedOnReading => rejected,
+            Self::Accepted => accepted,
+            Self::Wrong => wrong,
+            Self::Panicked | Self::Aborted | Self::Overrun => crashed,
+            Self::OutOfMemory => out_of_memory,
+            Self::OutOfTime => timed_out,
         }
     }
 
     /// Whether it is an error that the caller can handle.
-    pub(crate) fn is_refusal(self) -> bool {
-        matches!(self, Self::RefusedAtOpening | Self::RefusedOnReading)
+    pub(crate) fn is_rejection(self) -> bool {
+        matches!(self, Self::RejectedAtOpening | Self::RejectedOnReading)
     }
 }
 
@@ -63,7 +72,7 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) kind: Kind,
-    /// What was wrong: `invented`, `outside`, `bool`, and how.
+    /// What was wrong: `invented`, `outside`, `bool`, `content`, and how.
     pub(crate) wrong: Vec<(String, String)>,
     /// The words of an error, a panic or an abort, in one line.
     pub(crate) message: String,
@@ -88,6 +97,8 @@ impl Outcome {
                 ended(Kind::Panicked, &line.context("a panic without a line")?.replace('\t', ": "))
             }
             (_, Some(SIGABRT)) if error.contains(OVERRUN) => ended(Kind::Overrun, OVERRUN),
+            (Some(OUT_OF_MEMORY), _) => ended(Kind::OutOfMemory, words),
+            (_, Some(SIGABRT)) if error.contains(NO_MEMORY) => ended(Kind::OutOfMemory, words),
             (_, Some(SIGXCPU)) => ended(Kind::OutOfTime, ""),
             (_, Some(SIGABRT)) => ended(Kind::Aborted, words),
             (_, Some(signal)) => ended(Kind::Aborted, &format!("signal {signal} {words}")),
@@ -112,8 +123,8 @@ impl Outcome {
             let (key, value) = line.split_once('\t').context("a line without a key")?;
             match key {
                 "opened" if value == "yes" => {}
-                "opened" => (kind, outcome.message) = (Kind::RefusedAtOpening, value.to_owned()),
-                "refused" => (kind, outcome.message) = (Kind::RefusedOnReading, value.to_owned()),
+                "opened" => (kind, outcome.message) = (Kind::RejectedAtOpening, value.to_owned()),
+                "refused" => (kind, outcome.message) = (Kind::RejectedOnReading, value.to_owned()),
                 "content" => outcome.content = Some(value.to_owned()),
                 wrong => outcome.wrong.push((wrong.to_owned(), value.to_owned())),
             }

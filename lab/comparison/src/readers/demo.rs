@@ -17,6 +17,10 @@ pub(super) fn read(what: &str, report: &mut Report) {
         "overflows" => drop(deeper(0)),
         "spins" => while std::hint::black_box(true) {},
         "exits" => std::process::exit(3),
+        "lacks-memory" => {
+            eprintln!("MemoryError");
+            std::process::exit(crate::outcome::OUT_OF_MEMORY)
+        }
         "invents" => {
             let packed = zstd::encode_all(&[7; 10][..], 1).unwrap_or_default();
             let length = packed.len() as u64;

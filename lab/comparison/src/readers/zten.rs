@@ -9,6 +9,9 @@ use zten_readers::subject::Report;
 
 /// Everything that `zten check` looks at.
 pub(super) fn read(path: &Path, options: &str, report: &mut Report) {
+    if path.extension().is_none_or(|suffix| suffix != "zt") {
+        return other(path, report);
+    }
     let file = fs::read(path).unwrap_or_default();
     let options = zten_testkit::options(options);
     let Some(archive) = report.opened(rule(options.from_bytes(file))) else { return };
@@ -27,6 +30,19 @@ pub(super) fn read(path: &Path, options: &str, report: &mut Report) {
     }
     if options == options.canonical() {
         report.read(rule(verifier.padding(archive.manifest(), archive.source())));
+    }
+}
+
+/// The same for a file of another format, and those that it names.
+fn other(path: &Path, report: &mut Report) {
+    let Some(archive) = report.opened(rule(zten_formats::open(path))) else { return };
+    report.read(rule(archive.verify()));
+    for tensor in archive.tensors() {
+        for component in tensor.components() {
+            if let Some(bytes) = report.read(rule(component.read())) {
+                report.content(tensor.name(), component.role(), &bytes);
+            }
+        }
     }
 }
 

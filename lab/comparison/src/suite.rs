@@ -1,0 +1,96 @@
+//! The files of the suite, as `corpus/index.json` lists them.
+
+use anyhow::{Context as _, Result, ensure};
+use serde::Deserialize;
+use zten_testkit::corpus;
+
+/// What the index says of a file.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Entry {
+    /// Its path in the corpus.
+    pub(crate) file: String,
+    pub(crate) format: String,
+    generation: Option<String>,
+    pub(crate) verdict: String,
+    pub(crate) rule: Option<String>,
+    clause: Option<String>,
+    pub(crate) stage: Option<String>,
+    pub(crate) options: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Index {
+    version: u32,
+    files: Vec<Entry>,
+}
+
+/// What a reader should do with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Expected {
+    Valid,
+    /// It breaks a clause of a specification.
+    Specification,
+    /// It contradicts itself, or can be read in two ways.
+    Implied,
+    /// It breaks a decision of ours.
+    Policy,
+    /// It may be accepted and rejected.
+    Either,
+}
+
+impl Expected {
+    /// The cell of a table.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Valid => "valid",
+            Self::Specification => "refused: specification",
+            Self::Implied => "refused: implied",
+            Self::Policy => "refused: policy",
+            Self::Either => "unsupported",
+        }
+    }
+
+    /// Whether a reader that accepts such a file breaks what the file breaks.
+    pub(crate) fn is_refused(self) -> bool {
+        matches!(self, Self::Specification | Self::Implied | Self::Policy)
+    }
+}
+
+impl Entry {
+    /// The format, and the generation of zTensor.
+    pub(crate) fn kind(&self) -> String {
+        match &self.generation {
+            Some(generation) => format!("{} {generation}", self.format),
+            None => self.format.clone(),
+        }
+    }
+
+    pub(crate) fn expected(&self) -> Expected {
+        match (&*self.verdict, self.clause.as_deref()) {
+            ("valid", _) => Expected::Valid,
+            ("refused", Some("policy")) => Expected::Policy,
+            ("refused", Some("implied")) => Expected::Implied,
+            ("refused", _) => Expected::Specification,
+            _ => Expected::Either,
+        }
+    }
+
+    /// The option of the corpus under which it has its verdict.
+    pub(crate) fn options(&self) -> &str {
+        self.options.as_deref().unwrap_or("-")
+    }
+
+    /// Whether others can have an opinion on it: they know neither the canonical form nor our limits. What is refused
+    /// with a tolerance is refused without.
+    pub(crate) fn is_compared(&self) -> bool {
+        self.options.as_deref().is_none_or(|options| options.starts_with("tolerate="))
+    }
+}
+
+/// Every file that has a verdict.
+pub(crate) fn entries() -> Result<Vec<Entry>> {
+    let index = std::fs::read(corpus().join("index.json")).context("corpus/index.json")?;
+    let Index { version, files } = serde_json::from_slice(&index)?;
+    ensure!(version == 1, "corpus/index.json has version {version}, expected 1");
+    Ok(files.into_iter().filter(|entry| entry.verdict != "part").collect())
+}

@@ -1,0 +1,96 @@
+"""Reads one file by a Python package, within limits, and prints what came of it: `read.py worker READER FILE`.
+
+The lines are those of `zten_readers::subject`: what opening gave, the first error of reading, and one sum over all
+that was read. An exception is an error that a caller can handle, but for the lack of memory.
+"""
+
+import hashlib
+import os
+import resource
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+# As `crates` of the laboratory have them: addresses, seconds of the processor, and how a process ends.
+ADDRESSES, SECONDS = 4 << 30, 10
+PANICKED, OUT_OF_MEMORY = 101, 99
+
+Tensors = Iterator[tuple[str, bytes]]
+
+
+def safetensors(path: Path) -> Tensors:
+    from safetensors import deserialize
+
+    for name, tensor in deserialize(path.read_bytes()):
+        yield name, bytes(tensor["data"])
+
+
+def gguf(path: Path) -> Tensors:
+    from gguf import GGUFReader
+
+    for tensor in GGUFReader(path).tensors:
+        yield tensor.name, tensor.data.tobytes()
+
+
+def numpy(path: Path) -> Tensors:
+    import numpy as np
+
+    def content(array: np.ndarray) -> bytes:
+        return np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<")).tobytes()
+
+    opened = np.load(path, allow_pickle=False)
+    if path.suffix == ".npy":
+        yield path.stem, content(opened)
+        return
+    for name in opened.files:
+        yield name, content(opened[name])
+
+
+READERS: dict[str, Callable[[Path], Tensors]] = {
+    "safetensors-python": safetensors,
+    "gguf": gguf,
+    "numpy": numpy,
+}
+
+
+def line(error: BaseException) -> str:
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def main(reader: str, path: Path) -> None:
+    for limit, value in (
+        (resource.RLIMIT_AS, ADDRESSES),
+        (resource.RLIMIT_CPU, SECONDS),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        resource.setrlimit(limit, (value, resource.getrlimit(limit)[1]))
+    contents, refused = {}, None
+    try:
+        for name, content in READERS[reader](path):
+            contents[name.encode("utf-8", "surrogateescape")] = hashlib.sha256(content).digest()
+    except MemoryError as error:
+        print(line(error), file=sys.stderr)
+        os._exit(OUT_OF_MEMORY)
+    except Exception as error:
+        refused = line(error)
+    except BaseException as error:
+        # A panic of Rust is no exception that callers catch.
+        print(f"panicked\t\t{line(error)}", file=sys.stderr)
+        os._exit(PANICKED)
+    if refused is not None:
+        print(f"opened\t{refused}" if not contents else f"opened\tyes\nrefused\t{refused}")
+    else:
+        print("opened\tyes")
+    total = hashlib.sha256()
+    for name, content in sorted(contents.items()):
+        for part in (name, b"data"):
+            total.update(len(part).to_bytes(8, "little") + part)
+        total.update(content)
+    print(f"content\t{total.hexdigest()}")
+
+
+if __name__ == "__main__":
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    _, _, reader, file, *_ = sys.argv
+    main(reader, Path(file))
