@@ -28,7 +28,7 @@ pub(super) fn accepted() -> Vec<String> {
     files
 }
 
-/// Whether an accepted file holds what only its writer knows, and which rule says so.
+/// Returns the rule by which an accepted file is unsupported: it holds what only its writer knows.
 pub(super) fn foreign(file: &str) -> Option<&'static str> {
     if file.contains("-unverifiable-") {
         return Some("unsupported-digest");

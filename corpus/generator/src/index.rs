@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use zten::rules::{Generation, Limit, Row, Unsupported};
+use zten::rules::{Generation, Limit, Row, Source, Unsupported};
 use zten_report::clause::clause_of;
 
 use crate::{Entry, accepted, other};
@@ -38,7 +38,7 @@ const FOLDERS: [(&str, &str); 13] = [
 /// Ends of the names of files that describe others.
 const LISTS: [&str; 5] = ["tsv", "ls", "sha256", "md", "py"];
 
-/// A line of the index. What there is nothing to say of is left out.
+/// A line of the index. A field that has nothing to say is left out.
 #[derive(Serialize)]
 struct Line<'e> {
     file: &'e str,
@@ -48,6 +48,8 @@ struct Line<'e> {
     verdict: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<&'e str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     clause: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,10 +70,10 @@ struct Line<'e> {
 /// Returns the text of `index.json` for the corpus in a folder.
 ///
 /// # Errors
-/// If the folder cannot be read.
+/// Fails if the folder cannot be read.
 ///
 /// # Panics
-/// If a file breaks a rule that no catalogue has.
+/// Panics if a file breaks a rule that no catalogue has.
 pub fn index(corpus: &Path) -> io::Result<String> {
     let mut text = format!("{{\"$schema\":\"index.schema.json\",\"version\":{VERSION},\"files\":[");
     let mut separator = "\n";
@@ -84,13 +86,13 @@ pub fn index(corpus: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Returns what is said of each file of the corpus in a folder, by its path: those of cases, and those of other origin.
+/// Returns the entry of each file of the corpus in a folder, by its path: those of cases, and those of other origin.
 ///
 /// # Errors
-/// If the folder cannot be read.
+/// Fails if the folder cannot be read.
 ///
 /// # Panics
-/// If a list names a file that is not there.
+/// Panics if a list names a file that is not there.
 pub fn all(corpus: &Path) -> io::Result<BTreeMap<String, Entry>> {
     let mut entries = crate::entries();
     let formats = fs::read_dir(corpus.join("other"))?.collect::<io::Result<Vec<_>>>()?;
@@ -125,7 +127,7 @@ fn files_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths.filter(|path| path.is_file() && !is_list(path)).collect())
 }
 
-/// What is said of a file that no case makes.
+/// Makes the entry of a file that no case makes.
 fn foreign(path: &str, generation: &'static str, bytes: &[u8]) -> Entry {
     let Some(below) = path.strip_prefix("other/") else {
         let sniffed = || crate::generation(path, bytes);
@@ -185,6 +187,7 @@ fn line<'e>(file: &'e str, entry: &'e Entry) -> Line<'e> {
             None => "valid",
         },
         rule: entry.rule.as_deref().filter(|_| !entry.part),
+        source: row.filter(|_| !entry.part).map(|row| source(row.source)),
         clause: row.filter(|_| !entry.part).map(|row| clause(row, entry.generation)),
         stage: staged.then_some(if entry.in_content { "content" } else { "open" }),
         offset: entry.offset,
@@ -198,6 +201,17 @@ fn line<'e>(file: &'e str, entry: &'e Entry) -> Line<'e> {
             Some(row) => row.broken.replace("{}", "N").replace('`', ""),
             None => "breaks no rule".to_owned(),
         },
+    }
+}
+
+/// The kind of source that a rule is from.
+fn source(source: Source) -> &'static str {
+    match source {
+        Source::Spec(_) => "specification",
+        Source::Implied(_) => "implied",
+        Source::Policy(_) => "policy",
+        // Readers have crashed on it, and somebody has written so.
+        _ => "fault",
     }
 }
 

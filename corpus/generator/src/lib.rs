@@ -36,9 +36,9 @@ const LARGEST: usize = 1 << 20;
 /// One file of the corpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// Its path, relative to the corpus.
+    /// The path, relative to the corpus.
     pub path: String,
-    /// What it holds.
+    /// The content.
     pub bytes: Vec<u8>,
 }
 
@@ -57,17 +57,17 @@ pub struct Entry {
     pub object: Option<usize>,
     /// The ordinal of the component in it.
     pub component: Option<usize>,
-    /// Whether it opens, and is rejected when its content is read.
+    /// Set if the file opens, and is rejected when its content is read.
     pub in_content: bool,
     /// The options that a reader needs in order to reject it, `-` if there are none.
     pub options: String,
     /// The path of the valid file that it differs from.
     pub neighbor: Option<String>,
-    /// Whether it is there for another file, and has no verdict of its own.
+    /// Set if the file is there for another one, and has no verdict of its own.
     pub part: bool,
 }
 
-/// The files so far, by path, and what is said of those that readers are given.
+/// The files so far, by path, and the entries of those that readers are given.
 #[derive(Default)]
 struct Corpus {
     files: BTreeMap<String, Vec<u8>>,
@@ -79,18 +79,18 @@ struct Corpus {
 ///
 /// # Panics
 ///
-/// If the tables contradict themselves: two files of one name, a neighbour that does not exist, or
+/// Panics if the tables contradict themselves: two files of one name, a neighbour that does not exist, or
 /// a rule whose offset nothing says.
 pub fn files() -> Vec<Output> {
     let files = Corpus::new().files.into_iter();
     files.map(|(path, bytes)| Output { path, bytes }).collect()
 }
 
-/// What is said of each generated file, by its path.
+/// Returns the entry of each generated file, by its path.
 ///
 /// # Panics
 ///
-/// As [`files`].
+/// Panics where [`files`] does.
 pub fn entries() -> BTreeMap<String, Entry> {
     Corpus::new().entries
 }
@@ -119,7 +119,7 @@ impl Corpus {
         corpus
     }
 
-    /// Adds a file, and what is said of it if it is no list.
+    /// Adds a file, and its entry if it is no list.
     fn add(&mut self, path: String, bytes: Vec<u8>, entry: Option<Entry>) {
         let is_case = entry.is_some();
         assert!(bytes.len() <= LARGEST || !is_case, "{path} is too large: {} bytes", bytes.len());
@@ -246,7 +246,7 @@ impl Corpus {
     }
 }
 
-/// What is said of a zTensor file that is valid, or holds what no reader has to know.
+/// Makes the entry of a zTensor file that is valid, or holds what no reader has to know.
 fn accepted(generation: &'static str, why: Option<&str>) -> Entry {
     Entry {
         format: "ztensor".to_owned(),

@@ -28,7 +28,7 @@ pub(crate) fn format<'f>(folder: &'f str, name: &str) -> &'f str {
 }
 
 impl Case {
-    /// Whether it is there for another file: what an index names, or a later file of a split model that breaks a rule.
+    /// Returns whether it is there for another file: one that an index names, or a later file of a split model that breaks a rule.
     pub(crate) fn is_part(&self) -> bool {
         self.rule.is_some_and(|rule| is_part(rule, &self.name))
     }
@@ -45,7 +45,7 @@ impl Case {
     }
 }
 
-/// Whether a file that lies among those which break rules is there for another one.
+/// Returns whether a file that lies among those which break rules is there for another one.
 pub(crate) fn is_part(rule: &str, name: &str) -> bool {
     rule.is_empty() || name.contains("-of-") && !name.contains("-00001-of-")
 }

@@ -1,4 +1,4 @@
-//! What candle does with one file: `worker candle FILE`.
+//! Reads one file with candle: `worker candle FILE`.
 
 use std::fs;
 use std::path::Path;
@@ -79,7 +79,6 @@ fn bytes(tensor: &Tensor) -> Result<Vec<u8>> {
     let (storage, _) = tensor.storage_and_layout();
     let Storage::Cpu(storage) = &*storage else { candle_core::bail!("not in memory") };
     Ok(match storage {
-        CpuStorage::U8(values) => values.clone(),
         CpuStorage::U32(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
         CpuStorage::I16(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
         CpuStorage::I32(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
@@ -88,8 +87,9 @@ fn bytes(tensor: &Tensor) -> Result<Vec<u8>> {
         CpuStorage::F16(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
         CpuStorage::F32(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
         CpuStorage::F64(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
-        CpuStorage::F8E4M3(values) => values.iter().map(|value| value.to_bits()).collect(),
-        CpuStorage::F6E2M3(values)
+        CpuStorage::F8E4M3(values) => values.iter().flat_map(|value| [value.to_bits()]).collect(),
+        CpuStorage::U8(values)
+        | CpuStorage::F6E2M3(values)
         | CpuStorage::F6E3M2(values)
         | CpuStorage::F4(values)
         | CpuStorage::F8E8M0(values) => values.clone(),

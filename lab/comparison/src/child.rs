@@ -13,7 +13,7 @@ use crate::readers::{Program, Reader};
 /// The interpreter that has the packages of `lab/readers/python/requirements.txt`.
 const PYTHON: &str = "ZTEN_LAB_PYTHON";
 
-/// Where the programs are.
+/// The paths of the programs.
 pub(crate) struct Programs {
     runner: PathBuf,
     ztensor_1_1: PathBuf,
@@ -22,7 +22,7 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Those of some readers: this program, and the others, built beside it if need be.
+    /// Finds the programs of some readers: this one, and the others, built beside it if need be.
     pub(crate) fn start<'r>(readers: impl IntoIterator<Item = &'r Reader>) -> Result<Self> {
         let mut programs = Self {
             runner: std::env::current_exe()?,

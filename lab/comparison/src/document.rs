@@ -30,7 +30,7 @@ const KINDS: [&str; 10] = [
 /// The document on these results.
 ///
 /// # Errors
-/// If a file is of a format that no table has.
+/// Fails if a file is of a format that no table has.
 pub(crate) fn whole(results: &[Given]) -> Result<String> {
     for one in results {
         ensure!(KINDS.contains(&&*one.entry.kind()), "{}: a new format", one.entry.file);
@@ -67,7 +67,7 @@ fn readers() -> String {
     table(&["reader", "calls"], 2, rows)
 }
 
-/// How many files came to what, by format, what is expected, and reader.
+/// Counts the files of each outcome, by format, what is expected, and reader.
 fn outcomes(results: &[Given]) -> String {
     let mut counts: BTreeMap<(usize, Expected, usize), [usize; Kind::COLUMNS.len()]> =
         BTreeMap::new();
@@ -90,7 +90,7 @@ fn outcomes(results: &[Given]) -> String {
     table(&head, 3, rows)
 }
 
-/// What was not rejected of the files that break a rule, by what the rule is about.
+/// Counts what was not rejected of the files that break a rule, by what the rule is about.
 fn groups(results: &[Given]) -> String {
     let families: [(&str, &[&str]); 5] = [
         ("zTensor 0.1 and 1.x", &["ztensor 0.1", "ztensor 1.1", "ztensor 1.2"]),
@@ -130,7 +130,7 @@ fn groups(results: &[Given]) -> String {
     })
 }
 
-/// What came of a file and a reader that was given it.
+/// Returns the outcome of a file with a reader that was given it.
 fn outcome(given: &Given, reader: &Reader) -> Option<Kind> {
     let (_, outcome) = given.outcomes.iter().find(|(other, _)| *other == reader)?;
     Some(outcome.kind)

@@ -1,4 +1,4 @@
-//! What the rules of the catalogue are about.
+//! The groups of the rules of the catalogue, by what they are about.
 
 /// The group of a rule, as the document heads it.
 pub(crate) fn group(format: &str, rule: &str) -> &'static str {
@@ -136,7 +136,7 @@ mod tests {
         }
     }
 
-    /// What no other group takes is about fields and their values.
+    /// Rules that no other group takes are about fields and their values.
     #[test]
     fn the_schema_has_rules_of_fields_only() {
         let ends = ["-type", "-missing", "-unknown", "-syntax", "-value", "-storage", "-raw"];

@@ -62,7 +62,7 @@ fn write() -> Result<()> {
     Ok(())
 }
 
-/// Whether the document is what a run gives.
+/// Checks that the document is what a run gives.
 fn check() -> Result<()> {
     let there = std::fs::read_to_string(document_path())?;
     let found = document::whole(&run::everything()?)?;

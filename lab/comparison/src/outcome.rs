@@ -1,4 +1,4 @@
-//! What came of one file and one reader.
+//! The outcome of one file with one reader.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Output;
@@ -10,12 +10,12 @@ use zten_readers::subject::{OVERRUN, PANIC};
 const SIGABRT: i32 = 6;
 const SIGXCPU: i32 = 24;
 
-/// How Rust ends a process that lacks memory.
+/// The words of Rust that end a process that lacks memory.
 const NO_MEMORY: &str = "memory allocation of ";
-/// How a process ends that lacks memory and says so, as `read.py` does.
+/// The exit status of a process that lacks memory and says so, as `read.py` does.
 pub(crate) const OUT_OF_MEMORY: i32 = 99;
 
-/// What came of it: the worst, where several calls gave several things.
+/// The kind of an outcome: the worst, where several calls gave several things.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     RejectedAtOpening,
@@ -37,7 +37,7 @@ impl Kind {
     pub(crate) const COLUMNS: [&'static str; 6] =
         ["rejected", "accepted", "wrong bytes", "crashed", "out of memory", "timed out"];
 
-    /// What it is called, for one file.
+    /// The name, for one file.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::RejectedAtOpening => "rejected at opening",
@@ -62,17 +62,17 @@ impl Kind {
         }
     }
 
-    /// Whether it is an error that the caller can handle.
+    /// Returns whether it is an error that the caller can handle.
     pub(crate) fn is_rejection(self) -> bool {
         matches!(self, Self::RejectedAtOpening | Self::RejectedOnReading)
     }
 }
 
-/// What came of one file and one reader.
+/// The outcome of one file with one reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) kind: Kind,
-    /// What was wrong: `invented`, `outside`, `bool`, `content`, and how.
+    /// The wrong bytes: `invented`, `outside`, `bool`, `content`, and how.
     pub(crate) wrong: Vec<(String, String)>,
     /// The words of an error, a panic or an abort, in one line.
     pub(crate) message: String,
@@ -81,7 +81,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// What the end of a process says.
+    /// Reads the outcome from the end of a process.
     pub(crate) fn from_output(output: &Output) -> Result<Self> {
         let said = String::from_utf8_lossy(&output.stdout);
         let error = String::from_utf8_lossy(&output.stderr);
@@ -106,7 +106,7 @@ impl Outcome {
         }
     }
 
-    /// What was wrong, or else the message.
+    /// Returns what was wrong, or else the message.
     pub(crate) fn words(&self) -> String {
         if self.wrong.is_empty() {
             return self.message.clone();

@@ -27,11 +27,11 @@ pub(crate) enum Program {
 /// A reader, in one of the ways in which it reads.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Reader {
-    /// What it is called on the command line.
+    /// The name on the command line.
     pub(crate) key: &'static str,
-    /// What it is called in the results.
+    /// The name in the results.
     pub(crate) name: &'static str,
-    /// What it calls.
+    /// The functions that it calls.
     pub(crate) calls: &'static str,
     pub(crate) program: Program,
     /// The formats that it reads; of zTensor, `ztensor`, a space and a generation.
@@ -47,13 +47,13 @@ impl Reader {
         Self { key, name, calls, program, reads }
     }
 
-    /// The one that is called so.
+    /// Finds the one that is called so.
     pub(crate) fn find(key: &str) -> Result<&'static Self> {
         let mut all = READERS.iter().chain([&ZTEN, &DEMO]);
         all.find(|one| one.key == key).with_context(|| format!("no reader {key:?}"))
     }
 
-    /// Whether it is given a file. Only `zten` looks for the files beside one that is split.
+    /// Returns whether it is given a file. Only `zten` looks for the files beside one that is split.
     pub(crate) fn is_given(&self, entry: &Entry) -> bool {
         let is_alone = !entry.file.contains("-of-0") || entry.file.contains("-of-00001");
         self.reads.contains(&&*entry.kind()) && (is_alone || entry.format != "gguf")

@@ -20,7 +20,7 @@ pub(crate) struct Given {
 /// Gives every file to `zten` and to each reader that reads its format.
 ///
 /// # Errors
-/// If a process cannot be started, or `zten` gives another verdict than the index.
+/// Fails if a process cannot be started, or `zten` gives another verdict than the index.
 pub(crate) fn everything() -> Result<Vec<Given>> {
     ensure!(!cfg!(debug_assertions), "build it with --release: there, what overflows wraps");
     let programs = Programs::start(&READERS)?;

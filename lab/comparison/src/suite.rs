@@ -4,16 +4,16 @@ use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 use zten_testkit::corpus;
 
-/// What the index says of a file.
+/// The entry of a file in the index.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Entry {
-    /// Its path in the corpus.
+    /// The path in the corpus.
     pub(crate) file: String,
     pub(crate) format: String,
     generation: Option<String>,
     pub(crate) verdict: String,
     pub(crate) rule: Option<String>,
-    clause: Option<String>,
+    source: Option<String>,
     pub(crate) stage: Option<String>,
     pub(crate) options: Option<String>,
 }
@@ -24,7 +24,7 @@ struct Index {
     files: Vec<Entry>,
 }
 
-/// What a reader should do with a file.
+/// The outcome that a file should have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Expected {
     Valid,
@@ -34,7 +34,9 @@ pub(crate) enum Expected {
     Implied,
     /// It breaks a decision of ours.
     Policy,
-    /// It may be accepted and rejected.
+    /// Readers have crashed on it.
+    Fault,
+    /// It may be accepted or rejected.
     Either,
 }
 
@@ -46,13 +48,14 @@ impl Expected {
             Self::Specification => "refused: specification",
             Self::Implied => "refused: implied",
             Self::Policy => "refused: policy",
+            Self::Fault => "refused: fault",
             Self::Either => "unsupported",
         }
     }
 
-    /// Whether a reader that accepts such a file breaks what the file breaks.
+    /// Returns whether a reader should reject such a file, policies included.
     pub(crate) fn is_refused(self) -> bool {
-        matches!(self, Self::Specification | Self::Implied | Self::Policy)
+        !matches!(self, Self::Valid | Self::Either)
     }
 }
 
@@ -66,10 +69,11 @@ impl Entry {
     }
 
     pub(crate) fn expected(&self) -> Expected {
-        match (&*self.verdict, self.clause.as_deref()) {
+        match (&*self.verdict, self.source.as_deref()) {
             ("valid", _) => Expected::Valid,
             ("refused", Some("policy")) => Expected::Policy,
             ("refused", Some("implied")) => Expected::Implied,
+            ("refused", Some("fault")) => Expected::Fault,
             ("refused", _) => Expected::Specification,
             _ => Expected::Either,
         }
@@ -80,8 +84,8 @@ impl Entry {
         self.options.as_deref().unwrap_or("-")
     }
 
-    /// Whether others can have an opinion on it: they know neither the canonical form nor our limits. What is refused
-    /// with a tolerance is refused without.
+    /// Returns whether others can have an opinion on it: they know neither the canonical form nor our limits. A file
+    /// that is refused with a tolerance is refused without.
     pub(crate) fn is_compared(&self) -> bool {
         self.options.as_deref().is_none_or(|options| options.starts_with("tolerate="))
     }

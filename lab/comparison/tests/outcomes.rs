@@ -17,7 +17,7 @@ fn run(reader: &str, file: &Path, options: &str) -> Output {
     program.args(["one", reader]).arg(file).arg(options).output().unwrap()
 }
 
-/// What the program says of one file: the outcome, and its words.
+/// Runs the program with one file, and returns the outcome and its words.
 fn one(reader: &str, file: &Path, options: &str) -> (String, String) {
     let output = run(reader, file, options);
     let said = String::from_utf8(output.stdout).unwrap();
@@ -72,7 +72,7 @@ fn what_ends_otherwise_is_an_error() {
     assert!(!run("demo", Path::new("/dev/null"), "exits").status.success());
 }
 
-/// Its reader reads parts to their end, in the file and in its shards, mapped and not: else what it
+/// The reader of generation 2 reads parts to their end, in the file and in its shards, mapped and not: else what it
 /// accepts would say nothing.
 #[test]
 fn generation_2_is_read_to_its_end() {
@@ -90,7 +90,7 @@ fn generation_2_is_read_to_its_end() {
     }
 }
 
-/// What would be undefined behaviour if it were made here comes from a reader that makes it.
+/// Undefined behavior is not made here, but by a reader that makes it.
 #[test]
 fn a_bool_that_is_none_is_told() {
     let file = corpus().join("reject/bool-value--v12-2-first.zt");
