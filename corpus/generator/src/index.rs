@@ -209,9 +209,8 @@ fn source(source: Source) -> &'static str {
     match source {
         Source::Spec(_) => "specification",
         Source::Implied(_) => "implied",
-        Source::Policy(_) => "policy",
-        // Readers have crashed on it, and somebody has written so.
-        _ => "fault",
+        Source::Fault(_) => "fault",
+        _ => "policy",
     }
 }
 
