@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use zten::{Limits, OpenOptions, Tolerance};
+use zten_report::size;
 
 /// How strict to be.
 #[derive(Debug, clap::Args, Serialize, Deserialize)]
@@ -73,43 +74,9 @@ fn limit(text: &str) -> Result<NamedLimit, String> {
     if !Limits::NAMES.contains(&name) {
         return Err(format!("unknown limit {name:?}: expected {}", Limits::NAMES.join(", ")));
     }
-    let value = size_of_text(size).ok_or_else(|| {
-        format!(
-            "invalid size {size:?}: expected a number of bytes, optionally with K, M, G, KiB, MiB or GiB"
-        )
-    })?;
+    let value = size::parse(size)?;
     match Limits::default().with_named(name, value) {
         Ok(_) => Ok(NamedLimit { name: name.to_owned(), value }),
         Err(_) => Err(format!("limit {name} cannot be {value}")),
-    }
-}
-
-/// A number, and the binary unit that may follow it.
-pub(crate) fn size_of_text(text: &str) -> Option<u64> {
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (digits, unit) = text.split_at(end);
-    let scale: u64 = match unit {
-        "" => 1,
-        "K" | "KiB" => 1 << 10,
-        "M" | "MiB" => 1 << 20,
-        "G" | "GiB" => 1 << 30,
-        _ => return None,
-    };
-    digits.parse::<u64>().ok()?.checked_mul(scale)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes() {
-        assert_eq!(size_of_text("0"), Some(0));
-        assert_eq!(size_of_text("3K"), Some(3 << 10));
-        assert_eq!(size_of_text("3MiB"), Some(3 << 20));
-        assert_eq!(size_of_text("16G"), Some(16 << 30));
-        for wrong in ["", "K", "-1", "+1", "1.5G", "1 G", "1T", "17179869184G"] {
-            assert_eq!(size_of_text(wrong), None, "{wrong}");
-        }
     }
 }

@@ -8,7 +8,7 @@ use zten::write::Level;
 
 use crate::attributes::Set;
 use crate::convert::Rename;
-use crate::strictness::{Strictness, size_of_text};
+use crate::strictness::Strictness;
 
 /// `zten convert`
 #[derive(Debug, clap::Args, Serialize, Deserialize)]
@@ -152,7 +152,7 @@ fn shard_size(text: &str) -> Result<u64, String> {
     let decimal = decimal
         .into_iter()
         .find_map(|(unit, scale)| text.strip_suffix(unit)?.parse::<u64>().ok()?.checked_mul(scale));
-    let size = decimal.or_else(|| size_of_text(text)).filter(|size| *size > 0);
+    let size = decimal.or_else(|| zten_report::size::parse(text).ok()).filter(|size| *size > 0);
     let expected = "expected a number of bytes, optionally with KB, MB, GB, KiB, MiB or GiB";
     size.ok_or_else(|| format!("invalid size: {expected}"))
 }

@@ -39,9 +39,42 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
+/// Parses a number of bytes, and the binary unit that may follow it.
+///
+/// # Errors
+/// A sentence that says what is expected.
+pub fn parse(text: &str) -> Result<u64, String> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(end);
+    let scale = match unit {
+        "" => Some(1_u64),
+        "K" | "KiB" => Some(1 << 10),
+        "M" | "MiB" => Some(1 << 20),
+        "G" | "GiB" => Some(1 << 30),
+        _ => None,
+    };
+    let bytes = scale.and_then(|scale| digits.parse::<u64>().ok()?.checked_mul(scale));
+    bytes.ok_or_else(|| {
+        format!(
+            "invalid size {text:?}: expected a number of bytes, optionally with K, M, G, KiB, MiB or GiB"
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_of_text() {
+        let sizes = [("0", 0), ("3K", 3 << 10), ("3MiB", 3 << 20), ("16G", 16 << 30)];
+        for (text, bytes) in sizes {
+            assert_eq!(parse(text), Ok(bytes));
+        }
+        for wrong in ["", "K", "-1", "+1", "1.5G", "1 G", "1T", "17179869184G"] {
+            assert!(parse(wrong).unwrap_err().starts_with("invalid size"), "{wrong}");
+        }
+    }
 
     #[test]
     fn sizes() {
