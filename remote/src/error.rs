@@ -83,6 +83,8 @@ pub enum RemoteError {
         /// Bytes of the file.
         length: u64,
     },
+    /// The flag of [`until`](crate::until) was set.
+    Interrupted,
     /// Out of memory.
     OutOfMemory,
     /// No thread for the network could be started.
@@ -113,6 +115,7 @@ impl RemoteError {
                 io::ErrorKind::PermissionDenied
             }
             Self::RequestTime | Self::TotalTime => io::ErrorKind::TimedOut,
+            Self::Interrupted => io::ErrorKind::Interrupted,
             Self::Fewer { .. } => io::ErrorKind::UnexpectedEof,
             Self::OutOfMemory => io::ErrorKind::OutOfMemory,
             _ => io::ErrorKind::Other,
@@ -178,6 +181,7 @@ impl fmt::Display for RemoteError {
             Self::BeyondEnd { length } => {
                 return write!(f, "range exceeds the file, which has {length} bytes");
             }
+            Self::Interrupted => "interrupted",
             Self::OutOfMemory => "out of memory",
             Self::Runtime(kind) => return write!(f, "starting a thread for the network failed: {kind}"),
             Self::Panic => "the thread for the network has panicked",

@@ -35,6 +35,7 @@ mod transport;
 pub use error::RemoteError;
 pub use file::RemoteFile;
 pub use name::{NameError, RemoteName};
+pub use network::until;
 pub use object::RemoteObject;
 pub use options::{Redirects, RemoteOptions, TimeLimits};
 pub use plan::Plan;

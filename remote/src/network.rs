@@ -1,12 +1,61 @@
 //! The thread that talks to a server, for programs that wait.
 
-use std::future::Future;
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
+use tokio::time::interval;
 
 use crate::error::RemoteError;
+
+/// The time between two looks at the flag of [`until`].
+const TICK: Duration = Duration::from_millis(10);
+
+thread_local! {
+    /// The flag of [`until`], while that runs on this thread.
+    static STOP: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+}
+
+/// Does work on this thread. Once the flag is set, its waits for a server end with [`RemoteError::Interrupted`], those of a
+/// [`RemoteFile`](crate::RemoteFile) within 10 ms.
+pub fn until<T>(stop: &Arc<AtomicBool>, work: impl FnOnce() -> T) -> T {
+    /// Puts back the flag that there was, also after a panic.
+    struct Before(Option<Arc<AtomicBool>>);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            STOP.set(self.0.take());
+        }
+    }
+    let _before = Before(STOP.replace(Some(Arc::clone(stop))));
+    work()
+}
+
+/// Waits for work until the flag of this thread is set.
+async fn interruptible<T>(
+    work: impl Future<Output = Result<T, RemoteError>>,
+) -> Result<T, RemoteError> {
+    let Some(stop) = STOP.with_borrow(Clone::clone) else { return work.await };
+    let (mut work, mut tick) = (pin!(work), interval(TICK));
+    poll_fn(|context| {
+        if let Poll::Ready(output) = work.as_mut().poll(context) {
+            return Poll::Ready(output);
+        }
+        while tick.poll_tick(context).is_ready() {
+            if stop.load(Ordering::Relaxed) {
+                return Poll::Ready(Err(RemoteError::Interrupted));
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
 
 /// The thread that talks to a server. Files that are found through one another share it.
 #[derive(Debug)]
@@ -30,7 +79,7 @@ impl Network {
         work: impl Future<Output = Result<T, RemoteError>>,
     ) -> Result<T, RemoteError> {
         // What was interrupted is not waited for again, but begun anew.
-        let waited = catch_unwind(AssertUnwindSafe(|| self.handle.block_on(work)));
+        let waited = catch_unwind(AssertUnwindSafe(|| self.handle.block_on(interruptible(work))));
         waited.unwrap_or(Err(RemoteError::Panic))
     }
 
@@ -62,9 +111,28 @@ impl Drop for Network {
 
 #[cfg(test)]
 mod tests {
-    use std::task::Poll;
+    use std::future::pending;
+    use std::time::Instant;
 
     use super::*;
+
+    #[test]
+    fn a_flag_ends_waits() {
+        let (network, stop) = (Network::new().unwrap(), Arc::new(AtomicBool::new(false)));
+        let other = Arc::clone(&stop);
+        let setter = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(30));
+            other.store(true, Ordering::Relaxed);
+        });
+        let begun = Instant::now();
+        let ended = until(&stop, || network.wait(pending::<Result<(), RemoteError>>()));
+        assert!(matches!(ended, Err(RemoteError::Interrupted)));
+        assert!(begun.elapsed() < Duration::from_secs(5));
+        setter.join().unwrap();
+        // The flag is not looked at any longer.
+        assert!(network.wait(async { Ok(()) }).is_ok());
+        assert!(STOP.with_borrow(Option::is_none));
+    }
 
     #[test]
     fn a_panic_is_an_error() {
