@@ -39,6 +39,9 @@ pub enum Packing with
 }
 
 impl Packing {
+    /// Every packing.
+    pub const ALL: [Self; Self::COUNT] = Self::LIST;
+
     fn from_name(name: &str) -> Option<Self> {
         Self::LIST.into_iter().find(|packing| packing.name() == name)
     }

@@ -15,8 +15,33 @@ const DEPTH: u8 = 64;
 /// A dictionary as attributes. Whether they can be attributes is validated where they are written.
 pub(crate) fn attributes(value: &Bound<'_, PyDict>) -> PyResult<Encoded> {
     let mut out = Encoder::default();
-    dictionary(&mut out, value, 0)?;
+    out.map(u64::try_from(value.len())?).map_err(memory)?;
+    for pair in items(&value.items())? {
+        let (key, item): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
+        let Ok(text) = key.cast::<PyString>() else {
+            return Err(PyTypeError::new_err(format!("the key {} is no text", key.repr()?)));
+        };
+        let named = |error| named(&key, error);
+        out.text(text.to_str().map_err(named)?).map_err(memory)?;
+        encode(&mut out, &item, 0).map_err(named)?;
+    }
     Ok(Encoded::from_cbor(out.into_bytes()))
+}
+
+/// An error of a value, with the name of its attribute.
+fn named(key: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
+    let py = key.py();
+    let name = key.repr().map(|name| name.to_string()).unwrap_or_default();
+    let sentence = format!("attribute {name}: {}", error.value(py));
+    if error.is_instance_of::<PyTypeError>(py) {
+        PyTypeError::new_err(sentence)
+    } else if error.is_instance_of::<PyOverflowError>(py) {
+        PyOverflowError::new_err(sentence)
+    } else if error.is_instance_of::<PyValueError>(py) {
+        PyValueError::new_err(sentence)
+    } else {
+        error
+    }
 }
 
 fn encode(out: &mut Encoder, value: &Bound<'_, PyAny>, depth: u8) -> PyResult<()> {

@@ -5,8 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use zten::rules;
+use zten_report::digests::Difference;
 use zten_report::finding::{self, Finding, Report, Scope, Valid};
+use zten_report::network;
 
 use crate::error::Failure;
 use crate::interrupt::{self, Cancel};
@@ -95,15 +100,13 @@ pub(crate) fn check(
     manifest_only: bool,
 ) -> PyResult<Found> {
     let plan = Plan::new(&strictness, manifest_only)?;
-    let given = match file.extract::<PathBuf>() {
+    let found = if let Ok(path) = file.extract::<PathBuf>() {
         // A file that cannot be opened has a report, too.
-        Ok(path) => match py.detach(|| Given::from_path(&path)) {
-            Ok(given) => given,
-            Err(error) => return Ok(Finding::io(&error).into()),
-        },
-        Err(_) => Given::from_python(file)?,
+        interrupt::run(py, u64::MAX, |cancel| plan.check(Given::from_path(&path)?, cancel))?
+    } else {
+        let given = Given::from_python(file)?;
+        interrupt::run(py, u64::MAX, |cancel| plan.check(given, cancel))?
     };
-    let found = interrupt::run(py, u64::MAX, |cancel| plan.check(given, cancel))?;
     match found {
         Ok(found) => Ok(found),
         Err(failure) if failure.was_raised() => Err(failure.at(py, None)),
@@ -128,9 +131,8 @@ pub(crate) fn check_batch(
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(path) = files.get(at).filter(|_| !cancel.is_set()) else { break };
-                let given = Given::from_path(path).map_err(Failure::from);
-                let found = given.and_then(|given| plan.check(given, cancel));
-                let found = found.unwrap_or_else(Found::from);
+                let check = || plan.check(Given::from_path(path)?, cancel);
+                let found = interrupt::until(cancel, check).unwrap_or_else(Found::from);
                 done.lock().unwrap_or_else(PoisonError::into_inner).push((at, found));
             }
         };
@@ -145,4 +147,36 @@ pub(crate) fn check_batch(
     })?;
     done.sort_unstable_by_key(|(at, _)| *at);
     Ok(done.into_iter().map(|(_, found)| found).collect())
+}
+
+/// Returns the name of a file as it is shown: of a URL without what may be secret.
+#[pyfunction]
+pub(crate) fn shown(path: PathBuf) -> PathBuf {
+    network::shown(&path).into_owned()
+}
+
+/// Parses a number of bytes as the command takes it: `8GiB`.
+#[pyfunction]
+pub(crate) fn size(text: &str) -> PyResult<u64> {
+    zten_report::size::parse(text).map_err(PyValueError::new_err)
+}
+
+/// Returns the facts about a rule, limit or unsupported feature, if there is one of that id.
+#[pyfunction]
+pub(crate) fn explain<'py>(py: Python<'py>, id: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let listed = Difference::ALL.iter().map(|difference| difference.row());
+    let mut rows = rules::rows().chain(zten_formats::rules::rows()).chain(listed);
+    let Some(row) = rows.find(|row| row.id == id) else { return Ok(None) };
+    let facts = PyDict::new(py);
+    for (key, text) in [
+        ("id", row.id),
+        ("holds", row.holds),
+        ("message", row.broken),
+        ("clause", row.source.clause()),
+        ("scope", row.scope.as_str()),
+        ("advice", row.advice),
+    ] {
+        facts.set_item(key, text)?;
+    }
+    Ok(Some(facts))
 }

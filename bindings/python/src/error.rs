@@ -10,6 +10,7 @@ use pyo3::exceptions::{
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use zten::error::Misuse;
+use zten::rules::Unsupported;
 use zten::{Error, ErrorKind, Manifest};
 use zten_formats::Trouble;
 use zten_report::digests::Mismatch;
@@ -48,7 +49,12 @@ impl Failure {
 
     /// The failure to read or copy a file that was opened.
     pub(crate) fn reading(manifest: &Manifest<impl AsRef<[u8]>>, error: Error) -> Self {
-        Self::new(Finding::reading(manifest, &error), error)
+        let mut finding = Finding::reading(manifest, &error);
+        if let Some(feature) = unserved(error.kind()) {
+            finding.verdict = Verdict::Unsupported;
+            finding.row = Some(feature.row());
+        }
+        Self::new(finding, error)
     }
 
     /// Returns whether it was raised by a Python object that was read from.
@@ -64,8 +70,9 @@ impl Failure {
         }
         match error.kind() {
             ErrorKind::Read | ErrorKind::Write | ErrorKind::NotDurable => {
-                io_error(error.into(), path)
+                io_error(py, error.into(), path)
             }
+            _ if finding.verdict == Verdict::Unsupported => exception(py, &finding, path),
             ErrorKind::OutOfMemory => PyMemoryError::new_err("out of memory"),
             ErrorKind::Misuse(Misuse::Slice) => PyIndexError::new_err(finding.to_string()),
             ErrorKind::Misuse(Misuse::Layout | Misuse::Type | Misuse::Compressed) => {
@@ -75,11 +82,20 @@ impl Failure {
             ErrorKind::Misuse(Misuse::Announced) => {
                 PyValueError::new_err("the bytes changed while they were written")
             }
-            ErrorKind::Misuse(_) if finding.verdict != Verdict::Unsupported => {
-                PyValueError::new_err(finding.to_string())
-            }
+            ErrorKind::Misuse(_) => PyValueError::new_err(finding.to_string()),
             _ => exception(py, &finding, path),
         }
+    }
+}
+
+/// The row for what a file holds that a call does not serve.
+fn unserved(kind: ErrorKind) -> Option<Unsupported> {
+    let ErrorKind::Misuse(misuse) = kind else { return None };
+    match misuse {
+        Misuse::Layout | Misuse::Quantization | Misuse::Size => Some(Unsupported::Format),
+        Misuse::Type => Some(Unsupported::LogicalType),
+        Misuse::Compressed => Some(Unsupported::Encoding),
+        _ => None,
     }
 }
 
@@ -89,19 +105,30 @@ fn cause<E: std::error::Error + 'static>(error: &Error) -> Option<&E> {
     system.and_then(io::Error::get_ref).and_then(|error| error.downcast_ref())
 }
 
-/// The error of the system for the file at the path, with the path.
-fn io_error(error: io::Error, path: Option<&Path>) -> PyErr {
-    match (error.raw_os_error(), path) {
+/// The error of the system for the file at the path, with the path. What a Python object has raised stays as it is.
+fn io_error(py: Python<'_>, error: io::Error, path: Option<&Path>) -> PyErr {
+    /// Input or output failed: the number for what has none.
+    const EIO: i32 = 5;
+    let number = error.raw_os_error();
+    let was_raised = error.get_ref().and_then(|inner| inner.downcast_ref::<PyErr>()).is_some();
+    let sentence = match number {
+        Some(_) => error.to_string(),
+        None => Finding::io(&error).to_string(),
+    };
+    let sentence = sentence.split(" (os error").next().unwrap_or_default().to_owned();
+    match (number, path) {
+        _ if was_raised => error.into(),
+        // Which subclass of `OSError` it is, its constructor finds out.
         (Some(number), Some(path)) => {
-            // Which subclass of `OSError` it is, its constructor finds out.
-            let text = error.to_string();
-            let text = text.split(" (os error").next().unwrap_or_default().to_owned();
-            PyOSError::new_err((number, text, path.as_os_str().to_owned()))
+            PyOSError::new_err((number, sentence, path.as_os_str().to_owned()))
         }
-        (None, _) if error.get_ref().is_none() => {
-            PyOSError::new_err(Finding::io(&error).to_string())
+        (Some(_), None) => error.into(),
+        (None, None) => PyOSError::new_err(sentence),
+        (None, Some(path)) => {
+            let class = PyErr::from(error).get_type(py);
+            let made = class.call1((EIO, sentence, path.as_os_str()));
+            made.map_or_else(|error| error, PyErr::from_value)
         }
-        _ => error.into(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Long work without the interpreter's lock, which a signal ends.
 
+use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,13 +8,14 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// Work on fewer bytes ends before an interrupt could.
 const BRIEF: u64 = 4 << 20;
 
 /// The longest time that a signal waits.
-const PATIENCE: Duration = Duration::from_millis(50);
+const PATIENCE: Duration = Duration::from_millis(20);
 
 /// A flag that is set once work is to end. Every read of a file looks at it. Clones are one flag.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +32,41 @@ impl Cancel {
     }
 }
 
+/// Fails where the object that a file is read from calls this package as it is read: it would wait for itself.
+pub(crate) fn check_reentry() -> PyResult<()> {
+    if IS_READING.get() {
+        return Err(PyValueError::new_err(
+            "the object that a file is read from calls zten while it is read",
+        ));
+    }
+    Ok(())
+}
+
+thread_local! {
+    /// True while an object that a file is read from is called.
+    static IS_READING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Calls the object that a file is read from.
+pub(crate) fn reading<T>(read: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    check_reentry()?;
+    IS_READING.set(true);
+    let outcome = read();
+    IS_READING.set(false);
+    outcome
+}
+
+/// Does work whose waits for the network end once it is cancelled.
+pub(crate) fn until<T>(cancel: &Cancel, work: impl FnOnce() -> T) -> T {
+    #[cfg(feature = "remote")]
+    return zten_remote::until(&cancel.0, work);
+    #[cfg(not(feature = "remote"))]
+    {
+        let _ = cancel;
+        work()
+    }
+}
+
 /// Does work on so many bytes, without the interpreter's lock. Where they are many, signals are handled
 /// meanwhile: one whose handler raises ends the work, and is what is raised.
 #[expect(
@@ -41,6 +78,7 @@ pub(crate) fn run<T: Send>(
     bytes: u64,
     work: impl FnOnce(&Cancel) -> T + Send,
 ) -> PyResult<T> {
+    check_reentry()?;
     let cancel = Cancel::default();
     if bytes < BRIEF {
         return Ok(py.detach(|| work(&cancel)));
@@ -52,7 +90,7 @@ pub(crate) fn run<T: Send>(
             let worker = thread::Builder::new().spawn_scoped(scope, move || {
                 // Dropped when the work has ended, however it does.
                 let _done = done;
-                work(cancel)
+                until(cancel, || work(cancel))
             })?;
             let mut signals = Ok(());
             while waiting.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {

@@ -21,9 +21,9 @@ mod write;
 #[pyo3::pymodule(gil_used = true)]
 mod _zten {
     #[pymodule_export]
-    use crate::check::{check, check_batch};
+    use crate::check::{check, check_batch, explain, shown, size};
     #[pymodule_export]
     use crate::reader::Reader;
     #[pymodule_export]
-    use crate::write::{Writer, convert};
+    use crate::write::{Writer, convert, packings};
 }

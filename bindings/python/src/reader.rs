@@ -3,16 +3,18 @@
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use numpy::{PyReadwriteArray1, PyReadwriteArrayDyn};
+use numpy::PyReadwriteArray1;
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyTuple};
 use zten::element::ByteOrder;
+use zten::error::Misuse;
 use zten::shards::Shard;
 use zten::tools::{ElementType, StorageType};
-use zten::{Component, DType, Encoding, Error, Generation, Layout, Tensor};
+use zten::{Component, DType, Encoding, Error, ErrorKind, Generation, Layout, Tensor};
 use zten_formats::Block;
 use zten_report::finding::{format_name, stored};
+use zten_report::glob::Glob;
 use zten_report::{json, spelled, value as json_value};
 
 use crate::digests::{Enforced, GivenList};
@@ -46,6 +48,7 @@ impl Reader {
         work: impl FnOnce(&Open, &interrupt::Cancel) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
         let open = self.open()?;
+        let bytes = if open.is_remote() { u64::MAX } else { bytes };
         let outcome = interrupt::run(py, bytes, |cancel| work(&open, cancel))?;
         outcome.map_err(|error| self.failed(py, &open, error))
     }
@@ -69,8 +72,7 @@ impl Reader {
         let opening = strictness.opening()?;
         let given = Given::from_python(file)?;
         let path = given.path();
-        let opened = py.detach(|| Open::new(given, &opening, &interrupt::Cancel::default()));
-        let mut open = opened.map_err(|failure| failure.at(py, path.as_deref()))?;
+        let mut open = given.open(py, &opening)?;
         if let Some(digests) = digests {
             open.digests = Some(Enforced::new(py, digests, open.manifest())?);
         }
@@ -142,6 +144,27 @@ impl Reader {
 
     fn names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         PyList::new(py, self.open()?.manifest().tensors().map(|tensor| tensor.name()))
+    }
+
+    /// The places of the objects whose names a pattern matches, in the order of the file. Each pattern matches one or more.
+    fn select(&self, patterns: Vec<String>) -> PyResult<Vec<u32>> {
+        let (open, mut selected) = (self.open()?, Vec::new());
+        let mut globs: Vec<_> = patterns.iter().map(|text| (Glob::new(text), false)).collect();
+        for tensor in open.manifest().tensors() {
+            let mut is_selected = false;
+            for (glob, is_used) in &mut globs {
+                let matches = glob.matches(tensor.name());
+                (is_selected, *is_used) = (is_selected | matches, *is_used | matches);
+            }
+            if is_selected {
+                selected.push(tensor.ordinal());
+            }
+        }
+        let unused = patterns.iter().zip(&globs).find(|(_, (_, is_used))| !is_used);
+        match unused {
+            Some((text, _)) => Err(PyKeyError::new_err(format!("no name matches {text:?}"))),
+            None => Ok(selected),
+        }
     }
 
     /// The shards that the file lists: name, bytes, and digest if the file gives one.
@@ -366,11 +389,18 @@ impl Reader {
         &self,
         py: Python<'_>,
         ordinal: u32,
-        mut array: PyReadwriteArrayDyn<'_, f32>,
+        mut array: PyReadwriteArray1<'_, f32>,
     ) -> PyResult<()> {
         let values = array.as_slice_mut()?;
         let bytes = u64::try_from(values.len())?.saturating_mul(4);
-        self.work(py, bytes, |open, cancel| read::dequantize(open, ordinal, values, cancel))
+        self.work(py, bytes, |open, cancel| {
+            let read = read::dequantize(open, ordinal, values, cancel);
+            // The array is as long as the shape says.
+            read.map_err(|error| match error.kind() {
+                ErrorKind::Misuse(Misuse::Buffer) => Misuse::Quantization.into(),
+                _ => error,
+            })
+        })
     }
 
     /// Bits, group size and packing of a `quantized_group`; axis and block size of a `zt.mx/1`; type, elements and bytes

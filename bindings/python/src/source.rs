@@ -20,7 +20,7 @@ use zten_shards::{Beside, Runs, Want};
 
 use crate::digests::Enforced;
 use crate::error::Failure;
-use crate::interrupt::Cancel;
+use crate::interrupt::{self, Cancel};
 use crate::options::Opening;
 use shards::{Found, Listed};
 
@@ -56,7 +56,7 @@ impl Given {
             return Ok(Self { source: Source::Bytes(bytes), length, name: PathBuf::new() });
         }
         if given.hasattr("read")? && given.hasattr("seek")? {
-            let length = given.call_method1("seek", (0, 2))?.extract()?;
+            let length = interrupt::reading(|| given.call_method1("seek", (0, 2))?.extract())?;
             let object = PythonFile { object: given.clone().unbind(), turn: Mutex::new(()) };
             return Ok(Self { source: Source::Object(object), length, name: PathBuf::new() });
         }
@@ -66,8 +66,16 @@ impl Given {
                 "the file is {kind}, expected a path, bytes, a bytearray, a memoryview, or an object with read and seek"
             ))
         })?;
-        let opened = given.py().detach(|| Self::from_path(&path));
+        let opened = interrupt::run(given.py(), patience(&path), |_| Self::from_path(&path))?;
         opened.map_err(|error| Failure::from(error).at(given.py(), Some(&shown(&path))))
+    }
+
+    /// Opens the file, without the interpreter's lock.
+    pub(crate) fn open(self, py: Python<'_>, opening: &Opening) -> PyResult<Open> {
+        let path = self.path();
+        let bytes = patience(&self.name);
+        let opened = interrupt::run(py, bytes, |cancel| Open::new(self, opening, cancel))?;
+        opened.map_err(|failure| failure.at(py, path.as_deref()))
     }
 
     /// The regular file at a path, or a file over the network.
@@ -79,9 +87,9 @@ impl Given {
         Ok(Self { source: Source::File(file), length, name: path.to_owned() })
     }
 
-    /// The path of a file; none of what has none.
+    /// The path or URL of a file, as it is shown; none of what has none.
     pub(crate) fn path(&self) -> Option<PathBuf> {
-        matches!(self.source, Source::File(_)).then(|| self.name.clone())
+        (!self.name.as_os_str().is_empty()).then(|| shown(&self.name).into_owned())
     }
 
     /// A file over the network, of which the last bytes are fetched.
@@ -108,6 +116,11 @@ impl Given {
              remote, or remote-tls for https and S3",
         ))
     }
+}
+
+/// The number of bytes that stands for the work of opening a file: over the network it may take any time.
+fn patience(path: &Path) -> u64 {
+    if is_remote(path) { u64::MAX } else { 0 }
 }
 
 /// An open file of any format, and the files that may be its shards.
@@ -360,14 +373,15 @@ impl Source {
 
 impl PythonFile {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        interrupt::check_reentry()?;
         // A thread that waits for its turn does not hold the interpreter's lock.
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let read = Python::attach(|py| -> PyResult<()> {
             let object = self.object.bind(py);
-            object.call_method1("seek", (offset,))?;
+            interrupt::reading(|| object.call_method1("seek", (offset,)))?;
             let mut rest = buffer;
             while !rest.is_empty() {
-                let bytes = object.call_method1("read", (rest.len(),))?;
+                let bytes = interrupt::reading(|| object.call_method1("read", (rest.len(),)))?;
                 let bytes: &[u8] = bytes.extract()?;
                 if bytes.is_empty() {
                     return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());

@@ -12,6 +12,7 @@ use sha2::{Digest as _, Sha256};
 use zten::error::OutOfMemory;
 use zten::shards::Files;
 use zten::tools::{ElementType, LogicalType, StorageType};
+use zten::view::Packing;
 use zten::write::{
     Checksum, Copier, FileSink, Level, NewComponent, NewObject, Sink, WriteOptions, canonical_order,
 };
@@ -24,7 +25,7 @@ use crate::error::{Failure, exception};
 use crate::interrupt::{self, Cancel};
 use crate::options::{Opening, Strictness};
 use crate::read;
-use crate::source::{Given, Open};
+use crate::source::Given;
 
 /// The place that a file goes to.
 enum Out {
@@ -51,14 +52,15 @@ impl Sink for Out {
     }
 }
 
-/// The form of a new file, as Python gives it: `generation`, `digest`, `canonical`.
+/// The form of a new file, as Python gives it: `generation`, `digest`, `canonical`, and whether components that are announced
+/// share their bytes.
 #[derive(FromPyObject)]
-pub(crate) struct Form(String, Option<String>, bool);
+pub(crate) struct Form(String, Option<String>, bool, bool);
 
 impl Form {
     /// Returns the options that the library takes.
     fn options(&self) -> PyResult<WriteOptions> {
-        let Self(generation, digest, canonical) = self;
+        let Self(generation, digest, canonical, shares) = self;
         let generation = match generation.as_str() {
             "1.2" => Generation::V1_2,
             "2" => Generation::V2,
@@ -68,20 +70,30 @@ impl Form {
             }
         };
         let checksum = match (digest.as_deref(), generation) {
-            (Some("sha256"), _) => Checksum::Sha256,
-            (Some("crc32c"), Generation::V1_2) => Checksum::Crc32c,
-            (Some("xxh3"), Generation::V2) => Checksum::Xxh3,
-            (None, _) => Checksum::None,
+            (Some("auto"), _) => None,
+            (Some("sha256"), _) => Some(Checksum::Sha256),
+            (Some("crc32c"), Generation::V1_2) => Some(Checksum::Crc32c),
+            (Some("xxh3"), Generation::V2) => Some(Checksum::Xxh3),
+            (None, _) => Some(Checksum::None),
             (Some(other), _) => {
                 return Err(PyValueError::new_err(format!(
-                    "digest is {other:?}, expected \"sha256\", \"crc32c\" or None in 1.2, \"sha256\", \"xxh3\" or None in 2"
+                    "digest is {other:?}, expected \"auto\", \"sha256\", \"crc32c\" or None in 1.2, \"auto\", \"sha256\", \"xxh3\" or None in 2"
                 )));
             }
         };
-        let options = WriteOptions::default().generation(generation).checksum(checksum);
+        let options = WriteOptions::default().generation(generation);
+        let options = checksum.into_iter().fold(options, WriteOptions::checksum);
+        let options = if *shares { options.sharing() } else { options };
         // The canonical form has digests of its own.
         Ok(if *canonical { options.canonical() } else { options })
     }
+}
+
+/// Returns the ways in which codes are packed into words: name, codes in a word, type of a word, bits of a code.
+#[pyfunction]
+pub(crate) fn packings() -> Vec<(&'static str, u8, &'static str, u8)> {
+    let facts = |p: Packing| (p.name(), p.codes(), p.word().name(), p.bits());
+    Packing::ALL.into_iter().map(facts).collect()
 }
 
 /// A level of compression.
@@ -90,8 +102,8 @@ fn level(zstd: Option<u8>) -> PyResult<Option<Level>> {
     level.map_err(|error| PyValueError::new_err(error.sentence().to_string()))
 }
 
-/// One component: role, type, elements, and its bytes.
-type Part<'py> = (String, String, String, u64, PyReadonlyArray1<'py, u8>);
+/// One component: role, type, elements, its bytes, and whether others may have the same, which are then stored once.
+type Part<'py> = (String, String, String, u64, PyReadonlyArray1<'py, u8>, bool);
 
 /// A file that is being written. `_zten.pyi` describes it.
 #[pyclass(frozen, module = "zten._zten")]
@@ -185,13 +197,13 @@ impl Writer {
         parts.sort_by(|(a, ..), (b, ..)| (self.order)(a, b));
         let attributes = attributes.map(cbor::attributes).transpose()?;
         let (mut components, mut contents, mut all) = (Vec::new(), Vec::new(), 0_u64);
-        for (.., array) in &parts {
+        for (.., array, _) in &parts {
             let content = array.as_slice()?;
             all = all.saturating_add(u64::try_from(content.len())?);
             contents.push(content);
         }
         let mut digests = Vec::new();
-        if self.shares {
+        if self.shares || parts.iter().any(|(.., is_tied)| *is_tied) {
             let mut open = self.take()?;
             let (open, sums) = interrupt::run(py, all, |cancel| {
                 let sum = |content: &&[u8]| sha256(content, &mut open.buffer, cancel);
@@ -202,7 +214,7 @@ impl Writer {
             digests = sums.map_err(|error| self.failed(py, error))?;
         }
         let mut digest = digests.iter();
-        for (role, storage, element, count, _) in &parts {
+        for (role, storage, element, count, ..) in &parts {
             let element = element_type(storage, element)?;
             let mut component = NewComponent::new(role, element, *count);
             if let Some(level) = self.level {
@@ -328,8 +340,7 @@ pub(crate) fn convert(
     let opening = Opening { unknown, ..strictness.any_form()? };
     let given = Given::from_python(source)?;
     let path = given.path();
-    let opened = py.detach(|| Open::new(given, &opening, &Cancel::default()));
-    let open = opened.map_err(|failure| failure.at(py, path.as_deref()))?;
+    let open = given.open(py, &opening)?;
     let manifest = open.manifest();
     let is_second = form.0 == "2";
     let missing = if is_second { find_without_profile(manifest.tensors()) } else { None };
@@ -337,29 +348,30 @@ pub(crate) fn convert(
         let finding = Finding { verdict: Verdict::Unsupported, ..finding };
         return Err(exception(py, &finding, path.as_deref()));
     }
-    let copied = interrupt::run(py, stored(manifest), |cancel| {
-        let mut sink = FileSink::create(&target)?;
-        let mut copy = || {
-            let mut shards = open.all_shards(cancel)?;
-            shards.verify()?;
-            let files = Files { root: &open.root(cancel), shards: &shards };
-            let mut copier = Copier::new(manifest).with_shard_bytes(open.shard_bytes());
-            if let Some(level) = level {
-                copier = copier.compressed(level);
-            }
-            if is_second {
-                copier = copier.layouts(profile);
-            }
-            copier.file(manifest, &files, &mut sink, &options)
-        };
-        // A file that is invalid is called so, whatever in it is not supported.
-        copy().map_err(|error| match error.kind() {
-            ErrorKind::Unsupported(_) => read::verify(&open, cancel).err().unwrap_or(error),
-            _ => error,
+    let copied =
+        interrupt::run(py, if open.is_remote() { u64::MAX } else { stored(manifest) }, |cancel| {
+            let mut sink = FileSink::create(&target)?;
+            let mut copy = || {
+                let mut shards = open.all_shards(cancel)?;
+                shards.verify()?;
+                let files = Files { root: &open.root(cancel), shards: &shards };
+                let mut copier = Copier::new(manifest).with_shard_bytes(open.shard_bytes());
+                if let Some(level) = level {
+                    copier = copier.compressed(level);
+                }
+                if is_second {
+                    copier = copier.layouts(profile);
+                }
+                copier.file(manifest, &files, &mut sink, &options)
+            };
+            // A file that is invalid is called so, whatever in it is not supported.
+            copy().map_err(|error| match error.kind() {
+                ErrorKind::Unsupported(_) => read::verify(&open, cancel).err().unwrap_or(error),
+                _ => error,
+            })?;
+            cancel.check()?;
+            sink.publish()
         })?;
-        cancel.check()?;
-        sink.publish()
-    })?;
     copied.map_err(|error| {
         let of_target = matches!(error.kind(), ErrorKind::Write | ErrorKind::NotDurable);
         let failure = Failure::reading(manifest, error);

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from ._zten import _Component
 
 
+# Bytes for which there is memory.
+_MANY = 1 << 20
+
+
 class Component:
     """One blob of an object, and how it is stored."""
 
@@ -82,7 +86,7 @@ class Component:
         """
         content = np.frombuffer(self.tobytes(), np.uint8)
         if self._read_as is None:
-            raise self._unserved(f"elements of type {self.dtype!r} cannot be read")
+            raise self._unserved(f"elements of type {self.dtype!r} cannot be read", "unsupported-type")
         if self._read_as == "f4_e2m1":
             return _types.unpack(content, 2 * len(content))
         if self._read_as == "bool":
@@ -91,13 +95,14 @@ class Component:
         if len(content) % dtype.itemsize:
             raise self._unserved(
                 f"component {self.role!r} has {len(content)} bytes, which are no multiple of "
-                f"{dtype.itemsize}, the size of {self._read_as}"
+                f"{dtype.itemsize}, the size of {self._read_as}",
+                "unsupported-type",
             )
         return content.view(dtype)
 
-    def _unserved(self, sentence: str) -> Unsupported:
+    def _unserved(self, sentence: str, rule: str) -> Unsupported:
         name = self._file._reader.object(self._place[0])[0]
-        return unserved(sentence, name, component=self.role, file=self._file._reader.path)
+        return unserved(sentence, name, rule, component=self.role, file=self._file._reader.path)
 
     def _admit(self) -> None:
         """Has what asks for more than the limit allows refused, before there is memory for it."""
@@ -110,10 +115,15 @@ class Component:
         """Its content, decoded and verified, in an array of its own."""
         if self.nbytes is None:
             return np.frombuffer(bytearray(self.tobytes()), np.uint8)
-        self._admit()
-        content = np.empty(self.nbytes, np.uint8)
+        content = self._room(self.nbytes)
         self._file._reader.read([self._place], [content])
         return content
+
+    def _room(self, nbytes: int) -> Bytes:
+        """Memory for its content, which the limits allow."""
+        self._admit()
+        name = self._file._reader.object(self._place[0])[0] if nbytes > _MANY else self.role
+        return _types.empty(name, (nbytes,), np.uint8, self._file._reader.path)
 
 
 def converted(array: Array, dtype: npt.DTypeLike | None, copy: bool | None) -> Array:
@@ -129,13 +139,13 @@ def truth(array: Array) -> None:
     np.not_equal(codes, 0, out=array)
 
 
-def to_torch(dtype: Any, array: Array, device: Any) -> Any:
+def to_torch(dtype: Any, array: Array) -> Any:
     import torch
 
     if not array.size:
-        return torch.empty(array.shape, dtype=dtype, device=device)
+        return torch.empty(array.shape, dtype=dtype)
     content = _types.as_bytes(np.array(array, order="C", copy=True))
-    return torch.frombuffer(content, dtype=dtype).reshape(array.shape).to(device)
+    return torch.frombuffer(content, dtype=dtype).reshape(array.shape)
 
 
 def scipy_indices(element: str, content: Bytes) -> Array:

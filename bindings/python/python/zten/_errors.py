@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from . import _zten
+
 
 class Error(Exception):
     """A file could not be read for what is in it. Its kinds are :class:`Refused`,
@@ -79,9 +81,27 @@ class LimitExceeded(Error):
     name is that of the rule without ``limit-``."""
 
 
-def unserved(sentence: str, name: str, **fields: Any) -> Unsupported:
+def _clause(rule: str) -> str | None:
+    facts = _zten.explain(rule)
+    return facts and facts["clause"]
+
+
+def unserved(sentence: str, name: str, rule: str = "unsupported-format", **fields: Any) -> Unsupported:
     """The error for an object that a call does not serve."""
-    return Unsupported(f"{name!r}: {sentence}", object=name, **fields)
+    return Unsupported(f"{name!r}: {sentence}", object=name, rule=rule, clause=_clause(rule), **fields)
+
+
+def refused(error: Exception, what: str, name: str, file: str | os.PathLike[str] | None) -> Error:
+    """The error for an object that a library or the machine has no array for, which is what it says."""
+    if isinstance(error, MemoryError):
+        sentence = f"{name!r}: there is no memory for it: {what}"
+        rule = "limit-decoded"
+        return LimitExceeded(sentence, object=name, rule=rule, clause=_clause(rule), file=file)
+    return unserved(f"{what}: {error}", name, "unsupported-feature", file=file)
+
+
+NO_ARRAY = (ValueError, TypeError, OverflowError, RuntimeError, MemoryError)
+"""What NumPy, SciPy and PyTorch raise for shapes that they have no arrays of."""
 
 
 def _again(kind: type[Error], message: str, fields: dict[str, Any]) -> Error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import sys
@@ -11,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 
 from . import _types
-from ._errors import unserved
+from ._errors import NO_ARRAY, refused
 from ._tensor import Tensor
 from ._types import Array
 from ._zten import Reader
@@ -202,7 +203,8 @@ class File(Mapping[str, Tensor]):
         if buffer is None:
             buffer = self._mapped(writable)
             if len(buffer) < self._reader.length:
-                raise OSError("the file became shorter while it was read")
+                path = self._reader.path
+                raise OSError(errno.EIO, "the file became shorter while it was read", path and str(path))
             self._maps[writable] = buffer
         return buffer
 
@@ -226,9 +228,9 @@ class File(Mapping[str, Tensor]):
         buffer = self._buffer()
         try:
             return np.ndarray(shape, _types.numpy_dtype(element), buffer, offset)
-        except ValueError as error:
-            path = self._reader.path
-            raise unserved(f"NumPy has no array of shape {shape}: {error}", name, file=path) from None
+        except NO_ARRAY as error:
+            what = f"NumPy has no array of shape {shape}"
+            raise refused(error, what, name, self._reader.path) from None
 
 
 def open(

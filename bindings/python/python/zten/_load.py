@@ -74,7 +74,7 @@ class _Arrays:
 
     def empty(self, name: str, shape: tuple[int, ...], element: str) -> Array:
         """An array that is going to be filled."""
-        array = _types.empty(name, shape, _types.numpy_dtype(element))
+        array = _types.empty(name, shape, _types.numpy_dtype(element), self.file._reader.path)
         self.contents.append(_types.as_bytes(array))
         if element == "bool":
             self.bools.append(array)
@@ -108,7 +108,8 @@ class Torch(_Arrays):
             return self.file[name].torch()
         count = _types.product(shape)
         buffer = self.file._buffer(writable=True)
-        return torch.frombuffer(buffer, dtype=dtype, count=count, offset=offset).reshape(shape)
+        flat = torch.frombuffer(buffer, dtype=dtype, count=count, offset=offset)
+        return _types.torch_tensor(lambda: flat.reshape(shape), name, shape, self.file._reader.path)
 
     def filled(self, name: str, shape: tuple[int, ...], element: str) -> Any:
         import torch
@@ -118,9 +119,12 @@ class Torch(_Arrays):
             # It says so.
             return self.file[name].torch()
         content = _types.as_bytes(self.empty(name, shape, element))
-        if not len(content):
-            return torch.empty(shape, dtype=dtype)
-        return torch.frombuffer(content, dtype=dtype).reshape(shape)
+
+        def make() -> Any:
+            flat = torch.frombuffer(content, dtype=dtype) if len(content) else torch.empty(0, dtype=dtype)
+            return flat.reshape(shape)
+
+        return _types.torch_tensor(make, name, shape, self.file._reader.path)
 
     def other(self, tensor: Tensor) -> Any:
         return tensor.torch()

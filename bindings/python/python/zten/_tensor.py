@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from . import _types
 from ._component import Component, converted, scipy_indices, scipy_values, to_torch, truth
-from ._errors import Unsupported, unserved
+from ._errors import NO_ARRAY, Error, Unsupported, refused, unserved
 from ._index import Index, select
 from ._types import Array, Bytes
 
@@ -53,7 +54,9 @@ class Slice:
 
     def torch(self, *, verify: bool = False, device: Any = "cpu") -> Any:
         """The part as a :class:`torch.Tensor`. As :meth:`numpy`."""
-        return to_torch(self._tensor._torch_dtype(), self.numpy(verify=verify), device)
+        tensor, dtype = self._tensor, self._tensor._torch_dtype()
+        array = self.numpy(verify=verify)
+        return tensor._in_torch(lambda: to_torch(dtype, array), array.shape).to(device)
 
     def __array__(
         self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
@@ -196,11 +199,12 @@ class Tensor:
         data = self._data
         shape = self.shape
         if element == "f4_e2m1":
-            return _types.unpack(self._content(data, verify), self.size).reshape(shape)
+            flat = _types.unpack(self._content(data, verify), self.size)
+            return _types.reshaped(flat, self.name, shape, self._file._reader.path)
         if self._is_mapped(data, verify):
             return self._file._view(self.name, shape, element, data.offset)
         data._admit()
-        array = _types.empty(self.name, shape, _types.numpy_dtype(element))
+        array = self._room(shape, _types.numpy_dtype(element))
         self._fill(_types.as_bytes(array), verify)
         if element == "bool":
             truth(array)
@@ -230,7 +234,7 @@ class Tensor:
         data = self._data
         if not self.size:
             self._content(data, verify)
-            return torch.empty(self.shape, dtype=dtype, device=device)
+            return self._in_torch(lambda: torch.empty(self.shape, dtype=dtype)).to(device)
         if self._is_mapped(data, verify):
             flat = torch.frombuffer(
                 self._file._buffer(writable=True), dtype=dtype, count=self.size, offset=data.offset
@@ -240,7 +244,7 @@ class Tensor:
             if element == "bool":
                 truth(content.view(np.bool_))
             flat = torch.frombuffer(content, dtype=dtype)
-        return flat.reshape(self.shape).to(device)
+        return self._in_torch(lambda: flat.reshape(self.shape)).to(device)
 
     def scipy(self) -> Any:
         """A sparse tensor as :class:`scipy.sparse.csr_array` or :class:`scipy.sparse.coo_array`: all
@@ -256,20 +260,28 @@ class Tensor:
         if not self.is_sparse:
             raise self._unserved(f"layout {self.format!r} is not sparse")
         if any(dimension >= 1 << 63 for dimension in self.shape):
-            raise self._unserved(f"SciPy has no array of shape {self.shape}")
-        import scipy.sparse
+            raise self._unserved(f"SciPy has no array of shape {self.shape}", "unsupported-feature")
+        try:
+            import scipy.sparse
+        except ImportError as error:
+            sentence = "SciPy, which has sparse arrays, is not installed: pip install zten[scipy]"
+            raise self._unserved(sentence, "unsupported-feature") from error
 
         parts = self._whole()
-        if self.format in _CSR:
-            indices, indptr = (scipy_indices(*parts[role]) for role in ("indices", "indptr"))
-            values = scipy_values(*parts["values"], count=len(indices))
-            return scipy.sparse.csr_array((values, indices, indptr), shape=self.shape)
-        coords = scipy_indices(*parts["coords"])
-        count = len(coords) // self.ndim
-        values = scipy_values(*parts["values"], count=count)
-        return scipy.sparse.coo_array(
-            (values, tuple(coords.reshape(self.ndim, count))), shape=self.shape
-        )
+        try:
+            if self.format in _CSR:
+                indices, indptr = (scipy_indices(*parts[role]) for role in ("indices", "indptr"))
+                values = scipy_values(*parts["values"], count=len(indices))
+                return scipy.sparse.csr_array((values, indices, indptr), shape=self.shape)
+            coords = scipy_indices(*parts["coords"])
+            count = len(coords) // self.ndim if self.ndim else 0
+            values = scipy_values(*parts["values"], count=count)
+            return scipy.sparse.coo_array(
+                (values, tuple(coords.reshape(self.ndim, count))), shape=self.shape
+            )
+        except NO_ARRAY as error:
+            what = f"SciPy has no array of shape {self.shape}"
+            raise refused(error, what, self.name, self._file._reader.path) from None
 
     def dequantize(self) -> npt.NDArray[np.float32]:
         """The values of a quantized tensor as an array of ``float32``, in row-major order.
@@ -282,8 +294,14 @@ class Tensor:
             raise self._unserved(f"layout {self.format!r} is not quantized")
         for component in self._components:
             component._admit()
-        array = _types.empty(self.name, self.shape, np.dtype(np.float32))
-        self._file._reader.dequantize(self._ordinal, array)
+        reader = self._file._reader
+        try:
+            array = self._room(self.shape, np.float32)
+        except Error:
+            # Components that do not fit the shape are what is wrong, if they do not.
+            reader.dequantize(self._ordinal, np.empty(0, np.float32))
+            raise
+        reader.dequantize(self._ordinal, array.reshape(-1))
         return array
 
     def __getitem__(self, index: Index) -> Slice:
@@ -293,7 +311,9 @@ class Tensor:
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("a scalar has no length")
+            raise self._unserved("a scalar has no length")
+        if self.shape[0] > sys.maxsize:
+            raise self._unserved(f"Python has no length {self.shape[0]}", "unsupported-feature")
         return self.shape[0]
 
     def __array__(
@@ -314,13 +334,14 @@ class Tensor:
         if data._read_as is None:
             # It says what is not supported.
             data.tobytes()
-            raise self._unserved(f"elements of type {data.dtype!r} cannot be read")
+            raise self._unserved(f"elements of type {data.dtype!r} cannot be read", "unsupported-type")
         if data.dtype != data._read_as and data.nbytes != (
             self.size * _types.numpy_dtype(data._read_as).itemsize
         ):
             raise self._unserved(
                 f"what elements of type {data.dtype!r} take is not known: "
-                f"components[{data.role!r}] has what they are stored as"
+                f"components[{data.role!r}] has what they are stored as",
+                "unsupported-type",
             )
         self._element = data._read_as
         return data._read_as
@@ -330,12 +351,22 @@ class Tensor:
         element = self._elements()
         dtype = _types.torch_dtype(element)
         if dtype is None:
-            raise self._unserved(f"this version of PyTorch has no type for {element}; NumPy has")
+            sentence = f"this version of PyTorch has no type for {element}; NumPy has"
+            raise self._unserved(sentence, "unsupported-type")
         return dtype
 
-    def _unserved(self, sentence: str) -> Unsupported:
+    def _unserved(self, sentence: str, rule: str = "unsupported-format") -> Unsupported:
         """The error for a call that does not serve this tensor."""
-        return unserved(sentence, self.name, file=self._file._reader.path)
+        return unserved(sentence, self.name, rule, file=self._file._reader.path)
+
+    def _room(self, shape: Sequence[int], dtype: npt.DTypeLike) -> Array:
+        """An array for elements of the tensor."""
+        return _types.empty(self.name, shape, dtype, self._file._reader.path)
+
+    def _in_torch(self, make: Callable[[], Any], shape: tuple[int, ...] | None = None) -> Any:
+        """A tensor of PyTorch, if there is one of that shape."""
+        shape = self.shape if shape is None else shape
+        return _types.torch_tensor(make, self.name, shape, self._file._reader.path)
 
     @property
     def _data(self) -> Component:
@@ -353,8 +384,7 @@ class Tensor:
         """The decoded bytes of a dense tensor."""
         if verify or data._read_as == "f4_e2m1" or data.nbytes is None:
             return data._raw()
-        data._admit()
-        content = np.empty(data.nbytes, np.uint8)
+        content = data._room(data.nbytes)
         self._fill(content, verify)
         return content
 
@@ -391,7 +421,8 @@ class Tensor:
             return np.asarray(whole[ranges][selection.rest])
         if verify:
             self.verify()
-        array = _types.empty(self.name, selection.read_shape, _types.numpy_dtype(element))
+        self._data._admit()
+        array = self._room(selection.read_shape, _types.numpy_dtype(element))
         self._file._reader.read_slice(self._ordinal, selection.ranges, _types.as_bytes(array))
         if element == "bool":
             truth(array)
@@ -401,9 +432,8 @@ class Tensor:
         """All components, read and validated together: what each is, and its content."""
         arrays: list[Bytes | None] = []
         for component in self._components:
-            component._admit()
             length = component.nbytes
-            arrays.append(None if length is None else np.empty(length, np.uint8))
+            arrays.append(None if length is None else component._room(length))
         grown = self._file._reader.read_object(self._ordinal, arrays)
         whole = {}
         for component, array, content in zip(self._components, arrays, grown, strict=True):

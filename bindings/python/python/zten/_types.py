@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -11,7 +12,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from ._errors import unserved
+from ._errors import NO_ARRAY, refused
 
 Array = npt.NDArray[Any]
 Bytes = npt.NDArray[np.uint8]
@@ -139,13 +140,32 @@ def from_torch(dtype: Any, generation: str = "1.2") -> tuple[str, str]:
     raise TypeError(f"zTensor {generation} has no type for elements of {dtype}")
 
 
-def empty(name: str, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+def empty(
+    name: str, shape: Sequence[int], dtype: npt.DTypeLike, file: os.PathLike[str] | None
+) -> Array:
     """An array whose elements are to be read of that object. NumPy has none with as many dimensions or as
     long ones as a file may have."""
     try:
         return np.empty(tuple(shape), dtype)
-    except ValueError as error:
-        raise unserved(f"NumPy has no array of shape {tuple(shape)}: {error}", name) from None
+    except NO_ARRAY as error:
+        raise refused(error, f"NumPy has no array of shape {tuple(shape)}", name, file) from None
+
+
+def reshaped(array: Array, name: str, shape: tuple[int, ...], file: os.PathLike[str] | None) -> Array:
+    """An array in the shape of that object."""
+    try:
+        return array.reshape(shape)
+    except NO_ARRAY as error:
+        raise refused(error, f"NumPy has no array of shape {shape}", name, file) from None
+
+
+def torch_tensor(make: Callable[[], Any], name: str, shape: Sequence[int], file: os.PathLike[str] | None) -> Any:
+    """The tensor of PyTorch that ``make`` returns for that object."""
+    try:
+        return make()
+    except NO_ARRAY as error:
+        what = f"PyTorch has no tensor of shape {tuple(shape)}"
+        raise refused(error, what, name, file) from None
 
 
 def as_bytes(array: Array) -> Bytes:

@@ -20,6 +20,9 @@ Generation: TypeAlias = Literal["1.2", "2"]
 
 Path: TypeAlias = str | os.PathLike[str]
 
+# Role, storage type, type, elements, bytes, whether the bytes may be stored already.
+Part: TypeAlias = tuple[str, str, str, int, Bytes, bool]
+
 
 class Writer:
     """A file that is being written, object by object. Made by :func:`zten.create` and
@@ -126,7 +129,7 @@ class Writer:
         name: str,
         format: str,
         shape: Sequence[int],
-        parts: list[tuple[str, str, str, int, Bytes]],
+        parts: list[Part],
         attributes: Mapping[str, Any] | None,
     ) -> None:
         own = None if attributes is None else dict(attributes)
@@ -174,7 +177,7 @@ def create(
             the order of their names, in 1.2 shorter ones first, in 2 by their bytes, and are not
             compressed.
     """
-    form = generation, digest, canonical
+    form = generation, digest, canonical, False
     return Writer(_zten.Writer(path, form, zstd), generation)
 
 
@@ -187,7 +190,7 @@ def append(path: Path, *, digest: Digest | None = "sha256", zstd: int | None = N
     """
     with open(path, shards=False) as file:
         generation = "2" if file.generation == "2" else "1.2"
-    return Writer(_zten.Writer.append(path, (generation, digest, False), zstd), generation)
+    return Writer(_zten.Writer.append(path, (generation, digest, False, False), zstd), generation)
 
 
 def convert(
@@ -218,7 +221,7 @@ def convert(
             valid, and cannot be expressed in that generation.
     """
     how = strictness(limits, tolerate, shards=shards)
-    return _zten.convert(frozen(source), target, how, (generation, digest, canonical), zstd)
+    return _zten.convert(frozen(source), target, how, (generation, digest, canonical, False), zstd)
 
 
 def save(
@@ -232,7 +235,7 @@ def save(
     canonical: bool,
 ) -> bytes | None:
     """Writes all tensors at a path, or returns the file."""
-    native = _zten.Writer(path, (generation, digest, canonical), zstd)
+    native = _zten.Writer(path, (generation, digest, canonical, False), zstd)
     writer = Writer(native, generation)
     try:
         if attributes is not None:
@@ -256,7 +259,7 @@ def _is_sparse(value: Any) -> bool:
 
 def _part(
     role: str, value: Any, generation: str
-) -> tuple[list[int], tuple[str, str, str, int, Bytes]]:
+) -> tuple[list[int], Part]:
     """The shape of an array, and what is written of it."""
     if type(value).__module__.partition(".")[0] == "torch":
         return _torch_part(role, value, generation)
@@ -267,16 +270,16 @@ def _part(
     content = _types.as_bytes(little)
     if element == "f4_e2m1":
         content = _types.pack(content)
-    return list(array.shape), (role, storage, element, array.size, content)
+    return list(array.shape), (role, storage, element, array.size, content, False)
 
 
 def _torch_part(
     role: str, value: Any, generation: str
-) -> tuple[list[int], tuple[str, str, str, int, Bytes]]:
+) -> tuple[list[int], Part]:
     import torch
 
     storage, element = _types.from_torch(value.dtype, generation)
     # A view may conjugate or negate what is in memory.
     flat = value.detach().cpu().resolve_conj().resolve_neg().contiguous().reshape(-1)
     content = flat.view(torch.uint8).numpy() if flat.numel() else np.empty(0, np.uint8)
-    return list(value.shape), (role, storage, element, value.numel(), content)
+    return list(value.shape), (role, storage, element, value.numel(), content, False)
