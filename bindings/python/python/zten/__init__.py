@@ -36,7 +36,7 @@ from . import numpy
 from ._check import Columns, Report, check, check_batch
 from ._component import Component
 from ._errors import Error, LimitExceeded, Refused, Unsupported
-from ._file import Digests, File, Source, open
+from ._file import Digests, File, Limits, Source, open
 from ._safe_open import safe_open
 from ._tensor import Slice, Tensor
 from ._values import Entries, Simple, Tag
@@ -50,6 +50,7 @@ __all__ = [
     "Error",
     "File",
     "LimitExceeded",
+    "Limits",
     "Refused",
     "Report",
     "Simple",

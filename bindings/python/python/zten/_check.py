@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, TypedDict
 
 from . import _zten
-from ._file import Source, frozen, strictness
+from ._file import Limits, Source, frozen, strictness
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def check(
     *,
     manifest_only: bool = False,
     canonical: bool = False,
-    limits: Mapping[str, int] | None = None,
+    limits: Limits | None = None,
     tolerate: Iterable[str] = (),
     shards: bool = True,
 ) -> Report:
@@ -95,7 +95,7 @@ def check_batch(
     *,
     manifest_only: bool = False,
     canonical: bool = False,
-    limits: Mapping[str, int] | None = None,
+    limits: Limits | None = None,
     tolerate: Iterable[str] = (),
     shards: bool = True,
     threads: int | None = None,

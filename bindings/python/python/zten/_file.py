@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
-from . import _types
+from . import _types, _zten
 from ._errors import NO_ARRAY, refused
 from ._tensor import Tensor
 from ._types import Array
@@ -23,12 +23,15 @@ if TYPE_CHECKING:
 Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]
 """What a file is read from."""
 
+Limits: TypeAlias = Mapping[str, int | str]
+"""Limits by their names: numbers, or sizes as text: ``{"decoded": "8GiB"}``."""
+
 Digests: TypeAlias = str | os.PathLike[str] | bytes | Mapping[str, str | Mapping[str, str]]
 """A list of digests: its path, its text, or SHA-256 digests by the names of tensors."""
 
 
 def strictness(
-    limits: Mapping[str, int] | None,
+    limits: Limits | None,
     tolerate: Iterable[str],
     canonical: bool = False,
     shards: bool = True,
@@ -36,7 +39,25 @@ def strictness(
     """How strict to be, as the native part takes it."""
     if isinstance(tolerate, str):
         tolerate = [tolerate]
-    return dict(limits or {}), list(tolerate), canonical, shards
+    if limits is not None and not isinstance(limits, Mapping):
+        raise TypeError(f'limits is {limits!r}, expected a mapping such as {{"decoded": "8GiB"}}')
+    sizes = {name: _size(name, value) for name, value in (limits or {}).items()}
+    return sizes, list(tolerate), canonical, shards
+
+
+def _size(name: str, value: int | str) -> int:
+    """A limit, as the native part takes it."""
+    if isinstance(value, str):
+        try:
+            return _zten.size(value)
+        except ValueError as error:
+            raise ValueError(f"limit {name!r}: {error}") from None
+    expected = f'limit {name!r} is {value!r}, expected a number of bytes, or a text such as "8GiB"'
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(expected)
+    if not 0 <= value.__index__() < 1 << 64:
+        raise ValueError(expected)
+    return value.__index__()
 
 
 def frozen(source: Source) -> Any:
@@ -98,6 +119,8 @@ class File(Mapping[str, Tensor]):
 
     def __getitem__(self, name: str) -> Tensor:
         """The object of that name. A :class:`KeyError` says which name is nearest."""
+        if not isinstance(name, str):
+            raise TypeError(f"file[{name!r}]: expected the name of a tensor; list(file) has all names")
         return Tensor(self, self._reader.require(name))
 
     def __contains__(self, name: object) -> bool:
@@ -238,7 +261,7 @@ def open(
     *,
     map: bool = False,
     verify: bool = True,
-    limits: Mapping[str, int] | None = None,
+    limits: Limits | None = None,
     tolerate: Iterable[str] = (),
     canonical: bool = False,
     shards: bool = True,
@@ -264,7 +287,7 @@ def open(
             ``map=True`` this reads all of a tensor once; ``verify=False`` reads nothing before it is
             used.
         limits: what to change of the limits: ``manifest``, ``depth``, ``rank``, ``keys``,
-            ``shards``, ``window``, ``decoded``, ``decoded-total``.
+            ``shards``, ``window``, ``decoded``, ``decoded-total``; sizes also as text, ``"8GiB"``.
         tolerate: kinds of files to accept that are refused by default: ``narrow-indices``,
             ``shared-blobs``, ``missing-zeros``.
         canonical: accept no other than the canonical form.

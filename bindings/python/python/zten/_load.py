@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _types
-from ._file import Digests, File, Source, open
+from ._file import Digests, File, Limits, Source, open
 from ._tensor import Tensor
 from ._types import Array, Bytes
 
@@ -18,7 +18,7 @@ def load(
     *,
     map: bool,
     verify: bool,
-    limits: Mapping[str, int] | None,
+    limits: Limits | None,
     tolerate: Iterable[str],
     digests: Digests | None = None,
     kind: Callable[[File], _Arrays] | None = None,

@@ -55,6 +55,9 @@ class Slice:
     def torch(self, *, verify: bool = False, device: Any = "cpu") -> Any:
         """The part as a :class:`torch.Tensor`. As :meth:`numpy`."""
         tensor, dtype = self._tensor, self._tensor._torch_dtype()
+        if self.dtype == "f4_e2m1":
+            sentence = "PyTorch has f4_e2m1 in pairs, of which there are no slices; NumPy has single ones"
+            raise tensor._unserved(sentence, "unsupported-type")
         array = self.numpy(verify=verify)
         return tensor._in_torch(lambda: to_torch(dtype, array), array.shape).to(device)
 
@@ -216,7 +219,8 @@ class Tensor:
         Of a file that was opened with ``map=True`` it is a view of a map whose pages are copied when
         they are written to: what is written never reaches the file.
 
-        ``f4_e2m1`` has no element in PyTorch: :meth:`numpy` unpacks it.
+        ``f4_e2m1`` becomes ``float4_e2m1fn_x2``, an element of which is two, so that the last dimension is half as
+        long; where that is odd, :meth:`numpy` unpacks it.
 
         Raises:
             Refused, Unsupported, LimitExceeded: as the content asks for; Unsupported also where it is not dense, or
@@ -225,26 +229,30 @@ class Tensor:
         import torch
 
         verify = self._file._verifies(verify)
-        dtype = self._torch_dtype()
+        dtype, shape = self._torch_dtype(), self.shape
         if not self._file._map:
             part = self._file._reader.part(self._ordinal, None, verify)
             if part is not None:
                 return torch.frombuffer(part[0], dtype=dtype).reshape(part[1]).to(device)
         element = self._elements()
         data = self._data
-        if not self.size:
+        if element == "f4_e2m1":
+            # Two to an element of PyTorch.
+            shape = (*shape[:-1], shape[-1] // 2)
+        count = _types.product(shape)
+        if not count:
             self._content(data, verify)
-            return self._in_torch(lambda: torch.empty(self.shape, dtype=dtype)).to(device)
-        if self._is_mapped(data, verify):
+            return self._in_torch(lambda: torch.empty(shape, dtype=dtype)).to(device)
+        if element != "f4_e2m1" and self._is_mapped(data, verify):
             flat = torch.frombuffer(
-                self._file._buffer(writable=True), dtype=dtype, count=self.size, offset=data.offset
+                self._file._buffer(writable=True), dtype=dtype, count=count, offset=data.offset
             )
         else:
             content = self._content(data, verify)
             if element == "bool":
                 truth(content.view(np.bool_))
-            flat = torch.frombuffer(content, dtype=dtype)
-        return self._in_torch(lambda: flat.reshape(self.shape)).to(device)
+            flat = torch.frombuffer(content, dtype=torch.uint8).view(dtype)
+        return self._in_torch(lambda: flat.reshape(shape)).to(device)
 
     def scipy(self) -> Any:
         """A sparse tensor as :class:`scipy.sparse.csr_array` or :class:`scipy.sparse.coo_array`: all
@@ -350,6 +358,9 @@ class Tensor:
         """The type of PyTorch that a dense tensor's elements have."""
         element = self._elements()
         dtype = _types.torch_dtype(element)
+        if element == "f4_e2m1" and (not self.shape or self.shape[-1] % 2):
+            sentence = "PyTorch has f4_e2m1 in pairs, and the last dimension is odd; NumPy has single ones"
+            raise self._unserved(sentence, "unsupported-type")
         if dtype is None:
             sentence = f"this version of PyTorch has no type for {element}; NumPy has"
             raise self._unserved(sentence, "unsupported-type")

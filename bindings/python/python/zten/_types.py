@@ -113,7 +113,8 @@ def torch_dtype(name: str) -> Any:
     """The PyTorch dtype of a type that is known; None if this version has none."""
     import torch
 
-    return getattr(torch, _TORCH.get(name, ""), None)
+    own = "float4_e2m1fn_x2" if name == "f4_e2m1" else _TORCH.get(name, "")
+    return getattr(torch, own, None)
 
 
 def safetensors_dtype(name: str) -> str:

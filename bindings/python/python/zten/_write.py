@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
 from . import _types, _zten
-from ._file import Source, frozen, open, strictness
+from ._file import Limits, Source, frozen, open, strictness
 from ._types import Array, Bytes
 
-Digest: TypeAlias = Literal["sha256", "crc32c", "xxh3"]
-"""The digests that are written: ``"crc32c"`` in 1.2 alone, ``"xxh3"`` in 2 alone."""
+Digest: TypeAlias = Literal["auto", "sha256", "crc32c", "xxh3"]
+"""The digests that are written: ``"crc32c"`` in 1.2 alone, ``"xxh3"`` in 2 alone; ``"auto"`` is sha256 in 1.2, xxh3 in 2."""
 
 Generation: TypeAlias = Literal["1.2", "2"]
 """The generations that are written."""
@@ -40,21 +44,45 @@ class Writer:
         self._generation = generation
 
     def add(self, name: str, value: Any, *, attributes: Mapping[str, Any] | None = None) -> None:
-        """Writes a tensor: a NumPy array or scalar, a :class:`torch.Tensor`, or a sparse array or
-        matrix of SciPy (CSR and COO; others are made CSR). The interpreter's lock is released while it
-        is written. If another thread changes it meanwhile, old and new elements are mixed: what is
+        """Writes a tensor: a NumPy array or scalar, a :class:`torch.Tensor`, also a sparse one (CSR and COO), or a
+        sparse array or matrix of SciPy (CSR and COO; others are made CSR). A ``float4_e2m1fn_x2`` of PyTorch is written as
+        what it is: twice as many elements of ``f4_e2m1``. The interpreter's lock is released while it is written. If another thread changes it meanwhile, old and new elements are mixed: what is
         validated and hashed is what is written. The canonical form of 2 reads it twice, and refuses that.
 
         Raises:
-            TypeError: the generation has no type for the elements.
+            TypeError: the generation has no type for the elements, or it is no tensor: a masked array, a data frame.
             ValueError: the elements changed while they were written in the canonical form of 2.
             Refused: it breaks a rule; above all, there is an object of that name already.
         """
-        if _is_sparse(value):
-            self._add_sparse(name, value, attributes)
-            return
-        shape, part = _part("data", value, self._generation)
-        self._add(name, "dense", shape, [part], attributes)
+        self._add_value(name, value, attributes, False)
+
+    def _add_value(
+        self, name: str, value: Any, attributes: Mapping[str, Any] | None, is_tied: bool
+    ) -> None:
+        with naming(f"tensor {name!r}"):
+            shape, format, parts = self._parts(value)
+            if is_tied:
+                parts = [(*part[:5], True) for part in parts]
+            self._add(name, format, shape, parts, attributes)
+
+    def _parts(self, value: Any) -> tuple[Sequence[int], str, list[Part]]:
+        """The shape, format and components of a tensor."""
+        if _is_torch(value) and str(value.layout) != "torch.strided":
+            shape, kind, components = _sparse_torch(value)
+        elif _is_sparse(value):
+            shape, kind, components = _sparse_scipy(value, self._generation)
+        else:
+            shape, part = _part("data", value, self._generation)
+            return shape, "dense", [part]
+        format = f"zt.{kind}/1" if self._generation == "2" else kind
+        return shape, format, self._components(components)
+
+    def _components(self, components: Mapping[str, Any]) -> list[Part]:
+        parts = []
+        for role, value in components.items():
+            with naming(f"component {role!r}"):
+                parts.append(_part(role, value, self._generation)[1])
+        return parts
 
     def add_quantized(
         self,
@@ -80,10 +108,13 @@ class Writer:
 
         Raises:
             TypeError: the file is of generation 2, which has no such format.
+            ValueError: the packing is not known, or the components are not of the shape that it asks for.
         """
         if self._generation == "2":
-            raise TypeError("generation 2 has no quantized_group")
+            raise TypeError(f"tensor {name!r}: generation 2 has no quantized_group")
         components = {"packed_weight": packed_weight, "scales": scales, "zeros": zeros}
+        with naming(f"tensor {name!r}"):
+            _check_quantized(shape, components, (bits, group_size, packing))
         own = {"bits": bits, "group_size": group_size, "packing": packing}
         self.add_object(name, "quantized_group", shape, components, attributes={**(attributes or {}), **own})
 
@@ -98,8 +129,8 @@ class Writer:
     ) -> None:
         """Writes an object of any format, known or not, with its components by their roles. What a
         known format asks for is validated."""
-        parts = [_part(role, value, self._generation)[1] for role, value in components.items()]
-        self._add(name, format, shape, parts, attributes)
+        with naming(f"tensor {name!r}"):
+            self._add(name, format, shape, self._components(components), attributes)
 
     def attributes(self, attributes: Mapping[str, Any]) -> None:
         """Gives the file attributes, in place of those that it has: integers, floats, texts, bytes,
@@ -135,33 +166,12 @@ class Writer:
         own = None if attributes is None else dict(attributes)
         self._writer.add(name, format, [int(size) for size in shape], parts, own)
 
-    def _add_sparse(self, name: str, value: Any, attributes: Mapping[str, Any] | None) -> None:
-        is_coo = value.format == "coo"
-        value = value if is_coo else value.tocsr()
-        kind = "sparse_coo" if is_coo else "sparse_csr"
-        if self._generation == "2":
-            # No cell of it has two values, and the indices of a row are sorted.
-            value = value.copy()
-            value.sum_duplicates()
-            kind = f"zt.{kind}/1"
-        if is_coo:
-            axes = value.coords if hasattr(value, "coords") else (value.row, value.col)
-            coords = np.stack([np.asarray(axis, np.uint64) for axis in axes])
-            components = {"coords": coords, "values": value.data}
-        else:
-            components = {
-                "indptr": value.indptr.astype(np.uint64),
-                "values": value.data,
-                "indices": value.indices.astype(np.uint64),
-            }
-        self.add_object(name, kind, value.shape, components, attributes=attributes)
-
 
 def create(
     path: Path,
     *,
     generation: Generation = "1.2",
-    digest: Digest | None = "sha256",
+    digest: Digest | None = "auto",
     zstd: int | None = None,
     canonical: bool = False,
 ) -> Writer:
@@ -178,16 +188,17 @@ def create(
             compressed.
     """
     form = generation, digest, canonical, False
-    return Writer(_zten.Writer(path, form, zstd), generation)
+    return Writer(_writer(path, form, zstd), generation)
 
 
-def append(path: Path, *, digest: Digest | None = "sha256", zstd: int | None = None) -> Writer:
+def append(path: Path, *, digest: Digest | None = "auto", zstd: int | None = None) -> Writer:
     """Goes on with the file at the path, which stays as it is until the new edition is published. It
     keeps its generation. Arguments are those of :func:`create`.
 
     Raises:
         ValueError: it is of 0.1, a data shard, or canonical, which nothing can be added to.
     """
+    _check_form("2", zstd)
     with open(path, shards=False) as file:
         generation = "2" if file.generation == "2" else "1.2"
     return Writer(_zten.Writer.append(path, (generation, digest, False, False), zstd), generation)
@@ -198,10 +209,10 @@ def convert(
     target: Path,
     *,
     generation: Generation = "1.2",
-    digest: Digest | None = "sha256",
+    digest: Digest | None = "auto",
     zstd: int | None = None,
     canonical: bool = False,
-    limits: Mapping[str, int] | None = None,
+    limits: Limits | None = None,
     tolerate: Iterable[str] = (),
     shards: bool = True,
 ) -> int:
@@ -220,6 +231,7 @@ def convert(
         Refused, Unsupported, LimitExceeded: as the content asks for; Unsupported also where it is
             valid, and cannot be expressed in that generation.
     """
+    _check_form(generation, zstd)
     how = strictness(limits, tolerate, shards=shards)
     return _zten.convert(frozen(source), target, how, (generation, digest, canonical, False), zstd)
 
@@ -235,34 +247,160 @@ def save(
     canonical: bool,
 ) -> bytes | None:
     """Writes all tensors at a path, or returns the file."""
-    native = _zten.Writer(path, (generation, digest, canonical, False), zstd)
+    names = list(tensors)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"the name {name!r} is no text")
+    ties = _tied(tensors)
+    if ties and generation != "2":
+        one, other = next(iter(ties.items()))
+        warnings.warn(
+            f"tensors {other!r} and {one!r} share their memory, and generation {generation} stores it twice: "
+            "generation=\"2\" stores it once",
+            stacklevel=3,
+        )
+    shares = bool(ties) and generation == "2"
+    native = _writer(path, (generation, digest, canonical, shares), zstd)
     writer = Writer(native, generation)
     try:
         if attributes is not None:
             writer.attributes(attributes)
-        names = list(tensors)
         if canonical:
             names.sort(key=str.encode)
             if generation == "1.2":
                 names.sort(key=lambda name: len(name.encode()))
         for name in names:
-            writer.add(name, tensors[name])
+            # What is announced is stored once; the first of tied ones need not be.
+            writer._add_value(name, tensors[name], None, shares and name in ties)
         return native.finish()
     except BaseException:
         writer.abort()
         raise
 
 
+@contextmanager
+def naming(what: str) -> Iterator[None]:
+    """Has errors of a value say which it is."""
+    try:
+        yield
+    except TypeError as error:
+        raise TypeError(f"{what}: {error}") from error
+    except OverflowError as error:
+        raise OverflowError(f"{what}: {error}") from error
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from error
+
+
+def _tied(tensors: Mapping[str, Any]) -> dict[str, str]:
+    """The tensors that share all of their memory with one before them, and that one."""
+    seen: dict[Any, str] = {}
+    ties = {}
+    for name, value in tensors.items():
+        place: Any = None
+        if _is_torch(value) and str(value.layout) == "torch.strided" and value.numel():
+            place = str(value.device), value.data_ptr(), tuple(value.shape), value.stride(), value.dtype
+        elif isinstance(value, np.ndarray) and value.size:
+            place = value.ctypes.data, value.shape, value.strides, value.dtype
+        if place is not None and seen.setdefault(place, name) != name:
+            ties[name] = seen[place]
+    return ties
+
+
+def _is_torch(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
 def _is_sparse(value: Any) -> bool:
     return hasattr(value, "tocsr") and hasattr(value, "format")
+
+
+def _sparse_scipy(value: Any, generation: str) -> tuple[Sequence[int], str, dict[str, Any]]:
+    """The shape of a sparse array of SciPy, its format, and its components."""
+    is_coo = value.format == "coo"
+    value = value if is_coo else value.tocsr()
+    if generation == "2":
+        # No cell of it has two values, and the indices of a row are sorted.
+        value = value.copy()
+        value.sum_duplicates()
+    if is_coo:
+        axes = value.coords if hasattr(value, "coords") else (value.row, value.col)
+        coords = np.stack([np.asarray(axis, np.uint64) for axis in axes])
+        return value.shape, "sparse_coo", {"coords": coords, "values": value.data}
+    indptr, indices = value.indptr.astype(np.uint64), value.indices.astype(np.uint64)
+    return value.shape, "sparse_csr", {"indptr": indptr, "values": value.data, "indices": indices}
+
+
+def _sparse_torch(value: Any) -> tuple[Sequence[int], str, dict[str, Any]]:
+    """The shape of a sparse tensor of PyTorch, its format, and its components."""
+    layout, value = str(value.layout).removeprefix("torch."), value.detach()
+
+    def index(tensor: Any) -> Array:
+        return np.asarray(tensor.cpu().numpy(), np.uint64)
+
+    if layout == "sparse_coo" and value.dense_dim() == 0:
+        value = value.coalesce()
+        return value.shape, layout, {"coords": index(value.indices()), "values": value.values()}
+    if layout == "sparse_csr" and value.ndim == 2 and value.values().ndim == 1:
+        indptr, indices = index(value.crow_indices()), index(value.col_indices())
+        return value.shape, layout, {"indptr": indptr, "values": value.values(), "indices": indices}
+    raise TypeError(
+        f"a tensor of layout {value.layout} with {value.ndim} dimensions: expected strided, sparse_csr of 2 "
+        "dimensions, or sparse_coo without dense dimensions"
+    )
+
+
+def _check_quantized(
+    shape: Sequence[int], components: Mapping[str, Any], how: tuple[int, int, str]
+) -> None:
+    """Holds the components of a ``quantized_group`` against its shape and attributes."""
+    bits, group_size, packing = how
+    known = {name: facts for name, *facts in _zten.packings()}
+    if packing not in known:
+        raise ValueError(f"unknown packing {packing!r}: expected {', '.join(known)}")
+    codes, word, own_bits = known[packing]
+    if bits != own_bits:
+        raise ValueError(f"bits is {bits}, and codes of packing {packing!r} have {own_bits}")
+    if group_size < 1:
+        raise ValueError(f"group_size is {group_size}, expected 1 or more")
+    if len(shape) != 2 or shape[0] % codes:
+        raise ValueError(f"shape {tuple(shape)}: expected inputs, a multiple of {codes}, and outputs")
+    groups = (-(-shape[0] // group_size), shape[1])
+    for role, expected in ("packed_weight", (shape[0] // codes, shape[1])), ("scales", groups), ("zeros", groups):
+        value = components[role]
+        found = tuple(value.shape if hasattr(value, "shape") else np.shape(value))
+        if found != expected:
+            raise ValueError(f"component {role!r} has the shape {found}, expected {expected}")
+    element = str(getattr(components["packed_weight"], "dtype", "")).removeprefix("torch.")
+    if element != {"i32": "int32", "u8": "uint8"}[word]:
+        raise ValueError(f"component 'packed_weight' has elements of {element}, expected those of {word}")
+
+
+def _writer(path: Path | None, form: tuple[str, str | None, bool, bool], zstd: int | None) -> _zten.Writer:
+    """Begins a file, if there are such files."""
+    _check_form(form[0], zstd)
+    return _zten.Writer(path, form, zstd)
+
+
+def _check_form(generation: object, zstd: object) -> None:
+    if not isinstance(generation, str):
+        raise TypeError(f'generation is {generation!r}, expected "1.2" or "2"')
+    if zstd is not None and (not isinstance(zstd, int) or isinstance(zstd, bool)):
+        raise TypeError(f"zstd is {zstd!r}, expected a level from 1 to 5, or None")
+    if isinstance(zstd, int) and not 1 <= zstd <= 5:
+        raise ValueError(f"zstd is {zstd}, expected a level from 1 to 5, or None")
 
 
 def _part(
     role: str, value: Any, generation: str
 ) -> tuple[list[int], Part]:
     """The shape of an array, and what is written of it."""
-    if type(value).__module__.partition(".")[0] == "torch":
+    if _is_torch(value):
         return _torch_part(role, value, generation)
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError("a masked array has elements that are none: filled() gives one that has not")
+    if hasattr(value, "__dataframe__"):
+        raise TypeError("a data frame is no tensor: write its columns, or what to_numpy() gives")
     array: Array = np.asarray(value)
     storage, element = _types.from_numpy(array.dtype, generation)
     # Little-endian and contiguous, as it is if it is that.
@@ -278,8 +416,20 @@ def _torch_part(
 ) -> tuple[list[int], Part]:
     import torch
 
-    storage, element = _types.from_torch(value.dtype, generation)
+    shape, is_packed = list(value.shape), str(value.dtype) == "torch.float4_e2m1fn_x2"
+    if is_packed and generation != "2":
+        raise TypeError(f"zTensor {generation} has no type for elements of {value.dtype}")
+    if is_packed and not shape:
+        raise TypeError(f"a scalar of {value.dtype} is two elements")
+    if is_packed:
+        shape[-1] *= 2
+        storage, element = "u8", "f4_e2m1"
+    else:
+        storage, element = _types.from_torch(value.dtype, generation)
     # A view may conjugate or negate what is in memory.
-    flat = value.detach().cpu().resolve_conj().resolve_neg().contiguous().reshape(-1)
+    value = value.detach().cpu()
+    if value.is_conj() or value.is_neg():
+        value = value.resolve_conj().resolve_neg()
+    flat = value.contiguous().reshape(-1)
     content = flat.view(torch.uint8).numpy() if flat.numel() else np.empty(0, np.uint8)
-    return list(value.shape), (role, storage, element, value.numel(), content, False)
+    return shape, (role, storage, element, math.prod(shape), content, False)

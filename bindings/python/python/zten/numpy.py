@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ._file import Digests, Source
+from ._file import Digests, Limits, Source
 from ._load import load as _load
 from ._write import Digest, Generation, Path
 from ._write import save as _save
@@ -24,7 +24,7 @@ def load_file(
     *,
     verify: bool = True,
     map: bool = False,
-    limits: Mapping[str, int] | None = None,
+    limits: Limits | None = None,
     tolerate: Iterable[str] = (),
     digests: Digests | None = None,
 ) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def load(
     data: bytes | bytearray | memoryview,
     *,
     verify: bool = True,
-    limits: Mapping[str, int] | None = None,
+    limits: Limits | None = None,
     tolerate: Iterable[str] = (),
 ) -> dict[str, Any]:
     """All tensors of a file that is in memory. As :func:`load_file`."""
@@ -67,7 +67,7 @@ def save_file(
     *,
     attributes: Mapping[str, Any] | None = None,
     generation: Generation = "1.2",
-    digest: Digest | None = "sha256",
+    digest: Digest | None = "auto",
     zstd: int | None = None,
     canonical: bool = False,
 ) -> None:
@@ -96,7 +96,7 @@ def save(
     *,
     attributes: Mapping[str, Any] | None = None,
     generation: Generation = "1.2",
-    digest: Digest | None = "sha256",
+    digest: Digest | None = "auto",
     zstd: int | None = None,
     canonical: bool = False,
 ) -> bytes:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ._file import Digests, Source
+from ._file import Digests, Limits, Source
 from ._load import Torch
 from ._load import load as _load
 from .numpy import save, save_file
@@ -28,7 +28,7 @@ def load_file(
     device: Any = "cpu",
     verify: bool = True,
     map: bool = False,
-    limits: Mapping[str, int] | None = None,
+    limits: Limits | None = None,
     tolerate: Iterable[str] = (),
     digests: Digests | None = None,
 ) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def load(
     *,
     device: Any = "cpu",
     verify: bool = True,
-    limits: Mapping[str, int] | None = None,
+    limits: Limits | None = None,
     tolerate: Iterable[str] = (),
 ) -> dict[str, Any]:
     """All tensors of a file that is in memory. As :func:`load_file`."""

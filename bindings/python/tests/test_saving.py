@@ -1,0 +1,212 @@
+"""Saving, and what is said where it fails."""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zten
+
+needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+
+
+class Frame:
+    """What data frames have."""
+
+    def __dataframe__(self) -> None: ...
+
+    def __array__(self, dtype: object = None, copy: object = None) -> Any:
+        return np.zeros(3)
+
+
+REFUSED: list[tuple[Any, str]] = [
+    (np.ma.masked_array([1, 2], [False, True]), "masked"),
+    (Frame(), "data frame"),
+    (np.array(["x"]), "no type"),
+    (np.zeros(2, np.longdouble), "no type"),
+]
+
+
+@pytest.mark.parametrize(("value", "match"), REFUSED)
+def test_what_is_no_tensor_is_refused_by_its_name(value: Any, match: str, tmp_path: Path) -> None:
+    for call in (
+        lambda: zten.numpy.save({"good": np.zeros(1), "layers.0": value}),
+        lambda: zten.numpy.save_file({"layers.0": value}, tmp_path / "w.zt"),
+    ):
+        with pytest.raises(TypeError, match=match) as raised:
+            call()
+        assert str(raised.value).startswith("tensor 'layers.0': ")
+    with pytest.raises(TypeError, match="tensor 'q': component 'data': "), zten.create(tmp_path / "w.zt") as writer:
+        writer.add_object("q", "later", [2], {"data": value})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_names_and_attributes_are_named(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="the name 7 is no text"):
+        zten.numpy.save({7: np.zeros(1)})  # type: ignore[dict-item]
+    wrongs: list[tuple[dict[Any, Any], type[Exception], str]] = [
+        ({"unit": object()}, TypeError, "attribute 'unit': "),
+        ({"unit": {"deep": [1, {3j}]}}, TypeError, "attribute 'unit': "),
+        ({"unit": 2**64}, OverflowError, "attribute 'unit': "),
+        ({"unit": "\ud800"}, ValueError, "attribute 'unit': "),
+        ({7: 1}, TypeError, "the key 7 is no text"),
+    ]
+    for wrong, kind, match in wrongs:
+        with pytest.raises(kind, match=f"^tensor 'w': {match}"), zten.create(tmp_path / "w.zt") as writer:
+            writer.add("w", np.zeros(1), attributes=wrong)
+        with pytest.raises(kind, match=f"^{match}"):
+            zten.numpy.save({}, attributes=wrong)
+
+
+def quantized(**changed: Any) -> dict[str, Any]:
+    parts: dict[str, Any] = {
+        "shape": (16, 4), "packed_weight": np.zeros((2, 4), np.int32), "scales": np.ones((2, 4), np.float16),
+        "zeros": np.zeros((2, 4), np.float16), "bits": 4, "group_size": 8, "packing": "8_per_i32",
+    }
+    return {**parts, **changed}
+
+
+@pytest.mark.parametrize(
+    ("changed", "match"),
+    [
+        ({"packing": "9_per_i32"}, "unknown packing '9_per_i32': expected 8_per_i32, 4_per_i32, 2_per_u8, 1_per_u8"),
+        ({"bits": 8}, "codes of packing '8_per_i32' have 4"),
+        ({"group_size": 0}, "expected 1 or more"),
+        ({"shape": (17, 4)}, "a multiple of 8"),
+        ({"packed_weight": np.zeros((4, 4), np.int32)}, r"'packed_weight' has the shape \(4, 4\), expected \(2, 4\)"),
+        ({"packed_weight": np.zeros((2, 4), np.float32)}, "elements of float32, expected those of i32"),
+        ({"scales": np.ones((2, 4, 1))}, r"'scales' has the shape \(2, 4, 1\), expected \(2, 4\)"),
+        ({"zeros": np.ones(8)}, r"'zeros' has the shape \(8,\), expected \(2, 4\)"),
+    ],
+)
+def test_quantized_parts_that_do_not_fit_are_refused(changed: dict[str, Any], match: str, tmp_path: Path) -> None:
+    path = tmp_path / "w.zt"
+    with zten.create(path) as writer:
+        writer.add_quantized("q", **quantized())
+    assert zten.open(path)["q"].dequantize().shape == (16, 4)
+    with pytest.raises(ValueError, match=f"tensor 'q': .*{match}"), zten.create(path) as writer:
+        writer.add_quantized("q", **quantized(**changed))
+
+
+def test_tied_weights_are_stored_once_in_generation_2_and_named_in_1_2(tmp_path: Path) -> None:
+    weights = np.arange(1 << 16, dtype=np.float32).reshape(256, 256)
+    tied = {"embed": weights, "head": weights[:], "transposed": weights.T, "other": np.ones(3)}
+    path = tmp_path / "w.zt"
+    for how in ({}, {"zstd": 3}, {"canonical": True}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            zten.numpy.save_file(tied, path, generation="2", **how)  # type: ignore[arg-type]
+        assert zten.check(path), zten.check(path)
+        with zten.open(path) as file:
+            offsets = {name: tensor.components["data"].offset for name, tensor in file.items()}
+            assert offsets["embed"] == offsets["head"] != offsets["transposed"]
+            for name, array in tied.items():
+                assert (file[name].numpy() == array).all()
+    with pytest.warns(UserWarning, match="'embed' and 'head' share their memory") as warned:
+        zten.numpy.save_file(tied, path)
+    assert len(warned) == 1
+    assert zten.numpy.load_file(path).keys() == tied.keys()
+
+
+def test_the_default_digest_is_that_of_the_generation(tmp_path: Path) -> None:
+    path = tmp_path / "w.zt"
+    for how, wanted in (({}, "sha256"), ({"generation": "2"}, "xxh3"), ({"generation": "2", "digest": "sha256"}, "sha256")):
+        with zten.create(path, **how) as writer:  # type: ignore[arg-type]
+            writer.add("w", np.zeros(3))
+        with zten.append(path) as writer:
+            writer.add("more", np.zeros(3))
+        with zten.open(path) as file:
+            assert str(file["w"].components["data"].digest).startswith(wanted)
+            own = "xxh3" if how else "sha256"
+            assert str(file["more"].components["data"].digest).startswith(own)
+
+
+@needs_torch
+def test_sparse_tensors_of_torch(tmp_path: Path) -> None:
+    import torch
+
+    path = tmp_path / "w.zt"
+    dense = torch.tensor([[0.0, 2.0, 0.0], [3.0, 0.0, 0.5]])
+    uncoalesced = torch.sparse_coo_tensor(torch.tensor([[0, 0], [1, 1]]), torch.tensor([1.0, 1.5]), (2, 3))
+    half = dense.to(torch.bfloat16)
+    tensors = {
+        "coo": dense.to_sparse(), "csr": dense.to_sparse_csr(), "bf16": half.to_sparse(), "twice": uncoalesced,
+        "rank": torch.ones(2, 2, 2).to_sparse(), "empty": torch.zeros(2, 3).to_sparse(),
+    }
+    for generation in ("1.2", "2"):
+        zten.torch.save_file(tensors, path, generation=generation)
+        assert zten.check(path), zten.check(path)
+        with zten.open(path) as file:
+            for name, tensor in tensors.items():
+                found = file[name].scipy()
+                assert found.format == ("csr" if name == "csr" else "coo")
+                assert (found.toarray() == tensor.to_dense().float().numpy()).all(), name
+    for wrong in (dense.to_sparse_csc(), torch.ones(2, 2).to_sparse(1)):
+        with pytest.raises(TypeError, match="tensor 'w': a tensor of layout"):
+            zten.torch.save({"w": wrong})
+
+
+@needs_torch
+def test_packed_fp4_of_torch(tmp_path: Path) -> None:
+    import torch
+
+    if not hasattr(torch, "float4_e2m1fn_x2"):
+        pytest.skip("this version has no float4_e2m1fn_x2")
+    path = tmp_path / "w.zt"
+    codes = torch.arange(12, dtype=torch.uint8).reshape(3, 4) * 19
+    packed = codes.view(torch.float4_e2m1fn_x2)
+    zten.torch.save_file({"w": packed}, path, generation="2")
+    with zten.open(path) as file:
+        tensor = file["w"]
+        assert (tensor.dtype, tensor.shape) == ("f4_e2m1", (3, 8))
+        low, high = codes.numpy() & 15, codes.numpy() >> 4
+        assert (tensor.numpy().view(np.uint8) == np.stack([low, high], -1).reshape(3, 8)).all()
+        assert tensor.torch().dtype == torch.float4_e2m1fn_x2
+        assert torch.equal(tensor.torch().view(torch.uint8), codes)
+    assert zten.torch.load_file(path)["w"].shape == packed.shape
+    with pytest.raises(TypeError, match="tensor 'w': zTensor 1.2 has no type"):
+        zten.torch.save({"w": packed})
+
+
+def test_wrong_arguments_say_what_is_accepted(tmp_path: Path) -> None:
+    path = tmp_path / "w.zt"
+    zten.numpy.save_file({"w": np.zeros(1 << 20, np.uint8)}, path, zstd=3)
+    with zten.open(path, limits={"decoded": "8GiB"}) as file:
+        assert file._reader.decoded_limits[0] == 8 << 30
+        for wrong in (0, slice(2), None):
+            with pytest.raises(TypeError, match="expected the name of a tensor"):
+                file[wrong]  # type: ignore[index]
+    with pytest.raises(zten.LimitExceeded):
+        zten.numpy.load_file(path, limits={"decoded": "4K"})
+    for limits, kind, match in (
+        ({"decoded": "8 GB"}, ValueError, "limit 'decoded': invalid size \"8 GB\": expected a number of bytes"),
+        ({"decoded": -1}, ValueError, "expected a number of bytes, or a text such as"),
+        ({"decoded": 1.5}, TypeError, "expected a number of bytes, or a text such as"),
+        ({"decode": 1}, ValueError, "there are manifest, depth"),
+        ({"depth": 300}, ValueError, "limit \"depth\""),
+        ("8GiB", TypeError, "expected a mapping"),
+    ):
+        for open_file in (zten.open, zten.check, zten.numpy.load_file):
+            with pytest.raises(kind, match=match):
+                open_file(path, limits=limits)  # type: ignore[operator]
+    for how, error, match in (
+        ({"generation": 2}, TypeError, 'generation is 2, expected "1.2" or "2"'),
+        ({"generation": "3"}, ValueError, 'expected "1.2" or "2"'),
+        ({"zstd": 9}, ValueError, "zstd is 9, expected a level from 1 to 5"),
+        ({"zstd": 300}, ValueError, "zstd is 300, expected a level from 1 to 5"),
+        ({"zstd": "fast"}, TypeError, "zstd is 'fast', expected a level from 1 to 5"),
+        ({"digest": "md5"}, ValueError, 'expected "auto", "sha256"'),
+    ):
+        for save in (
+            lambda how: zten.create(tmp_path / "new.zt", **how),
+            lambda how: zten.numpy.save_file({}, tmp_path / "new.zt", **how),
+            lambda how: zten.convert(path, tmp_path / "new.zt", **how),
+        ):
+            with pytest.raises(error, match=match):
+                save(how)
+    assert [file.name for file in tmp_path.iterdir()] == ["w.zt"]
