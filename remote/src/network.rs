@@ -137,11 +137,8 @@ mod tests {
     #[test]
     fn a_panic_is_an_error() {
         let network = Network::new().unwrap();
-        let panics = || {
-            std::future::poll_fn(|_| -> Poll<Result<(), RemoteError>> {
-                panic!("as it is meant to")
-            })
-        };
+        let panics =
+            || poll_fn(|_| -> Poll<Result<(), RemoteError>> { panic!("as it is meant to") });
         assert!(matches!(network.wait(panics()), Err(RemoteError::Panic)));
         let mut begun = network.begin(panics());
         assert!(matches!(network.wait_for(&mut begun), Err(RemoteError::Panic)));

@@ -1,5 +1,6 @@
 //! Checking files: what is said of each is what the command says.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -151,8 +152,8 @@ pub(crate) fn check_batch(
 
 /// Returns the name of a file as it is shown: of a URL without what may be secret.
 #[pyfunction]
-pub(crate) fn shown(path: PathBuf) -> PathBuf {
-    network::shown(&path).into_owned()
+pub(crate) fn shown(path: PathBuf) -> OsString {
+    network::shown(&path).into_owned().into_os_string()
 }
 
 /// Parses a number of bytes as the command takes it: `8GiB`.

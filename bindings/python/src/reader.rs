@@ -1,6 +1,7 @@
 //! An open file: what it lists, and its bytes on demand.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use numpy::PyReadwriteArray1;
@@ -93,10 +94,10 @@ impl Reader {
         Ok(self.open()?.manifest().generation().map(Generation::as_str))
     }
 
-    /// The path, where there is one.
+    /// The path or URL as it is shown, where there is one. Not as a `Path`, which no URL is.
     #[getter]
-    fn path(&self) -> Option<PathBuf> {
-        self.path.clone()
+    fn path(&self) -> Option<&OsStr> {
+        self.path.as_deref().map(Path::as_os_str)
     }
 
     /// The name of the format, as JSON gives it.

@@ -137,7 +137,7 @@ def test_files_are_read_by_ranges(tmp_path: Path, server: Server) -> None:
 @remote
 def test_a_slice_fetches_its_bytes(tmp_path: Path, server: Server) -> None:
     weights = np.arange(1 << 20, dtype=np.float32).reshape(1024, 1024)
-    zten.numpy.save_file({"a": weights, "b": weights}, tmp_path / "model.zt", digest=None)
+    zten.numpy.save_file({"a": weights, "b": weights.copy()}, tmp_path / "model.zt", digest=None)
     with zten.open(server.name("model.zt")) as file:
         before = server.sent
         assert np.array_equal(file["a"][100:200], weights[100:200])
@@ -165,6 +165,109 @@ def test_secrets_are_not_shown(server: Server) -> None:
         with pytest.raises(OSError) as raised:
             zten.open(name)
         assert "secret" not in str(raised.value), raised.value
+
+
+@remote
+def test_the_query_of_a_url_is_not_shown(tmp_path: Path, server: Server) -> None:
+    zten.numpy.save_file({"w": np.zeros(3)}, tmp_path / "w.zt")
+    (tmp_path / "bad.zt").write_bytes(bytes(64))
+    url, bad = (server.name(name) + "?signature=secret" for name in ("w.zt", "bad.zt"))
+    shown = server.name("w.zt") + "?..."
+    with zten.open(url) as file:
+        texts = [repr(file), repr(file["w"]), repr(file["w"].components)]
+        with pytest.raises(zten.Unsupported) as raised:
+            file["w"].scipy()
+        assert raised.value.file == shown
+    texts += [repr(file), str(raised.value)]
+    with zten.safe_open(url) as safe:
+        texts.append(repr(safe))
+    report = zten.check(url)
+    assert report.file == shown and report
+    assert zten.check_batch([url, bad])["file"] == [shown, server.name("bad.zt") + "?..."]
+    with pytest.raises(zten.Refused) as refused:
+        zten.open(bad)
+    texts += [repr(report), str(report), repr(refused.value), str(refused.value), repr(zten.check(bad))]
+    texts += [str(zten.check_batch([url, bad]))]
+    assert not [text for text in texts if "secret" in text]
+
+
+INTERRUPTED = """
+import os, signal, sys, threading, time, numpy as np, zten
+sent = []
+def call(name, do):
+    # Sent once the server holds its answer back.
+    def send():
+        while not os.path.exists(sys.argv[2]):
+            time.sleep(0.005)
+        time.sleep(0.1)
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+    if os.path.exists(sys.argv[2]):
+        os.remove(sys.argv[2])
+    threading.Thread(target=send, daemon=True).start()
+    try:
+        do()
+    except KeyboardInterrupt:
+        print(name, round(1000 * (time.monotonic() - sent[-1])), flush=True)
+    else:
+        print(name, "was not interrupted", flush=True)
+url = sys.argv[1]
+with zten.open(url) as file:
+    tensor = file["w"]
+    open(sys.argv[3], "w").close()
+    call("numpy", tensor.numpy)
+    call("slice", tensor[:10].numpy)
+    call("component", tensor.components["data"].tobytes)
+    call("verify", file.verify)
+call("open", lambda: zten.open(url))
+call("check", lambda: zten.check(url))
+call("check_batch", lambda: zten.check_batch([url] * 3))
+call("load_file", lambda: zten.numpy.load_file(url))
+call("convert", lambda: zten.convert(url, sys.argv[3] + ".zt"))
+"""
+
+
+@remote
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT is sent to the process")
+def test_an_interrupt_ends_every_call(tmp_path: Path) -> None:
+    zten.numpy.save_file({"w": np.zeros((1 << 16, 4), np.float32)}, tmp_path / "w.zt")
+    content = (tmp_path / "w.zt").read_bytes()
+    waits, holds = tmp_path / "waits", tmp_path / "holds"
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        first, last = request.headers["Range"].removeprefix("bytes=").split("-")
+        start = int(first) if first else max(0, len(content) - int(last))
+        part = content[start : int(last) + 1 if first else len(content)]
+        request.send_response(206)
+        request.send_header("ETag", '"1"')
+        request.send_header("Content-Range", f"bytes {start}-{start + len(part) - 1}/{len(content)}")
+        request.send_header("Content-Length", str(len(part)))
+        request.end_headers()
+        if holds.exists():
+            request.wfile.write(part[: len(part) // 2])
+            request.wfile.flush()
+            waits.touch()
+            # Until the client is gone.
+            request.connection.settimeout(60)
+            try:
+                request.connection.recv(1)
+            except OSError:
+                pass
+            request.close_connection = True
+        else:
+            request.wfile.write(part)
+
+    with Liar(answer) as liar:
+        ended = subprocess.run(
+            [sys.executable, "-c", INTERRUPTED, liar.name, str(waits), str(holds)],
+            capture_output=True, text=True, timeout=120, check=False,
+        )
+    assert ended.returncode == 0, ended.stderr
+    calls = [line.rsplit(" ", 1) for line in ended.stdout.splitlines()]
+    assert len(calls) == 9, ended.stdout
+    # 50 ms, and what a busy machine adds.
+    assert all(wait.isdigit() and int(wait) < 250 for _, wait in calls), ended.stdout
+    assert sorted(int(wait) for _, wait in calls)[4] < 50, ended.stdout
 
 
 @remote

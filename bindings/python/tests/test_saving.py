@@ -97,10 +97,11 @@ def test_tied_weights_are_stored_once_in_generation_2_and_named_in_1_2(tmp_path:
     weights = np.arange(1 << 16, dtype=np.float32).reshape(256, 256)
     tied = {"embed": weights, "head": weights[:], "transposed": weights.T, "other": np.ones(3)}
     path = tmp_path / "w.zt"
-    for how in ({}, {"zstd": 3}, {"canonical": True}):
+    hows: list[dict[str, Any]] = [{}, {"zstd": 3}, {"canonical": True}]
+    for how in hows:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            zten.numpy.save_file(tied, path, generation="2", **how)  # type: ignore[arg-type]
+            zten.numpy.save_file(tied, path, generation="2", **how)
         assert zten.check(path), zten.check(path)
         with zten.open(path) as file:
             offsets = {name: tensor.components["data"].offset for name, tensor in file.items()}
@@ -128,8 +129,7 @@ def test_the_default_digest_is_that_of_the_generation(tmp_path: Path) -> None:
 
 @needs_torch
 def test_sparse_tensors_of_torch(tmp_path: Path) -> None:
-    import torch
-
+    torch: Any = pytest.importorskip("torch")
     path = tmp_path / "w.zt"
     dense = torch.tensor([[0.0, 2.0, 0.0], [3.0, 0.0, 0.5]])
     uncoalesced = torch.sparse_coo_tensor(torch.tensor([[0, 0], [1, 1]]), torch.tensor([1.0, 1.5]), (2, 3))
@@ -153,8 +153,7 @@ def test_sparse_tensors_of_torch(tmp_path: Path) -> None:
 
 @needs_torch
 def test_packed_fp4_of_torch(tmp_path: Path) -> None:
-    import torch
-
+    torch: Any = pytest.importorskip("torch")
     if not hasattr(torch, "float4_e2m1fn_x2"):
         pytest.skip("this version has no float4_e2m1fn_x2")
     path = tmp_path / "w.zt"
@@ -183,6 +182,7 @@ def test_wrong_arguments_say_what_is_accepted(tmp_path: Path) -> None:
                 file[wrong]  # type: ignore[index]
     with pytest.raises(zten.LimitExceeded):
         zten.numpy.load_file(path, limits={"decoded": "4K"})
+    limits: Any
     for limits, kind, match in (
         ({"decoded": "8 GB"}, ValueError, "limit 'decoded': invalid size \"8 GB\": expected a number of bytes"),
         ({"decoded": -1}, ValueError, "expected a number of bytes, or a text such as"),
@@ -193,7 +193,7 @@ def test_wrong_arguments_say_what_is_accepted(tmp_path: Path) -> None:
     ):
         for open_file in (zten.open, zten.check, zten.numpy.load_file):
             with pytest.raises(kind, match=match):
-                open_file(path, limits=limits)  # type: ignore[operator]
+                open_file(path, limits=limits)
     for how, error, match in (
         ({"generation": 2}, TypeError, 'generation is 2, expected "1.2" or "2"'),
         ({"generation": "3"}, ValueError, 'expected "1.2" or "2"'),

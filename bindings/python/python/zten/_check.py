@@ -17,7 +17,7 @@ class Report:
     nothing is wrong. It can be pickled."""
 
     file: str | None
-    """The path; None of what has none."""
+    """The path, of a URL without user, password and query; None of what has none."""
     verdict: str
     """``"valid"``; ``"manifest-valid"``, where no data was looked at; ``"refused"``: it breaks a rule;
     ``"unsupported"``: it may be valid; ``"limit"``: it asks for more than a limit allows; ``"error"``:
@@ -48,6 +48,44 @@ class Report:
     def as_dict(self) -> dict[str, Any]:
         """The fields by their names."""
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule, limit or unsupported feature of the catalogue: what ``zten explain`` prints."""
+
+    id: str
+    """Its id, as :attr:`Error.rule` has it."""
+    holds: str
+    """What a valid file does."""
+    message: str
+    """What the file does instead; ``{}`` stands for the number that was found."""
+    clause: str
+    """Where it comes from: ``"v1.2 §4"``."""
+    scope: str
+    """The generations, or other formats, that it holds for."""
+    advice: str
+    """What the person who has such a file can do."""
+
+    def __str__(self) -> str:
+        return f"{self.id} ({self.clause})\n{self.holds}\n{self.advice}"
+
+
+def explain(rule: str) -> Rule:
+    """What a rule asks for, where it comes from, and what to do.
+
+    Args:
+        rule: the id of a rule, limit or unsupported feature: ``error.rule``, ``report.rule``.
+
+    Raises:
+        KeyError: there is none of that id.
+    """
+    if not isinstance(rule, str):
+        raise TypeError(f"rule is {rule!r}, expected the id of a rule, such as \"digest-mismatch\"")
+    facts = _zten.explain(rule)
+    if facts is None:
+        raise KeyError(f"no rule has the id {rule!r}; `zten explain` lists all")
+    return Rule(**facts)
 
 
 class Columns(TypedDict):
@@ -86,7 +124,7 @@ def check(
     """
     how = strictness(limits, tolerate, canonical, shards)
     found = _zten.check(frozen(source), how, manifest_only)
-    path = os.fsdecode(source) if isinstance(source, (str, os.PathLike)) else None
+    path = _zten.shown(source) if isinstance(source, (str, os.PathLike)) else None
     return Report(file=path, **found)
 
 
@@ -111,12 +149,14 @@ def check_batch(
     Returns:
         Columns, each as long as there are paths.
     """
+    if isinstance(paths, (str, bytes, os.PathLike)):
+        raise TypeError(f"paths is {type(paths).__name__}, expected an iterable of paths; check() takes one")
     files = [os.fsdecode(path) for path in paths]
     how = strictness(limits, tolerate, canonical, shards)
     threads = (os.cpu_count() or 1) if threads is None else max(threads, 1)
     found = _zten.check_batch(files, how, manifest_only, threads)
     return Columns(
-        file=files,
+        file=[_zten.shown(path) for path in files],
         verdict=[one["verdict"] for one in found],
         format=[one["format"] for one in found],
         rule=[one["rule"] for one in found],

@@ -83,7 +83,7 @@ class LimitExceeded(Error):
 
 def _clause(rule: str) -> str | None:
     facts = _zten.explain(rule)
-    return facts and facts["clause"]
+    return None if facts is None else facts["clause"]
 
 
 def unserved(sentence: str, name: str, rule: str = "unsupported-format", **fields: Any) -> Unsupported:
@@ -91,7 +91,7 @@ def unserved(sentence: str, name: str, rule: str = "unsupported-format", **field
     return Unsupported(f"{name!r}: {sentence}", object=name, rule=rule, clause=_clause(rule), **fields)
 
 
-def refused(error: Exception, what: str, name: str, file: str | os.PathLike[str] | None) -> Error:
+def refused(error: Exception, what: str, name: str, file: str | None) -> Error:
     """The error for an object that a library or the machine has no array for, which is what it says."""
     if isinstance(error, MemoryError):
         sentence = f"{name!r}: there is no memory for it: {what}"

@@ -142,7 +142,7 @@ class File(Mapping[str, Tensor]):
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
-        name = self._source if isinstance(self._source, (str, os.PathLike)) else "in memory"
+        name = self._reader.path or "in memory"
         if self._reader.closed:
             return f"<File {name!s} closed>"
         kind = self.format if self.generation is None else f"{self.format} {self.generation}"
@@ -227,7 +227,7 @@ class File(Mapping[str, Tensor]):
             buffer = self._mapped(writable)
             if len(buffer) < self._reader.length:
                 path = self._reader.path
-                raise OSError(errno.EIO, "the file became shorter while it was read", path and str(path))
+                raise OSError(errno.EIO, "the file became shorter while it was read", path)
             self._maps[writable] = buffer
         return buffer
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -142,7 +141,7 @@ def from_torch(dtype: Any, generation: str = "1.2") -> tuple[str, str]:
 
 
 def empty(
-    name: str, shape: Sequence[int], dtype: npt.DTypeLike, file: os.PathLike[str] | None
+    name: str, shape: Sequence[int], dtype: npt.DTypeLike, file: str | None
 ) -> Array:
     """An array whose elements are to be read of that object. NumPy has none with as many dimensions or as
     long ones as a file may have."""
@@ -152,7 +151,7 @@ def empty(
         raise refused(error, f"NumPy has no array of shape {tuple(shape)}", name, file) from None
 
 
-def reshaped(array: Array, name: str, shape: tuple[int, ...], file: os.PathLike[str] | None) -> Array:
+def reshaped(array: Array, name: str, shape: tuple[int, ...], file: str | None) -> Array:
     """An array in the shape of that object."""
     try:
         return array.reshape(shape)
@@ -160,7 +159,7 @@ def reshaped(array: Array, name: str, shape: tuple[int, ...], file: os.PathLike[
         raise refused(error, f"NumPy has no array of shape {shape}", name, file) from None
 
 
-def torch_tensor(make: Callable[[], Any], name: str, shape: Sequence[int], file: os.PathLike[str] | None) -> Any:
+def torch_tensor(make: Callable[[], Any], name: str, shape: Sequence[int], file: str | None) -> Any:
     """The tensor of PyTorch that ``make`` returns for that object."""
     try:
         return make()
