@@ -18,6 +18,7 @@ untrusted input.
 
     zten.check("model.zt")                     # a Report, true if the file is valid
     zten.check_batch(paths)                    # columns; never raises
+    zten.explain(error.rule)                   # what it asks for, and what to do
     zten.convert("model.gguf", "new.zt")       # any format, as zTensor 1.2 or 2
 
 zTensor files of all generations are read: 0.1, 1.1, 1.2 and 2; 1.2 is written, and 2 where
@@ -32,8 +33,10 @@ the verdict on a file is that of the command ``zten check``, which ``pip install
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from . import numpy
-from ._check import Columns, Report, check, check_batch
+from ._check import Columns, Report, Rule, check, check_batch, explain
 from ._component import Component
 from ._errors import Error, LimitExceeded, Refused, Unsupported
 from ._file import Digests, File, Limits, Source, open
@@ -41,6 +44,9 @@ from ._safe_open import safe_open
 from ._tensor import Slice, Tensor
 from ._values import Entries, Simple, Tag
 from ._write import Writer, append, convert, create
+
+if TYPE_CHECKING:
+    from . import torch
 
 __all__ = [
     "Columns",
@@ -53,6 +59,7 @@ __all__ = [
     "Limits",
     "Refused",
     "Report",
+    "Rule",
     "Simple",
     "Slice",
     "Source",
@@ -65,9 +72,11 @@ __all__ = [
     "check_batch",
     "convert",
     "create",
+    "explain",
     "numpy",
     "open",
     "safe_open",
+    "torch",
 ]
 
 __version__ = "0.1.0"

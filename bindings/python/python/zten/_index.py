@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import EllipsisType
-from typing import NamedTuple, SupportsIndex, TypeAlias
+from typing import Any, NamedTuple, SupportsIndex, TypeAlias
 
-Index: TypeAlias = SupportsIndex | slice | EllipsisType | tuple[SupportsIndex | slice | EllipsisType, ...]
+import numpy as np
+import numpy.typing as npt
+
+_Basic: TypeAlias = SupportsIndex | slice | EllipsisType
+_Rows: TypeAlias = Sequence[int] | Sequence[bool] | npt.NDArray[Any]
+
+Index: TypeAlias = _Basic | _Rows | tuple[_Basic | _Rows, ...]
+"""Integers, slices and an ellipsis; the first of them may be a list or mask of rows."""
 
 
 class Selection(NamedTuple):
@@ -17,6 +25,8 @@ class Selection(NamedTuple):
     """The index of the part in what is read."""
     shape: tuple[int, ...]
     """The dimensions of the part."""
+    rows: npt.NDArray[np.int64] | None = None
+    """The rows that are taken, in their order, if they are given one by one."""
 
     @property
     def read_shape(self) -> tuple[int, ...]:
@@ -25,8 +35,16 @@ class Selection(NamedTuple):
 
 
 def select(index: Index, shape: tuple[int, ...]) -> Selection:
-    """The part that a basic index of NumPy's is: integers, slices and an ellipsis."""
-    items = index if isinstance(index, tuple) else (index,)
+    """The part that an index is: integers, slices and an ellipsis, as NumPy has them. The first may be a list or array of
+    integers, or of as many booleans as there are rows."""
+    items: tuple[Any, ...] = index if isinstance(index, tuple) else (index,)
+    if items and isinstance(items[0], (list, np.ndarray)) and np.ndim(items[0]) > 0:
+        if not shape:
+            raise IndexError("1 indices for 0 dimensions")
+        rows = _rows(items[0], shape[0])
+        span = (int(rows.min()), int(rows.max()) + 1) if len(rows) else (0, 0)
+        part = select((slice(0, 0), *items[1:]), shape)
+        return Selection([span, *part.ranges[1:]], part.rest, (len(rows), *part.shape[1:]), rows)
     if sum(item is Ellipsis for item in items) > 1:
         raise IndexError("an index has one ellipsis at most")
     if Ellipsis not in items:
@@ -60,5 +78,23 @@ def select(index: Index, shape: tuple[int, ...]) -> Selection:
             ranges.append((place, place + 1))
             rest.append(0)
         else:
-            raise TypeError(f"index {item!r}: expected an integer, a slice or an ellipsis")
+            raise TypeError(
+                f"index {item!r}: expected an integer, a slice or an ellipsis, or first of all a list or mask of rows"
+            )
     return Selection(ranges, tuple(rest), tuple(taken))
+
+
+def _rows(given: Sequence[Any] | npt.NDArray[Any], size: int) -> npt.NDArray[np.int64]:
+    """The rows of a list or mask."""
+    rows = np.asarray(given if isinstance(given, np.ndarray) or given else np.empty(0, np.int64))
+    if rows.ndim != 1 or rows.dtype.kind not in "biu":
+        raise TypeError("rows are a list of integers, or of booleans, in one dimension")
+    if rows.dtype == np.bool_:
+        if len(rows) != size:
+            raise IndexError(f"a mask of {len(rows)} rows for a dimension of {size}")
+        return np.flatnonzero(rows).astype(np.int64)
+    for row in (rows.min(), rows.max()) if len(rows) else ():
+        if not -size <= int(row) < size:
+            raise IndexError(f"index {row} is out of range for a dimension of {size}")
+    places = rows.astype(np.int64)
+    return np.where(places < 0, places + min(size, 1 << 62), places)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -11,6 +11,31 @@ from . import _types
 from ._file import Digests, File, Limits, Source, open
 from ._tensor import Tensor
 from ._types import Array, Bytes
+
+
+Names: TypeAlias = str | Iterable[str]
+"""Names of tensors, or patterns of them: ``"layers.0.*"``."""
+
+Progress: TypeAlias = Callable[[int, int], object]
+"""Called with the bytes that have been read, and those that there are."""
+
+# Bytes that are read between two calls of `progress`.
+_STEP = 64 << 20
+
+
+def selected(file: File, names: Names | None) -> list[int] | None:
+    """The places of the tensors of these names, if only some are asked for."""
+    if names is None:
+        return None
+    return file._reader.select([names] if isinstance(names, str) else list(names))
+
+
+def verify(file: File, selection: list[int] | None) -> None:
+    """Validates all of a file, or those tensors of it."""
+    if selection is None:
+        file.verify()
+    for ordinal in selection or ():
+        file._reader.verify_object(ordinal)
 
 
 def load(
@@ -22,36 +47,42 @@ def load(
     tolerate: Iterable[str],
     digests: Digests | None = None,
     kind: Callable[[File], _Arrays] | None = None,
+    names: Names | None = None,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """All tensors by their names, in the order of the file: as arrays, if no other ``kind`` is given."""
     with open(
         source, map=map, verify=verify, limits=limits, tolerate=tolerate, digests=digests
     ) as file:
-        return (kind or _Arrays)(file).all()
+        return (kind or _Arrays)(file, progress).all(selected(file, names))
 
 
 class _Arrays:
     """Arrays of a file, most of which are filled together."""
 
-    def __init__(self, file: File) -> None:
+    def __init__(self, file: File, progress: Progress | None) -> None:
         self.file = file
+        self.progress = progress
         self.places: list[tuple[int, int]] = []
         self.contents: list[Bytes] = []
         # Bools of 0.1 are any byte.
         self.bools: list[Array] = []
 
-    def all(self) -> dict[str, Any]:
+    def all(self, selection: list[int] | None) -> dict[str, Any]:
         file = self.file
-        listing = file._reader.listing()
+        listed = list(enumerate(file._reader.listing()))
+        if selection is not None:
+            listed = [listed[ordinal] for ordinal in selection]
+        listing = [one for _, one in listed]
         one, total = file._reader.decoded_limits
         compressed = [d[3] or 0 for _, _, d in listing if d is not None and d[4]]
         if max(compressed, default=0) > one or sum(compressed) > total:
             # It says which limit that is, before there is memory for anything.
             file.verify()
         elif file._map and file._verify and any(d[6] for _, _, d in listing if d is not None):
-            file.verify()
+            verify(file, selection)
         tensors: dict[str, Any] = {}
-        for ordinal, (name, shape, dense) in enumerate(listing):
+        for ordinal, (name, shape, dense) in listed:
             if dense is None or dense[3] is None or dense[0] == "f4_e2m1":
                 tensors[name] = self.other(Tensor(file, ordinal))
                 continue
@@ -88,13 +119,33 @@ class _Arrays:
         if not self.places:
             return
         if self.file._verify:
-            self.file._reader.read(self.places, self.contents)
+            self.verified()
         else:
+            total, done = sum(content.nbytes for content in self.contents), 0
             for (ordinal, _), content in zip(self.places, self.contents, strict=True):
                 Tensor(self.file, ordinal)._fill(content, False)
+                done += content.nbytes
+                if self.progress is not None:
+                    self.progress(done, total)
         if self.file.generation == "0.1":
             for array in self.bools:
                 np.not_equal(array.view(np.uint8), 0, out=array)
+
+    def verified(self) -> None:
+        """Reads all at once, or in steps between which progress is told."""
+        if self.progress is None:
+            self.file._reader.read(self.places, self.contents)
+            return
+        total, done, start = sum(content.nbytes for content in self.contents), 0, 0
+        self.progress(0, total)
+        while start < len(self.places):
+            end, step = start, 0
+            while end < len(self.places) and (step == 0 or step + self.contents[end].nbytes <= _STEP):
+                step += self.contents[end].nbytes
+                end += 1
+            self.file._reader.read(self.places[start:end], self.contents[start:end])
+            start, done = end, done + step
+            self.progress(done, total)
 
 
 class Torch(_Arrays):

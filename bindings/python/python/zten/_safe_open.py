@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Self
 
 from . import _types
@@ -29,6 +30,12 @@ class SafeSlice:
     def get_dtype(self) -> str:
         """The type of its elements, as safetensors calls it: ``"BF16"``."""
         return _types.safetensors_dtype(str(self._tensor.dtype))
+
+    def __repr__(self) -> str:
+        return f"<SafeSlice {self._tensor.name!r} {self.get_dtype()} {self.get_shape()}>"
+
+    def __len__(self) -> int:
+        return len(self._tensor)
 
     def __getitem__(self, index: Index) -> Any:
         """Reads a part, and no other byte. No digest is of a part."""
@@ -62,6 +69,18 @@ class safe_open:
         self.is_torch = _FRAMEWORKS[framework]
         self.device = device
         self._file = open(filename, verify=verify, digests=digests)
+
+    def __repr__(self) -> str:
+        return f"<safe_open {self._file!r} framework={'pt' if self.is_torch else 'np'}>"
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._file
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._file)
+
+    def __len__(self) -> int:
+        return len(self._file)
 
     def keys(self) -> list[str]:
         """The names of the tensors."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from . import _types
 from ._component import Component, converted, scipy_indices, scipy_values, to_torch, truth
 from ._errors import NO_ARRAY, Error, Unsupported, refused, unserved
-from ._index import Index, select
+from ._index import Index, Selection, select
 from ._types import Array, Bytes
 
 if TYPE_CHECKING:
@@ -66,6 +66,9 @@ class Slice:
     ) -> Array:
         return converted(self.numpy(), dtype, copy)
 
+
+# The most rows that are iterated if they have no elements: no byte of the file is behind their number.
+_EMPTY_ROWS = 1 << 16
 
 _CSR = ("sparse_csr", "zt.sparse_csr/1")
 _COO = ("sparse_coo", "zt.sparse_coo/1")
@@ -313,7 +316,8 @@ class Tensor:
         return array
 
     def __getitem__(self, index: Index) -> Slice:
-        """A part of a dense tensor: integers, slices and an ellipsis, as of an array."""
+        """A part of a dense tensor: integers, slices and an ellipsis, as of an array. The first may be a list of rows
+        or a mask of them, ``tensor[[0, 5, 7]]``: of what is not compressed no others are read."""
         self._elements()
         return Slice(self, index)
 
@@ -324,10 +328,30 @@ class Tensor:
             raise self._unserved(f"Python has no length {self.shape[0]}", "unsupported-feature")
         return self.shape[0]
 
+    def __iter__(self) -> Iterator[Any]:
+        """The rows of a dense tensor, as those of :meth:`numpy`."""
+        if len(self) > _EMPTY_ROWS and not self.size:
+            raise self._unserved(f"it has {len(self)} rows without elements", "unsupported-feature")
+        return iter(self.numpy())
+
     def __array__(
         self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
     ) -> Array:
         return converted(self.numpy(), dtype, copy)
+
+    def __dlpack__(self, **how: Any) -> Any:
+        """A dense tensor for any library that takes DLPack, in memory of its own."""
+        array = self.numpy()
+        array = array if array.flags.writeable else array.copy()
+        try:
+            return array.__dlpack__(**how)
+        except BufferError:
+            element = self._elements()
+            raise self._unserved(f"NumPy has no DLPack for elements of {element}", "unsupported-type") from None
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """The processor."""
+        return 1, 0
 
     def _elements(self) -> str:
         """The type that a dense tensor's elements are read as."""
@@ -427,17 +451,43 @@ class Tensor:
         selection = select(index, self.shape)
         if element == "f4_e2m1":
             # Two share a byte: they are taken apart first.
-            ranges = tuple(slice(*ends) for ends in selection.ranges)
             whole = self.numpy(verify=True)
-            return np.asarray(whole[ranges][selection.rest])
+            if selection.rows is not None:
+                whole = whole[selection.rows]
+            ranges = [slice(*ends) for ends in selection.ranges]
+            if selection.rows is not None:
+                ranges[0] = slice(None)
+            return np.asarray(whole[tuple(ranges)][selection.rest])
         if verify:
             self.verify()
         self._data._admit()
-        array = self._room(selection.read_shape, _types.numpy_dtype(element))
-        self._file._reader.read_slice(self._ordinal, selection.ranges, _types.as_bytes(array))
+        dtype, rows = _types.numpy_dtype(element), selection.rows
+        if rows is None:
+            array = self._room(selection.read_shape, dtype)
+            self._file._reader.read_slice(self._ordinal, selection.ranges, _types.as_bytes(array))
+        else:
+            array = self._rows(selection, dtype)
         if element == "bool":
             truth(array)
-        return np.asarray(array[selection.rest])
+        return np.asarray(array[selection.rest] if rows is None else array[(slice(None), *selection.rest[1:])])
+
+    def _rows(self, selection: Selection, dtype: np.dtype[Any]) -> Array:
+        """The rows that are given one by one. Of what is compressed, all between the first and the last are read."""
+        assert selection.rows is not None
+        reader, (span, *others) = self._file._reader, selection.ranges
+        if self._data.encoding != "raw":
+            array = self._room(selection.read_shape, dtype)
+            reader.read_slice(self._ordinal, selection.ranges, _types.as_bytes(array))
+            return np.asarray(array[selection.rows - span[0]])
+        rows, places = np.unique(selection.rows, return_inverse=True)
+        array = self._room((len(rows), *selection.read_shape[1:]), dtype)
+        ends = np.flatnonzero(np.diff(rows, append=-1) != 1) + 1
+        start = 0
+        for end in ends.tolist():
+            ranges = [(int(rows[start]), int(rows[end - 1]) + 1), *others]
+            reader.read_slice(self._ordinal, ranges, _types.as_bytes(array[start:end]))
+            start = end
+        return np.asarray(array[places])
 
     def _whole(self) -> dict[str, tuple[str, Bytes]]:
         """All components, read and validated together: what each is, and its content."""

@@ -43,6 +43,9 @@ class Writer:
         self._writer = writer
         self._generation = generation
 
+    def __repr__(self) -> str:
+        return f"<Writer of generation {self._generation}>"
+
     def add(self, name: str, value: Any, *, attributes: Mapping[str, Any] | None = None) -> None:
         """Writes a tensor: a NumPy array or scalar, a :class:`torch.Tensor`, also a sparse one (CSR and COO), or a
         sparse array or matrix of SciPy (CSR and COO; others are made CSR). A ``float4_e2m1fn_x2`` of PyTorch is written as
@@ -251,7 +254,7 @@ def save(
     for name in names:
         if not isinstance(name, str):
             raise TypeError(f"the name {name!r} is no text")
-    ties = _tied(tensors)
+    ties = tied(tensors)
     if ties and generation != "2":
         one, other = next(iter(ties.items()))
         warnings.warn(
@@ -291,7 +294,7 @@ def naming(what: str) -> Iterator[None]:
         raise ValueError(f"{what}: {error}") from error
 
 
-def _tied(tensors: Mapping[str, Any]) -> dict[str, str]:
+def tied(tensors: Mapping[str, Any]) -> dict[str, str]:
     """The tensors that share all of their memory with one before them, and that one."""
     seen: dict[Any, str] = {}
     ties = {}
@@ -355,7 +358,7 @@ def _check_quantized(
 ) -> None:
     """Holds the components of a ``quantized_group`` against its shape and attributes."""
     bits, group_size, packing = how
-    known = {name: facts for name, *facts in _zten.packings()}
+    known = {name: (codes, word, bits) for name, codes, word, bits in _zten.packings()}
     if packing not in known:
         raise ValueError(f"unknown packing {packing!r}: expected {', '.join(known)}")
     codes, word, own_bits = known[packing]

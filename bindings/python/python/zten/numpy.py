@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ._file import Digests, Limits, Source
+from ._load import Names, Progress
 from ._load import load as _load
 from ._write import Digest, Generation, Path
 from ._write import save as _save
@@ -27,6 +28,8 @@ def load_file(
     limits: Limits | None = None,
     tolerate: Iterable[str] = (),
     digests: Digests | None = None,
+    names: Names | None = None,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """All tensors of a file of any format by their names, in the order of the file, read on several threads.
 
@@ -40,13 +43,23 @@ def load_file(
         map: arrays are read-only views of a memory map. What :func:`zten.open` says of it holds here:
             it is for files that no other process changes.
         limits, tolerate, digests: as of :func:`zten.open`.
+        names: load these tensors alone: names or patterns (``"layers.[0-3].*"``), each of which has to match one.
+        progress: called with the bytes that have been read, and those that there are, after each 64 MiB or tensor.
 
     Raises:
+        KeyError: no tensor has a name that is asked for.
         Refused, Unsupported, LimitExceeded: as the file asks for; Unsupported also where an object is neither
             dense nor sparse, such as blocks of GGUF: :func:`zten.open` reads it.
     """
     return _load(
-        source, map=map, verify=verify, limits=limits, tolerate=tolerate, digests=digests
+        source,
+        map=map,
+        verify=verify,
+        limits=limits,
+        tolerate=tolerate,
+        digests=digests,
+        names=names,
+        progress=progress,
     )
 
 
@@ -61,10 +74,23 @@ def load(
     return _load(data, map=False, verify=verify, limits=limits, tolerate=tolerate)
 
 
+def _merged(
+    metadata: Mapping[str, str] | None, attributes: Mapping[str, Any] | None
+) -> Mapping[str, Any] | None:
+    """The attributes of a file, of which some may be given as metadata."""
+    if metadata is None:
+        return attributes
+    for key, text in metadata.items():
+        if not isinstance(key, str) or not isinstance(text, str):
+            raise TypeError(f"metadata {key!r} is {text!r}, expected text; attributes take other values")
+    return {**metadata, **(attributes or {})}
+
+
 def save_file(
     tensors: Mapping[str, Any],
     path: Path,
     *,
+    metadata: Mapping[str, str] | None = None,
     attributes: Mapping[str, Any] | None = None,
     generation: Generation = "1.2",
     digest: Digest | None = "auto",
@@ -77,13 +103,14 @@ def save_file(
 
     Args:
         tensors: what is written, in its order.
+        metadata: attributes of the file that are text, as safetensors has them.
         attributes: of the file.
         path, generation, digest, zstd, canonical: as of :func:`zten.create`.
     """
     _save(
         tensors,
         path,
-        attributes=attributes,
+        attributes=_merged(metadata, attributes),
         generation=generation,
         digest=digest,
         zstd=zstd,
@@ -94,6 +121,7 @@ def save_file(
 def save(
     tensors: Mapping[str, Any],
     *,
+    metadata: Mapping[str, str] | None = None,
     attributes: Mapping[str, Any] | None = None,
     generation: Generation = "1.2",
     digest: Digest | None = "auto",
@@ -104,7 +132,7 @@ def save(
     file = _save(
         tensors,
         None,
-        attributes=attributes,
+        attributes=_merged(metadata, attributes),
         generation=generation,
         digest=digest,
         zstd=zstd,
