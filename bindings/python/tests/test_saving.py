@@ -146,6 +146,8 @@ def test_sparse_tensors_of_torch(tmp_path: Path) -> None:
                 found = file[name].scipy()
                 assert found.format == ("csr" if name == "csr" else "coo")
                 assert (found.toarray() == tensor.to_dense().float().numpy()).all(), name
+    with pytest.raises(TypeError, match="tensor 'w': "):
+        zten.torch.save({"v": torch.ones(1, device="meta"), "w": torch.ones(1, device="meta")} | {"v": torch.ones(1)})
     for wrong in (dense.to_sparse_csc(), torch.ones(2, 2).to_sparse(1)):
         with pytest.raises(TypeError, match="tensor 'w': a tensor of layout"):
             zten.torch.save({"w": wrong})

@@ -46,7 +46,7 @@ def load(
     limits: Limits | None,
     tolerate: Iterable[str],
     digests: Digests | None = None,
-    kind: Callable[[File], _Arrays] | None = None,
+    kind: Callable[[File, Progress | None], _Arrays] | None = None,
     names: Names | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:

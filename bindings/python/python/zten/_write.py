@@ -286,7 +286,7 @@ def naming(what: str) -> Iterator[None]:
     """Has errors of a value say which it is."""
     try:
         yield
-    except TypeError as error:
+    except (TypeError, NotImplementedError) as error:
         raise TypeError(f"{what}: {error}") from error
     except OverflowError as error:
         raise OverflowError(f"{what}: {error}") from error
@@ -300,7 +300,7 @@ def tied(tensors: Mapping[str, Any]) -> dict[str, str]:
     ties = {}
     for name, value in tensors.items():
         place: Any = None
-        if _is_torch(value) and str(value.layout) == "torch.strided" and value.numel():
+        if _is_torch(value) and str(value.layout) == "torch.strided" and value.numel() and not value.is_meta:
             place = str(value.device), value.data_ptr(), tuple(value.shape), value.stride(), value.dtype
         elif isinstance(value, np.ndarray) and value.size:
             place = value.ctypes.data, value.shape, value.strides, value.dtype
