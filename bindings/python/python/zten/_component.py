@@ -8,16 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _types
-from ._errors import Unsupported, unserved
+from ._errors import NO_ARRAY, Unsupported, refused, unserved
 from ._types import Array, Bytes
 
 if TYPE_CHECKING:
     from ._file import File
     from ._zten import _Component
-
-
-# Bytes for which there is memory.
-_MANY = 1 << 20
 
 
 class Component:
@@ -122,8 +118,12 @@ class Component:
     def _room(self, nbytes: int) -> Bytes:
         """Memory for its content, which the limits allow."""
         self._admit()
-        name = self._file._reader.object(self._place[0])[0] if nbytes > _MANY else self.role
-        return _types.empty(name, (nbytes,), np.uint8, self._file._reader.path)
+        try:
+            return np.empty(nbytes, np.uint8)
+        except NO_ARRAY as error:
+            reader = self._file._reader
+            name = reader.object(self._place[0])[0]
+            raise refused(error, f"{nbytes} bytes", name, reader.path) from None
 
 
 def converted(array: Array, dtype: npt.DTypeLike | None, copy: bool | None) -> Array:

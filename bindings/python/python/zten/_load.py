@@ -105,7 +105,7 @@ class _Arrays:
 
     def empty(self, name: str, shape: tuple[int, ...], element: str) -> Array:
         """An array that is going to be filled."""
-        array = _types.empty(name, shape, _types.numpy_dtype(element), self.file._reader.path)
+        array = _types.empty(name, shape, _types.numpy_dtype(element), self.file._reader)
         self.contents.append(_types.as_bytes(array))
         if element == "bool":
             self.bools.append(array)
@@ -160,7 +160,7 @@ class Torch(_Arrays):
         count = _types.product(shape)
         buffer = self.file._buffer(writable=True)
         flat = torch.frombuffer(buffer, dtype=dtype, count=count, offset=offset)
-        return _types.torch_tensor(lambda: flat.reshape(shape), name, shape, self.file._reader.path)
+        return _types.torch_tensor(lambda: flat.reshape(shape), name, shape, self.file._reader)
 
     def filled(self, name: str, shape: tuple[int, ...], element: str) -> Any:
         import torch
@@ -175,7 +175,7 @@ class Torch(_Arrays):
             flat = torch.frombuffer(content, dtype=dtype) if len(content) else torch.empty(0, dtype=dtype)
             return flat.reshape(shape)
 
-        return _types.torch_tensor(make, name, shape, self.file._reader.path)
+        return _types.torch_tensor(make, name, shape, self.file._reader)
 
     def other(self, tensor: Tensor) -> Any:
         return tensor.torch()

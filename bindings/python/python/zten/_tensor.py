@@ -206,7 +206,7 @@ class Tensor:
         shape = self.shape
         if element == "f4_e2m1":
             flat = _types.unpack(self._content(data, verify), self.size)
-            return _types.reshaped(flat, self.name, shape, self._file._reader.path)
+            return _types.reshaped(flat, self.name, shape, self._file._reader)
         if self._is_mapped(data, verify):
             return self._file._view(self.name, shape, element, data.offset)
         data._admit()
@@ -396,12 +396,12 @@ class Tensor:
 
     def _room(self, shape: Sequence[int], dtype: npt.DTypeLike) -> Array:
         """An array for elements of the tensor."""
-        return _types.empty(self.name, shape, dtype, self._file._reader.path)
+        return _types.empty(self.name, shape, dtype, self._file._reader)
 
     def _in_torch(self, make: Callable[[], Any], shape: tuple[int, ...] | None = None) -> Any:
         """A tensor of PyTorch, if there is one of that shape."""
         shape = self.shape if shape is None else shape
-        return _types.torch_tensor(make, self.name, shape, self._file._reader.path)
+        return _types.torch_tensor(make, self.name, shape, self._file._reader)
 
     @property
     def _data(self) -> Component:

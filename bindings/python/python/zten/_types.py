@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
 from ._errors import NO_ARRAY, refused
+
+if TYPE_CHECKING:
+    from ._zten import Reader
 
 Array = npt.NDArray[Any]
 Bytes = npt.NDArray[np.uint8]
@@ -141,31 +144,31 @@ def from_torch(dtype: Any, generation: str = "1.2") -> tuple[str, str]:
 
 
 def empty(
-    name: str, shape: Sequence[int], dtype: npt.DTypeLike, file: str | None
+    name: str, shape: Sequence[int], dtype: npt.DTypeLike, reader: Reader
 ) -> Array:
     """An array whose elements are to be read of that object. NumPy has none with as many dimensions or as
     long ones as a file may have."""
     try:
         return np.empty(tuple(shape), dtype)
     except NO_ARRAY as error:
-        raise refused(error, f"NumPy has no array of shape {tuple(shape)}", name, file) from None
+        raise refused(error, f"NumPy has no array of shape {tuple(shape)}", name, reader.path) from None
 
 
-def reshaped(array: Array, name: str, shape: tuple[int, ...], file: str | None) -> Array:
+def reshaped(array: Array, name: str, shape: tuple[int, ...], reader: Reader) -> Array:
     """An array in the shape of that object."""
     try:
         return array.reshape(shape)
     except NO_ARRAY as error:
-        raise refused(error, f"NumPy has no array of shape {shape}", name, file) from None
+        raise refused(error, f"NumPy has no array of shape {shape}", name, reader.path) from None
 
 
-def torch_tensor(make: Callable[[], Any], name: str, shape: Sequence[int], file: str | None) -> Any:
+def torch_tensor(make: Callable[[], Any], name: str, shape: Sequence[int], reader: Reader) -> Any:
     """The tensor of PyTorch that ``make`` returns for that object."""
     try:
         return make()
     except NO_ARRAY as error:
         what = f"PyTorch has no tensor of shape {tuple(shape)}"
-        raise refused(error, what, name, file) from None
+        raise refused(error, what, name, reader.path) from None
 
 
 def as_bytes(array: Array) -> Bytes:
