@@ -94,7 +94,8 @@ def test_quantized_parts_that_do_not_fit_are_refused(changed: dict[str, Any], ma
 
 
 def test_tied_weights_are_stored_once_in_generation_2_and_named_in_1_2(tmp_path: Path) -> None:
-    weights = np.arange(1 << 16, dtype=np.float32).reshape(256, 256)
+    # More than is written at once.
+    weights = np.arange(1 << 18, dtype=np.float32).reshape(512, 512)
     tied = {"embed": weights, "head": weights[:], "transposed": weights.T, "other": np.ones(3)}
     path = tmp_path / "w.zt"
     hows: list[dict[str, Any]] = [{}, {"zstd": 3}, {"canonical": True}]
@@ -189,6 +190,7 @@ def test_wrong_arguments_say_what_is_accepted(tmp_path: Path) -> None:
         ({"decoded": "8 GB"}, ValueError, "limit 'decoded': invalid size \"8 GB\": expected a number of bytes"),
         ({"decoded": -1}, ValueError, "expected a number of bytes, or a text such as"),
         ({"decoded": 1.5}, TypeError, "expected a number of bytes, or a text such as"),
+        ({"decoded": True}, TypeError, "limit 'decoded' is True, expected a number of bytes"),
         ({"decode": 1}, ValueError, "there are manifest, depth"),
         ({"depth": 300}, ValueError, "limit \"depth\""),
         ("8GiB", TypeError, "expected a mapping"),
