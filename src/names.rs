@@ -6,7 +6,7 @@ use core::cmp::Ordering;
 use std::sync::OnceLock;
 
 use crate::error::OutOfMemory;
-use crate::num::{halves, u64_from_usize, usize_from_u32};
+use crate::num::{halves, sort_by, u64_from_usize, usize_from_u32};
 
 /// Texts by their hashes: 32 bits of hash above the place where the text is read, sorted.
 ///
@@ -27,7 +27,7 @@ impl NameTable {
         entries.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
         let entry = |(place, text)| u64::from(seeds.hash(text)) << 32 | u64::from(place);
         entries.extend(texts.take(count).map(entry));
-        entries.sort_unstable_by(|a, b| {
+        sort_by(&mut entries, |a, b| {
             let hashes = hash_in(*a).cmp(&hash_in(*b));
             hashes.then_with(|| by_text(*a, *b, &read))
         });

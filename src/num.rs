@@ -1,5 +1,7 @@
 //! Integers of different widths, short texts as numbers, and enums that list their variants.
 
+use core::cmp::Ordering;
+
 const _: () = assert!(usize::BITS >= 32 && usize::BITS <= 64, "a 32- or 64-bit target is needed");
 
 /// A `usize` as `u64`.
@@ -69,6 +71,45 @@ fn is_before_by_words(one: &[u8], other: &[u8]) -> bool {
     }
     let alike = words.len().min(others.len()).wrapping_mul(8);
     one.get(alike..) < other.get(alike..)
+}
+
+/// Sorts items; equal ones come in any order. With `--cfg zten_terse` it is done by a heap, which takes longer, and for each
+/// type a tenth of the code of the standard library.
+#[inline]
+pub fn sort_by<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
+    if cfg!(zten_terse) {
+        sort_by_heap(items, &mut |one, other| compare(one, other).is_lt());
+    } else {
+        items.sort_unstable_by(compare);
+    }
+}
+
+fn sort_by_heap<T>(items: &mut [T], is_less: &mut dyn FnMut(&T, &T) -> bool) {
+    for root in (0..items.len() / 2).rev() {
+        sift(items, root, is_less);
+    }
+    for end in (1..items.len()).rev() {
+        items.swap(0, end);
+        sift(items.get_mut(..end).unwrap_or_default(), 0, is_less);
+    }
+}
+
+/// Makes a heap of the items from `root` on, of which all but that are heaps.
+fn sift<T>(heap: &mut [T], mut root: usize, is_less: &mut dyn FnMut(&T, &T) -> bool) {
+    loop {
+        let left = root.saturating_mul(2).saturating_add(1);
+        let right = left.saturating_add(1);
+        let (Some(parent), Some(child)) = (heap.get(root), heap.get(left)) else { return };
+        let (child, at) = match heap.get(right) {
+            Some(other) if is_less(child, other) => (other, right),
+            _ => (child, left),
+        };
+        if !is_less(parent, child) {
+            return;
+        }
+        heap.swap(root, at);
+        root = at;
+    }
 }
 
 /// A text of at most 7 bytes as one number, to be compared in one go.
@@ -178,7 +219,7 @@ pub(crate) use named;
 mod tests {
     use alloc::vec::Vec;
 
-    use super::{divide_exactly, is_before_by_words, product};
+    use super::{divide_exactly, is_before_by_words, product, sort_by, sort_by_heap};
 
     #[test]
     fn texts_by_words_are_in_the_order_of_their_bytes() {
@@ -190,6 +231,18 @@ mod tests {
             let longer = [&*one, &*other].concat();
             assert_eq!(is_before_by_words(&one, &longer), !other.is_empty(), "{one:?} {longer:?}");
             assert!(!is_before_by_words(&longer, &one));
+        }
+    }
+
+    #[test]
+    fn both_ways_of_sorting_agree() {
+        let mut rng = fastrand::Rng::with_seed(1);
+        for length in 0..200 {
+            let mut items: Vec<u8> = (0..length).map(|_| rng.u8(..50)).collect();
+            let mut others = items.clone();
+            sort_by(&mut items, Ord::cmp);
+            sort_by_heap(&mut others, &mut |one, other| one < other);
+            assert!(items.is_sorted() && items == others, "{others:?}");
         }
     }
 

@@ -87,6 +87,24 @@ pub struct Row {
     pub advice: &'static str,
 }
 
+impl Row {
+    /// Returns the row as it is built in: with `--cfg zten_terse`, which modules for WebAssembly are built with, without the
+    /// texts that no message has.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn built(self) -> Self {
+        if !cfg!(zten_terse) {
+            return self;
+        }
+        let source = match self.source {
+            Source::Spec(clause) => Source::Spec(clause),
+            Source::Implied(_) => Source::Implied(""),
+            Source::Policy(_) => Source::Policy(""),
+        };
+        Self { holds: "", advice: "", source, ..self }
+    }
+}
+
 /// Rules of another file format for content that is deflated or has a checksum: what breaks them is found when it is read.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
@@ -154,7 +172,7 @@ macro_rules! catalogue {
                         source: Source::$source($why),
                         scope: Scope::$scope,
                         advice: $advice,
-                    } }, )+
+                    }.built() }, )+
                 }
             }
         }

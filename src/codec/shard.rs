@@ -16,7 +16,7 @@ use crate::format::frame::{Container, Frame};
 use crate::limits::Limits;
 use crate::manifest::{Component, Manifest, ManifestRef, Shard};
 use crate::names::by_length;
-use crate::num::{u64_from_usize, usize_from_u32};
+use crate::num::{sort_by, u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule, Unsupported};
 
 /// A file that may be a shard, and nothing of which has been read.
@@ -328,7 +328,7 @@ fn weak_blobs<'d>(
             }
         }
     }
-    blobs.sort_unstable();
+    sort_by(&mut blobs, Ord::cmp);
     blobs.dedup();
     Ok(blobs)
 }

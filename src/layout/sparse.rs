@@ -12,7 +12,7 @@ use super::view::View;
 use crate::element::Element;
 use crate::error::{BareError, Error, Misuse, OutOfMemory};
 use crate::manifest::{Shape, Tensor};
-use crate::num::u64_from_usize;
+use crate::num::{sort_by, u64_from_usize};
 use crate::rules::Rule;
 
 /// A matrix of `rows` × `columns` in compressed sparse rows.
@@ -171,7 +171,7 @@ impl<'a> Csr<'a> {
             let memory = BareError::from(OutOfMemory).at(self.indices().kind().place);
             scratch.try_reserve(length).map_err(|_| memory)?;
             scratch.extend(row);
-            scratch.sort_unstable();
+            sort_by(&mut scratch, Ord::cmp);
             if !scratch.is_sorted_by(|one, next| one < next) {
                 return Ok(true);
             }
@@ -430,7 +430,7 @@ impl<'a> Coo<'a> {
         let mut entries = with_room(self.nnz(), self.coords().kind().place)?;
         entries.extend(0..self.nnz());
         let place = self.places();
-        entries.sort_unstable_by(|one, other| place(*one).cmp(place(*other)));
+        sort_by(&mut entries, |one, other| place(*one).cmp(place(*other)));
         Ok(!entries.is_sorted_by(|one, next| place(*one).lt(place(*next))))
     }
 

@@ -14,7 +14,7 @@ use crate::format::{
 };
 use crate::limits::{Limits, OpenOptions, Tolerance};
 use crate::names::{Names, by_length};
-use crate::num::{halves, is_before, len_u32, u64_from_usize, usize_from_u32};
+use crate::num::{halves, is_before, len_u32, sort_by, u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule};
 
 /// The objects of a file, as they come. Their components have been checked, alone and together.
@@ -383,7 +383,7 @@ fn find_overlap(
     for (component, extent) in extents.clone().filter(|(_, extent)| extent.length() > 0) {
         sorted.push((extent.offset(), component));
     }
-    sorted.sort_unstable_by(|one, other| {
+    sort_by(&mut sorted, |one, other| {
         let length = |component| extent(component).map(|extent| extent.length());
         let by_length = || (length(one.1), one.1).cmp(&(length(other.1), other.1));
         one.0.cmp(&other.0).then_with(by_length)
@@ -450,7 +450,7 @@ fn check_shards(
         }
         entries.push(u64_from_usize(shard) << 32 | u64::from(component));
     }
-    entries.sort_unstable();
+    sort_by(&mut entries, Ord::cmp);
     let mut rest = entries.as_slice();
     while let Some([number, _]) = rest.first().map(|entry| halves(*entry)) {
         let length = rest.partition_point(|entry| halves(*entry)[0] == number);

@@ -10,7 +10,7 @@ use crate::digest::Digest;
 use crate::error::{BareError, Error, OutOfMemory, Place};
 use crate::format::frame::HEADER;
 use crate::manifest::{Component, ManifestRef};
-use crate::num::u64_from_usize;
+use crate::num::{sort_by, u64_from_usize};
 use crate::rules::Rule;
 
 /// Validates a file whose objects have been validated.
@@ -32,7 +32,7 @@ fn check_padding(manifest: ManifestRef<'_>, source: &dyn ReadAt) -> Result<(), E
             extents.try_reserve(1).map_err(|_| BareError::from(OutOfMemory))?;
             extents.push((component.extent().offset(), component.extent().end()));
         }
-        extents.sort_unstable();
+        sort_by(&mut extents, Ord::cmp);
         for (start, after) in extents {
             zeros(source, end, start)?;
             end = end.max(after);
@@ -94,7 +94,7 @@ fn check_sharing(manifest: ManifestRef<'_>) -> Result<(), Error> {
             component: place.component().unwrap_or_default(),
         });
     }
-    parts.sort_unstable();
+    sort_by(&mut parts, Ord::cmp);
     parts.dedup_by_key(|part| part.offset);
     let mut hashed: Vec<([u8; 32], Part)> = Vec::new();
     for group in parts.chunk_by(|one, other| (one.length, one.sum) == (other.length, other.sum)) {
@@ -109,7 +109,7 @@ fn check_sharing(manifest: ManifestRef<'_>) -> Result<(), Error> {
             let Some(own) = own else { continue };
             hashed.push((sha256(&own, |chunk, take| take(chunk))?, *part));
         }
-        hashed.sort_unstable();
+        sort_by(&mut hashed, Ord::cmp);
         let pairs = hashed.iter().zip(hashed.iter().skip(1));
         let again = pairs.filter(|(one, other)| one.0 == other.0).map(|(_, other)| other.1);
         if let Some(part) = again.min_by_key(|part| part.offset) {

@@ -8,7 +8,7 @@ use crate::error::{BareError, ErrorKind};
 use crate::format::Layout;
 use crate::layout::{BadIndex, Below, Coords, Indptr, Widened};
 use crate::limits::Limits;
-use crate::num::u64_from_usize;
+use crate::num::{sort_by, u64_from_usize};
 use crate::rules::{Limit, Rule};
 
 /// The checks of the indices of a sparse object, component after component.
@@ -264,7 +264,7 @@ impl Cells {
         let mut sorted = Vec::new();
         sorted.try_reserve_exact(self.all.len()).map_err(|_| NO_MEMORY)?;
         sorted.extend_from_slice(&self.all);
-        sorted.sort_unstable();
+        sort_by(&mut sorted, Ord::cmp);
         let mut pairs = sorted.iter().zip(sorted.iter().skip(1));
         let Some((cell, _)) = pairs.find(|(cell, next)| cell == next) else { return Ok(()) };
         let mut same = (0..).zip(&self.all).filter(|(_, other)| *other == cell);

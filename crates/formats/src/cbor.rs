@@ -4,7 +4,7 @@
 use zten::attributes::{Attributes, Encoder};
 use zten::error::OutOfMemory;
 
-use zten::num::{u64_from_usize, usize_from_u32};
+use zten::num::{sort_by, u64_from_usize, usize_from_u32};
 
 use super::trouble::Trouble;
 
@@ -131,7 +131,7 @@ impl Map {
         let both = |span: &Span| {
             (part(entries, span.start, span.value), part(entries, span.value, span.end))
         };
-        self.spans.sort_unstable_by(|a, b| both(a).cmp(&both(b)));
+        sort_by(&mut self.spans, |a, b| both(a).cmp(&both(b)));
     }
 
     /// The map; nothing if it has no entries. `twice` makes the error for a key that stands there twice.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use zten::error::{Misuse, OutOfMemory};
-use zten::num::u64_from_usize;
+use zten::num::{sort_by, u64_from_usize};
 use zten::{Archive, Error, InMemory, Limits, OpenOptions, ReadAt};
 
 use super::limits::check_length;
@@ -208,7 +208,7 @@ impl Held {
     /// The ranges that have been looked for, each of `least` bytes at least, as far as they have not been read.
     fn take_wanted(&self, least: u64, limits: &Limits) -> Result<Vec<Range<u64>>, Trouble> {
         let mut wanted = std::mem::take(&mut *self.wanted());
-        wanted.sort_unstable_by_key(|range| range.start);
+        sort_by(&mut wanted, |one, other| one.start.cmp(&other.start));
         let mut gaps: Vec<Range<u64>> = Vec::new();
         let held: u64 = self.runs.values().map(|run| u64_from_usize(run.len())).sum();
         let mut total = held;

@@ -23,14 +23,14 @@ macro_rules! catalogue {
             /// The row in the catalogue.
             pub const fn row(self) -> &'static Row {
                 match self {
-                    $( Self::$variant => &Row {
+                    $( Self::$variant => const { &Row {
                         id: $id,
                         holds: $holds,
                         broken: $broken,
                         source: Source::$source($why),
                         scope: Scope::Other($formats),
                         advice: $advice,
-                    }, )+
+                    }.built() }, )+
                 }
             }
 

@@ -6,7 +6,7 @@ mod fault;
 mod json;
 
 use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules};
-use zten::num::{len_u32, u64_from_usize};
+use zten::num::{len_u32, sort_by, u64_from_usize};
 use zten::tools::StorageType;
 use zten::{Archive, Error, Layout, Limits, OpenOptions, ReadAt};
 use zten_report::escape::Short;
@@ -192,7 +192,8 @@ fn check_cover(header: &[u8], length: u64, limits: &Limits) -> Result<(), Troubl
         extents.push((begin, end, len_u32(extents.len())));
     }
     // Tensors without data take no place, and stay before one that begins where they do.
-    extents.sort_unstable_by_key(|(begin, end, ordinal)| (*begin, end > begin, *ordinal));
+    let place = |(begin, end, ordinal): &(u64, u64, u32)| (*begin, end > begin, *ordinal);
+    sort_by(&mut extents, |one, other| place(one).cmp(&place(other)));
     let mut covered = 0;
     for (begin, end, ordinal) in &extents {
         if *begin != covered {

@@ -2,7 +2,7 @@
 //! alignment between them and at the end. Nothing is in the file that belongs to no tensor.
 
 use zten::ReadAt;
-use zten::num::u64_from_usize;
+use zten::num::{sort_by, u64_from_usize};
 use zten_report::escape::Short;
 
 use super::header::{Extent, Header};
@@ -28,7 +28,8 @@ impl Layout<'_, '_> {
         let name = |ordinal| self.header.nth(ordinal).map(|info| info.name);
         // Tensors without data take no place, wherever they lie.
         extents.retain(|extent| extent.bytes > 0);
-        extents.sort_unstable_by_key(|extent| (extent.offset, extent.ordinal));
+        let place = |extent: &Extent| (extent.offset, extent.ordinal);
+        sort_by(&mut extents, |one, other| place(one).cmp(&place(other)));
         let (mut end, mut before) = (self.header.end, 0);
         for Extent { offset, bytes, ordinal } in extents {
             // One that cannot be counted is behind the end of the file, too.
