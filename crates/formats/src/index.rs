@@ -40,7 +40,19 @@ pub(crate) struct Index {
     header: Header,
     /// Bytes of the index.
     length: u64,
+    _feature: Feature,
 }
+
+/// A value that only the feature has. Without it there is no index, and the compiler leaves out all that one takes.
+#[cfg(feature = "parts")]
+type Feature = ();
+#[cfg(not(feature = "parts"))]
+type Feature = std::convert::Infallible;
+
+#[cfg(feature = "parts")]
+const FEATURE: Option<Feature> = Some(());
+#[cfg(not(feature = "parts"))]
+const FEATURE: Option<Feature> = None;
 
 impl Index {
     /// Reads and parses an index of `length` bytes.
@@ -48,6 +60,7 @@ impl Index {
     /// # Errors
     /// The index cannot be read, is longer than it may be, or breaks a rule.
     pub(crate) fn read(source: &dyn ReadAt, length: u64, limits: &Limits) -> Result<Self, Trouble> {
+        let Some(feature) = FEATURE else { return Err(super::refused(None)) };
         if length > LONGEST {
             let sentence = format_args!("the index is longer than {LONGEST} bytes");
             return Err(Trouble::refused_at(Rule::LimitHeader, sentence, LONGEST));
@@ -55,7 +68,7 @@ impl Index {
         check_length(length, limits, "the index").map_err(|trouble| trouble.or_at(0))?;
         let mut bytes = Vec::new();
         source.append_range(0..length, &mut bytes)?;
-        Ok(Self { header: Header::parse(&bytes, limits)?, length })
+        Ok(Self { header: Header::parse(&bytes, limits)?, length, _feature: feature })
     }
 
     /// The names of the files that it names, in no order.
@@ -68,7 +81,7 @@ impl Index {
     /// # Errors
     /// A file cannot be read, breaks a rule of its format, or contradicts the index.
     pub(crate) fn open(self, parts: &[Part<'_>], options: &OpenOptions) -> Result<Parsed, Trouble> {
-        let Self { header: Header { weights, total_size, metadata }, length } = self;
+        let Self { header: Header { weights, total_size, metadata }, length, .. } = self;
         let mut builder = Builder::new(&INDEX, 0..length, length, options).map_err(refusal)?;
         let mut ordered = Vec::new();
         ordered.try_reserve_exact(parts.len()).map_err(|_| Trouble::memory())?;

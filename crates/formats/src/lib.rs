@@ -193,8 +193,13 @@ fn parse(
         Format::Safetensors => Header::Other(safetensors::open(source, length, start, options)?),
         Format::Gguf => Header::Gguf(gguf::open(source, length, start, options)?),
         Format::Index => Header::Index(Index::read(source, length, options.limit())?),
-        Format::Npy => Header::Other(npy::open(source, length, start, path, options)?),
-        Format::Npz => Header::Other(npz::open(source, length, options)?),
+        Format::Npy if cfg!(feature = "numpy") => {
+            Header::Other(npy::open(source, length, start, path, options)?)
+        }
+        Format::Npz if cfg!(feature = "numpy") => {
+            Header::Other(npz::open(source, length, options)?)
+        }
+        Format::Npy | Format::Npz => return Err(refused(None)),
     })
 }
 

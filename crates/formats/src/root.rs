@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use zten::front::{Builder, Parsed, RawComponent, RawObject};
+use zten::num::sort_by;
 use zten::tools::ElementType;
 use zten::{Archive, Error, Layout, Limits, OpenOptions, ReadAt, Tensor};
 
@@ -140,6 +141,9 @@ impl<S: ReadAt> Root<S> {
     /// A file is missing, cannot be read, breaks a rule of its format, or contradicts the root.
     pub fn open(self, beside: &[Part<'_>], options: &OpenOptions) -> Result<Archive<S>, Trouble> {
         let parts = self.parts(beside)?;
+        if !cfg!(feature = "parts") {
+            return Err(Trouble::internal("no other files are read"));
+        }
         let (source, parsed) = match self.0 {
             Kind::Index { index, source } => (source, index.open(&parts, options)?),
             Kind::Gguf { archive, split } => {
@@ -157,11 +161,11 @@ impl<S: ReadAt> Root<S> {
         let mut parts: Vec<Part<'p>> = Vec::new();
         parts.try_reserve_exact(beside.len()).map_err(|_| Trouble::memory())?;
         parts.extend(beside);
-        parts.sort_unstable_by(|part, other| by_length(part.name, other.name));
+        sort_by(&mut parts, |part, other| by_length(part.name, other.name));
         let mut names = Vec::new();
         names.try_reserve_exact(self.files().count()).map_err(|_| Trouble::memory())?;
         names.extend(self.files());
-        names.sort_unstable_by(|name, other| by_length(name, other));
+        sort_by(&mut names, |name, other| by_length(name, other));
         parts.retain(|part| names.binary_search_by(|name| by_length(name, part.name)).is_ok());
         let is_missing =
             |name: &&&str| parts.binary_search_by(|part| by_length(part.name, name)).is_err();
