@@ -42,11 +42,14 @@ const ieee = (exponent: number, mantissa: number) => (code: number): number | un
   return code >> (exponent + mantissa) & 1 ? -Infinity : Infinity
 }
 
+/** The value of 16 bits as a float. */
+export const half = small(5, 10, 15, ieee(5, 10))
+
 const fnuz = (code: number) => code === 0x80 ? NaN : undefined
 
 /** The value of each code, of types whose elements are codes. */
 const DECODE: Record<string, (code: number) => number> = {
-  f16: small(5, 10, 15, ieee(5, 10)),
+  f16: half,
   f8_e4m3fn: small(4, 3, 7, code => (code & 0x7f) === 0x7f ? NaN : undefined),
   f8_e4m3: small(4, 3, 7, code => (code & 0x7f) === 0x7f ? NaN : undefined),
   f8_e5m2: small(5, 2, 15, ieee(5, 2)),

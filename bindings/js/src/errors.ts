@@ -56,6 +56,24 @@ export const trouble = (message: string): Report => ({
   object: null, component: null, shard: null, more: null, message,
 })
 
+/** What an error of any kind says. */
+export const reason = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
+}
+
+/**
+ * Any error as a `ZtenError`, with what is known of the place: a number or an allocation that JavaScript cannot hold, a trap
+ * of the module, whatever a source throws.
+ */
+export const wrapped = (error: unknown, place: Partial<Report> = {}): ZtenError => {
+  if (error instanceof ZtenError) return error
+  const about: Partial<Report> = error instanceof RangeError
+    ? { verdict: 'limit', rule: 'limit-memory', clause: 'policy', message: `it cannot be held: ${reason(error)}` }
+    : error instanceof WebAssembly.RuntimeError ? { message: `the module ended: ${reason(error)} (out of memory, or a defect)` } : {}
+  return new ZtenError({ ...trouble(reason(error)), ...place, ...about }, { cause: error })
+}
+
 /** The error of what no rule describes. */
 export const failure = (message: string, cause?: unknown): ZtenError =>
   new ZtenError(trouble(message), cause === undefined ? undefined : { cause })

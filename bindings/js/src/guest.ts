@@ -1,7 +1,7 @@
 /** An instance with the file that it serves, whose bytes may have to be waited for. */
 import { Instance, type Host } from './instance.ts'
-import { ZtenError, failure, parse, problem, type Report } from './errors.ts'
-import { START, compiled } from './module.ts'
+import { ZtenError, failure, parse, problem, wrapped, type Report } from './errors.ts'
+import { START, compiled, moduleFor } from './module.ts'
 import type { Reader } from './sources.ts'
 
 /** Bytes of the file that are read at a time. */
@@ -31,6 +31,10 @@ export class Guest implements Host {
   private held: Held[] = []
   private missed: number | undefined
   private failed: unknown
+  /** What ended the instance: a trap, behind which nothing is known of its state. */
+  private ended: ZtenError | undefined
+  /** Whether its module opens all formats and dequantizes. */
+  isFull = false
   private take: (piece: Uint8Array<ArrayBuffer>) => void = () => {}
 
   constructor(readonly reader: Reader) {
@@ -38,17 +42,35 @@ export class Guest implements Host {
   }
 
   /** Opens the file, of that name: what is wrong with it, if anything is. */
-  async open(name: string): Promise<Report | undefined> {
+  async open(name: string, isFull = false): Promise<Report | undefined> {
     const { size } = this.reader
     const start = await this.reader.read(0, Math.min(START, size))
-    this.instance.attach(await WebAssembly.instantiate(await compiled(start), this.instance.imports))
-    let answer = this.instance.begin(size, name)
+    const module = isFull ? 'full' : moduleFor(start, name)
+    this.isFull = module === 'full'
+    this.instance.attach(await WebAssembly.instantiate(await compiled(module), this.instance.imports))
+    let answer = this.guarded(() => this.instance.begin(size, name))
     for (let needs = this.instance.needs(); needs; needs = this.instance.needs()) {
       const bytes = needs.end <= start.length ? start.subarray(needs.start, needs.end) : await this.reader.read(needs.start, needs.end)
-      answer = this.instance.supply(bytes)
+      answer = this.guarded(() => this.instance.supply(bytes))
       if (answer.length > 0) break
     }
     return problem(answer)
+  }
+
+  /** Calls the instance, if it has not ended. */
+  private guarded(call: () => Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+    if (this.ended) throw this.ended
+    try {
+      return call()
+    } catch (error) {
+      if (error instanceof WebAssembly.RuntimeError) throw this.ended = wrapped(error)
+      throw error
+    }
+  }
+
+  /** Asks for bytes. */
+  bytes(name: string, args: number[]): Uint8Array<ArrayBuffer> {
+    return this.guarded(() => this.instance.call(name, args))
   }
 
   get isSync(): boolean {
@@ -105,7 +127,7 @@ export class Guest implements Host {
   call(name: string, args: (number | bigint)[], { input, take }: With = {}): Answer {
     this.failed = this.missed = undefined
     this.take = take ?? (() => {})
-    const answer = this.instance.call(name, args, input)
+    const answer = this.guarded(() => this.instance.call(name, args, input))
     if (this.failed) throw this.failed
     if (this.missed !== undefined) throw failure(`the byte ${this.missed} is not there`)
     const report = problem(answer)

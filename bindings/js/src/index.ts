@@ -1,14 +1,19 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** Reading zTensor, safetensors, GGUF, `.npy` and `.npz` files, which are validated as the command `zten` validates them. */
+import { attributes, Simple, Tagged, type Attribute, type Attributes } from './attributes.ts'
 import { elements, toFloat32, type Elements } from './elements.ts'
-import { ZtenError, failure, trouble, type Report } from './errors.ts'
+import { ZtenError, failure, trouble, wrapped, type Report } from './errors.ts'
 import { Guest, WINDOW } from './guest.ts'
 import { join } from './instance.ts'
-import { nameOf, reader } from './reader.ts'
-import type { Source } from './sources.ts'
+import { setWasm, type Wasm, type WasmModules } from './module.ts'
+import { nameOf, reader, requireSource, type From } from './reader.ts'
+import type { BytesLike, Reader, Source } from './sources.ts'
 import type { UrlOptions } from './url.ts'
 
-export { ZtenError, type Elements, type Report, type Source, type UrlOptions }
+export {
+  setWasm, Simple, Tagged, ZtenError, type Attribute, type Attributes, type BytesLike, type Elements, type From, type Report,
+  type Source, type UrlOptions, type Wasm, type WasmModules,
+}
 
 /** A component of an object, as the manifest describes it. */
 export interface Component {
@@ -40,7 +45,7 @@ export interface Digest {
   verifiable: boolean
 }
 
-/** An object of a file: one of `zten ls --json`, without its attributes. */
+/** An object of a file: one of `zten ls --json`. */
 export interface Listed {
   name: string
   ordinal: number
@@ -53,13 +58,16 @@ export interface Listed {
   bits: number | bigint | null
   /** Elements of a quantized object that have a scale in common: 0 for all of a lane. */
   group_size: number | bigint | null
+  /** Null where it has no map of them. */
+  attributes: Attributes | null
   components: Component[]
 }
 
 /** The elements of a component, or of a part of one. */
 export interface Tensor {
   name: string
-  component: string
+  /** The role of the component; null where the elements were computed of several. */
+  component: string | null
   dtype: string
   /** Of dense objects their shape, in row-major order; else the number of elements of `data`. */
   shape: number[]
@@ -98,13 +106,15 @@ interface Reading {
 type Part = Component & Reading
 
 interface Answer {
-  object: Listed & { attributes: null }
+  object: Described & { attributes: null }
   /** True if its components are valid where each is by itself. */
   independent: boolean
   components: Reading[]
 }
 
-interface Found extends Listed {
+type Described = Omit<Listed, 'attributes'>
+
+interface Found extends Described {
   independent: boolean
   components: Part[]
 }
@@ -114,29 +124,58 @@ const found = ({ object: { attributes: _, ...object }, independent, components }
 
 /** Objects that are listed at a time. */
 const PAGE = 1024
+/** What is asked for the attributes of the file, in the place of the ordinal of an object. */
+const FILE = 2 ** 32 - 1
 
-const abandoned = new FinalizationRegistry<() => void>(close => close())
+const abandoned = new FinalizationRegistry<Reader>(reader => quietly(reader))
+
+/** Closes a source where an error of its own would hide another one. */
+const quietly = (reader: Reader | undefined): void => {
+  try {
+    reader?.close()
+  } catch {}
+}
+
+/** Throws a `TypeError` where a value is of another type. */
+const requireType = (what: string, value: unknown, type: string): void => {
+  if (typeof value !== type) throw new TypeError(`${what} is of the type ${value === null ? 'null' : typeof value}, expected a ${type}`)
+}
+
+const requireArguments = (source: From, { name = '', memory = 0 }: OpenOptions): void => {
+  requireSource(source)
+  requireType('the name of the file', name, 'string')
+  requireType('the option memory', memory, 'number')
+}
 
 /**
  * Opens a file: its manifest is read and validated.
  *
- * @throws {ZtenError} where that breaks a rule, or the source fails.
+ * @throws {ZtenError} where that breaks a rule, the source fails, or a module cannot be loaded.
+ * @throws {TypeError} where an argument is of another type.
  */
-export const open = async (source: Blob | ArrayBuffer | URL | Source, options: OpenOptions = {}): Promise<ZtenFile> => {
-  const from = await reader(source, options)
+export const open = async (source: From, options: OpenOptions = {}): Promise<ZtenFile> => {
+  requireArguments(source, options)
+  let from: Reader | undefined
   try {
+    from = await reader(source, options)
     const guest = new Guest(from)
-    const report = await guest.open(options.name ?? nameOf(source))
+    const name = options.name ?? nameOf(source)
+    const report = await guest.open(name)
     if (report) throw new ZtenError(report)
-    return new ZtenFile(guest, options.memory ?? 2 ** 30)
+    return new ZtenFile(guest, name, options.memory ?? 2 ** 30)
   } catch (error) {
-    from.close()
-    throw error
+    quietly(from)
+    throw wrapped(error)
   }
 }
 
-/** Opens a file and validates all of it: what `zten check --json` says. It throws nothing. */
-export const check = async (source: Blob | ArrayBuffer | URL | Source, options: OpenOptions = {}): Promise<Report> => {
+/**
+ * Opens a file and validates all of it: what `zten check --json` says, also of one that cannot be read.
+ *
+ * @throws {TypeError} where an argument is of another type.
+ */
+export const check = async (source: From, options: OpenOptions = {}): Promise<Report> => {
+  requireArguments(source, options)
   try {
     const file = await open(source, options)
     try {
@@ -150,8 +189,7 @@ export const check = async (source: Blob | ArrayBuffer | URL | Source, options: 
 }
 
 const reported = (error: unknown): Report => {
-  if (!(error instanceof ZtenError)) return trouble(error instanceof Error ? error.message : String(error))
-  const { verdict, format, rule, clause, offset, object, component, shard, more, message } = error
+  const { verdict, format, rule, clause, offset, object, component, shard, more, message } = wrapped(error)
   return { schema: 2, file: null, verdict, format, rule, clause, offset, object, component, shard, more, message }
 }
 
@@ -166,31 +204,46 @@ export class ZtenFile {
   /** How many objects there are. */
   readonly size: number
   #guest: Guest | undefined
+  /** The same file in the module that dequantizes, once that was asked for. */
+  #full: Promise<Guest> | undefined
+  #attributes: Attributes | null | undefined
   #last: Promise<unknown> = Promise.resolve()
+  readonly #name: string
   readonly #memory: number
 
   /** @internal */
-  constructor(guest: Guest, memory: number) {
+  constructor(guest: Guest, name: string, memory: number) {
     const said = guest.ask<{ format: string; generation: string | null; version: string | null; objects: number }>('file', [])
     this.format = said.format
     this.generation = said.generation
     this.version = said.version
     this.size = said.objects
     this.#guest = guest
+    this.#name = name
     this.#memory = memory
-    const { reader } = guest
-    abandoned.register(this, () => reader.close(), this)
+    abandoned.register(this, guest.reader, this)
+  }
+
+  /** The attributes of the file: metadata of safetensors and GGUF. Null where it has no map of them. */
+  get attributes(): Attributes | null {
+    return this.#attributes ??= this.#guarded(() => attributes(this.#open().bytes('attributes', [FILE])))
   }
 
   /** What is in the file, in the order of the file. */
   list(): Listed[] {
-    const all: Listed[] = []
-    for (let first = 0; first < this.size; first += PAGE) {
-      for (const { independent, components, ...object } of this.#page(first)) {
-        all.push({ ...object, components: components.map(({ elements, windowed, start, ...component }) => component) })
+    return this.#guarded(() => {
+      const all: Listed[] = []
+      for (let first = 0; first < this.size; first += PAGE) {
+        for (const { independent, components, ...object } of this.#page(first)) {
+          all.push({
+            ...object,
+            attributes: attributes(this.#open().bytes('attributes', [object.ordinal])),
+            components: components.map(({ elements, windowed, start, ...component }) => component),
+          })
+        }
       }
-    }
-    return all
+      return all
+    })
   }
 
   /**
@@ -198,11 +251,12 @@ export class ZtenFile {
    *
    * Its digest is verified, and all else that only data can show of a component.
    *
-   * @throws {ZtenError} where a rule is broken, it is not supported, or the source fails.
-   * @throws {RangeError} where there is no such object or component.
+   * @throws {ZtenError} where a rule is broken, it is not supported, the source fails, or there is no such object or component.
    */
-  get(name: string, component?: string, options: GetOptions = {}): Promise<Tensor> {
-    return this.#turn(async guest => {
+  async get(name: string, component?: string, options: GetOptions = {}): Promise<Tensor> {
+    requireType('the name', name, 'string')
+    requireType('the component', component ?? '', 'string')
+    return this.#turn(name, async guest => {
       const object = this.#find(guest, name)
       const place = this.#place(object, component)
       const part = object.components[place]!
@@ -217,19 +271,22 @@ export class ZtenFile {
    * for which nothing is given are taken whole. Of what is stored as it is, only that is read, and
    * no digest is verified, which is over all of it.
    *
-   * @throws {ZtenError} as `get`; where the object is not dense, or two elements share a byte.
-   * @throws {RangeError} where there is no such object, or no such part.
+   * @throws {ZtenError} as `get`; where the object is not dense, has no such part, or two elements share a byte.
    */
-  slice(name: string, ranges: (readonly [number, number])[]): Promise<Tensor> {
-    return this.#turn(async guest => {
+  async slice(name: string, ranges: (readonly [number, number])[]): Promise<Tensor> {
+    requireType('the name', name, 'string')
+    const isRange = (range: unknown) => Array.isArray(range) && range.length === 2 && range.every(index => typeof index === 'number')
+    if (!Array.isArray(ranges) || !ranges.every(isRange)) throw new TypeError('the ranges are not a list of [start, end]')
+    return this.#turn(name, async guest => {
       const object = this.#find(guest, name)
-      const part = object.components[0]!
-      if (ranges.length > object.shape.length) throw new RangeError(`${ranges.length} ranges of ${object.shape.length} dimensions`)
+      const part = object.components[0]
+      if (!part) throw about(name, `the object ${JSON.stringify(name)} has no components`)
+      if (ranges.length > object.shape.length) throw about(name, `${ranges.length} ranges of ${object.shape.length} dimensions`)
       const input = new DataView(new ArrayBuffer(16 * ranges.length))
       const shape = object.shape.map((dimension, at) => {
         const [start, end] = ranges[at] ?? [0, safe(dimension)]
         if (!Number.isSafeInteger(start) || !Number.isSafeInteger(end) || start < 0 || end < start || end > dimension) {
-          throw new RangeError(`the range ${start} to ${end} of dimension ${at}, which has ${dimension}`)
+          throw about(name, `the range ${start} to ${end} of dimension ${at}, which has ${dimension}`)
         }
         return end - start
       })
@@ -246,9 +303,38 @@ export class ZtenFile {
     })
   }
 
+  /**
+   * The elements of a quantized object as 32-bit floats: of blocks of GGUF, `zt.mx/1` and `quantized_group`. The module that does
+   * this is loaded by the first call, and opens the file again.
+   *
+   * @throws {ZtenError} as `get`; where the object is not quantized, or in a way that is not known.
+   */
+  async dequantize(name: string): Promise<Tensor> {
+    requireType('the name', name, 'string')
+    return this.#turn(name, async () => {
+      const guest = await (this.#full ??= this.#reopened().catch(error => {
+        this.#full = undefined
+        throw error
+      }))
+      const object = this.#find(guest, name)
+      if (object.layout === 'dense') throw about(name, `the object ${JSON.stringify(name)} is dense, not quantized: use \`get\``)
+      await this.#holdAll(guest, object)
+      const pieces: Uint8Array<ArrayBuffer>[] = []
+      try {
+        const answer = guest.call('dequantize', [object.ordinal], { take: piece => pieces.push(piece) })
+        if ('report' in answer) throw new ZtenError(answer.report)
+        const { digest } = answer.said as { digest: string }
+        const values = { role: null, dtype: 'f32', storage: 'f32', elements: null }
+        return tensor(object, values, join(pieces), object.shape.map(safe), digest === 'verified')
+      } finally {
+        guest.drop()
+      }
+    })
+  }
+
   /** Validates all of the file: what `zten check --json` says of it. */
   check(): Promise<Report> {
-    return this.#turn(async guest => {
+    return this.#turn(null, async guest => {
       guest.call('check_begin', [])
       for (let first = 0; first < this.size; first += PAGE) {
         for (const object of this.#page(first)) {
@@ -258,10 +344,7 @@ export class ZtenFile {
       }
       const answer = guest.call('check_end', [])
       return 'report' in answer ? answer.report : answer.said as Report
-    }).catch((error: unknown) => {
-      if (error instanceof ZtenError) return reported(error)
-      throw error
-    })
+    }).catch(reported)
   }
 
   /** Closes the file. What is being read fails, and its memory can be collected. */
@@ -269,8 +352,8 @@ export class ZtenFile {
     if (!this.#guest) return
     abandoned.unregister(this)
     const { reader } = this.#guest
-    this.#guest = undefined
-    reader.close()
+    this.#guest = this.#full = undefined
+    this.#guarded(() => reader.close())
   }
 
   [Symbol.dispose](): void {
@@ -282,14 +365,37 @@ export class ZtenFile {
     return this.#guest
   }
 
-  /** One at a time: a guest reads one component. */
-  #turn<T>(work: (guest: Guest) => Promise<T>): Promise<T> {
+  /** The file in a guest that dequantizes. */
+  async #reopened(): Promise<Guest> {
+    const guest = this.#open()
+    if (guest.isFull) return guest
+    const full = new Guest(guest.reader)
+    const report = await full.open(this.#name, true)
+    if (report) throw new ZtenError(report)
+    return full
+  }
+
+  /** Does work that throws nothing but a `ZtenError`. */
+  #guarded<T>(work: () => T): T {
+    try {
+      return work()
+    } catch (error) {
+      throw wrapped(error, { format: this.format })
+    }
+  }
+
+  /** One at a time: a guest reads one component. What fails is a `ZtenError`, about the object of that name. */
+  #turn<T>(name: string | null, work: (guest: Guest) => Promise<T>): Promise<T> {
     const turn = this.#last.then(async () => {
-      const guest = this.#open()
       try {
-        return await work(guest)
-      } finally {
-        guest.drop()
+        const guest = this.#open()
+        try {
+          return await work(guest)
+        } finally {
+          guest.drop()
+        }
+      } catch (error) {
+        throw wrapped(error, { format: this.format, object: name })
       }
     })
     this.#last = turn.catch(() => {})
@@ -301,17 +407,19 @@ export class ZtenFile {
   }
 
   #find(guest: Guest, name: string): Found {
-    const answer = guest.ask<Answer | null>('find', [], { input: new TextEncoder().encode(name) })
+    const input = new TextEncoder().encode(name)
     // A text that is not Unicode has no bytes of its own.
-    if (answer?.object.name !== name) throw new RangeError(`there is no object ${JSON.stringify(name)}`)
-    return found(answer)
+    if (new TextDecoder('utf-8', { ignoreBOM: true }).decode(input) !== name) throw about(name, `no tensor named ${JSON.stringify(name)}`)
+    const answer = guest.call('find', [], { input })
+    if ('report' in answer) throw new ZtenError({ ...answer.report, object: name })
+    return found(answer.said as Answer)
   }
 
   #place({ name, components }: Found, wanted: string | undefined): number {
     const place = wanted === undefined && components.length === 1 ? 0 : components.findIndex(component => component.role === wanted)
     if (place < 0) {
       const names = components.map(component => JSON.stringify(component.role)).join(', ')
-      throw new RangeError(`${JSON.stringify(name)} has the components ${names}: ${wanted === undefined ? 'name one' : `not ${JSON.stringify(wanted)}`}`)
+      throw about(name, `${JSON.stringify(name)} has the components ${names}: ${wanted === undefined ? 'name one' : `not ${JSON.stringify(wanted)}`}`)
     }
     return place
   }
@@ -354,7 +462,7 @@ export class ZtenFile {
     const isWindowed = isHeld && part.windowed
     const [start, length] = isHeld ? [safe(part.offset), safe(part.length)] : [0, 0]
     if (isHeld) {
-      if (!isWindowed) this.#bound(length)
+      if (!isWindowed) this.#bound(length, object, part)
       await guest.hold(safe(part.start), isWindowed ? start : start + length)
     }
     const begun = guest.call('stream', [object.ordinal, place])
@@ -370,8 +478,8 @@ export class ZtenFile {
 
   /** What is wrong with an object, if it breaks a rule. */
   async #checkObject(guest: Guest, object: Found): Promise<Report | undefined> {
-    const parts = object.components.filter(part => part.shard === null)
-    const length = parts.reduce((sum, part) => sum + safe(part.length), 0)
+    const parts = inFile(object)
+    const length = lengthOf(parts)
     const streams = object.independent && parts.every(part => part.windowed && part.digest?.verifiable !== false)
     if (!guest.isSync && streams && length > WINDOW) {
       for (const place of object.components.keys()) {
@@ -382,24 +490,42 @@ export class ZtenFile {
         return undefined
       }
     }
-    guest.drop()
-    if (!guest.isSync) {
-      this.#bound(length)
-      for (const part of parts) await guest.holdMore(safe(part.start), safe(part.offset) + safe(part.length))
-    }
-    this.#open()
+    await this.#holdAll(guest, object)
     const answer = guest.call('check_object', [object.ordinal])
     return 'report' in answer ? answer.report : undefined
   }
 
-  #bound(length: number): void {
-    if (length > this.#memory) {
-      throw failure(`${length} bytes of the file would be held, expected at most ${this.#memory}: raise \`memory\`, or give a source with \`readSync\``)
+  /** Holds all of an object, where it has to be waited for. */
+  async #holdAll(guest: Guest, object: Found): Promise<void> {
+    guest.drop()
+    if (!guest.isSync) {
+      const parts = inFile(object)
+      this.#bound(lengthOf(parts), object, parts[0])
+      for (const part of parts) await guest.holdMore(safe(part.start), safe(part.offset) + safe(part.length))
     }
+    this.#open()
+  }
+
+  #bound(length: number, { name }: Found, part: Part | undefined): void {
+    if (length <= this.#memory) return
+    throw new ZtenError({
+      ...trouble(`${length} bytes of the file would be held, expected at most ${this.#memory}: raise \`memory\`, or give a source with \`readSync\``),
+      verdict: 'limit', rule: 'limit-memory', clause: 'policy', format: this.format, object: name,
+      component: part?.role ?? null, offset: part?.offset ?? null,
+    })
   }
 }
 
-const tensor = (object: Found, part: Part, bytes: Uint8Array<ArrayBuffer>, shape: number[] | undefined, verified: boolean): Tensor => {
+/** The error of what was asked for of an object, and is not there. */
+const about = (object: string, message: string): ZtenError => new ZtenError({ ...trouble(message), object })
+
+const inFile = (object: Found): Part[] => object.components.filter(part => part.shard === null)
+const lengthOf = (parts: Part[]): number => parts.reduce((sum, part) => sum + safe(part.length), 0)
+
+/** What is said of elements with them. */
+type Typed = Pick<Part, 'dtype' | 'storage' | 'elements'> & { role: string | null }
+
+const tensor = (object: Found, part: Typed, bytes: Uint8Array<ArrayBuffer>, shape: number[] | undefined, verified: boolean): Tensor => {
   const data = elements(bytes, part.storage)
   const count = part.elements === null ? null : safe(part.elements)
   return {

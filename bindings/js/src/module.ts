@@ -1,29 +1,74 @@
-/** The wasm modules: one opens zTensor files, and one all others. Each is loaded and compiled once, when a file needs it. */
+/** The wasm modules: one for zTensor files, one for safetensors and GGUF, one for everything. Each is compiled once, when it is needed. */
+import { failure, reason } from './errors.ts'
+import { bytesOf, classOf } from './sources.ts'
 
-// Bundlers look for such URLs.
-const ztensor = new URL('./zten.wasm', import.meta.url)
-const formats = new URL('./formats.wasm', import.meta.url)
+/** A module: where it is, its bytes, or what is compiled of them. A text is a URL, relative to the page. */
+export type Wasm = URL | string | BufferSource | WebAssembly.Module
+
+/** The modules of the package: `zten.wasm`, `formats.wasm` and `full.wasm`. */
+export interface WasmModules {
+  zten?: Wasm
+  formats?: Wasm
+  full?: Wasm
+}
+
+// Bundlers look for such URLs. In a script that is no module there are none, until they are given.
+const URLS = {
+  zten: () => new URL('./zten.wasm', import.meta.url),
+  formats: () => new URL('./formats.wasm', import.meta.url),
+  full: () => new URL('./full.wasm', import.meta.url),
+}
 
 let fetched = (url: URL): Promise<BufferSource> =>
-  fetch(url).then(reply => reply.ok ? reply.arrayBuffer() : Promise.reject(new Error(`${url}: status ${reply.status}`)))
-const modules = new Map<URL, Promise<WebAssembly.Module>>()
+  fetch(url).then(reply => reply.ok ? reply.arrayBuffer() : Promise.reject(new Error(`status ${reply.status}`)))
+const given: WasmModules = {}
+const modules = new Map<keyof WasmModules, Promise<WebAssembly.Module>>()
 
 /** Says how the bytes of a module are read. */
 export const load = (by: (url: URL) => Promise<BufferSource>): void => {
   fetched = by
 }
 
-/** Bytes of the start of a file by which a module tells its format. */
+/** Says where the modules are, for bundlers that do not copy them: files that are opened from then on are served by these. */
+export const setWasm = (wasm: WasmModules): void => {
+  const checked = Object.entries(wasm).map(([name, module]: [string, unknown]) => {
+    if (!(name in URLS)) throw new TypeError(`the module is called ${JSON.stringify(name)}, expected "zten", "formats" or "full"`)
+    const isOne = /^(URL|String|WebAssembly\.Module)$/.test(classOf(module)) || bytesOf(module)
+    if (!isOne) throw new TypeError(`the module ${name} is of the type ${typeof module}, expected a URL, a string, bytes or a WebAssembly.Module`)
+    return [name, module] as [keyof WasmModules, Wasm]
+  })
+  for (const [name, module] of checked) {
+    given[name] = module
+    modules.delete(name)
+  }
+}
+
+const loaded = async (name: keyof WasmModules): Promise<WebAssembly.Module> => {
+  try {
+    const wasm = given[name] ?? URLS[name]()
+    if (classOf(wasm) === 'WebAssembly.Module') return wasm as WebAssembly.Module
+    const bytes = bytesOf(wasm) as BufferSource | undefined
+    return await WebAssembly.compile(bytes ?? await fetched(new URL(wasm as URL | string, globalThis.location?.href)))
+  } catch (error) {
+    // It is tried again the next time.
+    modules.delete(name)
+    throw failure(`the module ${name}.wasm could not be loaded: ${reason(error)}; \`setWasm\` says where it is`, error)
+  }
+}
+
+/** Bytes of the start of a file by which its format is told. */
 export const START = 512
 
-/** The module for a file that begins so. What failed is tried again the next time. */
-export const compiled = (start: Uint8Array): Promise<WebAssembly.Module> => {
-  const isZtensor = [[0x5a, 0x54, 0x45, 0x4e], [0x89, 0x5a, 0x54]].some(magic => magic.every((byte, at) => start[at] === byte))
-  const url = isZtensor ? ztensor : formats
-  const module = modules.get(url) ?? fetched(url).then(WebAssembly.compile).catch((error: unknown) => {
-    modules.delete(url)
-    throw error
-  })
-  modules.set(url, module)
+/** Which module opens a file that begins so, of that name. Arrays and archives of NumPy and indices are opened by the one for everything. */
+export const moduleFor = (start: Uint8Array, name: string): keyof WasmModules => {
+  const begins = (...magics: number[][]) => magics.some(magic => magic.every((byte, at) => start[at] === byte))
+  if (begins([0x5a, 0x54, 0x45, 0x4e], [0x89, 0x5a, 0x54])) return 'zten'
+  return begins([0x50, 0x4b], [0x93, 0x4e]) || /\.index\.json/i.test(name) ? 'full' : 'formats'
+}
+
+/** A module, as it was compiled. */
+export const compiled = (name: keyof WasmModules): Promise<WebAssembly.Module> => {
+  const module = modules.get(name) ?? loaded(name)
+  modules.set(name, module)
   return module
 }

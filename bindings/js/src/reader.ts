@@ -1,19 +1,38 @@
 /** Sources of every kind. */
-import { ofBlob, ofBuffer, ofSource, type Reader, type Source } from './sources.ts'
+import { START } from './module.ts'
+import { bytesOf, classOf, ofBlob, ofBytes, ofSource, type BytesLike, type Reader, type Source } from './sources.ts'
 import { ofUrl, type UrlOptions } from './url.ts'
 
-export const reader = async (
-  source: Blob | ArrayBuffer | URL | Source, options: UrlOptions,
-): Promise<Reader> => {
-  if (source instanceof ArrayBuffer) return ofSource(ofBuffer(source))
-  if (source instanceof URL) return ofSource(await ofUrl(source, options))
-  if (source instanceof Blob) return ofSource(ofBlob(source))
-  if (typeof source?.read !== 'function') throw new TypeError('not a Blob, an ArrayBuffer, a URL or a { size, read }')
-  return ofSource(source)
+/** A file, by what it is read from. */
+export type From = Blob | BytesLike | URL | Source
+
+const isUrl = (source: From): source is URL => classOf(source) === 'URL'
+const isBlob = (source: From): source is Blob => /^(Blob|File)$/.test(classOf(source))
+
+/** Throws a `TypeError` for what is no source. */
+export const requireSource = (source: From): void => {
+  if (bytesOf(source) || isUrl(source) || isBlob(source) || typeof (source as Source | undefined)?.read === 'function') return
+  const address = typeof source === 'string' ? '; an address is given as `new URL(…)`' : ''
+  throw new TypeError(`the source is ${source === null ? 'null' : `of the type ${typeof source}`}, expected a Blob, bytes, a URL or a { size, read }${address}`)
+}
+
+export const reader = async (source: From, options: UrlOptions): Promise<Reader> => {
+  const bytes = bytesOf(source)
+  if (bytes) return ofSource(ofBytes(bytes))
+  if (isBlob(source)) return ofSource(ofBlob(source))
+  if (!isUrl(source)) return ofSource(source as Source)
+  // Not a byte alone: servers are about that take the end 0 for none.
+  const remote = await ofUrl(source, options, { head: START })
+  const { size, head } = remote
+  return ofSource({
+    size,
+    read: (start, end) => end <= head.length ? head.subarray(start, end) : remote.read(start, end),
+    close: () => remote.close?.(),
+  })
 }
 
 /** The name of a file, as far as its source has one. */
-export const nameOf = (source: Blob | ArrayBuffer | URL | Source): string => {
-  if (source instanceof URL) return source.pathname.slice(source.pathname.lastIndexOf('/') + 1)
-  return source instanceof Blob && 'name' in source ? String(source.name) : ''
+export const nameOf = (source: From): string => {
+  if (isUrl(source)) return source.pathname.slice(source.pathname.lastIndexOf('/') + 1)
+  return isBlob(source) && 'name' in source ? String(source.name) : ''
 }

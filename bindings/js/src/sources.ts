@@ -1,5 +1,5 @@
 /** Where the bytes of a file come from. */
-import { ZtenError, failure } from './errors.ts'
+import { ZtenError, failure, reason } from './errors.ts'
 
 /** A file that is read at positions. */
 export interface Source {
@@ -13,7 +13,17 @@ export interface Source {
   close?(): void
 }
 
-export type BytesLike = Uint8Array | ArrayBuffer
+/** Bytes: a buffer, or a view of one, such as a `Uint8Array` or a `Buffer`. */
+export type BytesLike = ArrayBufferView | ArrayBuffer | SharedArrayBuffer
+
+/** The name of the class of a value, also of one of another realm. */
+export const classOf = (value: unknown): string => Object.prototype.toString.call(value).slice(8, -1)
+
+/** The bytes of a buffer or of a view of one; nothing of anything else. */
+export const bytesOf = (value: unknown): Uint8Array | undefined => {
+  if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
+  return /^(Shared)?ArrayBuffer$/.test(classOf(value)) ? new Uint8Array(value as ArrayBuffer) : undefined
+}
 
 /** A source that has been looked at: whatever it gives has the size that was asked for. */
 export interface Reader {
@@ -27,14 +37,13 @@ export const ofSource = (source: Source): Reader => {
   const { size } = source
   if (!Number.isSafeInteger(size) || size < 0) throw failure(`the size of the source is ${size}, expected an integer from 0 to 2^53 - 1`)
   const exact = (bytes: BytesLike, start: number, end: number): Uint8Array => {
-    const view = bytes instanceof ArrayBuffer ? new Uint8Array(bytes) : bytes
-    const length = view instanceof Uint8Array ? view.length : typeof view
-    if (length !== end - start) throw failure(`the source gave ${length} bytes from ${start} on, expected ${end - start}`)
-    return view
+    const view = bytesOf(bytes)
+    if (view?.length === end - start) return view
+    throw failure(`the source gave ${view?.length ?? typeof bytes} bytes from ${start} on, expected ${end - start}`)
   }
   const told = (error: unknown): never => {
     if (error instanceof ZtenError) throw error
-    throw failure(`the source could not be read: ${error instanceof Error ? error.message : String(error)}`, error)
+    throw failure(`the source could not be read: ${reason(error)}`, error)
   }
   const read = async (start: number, end: number): Promise<Uint8Array> => {
     try {
@@ -43,7 +52,13 @@ export const ofSource = (source: Source): Reader => {
       return told(error)
     }
   }
-  const close = () => source.close?.()
+  const close = () => {
+    try {
+      source.close?.()
+    } catch (error) {
+      told(error)
+    }
+  }
   if (!source.readSync) return { size, read, close }
   const readSync = (start: number, end: number): Uint8Array => {
     try {
@@ -55,9 +70,9 @@ export const ofSource = (source: Source): Reader => {
   return { size, read, readSync, close }
 }
 
-export const ofBuffer = (buffer: ArrayBuffer): Source => {
-  const readSync = (start: number, end: number) => new Uint8Array(buffer, start, end - start)
-  return { size: buffer.byteLength, read: readSync, readSync }
+export const ofBytes = (bytes: Uint8Array): Source => {
+  const readSync = (start: number, end: number) => bytes.subarray(start, end)
+  return { size: bytes.length, read: readSync, readSync }
 }
 
 export const ofBlob = (blob: Blob): Source => {

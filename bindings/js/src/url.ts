@@ -1,5 +1,5 @@
 /** Files that are fetched by ranges, from servers that may be wrong about them. */
-import { failure } from './errors.ts'
+import { ZtenError, failure, reason } from './errors.ts'
 import type { Source } from './sources.ts'
 
 export interface UrlOptions {
@@ -9,6 +9,8 @@ export interface UrlOptions {
   headers?: Record<string, string>
   /** Milliseconds that a request may take. Without it, 30 seconds, and a second for each 64 KiB. */
   timeout?: number
+  /** Ends what is being fetched from a URL, and all that is asked for later. */
+  signal?: AbortSignal
   /** What is called in the place of the global `fetch`. */
   fetch?: typeof globalThis.fetch
 }
@@ -22,7 +24,7 @@ export interface Version {
 
 /** How a file is opened. */
 export interface Beginning {
-  /** Bytes of its beginning that are asked for with its size: at least one. */
+  /** Bytes of its beginning that are asked for with its size: 8 or more. */
   head: number
   /** What was opened before: anything else is refused. */
   version?: Version | undefined
@@ -49,10 +51,10 @@ interface Part {
 /** The longest that a timer waits. */
 const LONGEST = 2 ** 31 - 1
 
-export const ofUrl = async (url: URL, options: UrlOptions, { head, version }: Beginning = { head: 1 }): Promise<UrlSource> => {
+export const ofUrl = async (url: URL, options: UrlOptions, { head, version }: Beginning): Promise<UrlSource> => {
   const closing = new AbortController()
   const request = (range: Range): Promise<Part> =>
-    limited(closing.signal, options.timeout ?? 30_000 + (range.end - range.start) / 64 * 1000 / 1024, signal =>
+    limited([closing.signal, options.signal], options.timeout ?? 30_000 + (range.end - range.start) / 64 * 1000 / 1024, signal =>
       fetched(url, options, range, signal))
   const first = await request({ start: 0, end: head, first: true })
   const opened = version ?? first.version
@@ -77,19 +79,29 @@ const same = (now: Version, opened: Version): void => {
   }
 }
 
-/** Does work that ends with its signal: when it takes too long, or everything is closed. */
-const limited = async <T>(closing: AbortSignal, timeout: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+/** Does work that ends with its signal: when it takes too long, or one of others aborts it. What it throws is a `ZtenError`. */
+const limited = async <T>(
+  others: (AbortSignal | undefined)[], timeout: number, work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> => {
   const request = new AbortController()
-  const close = () => request.abort(closing.reason)
+  const end = () => {
+    const { reason } = others.find(other => other?.aborted) ?? {}
+    request.abort(reason instanceof ZtenError ? reason : failure('the request was aborted', reason))
+  }
   const late = () => request.abort(failure(`the server took more than ${Math.round(timeout / 1000)} s for a request`))
   const timer = setTimeout(late, Math.min(timeout, LONGEST))
-  closing.addEventListener('abort', close)
+  others.forEach(other => other?.addEventListener('abort', end))
+  if (others.some(other => other?.aborted)) end()
   try {
-    closing.throwIfAborted()
+    request.signal.throwIfAborted()
     return await work(request.signal)
+  } catch (error) {
+    if (error instanceof ZtenError) throw error
+    if (request.signal.aborted) throw request.signal.reason
+    throw failure(`the request failed: ${reason(error)}`, error)
   } finally {
     clearTimeout(timer)
-    closing.removeEventListener('abort', close)
+    others.forEach(other => other?.removeEventListener('abort', end))
     // Whatever is still on its way is not wanted.
     request.abort()
   }

@@ -32,9 +32,13 @@ export const serve = async find => {
     const path = find(url.pathname)
     if (!path) return reply.writeHead(404, SHARED).end()
     const range = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '')
-    const [start, end] = range ? [Number(range[1]), Number(range[2]) + 1] : [0, Infinity]
+    let [start, end] = range ? [Number(range[1]), Number(range[2]) + 1] : [0, Infinity]
     const how = start >= Number(url.searchParams.get('from') ?? 0) ? url.searchParams.get('how') : null
     if (how === 'never') return
+    if (how === 'cuts') return reply.writeHead(206, { ...SHARED, etag: now.etag, 'content-range': `bytes ${start}-${end - 1}/1000000`, 'content-length': end - start })
+      .write('Z', () => reply.destroy())
+    // As servers for development are about that take the end 0 for none.
+    if (how === 'falsy' && end === 1) end = Infinity
     if (how === 'redirects') return reply.writeHead(302, { ...SHARED, location: url.searchParams.get('to') ?? url.pathname }).end()
     const headers = {
       'content-type': url.pathname === '/' ? TYPES.html : TYPES[url.pathname.split('.').pop()] ?? 'application/octet-stream',

@@ -146,9 +146,12 @@ pub fn tensors(file: &File, first: u32, count: u32) -> impl Iterator<Item = Tens
     (first..end).map_while(|ordinal| Some(read_from(file, file.manifest().tensor_at(ordinal)?)))
 }
 
-/// The tensor of that name, if there is one.
-pub fn find<'f>(file: &'f File, name: &str) -> Option<Tensor<'f>> {
-    Some(read_from(file, file.manifest().get(name)?))
+/// The tensor of that name.
+///
+/// # Errors
+/// There is none; the error tells which name is near.
+pub fn find<'f>(file: &'f File, name: &str) -> Result<Tensor<'f>, Error> {
+    Ok(read_from(file, file.manifest().tensor(name)?))
 }
 
 /// The tensor, which is read from the file. The archive itself would also read from shards, which no host has: modules

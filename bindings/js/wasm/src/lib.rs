@@ -3,6 +3,8 @@
 #![cfg(target_arch = "wasm32")]
 
 mod check;
+#[cfg(feature = "full")]
+mod dequantize;
 mod list;
 mod read;
 
@@ -25,7 +27,13 @@ pub fn list(first: u32, count: u32) -> u32 {
     on_file(|file, out| list::objects(file, first, count, out))
 }
 
-/// Lists the object whose name comes with the call, if there is one.
+/// Hands out the attributes of an object, or of the file (2^32 - 1), as CBOR; nothing where there is no map of them.
+#[wasm_bindgen]
+pub fn attributes(object: u32) -> u32 {
+    on_file(|file, out| list::attributes(file, object, out))
+}
+
+/// Lists the object whose name comes with the call, or says which name is near.
 #[wasm_bindgen]
 pub fn find(length: usize) -> u32 {
     on_file(|file, out| list::find(file, &input(length)?, out))
@@ -49,6 +57,13 @@ pub fn advance(bytes: u64, hand: bool) -> u32 {
 #[wasm_bindgen]
 pub fn slice(object: u32, length: usize) -> u32 {
     on_file(|file, out| read::slice(file, object, &input(length)?, out))
+}
+
+/// Hands out the elements of a quantized object as little-endian `f32`.
+#[cfg(feature = "full")]
+#[wasm_bindgen]
+pub fn dequantize(object: u32) -> u32 {
+    on_file(|file, out| dequantize::object(file, object, out))
 }
 
 /// Begins to validate the file.

@@ -1,10 +1,12 @@
 //! What the manifest says of the file and of its objects, with names as the file has them.
 
-use std::io;
+use std::io::{self, Write as _};
 
 use serde::Serialize;
+use zten::attributes::Encoder;
 use zten::{Component, DType, Encoding, Generation, Layout, Tensor};
 use zten_guest::border::Answer;
+use zten_guest::problem;
 use zten_guest::session::{self, File};
 use zten_report::archive::Object;
 use zten_report::finding::format_name;
@@ -34,8 +36,30 @@ pub(crate) fn objects(file: &File, first: u32, count: u32, out: &mut Answer) -> 
 }
 
 pub(crate) fn find(file: &File, name: &[u8], out: &mut Answer) -> io::Result<()> {
-    let tensor = std::str::from_utf8(name).ok().and_then(|name| session::find(file, name));
-    to_writer(out, &tensor.map(Listed::new))
+    let name = std::str::from_utf8(name).map_err(|_| io::ErrorKind::InvalidInput)?;
+    match session::find(file, name) {
+        Ok(tensor) => to_writer(out, &Listed::new(tensor)),
+        Err(error) => problem::reading(file, &error, out),
+    }
+}
+
+pub(crate) fn attributes(file: &File, object: u32, out: &mut Answer) -> io::Result<()> {
+    let attributes = if object == u32::MAX {
+        file.manifest().own_attributes()
+    } else {
+        let tensor = session::tensor(file, object).map_err(|_| io::ErrorKind::NotFound)?;
+        tensor.own_attributes()
+    };
+    let Some(attributes) = attributes else { return Ok(()) };
+    // A map without a length, for which nothing is counted or held.
+    out.write_all(&[0xbf])?;
+    for (key, item) in attributes {
+        let mut text = Encoder::default();
+        text.text(key).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        out.write_all(text.as_bytes())?;
+        out.write_all(item.as_bytes())?;
+    }
+    out.write_all(&[0xff])
 }
 
 /// An object, and how it is read.

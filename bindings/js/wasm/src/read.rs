@@ -87,7 +87,7 @@ fn parts(file: &File, object: u32, ranges: &[u8]) -> Result<Option<Verified>, Er
     })
 }
 
-fn done(verified: Option<Verified>, out: &mut Answer) -> io::Result<()> {
+pub(crate) fn done(verified: Option<Verified>, out: &mut Answer) -> io::Result<()> {
     let digest = match verified {
         Some(Verified::Digest) => "verified",
         Some(Verified::NoDigest) => "none",
