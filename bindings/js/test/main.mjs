@@ -409,7 +409,7 @@ await test('quantized objects as floats', async () => {
   assert.ok(compared >= 10, `${compared} objects`)
   const group = await (await open(accepted('quantized_group'))).dequantize('q_proj')
   assert.deepEqual([group.data[0], group.shape, group.verified], [-1.25 * (13 + 1.25), [8, 8], false])
-  const sparse = await open(accepted('sparse_csr'))
+  const sparse = await open(accepted('csr_raw'))
   await assert.rejects(sparse.dequantize(sparse.list()[0].name), ZtenError)
   const small = await open(slow(new Uint8Array(readFileSync(`${corpus}other/gguf/accept/blocks.gguf`))), { memory: 1 })
   await assert.rejects(small.dequantize(small.list()[0].name), { rule: 'limit-memory' })
@@ -526,7 +526,7 @@ const { server, asked, url } = await serve(path => {
 
 /** What a server may do, and what is said of it. */
 const LIES = {
-  ignores: /ignores ranges/, changes: /changed on the server/, grows: /changed on the server/,
+  ignores: /ignores ranges/, changes: /changed on the server/, grows: /changed on the server|gave the range/,
   shifts: /gave the range/, less: /gave the range|does not tell the size/, unsized: /does not tell the size/, encodes: /encodes what it sends/,
   long: /more than/, short: /sent \d+ bytes/, unversioned: /no ETag/,
   cuts: /the request failed/, empty: /no ETag/, hollow: /no ETag/, tags: /more than one ETag/, dates: /more than one Last-Modified/, ranges: /does not tell the size/, never: /took more than/,
@@ -574,7 +574,7 @@ await test('URLs: ranges, versions, and servers that err', async () => {
   for (const fetch of [() => { throw new TypeError('no network') }, async () => Promise.reject(new TypeError('no network')), async () => undefined]) {
     await assert.rejects(open(at, { fetch }), error => error instanceof ZtenError && error.verdict === 'error')
   }
-  await assert.rejects(open(new URL('http://127.0.0.1:1/a.zt')), { name: 'ZtenError', message: /fetch failed: .*ECONNREFUSED/ })
+  await assert.rejects(open(new URL('http://127.0.0.1:1/a.zt')), { name: 'ZtenError', message: /^the request failed: fetch failed: ./ })
   let init
   await check(at, { fetch: (url, given) => fetch(url, init = given), headers: { 'x-key': '1' } })
   assert.deepEqual([init.credentials, init.headers['x-key']], ['omit', '1'])
