@@ -1,6 +1,6 @@
 /** An instance with the file that it serves, whose bytes may have to be waited for. */
 import { Instance, type Host } from './instance.ts'
-import { ZtenError, failure, parse, problem, wrapped, type Report } from './errors.ts'
+import { ZtenError, failure, parse, problem, type Report } from './errors.ts'
 import { START, compiled, moduleFor } from './module.ts'
 import type { Reader } from './sources.ts'
 
@@ -31,8 +31,6 @@ export class Guest implements Host {
   private held: Held[] = []
   private missed: number | undefined
   private failed: unknown
-  /** What ended the instance: a trap, behind which nothing is known of its state. */
-  private ended: ZtenError | undefined
   /** Whether its module opens all formats and dequantizes. */
   isFull = false
   private take: (piece: Uint8Array<ArrayBuffer>) => void = () => {}
@@ -48,29 +46,18 @@ export class Guest implements Host {
     const module = isFull ? 'full' : moduleFor(start, name)
     this.isFull = module === 'full'
     this.instance.attach(await WebAssembly.instantiate(await compiled(module), this.instance.imports))
-    let answer = this.guarded(() => this.instance.begin(size, name))
+    let answer = this.instance.begin(size, name)
     for (let needs = this.instance.needs(); needs; needs = this.instance.needs()) {
       const bytes = needs.end <= start.length ? start.subarray(needs.start, needs.end) : await this.reader.read(needs.start, needs.end)
-      answer = this.guarded(() => this.instance.supply(bytes))
+      answer = this.instance.supply(bytes)
       if (answer.length > 0) break
     }
     return problem(answer)
   }
 
-  /** Calls the instance, if it has not ended. */
-  private guarded(call: () => Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-    if (this.ended) throw this.ended
-    try {
-      return call()
-    } catch (error) {
-      if (error instanceof WebAssembly.RuntimeError) throw this.ended = wrapped(error)
-      throw error
-    }
-  }
-
   /** Asks for bytes. */
   bytes(name: string, args: number[]): Uint8Array<ArrayBuffer> {
-    return this.guarded(() => this.instance.call(name, args))
+    return this.instance.call(name, args)
   }
 
   get isSync(): boolean {
@@ -127,7 +114,7 @@ export class Guest implements Host {
   call(name: string, args: (number | bigint)[], { input, take }: With = {}): Answer {
     this.failed = this.missed = undefined
     this.take = take ?? (() => {})
-    const answer = this.guarded(() => this.instance.call(name, args, input))
+    const answer = this.instance.call(name, args, input)
     if (this.failed) throw this.failed
     if (this.missed !== undefined) throw failure(`the byte ${this.missed} is not there`)
     const report = problem(answer)

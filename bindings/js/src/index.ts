@@ -6,12 +6,12 @@ import { ZtenError, failure, trouble, wrapped, type Report } from './errors.ts'
 import { Guest, WINDOW } from './guest.ts'
 import { join } from './instance.ts'
 import { setWasm, type Wasm, type WasmModules } from './module.ts'
-import { nameOf, reader, requireSource, type From } from './reader.ts'
+import { nameOf, reader, requireSource, type AnySource } from './reader.ts'
 import type { BytesLike, Reader, Source } from './sources.ts'
 import type { UrlOptions } from './url.ts'
 
 export {
-  setWasm, Simple, Tagged, ZtenError, type Attribute, type Attributes, type BytesLike, type Elements, type From, type Report,
+  setWasm, Simple, Tagged, ZtenError, type Attribute, type Attributes, type BytesLike, type Elements, type AnySource, type Report,
   type Source, type UrlOptions, type Wasm, type WasmModules,
 }
 
@@ -141,7 +141,7 @@ const requireType = (what: string, value: unknown, type: string): void => {
   if (typeof value !== type) throw new TypeError(`${what} is of the type ${value === null ? 'null' : typeof value}, expected a ${type}`)
 }
 
-const requireArguments = (source: From, { name = '', memory = 0 }: OpenOptions): void => {
+const requireArguments = (source: AnySource, { name = '', memory = 0 }: OpenOptions): void => {
   requireSource(source)
   requireType('the name of the file', name, 'string')
   requireType('the option memory', memory, 'number')
@@ -153,7 +153,7 @@ const requireArguments = (source: From, { name = '', memory = 0 }: OpenOptions):
  * @throws {ZtenError} where that breaks a rule, the source fails, or a module cannot be loaded.
  * @throws {TypeError} where an argument is of another type.
  */
-export const open = async (source: From, options: OpenOptions = {}): Promise<ZtenFile> => {
+export const open = async (source: AnySource, options: OpenOptions = {}): Promise<ZtenFile> => {
   requireArguments(source, options)
   let from: Reader | undefined
   try {
@@ -174,7 +174,7 @@ export const open = async (source: From, options: OpenOptions = {}): Promise<Zte
  *
  * @throws {TypeError} where an argument is of another type.
  */
-export const check = async (source: From, options: OpenOptions = {}): Promise<Report> => {
+export const check = async (source: AnySource, options: OpenOptions = {}): Promise<Report> => {
   requireArguments(source, options)
   try {
     const file = await open(source, options)

@@ -4,19 +4,19 @@ import { bytesOf, classOf, ofBlob, ofBytes, ofSource, type BytesLike, type Reade
 import { ofUrl, type UrlOptions } from './url.ts'
 
 /** A file, by what it is read from. */
-export type From = Blob | BytesLike | URL | Source
+export type AnySource = Blob | BytesLike | URL | Source
 
-const isUrl = (source: From): source is URL => classOf(source) === 'URL'
-const isBlob = (source: From): source is Blob => /^(Blob|File)$/.test(classOf(source))
+const isUrl = (source: AnySource): source is URL => classOf(source) === 'URL'
+const isBlob = (source: AnySource): source is Blob => /^(Blob|File)$/.test(classOf(source))
 
 /** Throws a `TypeError` for what is no source. */
-export const requireSource = (source: From): void => {
+export const requireSource = (source: AnySource): void => {
   if (bytesOf(source) || isUrl(source) || isBlob(source) || typeof (source as Source | undefined)?.read === 'function') return
   const address = typeof source === 'string' ? '; an address is given as `new URL(…)`' : ''
   throw new TypeError(`the source is ${source === null ? 'null' : `of the type ${typeof source}`}, expected a Blob, bytes, a URL or a { size, read }${address}`)
 }
 
-export const reader = async (source: From, options: UrlOptions): Promise<Reader> => {
+export const reader = async (source: AnySource, options: UrlOptions): Promise<Reader> => {
   const bytes = bytesOf(source)
   if (bytes) return ofSource(ofBytes(bytes))
   if (isBlob(source)) return ofSource(ofBlob(source))
@@ -32,7 +32,7 @@ export const reader = async (source: From, options: UrlOptions): Promise<Reader>
 }
 
 /** The name of a file, as far as its source has one. */
-export const nameOf = (source: From): string => {
+export const nameOf = (source: AnySource): string => {
   if (isUrl(source)) return source.pathname.slice(source.pathname.lastIndexOf('/') + 1)
   return isBlob(source) && 'name' in source ? String(source.name) : ''
 }

@@ -56,11 +56,18 @@ await test('smoke: sizes, and what is packed', () => {
 
 await test('smoke: the example of the README: types and output', () => {
   const [, example] = /```ts\n([^]*?)```/.exec(readFileSync(new URL('../README.md', import.meta.url), 'utf8'))
+  const types = `import { setWasm, ZtenError, type Attribute, type Tensor } from 'zten'
+    setWasm({ zten: '/zten.wasm', formats: new Uint8Array(8), full: new URL('file:///full.wasm') })
+    const more = await open(new Uint8Array(8), { signal: AbortSignal.timeout(1), memory: 1 })
+    const value: Attribute = more.attributes?.a ?? more.list()[0]?.attributes?.b
+    const { data }: Tensor = await more.dequantize('w')
+    console.log(value, data, new ZtenError(await more.check()).rule)\n`
+  writeFileSync(join(project, 'types.ts'), `import { open } from 'zten'\n${types}`)
   writeFileSync(join(project, 'example.ts'), example)
   const tsc = new URL('../node_modules/.bin/tsc', import.meta.url).pathname
   for (const options of [['nodenext', 'nodenext'], ['esnext', 'bundler']]) {
     execFileSync(tsc, ['--strict', '--target', 'es2022', '--lib', 'es2023,dom,esnext.disposable', '--types', '',
-      '--module', options[0], '--moduleResolution', options[1], '--outDir', 'out', 'example.ts', '--ignoreConfig'], { cwd: project, stdio: ['ignore', 'inherit', 'inherit'] })
+      '--module', options[0], '--moduleResolution', options[1], '--outDir', 'out', 'example.ts', 'types.ts', '--ignoreConfig'], { cwd: project, stdio: ['ignore', 'inherit', 'inherit'] })
   }
   writeFileSync(join(project, 'wrong.ts'), "import { open } from 'zten'\nawait open(7)\n")
   assert.throws(() => execFileSync(tsc, ['--strict', '--module', 'nodenext', '--target', 'es2022', '--types', '', '--noEmit', '--ignoreConfig', 'wrong.ts'], { cwd: project, stdio: 'pipe' }), /./)
@@ -332,6 +339,9 @@ await test('what has to be held is bounded', async () => {
   assert.match(error.message, /expected at most 10/)
   assert.deepEqual([error.verdict, error.rule, error.format, error.object, error.component, error.offset], ['limit', 'limit-memory', 'ztensor', name, role, offset])
   assert.equal((await file.check()).rule, 'limit-memory')
+  const vast = await open(npy('<f4', false, [`${2n ** 60n}`, 0], new Uint8Array()))
+  assert.deepEqual(vast.list()[0].shape, [2n ** 60n, 0])
+  await assert.rejects(vast.get('arr_0'), { name: 'ZtenError', verdict: 'limit', rule: 'limit-memory', format: 'npy', object: 'arr_0', message: /beyond 2\^53/ })
 })
 
 await test('errors tell the rule and the place', async () => {
