@@ -97,9 +97,9 @@ impl Row {
             return self;
         }
         let source = match self.source {
-            Source::Spec(clause) => Source::Spec(clause),
             Source::Implied(_) => Source::Implied(""),
             Source::Policy(_) => Source::Policy(""),
+            clause => clause,
         };
         Self { holds: "", advice: "", source, ..self }
     }
