@@ -2,6 +2,7 @@
 
 mod entries;
 mod output;
+mod policy;
 mod record;
 mod sarif;
 mod tally;
@@ -23,6 +24,7 @@ pub(crate) use entries::Entries;
 #[cfg(target_os = "linux")]
 pub(crate) use entries::Entry;
 pub(crate) use output::Output;
+pub(crate) use policy::{Policy, ROWS as POLICY_ROWS, read as read_policy};
 #[cfg(target_os = "linux")]
 use record::Form;
 #[cfg(target_os = "linux")]

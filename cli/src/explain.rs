@@ -46,6 +46,7 @@ fn explain(app: &mut App, row: &Row) -> io::Result<()> {
     let source = match row.source {
         Source::Spec(clause) => format!("specification: {clause}"),
         Source::Implied(why) => format!("implied: {why}"),
+        Source::Policy(why) if is_of_caller(row) => format!("policy of the caller: {why}"),
         Source::Policy(why) => format!("policy of this reader: {why}"),
         Source::Fault(issues) => format!("published fault of a reader: {issues}"),
         other => other.clause().to_owned(),
@@ -67,6 +68,11 @@ fn explain(app: &mut App, row: &Row) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Returns whether a rule holds for files only where the caller asks for it.
+fn is_of_caller(row: &Row) -> bool {
+    row.id.starts_with("list-") || row.id.starts_with("policy-")
 }
 
 /// The words of a text on lines that fit.

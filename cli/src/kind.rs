@@ -24,10 +24,11 @@ pub(crate) struct Kind {
 }
 
 /// All verdicts, in the order of their numbers in messages, in which they are listed.
-pub(crate) const VERDICTS: [Verdict; 6] = [
+pub(crate) const VERDICTS: [Verdict; 7] = [
     Verdict::Valid,
     Verdict::ManifestValid,
     Verdict::Refused,
+    Verdict::Tolerated,
     Verdict::Unsupported,
     Verdict::Limit,
     Verdict::Error,

@@ -84,7 +84,7 @@ impl Palette {
         let color = match verdict {
             Verdict::Valid | Verdict::ManifestValid => AnsiColor::Green,
             Verdict::Refused | Verdict::Error => AnsiColor::Red,
-            Verdict::Unsupported | Verdict::Limit => AnsiColor::Yellow,
+            Verdict::Unsupported | Verdict::Limit | Verdict::Tolerated => AnsiColor::Yellow,
         };
         self.style(color.on_default().bold())
     }

@@ -28,17 +28,27 @@ pub(crate) struct Problem {
     more: Option<More>,
 }
 
-/// Other objects that something is wrong with: how many, and the names of the first.
+/// Other objects that something is wrong with, by [`Flaw`]: how many, and the names of the first.
 #[derive(Debug, Default)]
-pub(crate) struct More {
-    invalid: Others,
-    unsupported: Others,
+pub(crate) struct More([(u64, Vec<String>); 4]);
+
+/// What can be wrong with an object: what says most about the file first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Flaw {
+    Invalid,
+    Unsupported,
+    Tolerated,
+    AgainstPolicy,
 }
 
-#[derive(Debug, Default)]
-struct Others {
-    count: u64,
-    first: Vec<String>,
+impl Flaw {
+    /// All of them, and the words for each.
+    const ALL: [(Self, &str); 4] = [
+        (Self::Invalid, "invalid"),
+        (Self::Unsupported, "not supported"),
+        (Self::Tolerated, "tolerated"),
+        (Self::AgainstPolicy, "against the policy"),
+    ];
 }
 
 /// Names of other objects, at most, and columns of each.
@@ -46,35 +56,38 @@ const NAMES: usize = 8;
 const NAME: usize = 40;
 
 impl More {
-    /// One more: it is invalid, or only not supported.
-    pub(crate) fn add(&mut self, name: &str, is_invalid: bool) {
-        let others = if is_invalid { &mut self.invalid } else { &mut self.unsupported };
-        others.count = others.count.saturating_add(1);
-        if others.first.len() < NAMES {
-            others.first.push(escape::word(name, NAME));
+    /// Adds an object.
+    pub(crate) fn add(&mut self, name: &str, flaw: Flaw) {
+        for ((count, first), (own, _)) in self.0.iter_mut().zip(Flaw::ALL) {
+            if own == flaw {
+                *count = count.saturating_add(1);
+                if first.len() < NAMES {
+                    first.push(escape::word(name, NAME));
+                }
+            }
         }
     }
 
     fn count(&self) -> u64 {
-        self.invalid.count.saturating_add(self.unsupported.count)
+        self.0.iter().fold(0, |sum, (count, _)| sum.saturating_add(*count))
     }
 }
 
 impl fmt::Display for More {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (others, what) in [(&self.invalid, "invalid"), (&self.unsupported, "not supported")] {
-            let (objects, are) = match others.count {
+        for ((count, first), (_, what)) in self.0.iter().zip(Flaw::ALL) {
+            let (objects, are) = match count {
                 0 => continue,
                 1 => ("object", "is"),
                 _ => ("objects", "are"),
             };
-            write!(f, "\n  {} more {objects} {are} {what}", others.count)?;
+            write!(f, "\n  {count} more {objects} {are} {what}")?;
             let mut before = ": ";
-            for name in &others.first {
+            for name in first {
                 write!(f, "{before}{name}")?;
                 before = ", ";
             }
-            if u64_from_usize(others.first.len()) < others.count {
+            if u64_from_usize(first.len()) < *count {
                 f.write_str(", …")?;
             }
         }
@@ -163,6 +176,12 @@ impl Problem {
         self
     }
 
+    /// The same, tolerated by the policy.
+    pub(crate) fn tolerated(mut self) -> Self {
+        self.finding.verdict = Verdict::Tolerated;
+        self
+    }
+
     /// How many other objects something is wrong with, where they were looked at.
     pub(crate) fn more(&self) -> Option<u64> {
         self.more.as_ref().map(More::count)
@@ -184,9 +203,8 @@ impl Problem {
     pub(crate) fn without_names(mut self) -> Self {
         self.finding.object = None;
         self.finding.component = None;
-        if let Some(More { invalid, unsupported }) = &mut self.more {
-            invalid.first.clear();
-            unsupported.first.clear();
+        for (_, first) in self.more.iter_mut().flat_map(|More(others)| others) {
+            first.clear();
         }
         self
     }
@@ -205,7 +223,7 @@ impl Problem {
 /// What a verdict makes of the exit status.
 pub(crate) fn status(verdict: Verdict) -> Status {
     match verdict {
-        Verdict::Valid | Verdict::ManifestValid => Status::Success,
+        Verdict::Valid | Verdict::ManifestValid | Verdict::Tolerated => Status::Success,
         Verdict::Unsupported => Status::Unsupported,
         Verdict::Refused | Verdict::Limit => Status::Refused,
         Verdict::Error => Status::Trouble,
@@ -229,9 +247,9 @@ impl fmt::Display for Problem {
                 None => write!(f, "\n  {}", row.advice)?,
             }
         }
-        match &self.more {
-            Some(more) => more.fmt(f),
-            None => Ok(()),
+        if self.finding.verdict == Verdict::Tolerated {
+            f.write_str("\n  tolerated by the policy; the file is not valid")?;
         }
+        self.more.as_ref().map_or(Ok(()), |more| more.fmt(f))
     }
 }

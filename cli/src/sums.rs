@@ -10,7 +10,7 @@ use zten::{Component, Error, ErrorKind, Tensor, tools::Normalization, verify::Ve
 use crate::file::{FileWithShards, stored};
 use crate::objects::Work;
 use crate::progress::Progress;
-use crate::report::{More, Problem};
+use crate::report::{Flaw, More, Problem};
 use crate::sources::Sources;
 
 /// The sum of one component.
@@ -60,7 +60,7 @@ pub(crate) fn sums(archive: &FileWithShards, of: Of) -> Result<Sums, Box<Problem
                 let unsummed = |bytes| Sum { bytes, sha256: None };
                 objects.push(object.components().map(length).map(unsummed).collect());
                 match unread {
-                    Some(_) => more.add(object.name(), false),
+                    Some(_) => more.add(object.name(), Flaw::Unsupported),
                     None => unread = Some(problem),
                 }
             }

@@ -3,21 +3,24 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::TypedValueParser as _;
 use serde::{Deserialize, Serialize};
 use zten_report::finding::Scope;
 
+use crate::check::{Policy, read_policy};
 use crate::strictness::Strictness;
 
 const EXAMPLES: &str = "Examples:
   zten check model.safetensors
   zten check -r ~/.cache/huggingface/hub
   zten check -q --allow-unsupported *.zt
+  zten check -r models --policy registry.toml
   zstd -dc model.safetensors.zst | zten check -
   find . -name '*.gguf' -print0 | zten check --null --files-from -
 
 Exit status:
   0  every file is valid
-  1  a file is invalid, or exceeds a limit
+  1  a file is invalid, against the policy, or exceeds a limit
   2  wrong usage, a file could not be read, or no file was checked
   3  no file is invalid, and one needs what is not supported";
 
@@ -64,6 +67,10 @@ pub(crate) struct Check {
     /// Accept only the canonical form, in which one content has one file
     #[arg(long, conflicts_with = "tolerate")]
     pub(crate) canonical: bool,
+    /// Check files against the policy in FILE, too: formats, dtypes, sizes, digests, compression
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
+          value_parser = clap::builder::PathBufValueParser::new().try_map(read_policy))]
+    pub(crate) policy: Option<Box<Policy>>,
     /// Exit with 0 where files need what is not supported, and none is invalid
     #[arg(long)]
     pub(crate) allow_unsupported: bool,

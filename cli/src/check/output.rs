@@ -79,10 +79,9 @@ impl Output {
     #[cfg(target_os = "linux")]
     pub(crate) fn record(&mut self, app: &mut App, path: &Path, record: &Record) -> io::Result<()> {
         self.note(app, path, record.kind)?;
-        match status(record.kind.verdict) {
-            Status::Success if self.is_quiet => Ok(()),
-            Status::Success => app.out.write_all(record.text.as_bytes()),
-            _ if self.form == Form::Text => app.text(Stream::Errors, &record.text),
+        match record.kind.verdict.is_valid() {
+            true if self.is_quiet => Ok(()),
+            false if self.form == Form::Text => app.text(Stream::Errors, &record.text),
             _ => app.out.write_all(record.text.as_bytes()),
         }
     }
@@ -107,7 +106,7 @@ impl Output {
             self.artifacts.write_all(b",")?;
         }
         sarif::artifact(&mut self.artifacts, path)?;
-        if status(kind.verdict) != Status::Success {
+        if !kind.verdict.is_valid() {
             if self.has_results {
                 app.out.write_all(b",")?;
             }

@@ -11,7 +11,7 @@ use zten::rules::Row;
 use zten_report::finding::Report;
 
 use super::tally::Tally;
-use crate::catalogue::rows;
+use crate::catalogue::{rows, verdict};
 use crate::json::{self, Integer};
 use crate::remote::{is_remote, shown};
 use crate::report::{Problem, Verdict};
@@ -26,6 +26,7 @@ pub(super) fn head(out: &mut impl Write) -> io::Result<()> {
         "id": UNREADABLE,
         "shortDescription": { "text": "The file can be read and validated." },
         "help": { "text": "The message says what is in the way; nothing is known of the file." },
+        "defaultConfiguration": { "level": Verdict::Error.level() },
     });
     let rules: Vec<Value> = rows().map(rule).chain([unreadable]).collect();
     let version = env!("CARGO_PKG_VERSION");
@@ -40,7 +41,9 @@ fn rule(row: &Row) -> Value {
     json!({
         "id": row.id,
         "shortDescription": { "text": row.holds },
-        "help": { "text": row.advice },
+        "fullDescription": { "text": row.holds },
+        "help": { "text": row.advice, "markdown": row.advice },
+        "defaultConfiguration": { "level": verdict(row).level() },
         "properties": { "clause": row.source.clause(), "generations": row.scope.as_str() },
     })
 }
@@ -102,7 +105,6 @@ pub(super) fn result(out: &mut impl Write, path: &Path, problem: &Problem) -> io
     let finding = problem.finding();
     let report = Report::found(finding, problem.more());
     let id = report.rule.unwrap_or(UNREADABLE);
-    let is_fault = matches!(finding.verdict, Verdict::Refused | Verdict::Error);
     // What is in a shard is in another file.
     let offset = finding.offset.filter(|_| finding.shard.is_none());
     let logical = |(name, kind): (Option<&str>, &str)| Some(json!({ "name": name?, "kind": kind }));
@@ -117,7 +119,7 @@ pub(super) fn result(out: &mut impl Write, path: &Path, problem: &Problem) -> io
     let result = json!({
         "ruleId": id,
         "ruleIndex": rows().take_while(|row| row.id != id).count(),
-        "level": if is_fault { "error" } else { "warning" },
+        "level": report.level,
         "message": { "text": report.message },
         "locations": [location],
         "properties": {
@@ -125,6 +127,9 @@ pub(super) fn result(out: &mut impl Write, path: &Path, problem: &Problem) -> io
             "clause": report.clause,
             "shard": report.shard,
             "offset": report.offset.map(Integer),
+            "object": report.object,
+            "component": report.component,
+            "advice": report.advice,
             "more": report.more.map(Integer),
         },
     });

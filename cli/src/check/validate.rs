@@ -11,12 +11,17 @@ use crate::file::{FileWithShards, Opened, stored};
 use crate::kind::{Outcome, Valid};
 use crate::objects::Work;
 use crate::progress::Progress;
-use crate::report::{More, Problem};
+use crate::report::{Flaw, More, Problem};
 use crate::sources::Sources;
 
 /// Validates a file.
 pub(super) fn validate(path: &Path, file: Opened, args: &Check) -> Outcome {
-    validate_content(path, &file.archive(&options(args))?, args)
+    let outcome =
+        file.archive(&options(args)).and_then(|archive| validate_content(path, &archive, args));
+    match &args.policy {
+        Some(policy) => policy.judge(path, outcome),
+        None => outcome,
+    }
 }
 
 fn options(args: &Check) -> OpenOptions {
@@ -28,8 +33,9 @@ fn options(args: &Check) -> OpenOptions {
 fn validate_content(path: &Path, archive: &FileWithShards, args: &Check) -> Outcome {
     let format = format_name(archive.manifest());
     let scope = args.scope();
+    args.policy.as_ref().map_or(Ok(()), |policy| policy.check(path, archive))?;
     if scope == Scope::All && !archive.manifest().is_data_shard() {
-        read(path, archive, args.canonical)?;
+        read(path, archive, args)?;
     }
     let (verdict, summary) = summary(archive.manifest(), scope, args.canonical, archive.file_len());
     Ok(Valid { verdict, summary, format })
@@ -37,8 +43,8 @@ fn validate_content(path: &Path, archive: &FileWithShards, args: &Check) -> Outc
 
 /// Reads all content. What is wrong with an object does not keep the others from being validated: the
 /// first that breaks a rule is reported, and the others are counted; what is not supported says less about
-/// the file. Padding comes last, where it is asked for.
-fn read(path: &Path, archive: &FileWithShards, canonical: bool) -> Result<(), Box<Problem>> {
+/// the file, and what the policy tolerates least. Padding comes last, where it is asked for.
+fn read(path: &Path, archive: &FileWithShards, args: &Check) -> Result<(), Box<Problem>> {
     let progress = Progress::new(stored(archive.manifest()));
     let failed = |failure: &Error| Box::new(Problem::reading(path, archive, failure));
     let mut files = Sources::bind(archive, &progress).map_err(|error| failed(&error))?;
@@ -48,37 +54,36 @@ fn read(path: &Path, archive: &FileWithShards, canonical: bool) -> Result<(), Bo
     };
     let validate = |verifier: &mut Verifier, object: &Tensor<'_>| verifier.check(object);
     let results = Work { files: &files, passes, validate }.run();
-    let failures: Vec<(usize, &Error)> = results
-        .iter()
-        .zip(0..)
-        .filter_map(|(result, ordinal)| Some((ordinal, result.as_ref().err()?)))
-        .collect();
-    let blamed = failures.iter().position(|(_, failure)| !failure.is_unsupported());
-    if let Some(failure) = whole
-        && blamed.is_none()
-        && (failures.is_empty() || !failure.is_unsupported())
-    {
+    let flaw = |failure: &Error| match &args.policy {
+        Some(policy) if policy.tolerates(failure.kind().row()) => Flaw::Tolerated,
+        _ if failure.is_unsupported() => Flaw::Unsupported,
+        _ => Flaw::Invalid,
+    };
+    let failures = || {
+        results
+            .iter()
+            .zip(archive.tensors())
+            .filter_map(|(result, object)| result.as_ref().err().map(|failure| (object, failure)))
+    };
+    let of_objects = failures().enumerate().min_by_key(|(_, (_, failure))| flaw(failure));
+    let least = of_objects.map(|(_, (_, failure))| flaw(failure));
+    let whole = whole.filter(|failure| least.is_none_or(|least| flaw(failure) < least));
+    let worst = whole.as_ref().map(flaw).or(least);
+    if args.canonical && worst.is_none_or(|worst| worst == Flaw::Tolerated) {
+        let padding = archive.verifier().padding(archive.manifest(), &files.root);
+        padding.map_err(|failure| failed(&failure))?;
+    }
+    if let Some(failure) = whole {
         return Err(failed(&failure));
     }
-    let others = |blamed: usize| {
-        let mut more = More::default();
-        for (place, (ordinal, failure)) in failures.iter().enumerate() {
-            let object = archive.tensors().nth(*ordinal).filter(|_| place != blamed);
-            if let Some(object) = object {
-                more.add(object.name(), !failure.is_unsupported());
-            }
+    let Some((blamed, (_, failure))) = of_objects else { return Ok(()) };
+    let mut more = More::default();
+    for (place, (object, failure)) in failures().enumerate() {
+        if place != blamed {
+            more.add(object.name(), flaw(failure));
         }
-        more
-    };
-    let blamed = blamed.unwrap_or_default();
-    match failures.get(blamed) {
-        Some((_, failure)) => Err(Box::new(failed(failure).and_more(others(blamed)))),
-        None if canonical => {
-            let padding = archive.verifier().padding(archive.manifest(), &files.root);
-            padding.map_err(|failure| failed(&failure))
-        }
-        None => Ok(()),
     }
+    Err(Box::new(failed(failure).and_more(more)))
 }
 
 /// Returns whether other objects are worth a look: the file can be read, and may be decoded further.

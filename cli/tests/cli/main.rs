@@ -27,6 +27,7 @@ mod numpy;
 mod options;
 mod other;
 mod pages;
+mod policy;
 mod profiles;
 mod remote;
 mod safetensors;

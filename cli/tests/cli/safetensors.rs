@@ -146,9 +146,10 @@ fn bools_are_validated_by_every_command() {
     let offset = bytes.len() - 1;
     let found = &json_lines(&run("check", &path, &["--json"]).stdout)[0];
     let wanted = json!({
-        "schema": 2, "file": path, "verdict": "refused", "format": "safetensors",
+        "schema": 2, "file": path, "verdict": "refused", "level": "error", "format": "safetensors",
         "rule": "tensor-bool-value", "clause": "policy", "offset": offset, "object": "flags",
         "component": "data", "shard": null, "more": 0, "message": found["message"],
+        "advice": zten_formats::rules::Rule::TensorBoolValue.row().advice,
     });
     assert_eq!(*found, wanted);
     let out = folder.path().join("out.zt");

@@ -46,6 +46,11 @@ impl PartialEq for Block {
 impl Eq for Block {}
 
 impl Block {
+    /// The names of all types.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        BLOCKS.iter().map(|row| row.1.name)
+    }
+
     /// The type of that name, whose blocks are such records.
     pub(crate) const fn new<R: Record<N>, const N: usize>(name: &'static str) -> Self {
         assert!(size_of::<R>() <= MOST_BYTES && N <= PIECE, "a block is larger than any can be");

@@ -23,6 +23,9 @@ pub enum Format {
 }
 
 impl Format {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Safetensors, Self::Npy, Self::Npz, Self::Gguf, Self::Index];
+
     /// The name, as JSON gives it.
     pub fn name(self) -> &'static str {
         match self {

@@ -27,6 +27,8 @@ pub enum Verdict {
     ManifestValid,
     /// It breaks a rule.
     Refused,
+    /// It is not valid, or not supported, and the caller's policy tolerates that.
+    Tolerated,
     /// It may be valid, and cannot be read.
     Unsupported,
     /// It goes beyond a limit.
@@ -42,9 +44,25 @@ impl Verdict {
             Self::Valid => "valid",
             Self::ManifestValid => "manifest-valid",
             Self::Refused => "refused",
+            Self::Tolerated => "tolerated",
             Self::Unsupported => "unsupported",
             Self::Limit => "limit",
             Self::Error => "error",
+        }
+    }
+
+    /// Returns whether nothing is wrong with the file.
+    pub fn is_valid(self) -> bool {
+        self.level().is_none()
+    }
+
+    /// The level of a finding, in the words of SARIF; none where there is no finding.
+    pub fn level(self) -> Option<&'static str> {
+        match self {
+            Self::Valid | Self::ManifestValid => None,
+            Self::Refused | Self::Error => Some("error"),
+            Self::Unsupported | Self::Limit => Some("warning"),
+            Self::Tolerated => Some("note"),
         }
     }
 }
@@ -139,6 +157,8 @@ pub struct Report<'a> {
     pub file: Option<Cow<'a, str>>,
     /// The verdict.
     pub verdict: &'static str,
+    /// The level of the finding, if there is one.
+    pub level: Option<&'static str>,
     /// The format, where that is known.
     pub format: Option<&'a str>,
     /// The id of the rule, the limit or the feature.
@@ -159,6 +179,8 @@ pub struct Report<'a> {
     pub more: Option<u64>,
     /// The sentence.
     pub message: Cow<'a, str>,
+    /// The advice of the rule.
+    pub advice: Option<&'static str>,
 }
 
 impl<'a> Report<'a> {
@@ -168,6 +190,7 @@ impl<'a> Report<'a> {
             schema: Schema,
             file: None,
             verdict: valid.verdict.as_str(),
+            level: valid.verdict.level(),
             format: Some(valid.format),
             rule: None,
             clause: None,
@@ -177,6 +200,7 @@ impl<'a> Report<'a> {
             shard: None,
             more: (valid.verdict == Verdict::Valid).then_some(0),
             message: valid.message.into(),
+            advice: None,
         }
     }
 
@@ -187,6 +211,7 @@ impl<'a> Report<'a> {
             schema: Schema,
             file: None,
             verdict: finding.verdict.as_str(),
+            level: finding.verdict.level(),
             format: finding.format,
             rule: finding.row.map(|row| row.id),
             clause: finding.clause(),
@@ -196,6 +221,7 @@ impl<'a> Report<'a> {
             shard: finding.shard.as_deref(),
             more,
             message: finding.to_string().into(),
+            advice: finding.row.map(|row| row.advice),
         }
     }
 

@@ -65,7 +65,7 @@ impl FileTotals {
             totals.object(object.shape().elements());
             for component in object.components() {
                 let stored = component.extent().length();
-                let element = known(&component);
+                let element = dtype_name(&component);
                 totals.component(element, stored, component.decoded_length());
             }
         }
@@ -151,8 +151,8 @@ impl Serialize for FileTotals {
     }
 }
 
-/// The name of the type of a component, if it is known.
-fn known(component: &Component<'_>) -> Option<Cow<'static, str>> {
+/// The name of the dtype of a component, if it is known.
+pub fn dtype_name(component: &Component<'_>) -> Option<Cow<'static, str>> {
     if let Some(block) = block_name(&component.tensor()) {
         return Some(block.into());
     }

@@ -28,8 +28,8 @@ fn a_valid_file_is_valid() {
         is_record(&answer);
         assert_eq!(answer.status, 200);
         let wanted = json!({
-            "schema": 2, "file": null, "verdict": "valid", "format": "ztensor", "rule": null, "clause": null,
-            "offset": null, "object": null, "component": null, "shard": null, "more": 0,
+            "schema": 2, "file": null, "verdict": "valid", "level": null, "format": "ztensor", "rule": null,
+            "clause": null, "advice": null, "offset": null, "object": null, "component": null, "shard": null, "more": 0,
             "message": "valid (1.2, 13 objects, 13 components, 282 B of data)",
         });
         assert_eq!(answer.body, wanted);
@@ -43,9 +43,9 @@ fn a_file_that_is_not_valid_has_its_rule_and_place() {
     is_record(&answer);
     assert_eq!(answer.status, 200);
     let wanted = json!({
-        "schema": 2, "file": null, "verdict": "refused", "format": "ztensor", "rule": "blob-alignment",
+        "schema": 2, "file": null, "verdict": "refused", "level": "error", "format": "ztensor", "rule": "blob-alignment",
         "clause": "v1.2 §4", "offset": 226, "object": "w", "component": "data", "shard": null,
-        "more": null,
+        "more": null, "advice": zten::rules::find("blob-alignment").unwrap().advice,
         "message": "",
     });
     let mut body = answer.body.clone();

@@ -1,0 +1,382 @@
+//! Policies: which of the valid files are admitted, and which findings are tolerated.
+//!
+//! The broker reads the policy, and workers receive it as data. It is checked where a file's manifest is valid, before its data
+//! is read.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use serde::de::{Error as _, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use zten::error::Place;
+use zten::num::u64_from_usize;
+use zten::rules::{Row, Scope, Source};
+use zten::{Component, DType, Digest, Encoding, Generation, Tensor};
+use zten_formats::{Block, Format};
+use zten_report::finding::{Finding, Verdict, ZTENSOR, format_name};
+use zten_report::totals::dtype_name;
+
+use crate::catalogue;
+use crate::escape::quoted;
+use crate::file::FileWithShards;
+use crate::kind::Outcome;
+use crate::report::{Flaw, More, Problem};
+use crate::size::{self, human};
+
+/// Bytes of a policy, at most.
+const MOST: u64 = 1 << 20;
+
+/// Rules on values of elements that can be tolerated: every other tensor has been checked all the same.
+const VALUE_RULES: [&str; 5] =
+    ["bool-value", "nibble-value", "tensor-bool-value", "index-order", "cell-repeated"];
+
+/// Algorithms of digests, as the checksum CRC-32C is none.
+const DIGESTS: [&str; 2] = ["sha256", "xxh3"];
+
+/// What a caller asks of files beyond the rules of their formats: `docs/policy.md`. Without a key, nothing is asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Policy {
+    /// The formats of files that are admitted.
+    #[serde(deserialize_with = "formats")]
+    allow_formats: Option<Vec<String>>,
+    /// The formats of files that are not.
+    #[serde(deserialize_with = "formats")]
+    forbid_formats: Option<Vec<String>>,
+    /// The dtypes that components may have.
+    #[serde(deserialize_with = "dtypes")]
+    allow_dtypes: Option<Vec<String>>,
+    /// The most bytes of a file, and of each shard.
+    max_file_size: Option<Size>,
+    /// The most decoded bytes of all tensors.
+    max_decoded_size: Option<Size>,
+    /// The most decoded bytes of a tensor.
+    max_tensor_size: Option<Size>,
+    /// The most tensors of a file.
+    max_tensors: Option<u64>,
+    /// The algorithms, a digest by one of which each component has.
+    #[serde(deserialize_with = "digests")]
+    require_digests: Option<Vec<String>>,
+    /// True if no component may be compressed.
+    forbid_compression: bool,
+    /// The rules whose findings are notes.
+    #[serde(deserialize_with = "rules")]
+    tolerate: Option<Vec<String>>,
+}
+
+/// A number of bytes: in a policy an integer, or a text such as `10GiB`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct Size(u64);
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Spelled;
+        impl Visitor<'_> for Spelled {
+            type Value = Size;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number of bytes, or a text such as \"10GiB\"")
+            }
+
+            fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Size, E> {
+                let size = u64::try_from(value).map(Size);
+                size.map_err(|_| E::custom(format!("invalid size {value}")))
+            }
+
+            fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Size, E> {
+                size::parse(value).map(Size).map_err(E::custom)
+            }
+        }
+        // A worker is sent the number alone.
+        if deserializer.is_human_readable() {
+            deserializer.deserialize_any(Spelled)
+        } else {
+            u64::deserialize(deserializer).map(Self)
+        }
+    }
+}
+
+/// Reads a list of names, each of which passes `check`. A message has a name as it is: the whole message is escaped.
+fn names<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    check: impl Fn(&str) -> Result<(), String>,
+) -> Result<Option<Vec<String>>, D::Error> {
+    let names = Option::<Vec<String>>::deserialize(deserializer)?;
+    names.iter().flatten().try_for_each(|name| check(name)).map_err(D::Error::custom)?;
+    Ok(names)
+}
+
+/// Checks that a name is one of those.
+fn check_known(what: &str, name: &str, known: &[impl AsRef<str>]) -> Result<(), String> {
+    if known.iter().any(|one| one.as_ref() == name) {
+        return Ok(());
+    }
+    let known: Vec<_> = known.iter().map(AsRef::as_ref).collect();
+    Err(format!("unknown {what} \"{name}\": expected {}", known.join(", ")))
+}
+
+fn formats<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    let generations = ["0.1", "1.1", "1.2", "2"].map(|own| format!("{ZTENSOR}-{own}"));
+    let named = zten_formats::rules::rows().filter_map(|row| row.id.strip_prefix("format-"));
+    let read = Format::ALL.iter().map(|format| format.name());
+    let others = read.chain(named.filter(|name| *name != "unknown")).map(str::to_owned);
+    let known: Vec<_> = [ZTENSOR.to_owned()].into_iter().chain(generations).chain(others).collect();
+    names(deserializer, |name| check_known("format", name, &known))
+}
+
+fn dtypes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    let plain = DType::ALL.iter().filter(|dtype| **dtype != DType::Unknown).map(|own| own.name());
+    let known: Vec<_> = plain.chain(Block::names()).collect();
+    names(deserializer, |name| check_known("dtype", name, &known))
+}
+
+fn digests<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    names(deserializer, |name| check_known("digest algorithm", name, &DIGESTS))
+}
+
+fn rules<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    names(deserializer, |name| match catalogue::find(name) {
+        None => Err(format!("unknown rule \"{name}\"; `zten explain` lists all")),
+        Some(row) if catalogue::verdict(row) == Verdict::Unsupported => Ok(()),
+        Some(row) if VALUE_RULES.contains(&row.id) => Ok(()),
+        Some(_) => Err(format!(
+            "rule {name} cannot be tolerated: a file that breaks it is not checked any further; expected a rule on what is not supported, {}",
+            VALUE_RULES.join(", ")
+        )),
+    })
+}
+
+/// Reads a policy from a file.
+///
+/// # Errors
+/// The file cannot be read, or is no policy. The message says where.
+pub(crate) fn read(path: PathBuf) -> Result<Box<Policy>, String> {
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let mut text = String::new();
+    let read = file.take(MOST.saturating_add(1)).read_to_string(&mut text);
+    if u64_from_usize(read.map_err(|error| error.to_string())?) > MOST {
+        return Err(format!("policy exceeds the maximum of {MOST} bytes"));
+    }
+    parse(&text).map(Box::new)
+}
+
+fn parse(text: &str) -> Result<Policy, String> {
+    let policy: Policy = toml::from_str(text).map_err(|mut error| {
+        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        let line = before.matches('\n').count().saturating_add(1);
+        // Without the text, the error names the key.
+        error.set_input(None);
+        format!("line {line}: {}", error.to_string().trim_end().replace('\n', " "))
+    })?;
+    // A file that was cut off, or was never written, admits nothing.
+    if policy == Policy::default() {
+        return Err("policy without a requirement".to_owned());
+    }
+    Ok(policy)
+}
+
+/// Defines the rules of a policy: its id, what an admitted file does, and what to do about one that is not.
+macro_rules! rows {
+    ($($name:ident $id:literal $holds:literal $broken:literal $advice:literal;)+) => {
+        $(static $name: Row = Row {
+            id: $id,
+            holds: $holds,
+            broken: $broken,
+            source: Source::Policy("the caller names a policy"),
+            scope: Scope::Other("all, checked with a policy"),
+            advice: $advice,
+        };)+
+        /// All of them.
+        pub(crate) static ROWS: &[&Row] = &[$(&$name),+];
+    };
+}
+
+rows! {
+    FORMAT "policy-format"
+        "The format of the file is one that the policy allows."
+        "the policy does not allow the format"
+        "Convert the file with `zten convert` to a format that the policy allows, or ask for one.";
+    DTYPE "policy-dtype"
+        "The dtype of each component is one that the policy allows."
+        "the policy does not allow the dtype"
+        "Convert the file with `zten convert --dtype`, or leave the tensor out with `--except`.";
+    SIZE "policy-size"
+        "The file, its shards, its tensors and their number are no larger than the policy allows."
+        "the policy does not allow so many"
+        "Split the file with `zten convert --shard-size`, or leave tensors out with `--except`.";
+    DIGEST "policy-digest"
+        "Each component has a digest by an algorithm that the policy requires."
+        "the policy requires a digest"
+        "Write the file with `zten convert --digest sha256`; formats other than zTensor have no digests.";
+    COMPRESSION "policy-compression"
+        "No component is compressed, where the policy forbids that."
+        "the policy does not allow compression"
+        "Write the file again with `zten convert`, without `--zstd`.";
+}
+
+/// A requirement of the policy that a file does not meet: the rule, the sentence, and the component.
+type Violation<'a> = (&'static Row, String, Option<Component<'a>>);
+
+impl Policy {
+    /// Returns whether a finding by that rule is a note.
+    pub(super) fn tolerates(&self, row: Option<&Row>) -> bool {
+        let tolerated = self.tolerate.as_deref().unwrap_or_default();
+        row.is_some_and(|row| tolerated.iter().any(|id| id == row.id))
+    }
+
+    /// Returns whether files of that format are admitted.
+    fn allows_format(&self, format: &str, generation: Option<Generation>) -> bool {
+        let own = generation.map(|own| format!("{format}-{}", own.as_str()));
+        let is_named = |names: &Vec<String>| {
+            names.iter().any(|name| name == format || Some(name) == own.as_ref())
+        };
+        self.allow_formats.as_ref().is_none_or(is_named)
+            && !self.forbid_formats.as_ref().is_some_and(is_named)
+    }
+
+    /// Checks a file whose manifest is valid.
+    pub(super) fn check(&self, path: &Path, archive: &FileWithShards) -> Result<(), Box<Problem>> {
+        let found = |(row, sentence, component): Violation<'_>| {
+            let mut finding = Finding::new(Verdict::Refused, sentence);
+            finding.row = Some(row);
+            finding.offset = component.map(|component| component.extent().offset());
+            let place = component.map_or(Place::default(), |component| component.place());
+            finding.named(archive.manifest(), place)
+        };
+        if let Some((violation, shard)) = self.violation_of_file(archive) {
+            let shard = shard.map(str::to_owned);
+            return Err(Box::new(Problem::found(path, Finding { shard, ..found(violation) })));
+        }
+        let mut violations = archive
+            .tensors()
+            .filter_map(|tensor| self.violation_of_tensor(&tensor).map(|found| (tensor, found)));
+        let Some((_, first)) = violations.next() else { return Ok(()) };
+        let problem = Problem::found(path, found(first));
+        let mut more = More::default();
+        violations.for_each(|(tensor, _)| more.add(tensor.name(), Flaw::AgainstPolicy));
+        Err(Box::new(problem.and_more(more)))
+    }
+
+    /// Returns the first requirement on a file as a whole that it does not meet, and the shard that does not.
+    fn violation_of_file<'a>(
+        &self,
+        archive: &'a FileWithShards,
+    ) -> Option<(Violation<'a>, Option<&'a str>)> {
+        let manifest = archive.manifest();
+        if let Some(violation) =
+            self.violation_of_format(format_name(manifest), manifest.generation())
+        {
+            return Some((violation, None));
+        }
+        let own = [(archive.file_len(), None)].into_iter();
+        let shards = manifest.shards().map(|shard| (shard.size(), Some(shard.name())));
+        let files = own.chain(shards).find_map(|(size, shard)| {
+            beyond("file size", Some(size), self.max_file_size).map(|found| (found, shard))
+        });
+        let tensors = u64_from_usize(manifest.len());
+        let count = self
+            .max_tensors
+            .filter(|most| tensors > *most)
+            .map(|most| (&SIZE, format!("{tensors} tensors exceed the maximum of {most}"), None));
+        files.or_else(|| {
+            let decoded =
+                || beyond("decoded size", decoded(archive.tensors()), self.max_decoded_size);
+            Some((count.or_else(decoded)?, None))
+        })
+    }
+
+    fn violation_of_format(
+        &self,
+        format: &str,
+        generation: Option<Generation>,
+    ) -> Option<Violation<'static>> {
+        let words = match generation {
+            Some(generation) => format!("{format}-{}", generation.as_str()),
+            None => format.to_owned(),
+        };
+        (!self.allows_format(format, generation))
+            .then(|| (&FORMAT, format!("format {words} is not allowed"), None))
+    }
+
+    /// Returns the first requirement on a tensor that it does not meet.
+    fn violation_of_tensor<'a>(&self, tensor: &Tensor<'a>) -> Option<Violation<'a>> {
+        let of_component = tensor.components().find_map(|component| {
+            let (row, sentence) = self.violation_of_component(&component)?;
+            Some((row, sentence, Some(component)))
+        });
+        of_component.or_else(|| {
+            let size = decoded([*tensor].into_iter());
+            let (row, sentence, _) = beyond("decoded size", size, self.max_tensor_size)?;
+            Some((row, sentence, tensor.components().next()))
+        })
+    }
+
+    fn violation_of_component(&self, component: &Component<'_>) -> Option<(&'static Row, String)> {
+        if let Some(allowed) = &self.allow_dtypes {
+            let dtype = dtype_name(component);
+            if !allowed.iter().any(|own| Some(own.as_str()) == dtype.as_deref()) {
+                let words = dtype.unwrap_or_else(|| quoted(component.type_name()).into());
+                return Some((&DTYPE, format!("dtype {words} is not allowed")));
+            }
+        }
+        if self.forbid_compression && component.encoding() != Encoding::Raw {
+            let words = format!("encoding {} is not allowed", quoted(component.encoding_name()));
+            return Some((&COMPRESSION, words));
+        }
+        let required = self.require_digests.as_ref()?;
+        let own = component.digest();
+        let algorithm = own.as_ref().map(Digest::algorithm);
+        // In 0.1 a text that is no digest may begin as one, and cannot be verified.
+        let is_verifiable = !matches!(own, Some(Digest::Unverifiable(_)));
+        if is_verifiable && required.iter().any(|one| Some(one.as_str()) == algorithm) {
+            return None;
+        }
+        let required = required.join(" or ");
+        let found = algorithm.map_or("none".to_owned(), quoted);
+        Some((&DIGEST, format!("expected a digest by {required}, found {found}")))
+    }
+
+    /// Applies the policy to the outcome of a check: a format that is not read may be forbidden, and a finding tolerated.
+    pub(super) fn judge(&self, path: &Path, outcome: Outcome) -> Outcome {
+        let problem = match outcome {
+            Err(problem) => problem,
+            valid => return valid,
+        };
+        let finding = problem.finding();
+        let is_unread = matches!(finding.verdict, Verdict::Unsupported | Verdict::Limit);
+        if is_unread
+            && let Some(format) = finding.format
+            && let Some((row, sentence, _)) = self.violation_of_format(format, finding.generation)
+        {
+            let mut finding = Finding::new(Verdict::Refused, sentence);
+            (finding.row, finding.format) = (Some(row), Some(format));
+            return Err(Box::new(Problem::found(path, finding)));
+        }
+        let is_tolerated = self.tolerates(finding.row);
+        Err(if is_tolerated { Box::new(problem.tolerated()) } else { problem })
+    }
+}
+
+/// Returns the decoded bytes of all components; none if a length is not known.
+fn decoded<'a>(mut tensors: impl Iterator<Item = Tensor<'a>>) -> Option<u64> {
+    tensors.try_fold(0_u64, |sum, tensor| {
+        tensor.components().try_fold(sum, |sum, component| {
+            component.decoded_length().map(|length| sum.saturating_add(length))
+        })
+    })
+}
+
+/// Returns the violation of a size that is larger than the policy allows, or not known.
+fn beyond(what: &str, size: Option<u64>, most: Option<Size>) -> Option<Violation<'static>> {
+    let Size(most) = most?;
+    let words = match size {
+        Some(size) if size <= most => return None,
+        Some(size) => {
+            format!("{what} {size} exceeds the maximum of {most} bytes ({})", human(most))
+        }
+        None => format!("unknown {what}: expected at most {most} bytes"),
+    };
+    Some((&SIZE, words, None))
+}
