@@ -5,6 +5,8 @@ export interface Report {
   /** The name of the file, which this package does not know. */
   file: string | null
   verdict: 'valid' | 'manifest-valid' | 'refused' | 'unsupported' | 'limit' | 'error'
+  /** `error`, or `warning` where the file may be valid for another reader; null of a valid file. */
+  level: 'error' | 'warning' | null
   /** `ztensor`, `safetensors`, `safetensors-index`, `gguf`, `npy`, `npz`, or a format that is only named; null where it is not known. */
   format: string | null
   /** The id of the rule, the limit or the feature. */
@@ -20,6 +22,8 @@ export interface Report {
   more: number | null
   /** The finding in a sentence, or what is in a valid file. */
   message: string
+  /** What to do. */
+  advice: string | null
 }
 
 /** A file, or a part of it, that is not valid or cannot be read. */
@@ -27,6 +31,7 @@ export class ZtenError extends Error implements Omit<Report, 'schema' | 'file'> 
   override readonly name = 'ZtenError'
   /** `refused` by a rule; `unsupported`; beyond a `limit`; `error`: nothing is known of the file. */
   readonly verdict: Report['verdict']
+  readonly level: Report['level']
   readonly format: string | null
   readonly rule: string | null
   readonly clause: string | null
@@ -35,10 +40,12 @@ export class ZtenError extends Error implements Omit<Report, 'schema' | 'file'> 
   readonly component: string | null
   readonly shard: string | null
   readonly more: number | null
+  readonly advice: string | null
 
   constructor(report: Report, options?: ErrorOptions) {
     super(report.message, options)
     this.verdict = report.verdict
+    this.level = report.level
     this.format = report.format
     this.rule = report.rule
     this.clause = report.clause
@@ -47,13 +54,20 @@ export class ZtenError extends Error implements Omit<Report, 'schema' | 'file'> 
     this.component = report.component
     this.shard = report.shard
     this.more = report.more
+    this.advice = report.advice
   }
 }
 
+/** The report that an error was made of, or that is in what the guest says. */
+export const report = (
+  { verdict, level, format, rule, clause, offset, object, component, shard, more, message, advice }: Omit<Report, 'schema' | 'file'>,
+): Report =>
+  ({ schema: 2, file: null, verdict, level, format, rule, clause, offset, object, component, shard, more, message, advice })
+
 /** A report of what no rule describes. */
 export const trouble = (message: string): Report => ({
-  schema: 2, file: null, verdict: 'error', format: null, rule: null, clause: null, offset: null,
-  object: null, component: null, shard: null, more: null, message,
+  schema: 2, file: null, verdict: 'error', level: 'error', format: null, rule: null, clause: null, offset: null,
+  object: null, component: null, shard: null, more: null, message, advice: null,
 })
 
 /** What an error of any kind says. */
@@ -88,6 +102,5 @@ export const problem = (answer: Uint8Array): Report | undefined => {
   if (answer.length === 0) return undefined
   const said = parse(answer) as Partial<Report> | null
   if (!said || said.verdict === undefined || said.verdict === 'valid') return undefined
-  const { schema, file, verdict, format, rule, clause, offset, object, component, shard, more, message } = said as Report
-  return { schema, file, verdict, format, rule, clause, offset, object, component, shard, more, message }
+  return report(said as Report)
 }

@@ -2,7 +2,7 @@
 /** Reading zTensor, safetensors, GGUF, `.npy` and `.npz` files, which are validated as the command `zten` validates them. */
 import { attributes, Simple, Tagged, type Attribute, type Attributes } from './attributes.ts'
 import { elements, toFloat32, type Elements } from './elements.ts'
-import { ZtenError, failure, trouble, wrapped, type Report } from './errors.ts'
+import { ZtenError, failure, report, trouble, wrapped, type Report } from './errors.ts'
 import { Guest, WINDOW } from './guest.ts'
 import { join } from './instance.ts'
 import { setWasm, type Wasm, type WasmModules } from './module.ts'
@@ -188,10 +188,7 @@ export const check = async (source: AnySource, options: OpenOptions = {}): Promi
   }
 }
 
-const reported = (error: unknown): Report => {
-  const { verdict, format, rule, clause, offset, object, component, shard, more, message } = wrapped(error)
-  return { schema: 2, file: null, verdict, format, rule, clause, offset, object, component, shard, more, message }
-}
+const reported = (error: unknown): Report => report(wrapped(error))
 
 /** A file that was opened. `close` it, or declare it with `using`; what is collected is closed, too. */
 export class ZtenFile {

@@ -24,6 +24,7 @@ use crate::source::{Given, Open};
 #[derive(IntoPyObject)]
 pub(crate) struct Found {
     verdict: &'static str,
+    level: Option<&'static str>,
     format: Option<String>,
     rule: Option<&'static str>,
     clause: Option<String>,
@@ -32,12 +33,14 @@ pub(crate) struct Found {
     component: Option<String>,
     shard: Option<String>,
     message: String,
+    advice: Option<&'static str>,
 }
 
 impl From<Report<'_>> for Found {
     fn from(report: Report<'_>) -> Self {
         Self {
             verdict: report.verdict,
+            level: report.level,
             format: report.format.map(str::to_owned),
             rule: report.rule,
             clause: report.clause,
@@ -46,6 +49,7 @@ impl From<Report<'_>> for Found {
             component: report.component.map(str::to_owned),
             shard: report.shard.map(str::to_owned),
             message: report.message.into_owned(),
+            advice: report.advice,
         }
     }
 }

@@ -22,6 +22,8 @@ class Report:
     """``"valid"``; ``"manifest-valid"``, where no data was looked at; ``"refused"``: it breaks a rule;
     ``"unsupported"``: it may be valid; ``"limit"``: it asks for more than a limit allows; ``"error"``:
     it could not be read."""
+    level: str | None
+    """``"error"``, or ``"warning"``, where the file may be valid for another reader; None of a valid file."""
     format: str | None
     """The format: ``"ztensor"``, ``"safetensors"``, ``"gguf"``, ...; None where it is not known."""
     rule: str | None
@@ -38,6 +40,8 @@ class Report:
     """The name of the shard."""
     message: str
     """The sentence, the rule with its clause, and the place. Names in it are escaped."""
+    advice: str | None
+    """What to do."""
 
     def __bool__(self) -> bool:
         return self.verdict in ("valid", "manifest-valid")
@@ -94,6 +98,7 @@ class Columns(TypedDict):
 
     file: list[str]
     verdict: list[str]
+    level: list[str | None]
     format: list[str | None]
     rule: list[str | None]
     clause: list[str | None]
@@ -102,6 +107,7 @@ class Columns(TypedDict):
     component: list[str | None]
     shard: list[str | None]
     message: list[str]
+    advice: list[str | None]
 
 
 def check(
@@ -158,6 +164,7 @@ def check_batch(
     return Columns(
         file=[_zten.shown(path) for path in files],
         verdict=[one["verdict"] for one in found],
+        level=[one["level"] for one in found],
         format=[one["format"] for one in found],
         rule=[one["rule"] for one in found],
         clause=[one["clause"] for one in found],
@@ -166,4 +173,5 @@ def check_batch(
         component=[one["component"] for one in found],
         shard=[one["shard"] for one in found],
         message=[one["message"] for one in found],
+        advice=[one["advice"] for one in found],
     )

@@ -26,6 +26,7 @@ _Dense: TypeAlias = tuple[str, int, int, int | None, bool, bool, bool]
 
 class _Found(TypedDict):
     verdict: str
+    level: str | None
     format: str | None
     rule: str | None
     clause: str | None
@@ -34,6 +35,7 @@ class _Found(TypedDict):
     component: str | None
     shard: str | None
     message: str
+    advice: str | None
 
 def check(file: Any, strictness: _Strictness, manifest_only: bool) -> _Found: ...
 def check_batch(
