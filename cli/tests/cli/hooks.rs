@@ -57,7 +57,12 @@ fn the_action_writes_sarif_and_ends_as_the_command_does() {
 #[test]
 fn the_files_that_name_them_are_as_they_say() {
     let action = fs::read_to_string(root().join("action.yml")).unwrap();
-    for name in ["ZTEN_PATHS: ${{ inputs.paths }}", "/.ci/action", "using: composite"] {
+    for name in [
+        "ZTEN_PATHS: ${{ inputs.paths }}",
+        "ZTEN_POLICY: ${{ inputs.policy }}",
+        "/.ci/action",
+        "using: composite",
+    ] {
         assert!(action.contains(name), "{name}");
     }
     // Inputs are in the environment alone.
@@ -65,6 +70,16 @@ fn the_files_that_name_them_are_as_they_say() {
     assert!(!script.contains("${{"), "{script}");
     let hook = fs::read_to_string(root().join(".pre-commit-hooks.yaml")).unwrap();
     let entry = hook.lines().find_map(|line| line.trim().strip_prefix("entry: ")).unwrap();
+    // It is given the files that a folder is searched for, but for those that are looked into.
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("x.txt"), "").unwrap();
+    let searched = command().args(["check", "-r"]).arg(folder.path()).output().unwrap();
+    let searched = String::from_utf8(searched.stderr).unwrap();
+    let searched = searched.split("names that end in ").nth(1).unwrap();
+    let own: Vec<_> = searched.split(", ").filter_map(|suffix| suffix.strip_prefix('.')).collect();
+    let own: Vec<_> = own.into_iter().filter(|suffix| !["bin", "pb"].contains(suffix)).collect();
+    let files = hook.lines().find_map(|line| line.trim().strip_prefix("files: ")).unwrap();
+    assert_eq!(files, format!("\\.({})$", own.join("|").replace('.', "\\.")));
     let mut words = entry.split(' ');
     assert_eq!(words.next(), Some("zten"));
     let files = ["accept/1.2.3/scalar.zt", "accept/1.2.3/dense_all.zt"];
