@@ -204,7 +204,7 @@ rows! {
         "Convert the file with `zten convert --dtype`, or leave the tensor out with `--except`.";
     SIZE "policy-size"
         "The file, its shards, its tensors and their number are no larger than the policy allows."
-        "the policy does not allow so many"
+        "a size exceeds the maximum of the policy"
         "Split the file with `zten convert --shard-size`, or leave tensors out with `--except`.";
     DIGEST "policy-digest"
         "Each component has a digest by an algorithm that the policy requires."

@@ -70,6 +70,20 @@ mod built_in {
     }
 
     #[test]
+    fn a_policy_holds_for_them() {
+        let server = Server::of(file(DENSE));
+        let folder = tempfile::tempdir().unwrap();
+        let policy = folder.path().join("policy.toml");
+        fs::write(&policy, "require-digests = ['sha256']").unwrap();
+        for how in ["--require-sandbox", "--no-sandbox"] {
+            let output = zten(["check", "--policy", policy.to_str().unwrap(), &server.url(), how]);
+            let (status, _, complaint) = ended(&output);
+            assert_eq!(status, Some(1));
+            assert!(complaint.contains("(rule policy-digest, policy) in "), "{complaint}");
+        }
+    }
+
+    #[test]
     fn converting() {
         let server = Server::of(file("other/npz/accept/compressed.npz"));
         let folder = tempfile::tempdir().unwrap();
