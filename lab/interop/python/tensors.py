@@ -25,6 +25,7 @@ HELD = {
     "float8_e5m2": (8, "u8", "f8_e5m2"),
     "float8_e4m3fnuz": (8, "u8", "f8_e4m3fnuz"),
     "float8_e5m2fnuz": (8, "u8", "f8_e5m2fnuz"),
+    "float8_e8m0fnu": (8, "u8", "f8_e8m0"),
     "complex64": (64, "f32", "complex64"),
 }
 

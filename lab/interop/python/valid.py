@@ -1,0 +1,239 @@
+"""Files of the packages safetensors, gguf and numpy, of every type, shape, name and vocabulary that
+they write: zten finds each valid, and in it what was written.
+
+valid.py FOLDER ZTEN COUNT SEED
+"""
+
+import json
+import pathlib
+import sys
+
+import gguf
+import ml_dtypes
+import numpy as np
+import safetensors.numpy
+
+import arrays
+import models
+import tensors
+from common import ZTEN_NAMES, Tally, Zten, sha256
+
+NUMBERS = [dtype for dtype in arrays.DTYPES if dtype != ml_dtypes.bfloat16]
+NUMBERS += [np.dtype("complex64"), np.dtype("complex128")]
+# So many files a call of the command.
+CALL = 250
+
+# What NumPy writes, and zTensor has nothing for.
+UNSUPPORTED_ARRAYS = {
+    "floats of 80 bits": np.zeros(3, np.longdouble),
+    "text": np.array(["a", "bc"]),
+    "bytes": np.array([b"a", b"bc"]),
+    "dates": np.array(["2020-01-01"], "datetime64[D]"),
+    "records": np.zeros(2, [("a", "i4"), ("b", "f8")]),
+    "bfloat16, which NumPy writes as void": np.zeros(2, ml_dtypes.bfloat16),
+    "objects, which are pickled": np.array([{}, []], object),
+}
+
+
+def shape(rng):
+    kind = rng.integers(16)
+    if kind == 0:
+        return ()
+    if kind == 1:
+        # As many dimensions as NumPy has, but for the parts of a complex number.
+        return (1,) * 62 + (int(rng.integers(0, 3)),)
+    return tuple(side if side < 20_000 else 2_003 for side in arrays.shape(rng))
+
+
+def array(rng, dtypes=NUMBERS):
+    """Of any type, order and byte order."""
+    dtype = dtypes[rng.integers(len(dtypes))]
+    sides = shape(rng)
+    if dtype.kind == "c":
+        part = np.dtype(f"f{dtype.itemsize // 2}")
+        made = arrays.array(rng, part, (*sides, 2)).copy().view(dtype).reshape(sides)
+    else:
+        made = arrays.array(rng, dtype, sides)
+    if rng.integers(3) == 0:
+        made = np.asfortranarray(made)
+    if rng.integers(3) == 0 and dtype != ml_dtypes.bfloat16:
+        made = made.astype(dtype.newbyteorder(">"))
+    return made
+
+
+def held(array):
+    """What it is here: type, shape and little-endian elements, the last index moving fastest."""
+    name = (
+        array.dtype.newbyteorder("=").name
+        if array.dtype.isnative
+        else array.dtype.newbyteorder().name
+    )
+    little = array.dtype if array.dtype == ml_dtypes.bfloat16 else array.dtype.newbyteorder("<")
+    return ZTEN_NAMES.get(name, name), array.shape, np.ascontiguousarray(array.astype(little))
+
+
+def names(rng):
+    """Of no, a few or many tensors."""
+    return arrays.names(
+        rng, int([0, 1, rng.integers(2, 9), rng.integers(2, 9), 300][rng.integers(5)])
+    )
+
+
+def safetensors_file(rng, path):
+    metadata = [None, {}, {"format": "pt"}, {"重み": "\n\0", "": "x" * 3000}][rng.integers(4)]
+    wanted = {}
+    if rng.integers(2):
+        # The package takes elements as they lie.
+        made = {name: array(rng, arrays.DTYPES).copy(order="C") for name in names(rng)[:60]}
+        metadata = metadata or ({} if made else None)
+        safetensors.numpy.save_file(made, path, metadata)
+        wanted = {name: held(array) for name, array in made.items()}
+    else:
+        made = {}
+        for name in names(rng)[:60]:
+            type = list(tensors.HELD)[rng.integers(len(tensors.HELD))]
+            bits, storage, logical = tensors.HELD[type]
+            made[name] = type, sides, data = tensors.random(rng, type, bits)
+            wanted[name] = logical or storage, sides, np.frombuffer(data, np.uint8)
+        if rng.integers(2):
+            sides = [int(side) for side in rng.integers(0, 5, rng.integers(1, 4))]
+            data = rng.bytes(int(np.prod(sides)))
+            # Two elements a byte.
+            made["fp4"] = "float4_e2m1fn_x2", sides, data
+            wanted["fp4"] = "f4_e2m1", [*sides[:-1], 2 * sides[-1]], np.frombuffer(data, np.uint8)
+        tensors.write(path, made, metadata or ({} if made else None))
+    return [(path, wanted)]
+
+
+def npy_file(rng, path):
+    made = array(rng)
+    path = path.with_stem(path.stem + [" 重み", ".layer.0", "-a'b", ""][rng.integers(4)])
+    with path.open("wb") as file:
+        version = [None, (1, 0), (2, 0), (3, 0)][rng.integers(4)]
+        np.lib.format.write_array(file, made, version, allow_pickle=False)
+    return [(path, {path.stem: held(made)})]
+
+
+def npz_file(rng, path):
+    made = {name: array(rng) for name in names(rng)[:40]}
+    (np.savez_compressed if rng.integers(2) else np.savez)(path, **made)
+    return [(path, {name: held(array) for name, array in made.items()})]
+
+
+MAKERS = {
+    ".gguf": models.write,
+    ".safetensors": safetensors_file,
+    ".npy": npy_file,
+    ".npz": npz_file,
+}
+
+
+def without_counterpart(folder):
+    """Writes what is known not to be valid: files, each with its verdict and the reason."""
+    known = {}
+    for at, (why, made) in enumerate(UNSUPPORTED_ARRAYS.items()):
+        path = folder / f"known-{at}.npy"
+        np.save(path, made)
+        known[path] = "unsupported npy-dtype", f"{why}: zTensor has nothing for it"
+        path = path.with_suffix(".npz")
+        np.savez(path, x=made)
+        known[path] = "unsupported npy-dtype", f"{why}, in an archive"
+    path = folder / "known-empty.safetensors"
+    tensors.write(path, {}, {})
+    why = "no tensors, and metadata without entries: a header that the package itself does not read"
+    known[path] = "refused safetensors-json", why
+    types = gguf.GGMLQuantizationType
+    for name, type, verdict, why, options in (
+        (
+            "q8_1",
+            types.Q8_1,
+            "unsupported gguf-tensor-type",
+            "Q8_1: where it ends cannot be known",
+            {},
+        ),
+        (
+            "big",
+            types.Q8_0,
+            "unsupported gguf-version",
+            "big-endian",
+            {"endianess": gguf.GGUFEndian.BIG},
+        ),
+        (
+            "aligned",
+            types.Q8_0,
+            "refused gguf-trailing",
+            "several files, of which the first alone tells the alignment that all have",
+            {"split_max_tensors": 1},
+        ),
+    ):
+        path = folder / f"known-{name}.gguf"
+        writer = gguf.GGUFWriter(path, "llama", **options)
+        if name == "aligned":
+            writer.add_custom_alignment(1024)
+        data = np.ones(gguf.GGML_QUANT_SIZES[type][1], np.uint8)
+        held = {"a": (data, type, None), "b": (data, type, None)}
+        for part, _ in models.finish(writer, held, path, streams=False):
+            known[part] = verdict, f"{why}, GGUF"
+    return known
+
+
+def written(folder, count, seed):
+    """Writes the files: each path with its seed and what it holds."""
+    files = {}
+    for at in range(count):
+        rng = np.random.default_rng([seed, at])
+        # As many GGUF files as others of two formats.
+        suffix = [".gguf", ".safetensors", ".gguf", ".npy", ".npz"][at % 5]
+        below = folder / f"{at // 100}"
+        below.mkdir(exist_ok=True)
+        try:
+            for path, wanted in MAKERS[suffix](rng, below / f"{at:04}{suffix}"):
+                files[path] = at, wanted
+        except BaseException:
+            print(f"files of other programs: file {at} of seed {seed}")
+            raise
+    return files
+
+
+def main(folder, zten, count, seed):
+    tally, zten = Tally("files of other programs"), Zten(zten)
+    files = written(folder, count, seed)
+    # Of fewer files, each method need not be among what is picked.
+    assert count < 1000 or not models.not_called(), f"never called: {models.not_called()}"
+    known = without_counterpart(folder)
+    _, out, errors = zten.call("check", "--json", "-r", folder)
+    found = {pathlib.Path(line["file"]): line for line in map(json.loads, out.splitlines())}
+    assert found.keys() == files.keys() | known.keys(), (errors, found.keys() ^ files.keys())
+    alarms = 0
+    for path, (at, _) in files.items():
+        if found[path]["verdict"] != "valid":
+            print(f"false alarm: file {at} of seed {seed}: {path.name}: {found[path]['message']}")
+            alarms += 1
+    assert alarms == 0, f"{alarms} false alarms"
+    for path, (verdict, why) in known.items():
+        assert f"{found[path]['verdict']} {found[path]['rule']}" == verdict, found[path]
+        tally.known["REFUSED", why] += 1
+    paths = list(files)
+    for start in range(0, len(paths), CALL):
+        status, out, errors = zten.call("hash", "--json", *paths[start : start + CALL])
+        assert status == 0, errors
+        for line in map(json.loads, out.splitlines()):
+            path = pathlib.Path(line["file"])
+            at, wanted = files[path]
+            read = {
+                entry["name"]: [(part["type"], part["sha256"]) for part in entry["components"]]
+                for entry in line["objects"]
+            }
+            wanted = {
+                name: [(f"{type}[{','.join(map(str, sides))}]", sha256(data))]
+                for name, (type, sides, data) in wanted.items()
+            }
+            differ = {name: (read.get(name), wanted.get(name)) for name in read.keys() | wanted}
+            differ = {name: pair for name, pair in differ.items() if pair[0] != pair[1]}
+            assert not differ, f"file {at} of seed {seed}: {path.name}: read, wanted: {differ}"
+            tally.compared["tensors"] += len(read)
+            tally.compared[path.suffix] += 1
+    tally.report()
+
+
+main(pathlib.Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
