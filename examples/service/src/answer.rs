@@ -165,7 +165,8 @@ pub(crate) fn rule(id: &str) -> Option<(&'static Row, Verdict)> {
 
 /// Finds the format of that name, among those that are read and those that are only named.
 pub(crate) fn format(name: &str) -> Option<&'static str> {
-    let read = [Format::Safetensors, Format::Npy, Format::Npz, Format::Gguf].map(Format::name);
+    use Format::{Gguf, Index, Npy, Npz, Safetensors};
+    let read = [Safetensors, Index, Gguf, Npy, Npz].map(Format::name);
     let named = Rule::ALL.iter().filter_map(|rule| Detected::Named(*rule).name());
     [ZTENSOR].into_iter().chain(read).chain(named).find(|own| *own == name)
 }

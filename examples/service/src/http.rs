@@ -6,6 +6,7 @@
 //! time limit, and with them every connection.
 
 mod check;
+mod head;
 mod health;
 mod reply;
 mod upload;
@@ -13,7 +14,7 @@ mod upload;
 use std::convert::Infallible;
 use std::fs::File;
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, Cursor};
 use std::net::TcpListener;
 use std::pin::pin;
 use std::sync::Arc;
@@ -26,17 +27,16 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, join};
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::answer::Want;
 use crate::service::{Service, Verdict};
+use head::Head;
 pub use health::probe;
-
-/// Bytes of a request's head.
-const HEAD: usize = 16 << 10;
 
 /// What a client has to take an answer, and again to close its side after that.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -51,6 +51,8 @@ pub struct Quota {
     pub size: u64,
     /// Files that are taken or checked at a time. Each takes as much memory as it has bytes.
     pub files: usize,
+    /// Requests that wait for a place where there are so many files. Nothing of their bodies is read.
+    pub queue: usize,
     /// Files that are checked at a time, each by a worker.
     pub workers: usize,
     /// Connections at a time. Others wait until they are accepted.
@@ -59,18 +61,19 @@ pub struct Quota {
     pub head: Duration,
     /// For its body.
     pub body: Duration,
-    /// For a worker, where all are busy.
+    /// For a place, where there are as many files as may be, and again for a worker, where all are busy.
     pub wait: Duration,
 }
 
 impl Default for Quota {
-    /// Files of 256 MiB; a worker for each processor, and twice as many files; 256 connections; 5 s
-    /// for the head, 60 s for the body, 10 s for a worker.
+    /// Files of 256 MiB; a worker for each processor, and twice as many files; 64 requests that wait; 256
+    /// connections; 5 s for the head, 60 s for the body, 10 s for a place and for a worker.
     fn default() -> Self {
         let workers = available_parallelism().map_or(1, usize::from);
         Self {
             size: 256 << 20,
             files: workers.saturating_mul(2),
+            queue: 64,
             workers,
             connections: 256,
             head: Duration::from_secs(5),
@@ -86,6 +89,7 @@ pub struct HttpFront {
     service: Service,
     quota: Quota,
     files: Arc<Semaphore>,
+    queue: Arc<Semaphore>,
     workers: Arc<Semaphore>,
 }
 
@@ -93,7 +97,9 @@ impl HttpFront {
     /// Nothing is taken yet.
     pub fn new(service: Service, quota: Quota) -> Self {
         let places = |number: usize| Arc::new(Semaphore::new(number.min(Semaphore::MAX_PERMITS)));
-        Self { service, quota, files: places(quota.files), workers: places(quota.workers) }
+        let Quota { files, queue, workers, .. } = quota;
+        let [files, queue, workers] = [files, queue, workers].map(places);
+        Self { service, quota, files, queue, workers }
     }
 
     /// Serves until `stop` is done; then no connection is accepted any more, and those that there
@@ -136,28 +142,38 @@ impl HttpFront {
     async fn converse(self: Arc<Self>, stream: TcpStream) {
         let patience = self.patience();
         // However it ends, there is no one to tell.
-        let _ = tokio::time::timeout(patience, self.answer_one(stream)).await;
+        let _ = timeout(patience, self.answer_one(stream)).await;
     }
 
     /// The longest that a connection may take.
     fn patience(&self) -> Duration {
         let Quota { head, body, wait, .. } = self.quota;
-        let parts = [head, body, wait, self.service.settings().time, FAREWELL, FAREWELL];
+        let parts = [head, body, wait, wait, self.service.settings().time, FAREWELL, FAREWELL];
         parts.into_iter().fold(Duration::ZERO, Duration::saturating_add)
     }
 
     /// Answers the one request of a connection. A second one would have to be bounded, too, and
     /// a connection costs little beside a process.
     async fn answer_one(self: Arc<Self>, stream: TcpStream) {
-        let head = self.quota.head;
+        let time = self.quota.head;
+        let (mut input, output) = stream.into_split();
+        let Ok(Ok(head)) = timeout(time, Head::read(&mut input)).await else { return };
+        let is_ambiguous = head.is_ambiguous();
         let service = service_fn(move |request| {
             let front = Arc::clone(&self);
-            Box::pin(async move { Ok::<_, Infallible>(front.answer(request).await) })
+            Box::pin(async move {
+                Ok::<_, Infallible>(if is_ambiguous {
+                    reply::failed(StatusCode::BAD_REQUEST, reply::TWO_LENGTHS)
+                } else {
+                    front.answer(request).await
+                })
+            })
         });
+        let stream = join(Cursor::new(head.0).chain(input), output);
         let mut connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(head)
-            .max_buf_size(HEAD)
+            .header_read_timeout(time)
+            .max_buf_size(head::MOST)
             .keep_alive(false)
             .serve_connection(TokioIo::new(stream), service);
         let ended = poll_fn(|context| connection.poll_without_shutdown(context)).await;
@@ -167,21 +183,45 @@ impl HttpFront {
     }
 
     async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
-        match (request.method(), request.uri().path()) {
-            (&Method::POST, "/check") => self.check(request.into_body()).await,
-            (&Method::GET, "/health") => self.health().await,
-            (_, "/check") => reply::not_allowed("POST"),
-            (_, "/health") => reply::not_allowed("GET"),
-            _ => reply::failed(StatusCode::NOT_FOUND, "there are POST /check and GET /health"),
+        if !head::is_decoded(request.headers()) {
+            return reply::failed(StatusCode::NOT_IMPLEMENTED, reply::ENCODED);
         }
+        if request.uri().query().is_some_and(|query| !query.is_empty()) {
+            return reply::failed(StatusCode::BAD_REQUEST, reply::QUERY);
+        }
+        let (method, path) = (request.method(), request.uri().path());
+        if path == "/health" {
+            return match *method {
+                Method::GET | Method::HEAD => self.health().await,
+                _ => reply::not_allowed("GET, HEAD"),
+            };
+        }
+        match (check::name_in(path), method) {
+            (None, _) => reply::failed(StatusCode::NOT_FOUND, reply::NO_PATH),
+            (Some(name), &Method::POST | &Method::PUT) => {
+                let name = name.to_owned();
+                self.check(&name, request.into_body()).await
+            }
+            _ => reply::not_allowed("POST, PUT"),
+        }
+    }
+
+    /// Waits for a place among the files, not for long and not with many others. Nothing is read meanwhile.
+    async fn place(&self) -> Option<OwnedSemaphorePermit> {
+        // Places go to those that wait, in their order, before one can be taken so.
+        if let Ok(place) = Arc::clone(&self.files).try_acquire_owned() {
+            return Some(place);
+        }
+        let _waiting = self.queue.try_acquire().ok()?;
+        timeout(self.quota.wait, Arc::clone(&self.files).acquire_owned()).await.ok()?.ok()
     }
 
     /// Has a worker look at a file. The places that are held for it are free again when that is
     /// done, whether or not the client still waits.
-    async fn work(&self, file: File, held: impl Send + 'static) -> io::Result<Verdict> {
-        let service = self.service.clone();
+    async fn work(&self, name: &str, file: File, held: impl Send + 'static) -> io::Result<Verdict> {
+        let (service, name) = (self.service.clone(), name.to_owned());
         let work = move || {
-            let verdict = service.check(file, Want::Verdict);
+            let verdict = service.check_named(&name, file, Want::Verdict);
             drop(held);
             verdict
         };
@@ -191,9 +231,9 @@ impl HttpFront {
 
 /// Ends a connection, not before the client has read the answer: closed while bytes of the request
 /// are on their way, it would be reset, and the answer lost.
-async fn take_leave(mut stream: TcpStream) {
+async fn take_leave(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
     let mut rest = vec![0; 16 << 10];
-    let _ = tokio::time::timeout(FAREWELL, async {
+    let _ = timeout(FAREWELL, async {
         stream.shutdown().await?;
         while stream.read(&mut rest).await? > 0 {}
         io::Result::Ok(())

@@ -124,10 +124,19 @@ impl Service {
     /// # Errors
     /// What keeps a worker from being started. What becomes of it is a verdict.
     pub fn check(&self, file: File, want: Want) -> io::Result<Verdict> {
+        self.check_named("", file, want)
+    }
+
+    /// Has a worker check a file of that name, which tells the format where its first bytes do not. Nothing is opened
+    /// by it.
+    ///
+    /// # Errors
+    /// The errors of [`check`](Self::check).
+    pub fn check_named(&self, name: &str, file: File, want: Want) -> io::Result<Verdict> {
         let until = Instant::now() + self.settings.time;
         let (own, theirs) = UnixStream::pair()?;
         let mut worker =
-            Worker(self.command(want).stdin(file).stdout(OwnedFd::from(theirs)).spawn()?);
+            Worker(self.command(want).arg(name).stdin(file).stdout(OwnedFd::from(theirs)).spawn()?);
         let answer = self.answer(&own, until);
         // It has nothing more to say. One that has ended already keeps its status.
         let status = worker.end()?;

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, IoSlice, Write as _};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, BorrowedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -24,6 +24,8 @@ use content::Content;
 struct Order {
     budget: Budget,
     want: Want,
+    /// The name of the file; empty where it has none.
+    name: PathBuf,
     /// The memory file, if there is to be one.
     content: Option<Content>,
 }
@@ -51,8 +53,8 @@ pub fn work(arguments: impl Iterator<Item = String>) -> ExitCode {
 
 fn order(arguments: impl Iterator<Item = String>) -> Result<Order, Box<dyn Error>> {
     let arguments: Vec<String> = arguments.collect();
-    let [memory, seconds, most, want] = arguments.as_slice() else {
-        return Err("MEMORY SECONDS CONTENT verdict|facts|content".into());
+    let [memory, seconds, most, want, name] = arguments.as_slice() else {
+        return Err("MEMORY SECONDS CONTENT verdict|facts|content NAME".into());
     };
     let (memory, seconds, most) = (memory.parse()?, seconds.parse()?, most.parse()?);
     let want = Want::named(want).ok_or("verdict|facts|content")?;
@@ -67,7 +69,7 @@ fn order(arguments: impl Iterator<Item = String>) -> Result<Order, Box<dyn Error
         file: Some(most),
         ..Budget::default()
     };
-    Ok(Order { budget, want, content })
+    Ok(Order { budget, want, name: name.into(), content })
 }
 
 /// The file, and its length.
@@ -82,7 +84,7 @@ fn input() -> Result<(File, u64), Box<dyn Error>> {
 
 /// Reads and validates all of the file, and keeps what it decodes to if that is wanted.
 fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Finding>> {
-    let archive = open(file, length)?;
+    let archive = open(file, length, &order.name)?;
     let manifest = archive.manifest();
     let refused = |error| Box::new(Finding::reading(manifest, &error));
     let mut verifier = Verifier::new(manifest);
@@ -127,16 +129,16 @@ fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Findin
     })
 }
 
-/// Opens the file as the command opens one whose name tells nothing: of a format that its first bytes tell, or as a
+/// Opens the file as the command opens one of that name: of the format that its first bytes or the name tell, or as a
 /// zTensor file.
-fn open(file: File, length: u64) -> Result<Archive, Box<Finding>> {
-    let (options, nameless) = (OpenOptions::default(), Path::new(""));
-    let found = zten_formats::detect(&file, length, nameless, None);
+fn open(file: File, length: u64, name: &Path) -> Result<Archive, Box<Finding>> {
+    let options = OpenOptions::default();
+    let found = zten_formats::detect(&file, length, name, None);
     match found.map_err(|trouble| Box::new(trouble.finding()))? {
         None => {
             options.open_source(file, length).map_err(|error| Box::new(Finding::from_error(&error)))
         }
-        Some(found) => zten_formats::open_source(file, length, nameless, &options)
+        Some(found) => zten_formats::open_source(file, length, name, &options)
             .map_err(|trouble| Box::new(Finding { format: found.name(), ..trouble.finding() })),
     }
 }

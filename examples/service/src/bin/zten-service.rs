@@ -48,6 +48,9 @@ mod program {
         /// Files that are taken or checked at a time: each takes as much memory as it has bytes.
         #[arg(long, default_value_t = Quota::default().files)]
         files: usize,
+        /// Requests that wait for a place while there are so many files.
+        #[arg(long, default_value_t = Quota::default().queue)]
+        queue: usize,
         /// Connections at a time.
         #[arg(long, default_value_t = Quota::default().connections)]
         connections: usize,
@@ -75,6 +78,7 @@ mod program {
             Quota {
                 size: self.size.saturating_mul(MEBIBYTE),
                 files: self.files,
+                queue: self.queue,
                 workers: self.workers,
                 connections: self.connections,
                 body: Duration::from_secs(self.body),

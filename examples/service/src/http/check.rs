@@ -1,10 +1,13 @@
-//! `POST /check`: the body is the file.
+//! `PUT /check/NAME`, also without a name, and with `POST`: the body is the file.
 
+use std::borrow::Cow;
+use std::path::{Component, Path};
 use std::sync::Arc;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::{Response, StatusCode};
+use percent_encoding::percent_decode_str;
 use tokio::time::timeout;
 use zten_report::finding::Finding;
 
@@ -14,8 +17,14 @@ use crate::service::{Loss, Verdict};
 
 impl HttpFront {
     /// Takes a file, has it checked, and answers what has been found.
-    pub(super) async fn check(&self, body: Incoming) -> Response<Full<Bytes>> {
-        let Ok(place) = Arc::clone(&self.files).try_acquire_owned() else {
+    pub(super) async fn check(&self, name: &str, body: Incoming) -> Response<Full<Bytes>> {
+        let Some(name) = decode(name) else {
+            return reply::failed(StatusCode::BAD_REQUEST, reply::NAME);
+        };
+        if upload::is_too_large(&body, self.quota.size) {
+            return self.not_taken(&Failure::TooLarge);
+        }
+        let Some(place) = self.place().await else {
             return reply::busy("as many files as may be are being checked");
         };
         let file = match timeout(self.quota.body, upload::receive(body, self.quota.size)).await {
@@ -32,7 +41,7 @@ impl HttpFront {
         let Ok(Ok(worker)) = worker else {
             return reply::busy("all workers are busy");
         };
-        match self.work(file, [place, worker]).await {
+        match self.work(&name, file, [place, worker]).await {
             Ok(verdict) => answer_to(verdict),
             Err(error) => reply::busy(&format!("no worker could be started: {error}")),
         }
@@ -53,6 +62,23 @@ impl HttpFront {
             }
         }
     }
+}
+
+/// Finds the name that a path gives to the file, encoded, and empty where it gives none; none of a path that takes no file.
+pub(super) fn name_in(path: &str) -> Option<&str> {
+    match path.strip_prefix("/check")? {
+        "" => Some(""),
+        rest => rest.strip_prefix('/'),
+    }
+}
+
+/// Decodes a name, unless it can be that of no file.
+fn decode(name: &str) -> Option<Cow<'_, str>> {
+    let name = percent_decode_str(name).decode_utf8().ok()?;
+    let mut parts = Path::new(&*name).components();
+    let own = matches!(parts.next(), Some(Component::Normal(own)) if own == &*name);
+    let is_name = own && name.len() <= 255 && !name.contains('\0');
+    (name.is_empty() || is_name).then_some(name)
 }
 
 fn answer_to(verdict: Verdict) -> Response<Full<Bytes>> {

@@ -19,7 +19,7 @@ impl HttpFront {
             return health("busy", None);
         };
         let verdict = match upload::nothing() {
-            Ok(file) => self.work(file, worker).await,
+            Ok(file) => self.work("", file, worker).await,
             Err(error) => Err(error),
         };
         match healthy(verdict) {

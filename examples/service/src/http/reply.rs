@@ -10,6 +10,14 @@ use zten_report::json;
 
 use crate::answer::Facts;
 
+pub(super) const TWO_LENGTHS: &str =
+    "the body has both Content-Length and Transfer-Encoding; send one of them";
+pub(super) const ENCODED: &str = "unsupported Transfer-Encoding: expected chunked alone";
+pub(super) const QUERY: &str = "unexpected query: no path takes one";
+pub(super) const NAME: &str = "invalid file name: expected at most 255 bytes of UTF-8 without \"/\" and zeros, percent-encoded";
+pub(super) const NO_PATH: &str =
+    "no such path; there are PUT and POST /check and /check/NAME, and GET /health";
+
 /// Seconds.
 const LATER: HeaderValue = HeaderValue::from_static("1");
 
@@ -42,10 +50,11 @@ pub(super) fn busy(sentence: &str) -> Response<Full<Bytes>> {
     reply
 }
 
-/// There is one method for that path.
-pub(super) fn not_allowed(method: &'static str) -> Response<Full<Bytes>> {
-    let mut reply = failed(StatusCode::METHOD_NOT_ALLOWED, "there is another method for that path");
-    reply.headers_mut().insert(ALLOW, HeaderValue::from_static(method));
+/// Refuses a method, and names those that the path takes.
+pub(super) fn not_allowed(methods: &'static str) -> Response<Full<Bytes>> {
+    let sentence = format!("method not allowed; this path takes {methods}");
+    let mut reply = failed(StatusCode::METHOD_NOT_ALLOWED, &sentence);
+    reply.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
     reply
 }
 

@@ -26,12 +26,13 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Takes a body of at most `most` bytes. Memory is taken as bytes come. A length that the client
-/// announces is believed only if it is too large.
+/// Returns whether the client announces more than `most` bytes, which is all that is believed of a length.
+pub(super) fn is_too_large(body: &Incoming, most: u64) -> bool {
+    body.size_hint().lower() > most
+}
+
+/// Takes a body of at most `most` bytes. Memory is taken as bytes come.
 pub(super) async fn receive(mut body: Incoming, most: u64) -> Result<File, Failure> {
-    if body.size_hint().lower() > most {
-        return Err(Failure::TooLarge);
-    }
     let mut file = empty()?;
     let mut left = most;
     while let Some(frame) = body.frame().await {

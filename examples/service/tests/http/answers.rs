@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use zten_testkit::read;
 
-use crate::client::{Answer, ask, chunked, get, post};
+use crate::client::{Answer, Client, ask, bare, chunked, get, head, post, put};
 use crate::served::{Served, plenty, valid};
 
 /// Each key of the command, with no name of a file.
@@ -89,11 +89,111 @@ fn an_empty_body_is_a_file_without_bytes() {
 #[test]
 fn other_requests_have_answers_too() {
     let served = Served::honest(plenty());
-    let answer = get(served.address, "/");
-    is_record(&answer);
-    assert_eq!((answer.status, answer.text("verdict")), (404, "error"));
-    let answer = get(served.address, "/check");
-    assert!(answer.status == 405 && answer.has("allow: post"), "{answer:?}");
-    let answer = ask(served.address, b"DELETE /health HTTP/1.1\r\nhost: test\r\n\r\n");
-    assert!(answer.status == 405 && answer.has("allow: get"), "{answer:?}");
+    for path in ["/", "/checks", "/check/a/b", "/healthy", "/check//"] {
+        let answer = get(served.address, path);
+        is_record(&answer);
+        let status = if path.starts_with("/check/") { 405 } else { 404 };
+        assert_eq!((answer.status, answer.text("verdict")), (status, "error"), "{path}");
+    }
+    for (method, path, methods) in [
+        ("GET", "/check", "POST, PUT"),
+        ("HEAD", "/check", "POST, PUT"),
+        ("OPTIONS", "/check/model.gguf", "POST, PUT"),
+        ("DELETE", "/health", "GET, HEAD"),
+        ("POST", "/health", "GET, HEAD"),
+    ] {
+        let mut client = Client::new(served.address).unwrap();
+        client.send(&bare(method, path)).unwrap();
+        let text = String::from_utf8(client.rest()).unwrap().to_lowercase();
+        let allow = format!("\r\nallow: {}\r\n", methods.to_lowercase());
+        assert!(text.starts_with("http/1.1 405") && text.contains(&allow), "{text}");
+        // An answer to HEAD has no body.
+        assert_eq!(
+            text.contains(&format!("this path takes {methods}").to_lowercase()),
+            method != "HEAD"
+        );
+    }
+}
+
+/// The same but for the body.
+#[test]
+fn health_has_a_head() {
+    let served = Served::honest(plenty());
+    let mut client = Client::new(served.address).unwrap();
+    client.send(&bare("HEAD", "/health")).unwrap();
+    let text = String::from_utf8(client.rest()).unwrap();
+    assert!(text.starts_with("HTTP/1.1 200") && text.ends_with("\r\n\r\n"), "{text}");
+}
+
+/// As `curl -T FILE http://…/check` and `curl -T FILE http://…/check/` send it.
+#[test]
+fn a_file_is_put() {
+    let served = Served::honest(plenty());
+    let file = valid();
+    for name in ["model.zt", "", "重み%.zt", "-", "a b?#"] {
+        let answer = put(served.address, name, &file);
+        assert_eq!((answer.status, answer.text("verdict")), (200, "valid"), "{name:?}");
+    }
+    let head =
+        format!("PUT /check HTTP/1.1\r\nhost: test\r\ncontent-length: {}\r\n\r\n", file.len());
+    let answer = ask(served.address, &[head.as_bytes(), file.as_slice()].concat());
+    assert_eq!((answer.status, answer.text("verdict")), (200, "valid"));
+
+    for name in ["..", ".", "a/b", "/etc", "a/", "a\0", &"x".repeat(256)] {
+        let answer = put(served.address, name, &file);
+        assert_eq!((answer.status, answer.text("verdict")), (400, "error"), "{name:?}");
+    }
+    let answer = ask(served.address, &bare("PUT", "/check/%ff"));
+    assert_eq!(answer.status, 400, "{answer:?}");
+}
+
+#[test]
+fn a_query_is_not_ignored() {
+    let served = Served::honest(plenty());
+    for (path, status) in [("/health?full", 400), ("/check?canonical=1", 400), ("/health?", 200)] {
+        assert_eq!(get(served.address, path).status, status, "{path}");
+    }
+}
+
+/// A proxy may believe the other of two lengths, and take the rest for another request.
+#[test]
+fn a_body_has_one_length() {
+    let served = Served::honest(plenty());
+    let chunks = "transfer-encoding: chunked\r\n";
+    for (fields, status) in [
+        (format!("{chunks}content-length: 5\r\n"), 400),
+        (format!("content-length: 5\r\n{chunks}"), 400),
+        (format!("Content-LENGTH:0\r\nx: y\r\n{chunks}"), 400),
+        (format!("content-length: 5\n{chunks}"), 400),
+        (format!("{chunks}{chunks}"), 501),
+        ("transfer-encoding: gzip, chunked\r\n".to_owned(), 501),
+        ("transfer-encoding: Chunked\r\nx-content-length: 5\r\n".to_owned(), 200),
+    ] {
+        for before in ["", "\r\n", "\n\r\n\r\n"] {
+            let request = format!("{before}{}0\r\n\r\ncontent-length: 5\r\n", head(&fields));
+            let answer = ask(served.address, request.as_bytes());
+            is_record(&answer);
+            assert_eq!(answer.status, status, "{fields:?}: {answer:?}");
+        }
+    }
+    // Byte by byte as well.
+    let mut client = Client::new(served.address).unwrap();
+    for byte in head(&format!("content-length: 5\r\n{chunks}")).as_bytes() {
+        client.send(&[*byte]).unwrap();
+    }
+    assert_eq!(client.answer().status, 400);
+    // Those are no head of HTTP.
+    for fields in [
+        "content-length: 5\r\ncontent-length: 6\r\n",
+        "content-length: 5, 5\r\n",
+        "content-length: +5\r\n",
+        "content-length : 5\r\n",
+    ] {
+        let mut client = Client::new(served.address).unwrap();
+        client.send(head(fields).as_bytes()).unwrap();
+        assert!(client.rest().starts_with(b"HTTP/1.1 400 "), "{fields:?}");
+    }
+    let mut client = Client::new(served.address).unwrap();
+    client.send(head(&format!("x: {}\r\n", "y".repeat(20_000))).as_bytes()).unwrap();
+    assert!(client.rest().starts_with(b"HTTP/1.1 431 "));
 }

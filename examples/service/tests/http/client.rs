@@ -46,8 +46,18 @@ impl Client {
 
     /// Sends the head of a file of so many bytes, and waits until the server wants the body.
     pub(crate) fn offer(&mut self, length: usize) {
+        self.announce(length);
+        self.is_wanted();
+    }
+
+    /// Sends the head of a file of so many bytes, and would wait.
+    pub(crate) fn announce(&mut self, length: usize) {
         let head = head(&format!("content-length: {length}\r\nexpect: 100-continue\r\n"));
         self.send(head.as_bytes()).unwrap();
+    }
+
+    /// Waits until the server wants the body.
+    pub(crate) fn is_wanted(&mut self) {
         let mut wanted = [0; 25];
         self.0.read_exact(&mut wanted).unwrap();
         assert_eq!(&wanted, b"HTTP/1.1 100 Continue\r\n\r\n");
@@ -86,6 +96,19 @@ pub(crate) fn head(fields: &str) -> String {
     format!("POST /check HTTP/1.1\r\nhost: test\r\n{fields}\r\n")
 }
 
+/// A request without a body.
+pub(crate) fn bare(method: &str, path: &str) -> Vec<u8> {
+    format!("{method} {path} HTTP/1.1\r\nhost: test\r\n\r\n").into_bytes()
+}
+
+/// Sends a file with a name, as `curl -T` does.
+pub(crate) fn put(address: SocketAddr, name: &str, file: &[u8]) -> Answer {
+    let path = percent_encoding::utf8_percent_encode(name, percent_encoding::NON_ALPHANUMERIC);
+    let fields = format!("host: test\r\ncontent-length: {}\r\n", file.len());
+    let head = format!("PUT /check/{path} HTTP/1.1\r\n{fields}\r\n");
+    ask(address, &[head.as_bytes(), file].concat())
+}
+
 /// A request that sends a file and says how long it is.
 pub(crate) fn whole(file: &[u8]) -> Vec<u8> {
     [head(&format!("content-length: {}\r\n", file.len())).as_bytes(), file].concat()
@@ -117,5 +140,5 @@ pub(crate) fn post(address: SocketAddr, file: &[u8]) -> Answer {
 
 /// Asks for a page.
 pub(crate) fn get(address: SocketAddr, path: &str) -> Answer {
-    ask(address, format!("GET {path} HTTP/1.1\r\nhost: test\r\n\r\n").as_bytes())
+    ask(address, &bare("GET", path))
 }

@@ -1,12 +1,13 @@
 //! What a client may take.
 
 use std::io::ErrorKind;
+use std::thread;
 use std::time::Duration;
 
 use zten_service::http::Quota;
 
 use crate::client::{Client, ask, chunked, head, post, whole};
-use crate::served::{Served, is_free_again, plenty, valid};
+use crate::served::{PLENTY, Served, is_free_again, plenty, valid};
 
 /// Soon over, for a client that does not go on.
 const SOON: Duration = Duration::from_millis(200);
@@ -84,14 +85,14 @@ fn a_client_that_drips_is_cut_off() {
         if let Err(error) = client.send(b"x") {
             break error.kind();
         }
-        std::thread::sleep(Duration::from_millis(5));
+        thread::sleep(Duration::from_millis(5));
     };
     assert!(matches!(failed, ErrorKind::BrokenPipe | ErrorKind::ConnectionReset), "{failed}");
 }
 
 #[test]
 fn no_more_files_are_taken_than_may_be() {
-    let served = Served::honest(Quota { files: 1, ..plenty() });
+    let served = Served::honest(Quota { files: 1, queue: 0, ..plenty() });
     let file = valid();
     let mut first = Client::new(served.address).unwrap();
     first.offer(file.len());
@@ -102,6 +103,65 @@ fn no_more_files_are_taken_than_may_be() {
     first.send(&file).unwrap();
     assert_eq!(first.answer().status, 200);
     assert_eq!(post(served.address, &file).status, 200);
+}
+
+/// Clients that send small files at a time, more than there are places, all have an answer.
+#[test]
+fn small_files_wait_for_a_place() {
+    let served = Served::honest(Quota { files: 4, wait: PLENTY, ..Quota::default() });
+    let file = valid();
+    thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                for _ in 0..20 {
+                    let answer = post(served.address, &file);
+                    assert_eq!((answer.status, answer.text("verdict")), (200, "valid"));
+                }
+            });
+        }
+    });
+}
+
+/// No body is asked for before there is a place, and no more requests wait than may.
+#[test]
+fn a_queue_is_limited() {
+    let served = Served::honest(Quota { files: 1, queue: 2, ..plenty() });
+    let file = valid();
+    let [mut first, mut second, mut third] =
+        std::array::from_fn(|_| Client::new(served.address).unwrap());
+    first.offer(file.len());
+    for waiting in [&mut second, &mut third] {
+        waiting.announce(file.len());
+        assert!(waiting.is_silent(SOON));
+    }
+    let other = post(served.address, &file);
+    assert!(other.status == 503 && other.has("retry-after: 1"), "{other:?}");
+    // What is too large need not wait.
+    let mut large = Client::new(served.address).unwrap();
+    large.announce(usize::MAX >> 1);
+    assert_eq!(large.answer().status, 413);
+
+    first.send(&file).unwrap();
+    assert_eq!(first.answer().status, 200);
+    // In their order.
+    second.is_wanted();
+    assert!(third.is_silent(SOON));
+    second.send(&file).unwrap();
+    assert_eq!(second.answer().status, 200);
+    third.is_wanted();
+    third.send(&file).unwrap();
+    assert_eq!(third.answer().status, 200);
+}
+
+#[test]
+fn a_request_waits_so_long_and_no_longer() {
+    let served = Served::honest(Quota { files: 1, wait: SOON, ..plenty() });
+    let mut first = Client::new(served.address).unwrap();
+    first.offer(1);
+    let second = post(served.address, &valid());
+    assert!(second.status == 503 && second.has("retry-after: 1"), "{second:?}");
+    first.send(b"x").unwrap();
+    assert_eq!(first.answer().status, 200);
 }
 
 /// Those beyond wait, and are answered.

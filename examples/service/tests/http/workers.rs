@@ -12,7 +12,7 @@ use crate::served::{Served, is_free_again, patient, plenty};
 
 /// One worker at a time: if it were not given back, there would be none.
 fn one() -> Quota {
-    Quota { workers: 1, files: 1, ..plenty() }
+    Quota { workers: 1, files: 1, queue: 0, ..plenty() }
 }
 
 /// What has an answer that an honest worker could give.
