@@ -32,16 +32,20 @@
 )]
 
 mod elements;
+mod gguf;
 mod quantized;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, available_parallelism};
 
 use candle_core::{DType, Device, Error, Result, Shape, Tensor};
 use candle_nn::var_builder::SimpleBackend;
 use candle_nn::{Init, VarBuilder};
 use zten::{Archive, OpenOptions};
 
+pub use crate::gguf::Gguf;
 use crate::quantized::Blocks;
 
 /// The tensors of files, by their names.
@@ -120,10 +124,55 @@ impl Weights {
     pub fn load(&self, name: &str, device: &Device) -> Result<Tensor> {
         let (file, tensor) = self.find(name)?;
         let read = || match Blocks::of(&tensor)? {
-            Some(blocks) => blocks.dequantize(device),
+            Some(blocks) => blocks.dequantize(device, file.archive.limits().decoded()),
             None => elements::tensor(&tensor, device),
         };
         read().map_err(|error| file.place(error, name))
+    }
+
+    /// All tensors, each as [`load`](Self::load) gives it, read by as many threads as there are processors.
+    /// [`VarBuilder::from_tensors`] takes them.
+    ///
+    /// # Errors
+    /// The errors of [`load`](Self::load), for any of them.
+    pub fn load_all(&self, device: &Device) -> Result<HashMap<String, Tensor>> {
+        let names: Vec<&str> = self.names().collect();
+        let next = AtomicUsize::new(0);
+        let read = || -> Result<Vec<(String, Tensor)>> {
+            let name = || names.get(next.fetch_add(1, Ordering::Relaxed));
+            let mut own = Vec::new();
+            while let Some(name) = name() {
+                let tensor = self.load(name, device).inspect_err(|_| {
+                    // The others read no more.
+                    next.store(names.len(), Ordering::Relaxed);
+                })?;
+                own.push(((*name).to_owned(), tensor));
+            }
+            Ok(own)
+        };
+        let threads = available_parallelism().map_or(1, usize::from).min(names.len());
+        thread::scope(|scope| {
+            let threads: Vec<_> = (0..threads).map(|_| scope.spawn(read)).collect();
+            let read = threads.into_iter().map(|thread| {
+                let read = thread.join();
+                read.unwrap_or_else(|_| Err(Error::msg("internal error: a thread panicked")))
+            });
+            let all: Vec<_> = read.collect::<Result<_>>()?;
+            Ok(all.into_iter().flatten().collect())
+        })
+    }
+
+    /// The object of that name as zten has it: its shape, type, layout and attributes. Nothing of it is read.
+    ///
+    /// # Errors
+    /// [`Error::CannotFindTensor`].
+    pub fn tensor(&self, name: &str) -> Result<zten::Tensor<'_>> {
+        self.find(name).map(|(_, tensor)| tensor)
+    }
+
+    /// The files, in the order in which they were given: each with its attributes, format and shards.
+    pub fn files(&self) -> impl Iterator<Item = (&Path, &Archive)> {
+        self.files.iter().map(|file| (file.path.as_path(), &file.archive))
     }
 
     fn find(&self, name: &str) -> Result<(&WeightFile, zten::Tensor<'_>)> {

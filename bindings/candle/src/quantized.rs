@@ -7,25 +7,25 @@ use zten::Component;
 use zten::manifest::Shape;
 use zten_formats::Block;
 
-use crate::{Weights, elements};
+use crate::{Weights, elements, gguf};
 
-/// The types of GGUF that candle computes with, by their names in ggml.
-const TYPES: [(&str, GgmlDType); 10] = [
-    ("Q4_0", GgmlDType::Q4_0),
-    ("Q4_1", GgmlDType::Q4_1),
-    ("Q5_0", GgmlDType::Q5_0),
-    ("Q5_1", GgmlDType::Q5_1),
-    ("Q8_0", GgmlDType::Q8_0),
-    ("Q2_K", GgmlDType::Q2K),
-    ("Q3_K", GgmlDType::Q3K),
-    ("Q4_K", GgmlDType::Q4K),
-    ("Q5_K", GgmlDType::Q5K),
-    ("Q6_K", GgmlDType::Q6K),
+/// The types of GGUF that candle computes with, by their numbers and names in ggml.
+const TYPES: [(u32, &str, GgmlDType); 10] = [
+    (2, "Q4_0", GgmlDType::Q4_0),
+    (3, "Q4_1", GgmlDType::Q4_1),
+    (6, "Q5_0", GgmlDType::Q5_0),
+    (7, "Q5_1", GgmlDType::Q5_1),
+    (8, "Q8_0", GgmlDType::Q8_0),
+    (10, "Q2_K", GgmlDType::Q2K),
+    (11, "Q3_K", GgmlDType::Q3K),
+    (12, "Q4_K", GgmlDType::Q4K),
+    (13, "Q5_K", GgmlDType::Q5K),
+    (14, "Q6_K", GgmlDType::Q6K),
 ];
 
 /// An object of blocks of GGUF: of a GGUF file, or of a zTensor file of 1.2 or 2.
 pub(crate) struct Blocks<'a> {
-    block: &'static Block,
+    pub(crate) block: &'static Block,
     shape: Shape<'a>,
     data: Component<'a>,
 }
@@ -49,25 +49,44 @@ impl<'a> Blocks<'a> {
         Ok(Some(Self { block, shape: tensor.shape(), data }))
     }
 
-    /// Reads, decodes, verifies and dequantizes them.
-    pub(crate) fn dequantize(&self, device: &Device) -> Result<Tensor> {
-        let shape = elements::dims(self.shape)?;
+    /// Reads, decodes, verifies and dequantizes them, if they take no more than so many bytes then.
+    pub(crate) fn dequantize(&self, device: &Device, most: u64) -> Result<Tensor> {
+        Tensor::from_vec(self.weights(most)?, elements::dims(self.shape)?, device)
+    }
+
+    /// The same, as a list.
+    pub(crate) fn weights(&self, most: u64) -> Result<Vec<f32>> {
+        let count: usize = elements::dims(self.shape)?.into_iter().product();
+        if u64::try_from(count).map_or(true, |count| count > most / 4) {
+            return Err(Error::msg(format!(
+                "its {count} weights take more than {most} bytes of f32: limit-decoded"
+            )));
+        }
         let bytes = self.data.read().map_err(Error::wrap)?;
-        let (mut weights, count) = (Vec::new(), shape.iter().product());
+        let mut weights = Vec::new();
         weights.try_reserve_exact(count).map_err(Error::wrap)?;
         weights.resize(count, 0.0_f32);
         self.block.dequantize(&bytes, &mut weights).map_err(Error::wrap)?;
-        Tensor::from_vec(weights, shape, device)
+        Ok(weights)
+    }
+
+    /// Reads, decodes and verifies them.
+    pub(crate) fn read(&self) -> Result<Vec<u8>> {
+        gguf::copied(&self.data.read().map_err(Error::wrap)?)
+    }
+
+    /// The row of their type, if candle has it.
+    pub(crate) fn row(&self) -> Option<&'static (u32, &'static str, GgmlDType)> {
+        // `qtensor_from_ggml` does not look at how many bytes there are: as many as blocks of this size take.
+        let size = [self.block.elements, self.block.bytes].map(usize::try_from);
+        let is_same = |dtype: &GgmlDType| size == [dtype.block_size(), dtype.type_size()].map(Ok);
+        TYPES.iter().find(|(_, own, dtype)| *own == self.block.name && is_same(dtype))
     }
 
     /// Reads, decodes and verifies them, and hands them to candle.
     fn quantized(&self, device: &Device) -> Result<QTensor> {
-        let name = self.block.name;
-        // `qtensor_from_ggml` does not look at how many bytes there are: as many as blocks of this size take.
-        let size = [self.block.elements, self.block.bytes].map(usize::try_from);
-        let is_same = |dtype: GgmlDType| size == [dtype.block_size(), dtype.type_size()].map(Ok);
-        let found = TYPES.iter().find(|(own, dtype)| *own == name && is_same(*dtype));
-        let Some((_, dtype)) = found else {
+        let Some((.., dtype)) = self.row() else {
+            let name = self.block.name;
             let sentence =
                 format!("candle has no blocks of {name}; Weights::load dequantizes them");
             return Err(Error::msg(sentence));

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use candle_core::{DType, Device};
-use zten::{OpenOptions, Writer};
+use zten::write::{Level, NewObject, WriteOptions};
+use zten::{DType as Own, Limits, OpenOptions, Writer};
 use zten_candle::{Weights, var_builder};
 
 use crate::corpus;
@@ -67,7 +68,7 @@ fn shards_are_read_from_beside_the_file() {
     let weights = Weights::open(&[&root], &OpenOptions::default()).unwrap();
     let names: Vec<String> = weights.names().map(str::to_owned).collect();
     let loaded = names.iter().filter(|name| weights.load(name, &Device::Cpu).is_ok()).count();
-    assert!(loaded > 0);
+    assert_eq!(weights.load_all(&Device::Cpu).unwrap().len(), loaded);
     // A part without a digest is what was verified, or nothing.
     let shard = folder.path().join("dense-s.zt");
     let mut other = std::fs::read(&shard).unwrap();
@@ -76,6 +77,8 @@ fn shards_are_read_from_beside_the_file() {
     let again = Weights::open(&[&root], &OpenOptions::default()).unwrap();
     for weights in [&weights, &again] {
         let error = weights.load("w", &Device::Cpu).unwrap_err().to_string();
+        assert!(error.contains("shard-digest"), "{error}");
+        let error = weights.load_all(&Device::Cpu).unwrap_err().to_string();
         assert!(error.contains("shard-digest"), "{error}");
     }
     for entry in std::fs::read_dir(folder.path()).unwrap() {
@@ -88,4 +91,52 @@ fn shards_are_read_from_beside_the_file() {
     let missing = names.iter().filter_map(|name| alone.load(name, &Device::Cpu).err());
     let missing: Vec<String> = missing.map(|error| error.to_string()).collect();
     assert!(missing.iter().any(|error| error.contains("unsupported-shard")), "{missing:?}");
+}
+
+/// Reading asks the limits that a file was opened with.
+#[test]
+fn limits_hold_for_reading() {
+    let folder = tempfile::tempdir().unwrap();
+    let zten = folder.path().join("compressed.zt");
+    let options = WriteOptions::default();
+    let mut writer = options.create(&zten).unwrap();
+    let new = NewObject::dense("a", &[1000], Own::F32).compressed(Level::new(1).unwrap());
+    writer.add_object(&new, &[("data", &[0; 4000])]).unwrap();
+    writer.finish().unwrap();
+    let others = ["npz/accept/compressed.npz", "gguf/accept/blocks.gguf"];
+    let others = others.map(|name| corpus("other").join(name));
+    for path in [zten].into_iter().chain(others) {
+        let small = Limits::default().with_decoded(1);
+        let options = OpenOptions::default().limits(small);
+        let all = Weights::open(&[&path], &OpenOptions::default()).unwrap();
+        let names: Vec<_> =
+            all.names().filter(|name| all.load(name, &Device::Cpu).is_ok()).collect();
+        assert!(!names.is_empty());
+        let refused = match Weights::open(&[&path], &options) {
+            Err(error) => vec![error],
+            Ok(weights) => {
+                names.iter().map(|name| weights.load(name, &Device::Cpu).unwrap_err()).collect()
+            }
+        };
+        for error in refused {
+            assert!(error.to_string().contains("limit-decoded"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn names_shapes_and_attributes_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.zt");
+    let mut writer = Writer::create(&path).unwrap();
+    writer.attributes(&std::collections::BTreeMap::from([("version", 3)])).unwrap();
+    writer.add("a", &[2, 1], &[1.0_f32, 2.0]).unwrap();
+    writer.finish().unwrap();
+    let weights = Weights::open(&[&path], &OpenOptions::default()).unwrap();
+    assert_eq!(weights.names().collect::<Vec<_>>(), ["a"]);
+    let tensor = weights.tensor("a").unwrap();
+    assert_eq!((tensor.dtype(), tensor.shape().iter().collect::<Vec<_>>()), (Own::F32, vec![2, 1]));
+    assert!(tensor.attributes().next().is_none() && weights.tensor("b").is_err());
+    let (own, archive) = weights.files().next().unwrap();
+    assert_eq!((own, archive.attributes().get::<u32>("version").unwrap()), (&*path, Some(3)));
 }

@@ -4,6 +4,7 @@ mod block;
 mod corpus;
 mod files;
 mod formats;
+mod llama;
 mod quantized;
 
 use std::path::PathBuf;

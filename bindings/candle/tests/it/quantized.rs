@@ -1,11 +1,13 @@
 //! Blocks of GGUF are candle's, or are dequantized.
 
 use std::fs::File;
+use std::io::{Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 
 use candle_core::quantized::gguf_file::{Content, Value, write};
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device, Tensor};
+use candle_transformers::quantized_var_builder::VarBuilder;
 use zten::write::{Copier, Encoded, FileSink, Level, NewObject, WriteOptions};
 use zten::{Generation, OpenOptions};
 use zten_candle::Weights;
@@ -31,7 +33,7 @@ fn open(path: &Path) -> Weights {
 }
 
 /// Converts a GGUF file, as `zten convert` does: without compression and with it, to 1.2 and to 2.
-fn converted(path: &Path, generations: &[Generation]) -> Vec<PathBuf> {
+pub(crate) fn converted(path: &Path, generations: &[Generation]) -> Vec<PathBuf> {
     let archive = zten_formats::open(path).unwrap();
     let mut files = Vec::new();
     for generation in generations {
@@ -216,4 +218,98 @@ fn attributes_of_generation_2_agree_with_the_type() {
             "{error}"
         );
     }
+}
+
+/// Weights of any file are a GGUF file to candle: its tensors and attributes are those that candle reads of the file.
+#[test]
+fn weights_are_a_gguf_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.gguf");
+    let of = |seed, dtype| {
+        let all = Tensor::from_vec(
+            numbers(seed).take(3 * 256).collect::<Vec<_>>(),
+            (3, 256),
+            &Device::Cpu,
+        );
+        QTensor::quantize(&all.unwrap(), dtype).unwrap()
+    };
+    let types = [GgmlDType::F32, GgmlDType::F16, GgmlDType::BF16].into_iter().chain(TYPES);
+    let tensors: Vec<(String, QTensor)> =
+        (1..).zip(types).map(|(seed, dtype)| (format!("{dtype:?}"), of(seed, dtype))).collect();
+    let named: Vec<(&str, &QTensor)> = tensors.iter().map(|(name, all)| (&**name, all)).collect();
+    let texts = |texts: &[&str]| {
+        Value::Array(texts.iter().map(|text| Value::String((*text).to_owned())).collect())
+    };
+    let metadata = [
+        ("general.architecture", Value::String("llama".to_owned())),
+        ("a.u32", Value::U32(u32::MAX)),
+        ("a.u64", Value::U64(1 << 40)),
+        ("a.i32", Value::I32(-1)),
+        ("a.i64", Value::I64(-(1 << 40))),
+        ("a.f32", Value::F32(1e-5)),
+        ("a.f64", Value::F64(0.1)),
+        ("a.bool", Value::Bool(true)),
+        ("a.texts", texts(&["a", "", "重み"])),
+        ("a.scores", Value::Array(vec![Value::F32(-1.5), Value::F32(0.25)])),
+        ("a.empty", Value::Array(vec![])),
+    ];
+    let borrowed: Vec<(&str, &Value)> = metadata.iter().map(|(key, value)| (*key, value)).collect();
+    write(&mut File::create(&path).unwrap(), &borrowed, &named).unwrap();
+    let zten = converted(&path, &[Generation::V1_2, Generation::V2]);
+    for path in std::iter::once(path).chain(zten) {
+        let weights = open(&path);
+        let mut file = weights.gguf().unwrap();
+        let content = Content::read(&mut file).unwrap();
+        assert_eq!(content.tensor_infos.len(), tensors.len());
+        for (key, wanted) in &metadata {
+            assert_eq!(format!("{:?}", content.metadata[*key]), format!("{wanted:?}"), "{key}");
+        }
+        assert_eq!(content.metadata.len(), metadata.len());
+        for (name, wanted) in &tensors {
+            let tensor = content.tensor(&mut file, name, &Device::Cpu).unwrap();
+            assert_eq!((tensor.dtype(), tensor.shape()), (wanted.dtype(), wanted.shape()));
+            assert_eq!(tensor.data().unwrap(), wanted.data().unwrap(), "{} {name}", path.display());
+        }
+        // As one buffer, for models that take the `VarBuilder` of quantized ones.
+        let mut bytes = Vec::new();
+        file.rewind().unwrap();
+        file.read_to_end(&mut bytes).unwrap();
+        let builder = VarBuilder::from_gguf_buffer(&bytes, &Device::Cpu).unwrap();
+        let tensor = builder.get((3, 256), "Q4K").unwrap();
+        assert_eq!(tensor.dtype(), GgmlDType::Q4K);
+    }
+}
+
+/// Blocks that candle does not have are dequantized, and damage is found where a tensor is read.
+#[test]
+fn a_gguf_file_is_dequantized_and_verified() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.gguf");
+    let (bytes, types) = every_type();
+    std::fs::write(&path, bytes).unwrap();
+    let weights = open(&path);
+    let mut file = weights.gguf().unwrap();
+    let content = Content::read(&mut file).unwrap();
+    for (block, wanted) in types {
+        let tensor = content.tensor(&mut file, block.name, &Device::Cpu).unwrap();
+        if tensor.dtype() == GgmlDType::F32 {
+            let loaded = tensor.dequantize(&Device::Cpu).unwrap().to_vec1::<f32>().unwrap();
+            let is_equal =
+                |(a, b): (&f32, &f32)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
+            assert!(loaded.iter().zip(&wanted).all(is_equal), "{}", block.name);
+        }
+    }
+    let path = &converted(&path, &[Generation::V1_2])[0];
+    let mut bytes = std::fs::read(path).unwrap();
+    bytes[64] ^= 1;
+    std::fs::write(path, bytes).unwrap();
+    let weights = open(path);
+    let mut file = weights.gguf().unwrap();
+    let content = Content::read(&mut file).unwrap();
+    let read =
+        content.tensor_infos.keys().map(|name| content.tensor(&mut file, name, &Device::Cpu));
+    let errors: Vec<String> = read.filter_map(|read| Some(read.err()?.to_string())).collect();
+    // All that are read behind it fail, too.
+    let are_those = errors.iter().all(|error| error.contains("digest-mismatch"));
+    assert!(!errors.is_empty() && are_those, "{errors:?}");
 }

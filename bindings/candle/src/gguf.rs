@@ -1,0 +1,324 @@
+//! Weights as one GGUF file, for the quantized models of candle-transformers, which read no other.
+
+use std::collections::HashSet;
+use std::io::{self, Read, Seek, SeekFrom};
+
+use candle_core::{Error, Result};
+use zten::DType;
+use zten::attributes::{Chunks, Item, Value};
+
+use crate::quantized::Blocks;
+use crate::{WeightFile, Weights, elements};
+
+/// Where tensors begin: at multiples of so many bytes.
+const ALIGNMENT: u64 = 32;
+
+/// Types that candle reads of a GGUF file as they are, beside blocks, by their numbers there and the bytes of an element.
+const PLAIN: [(DType, u32, u64); 3] =
+    [(DType::F32, 0, 4), (DType::F16, 1, 2), (DType::BF16, 30, 2)];
+
+/// A GGUF file of the weights, which is nowhere: its bytes are made when they are read, and those of a tensor verified. After an error
+/// every other read has the same.
+///
+/// [`Weights::gguf`] makes it.
+#[derive(Debug)]
+pub struct Gguf<'w> {
+    weights: &'w Weights,
+    head: Vec<u8>,
+    tensors: Vec<Placed<'w>>,
+    /// What is read next.
+    position: u64,
+    /// The tensor that has been read last, by its number, and its bytes.
+    loaded: Option<(usize, Vec<u8>)>,
+    /// The first error. There are models that take one for a tensor that is not there, and go on without it.
+    failed: Option<String>,
+}
+
+/// A tensor, and where its bytes and their padding are in the file.
+#[derive(Debug)]
+struct Placed<'w> {
+    name: &'w str,
+    start: u64,
+    end: u64,
+}
+
+impl Weights {
+    /// The weights as a GGUF file, which [`Content::read`](candle_core::quantized::gguf_file::Content::read), and with it
+    /// `from_gguf` of models, reads. A tensor is read, decoded and verified when it is asked for.
+    ///
+    /// Blocks of GGUF are as they are in the file, or dequantized if candle does not have them. Of dense tensors those of
+    /// `f32`, `f16` and `bf16` are in it, and of attributes those that GGUF has values for. An integer is `u32` if it is
+    /// not negative and not larger, and a float `f32` if it is one, as models ask for them.
+    ///
+    /// # Errors
+    /// A shape that candle cannot count; blocks of another size than their type has.
+    pub fn gguf(&self) -> Result<Gguf<'_>> {
+        let (mut keys, mut values) = (HashSet::new(), Vec::new());
+        let (mut infos, mut tensors, mut data_length) = (Vec::new(), Vec::new(), 0_u64);
+        for file in &self.files {
+            for (key, item) in file.archive.attributes() {
+                let is_of_a_file = key == "general.alignment" || key.starts_with("split.");
+                if !is_of_a_file
+                    && let Some(value) = encode(&item)
+                    && keys.insert(key)
+                {
+                    put_text(&mut values, key.as_bytes());
+                    values.extend(value);
+                }
+            }
+            for tensor in &file.archive {
+                let name = tensor.name();
+                let found = kind(&tensor).map_err(|error| file.place(error, name))?;
+                let Some((number, length)) = found else { continue };
+                put_text(&mut infos, name.as_bytes());
+                let dims: Vec<u64> = tensor.shape().iter().collect();
+                infos.extend(u32::try_from(dims.len()).map_err(Error::wrap)?.to_le_bytes());
+                infos.extend(dims.iter().rev().flat_map(|side| side.to_le_bytes()));
+                infos.extend(number.to_le_bytes());
+                infos.extend(data_length.to_le_bytes());
+                let end = data_length.checked_add(length).and_then(padded);
+                let end =
+                    end.ok_or_else(|| Error::msg("the weights are too many to be counted"))?;
+                tensors.push(Placed { name, start: data_length, end });
+                data_length = end;
+            }
+        }
+        let counts = [tensors.len(), keys.len()].map(|count| u64::try_from(count).unwrap_or(0));
+        let mut head = b"GGUF\x03\0\0\0".to_vec();
+        head.extend(counts.iter().flat_map(|count| count.to_le_bytes()));
+        head.extend(values);
+        head.extend(infos);
+        let length = u64::try_from(head.len()).ok().and_then(padded).unwrap_or(u64::MAX);
+        head.resize(usize::try_from(length).map_err(Error::wrap)?, 0);
+        for placed in &mut tensors {
+            placed.start = placed.start.saturating_add(length);
+            placed.end = placed.end.saturating_add(length);
+        }
+        Ok(Gguf { weights: self, head, tensors, position: 0, loaded: None, failed: None })
+    }
+}
+
+impl Gguf<'_> {
+    /// Returns all bytes from the position to the end of what is in memory of them: of the head, or of a tensor, which is
+    /// read if it is not the one that was read last. None behind the end.
+    fn rest(&mut self) -> Result<&[u8]> {
+        let (mut bytes, mut start) = (self.head.as_slice(), 0);
+        if usize::try_from(self.position).is_ok_and(|position| position >= bytes.len()) {
+            let at = self.tensors.partition_point(|placed| placed.end <= self.position);
+            let Some(placed) = self.tensors.get(at) else { return Ok(&[]) };
+            if self.loaded.as_ref().is_none_or(|(own, _)| *own != at) {
+                self.loaded = None;
+                self.loaded = Some((at, read(self.weights, placed)?));
+            }
+            bytes = self.loaded.as_ref().map_or(&[], |(_, bytes)| bytes);
+            start = placed.start;
+        }
+        let passed = usize::try_from(self.position.saturating_sub(start)).map_err(Error::wrap)?;
+        Ok(bytes.get(passed..).unwrap_or_default())
+    }
+}
+
+impl Read for Gguf<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if let Some(failed) = &self.failed {
+            return Err(io::Error::other(failed.clone()));
+        }
+        let read = match self.rest() {
+            Ok(mut rest) => rest.read(out)?,
+            Err(error) => {
+                self.failed = Some(error.to_string());
+                return Err(io::Error::other(error));
+            }
+        };
+        self.position = self.position.saturating_add(u64::try_from(read).unwrap_or(0));
+        Ok(read)
+    }
+}
+
+impl Seek for Gguf<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let head = u64::try_from(self.head.len()).unwrap_or(u64::MAX);
+        let position = match to {
+            SeekFrom::Start(position) => Some(position),
+            SeekFrom::Current(by) => self.position.checked_add_signed(by),
+            SeekFrom::End(by) => {
+                self.tensors.last().map_or(head, |last| last.end).checked_add_signed(by)
+            }
+        };
+        self.position = position.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.position)
+    }
+}
+
+/// Rounds a length up to where a tensor may begin.
+fn padded(length: u64) -> Option<u64> {
+    length.checked_next_multiple_of(ALIGNMENT)
+}
+
+/// The type of a tensor in the file, by its number, and how many bytes it has there; none of one that is left out.
+fn kind(tensor: &zten::Tensor<'_>) -> Result<Option<(u32, u64)>> {
+    let shape = tensor.shape();
+    // GGUF has no more dimensions.
+    if shape.iter().nth(4).is_some() {
+        return Ok(None);
+    }
+    let found = match Blocks::of(tensor)? {
+        // Dequantized, if candle does not have them.
+        Some(blocks) => Some(blocks.row().map_or((0, 1, 4), |(number, ..)| {
+            (*number, blocks.block.elements, blocks.block.bytes)
+        })),
+        None => tensor.dense().ok().and_then(|data| {
+            let mut plain = PLAIN.iter().filter(|_| !data.is_column_major());
+            plain
+                .find(|(own, ..)| *own == data.dtype())
+                .map(|(_, number, bytes)| (*number, 1, *bytes))
+        }),
+    };
+    let Some((number, elements, bytes)) = found else { return Ok(None) };
+    let count: usize = elements::dims(shape)?.into_iter().product();
+    let blocks = u64::try_from(count).ok().and_then(|count| count.checked_div(elements));
+    let length = blocks.and_then(|blocks| blocks.checked_mul(bytes));
+    Ok(Some((number, length.ok_or_else(|| Error::msg("its bytes cannot be counted"))?)))
+}
+
+/// Reads, decodes and verifies a tensor: its bytes and their padding.
+fn read(weights: &Weights, placed: &Placed<'_>) -> Result<Vec<u8>> {
+    let (file, tensor) = weights.find(placed.name)?;
+    let most = file.archive.limits().decoded();
+    let read = || -> Result<Vec<u8>> {
+        let mut bytes = match Blocks::of(&tensor)? {
+            Some(blocks) if blocks.row().is_some() => blocks.read()?,
+            Some(blocks) => {
+                blocks.weights(most)?.iter().flat_map(|own| own.to_le_bytes()).collect()
+            }
+            None => copied(&tensor.dense().and_then(|data| data.read()).map_err(Error::wrap)?)?,
+        };
+        let length = usize::try_from(placed.end.saturating_sub(placed.start));
+        let length = length.map_err(Error::wrap)?;
+        bytes.try_reserve_exact(length.saturating_sub(bytes.len())).map_err(Error::wrap)?;
+        bytes.resize(length, 0);
+        Ok(bytes)
+    };
+    read().map_err(|error| WeightFile::place(file, error, placed.name))
+}
+
+/// Copies bytes, as far as there is memory.
+pub(crate) fn copied(bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut own = Vec::new();
+    own.try_reserve_exact(bytes.len()).map_err(Error::wrap)?;
+    own.extend_from_slice(bytes);
+    Ok(own)
+}
+
+/// A value without others in it.
+enum Scalar {
+    Integer(i128),
+    Float(f64),
+    Bool(bool),
+    Text(Vec<u8>),
+}
+
+/// Types of integers, by their numbers: the least and the most that is of it, and its bytes.
+const INTEGERS: [(u32, i128, i128, usize); 4] = [
+    (4, 0, 0xffff_ffff, 4),
+    (5, -0x8000_0000, 0x7fff_ffff, 4),
+    (10, 0, 0xffff_ffff_ffff_ffff, 8),
+    (11, -0x8000_0000_0000_0000, 0x7fff_ffff_ffff_ffff, 8),
+];
+const F32: u32 = 6;
+const BOOL: u32 = 7;
+const TEXT: u32 = 8;
+const ARRAY: u32 = 9;
+const F64: u32 = 12;
+
+/// An attribute as a value of GGUF, with its type; none where that has none for it.
+fn encode(item: &Item<'_>) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let scalars = match item.value() {
+        Value::Array(array) => {
+            let scalars: Vec<Scalar> =
+                array.into_iter().map(|item| scalar(&item)).collect::<Option<_>>()?;
+            out.extend(ARRAY.to_le_bytes());
+            scalars
+        }
+        _ => vec![scalar(item)?],
+    };
+    let is_array = !out.is_empty();
+    let (number, payload) = typed(&scalars)?;
+    out.extend(number.to_le_bytes());
+    if is_array {
+        out.extend(u64::try_from(scalars.len()).ok()?.to_le_bytes());
+    }
+    out.extend(payload);
+    Some(out)
+}
+
+fn scalar(item: &Item<'_>) -> Option<Scalar> {
+    Some(match item.value() {
+        Value::Uint(number) => Scalar::Integer(number.into()),
+        Value::Negative(below) => Scalar::Integer(i128::from(below).checked_neg()?.checked_sub(1)?),
+        Value::Float(number) => Scalar::Float(number),
+        Value::Bool(truth) => Scalar::Bool(truth),
+        Value::Text(chunks) => Scalar::Text(joined(&chunks)),
+        _ => return None,
+    })
+}
+
+fn joined(chunks: &Chunks<'_>) -> Vec<u8> {
+    chunks.pieces().flatten().copied().collect()
+}
+
+/// The first type that all of these are of, and all of them in it.
+fn typed(scalars: &[Scalar]) -> Option<(u32, Vec<u8>)> {
+    let all = |one: &dyn Fn(&Scalar) -> Option<Vec<u8>>| -> Option<Vec<u8>> {
+        let parts: Option<Vec<Vec<u8>>> = scalars.iter().map(one).collect();
+        Some(parts?.concat())
+    };
+    for (number, least, most, width) in INTEGERS {
+        let one = |scalar: &Scalar| match scalar {
+            Scalar::Integer(own) if (least..=most).contains(own) => {
+                own.to_le_bytes().get(..width).map(<[u8]>::to_vec)
+            }
+            _ => None,
+        };
+        if let Some(payload) = all(&one) {
+            return Some((number, payload));
+        }
+    }
+    let float = |scalar: &Scalar| match scalar {
+        Scalar::Float(own) => Some(*own),
+        _ => None,
+    };
+    #[expect(
+        clippy::as_conversions,
+        clippy::cast_possible_truncation,
+        reason = "compared with what it was"
+    )]
+    let single = |own: f64| {
+        let single = own as f32;
+        (f64::from(single).to_bits() == own.to_bits() || own.is_nan()).then_some(single)
+    };
+    let texts = |scalar: &Scalar| match scalar {
+        Scalar::Text(own) => {
+            let mut out = Vec::new();
+            put_text(&mut out, own);
+            Some(out)
+        }
+        _ => None,
+    };
+    let bools = |scalar: &Scalar| match scalar {
+        Scalar::Bool(own) => Some(vec![u8::from(*own)]),
+        _ => None,
+    };
+    all(&|own| Some(single(float(own)?)?.to_le_bytes().to_vec()))
+        .map(|payload| (F32, payload))
+        .or_else(|| Some((F64, all(&|own| Some(float(own)?.to_le_bytes().to_vec()))?)))
+        .or_else(|| Some((BOOL, all(&bools)?)))
+        .or_else(|| Some((TEXT, all(&texts)?)))
+}
+
+/// Appends a text of GGUF.
+fn put_text(out: &mut Vec<u8>, text: &[u8]) {
+    out.extend(u64::try_from(text.len()).unwrap_or(u64::MAX).to_le_bytes());
+    out.extend_from_slice(text);
+}
