@@ -1,10 +1,11 @@
 /** One object: what the manifest says of it, and what its data shows when asked. */
 import { grid, histogram } from './charts.ts'
-import { button, byId, fill, make, spelled } from './dom.ts'
+import { button, byId, fill, make, prose, spelled } from './dom.ts'
 import { element, grouped, hex, shape, share, short, size } from './format.ts'
 import { isProblem, parse } from './protocol.ts'
-import type { Component, Detailed, Listed, Validated, Picture, Problem, Statistics } from './protocol.ts'
+import type { Component, Detailed, Listed, Validated, Picture, Problem, Statistics, Values } from './protocol.ts'
 import type { Session } from './session.ts'
+import { values } from './values.ts'
 
 /** Content of at most so many bytes is looked at without being asked. */
 export const AT_ONCE = 8 << 20
@@ -16,11 +17,19 @@ export type Run = <T>(
   work: (onProgress: (bytes: number) => void) => Promise<T>,
 ) => Promise<T | undefined>
 
+/** What an object that is shown asks of the page. */
+interface Page {
+  run: Run
+  onProblem(problem: Problem): void
+  /** Goes back to the list. */
+  onBack(): void
+}
+
 export class Detail {
   private shown = 0
   private readonly box = byId('object')
 
-  constructor(private readonly run: Run, private readonly onProblem: (problem: Problem) => void) {}
+  constructor(private readonly page: Page) {}
 
   hide(): void {
     this.shown++
@@ -33,29 +42,54 @@ export class Detail {
     if (!said || turn !== this.shown) return
     const [object, own] = said
     const picture = make('div', { class: 'picture' })
+    const elements = make('div', { class: 'elements-box' })
     const heading = make('h2', { id: 'object-name', tabindex: -1 }, spelled(object.name))
     fill(this.box,
+      button('← Back to the list', () => this.page.onBack()),
       heading,
       make('p', { class: 'facts' },
-        make('span', {}, spelled(object.layout), object.layout_known ? '' : ' (not known)'),
+        make('span', {}, spelled(object.layout), object.layout_known ? '' : ' (unknown)'),
         make('span', {}, shape(object.shape)),
         make('span', {}, `object ${ordinal}`)),
       own.length > 0 && attributes(own),
       picture,
+      elements,
       ...object.components.map((component, part) => this.component(session, ordinal, part, object, component)))
     this.box.hidden = false
+    this.box.querySelector('button')?.classList.add('back')
     heading.focus({ preventScroll: true })
-    heading.scrollIntoView({ block: 'nearest' })
+    // Beside the list, it is seen already, or is above.
+    const beside = matchMedia('(min-width: 1100px)').matches
+    this.box.scrollIntoView({ block: beside ? 'nearest' : 'start' })
+    if (beside && this.box.getBoundingClientRect().top < 0) this.box.scrollIntoView({ block: 'start' })
+    this.elements(session, ordinal, object, elements)
     await this.pictures(session, ordinal, object, picture, turn)
+  }
+
+  /** The elements of a part of a dense object, which can be chosen. */
+  private elements(session: Session, ordinal: number, object: Listed, into: HTMLElement): void {
+    const [data] = object.components
+    const dense = object.layout === 'dense' && data && !data.shard && data.dtype_known && data.dtype !== 'f4_e2m1'
+    const dimensions = object.shape.map(Number)
+    if (!dense || !dimensions.every(size => size > 0 && Number.isSafeInteger(size))) return
+    const bytes = data.encoding === 'raw' ? 0 : weight([data])
+    const note = make('div')
+    fill(into, values(dimensions, bytes <= AT_ONCE, async ranges => {
+      fill(note)
+      const said = await this.page.run('Reading', bytes || null, progress =>
+        session.askJson<Values | Problem>('elements', [ordinal], progress, ranges))
+      if (said && isProblem(said)) this.failed(note, said)
+      return said && 'values' in said ? said.values : undefined
+    }), note)
   }
 
   private async pictures(
     session: Session, ordinal: number, object: Listed, into: HTMLElement, turn: number,
   ): Promise<void> {
     const bytes = weight(object.components)
-    const drawn = object.layout_known && !object.components.some(component => isPacked(object, component)) && object.shape.length > 0
+    const drawn = object.layout_known && !object.components.some(({ shard }) => shard) && !object.components.some(component => isPacked(object, component)) && object.shape.length > 0
     const draw = async () => {
-      const answer = await this.run('Drawing', bytes, progress => session.ask('picture', [ordinal], progress))
+      const answer = await this.page.run('Drawing', bytes, progress => session.ask('picture', [ordinal], progress))
       if (!answer) return
       const all = new Uint8Array(answer.bytes)
       const end = all.indexOf(10)
@@ -73,8 +107,8 @@ export class Detail {
   }
 
   private failed(into: HTMLElement, problem: Problem): void {
-    if (problem.rule) this.onProblem(problem)
-    fill(into, make('p', { class: 'note' }, `Not shown: ${problem.sentence}.`))
+    if (problem.rule) this.page.onProblem(problem)
+    fill(into, make('p', { class: 'note' }, 'Not shown: ', ...prose(problem.sentence)))
   }
 
   private component(
@@ -87,7 +121,7 @@ export class Detail {
     const place = [ordinal, part]
     const bytes = weight([component])
     const statistics = button('Statistics', async () => {
-      const said = await this.run('Reading', bytes, progress =>
+      const said = await this.page.run('Reading', bytes, progress =>
         session.askJson<Statistics | Problem>('statistics', place, progress))
       if (said && isProblem(said)) this.failed(numbers, said)
       else if (said) fill(numbers, ...table(said))
@@ -95,23 +129,23 @@ export class Detail {
     statistics.classList.add('statistics')
     const check = button(component.digest ? 'Verify digest' : 'Verify', async () => {
       fill(verified)
-      const said = await this.run('Verifying', bytes, progress =>
+      const said = await this.page.run('Verifying', bytes, progress =>
         session.askJson<Validated | Problem>('validate_component', place, progress))
       if (!said) return
       if (isProblem(said)) {
         fill(verified, make('b', { class: 'bad' }, `✗ ${said.sentence}`))
-        if (said.rule) this.onProblem(said)
+        if (said.rule) this.page.onProblem(said)
       } else {
         const words = {
           verified: `✓ ${component.digest?.algorithm ?? ''} verified`,
-          none: '✓ reads to its end; there is no digest',
-          unverifiable: `reads to its end; ${component.digest?.algorithm ?? ''} cannot be verified`,
+          none: '✓ readable; the file has no digest of it',
+          unverifiable: `readable; ${component.digest?.algorithm ?? ''} cannot be verified`,
         }
         fill(verified, make('b', { class: said.digest === 'unverifiable' ? 'unsure' : 'valid' }, words[said.digest]))
       }
     })
     const save = button('Save .npy', async () => {
-      const answer = await this.run('Saving', bytes, progress => session.ask('save', place, progress))
+      const answer = await this.page.run('Saving', bytes, progress => session.ask('save', place, progress))
       if (!answer) return
       const said = parse(answer.bytes) as { note: string | null } | Problem
       if ('verdict' in said) this.failed(result, said)
@@ -123,8 +157,10 @@ export class Detail {
     return make('section', { class: 'component' },
       make('h3', {}, spelled(component.role)),
       make('dl', {}, ...facts(component)),
-      make('div', { class: 'buttons' }, !packed && statistics, check, save, verified),
-      packed && make('p', { class: 'note' }, 'Codes of several weights lie in each element: they have no statistics.'),
+      component.shard
+        ? make('p', { class: 'note' }, 'Its bytes are in another file: open that by itself.')
+        : make('div', { class: 'buttons' }, !packed && statistics, check, save, verified),
+      packed && make('p', { class: 'note' }, 'Each element packs the codes of several weights, which have no statistics.'),
       result, numbers)
   }
 }
@@ -143,6 +179,7 @@ const facts = (component: Component): HTMLElement[] => {
     ['type', element(component)],
     ['encoding', component.encoding + (component.encoding_known ? '' : '?')],
     ['stored', `${size(component.length)} at ${hex(component.offset)}`],
+    ...(component.shard ? [['file', spelled(component.shard)] as [string, HTMLElement]] : []),
   ]
   if (component.encoding !== 'raw' && component.decoded_length !== null) rows.push(['decoded', size(component.decoded_length)])
   if (component.byte_order === 'big') rows.push(['byte order', 'big-endian'])

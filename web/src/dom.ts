@@ -1,6 +1,6 @@
 /** Making elements. Texts become text nodes, never markup. */
 
-type Child = Node | string | null | undefined | false
+export type Child = Node | string | null | undefined | false
 
 export const make = <K extends keyof HTMLElementTagNameMap>(
   tag: K,
@@ -22,6 +22,12 @@ export const fill = (element: Element, ...children: Child[]): void =>
 
 /** A text of the file: escaped by the guest, and kept from turning what is around it. */
 export const spelled = (text: string): HTMLElement => make('bdi', { class: 'spelled' }, text || '""')
+
+/** A sentence in which backticks set off code, and which has one end. */
+export const prose = (text: string): Child[] => [
+  ...text.split('`').map((part, at) => at % 2 === 1 ? make('code', {}, part) : part),
+  /[.!?…]$/.test(text) ? '' : '.',
+]
 
 export const button = (label: string, onClick: () => void, title = ''): HTMLButtonElement => {
   const element = make('button', { type: 'button', ...(title && { title }) }, label)

@@ -14,6 +14,14 @@ export const size = (bytes: number): string => {
   return `${number < 10 ? number.toFixed(1) : Math.round(number)} ${UNITS[unit]}`
 }
 
+const SCALES: [number, string][] = [[1e12, 'T'], [1e9, 'B'], [1e6, 'M'], [1e3, 'K']]
+
+/** A count in three digits: `1.24 B`. */
+export const rounded = (number: number): string => {
+  const [scale, letter] = SCALES.find(([scale]) => number >= scale) ?? [1, '']
+  return letter ? `${Number((number / scale).toPrecision(3))} ${letter}` : String(number)
+}
+
 /** An integer with its digits in groups. */
 export const grouped = (number: number): string => number.toLocaleString('en')
 
@@ -50,8 +58,16 @@ export const common = (words: string[]): string => {
   return all.length === 0 ? '–' : all.length === 1 ? all[0] ?? '' : 'mixed'
 }
 
-/** The element type of an object, by its main component. */
-export const objectType = (object: Listed): string => {
+/** What an object is, in a word or two: its layout, unless it is dense, and the type of its main component. */
+export const objectKind = (object: Listed): string => {
+  const { layout, layout_known: known } = object
+  // Blocks have names of their own.
+  if (layout.startsWith('gguf.')) return layout.slice(5).toUpperCase()
+  const type = objectType(object)
+  return layout === 'dense' ? type : `${layout}${known ? '' : '?'} ${type}`
+}
+
+const objectType = (object: Listed): string => {
   const main = object.components.find(part => ['data', 'values', 'packed_weight'].includes(part.role))
   const parts = main ? [main] : object.components
   return common(parts.map(element))

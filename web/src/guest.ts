@@ -1,11 +1,10 @@
 /** An instance of the wasm module, with the file that it serves. */
 import type { Host, Instance } from '../../bindings/js/src/instance.ts'
+import type { Bytes } from './protocol.ts'
 import { Window, type Opened } from './window.ts'
 
 /** Data is handed to the browser, which may put it on disk, in pieces of this many bytes. */
 const PIECE = 32 << 20
-
-type Bytes = Uint8Array<ArrayBuffer>
 
 /** An instance, and how it is asked what makes it read. */
 export interface Border {
@@ -36,23 +35,24 @@ export class Guest implements Host {
     return this.border.instance.call('name', [], new TextEncoder().encode(name))
   }
 
-  /** Opens the file: what there is to say about it. */
-  async open(file: Opened, onRead: () => void): Promise<Bytes> {
+  /** Opens the file of that name: what there is to say about it. */
+  async open(file: Opened, name: string, onRead: () => void): Promise<Bytes> {
     const window = new Window(file, onRead)
     this.file = window
     const { instance } = this.border
-    let answer = instance.begin(window.size)
+    let answer = instance.begin(window.size, name)
     for (let needs = instance.needs(); needs; needs = instance.needs()) {
       answer = instance.supply(await window.later(needs.start, needs.end))
     }
     return answer.length > 0 ? answer : instance.call('file', [])
   }
 
-  /** Calls an export that answers about the open file. */
-  async call(name: string, args: number[]): Promise<{ answer: Bytes; data: Blob | null }> {
+  /** Calls an export that answers about the open file, or the part of it that is selected first. */
+  async call(name: string, args: number[], selection?: Bytes): Promise<{ answer: Bytes; data: Blob | null }> {
     this.pieces = []
     this.held = 0
     this.failed = undefined
+    if (selection) this.border.instance.call('select', [], selection)
     const answer = await this.border.ask(name, args)
     const data = this.pieces.length > 0 ? new Blob(this.pieces) : null
     this.pieces = []

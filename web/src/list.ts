@@ -1,26 +1,28 @@
 /** The list of objects: searched, sorted, grouped, of any length. */
 import { button, byId, fill, make, spelled } from './dom.ts'
-import { common, counted, objectType, shape, size, stored } from './format.ts'
-import { group, lines, type Group, type Line } from './tree.ts'
+import { common, counted, objectKind, shape, size, stored } from './format.ts'
+import { group, lines, natural, only, type Group, type Line } from './tree.ts'
 import type { Listed } from './protocol.ts'
 
 const ROW = 30
+/** The height of a row of two lines, where there is no room for one. */
+const TALL = 50
 /** Rows that are made beyond those that are seen. */
 const MARGIN = 8
 /** From so many objects on, groups begin closed. */
 const MANY = 40
 
-type Key = 'manifest' | 'name' | 'type' | 'shape' | 'stored'
+type Key = 'file' | 'name' | 'type' | 'shape' | 'stored'
 
 const COLUMNS: [Key, string][] = [['name', 'Name'], ['type', 'Type'], ['shape', 'Shape'], ['stored', 'Stored']]
 
 /** Characters of a name that are shown whatever the room: names differ where they end. */
 const TAIL = 18
 
-/** A name in two parts, of which the first is cut where there is no room. */
+/** A name in two parts, of which the first is cut where there is no room: that is worth it from a few characters on. */
 const ends = (label: string): HTMLElement[] => {
   const all = [...label]
-  if (all.length <= TAIL) return [spelled(label)]
+  if (all.length < TAIL + 6) return [spelled(label)]
   const [head, tail] = [spelled(all.slice(0, -TAIL).join('')), spelled(all.slice(-TAIL).join(''))]
   head.classList.add('head')
   tail.classList.add('tail')
@@ -35,25 +37,37 @@ export class ObjectList {
   /** The groups that were open before a search opened all that has something in it. */
   private before: Set<string> | undefined
   private active = 0
-  private sort: Key = 'manifest'
+  private sort: Key = 'file'
+  /** The object that is open. */
+  private chosen: number | undefined
+  /** The object that the pointer is on in the map. */
+  private hovered: number | undefined
   private falling = false
   private readonly box = byId('list')
   private readonly search = byId('search') as HTMLInputElement
   private readonly grouping = byId('grouping') as HTMLInputElement
 
-  constructor(private readonly onOpen: (object: number) => void) {
+  private readonly narrow = matchMedia('(max-width: 40rem)')
+
+  constructor(private readonly onOpen: (object: number) => void, private readonly onHover: (object: number | undefined) => void) {
     this.search.addEventListener('input', () => this.arrange())
     this.grouping.addEventListener('change', () => this.arrange())
     this.box.addEventListener('scroll', () => this.draw())
     this.box.addEventListener('keydown', event => this.key(event))
     this.box.addEventListener('click', event => this.click(event))
+    this.box.addEventListener('pointermove', event => this.point(this.lineAt(event)))
+    this.box.addEventListener('pointerleave', () => this.point(undefined))
+    this.narrow.addEventListener('change', () => this.redraw())
     new ResizeObserver(() => this.draw()).observe(this.box)
   }
 
   show(objects: Listed[]): void {
     this.objects = objects
     this.search.value = ''
-    this.sort = 'manifest'
+    this.sort = 'file'
+    this.chosen = undefined
+    const longest = objects.reduce((longest, object) => Math.max(longest, objectKind(object).length), 4)
+    byId('objects').style.setProperty('--type', `${Math.min(longest, 28) + 1}ch`)
     this.falling = false
     this.active = 0
     this.grouping.checked = objects.length > 12
@@ -74,12 +88,46 @@ export class ObjectList {
     }
   }
 
-  /** Opens a group as long as there is nothing beside it. */
+  /** Opens a group as long as there is no other beside it. What is folded is closed, unless nothing at all is beside it. */
   private openAlone(): void {
-    for (let [only, other] = this.root.children; only && 'group' in only && !other;) {
-      this.open.add(only.group.prefix);
-      [only, other] = only.group.children
+    let { children } = this.root
+    for (;;) {
+      const groups = children.map(only).filter(entry => 'group' in entry)
+      const [alone, other] = groups
+      if (!alone || other || (alone.group.folded && children.length > 1)) return
+      this.open.add(alone.group.prefix)
+      children = alone.group.children
     }
+  }
+
+  /** Shows which object is open. */
+  choose(object: number): void {
+    this.chosen = object
+    const line = this.shown.findIndex(({ entry }) => 'object' in entry && entry.object === object)
+    if (line >= 0) this.activate(line, false)
+    else this.draw()
+  }
+
+  /** Shows which object the pointer is on in the map; none if it has left that. */
+  hover(object: number | undefined): void {
+    if (this.hovered === object) return
+    this.hovered = object
+    this.draw()
+  }
+
+  /** Goes back to the row that was active. */
+  focus(): void {
+    this.box.focus({ preventScroll: true })
+    this.box.scrollIntoView({ block: 'nearest' })
+  }
+
+  private point(line: number | undefined): void {
+    const entry = this.shown[line ?? -1]?.entry
+    this.onHover(entry && 'object' in entry ? entry.object : undefined)
+  }
+
+  private get height(): number {
+    return this.narrow.matches ? TALL : ROW
   }
 
   private arrange(): void {
@@ -87,11 +135,17 @@ export class ObjectList {
     const order = this.objects.map((_, ordinal) => ordinal).filter(ordinal => {
       const object = this.objects[ordinal]
       return object !== undefined && (object.name.toLowerCase().includes(wanted) ||
-        object.layout.toLowerCase() === wanted || objectType(object).toLowerCase() === wanted)
+        objectKind(object).toLowerCase().split(' ').includes(wanted))
     })
     const key = this.keyOf(this.sort)
     const sign = this.falling ? -1 : 1
-    if (this.sort !== 'manifest') {
+    const numbered = this.grouping.checked ? this.objects.map(({ name }) => natural(name)) : []
+    if (this.sort === 'file' && this.grouping.checked) {
+      order.sort((one, other) => {
+        const [a, b] = [numbered[one] ?? '', numbered[other] ?? '']
+        return a < b ? -1 : a > b ? 1 : one - other
+      })
+    } else if (this.sort !== 'file') {
       order.sort((one, other) => {
         const [a, b] = [key(this.objects[one]), key(this.objects[other])]
         return sign * (a < b ? -1 : a > b ? 1 : one - other)
@@ -120,9 +174,9 @@ export class ObjectList {
     return object => {
       if (!object) return ''
       if (sort === 'stored') return stored(object)
-      if (sort === 'type') return objectType(object)
+      if (sort === 'type') return objectKind(object)
       if (sort === 'shape') return object.shape.reduce<number>((product, dimension) => product * Number(dimension), 1)
-      return object.name
+      return natural(object.name)
     }
   }
 
@@ -144,28 +198,33 @@ export class ObjectList {
   private redraw(): void {
     this.shown = lines(this.root, this.objects, this.open)
     this.active = Math.max(0, Math.min(this.active, this.shown.length - 1))
-    this.box.style.height = `${Math.max(1, this.shown.length) * ROW + 2}px`
+    this.box.style.height = `${Math.max(1, this.shown.length) * this.height + 2}px`
     this.draw()
   }
 
   private draw(): void {
-    const first = Math.max(0, Math.floor(this.box.scrollTop / ROW) - MARGIN)
-    const count = Math.ceil(this.box.clientHeight / ROW) + 2 * MARGIN
+    const { height } = this
+    const first = Math.max(0, Math.floor(this.box.scrollTop / height) - MARGIN)
+    const count = Math.ceil(this.box.clientHeight / height) + 2 * MARGIN
     const space = make('div', { class: 'space', role: 'presentation' })
-    space.style.height = `${this.shown.length * ROW}px`
+    space.style.height = `${this.shown.length * height}px`
     this.shown.slice(first, first + count).forEach((line, index) => {
       const row = this.row(line, first + index)
-      row.style.top = `${(first + index) * ROW}px`
+      row.style.top = `${(first + index) * height}px`
       space.append(row)
     })
     fill(this.box, space)
-    this.box.setAttribute('aria-activedescendant', this.shown.length > 0 ? `row-${this.active}` : '')
+    if (this.shown.length > 0) this.box.setAttribute('aria-activedescendant', `row-${this.active}`)
+    else this.box.removeAttribute('aria-activedescendant')
   }
 
   private row({ entry, level, label }: Line, index: number): HTMLElement {
+    const own = 'object' in entry ? entry.object : undefined
+    const chosen = own !== undefined && own === this.chosen
+    const state = [['active', index === this.active], ['chosen', chosen], ['hovered', own !== undefined && own === this.hovered]]
     const row = make('div', {
-      class: index === this.active ? 'row active' : 'row', id: `row-${index}`, role: 'treeitem',
-      'aria-level': level + 1, 'aria-selected': String(index === this.active), 'data-line': index,
+      class: ['row', ...state.filter(([, is]) => is).map(([name]) => name)].join(' '), id: `row-${index}`, role: 'treeitem',
+      'aria-level': level + 1, 'aria-selected': String(chosen), 'data-line': index,
       'aria-posinset': index + 1, 'aria-setsize': this.shown.length,
     })
     const name = make('span', { class: 'name' })
@@ -182,18 +241,22 @@ export class ObjectList {
     const object = this.objects[entry.object]
     if (!object) return row
     name.append(...ends(label))
-    const layout = object.layout === 'dense' ? '' : `${object.layout}${object.layout_known ? '' : '?'} `
     const encodings = common(object.components.map(component => component.encoding))
     row.append(name,
-      make('span', { class: 'type' }, layout, objectType(object)),
+      make('span', { class: 'type', title: objectKind(object) }, objectKind(object)),
       make('span', { class: 'shape' }, shape(object.shape)),
       make('span', { class: 'stored' }, size(stored(object)), encodings === 'raw' || encodings === '–' ? '' : ` ${encodings}`))
     return row
   }
 
-  private click(event: MouseEvent): void {
+  private lineAt(event: MouseEvent): number | undefined {
     const row = (event.target as Element).closest<HTMLElement>('[data-line]')
-    if (row) this.activate(Number(row.dataset.line), true)
+    return row ? Number(row.dataset.line) : undefined
+  }
+
+  private click(event: MouseEvent): void {
+    const line = this.lineAt(event)
+    if (line !== undefined) this.activate(line, true)
   }
 
   private activate(index: number, enter: boolean): void {
@@ -203,9 +266,9 @@ export class ObjectList {
       if ('object' in line.entry) this.onOpen(line.entry.object)
       else this.toggle(line.entry.group.prefix)
     }
-    const top = this.active * ROW
+    const top = this.active * this.height
     if (top < this.box.scrollTop) this.box.scrollTop = top
-    const bottom = top + ROW - this.box.clientHeight
+    const bottom = top + this.height - this.box.clientHeight
     if (bottom > this.box.scrollTop) this.box.scrollTop = bottom
     this.redraw()
   }
@@ -216,7 +279,7 @@ export class ObjectList {
 
   private key(event: KeyboardEvent): void {
     const line = this.shown[this.active]
-    const page = Math.max(1, Math.floor(this.box.clientHeight / ROW) - 1)
+    const page = Math.max(1, Math.floor(this.box.clientHeight / this.height) - 1)
     const closed = line && 'group' in line.entry && !this.open.has(line.entry.group.prefix)
     const steps: Record<string, number> = {
       ArrowDown: this.active + 1, ArrowUp: this.active - 1, PageDown: this.active + page,

@@ -8,7 +8,7 @@ import { isProblem, parse } from './protocol.ts'
 import type { Validated, Listed, Problem, Subject, Summary } from './protocol.ts'
 import { regions } from './regions.ts'
 import { Session, Stopped } from './session.ts'
-import { Verdict, isOfWhole } from './verdict.ts'
+import { HEADINGS, Verdict, headerOf, isOfWhole } from './verdict.ts'
 
 /** A small file, in Base64. */
 declare const SAMPLE: string
@@ -24,9 +24,14 @@ let summary: Summary | undefined
 let working = 0
 
 const verdict = new Verdict()
-const open = (object: number) => session && void detail.show(session, object)
-const map = new FileMap(open)
-const list = new ObjectList(open)
+const open = (object: number) => {
+  if (!session) return
+  map.choose(object)
+  list.choose(object)
+  void detail.show(session, object)
+}
+const map: FileMap = new FileMap(open, object => list.hover(object))
+const list: ObjectList = new ObjectList(open, object => map.hover(object))
 
 const say = (text: string) => fill(byId('status'), text)
 
@@ -61,15 +66,18 @@ const run: Run = async (what, bytes, work) => {
   }
 }
 
-const detail = new Detail(run, problem => void refuse(problem, true))
+const detail = new Detail({ run, onProblem: problem => void refuse(problem, true), onBack: () => list.focus() })
 
 /** Shows what is wrong; `opened` where there is a manifest to list. */
 const refuse = async (problem: Problem, opened: boolean) => {
   if (!session) return
   const here = session
-  const { manifest_start: start, manifest_end: end, offset } = problem
+  const { manifest_start: start, manifest_end: end, offset, ordinal } = problem
   const manifest = typeof start === 'number' && typeof end === 'number' ? { start, end } : null
-  map.show(regions(here.size, manifest, opened ? objects : null), objects, here.size, isOfWhole(problem) ? null : offset ?? null)
+  map.show({
+    regions: regions(here.size, manifest, opened && summary ? { objects, summary } : null, summary ? !summary.generation : problem.format !== 'ztensor'), objects, length: here.size,
+    marked: isOfWhole(problem) ? null : offset ?? null, broken: opened ? ordinal ?? null : null,
+  })
   try {
     await verdict.problem(name, here, problem)
   } catch (error) {
@@ -77,7 +85,7 @@ const refuse = async (problem: Problem, opened: boolean) => {
     if (!(error instanceof Stopped)) say(message(error))
     return
   }
-  say(`${problem.verdict}: ${problem.sentence}`)
+  say(`${HEADINGS[problem.verdict][1].split(':')[0]}: ${problem.sentence}`)
 }
 
 const validateAll = async () => {
@@ -89,7 +97,7 @@ const validateAll = async () => {
   if (isProblem(said)) await refuse(said, true)
   else {
     verdict.valid(name, here, known, true)
-    say('Valid: this file keeps every rule')
+    say('Valid: this file keeps every rule of its format')
   }
 }
 
@@ -97,7 +105,8 @@ const validateAll = async () => {
 export const take = async (subject: Subject, called: string): Promise<void> => {
   session?.close()
   const here: Session = new Session(subject, called, read => {
-    fill(byId('read'), `Bytes read: ${grouped(read)}. The file has ${counted(here.size, 'byte')}.`)
+    const again = read > here.size ? ', some of which have been read more than once' : ''
+    fill(byId('read'), `Bytes read: ${grouped(read)}. The file has ${counted(here.size, 'byte')}${again}.`)
     byId('read').dataset.read = String(read)
   })
   session = here
@@ -142,7 +151,7 @@ const opens = async (here: Session, known: Summary) => {
     objects.push(...more)
   }
   const manifest = { start: known.manifest_start, end: known.manifest_end }
-  map.show(regions(here.size, manifest, objects), objects, here.size, null)
+  map.show({ regions: regions(here.size, manifest, { objects, summary: known }), objects, length: here.size, marked: null, broken: null })
   byId('objects').hidden = false
   list.show(objects)
   fill(byId('list-note'), known.totals.objects > most && `Only the first ${grouped(most)} objects are listed.`)
@@ -151,7 +160,7 @@ const opens = async (here: Session, known: Summary) => {
   if (known.totals.stored <= AT_ONCE) await validateAll()
   else {
     byId('verdict').append(button(`Verify all ${size(known.totals.stored)}`, () => void validateAll()))
-    say('The manifest is valid; the data has not been read')
+    say(`The ${headerOf(known)} is valid; the data has not been read`)
   }
 }
 

@@ -5,110 +5,160 @@ import { regionAt, type Kind, type Region } from './regions.ts'
 import type { Listed } from './protocol.ts'
 
 const NAMES: Record<Kind, string> = {
-  header: 'header', blob: 'blob', padding: 'padding',
-  manifest: 'manifest', footer: 'footer', unknown: 'not known',
+  header: 'header', blob: 'blob', padding: 'padding', manifest: 'manifest', footer: 'footer', unknown: 'unknown',
 }
 const HEIGHT = 44
 
+/** What a map shows: the regions of a file of that length, and the byte and the object that break a rule, if they are known. */
+export interface Shown {
+  regions: Region[]
+  objects: Listed[]
+  length: number
+  marked: number | null
+  broken: number | null
+}
+
 export class FileMap {
-  private regions: Region[] = []
-  private objects: Listed[] = []
-  private length = 0
-  private marked: number | null = null
-  private selected = 0
+  private shown: Shown = { regions: [], objects: [], length: 0, marked: null, broken: null }
+  /** The region that the keyboard has reached. */
+  private reached = 0
+  /** The region, or the object in the list, that the pointer is on. */
+  private hovered: { region?: number; object?: number } = {}
+  private selected: number | undefined
   private readonly canvas = byId('map') as HTMLCanvasElement
   private readonly caption = byId('map-caption')
 
-  constructor(private readonly onOpen: (object: number) => void) {
-    this.canvas.addEventListener('pointermove', event => this.select(regionAt(this.regions, this.offsetAt(event))))
-    this.canvas.addEventListener('click', () => this.open())
+  constructor(private readonly onOpen: (object: number) => void, private readonly onHover: (object: number | undefined) => void) {
+    this.canvas.addEventListener('pointermove', event => this.point(regionAt(this.shown.regions, this.offsetAt(event))))
+    this.canvas.addEventListener('pointerleave', () => this.point(undefined))
+    this.canvas.addEventListener('click', event => this.open(regionAt(this.shown.regions, this.offsetAt(event))))
     this.canvas.addEventListener('keydown', event => this.key(event))
+    for (const name of ['focus', 'blur']) this.canvas.addEventListener(name, () => this.update())
     new ResizeObserver(() => this.draw()).observe(this.canvas)
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.draw())
   }
 
-  show(regions: Region[], objects: Listed[], length: number, marked: number | null): void {
-    Object.assign(this, { regions, objects, length, marked, selected: 0 })
-    if (marked !== null) this.selected = regionAt(regions, marked)
+  show(shown: Shown): void {
+    this.shown = shown
+    const { regions, marked, broken } = shown
+    this.hovered = {}
+    this.selected = undefined
+    this.reached = marked !== null ? regionAt(regions, marked) : Math.max(0, this.regionOf(broken ?? undefined))
     this.canvas.setAttribute('aria-valuemax', String(Math.max(0, regions.length - 1)))
     this.legend()
-    this.select(this.selected)
+    this.update()
   }
 
-  private offsetAt(event: PointerEvent): number {
+  /** Shows which object is open. */
+  choose(object: number): void {
+    this.selected = object
+    this.reached = Math.max(0, this.regionOf(object))
+    this.update()
+  }
+
+  /** Shows which object the pointer is on in the list; none if it has left that. */
+  hover(object: number | undefined): void {
+    this.hovered = object === undefined ? {} : { object }
+    this.update()
+  }
+
+  private point(region: number | undefined): void {
+    this.hovered = region === undefined ? {} : { region }
+    this.onHover(this.shown.regions[region ?? -1]?.object)
+    this.update()
+  }
+
+  private regionOf(object: number | undefined): number {
+    return object === undefined ? -1 : this.shown.regions.findIndex(region => region.object === object)
+  }
+
+  private offsetAt(event: MouseEvent): number {
     const box = this.canvas.getBoundingClientRect()
-    return ((event.clientX - box.left) / box.width) * this.length
+    return ((event.clientX - box.left) / box.width) * this.shown.length
   }
 
   private key(event: KeyboardEvent): void {
-    const last = this.regions.length - 1
-    const to = { ArrowLeft: this.selected - 1, ArrowRight: this.selected + 1, Home: 0, End: last }[event.key]
+    const last = this.shown.regions.length - 1
+    const to = { ArrowLeft: this.reached - 1, ArrowRight: this.reached + 1, Home: 0, End: last }[event.key]
     if (to !== undefined) {
       event.preventDefault()
-      this.select(Math.min(last, Math.max(0, to)))
-    } else if (event.key === 'Enter') this.open()
+      this.hovered = {}
+      this.reached = Math.min(last, Math.max(0, to))
+      this.update()
+    } else if (event.key === 'Enter') this.open(this.reached)
   }
 
-  private open(): void {
-    const object = this.regions[this.selected]?.object
+  private open(index: number): void {
+    const object = this.shown.regions[index]?.object
     if (object !== undefined) this.onOpen(object)
   }
 
-  private select(index: number): void {
-    const region = this.regions[index]
-    if (!region) return
-    this.selected = index
-    const bytes = region.end - region.start
-    const object = region.object === undefined ? undefined : this.objects[region.object]
-    fill(this.caption,
-      make('b', {}, NAMES[region.kind]),
-      object && make('span', {}, ' of ', spelled(object.name), ' / ', spelled(region.role ?? '')),
-      ` · bytes ${grouped(region.start)} to ${grouped(region.end)} · ${size(bytes)}`)
-    this.canvas.setAttribute('aria-valuenow', String(index))
-    this.canvas.setAttribute('aria-valuetext', this.caption.textContent ?? '')
+  /** Says what is under the pointer; without that, what the keyboard has reached or is selected. */
+  private update(): void {
+    const { regions, objects } = this.shown
+    const { region: under, object: listed } = this.hovered
+    const index = under ?? (listed === undefined ? this.reached : this.regionOf(listed))
+    const region = regions[index]
+    const object = objects[region?.object ?? listed ?? -1]
+    if (region) {
+      fill(this.caption,
+        make('b', {}, NAMES[region.kind]),
+        object && make('span', {}, ' of ', spelled(object.name), ' / ', spelled(region.role ?? '')),
+        ` · bytes ${grouped(region.start)} to ${grouped(region.end)} · ${size(region.end - region.start)}`)
+    } else fill(this.caption, object && make('span', {}, spelled(object.name), ' has no bytes in this file'))
+    this.canvas.setAttribute('aria-valuenow', String(this.reached))
+    if (under === undefined && listed === undefined) this.canvas.setAttribute('aria-valuetext', this.caption.textContent ?? '')
     this.draw()
   }
 
   private legend(): void {
     const sums = new Map<Kind, number>()
-    for (const { kind, start, end } of this.regions) sums.set(kind, (sums.get(kind) ?? 0) + end - start)
+    for (const { kind, start, end } of this.shown.regions) sums.set(kind, (sums.get(kind) ?? 0) + end - start)
     fill(byId('map-legend'), ...[...sums].map(([kind, bytes]) =>
       make('li', {}, make('i', { class: `swatch ${kind}` }), `${NAMES[kind]} ${size(bytes)}`)))
   }
 
   private draw(): void {
+    const { regions, length, marked, broken } = this.shown
     const context = this.canvas.getContext('2d')
-    if (!context || this.length === 0) return
+    if (!context || length === 0) return
     const ratio = window.devicePixelRatio || 1
     const width = Math.round(this.canvas.clientWidth * ratio)
     this.canvas.width = width
     this.canvas.height = HEIGHT * ratio
     const style = getComputedStyle(document.documentElement)
-    const colour = (kind: string) => style.getPropertyValue(`--${kind}`)
-    const x = (offset: number) => Math.floor((offset / this.length) * width)
+    const color = (name: string) => style.getPropertyValue(`--${name}`)
+    const x = (offset: number) => Math.floor((offset / length) * width)
+    const bar = ({ start, end }: Region, name: string) => {
+      context.fillStyle = color(name)
+      context.fillRect(x(start), 0, Math.max(ratio, x(end) - x(start)), this.canvas.height)
+    }
     // Many regions share a pixel in a large file: one is drawn for each.
     let drawn = -1
-    this.regions.forEach((region, index) => {
-      const [from, to] = [x(region.start), Math.max(x(region.start) + 1, x(region.end))]
-      if (to <= drawn && region.kind !== 'manifest') return
-      context.fillStyle = colour(region.kind)
-      context.fillRect(from, 0, to - from, this.canvas.height)
-      if (region.kind === 'blob' && index % 2 === 0) {
-        context.fillStyle = colour('stripe')
-        context.fillRect(from, 0, to - from, this.canvas.height)
-      }
-      drawn = to
+    regions.forEach((region, index) => {
+      const end = Math.max(x(region.start) + 1, x(region.end))
+      if (end <= drawn && region.kind !== 'manifest') return
+      bar(region, region.kind)
+      if (region.kind === 'blob' && index % 2 === 0) bar(region, 'stripe')
+      drawn = end
     })
-    const selected = this.regions[this.selected]
-    if (selected) {
-      context.strokeStyle = colour('text')
+    const outline = ({ start, end }: Region, name: string, dash: number[]) => {
+      context.strokeStyle = color(name)
       context.lineWidth = 2 * ratio
-      const left = x(selected.start)
-      context.strokeRect(left, ratio, Math.max(2, x(selected.end) - left), this.canvas.height - 2 * ratio)
+      context.setLineDash(dash.map(length => length * ratio))
+      context.strokeRect(x(start) + ratio, ratio, Math.max(2 * ratio, x(end) - x(start) - 2 * ratio), this.canvas.height - 2 * ratio)
     }
-    if (this.marked !== null) {
-      context.fillStyle = colour('bad')
-      context.fillRect(Math.min(width - 3 * ratio, x(this.marked) - ratio), 0, 3 * ratio, this.canvas.height)
+    const { region: under, object: listed } = this.hovered
+    const of = (object: number | null | undefined) =>
+      typeof object === 'number' ? regions.filter(region => region.object === object) : []
+    for (const region of of(broken)) bar(region, 'bad')
+    for (const region of under === undefined ? of(listed) : regions.slice(under, under + 1)) bar(region, 'hover')
+    for (const region of of(this.selected)) outline(region, 'text', [])
+    const reached = regions[this.reached]
+    if (reached && this.canvas.matches(':focus-visible')) outline(reached, 'accent', [4, 3])
+    if (marked !== null) {
+      context.fillStyle = color('bad')
+      context.fillRect(Math.min(width - 3 * ratio, Math.max(0, x(marked) - ratio)), 0, 3 * ratio, this.canvas.height)
     }
   }
 }

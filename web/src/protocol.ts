@@ -19,13 +19,26 @@ export interface Problem {
   object_shown: string | null
   component_shown: string | null
   length: number | null
+  /** The name of the format in JSON, where that is known. */
+  format: string | null
+  /** Another file that the file names, and that is at fault or not there. */
+  shard: string | null
 }
 
 export interface Summary {
   verdict: 'manifest-valid'
-  generation: string
+  /** The name of the format, for people. */
+  format: string
+  /** The generation of zTensor; none in other formats. */
+  generation: string | null
   version: string | null
-  totals: { objects: number; components: number; stored: number }
+  totals: {
+    objects: number
+    components: number
+    stored: number
+    parameters: number | null
+    dtypes: { dtype: string | null; components: number; stored: number }[]
+  }
   manifest_start: number
   manifest_end: number
   attributes: [string, string][]
@@ -49,6 +62,8 @@ export interface Component {
   encoding_known: boolean
   byte_order: 'little' | 'big'
   digest: { algorithm: string; text: string; verifiable: boolean } | null
+  /** Another file that holds it. */
+  shard: string | null
 }
 
 /** An object, as `docs/json.md` has it. */
@@ -89,6 +104,13 @@ export interface Picture {
   counted: boolean
 }
 
+export type Bytes = Uint8Array<ArrayBuffer>
+
+/** Elements of a part of an array, in row-major order. */
+export interface Values {
+  values: string[]
+}
+
 /** A file, or the address of one. */
 export type Subject = File | { url: string }
 
@@ -103,13 +125,14 @@ export interface Known {
 export interface Start {
   wasm: ArrayBuffer
   subject: Subject
+  /** The name to show. */
   name: string
   /** What was known when the file was opened before. */
   before: Known | undefined
 }
 
-/** What the worker is asked for: an export of the guest and its arguments, or bytes of the file. */
-export type Request = { id: number } & ({ call: string; args: number[] } | { start: number; end: number })
+/** What the worker is asked for: an export of the guest and its arguments, after a selection if one comes with it, or bytes of the file. */
+export type Request = { id: number } & ({ call: string; args: number[]; selection?: Bytes } | { start: number; end: number })
 
 export type Reply =
   | { known: Known }

@@ -1,5 +1,5 @@
-/** What each byte of a file belongs to. */
-import type { Listed } from './protocol.ts'
+/** The regions that a file consists of. */
+import type { Listed, Summary } from './protocol.ts'
 
 export type Kind = 'header' | 'blob' | 'padding' | 'manifest' | 'footer' | 'unknown'
 
@@ -12,32 +12,34 @@ export interface Region {
   role?: string
 }
 
-const HEADER = 8
+/** The bytes of the magic at the start of a zTensor file. */
+const MAGIC = 8
 
-/** The regions of a file, in order. `manifest` is where the manifest lies, if that is known. */
+/** The regions of a file, in order. `manifest` is where the manifest lies, if that is known; `other` formats have a header in its place. */
 export const regions = (
   length: number,
   manifest: { start: number; end: number } | null,
-  objects: Listed[] | null,
+  opened: { objects: Listed[]; summary: Summary } | null,
+  other = opened?.summary.generation === null,
 ): Region[] => {
-  const header = Math.min(HEADER, length)
-  const found: Region[] = [{ kind: 'header', start: 0, end: header }]
+  const found: Region[] = other ? [] : [{ kind: 'header', start: 0, end: Math.min(MAGIC, length) }]
   if (!manifest) return add(found, 'unknown', length)
-  if (!objects) add(found, 'unknown', manifest.start)
-  const blobs: Region[] = []
-  objects?.forEach((object, ordinal) => {
-    for (const { offset, length, role } of object.components) {
-      if (length > 0) blobs.push({ kind: 'blob', start: offset, end: offset + length, object: ordinal, role })
+  const known: Region[] = [{ kind: other ? 'header' : 'manifest', ...manifest }]
+  opened?.objects.forEach(({ components }, object) => {
+    for (const { offset, length, role, shard } of components) {
+      if (length > 0 && !shard) known.push({ kind: 'blob', start: offset, end: offset + length, object, role })
     }
   })
-  blobs.sort((one, other) => one.start - other.start)
-  for (const blob of blobs) {
-    add(found, 'padding', blob.start)
-    found.push(blob)
+  // Each member of an archive has a header of its own.
+  const gap = !opened ? 'unknown' : opened.summary.format === '.npz' ? 'header' : 'padding'
+  known.sort((one, next) => one.start - next.start)
+  // What says how long a header is belongs to it.
+  if (other && known[0]?.kind === 'header') known[0].start = 0
+  for (const region of known) {
+    add(found, gap, region.start)
+    if (region.end > region.start) found.push(region)
   }
-  add(found, 'padding', manifest.start)
-  add(found, 'manifest', manifest.end)
-  return add(found, 'footer', length)
+  return add(found, other ? gap : 'footer', length)
 }
 
 /** Adds what lies between the last region and `end`. */

@@ -1,8 +1,10 @@
 /** A file and the worker that holds it open; stopping the work means starting the worker anew. */
+import { unpack85 } from './digits.ts'
 import { parse } from './protocol.ts'
-import type { Known, Reply, Request, Start, Subject } from './protocol.ts'
+import type { Bytes, Known, Reply, Request, Start, Subject } from './protocol.ts'
 
 declare const WORKER: string
+/** The module, compressed, in digits of base 85. */
 declare const WASM: string
 
 export interface Answer {
@@ -20,8 +22,7 @@ interface Pending {
 export class Stopped extends Error {}
 
 const unpack = async (): Promise<ArrayBuffer> => {
-  const packed = Uint8Array.from(atob(WASM), c => c.charCodeAt(0))
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'))
+  const stream = new Blob([unpack85(WASM)]).stream().pipeThrough(new DecompressionStream('gzip'))
   return new Response(stream).arrayBuffer()
 }
 let wasm: Promise<ArrayBuffer> | undefined
@@ -70,8 +71,8 @@ export class Session {
   }
 
   /** Asks the guest. */
-  ask(call: string, args: number[], onProgress: (bytes: number) => void = () => {}): Promise<Answer> {
-    return this.request(id => ({ id, call, args }), onProgress)
+  ask(call: string, args: number[], onProgress: (bytes: number) => void = () => {}, selection?: Bytes): Promise<Answer> {
+    return this.request(id => ({ id, call, args, ...(selection && { selection }) }), onProgress)
   }
 
   /** Bytes of the file. */
@@ -88,8 +89,8 @@ export class Session {
     return answer
   }
 
-  async askJson<T>(call: string, args: number[], onProgress?: (bytes: number) => void): Promise<T> {
-    const { bytes } = await this.ask(call, args, onProgress)
+  async askJson<T>(call: string, args: number[], onProgress?: (bytes: number) => void, selection?: Bytes): Promise<T> {
+    const { bytes } = await this.ask(call, args, onProgress, selection)
     return parse(bytes) as T
   }
 

@@ -7,6 +7,8 @@ export interface Group {
   children: Entry[]
   objects: number
   bytes: number
+  /** Its children are groups of successive numbers, which its name stands for. */
+  folded?: boolean
 }
 
 export type Entry = { group: Group } | { object: number }
@@ -20,8 +22,13 @@ export interface Line {
 }
 
 const SEPARATOR = /[./]/g
+/** Groups of successive numbers that are folded, at least. */
+const FOLDED = 4
 
-/** Groups objects, given by their place in the manifest, in the order in which they come. */
+/** A name whose numbers sort by their values. */
+export const natural = (name: string): string => name.replace(/\d+/g, digits => digits.padStart(16, '0'))
+
+/** Groups objects, given by their places in the file, in the order in which they come. */
 export const group = (objects: Listed[], order: number[]): Group => {
   const root: Group = { prefix: '', children: [], objects: 0, bytes: 0 }
   const known = new Map<string, Group>([['', root]])
@@ -44,12 +51,42 @@ export const group = (objects: Listed[], order: number[]): Group => {
     }
     parent.children.push({ object: ordinal })
   }
+  for (const parent of known.values()) parent.children = fold(parent)
   return root
 }
 
-const count = (group: Group, bytes: number): void => {
-  group.objects++
+const count = (group: Group, bytes: number, objects = 1): void => {
+  group.objects += objects
   group.bytes += bytes
+}
+
+/** The children of a group: those of successive numbers, with as many objects each, as one. */
+const fold = ({ prefix, children }: Group): Entry[] => {
+  const found: Entry[] = []
+  let run: Group[] = []
+  const number = ({ prefix: own }: Group) => Number.parseInt(own.slice(prefix.length), 10)
+  const end = () => {
+    const [first, last] = [run[0], run.at(-1)]
+    if (!first || !last || run.length < FOLDED) found.push(...run.map(group => ({ group })))
+    else {
+      const folded: Group = {
+        prefix: `${prefix}${number(first)}–${last.prefix.slice(prefix.length)}`, children: run.map(group => ({ group })),
+        objects: 0, bytes: 0, folded: true,
+      }
+      for (const { bytes, objects } of run) count(folded, bytes, objects)
+      found.push({ group: folded })
+    }
+    run = []
+  }
+  for (const child of children) {
+    const own = 'group' in child && /^(0|[1-9]\d{0,8})[./]$/.test(child.group.prefix.slice(prefix.length)) ? child.group : undefined
+    const last = run.at(-1)
+    if (!own || (last && (number(last) + 1 !== number(own) || last.objects !== own.objects))) end()
+    if (own) run.push(own)
+    else found.push(child)
+  }
+  end()
+  return found
 }
 
 /** The lines to show where the groups in `open` are open. A group of one is its only entry. */
@@ -62,13 +99,20 @@ export const lines = (root: Group, objects: Listed[], open: Set<string>): Line[]
   push(root, 0, '')
   for (let next = stack.pop(); next; next = stack.pop()) {
     const { level, prefix } = next
-    let { entry } = next
-    while ('group' in entry && entry.group.children.length === 1 && entry.group.children[0]) {
-      entry = entry.group.children[0]
-    }
+    const entry = only(next.entry)
     const name = 'group' in entry ? entry.group.prefix : objects[entry.object]?.name ?? ''
     shown.push({ entry, level, label: name.slice(prefix.length) })
-    if ('group' in entry && open.has(entry.group.prefix)) push(entry.group, level + 1, entry.group.prefix)
+    if (!('group' in entry) || !open.has(entry.group.prefix)) continue
+    const { folded, prefix: own } = entry.group
+    // The names of what is folded begin where its own numbers do.
+    push(entry.group, level + 1, folded ? own.replace(/[^./]*[./]$/, '') : own)
   }
+  return shown
+}
+
+/** What an entry is shown as: a group of one is its only entry. */
+export const only = (entry: Entry): Entry => {
+  let shown = entry
+  while ('group' in shown && shown.group.children.length === 1 && shown.group.children[0]) shown = shown.group.children[0]
   return shown
 }

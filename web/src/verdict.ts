@@ -1,16 +1,16 @@
 /** Whether the file can be trusted, and if not, why. */
-import { byId, fill, make, spelled } from './dom.ts'
-import { counted, grouped, hex, size } from './format.ts'
+import { byId, fill, make, prose, spelled, type Child } from './dom.ts'
+import { counted, grouped, hex, rounded, size } from './format.ts'
 import { showBytes } from './hex.ts'
 import type { Problem, Summary } from './protocol.ts'
 import type { Session } from './session.ts'
 
 const MARKS = { valid: '✓', bad: '✗', unsure: '?', plain: '…' }
 
-const HEADINGS: Record<Problem['verdict'], [keyof typeof MARKS, string]> = {
-  refused: ['bad', 'Refused: this file breaks a rule'],
-  unsupported: ['unsure', 'Not supported: this file may be valid, and cannot be validated here'],
-  limit: ['unsure', 'Too much: this file goes beyond a limit'],
+export const HEADINGS: Record<Problem['verdict'], [keyof typeof MARKS, string]> = {
+  refused: ['bad', 'Invalid: this file breaks a rule of its format'],
+  unsupported: ['unsure', 'Unsupported: this file may be valid, but cannot be validated here'],
+  limit: ['unsure', 'Limit exceeded: this file may be valid, but is larger than a limit allows'],
   error: ['unsure', 'Not validated'],
 }
 
@@ -19,6 +19,22 @@ const SOURCES = {
   implied: 'the file contradicts itself',
   policy: 'a decision of zten, where the specification leaves it open',
   fault: 'a published fault of readers that trust such a file',
+}
+
+const OTHER: typeof HEADINGS[Problem['verdict']] = ['unsure', 'Not validated: this file refers to others, which this page cannot open']
+
+/** Rules whose headings say more than their verdicts do. */
+const OWN: Record<string, typeof OTHER> = {
+  'header-magic': ['bad', 'Unknown format: this is no tensor file that can be read, or its first bytes are damaged'],
+  'index-file': OTHER,
+  'gguf-split-file': OTHER,
+}
+
+/** Advice for this page in the place of that for the command. */
+const ADVICE: Record<string, string> = {
+  'header-magic': 'Formats that are read: zTensor, safetensors, GGUF, .npy and .npz. Convert a file of another format with the program that wrote it.',
+  'index-file': 'Open the files that the index refers to, one by one. To check them together, run `zten check` on the index.',
+  'gguf-split-file': 'This page cannot check a model in several files. Run `zten check` on the first of them, in the folder that holds all.',
 }
 
 /** Rules on all bytes of something: the place is where that begins. */
@@ -30,7 +46,7 @@ export class Verdict {
   private readonly box = byId('verdict')
   private readonly bytes = byId('bytes')
 
-  private head(mark: keyof typeof MARKS, text: string, ...more: (Node | string | null)[]): void {
+  private head(mark: keyof typeof MARKS, text: string, ...more: Child[]): void {
     this.box.className = mark
     fill(this.box, make('h2', {}, make('span', { class: 'mark', 'aria-hidden': 'true' }, MARKS[mark]), text), ...more)
     fill(this.bytes)
@@ -47,51 +63,66 @@ export class Verdict {
   /** The manifest is valid; of the data, nothing is known unless all of it has been read. */
   valid(name: string, file: Session, summary: Summary, whole: boolean): void {
     this.head(whole ? 'valid' : 'unsure',
-      whole ? 'Valid: this file keeps every rule' : 'The manifest is valid; the data has not been read',
+      whole ? 'Valid: this file keeps every rule of its format' : `The ${headerOf(summary)} is valid; the data has not been read`,
       make('p', { class: 'file' }, spelled(name)),
+      totals(summary),
       make('p', { class: 'facts' },
-        make('span', {}, `zTensor ${summary.generation}`, summary.version && ` (version ${summary.version})`),
-        make('span', {}, counted(summary.totals.objects, 'object')),
+        make('span', {}, summary.generation ? `zTensor ${summary.generation}` : summary.format, summary.version && ` (version ${summary.version})`),
+        make('span', {}, counted(summary.totals.objects, summary.generation ? 'object' : 'tensor')),
         make('span', {}, counted(summary.totals.components, 'component')),
         make('span', {}, `${size(summary.totals.stored)} of data`),
         make('span', {}, `${size(file.size)} in all`)))
   }
 
   async problem(name: string, file: Session, problem: Problem): Promise<void> {
-    const [mark, known] = HEADINGS[problem.verdict]
-    // A file of another format is held to no rule of this one.
-    const heading = problem.rule === 'header-magic' ? 'Refused: this is no zTensor file, or its beginning is damaged' : known
+    const [mark, heading] = OWN[problem.rule ?? ''] ?? HEADINGS[problem.verdict]
     const { rule, clause, holds, source, why, advice, offset } = problem
     this.head(mark, heading,
       make('p', { class: 'file' }, spelled(name)),
-      make('p', { class: 'sentence' }, `${problem.sentence}.`),
-      place(problem),
+      ...OTHER === OWN[rule ?? '']
+        ? [make('p', { class: 'sentence' }, 'it refers to ', spelled(problem.shard ?? 'other files'))]
+        : [make('p', { class: 'sentence' }, ...prose(problem.sentence)), place(problem)],
       rule ? make('dl', {},
         row('rule', make('code', { id: 'rule' }, rule)),
-        row('asks', `${holds}`),
-        row('clause', `${clause}${source ? ` – ${SOURCES[source]}${why && `: ${why}`}` : ''}`),
-        row('what to do', advice ?? '')) : null)
+        OTHER !== OWN[rule] && row('requires', ...prose(holds ?? '')),
+        OTHER !== OWN[rule] && row('clause', `${clause}${source ? ` – ${SOURCES[source]}${why && `: ${why}`}` : ''}`),
+        row('what to do', ...prose(ADVICE[rule] ?? advice ?? ''))) : null)
     if (offset === null || offset === undefined) {
-      if (rule) fill(this.bytes, make('p', { class: 'note' }, 'It is inside compressed content: no byte of the file shows it.'))
+      if (rule && problem.verdict === 'refused' && OTHER !== OWN[rule]) fill(this.bytes, make('p', { class: 'note' }, 'No byte of the file shows it: it is in compressed content, or concerns the file as a whole.'))
       return
     }
     if (isOfWhole(problem)) {
       fill(this.bytes, make('p', { class: 'note' },
-        'A digest is of all bytes at once: at least one of them is another than when it was made, and it cannot be said which.'))
+        'A digest covers all bytes: at least one of them has changed, and the digest cannot tell which.'))
       return
     }
     await showBytes(this.bytes, file, offset)
   }
 }
 
-const row = (name: string, value: Node | string): HTMLElement =>
-  make('div', {}, make('dt', {}, name), make('dd', {}, value))
+const row = (name: string, ...value: Child[]): HTMLElement =>
+  make('div', {}, make('dt', {}, name), make('dd', {}, ...value))
+
+/** The word for what is read first. */
+export const headerOf = ({ generation }: Summary): string => generation ? 'manifest' : 'header'
+
+/** The number of parameters, and how many bytes are of each type. */
+const totals = ({ totals: { parameters, dtypes, stored } }: Summary): HTMLElement =>
+  make('p', { class: 'totals' },
+    make('b', {}, parameters === null ? 'more than 2^64 parameters' : counted(parameters, 'parameter'),
+      parameters !== null && parameters >= 1e6 && ` (${rounded(parameters)})`),
+    ...dtypes.map(({ dtype, stored: bytes, components }) =>
+      make('span', { class: 'type', title: counted(components, 'component') }, make('b', {}, dtype ?? 'other types'), ` ${size(bytes)}`,
+        dtypes.length > 1 && bytes > 0 && ` · ${percent(bytes / stored)}`)))
+
+const percent = (part: number): string => part < 0.01 ? '< 1 %' : part > 0.99 ? '> 99 %' : `${Math.round(100 * part)} %`
 
 /** Where it is: object, component, byte. */
 const place = (problem: Problem): HTMLElement => {
   const { object_shown: object, ordinal, component_shown: component, part, offset, manifest_start: start, manifest_end: end } = problem
   const text = make('p', { class: 'place' })
   const known = (value: unknown) => value !== null && value !== undefined
+  if (problem.shard) text.append('in the file ', spelled(problem.shard), ' ')
   if (known(ordinal)) text.append('in ', typeof object === 'string' ? spelled(object) : `object ${ordinal}`)
   if (known(part)) text.append(' / ', typeof component === 'string' ? spelled(component) : `component ${part}`)
   if (typeof offset === 'number') {

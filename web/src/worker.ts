@@ -37,7 +37,9 @@ export const serve = (way: (start: Start) => Way): void => {
     answer(0, guest.name(start.name), null)
     const { file, known } = await open()
     reply({ known })
-    answer(1, await guest.open(file, onRead), null)
+    // The end of the name tells formats that have no magic, whatever is asked of a server.
+    const path = start.subject instanceof File ? start.subject.name : new URL(start.subject.url).pathname
+    answer(1, await guest.open(file, path, onRead), null)
   }
 
   const tell = async (request: Request) => {
@@ -45,7 +47,7 @@ export const serve = (way: (start: Start) => Way): void => {
     current = request.id
     reported = performance.now()
     if ('call' in request) {
-      const said = await guest.call(request.call, request.args)
+      const said = await guest.call(request.call, request.args, request.selection)
       answer(request.id, said.answer, said.data)
     } else answer(request.id, await guest.bytes(request.start, request.end), null)
   }

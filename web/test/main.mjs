@@ -2,7 +2,7 @@
 //
 //   node test/main.mjs [TEXT]    only the tests with the text in their names
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { json, run } from './command.mjs'
@@ -45,7 +45,7 @@ await test('refused files: rule, sentence, names, byte and mark', async () => {
     assert.equal(shown.kind, kind, row.file)
     const offset = row.offset === '-' ? null : Number(row.offset)
     assert.equal(shown.offset, offset === null ? null : `0x${offset.toString(16)}`, row.file)
-    assert.ok(said[at].message.startsWith(shown.sentence.slice(0, -1)), row.file)
+    assert.ok(said[at].message.replaceAll('`', '').startsWith(shown.sentence.replace(/\.$/, '')), row.file)
     assert.ok(shown.clause.startsWith(`${said[at].clause} – `), `${row.file}: ${shown.clause}`)
     const names = [said[at].object, said[at].component].filter(name => name !== null)
     if (names.every(name => /^[\w./-]+$/.test(name))) {
@@ -244,13 +244,50 @@ await test('a narrow page does not scroll sideways', async () => {
   await page.setViewportSize({ width: 1000, height: 1200 })
 })
 
-await test('a file of another format is called that', async () => {
-  const path = join(folder, 'other.safetensors')
-  writeFileSync(path, Buffer.concat([Buffer.from([2, 0, 0, 0, 0, 0, 0, 0]), Buffer.from('{}'), Buffer.alloc(50)]))
-  await open(page, path)
-  const shown = await verdict(page)
-  assert.equal(shown.rule, 'header-magic')
-  assert.match(shown.heading, /this is no zTensor file/)
+/** Rules that only the other files of a model can show. */
+const BESIDE = ['index-file', 'gguf-split-file']
+
+await test('every format that is read opens, with the verdict of the command', async () => {
+  const seen = {}
+  for (const format of ['safetensors', 'gguf', 'npy', 'npz', 'index', 'named']) {
+    for (const kind of ['accept', 'reject'].filter(kind => existsSync(`${corpus}other/${format}/${kind}`))) {
+      const under = `${corpus}other/${format}/${kind}/`
+      for (const file of readdirSync(under)) {
+        const [checked] = json('check', '--json', under + file)
+        await open(page, under + file)
+        const shown = await verdict(page)
+        if (BESIDE.includes(shown.rule)) {
+          assert.match(shown.heading, /^\?Not validated: this file refers to others/, file)
+          assert.equal(shown.kind, 'unsure', file)
+          assert.match(await page.textContent('#verdict'), /zten check/, file)
+          continue
+        }
+        assert.equal(shown.rule, checked.rule, `${file}: ${shown.heading}`)
+        if (checked.verdict === 'valid') {
+          assert.match(shown.heading, /^✓Valid/, file)
+          const [{ objects }] = json('ls', '--json', under + file)
+          assert.equal(shown.objects, `${objects.length} object${objects.length === 1 ? '' : 's'}`, file)
+        } else if (checked.rule !== 'header-magic') {
+          const headings = { refused: /^✗Invalid/, unsupported: /^\?Unsupported/, limit: /^\?Limit exceeded/ }
+          assert.match(shown.heading, headings[checked.verdict], file)
+          // What to do is said.
+          assert.match(await page.textContent('#verdict dl'), /what to do\S/, file)
+        }
+        if (checked.offset !== null) assert.equal(shown.offset, `0x${checked.offset.toString(16)}`, file)
+        seen[format] = (seen[format] ?? 0) + 1
+      }
+    }
+  }
+  for (const [format, most] of Object.entries({ safetensors: 20, gguf: 40, npy: 20, npz: 20, index: 10, named: 15 })) {
+    assert.ok(seen[format] > most, `${format}: ${seen[format]}`)
+  }
+})
+
+await test('a file of no format that is known is told which are read', async () => {
+  await open(page, `${corpus}other/named/reject/format-unknown--text.bin`)
+  assert.equal((await verdict(page)).rule, 'header-magic')
+  assert.match((await verdict(page)).heading, /^✗Unknown format/)
+  assert.match(await page.textContent('#verdict'), /safetensors, GGUF, \.npy and \.npz/)
 })
 
 /** A safetensors file of those names, each of 4 × 6 numbers, as a zTensor file. */
@@ -266,6 +303,34 @@ const model = (name, names) => {
   return to
 }
 
+/** A language model in safetensors of 206 MiB, all zeros, which take no room on disk. */
+const language = () => {
+  const [hidden, inner, words] = [512, 2048, 32_000]
+  const layer = at => [
+    ...['q', 'k', 'v', 'o'].map(part => [`model.layers.${at}.self_attn.${part}_proj.weight`, [hidden, hidden]]),
+    ...['gate', 'up'].map(part => [`model.layers.${at}.mlp.${part}_proj.weight`, [inner, hidden]]),
+    [`model.layers.${at}.mlp.down_proj.weight`, [hidden, inner]],
+    [`model.layers.${at}.input_layernorm.weight`, [hidden], 'F32'],
+    [`model.layers.${at}.post_attention_layernorm.weight`, [hidden], 'F32'],
+  ]
+  const named = [['lm_head.weight', [words, hidden]], ['model.embed_tokens.weight', [words, hidden]],
+    ...Array.from({ length: 18 }, (_, at) => layer(at)).flat(), ['model.norm.weight', [hidden], 'F32']]
+  let end = 0
+  const tensors = named.map(([name, shape, dtype = 'BF16']) => {
+    const start = end
+    end += shape.reduce((product, size) => product * size, dtype === 'F32' ? 4 : 2)
+    return [name, { dtype, shape, data_offsets: [start, end] }]
+  })
+  // In the order in which such files have them: 0, 1, 10, 11, 2.
+  const header = Buffer.from(JSON.stringify(Object.fromEntries(tensors.sort(([one], [other]) => one < other ? -1 : 1))))
+  const path = join(folder, 'model.safetensors')
+  const length = Buffer.alloc(8)
+  length.writeBigUInt64LE(BigInt(header.length))
+  writeFileSync(path, Buffer.concat([length, header]))
+  truncateSync(path, 8 + header.length + end)
+  return path
+}
+
 const layers = Array.from({ length: 30 }, (_, at) => ['attention.query', 'attention.key', 'mlp.up', 'mlp.down']
   .map(part => `model.encoder.layers.${at}.${part}.weight`)).flat()
 
@@ -273,8 +338,8 @@ await test('a group that stands alone is open, and long names keep their ends', 
   await open(page, model('large', layers))
   const rows = () => page.$$eval('.row', rows => rows.map(row => row.querySelector('.name').textContent))
   const shown = await rows()
-  assert.equal(shown[0], '▾model.encoder.layers.')
-  assert.equal(shown[1], '▸0.')
+  assert.equal(shown[0], '▾model.encoder.layers.0–29.')
+  assert.deepEqual([shown[1], shown[2]], ['▸0.', '▸1.'])
   await page.uncheck('#grouping')
   await page.setViewportSize({ width: 390, height: 800 })
   await page.waitForFunction(() => {
@@ -287,6 +352,216 @@ await test('a group that stands alone is open, and long names keep their ends', 
     return [range.getBoundingClientRect().right, tail.closest('.name').getBoundingClientRect().right, tail.textContent]
   })
   assert.ok(layers[0].endsWith(text) && end <= room + 1, `${text} ends at ${end} of ${room}`)
+  await page.setViewportSize({ width: 1000, height: 1200 })
+})
+
+await test('layers are folded, in natural order', async () => {
+  await open(page, language())
+  const rows = () => page.$$eval('.row', rows => rows.map(row => row.querySelector('.name').textContent))
+  assert.deepEqual(await rows(), ['lm_head.weight', '▾model.', 'embed_tokens.weight', '▸layers.0–17.', 'norm.weight'])
+  await page.click('#row-3')
+  assert.deepEqual((await rows()).slice(3, 22), ['▾layers.0–17.', ...Array.from({ length: 18 }, (_, at) => `▸${at}.`)])
+  // A group opens to what is in it, whatever it is folded into.
+  await page.click('#row-6')
+  assert.equal((await rows())[7], 'input_layernorm.weight')
+  assert.match(await page.textContent('.totals'), /^108,284,416 parameters \(108 M\)bf16 207 MiB · > 99 %f32 74 KiB · < 1 %$/)
+})
+
+await test('no name has a hole, and no type is cut', async () => {
+  const names = Array.from({ length: 60 }, (_, length) => 'embed_tokens.weight.of.a.model.that.has.long.names'.repeat(2).slice(0, length + 1))
+  for (const width of [390, 820, 1400]) {
+    await page.setViewportSize({ width, height: 2400 })
+    await open(page, model('names', names))
+    await page.uncheck('#grouping')
+    const holes = await page.$$eval('.row', rows => rows.flatMap(row => {
+      const [head, tail] = row.querySelectorAll('.name > *')
+      if (!tail) return []
+      const room = node => {
+        const range = document.createRange()
+        range.selectNodeContents(node)
+        return range.getBoundingClientRect()
+      }
+      const gap = tail.getBoundingClientRect().left - Math.min(room(head).right, head.getBoundingClientRect().right)
+      return gap > 1 || room(tail).left < tail.getBoundingClientRect().left - 1 && head.scrollWidth <= head.clientWidth ? [`${head.textContent}|${tail.textContent} ${gap}`] : []
+    }))
+    assert.deepEqual(holes, [], `${width}`)
+    for (const file of ['accept/1.2.3/py_quantized', 'v2/accept/quant-group', 'accept/1.2.3/csr_raw']) {
+      await open(page, `${corpus}${file}.zt`)
+      const cut = await page.$$eval('.row .type', types => types.filter(type => type.scrollWidth > type.clientWidth).map(type => type.textContent))
+      assert.deepEqual(cut, [], `${file} at ${width}`)
+    }
+  }
+  await page.setViewportSize({ width: 1000, height: 1200 })
+})
+
+await test('list and detail stand side by side where there is room, and else the page scrolls there and back', async () => {
+  for (const [width, beside] of [[1400, true], [1100, true], [1099, false], [390, false]]) {
+    await page.setViewportSize({ width, height: 700 })
+    await open(page, language())
+    await choose(page, 0)
+    await page.waitForSelector('.elements td')
+    const [list, detail, back] = await page.evaluate(() => [
+      ...['#objects', '#object'].map(id => document.querySelector(id).getBoundingClientRect().toJSON()),
+      document.querySelector('.back').offsetParent !== null])
+    assert.equal(list.right <= detail.left, beside, `${width}`)
+    assert.ok(detail.top < 600 && detail.bottom > 0, `${width}: the detail is at ${detail.top}`)
+    assert.equal(back, !beside)
+    if (beside) continue
+    // At the top, or as far up as the page goes.
+    const end = await page.evaluate(() => scrollY + innerHeight >= document.documentElement.scrollHeight - 1)
+    assert.ok(detail.top > -60 && (end || detail.top < 60), `${width}: the detail is at ${detail.top}`)
+    await page.click('.back')
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'list')
+    const { top, bottom } = await page.$eval('#list', list => list.getBoundingClientRect().toJSON())
+    assert.ok(top >= -1 && bottom <= 701, `${width}: the list is at ${top}`)
+  }
+  await page.setViewportSize({ width: 1000, height: 1200 })
+})
+
+await test('the map follows the list, and the list the map', async () => {
+  await open(page, `${corpus}accept/1.2.3/dense_all.zt`)
+  await page.uncheck('#grouping')
+  const caption = () => page.textContent('#map-caption')
+  const drawn = () => page.$eval('#map', map => map.toDataURL())
+  const states = new Set()
+  await page.mouse.move(0, 0)
+  states.add(await drawn())
+  await page.hover('#row-3')
+  assert.match(await caption(), /^blob of t_f32 \/ data/)
+  states.add(await drawn())
+  await page.click('#row-3')
+  await page.waitForSelector('.elements td')
+  await page.mouse.move(0, 0)
+  assert.match(await caption(), /^blob of t_f32 \/ data/)
+  states.add(await drawn())
+  assert.deepEqual(await page.$$eval('.row.chosen', rows => rows.map(row => row.id)), ['row-3'])
+  // What the pointer is on is said; without it, what is selected.
+  const { x, y, width } = await page.$eval('#map', map => map.getBoundingClientRect().toJSON())
+  await page.mouse.move(x + width - 1, y + 10)
+  assert.match(await caption(), /^footer/)
+  await page.mouse.move(x + width * 80 / 1856, y + 10)
+  assert.match(await caption(), /^blob of \S+ \/ data/)
+  assert.equal((await page.$$('.row.hovered')).length, 1)
+  await page.mouse.move(0, 0)
+  assert.equal((await page.$$('.row.hovered')).length, 0)
+  await page.focus('#map')
+  await page.keyboard.press('ArrowRight')
+  states.add(await drawn())
+  assert.equal(states.size, 4)
+  // An object that breaks a rule has its own color.
+  await open(page, `${corpus}reject/${refused().find(row => row.rule === 'digest-mismatch').file}`)
+  const red = await page.$eval('#map', map => {
+    const bad = getComputedStyle(document.documentElement).getPropertyValue('--bad').trim()
+    const wanted = [1, 3, 5].map(at => Number.parseInt(bad.slice(at, at + 2), 16))
+    const { data } = map.getContext('2d').getImageData(0, 0, map.width, 1)
+    return Array.from({ length: map.width }, (_, at) => wanted.every((value, channel) => data[at * 4 + channel] === value)).filter(Boolean).length
+  })
+  assert.ok(red > 5, `${red} columns`)
+})
+
+await test('values of a slice are those of the command', async () => {
+  const path = `${corpus}accept/1.2.3/dense_all.zt`
+  await open(page, path)
+  await page.uncheck('#grouping')
+  const shown = () => page.$$eval('.elements td', cells => cells.map(cell => cell.textContent).filter(text => text !== ''))
+  const [{ objects }] = json('ls', '--json', path)
+  for (const [line, { name }] of objects.entries()) {
+    await choose(page, line)
+    await page.waitForSelector('.elements td')
+    const wanted = json('cat', '--json', path, name)[0].elements.flat(9)
+    const number = text => ({ true: true, false: false })[text] ?? (/^-?\d{16,}$/.test(text) ? text : Number(text))
+    assert.deepEqual((await shown()).map(number), wanted, name)
+  }
+  await page.fill('#search', 't_f32')
+  await choose(page, 0)
+  await page.waitForSelector('.elements td')
+  for (const [slice, values, note] of [
+    ['1, 1:', ['0.75', '1.25'], ''], [':, -1', ['-0.25', '1.25'], ''], ['[0, 0]', ['-1.25'], ''],
+    ['2', null, 'Index 2 is out of range for a dimension of 2.'], ['0, 0, 0', null, '3 indices for 2 dimensions.'], ['1:1', null, 'The slice is empty.'],
+    ['x', null, 'Invalid slice "x": expected an index or a range, such as 3, 0:8 or :.'],
+  ]) {
+    await page.fill('#slice', slice)
+    await page.press('#slice', 'Enter')
+    await page.waitForFunction(note => document.querySelector('#slice-note').textContent === note, note)
+    if (values) await page.waitForFunction(wanted => [...document.querySelectorAll('.elements td')].map(cell => cell.textContent).filter(Boolean).join() === wanted, values.join())
+  }
+  // Of a large array, no more is read than is shown.
+  await open(page, language())
+  await choose(page, 0)
+  await page.waitForSelector('.elements td')
+  assert.ok((await verdict(page)).read < 1 << 16)
+  await page.fill('#slice', ':')
+  await page.press('#slice', 'Enter')
+  assert.equal(await page.textContent('#slice-note'), 'The slice has 16,384,000 elements: select at most 1,024.')
+})
+
+await test('bytes that are read more than once are explained, and backticks are typography', async () => {
+  await open(page, `${corpus}accept/1.2.3/py_quantized.zt`)
+  await choose(page, 0)
+  await statistics(2)
+  assert.match(await page.textContent('#read'), /^Bytes read: [\d,]+\. The file has 654 bytes, some of which have been read more than once\.$/)
+  await open(page, `${corpus}other/named/reject/format-torch--saved.pt`)
+  const text = await page.textContent('#verdict')
+  assert.doesNotMatch(text, /`|…\./)
+  assert.equal(await page.textContent('#verdict dd code:not(#rule)'), 'torch.save')
+  await open(page, `${corpus}reject/${refused().find(row => row.rule === 'digest-mismatch').file}`)
+  assert.match(await page.textContent('.sentence'), /…$/)
+})
+
+await test('the page by keyboard alone', async () => {
+  await page.setViewportSize({ width: 820, height: 900 })
+  await page.reload()
+  const press = async (...keys) => {
+    for (const key of keys) await page.keyboard.press(key)
+  }
+  /** Goes on to an element by Tab: all on the way show that they have the focus. */
+  const reach = async (selector, key = 'Tab') => {
+    for (let steps = 0; steps < 40; steps++) {
+      await press(key)
+      const [there, seen] = await page.evaluate(selector => {
+        const own = document.activeElement
+        const shows = own.id === 'file' ? document.querySelector('.pick') : own
+        return [own.matches(selector), own === document.body || getComputedStyle(shows).outlineStyle !== 'none']
+      }, selector)
+      assert.ok(seen, `the focus is not seen on the way to ${selector}`)
+      if (there) return
+    }
+    assert.fail(`${selector} is not reached`)
+  }
+  const focused = () => page.evaluate(() => document.activeElement.textContent)
+  await reach('#file')
+  await page.evaluate(() => { document.body.dataset.state = 'waiting' })
+  await reach('#sample')
+  await press('Enter')
+  await page.waitForFunction(() => document.body.dataset.state === 'done')
+  await reach('#map')
+  const before = await page.textContent('#map-caption')
+  await press('ArrowRight', 'ArrowRight')
+  assert.notEqual(await page.textContent('#map-caption'), before)
+  await press('Enter')
+  await page.waitForFunction(() => document.activeElement.matches('#object h2'))
+  await reach('.back', 'Shift+Tab')
+  await press('Enter')
+  await page.waitForFunction(() => document.activeElement.id === 'list')
+  await reach('#search', 'Shift+Tab')
+  await page.keyboard.type('f32')
+  assert.equal(await page.textContent('#list-count'), '1 object of 13')
+  await reach('#grouping')
+  await press('Space')
+  await reach('#list-heads .stored')
+  await press('Enter')
+  await reach('#list')
+  await press('Home', 'Enter')
+  await page.waitForFunction(() => document.activeElement.textContent === 't_f32')
+  await reach('#slice')
+  await press('Control+A')
+  await page.keyboard.type('0, 1')
+  await press('Enter')
+  await page.waitForFunction(() => document.querySelectorAll('.elements tbody td').length === 1)
+  await reach('.component button:not(.statistics)')
+  assert.equal(await focused(), 'Verify')
+  await press('Enter')
+  await page.waitForSelector('.verified b')
   await page.setViewportSize({ width: 1000, height: 1200 })
 })
 
@@ -320,31 +595,64 @@ await test('an empty page says what it is for, and has a sample', async () => {
   assert.ok(!await page.isVisible('#purpose'))
 })
 
-await test('pictures of the page, to be looked at', async () => {
+/** The pages that are looked at: a name, a file, and the text by which an object is found in the list, if one is opened. */
+const PAGES = [
+  ['empty'],
+  ['valid', `${corpus}accept/1.2.3/dense_all.zt`, 't_f32'],
+  ['invalid', `${corpus}reject/${refused().find(row => row.rule === 'digest-mismatch').file}`],
+  ['sparse', `${corpus}accept/1.2.3/csr_raw.zt`, ''],
+  ['quantized', `${corpus}accept/1.2.3/py_quantized.zt`, ''],
+  ['large', language(), 'lm_head'],
+  ['gguf', `${corpus}other/gguf/accept/tiny.gguf`, 'blk'],
+  ['safetensors', `${corpus}other/safetensors/accept/types.safetensors`, 'bf16'],
+]
+
+/** Shows one of the pages, in that width and those colors. */
+const look = async ([, path, text], [width, colorScheme]) => {
+  await page.setViewportSize({ width, height: 900 })
+  await page.emulateMedia({ colorScheme })
+  if (!path) return page.reload()
+  await open(page, path)
+  if (text === undefined) return
+  await page.fill('#search', text)
+  await choose(page, await page.$eval('.row:not(.group)', row => row.dataset.line))
+  await page.waitForFunction(() => document.querySelector('#work').hidden)
+  await page.fill('#search', '')
+  // The pointer stands over nothing, and all that was drawn is seen.
+  await page.mouse.move(0, 0)
+  await page.evaluate(() => {
+    document.activeElement.blur()
+    scrollTo(0, 0)
+  })
+  await page.waitForTimeout(300)
+}
+
+const LOOKS = [1400, 820, 390].flatMap(width => [[width, 'light'], [width, 'dark']])
+
+await test('pictures of the page at every width, to be looked at, and no rule of accessibility is broken', async () => {
   const shots = `${root}web/dist/pictures`
   mkdirSync(shots, { recursive: true })
-  const shoot = async name => {
-    await page.screenshot({ path: `${shots}/${name}.png`, fullPage: true })
-    assert.ok(statSync(`${shots}/${name}.png`).size > 10_000, name)
-  }
-  await page.reload()
-  await shoot('empty')
-  for (const [name, path, line] of [
-    ['valid', `${corpus}accept/1.2.3/dense_all.zt`, 3],
-    ['refused', `${corpus}reject/${refused().find(row => row.rule === 'digest-mismatch').file}`, null],
-    ['quantised', `${corpus}accept/1.2.3/py_quantized.zt`, 0],
-    ['large', model('large', layers), null],
-    ['narrow', model('large', layers), null],
-  ]) {
-    if (name === 'narrow') await page.setViewportSize({ width: 390, height: 800 })
-    await open(page, path)
-    if (name === 'narrow') await page.uncheck('#grouping')
-    if (line !== null) {
-      await choose(page, line)
-      await statistics(name === 'quantised' ? 1 : 0)
+  const axe = readFileSync(new URL('../node_modules/axe-core/axe.min.js', import.meta.url), 'utf8')
+  // The policy of the page lets no script of others in: it is put in by the browser.
+  const session = await page.context().newCDPSession(page)
+  const found = []
+  for (const one of PAGES) {
+    for (const how of LOOKS) {
+      await look(one, how)
+      const name = [one[0], ...how].join('-')
+      await page.screenshot({ path: `${shots}/${name}.png`, fullPage: true })
+      assert.ok(statSync(`${shots}/${name}.png`).size > 10_000, name)
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= how[0], `${name} scrolls sideways`)
+      await session.send('Runtime.evaluate', { expression: axe })
+      const { result } = await session.send('Runtime.evaluate', {
+        expression: 'axe.run().then(({ violations }) => JSON.stringify(violations.map(({ id, nodes }) => [id, nodes.slice(0, 3).map(({ html, any }) => [html.slice(0, 160), any[0]?.message])])))',
+        awaitPromise: true, returnByValue: true,
+      })
+      if (result.value !== '[]') found.push(`${name}: ${result.value}`)
     }
-    await shoot(name)
   }
+  assert.deepEqual(found, [])
+  await page.emulateMedia({ colorScheme: 'light' })
   await page.setViewportSize({ width: 1000, height: 1200 })
 })
 

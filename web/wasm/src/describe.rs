@@ -24,6 +24,7 @@ pub fn file(file: &File, out: &mut impl Write) -> io::Result<()> {
     #[derive(Serialize)]
     struct Summary<'a> {
         verdict: &'a str,
+        format: &'a str,
         generation: Option<&'a str>,
         version: Option<String>,
         manifest_start: u64,
@@ -34,6 +35,7 @@ pub fn file(file: &File, out: &mut impl Write) -> io::Result<()> {
     let manifest = file.manifest();
     let summary = Summary {
         verdict: Verdict::ManifestValid.as_str(),
+        format: manifest.file_format(),
         generation: manifest.generation().map(Generation::as_str),
         version: version(manifest),
         manifest_start: manifest.extent().start,

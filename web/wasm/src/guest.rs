@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use wasm_bindgen::prelude::wasm_bindgen;
 use zten_guest::border::{Out, input, on_file, with};
 
-use crate::{describe, picture, save, statistics, validate};
+use crate::{describe, picture, save, statistics, validate, values};
 
 /// Escapes the name that comes with the call.
 #[wasm_bindgen]
@@ -53,6 +53,18 @@ pub fn statistics(object: u32, component: u32) -> u32 {
 #[wasm_bindgen]
 pub fn picture(object: u32) -> u32 {
     on_file(|file, out| picture::object(file, object, out))
+}
+
+/// Selects the part of an array that [`elements`] shows, by ranges that come with the call.
+#[wasm_bindgen]
+pub fn select(length: usize) -> u32 {
+    with(|_, _| input(length).map(|ranges| values::select(&ranges)))
+}
+
+/// Writes the elements of the part of an object that has been selected.
+#[wasm_bindgen]
+pub fn elements(object: u32) -> u32 {
+    on_file(|file, out| values::object(file, object, out))
 }
 
 /// A component as a NumPy file.

@@ -12,6 +12,7 @@ pub mod save;
 mod sparsity;
 pub mod statistics;
 pub mod validate;
+pub mod values;
 
 use zten_guest::problem;
 pub use zten_guest::session;

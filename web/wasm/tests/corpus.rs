@@ -16,13 +16,17 @@ use serde_json::Value;
 use zten::verify::Verifier;
 use zten::{Archive, Error, ReadAt};
 use zten_web::session::{File, Session};
-use zten_web::{describe, picture, save, statistics, validate};
+use zten_web::{describe, picture, save, statistics, validate, values};
 
 fn corpus(folder: &str) -> Vec<PathBuf> {
+    let is_ztensor = |path: &PathBuf| path.extension().is_some_and(|end| end == "zt");
+    files(folder).into_iter().filter(is_ztensor).collect()
+}
+
+fn files(folder: &str) -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(folder);
     let entries = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<_> =
-        entries.filter(|path| path.extension().is_some_and(|end| end == "zt")).collect();
+    let mut files: Vec<_> = entries.collect();
     files.sort();
     files
 }
@@ -43,10 +47,21 @@ fn open(bytes: &[u8]) -> (Session, Value) {
     open_from(bytes, leaked(bytes.to_vec()))
 }
 
+/// Opens a file of that name.
+fn open_named(path: &Path) -> (Session, Value) {
+    let bytes = fs::read(path).unwrap();
+    let name = path.file_name().unwrap().to_str().unwrap();
+    opened(name, &bytes, leaked(bytes.clone()))
+}
+
 /// Opens a file that is read from another source once it is open.
 fn open_from(bytes: &[u8], source: &'static dyn ReadAt) -> (Session, Value) {
+    opened("", bytes, source)
+}
+
+fn opened(name: &str, bytes: &[u8], source: &'static dyn ReadAt) -> (Session, Value) {
     let (mut session, mut out) = (Session::default(), Vec::new());
-    session.begin(Vec::new(), bytes.len() as u64, &mut out).unwrap();
+    session.begin(name.as_bytes().to_vec(), bytes.len() as u64, &mut out).unwrap();
     while let Some(range) = session.needs() {
         let part = bytes[range.start as usize..range.end as usize].to_vec();
         session.supply(part, source, &mut out).unwrap();
@@ -138,6 +153,48 @@ fn bad_files() {
         refused += 1;
     }
     assert!(refused > 500 && late > 100, "{refused} {late}");
+}
+
+#[test]
+fn files_of_other_formats() {
+    let (mut valid, mut refused) = (0, 0);
+    for format in ["gguf", "npy", "npz", "safetensors"] {
+        for path in files(&format!("other/{format}/accept")) {
+            match open_named(&path) {
+                (Session::Open(file), said) => {
+                    assert_eq!(said["generation"], Value::Null);
+                    assert_eq!(everything(file)["verdict"], "valid", "{}", path.display());
+                    valid += 1;
+                }
+                (_, said) => assert_eq!(said["rule"], "gguf-split-file", "{}", path.display()),
+            }
+        }
+        for path in files(&format!("other/{format}/reject")) {
+            let said = match open_named(&path) {
+                (Session::Open(file), _) => everything(file),
+                (_, said) => said,
+            };
+            assert_ne!(said["verdict"], "valid", "{}", path.display());
+            refused += 1;
+        }
+    }
+    assert!(valid > 30 && refused > 100, "{valid} {refused}");
+}
+
+#[test]
+fn values_of_a_part() {
+    let path = corpus("accept/1.2.3").into_iter().find(|path| path.ends_with("dense_all.zt"));
+    let (Session::Open(file), _) = open(&fs::read(path.unwrap()).unwrap()) else { panic!("valid") };
+    let ordinal = file.tensor("t_f32").unwrap().ordinal();
+    let select = |ranges: &[u64]| {
+        values::select(&ranges.iter().flat_map(|index| index.to_le_bytes()).collect::<Vec<_>>());
+        answer(|out| values::object(file, ordinal, out).unwrap())
+    };
+    assert_eq!(select(&[0, 2, 1, 2])["values"], serde_json::json!(["-0.75", "0.75"]));
+    assert_eq!(select(&[])["values"].as_array().unwrap().len(), 6);
+    for beyond in [&[0, 3][..], &[2, 1], &[0, 1, 0, 1, 0, 1], &[0, u64::MAX]] {
+        assert_eq!(select(beyond)["verdict"], "error", "{beyond:?}");
+    }
 }
 
 #[test]

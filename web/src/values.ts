@@ -1,0 +1,94 @@
+/** The elements of a part of a dense array, which is given as in NumPy: `0, :8, -1`. */
+import { button, fill, make } from './dom.ts'
+import { grouped } from './format.ts'
+import type { Bytes } from './protocol.ts'
+
+/** Elements that are shown at a time, at most: `web/wasm/src/values.rs`. */
+const MOST = 1024
+/** Rows and columns that are shown at first. */
+const FIRST = 8
+
+/** For each dimension the indices that are selected, and whether that is a single one. */
+interface Part {
+  start: number
+  end: number
+  single: boolean
+}
+
+/** Takes what was typed for an array of that shape: the part, or what is wrong with it. */
+export const parsePart = (text: string, shape: number[]): Part[] | string => {
+  const typed = text.trim().replace(/^\[(.*)\]$/, '$1')
+  const items = typed === '' ? [] : typed.split(',').map(item => item.trim())
+  if (items.length > shape.length) return `${items.length} indices for ${shape.length} dimensions`
+  const parts: Part[] = []
+  for (const [at, size] of shape.entries()) {
+    const item = items[at] ?? ':'
+    const [, first, colon, last] = /^(-?\d+)?\s*(:)?\s*(-?\d+)?$/.exec(item) ?? []
+    if (!colon && (!first || last)) return `invalid slice "${item}": expected an index or a range, such as 3, 0:8 or :`
+    const from = (index: string) => Number(index) + (index.startsWith('-') ? size : 0)
+    if (!colon) {
+      const start = from(first ?? '')
+      if (start < 0 || start >= size) return `index ${first} is out of range for a dimension of ${grouped(size)}`
+      parts.push({ start, end: start + 1, single: true })
+      continue
+    }
+    const clamp = (index: number) => Math.min(size, Math.max(0, index))
+    const start = clamp(first ? from(first) : 0)
+    parts.push({ start, end: Math.max(start, clamp(last ? from(last) : size)), single: false })
+  }
+  const elements = parts.reduce((product, { start, end }) => product * (end - start), 1)
+  if (elements === 0) return 'the slice is empty'
+  return elements > MOST ? `the slice has ${grouped(elements)} elements: select at most ${grouped(MOST)}` : parts
+}
+
+/** The part that is shown at first: the beginning of the last two dimensions. */
+const firstPart = (shape: number[]): string =>
+  shape.map((size, at) => at < shape.length - 2 ? '0' : `0:${Math.min(size, FIRST)}`).join(', ')
+
+/** A field for a slice, and the elements that it selects. `ask` gets them; nothing comes back if that failed, which is shown elsewhere. */
+export const values = (
+  shape: number[], atOnce: boolean, ask: (ranges: Bytes) => Promise<string[] | undefined>,
+): HTMLElement => {
+  const field = make('input', { type: 'text', id: 'slice', value: firstPart(shape), spellcheck: 'false', autocomplete: 'off', 'aria-describedby': 'slice-note' })
+  const note = make('p', { class: 'note', id: 'slice-note', role: 'status' })
+  const into = make('div', { class: 'table', tabindex: 0, role: 'region', 'aria-label': 'Values' })
+  into.hidden = true
+  const show = async () => {
+    const parts = parsePart(field.value, shape)
+    fill(note, typeof parts === 'string' && `${parts[0]?.toUpperCase()}${parts.slice(1)}.`)
+    if (typeof parts === 'string') return
+    const found = await ask(new Uint8Array(BigUint64Array.from(parts.flatMap(({ start, end }) => [BigInt(start), BigInt(end)])).buffer))
+    into.hidden = !found
+    if (found) fill(into, table(parts, found))
+  }
+  const form = make('form', { class: 'slice' }, make('label', { for: 'slice' }, 'Values of'), field, button('Show', () => void show()))
+  form.addEventListener('submit', event => {
+    event.preventDefault()
+    void show()
+  })
+  if (shape.length === 0) for (const child of [...form.children].slice(1, 2)) (child as HTMLElement).hidden = true
+  if (atOnce) void show()
+  return make('div', { class: 'values' }, form, note, into)
+}
+
+/** The last dimension of which several indices are selected lies across, all others down. */
+const table = (parts: Part[], found: string[]): HTMLElement => {
+  const across = parts.findLastIndex(({ start, end }) => end - start > 1)
+  const { start, end } = parts[across] ?? { start: 0, end: 1 }
+  const columns = end - start
+  const rows: HTMLElement[] = []
+  for (let at = 0; at < found.length; at += columns) {
+    let rest = at
+    const indices = parts.map(({ start }) => String(start))
+    for (let dimension = parts.length - 1; dimension >= 0; dimension--) {
+      const { start, end } = parts[dimension] ?? { start: 0, end: 1 }
+      indices[dimension] = dimension === across ? ':' : String(start + (rest % (end - start)))
+      rest = Math.floor(rest / (end - start))
+    }
+    rows.push(make('tr', {}, make('th', { scope: 'row' }, `[${indices.join(', ')}]`),
+      ...found.slice(at, at + columns).map(value => make('td', {}, value))))
+  }
+  const heads = columns > 1 && make('thead', {}, make('tr', {}, make('td'),
+    ...Array.from({ length: columns }, (_, column) => make('th', { scope: 'col' }, String(start + column)))))
+  return make('table', { class: 'elements' }, heads, make('tbody', {}, ...rows))
+}
