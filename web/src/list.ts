@@ -38,6 +38,7 @@ export class ObjectList {
   private before: Set<string> | undefined
   private active = 0
   private sort: Key = 'file'
+  private sorted: number[] | undefined
   /** The object that is open. */
   private chosen: number | undefined
   /** The object that the pointer is on in the map. */
@@ -65,6 +66,7 @@ export class ObjectList {
     this.objects = objects
     this.search.value = ''
     this.sort = 'file'
+    this.sorted = undefined
     this.chosen = undefined
     const longest = objects.reduce((longest, object) => Math.max(longest, objectKind(object).length), 4)
     byId('objects').style.setProperty('--type', `${Math.min(longest, 28) + 1}ch`)
@@ -103,9 +105,25 @@ export class ObjectList {
   /** Shows which object is open. */
   choose(object: number): void {
     this.chosen = object
+    this.reveal()
+    this.redraw()
     const line = this.shown.findIndex(({ entry }) => 'object' in entry && entry.object === object)
     if (line >= 0) this.activate(line, false)
-    else this.draw()
+  }
+
+  /** Opens the groups around the object that is open. */
+  private reveal(): void {
+    const name = this.objects[this.chosen ?? -1]?.name
+    if (name === undefined) return
+    const holds = ({ folded, prefix, children }: Group): boolean => folded
+      ? children.some(child => 'group' in child && name.startsWith(child.group.prefix))
+      : name.startsWith(prefix)
+    for (let { children } = this.root; ;) {
+      const around = children.find(child => 'group' in child && holds(child.group))
+      if (!around || !('group' in around)) return
+      this.open.add(around.group.prefix)
+      children = around.group.children
+    }
   }
 
   /** Shows which object the pointer is on in the map; none if it has left that. */
@@ -132,25 +150,20 @@ export class ObjectList {
 
   private arrange(): void {
     const wanted = this.search.value.toLowerCase()
-    const order = this.objects.map((_, ordinal) => ordinal).filter(ordinal => {
+    const inFile = this.sort === 'file' && !this.grouping.checked
+    const order = (inFile ? this.objects.map((_, ordinal) => ordinal) : this.natural()).filter(ordinal => {
       const object = this.objects[ordinal]
       return object !== undefined && (object.name.toLowerCase().includes(wanted) ||
         objectKind(object).toLowerCase().split(' ').includes(wanted))
     })
     const key = this.keyOf(this.sort)
     const sign = this.falling ? -1 : 1
-    const numbered = this.grouping.checked ? this.objects.map(({ name }) => natural(name)) : []
-    if (this.sort === 'file' && this.grouping.checked) {
-      order.sort((one, other) => {
-        const [a, b] = [numbered[one] ?? '', numbered[other] ?? '']
-        return a < b ? -1 : a > b ? 1 : one - other
-      })
-    } else if (this.sort !== 'file') {
+    if (this.sort !== 'file' && this.sort !== 'name') {
       order.sort((one, other) => {
         const [a, b] = [key(this.objects[one]), key(this.objects[other])]
-        return sign * (a < b ? -1 : a > b ? 1 : one - other)
+        return sign * (a < b ? -1 : a > b ? 1 : 0)
       })
-    }
+    } else if (this.falling) order.reverse()
     this.root = this.grouping.checked
       ? group(this.objects, order)
       : { prefix: '', children: order.map(object => ({ object })), objects: order.length, bytes: 0 }
@@ -161,6 +174,7 @@ export class ObjectList {
     } else if (this.before) {
       this.open = this.before
       this.before = undefined
+      this.reveal()
     }
     fill(byId('list-count'), wanted
       ? `${counted(order.length, 'object')} of ${this.objects.length}`
@@ -170,13 +184,23 @@ export class ObjectList {
     this.redraw()
   }
 
+  /** The places of all objects, in the natural order of their names. */
+  private natural(): number[] {
+    if (!this.sorted) {
+      const names = this.objects.map(({ name }) => natural(name))
+      const compare = (one = '', other = '') => one < other ? -1 : one > other ? 1 : 0
+      this.sorted = names.map((_, ordinal) => ordinal).sort((one, other) => compare(names[one], names[other]))
+    }
+    return this.sorted
+  }
+
   private keyOf(sort: Key): (object: Listed | undefined) => string | number {
     return object => {
       if (!object) return ''
       if (sort === 'stored') return stored(object)
       if (sort === 'type') return objectKind(object)
       if (sort === 'shape') return object.shape.reduce<number>((product, dimension) => product * Number(dimension), 1)
-      return natural(object.name)
+      return object.name
     }
   }
 

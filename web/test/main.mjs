@@ -303,9 +303,18 @@ const model = (name, names) => {
   return to
 }
 
-/** A language model in safetensors of 206 MiB, all zeros, which take no room on disk. */
-const language = () => {
-  const [hidden, inner, words] = [512, 2048, 32_000]
+/** Numbers that are distributed about as weights are, the same each time; those of norms are near 1. */
+const weights = ([, { dtype, shape }]) => {
+  let state = 7
+  const random = () => (state = (state * 48_271) % 0x7fff_ffff) / 0x7fff_ffff
+  const length = shape.reduce((product, size) => product * size, 1)
+  const numbers = Float32Array.from({ length }, () => Array.from({ length: 12 }, random).reduce((sum, one) => sum + one, -6) / 25 + (dtype === 'F32' ? 1 : 0))
+  return Buffer.from(dtype === 'F32' ? numbers.buffer : Uint16Array.from(new Uint32Array(numbers.buffer), bits => bits >>> 16).buffer)
+}
+
+/** A language model in safetensors: of 206 MiB and all zeros, which take no room on disk, or a small one of random weights. */
+const language = small => {
+  const [hidden, inner, words, layers] = small ? [48, 128, 256, 6] : [512, 2048, 32_000, 18]
   const layer = at => [
     ...['q', 'k', 'v', 'o'].map(part => [`model.layers.${at}.self_attn.${part}_proj.weight`, [hidden, hidden]]),
     ...['gate', 'up'].map(part => [`model.layers.${at}.mlp.${part}_proj.weight`, [inner, hidden]]),
@@ -314,7 +323,7 @@ const language = () => {
     [`model.layers.${at}.post_attention_layernorm.weight`, [hidden], 'F32'],
   ]
   const named = [['lm_head.weight', [words, hidden]], ['model.embed_tokens.weight', [words, hidden]],
-    ...Array.from({ length: 18 }, (_, at) => layer(at)).flat(), ['model.norm.weight', [hidden], 'F32']]
+    ...Array.from({ length: layers }, (_, at) => layer(at)).flat(), ['model.norm.weight', [hidden], 'F32']]
   let end = 0
   const tensors = named.map(([name, shape, dtype = 'BF16']) => {
     const start = end
@@ -323,10 +332,10 @@ const language = () => {
   })
   // In the order in which such files have them: 0, 1, 10, 11, 2.
   const header = Buffer.from(JSON.stringify(Object.fromEntries(tensors.sort(([one], [other]) => one < other ? -1 : 1))))
-  const path = join(folder, 'model.safetensors')
+  const path = join(folder, small ? 'small.safetensors' : 'model.safetensors')
   const length = Buffer.alloc(8)
   length.writeBigUInt64LE(BigInt(header.length))
-  writeFileSync(path, Buffer.concat([length, header]))
+  writeFileSync(path, Buffer.concat([length, header, ...small ? tensors.map(weights) : []]))
   truncateSync(path, 8 + header.length + end)
   return path
 }
@@ -364,6 +373,11 @@ await test('layers are folded, in natural order', async () => {
   // A group opens to what is in it, whatever it is folded into.
   await page.click('#row-6')
   assert.equal((await rows())[7], 'input_layernorm.weight')
+  // What is found by a search stands open when the search is over.
+  await page.fill('#search', 'layers.9.mlp.up')
+  await choose(page, await page.$eval('.row:not(.group)', row => row.dataset.line))
+  await page.fill('#search', '')
+  assert.equal(await page.textContent('.row.chosen .name'), 'up_proj.weight')
   assert.match(await page.textContent('.totals'), /^108,284,416 parameters \(108 M\)bf16 207 MiB · > 99 %f32 74 KiB · < 1 %$/)
 })
 
@@ -436,6 +450,7 @@ await test('the map follows the list, and the list the map', async () => {
   states.add(await drawn())
   assert.deepEqual(await page.$$eval('.row.chosen', rows => rows.map(row => row.id)), ['row-3'])
   // What the pointer is on is said; without it, what is selected.
+  await page.evaluate(() => scrollTo(0, 0))
   const { x, y, width } = await page.$eval('#map', map => map.getBoundingClientRect().toJSON())
   await page.mouse.move(x + width - 1, y + 10)
   assert.match(await caption(), /^footer/)
@@ -485,6 +500,10 @@ await test('values of a slice are those of the command', async () => {
     await page.waitForFunction(note => document.querySelector('#slice-note').textContent === note, note)
     if (values) await page.waitForFunction(wanted => [...document.querySelectorAll('.elements td')].map(cell => cell.textContent).filter(Boolean).join() === wanted, values.join())
   }
+  await open(page, `${corpus}other/npy/accept/scalar.npy`)
+  await choose(page, 0)
+  await page.waitForSelector('.elements td')
+  assert.equal((await shown()).length, 1)
   // Of a large array, no more is read than is shown.
   await open(page, language())
   await choose(page, 0)
@@ -604,7 +623,7 @@ const PAGES = [
   ['quantized', `${corpus}accept/1.2.3/py_quantized.zt`, ''],
   ['large', language(), 'lm_head'],
   ['gguf', `${corpus}other/gguf/accept/tiny.gguf`, 'blk'],
-  ['safetensors', `${corpus}other/safetensors/accept/types.safetensors`, 'bf16'],
+  ['safetensors', language(true), 'down'],
 ]
 
 /** Shows one of the pages, in that width and those colors. */
