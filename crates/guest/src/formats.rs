@@ -34,6 +34,9 @@ impl Start {
         bytes: Vec<u8>,
         source: &'static dyn ReadAt,
     ) -> Result<Session, Refused> {
+        if usize::try_from(self.needs().end) != Ok(bytes.len()) {
+            return Err(Error::from(Misuse::Supply).into());
+        }
         match self.other(&bytes) {
             Some(other) => Box::new(other).supply(bytes, source),
             None => Ok(ztensor(self.header(&bytes)?)?),

@@ -17,3 +17,7 @@ pub mod values;
 use zten_guest::problem;
 pub use zten_guest::session;
 use zten_report::{element, npy};
+
+#[cfg(target_arch = "wasm32")]
+#[global_allocator]
+static ALLOCATOR: rlsf::SmallGlobalTlsf = rlsf::SmallGlobalTlsf::new();

@@ -170,6 +170,10 @@ fn files_of_other_formats() {
             }
         }
         for path in files(&format!("other/{format}/reject")) {
+            // One of several files is valid by itself.
+            if path.to_str().unwrap().contains("-of-0") {
+                continue;
+            }
             let said = match open_named(&path) {
                 (Session::Open(file), _) => everything(file),
                 (_, said) => said,
