@@ -52,8 +52,8 @@ const ramp = (at: number): readonly number[] => {
   const part = place - Math.floor(place)
   return (low ?? []).map((value, channel) => value + ((high?.[channel] ?? value) - value) * part)
 }
-const parse = (colour = '#000000'): number[] =>
-  [1, 3, 5].map(at => Number.parseInt(colour.slice(at, at + 2), 16))
+const parse = (color = '#000000'): number[] =>
+  [1, 3, 5].map(at => Number.parseInt(color.slice(at, at + 2), 16))
 
 /** A grid as a canvas: a heat map, or how many entries a cell has. */
 export const grid = (picture: Picture, numbers: Float32Array): HTMLElement => {
@@ -66,8 +66,8 @@ export const grid = (picture: Picture, numbers: Float32Array): HTMLElement => {
   const image = context?.createImageData(width, height)
   if (context && image) {
     numbers.forEach((number, at) => {
-      const colour = colourOf(number, least, most, counted)
-      image.data.set([...colour, counted && number === 0 ? 0 : 255], at * 4)
+      const color = colorOf(number, least, most, counted)
+      image.data.set([...color, counted && number === 0 ? 0 : 255], at * 4)
     })
     context.putImageData(image, 0, 0)
   }
@@ -77,17 +77,17 @@ export const grid = (picture: Picture, numbers: Float32Array): HTMLElement => {
   const sampled = picture.rows > height || picture.columns > width
   const of = `${grouped(picture.rows)} × ${grouped(picture.columns)}`
   const what = counted
-    ? `Where the entries are, ${of}: the lighter, the more (at most ${short(most)} in a cell).`
+    ? `Entries, ${of}: the lighter a cell, the more (at most ${short(most)}).`
     : finite.length > 0
       ? `Values, ${of}: from ${short(least)} (dark) to ${short(most)} (light).`
       : `Values, ${of}: none is finite.`
   const how = sampled && !counted ? ` Sampled: ${height} rows and ${width} columns at even distances.` : ''
-  const odd = finite.length < numbers.length ? ' NaN is grey, infinities are red and blue.' : ''
+  const odd = finite.length < numbers.length ? ' NaN is gray, infinities are red and blue.' : ''
   canvas.setAttribute('aria-label', what)
   return make('figure', {}, canvas, make('figcaption', {}, what + how + odd))
 }
 
-const colourOf = (number: number, least: number, most: number, counted: boolean): readonly number[] => {
+const colorOf = (number: number, least: number, most: number, counted: boolean): readonly number[] => {
   if (Number.isNaN(number)) return UNIQUE.nan
   if (number === Infinity) return UNIQUE.high
   if (number === -Infinity) return UNIQUE.low

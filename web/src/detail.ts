@@ -17,7 +17,7 @@ export type Run = <T>(
   work: (onProgress: (bytes: number) => void) => Promise<T>,
 ) => Promise<T | undefined>
 
-/** What an object that is shown asks of the page. */
+/** The page, as an object that is shown uses it. */
 interface Page {
   run: Run
   onProblem(problem: Problem): void
@@ -165,7 +165,7 @@ export class Detail {
   }
 }
 
-/** Whether the elements of a component are codes that are packed, or blocks of them. */
+/** Returns whether the elements of a component are codes that are packed, or blocks of them. */
 const isPacked = ({ layout }: Listed, { role, dtype }: Component): boolean =>
   role === 'packed_weight' || (role === 'data' && (layout.startsWith('gguf.') ||
     (layout === 'zt.quant_group/1' && dtype === 'u8')))

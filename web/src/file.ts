@@ -1,4 +1,4 @@
-/** How a file of this machine is read: at once. */
+/** Reading a file of this machine: at once. */
 import { Instance } from '../../bindings/js/src/instance.ts'
 import { ofBlob, ofSource } from '../../bindings/js/src/sources.ts'
 import type { Way } from './worker.ts'

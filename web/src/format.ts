@@ -52,13 +52,13 @@ export const element = (component: Component): string => {
 export const stored = (object: Listed): number =>
   object.components.reduce((sum, component) => sum + component.length, 0)
 
-/** What all have in common. */
+/** The word that all have in common. */
 export const common = (words: string[]): string => {
   const all = [...new Set(words)]
   return all.length === 0 ? '–' : all.length === 1 ? all[0] ?? '' : 'mixed'
 }
 
-/** What an object is, in a word or two: its layout, unless it is dense, and the type of its main component. */
+/** A word or two for an object: its layout, unless it is dense, and the type of its main component. */
 export const objectKind = (object: Listed): string => {
   const { layout, layout_known: known } = object
   // Blocks have names of their own.

@@ -9,7 +9,7 @@ const NAMES: Record<Kind, string> = {
 }
 const HEIGHT = 44
 
-/** What a map shows: the regions of a file of that length, and the byte and the object that break a rule, if they are known. */
+/** The contents of a map: the regions of a file of that length, and the byte and the object that break a rule, if they are known. */
 export interface Shown {
   regions: Region[]
   objects: Listed[]

@@ -1,4 +1,4 @@
-/** What the page that may read addresses has beside the other. */
+/** The field for an address, which only the page that may read addresses has. */
 import { Address } from './address.ts'
 import { byId, fill } from './dom.ts'
 import { take } from './main.ts'

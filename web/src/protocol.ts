@@ -1,4 +1,4 @@
-/** What the guest says, as JSON; texts of the file come escaped. */
+/** The answers of the guest, as JSON; texts of the file come escaped. */
 import type { Version } from '../../bindings/js/src/url.ts'
 
 export interface Problem {
@@ -114,24 +114,24 @@ export interface Values {
 /** A file, or the address of one. */
 export type Subject = File | { url: string }
 
-/** What is known of a file once it can be read. */
+/** Facts about a file once it can be read. */
 export interface Known {
   size: number
-  /** What the server says of it: that stays the same as long as the page shows it. */
+  /** The version that the server gives: it stays the same as long as the page shows it. */
   version?: Version
 }
 
-/** What the worker begins with. */
+/** The first message to the worker. */
 export interface Start {
   wasm: ArrayBuffer
   subject: Subject
   /** The name to show. */
   name: string
-  /** What was known when the file was opened before. */
+  /** The facts of the time when the file was opened before. */
   before: Known | undefined
 }
 
-/** What the worker is asked for: an export of the guest and its arguments, after a selection if one comes with it, or bytes of the file. */
+/** A question to the worker: an export of the guest and its arguments, after a selection if one comes with it, or bytes of the file. */
 export type Request = { id: number } & ({ call: string; args: number[]; selection?: Bytes } | { start: number; end: number })
 
 export type Reply =

@@ -7,7 +7,7 @@ export interface Region {
   kind: Kind
   start: number
   end: number
-  /** Of a blob: the object it is of, and its role. */
+  /** The object that a blob is of, and its role. */
   object?: number
   role?: string
 }

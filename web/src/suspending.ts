@@ -10,7 +10,7 @@ export interface WaitingHost extends Host {
 
 type ReadAt = (offset: bigint, buffer: number, length: number) => number | Promise<number>
 
-/** What WebAssembly calls JavaScript Promise Integration. */
+/** JavaScript Promise Integration of WebAssembly. */
 interface Suspension {
   Suspending?: new (read: ReadAt) => WebAssembly.ImportValue
   promising?: (called: unknown) => (...args: number[]) => Promise<number>

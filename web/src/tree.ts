@@ -7,7 +7,7 @@ export interface Group {
   children: Entry[]
   objects: number
   bytes: number
-  /** Its children are groups of successive numbers, which its name stands for. */
+  /** True of a group whose children are groups of successive numbers, which its name stands for. */
   folded?: boolean
 }
 
@@ -17,7 +17,7 @@ export type Entry = { group: Group } | { object: number }
 export interface Line {
   entry: Entry
   level: number
-  /** What to show of the name: what the groups around it have not said. */
+  /** The part of the name that the groups around it have not said. */
   label: string
 }
 
@@ -110,7 +110,7 @@ export const lines = (root: Group, objects: Listed[], open: Set<string>): Line[]
   return shown
 }
 
-/** What an entry is shown as: a group of one is its only entry. */
+/** The entry that is shown for another: a group of one is its only entry. */
 export const only = (entry: Entry): Entry => {
   let shown = entry
   while ('group' in shown && shown.group.children.length === 1 && shown.group.children[0]) shown = shown.group.children[0]

@@ -1,4 +1,4 @@
-/** How a file is read from a server: by ranges, as the package for JavaScript does it. */
+/** Reading a file from a server: by ranges, as the package for JavaScript does it. */
 import { failure } from '../../bindings/js/src/errors.ts'
 import { ofSource } from '../../bindings/js/src/sources.ts'
 import { ofUrl } from '../../bindings/js/src/url.ts'

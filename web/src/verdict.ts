@@ -1,4 +1,4 @@
-/** Whether the file can be trusted, and if not, why. */
+/** The verdict on the file, and what is wrong with it. */
 import { byId, fill, make, prose, spelled, type Child } from './dom.ts'
 import { counted, grouped, hex, rounded, size } from './format.ts'
 import { showBytes } from './hex.ts'
@@ -117,7 +117,7 @@ const totals = ({ totals: { parameters, dtypes, stored } }: Summary): HTMLElemen
 
 const percent = (part: number): string => part < 0.01 ? '< 1 %' : part > 0.99 ? '> 99 %' : `${Math.round(100 * part)} %`
 
-/** Where it is: object, component, byte. */
+/** The place of a problem: object, component, byte. */
 const place = (problem: Problem): HTMLElement => {
   const { object_shown: object, ordinal, component_shown: component, part, offset, manifest_start: start, manifest_end: end } = problem
   const text = make('p', { class: 'place' })

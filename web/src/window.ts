@@ -8,7 +8,7 @@ const STREAK = 2
 /** A file that can be read. */
 export interface Opened {
   reader: Reader
-  /** Its beginning, as far as that is there already. */
+  /** The beginning, as far as that is there already. */
   head: Uint8Array
   /** Bytes that are read at a time, at least. */
   least: number
@@ -54,7 +54,7 @@ export class Window {
     return this.hold(from, await this.file.reader.read(from, to), start, end)
   }
 
-  /** What is read for bytes that are not held. */
+  /** The range that is read for bytes that are not held. */
   private around(start: number, end: number): [number, number] {
     const { size, least } = { size: this.size, least: this.file.least }
     this.streak = start > this.start && start <= this.start + this.bytes.length ? this.streak + 1 : 0

@@ -8,7 +8,7 @@ declare const self: DedicatedWorkerGlobalScope
 /** Milliseconds between two reports of progress. */
 const PACE = 100
 
-/** How files of one kind are read. */
+/** A way to read files of one kind. */
 export interface Way {
   border(guest: Guest): Border
   open(): Promise<{ file: Opened; known: Known }>

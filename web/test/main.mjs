@@ -676,11 +676,11 @@ await test('pictures of the page at every width, to be looked at, and no rule of
 })
 
 await test('light and dark', async () => {
-  const colour = async colorScheme => {
+  const color = async colorScheme => {
     await page.emulateMedia({ colorScheme })
     return page.evaluate(() => getComputedStyle(document.body).backgroundColor)
   }
-  assert.notEqual(await colour('light'), await colour('dark'))
+  assert.notEqual(await color('light'), await color('dark'))
 })
 
 await test('nothing leaves the page', async () => {

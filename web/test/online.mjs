@@ -122,7 +122,7 @@ await test('what is read in one go is read ahead', async () => {
   assert.equal(shown.read, sent())
 })
 
-/** What a server may do, and what is said of it. */
+/** Faults of a server, and what is said of them. */
 const LIES = {
   ignores: /ignores ranges/, changes: /changed on the server/, grows: /changed on the server|gave the range/, shifts: /gave the range/,
   less: /gave the range|does not tell the size/, unsized: /does not tell the size/, encodes: /encodes|bytes, expected|reached/,

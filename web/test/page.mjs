@@ -6,7 +6,7 @@ import { chromium } from 'playwright-core'
 export const root = new URL('../../', import.meta.url).pathname
 export const corpus = `${root}corpus/`
 
-/** Where a page is. */
+/** The address of a page. */
 export const located = name => pathToFileURL(`${root}web/dist/${name}`).href
 
 const browsers = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser']
@@ -35,7 +35,7 @@ export const open = async (page, path) => {
   await page.waitForFunction(() => document.body.dataset.state === 'done')
 }
 
-/** What the page shows of the verdict. */
+/** The verdict, as the page shows it. */
 export const verdict = page => page.evaluate(() => {
   const text = selector => document.querySelector(selector)?.textContent ?? null
   return {

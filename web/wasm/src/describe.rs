@@ -1,4 +1,4 @@
-//! What the manifest says: of the file, of its objects, of one of them. Whatever the file spells
+//! Descriptions from the manifest: of the file, of its objects, of one of them. Whatever the file spells
 //! is escaped, so that it can be shown as it comes.
 
 use std::io::{self, Write};

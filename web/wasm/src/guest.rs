@@ -1,4 +1,4 @@
-//! What the page may ask of an open file, beside the exports by which it is opened.
+//! Exports that answer about an open file, beside those by which it is opened.
 
 use std::io::{BufWriter, Write};
 
@@ -43,7 +43,7 @@ pub fn validate_component(object: u32, component: u32) -> u32 {
     on_file(|file, out| validate::component(file, (object, component), out))
 }
 
-/// What the elements of a component are like.
+/// Statistics of the elements of a component.
 #[wasm_bindgen]
 pub fn statistics(object: u32, component: u32) -> u32 {
     on_file(|file, out| statistics::component(file, (object, component), out))

@@ -1,6 +1,6 @@
 //! Counting numbers by size in one pass, whatever their range turns out to be.
 
-/// How many numbers fall into each of 256 intervals of equal width.
+/// The count of numbers in each of 256 intervals of equal width.
 ///
 /// An interval is a power of two wide and begins at a multiple of its width. It begins far too
 /// narrow, and doubles whenever a number does not fit: what was counted is merged, two intervals
@@ -23,7 +23,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// How many intervals there are.
+    /// The number of intervals.
     pub const INTERVALS: usize = 256;
     const SPAN: i64 = 256;
     /// No two finite numbers differ by less.

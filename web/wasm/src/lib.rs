@@ -1,4 +1,4 @@
-//! What the page asks of `zten`: each question is answered by one JSON document.
+//! The questions of the page to `zten`: each is answered by one JSON document.
 //!
 //! An instance serves one file. What belongs to a file is never freed, and goes with the
 //! instance: the page makes a new one for each file, so that no file meets what another left.

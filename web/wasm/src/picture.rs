@@ -21,10 +21,10 @@ const ROW: u64 = 64 << 10;
 /// Numbers in rows, and what they were picked from.
 #[derive(Debug)]
 pub(crate) struct Grid {
-    /// Of the array, as a matrix.
+    /// Rows of the array, as a matrix.
     pub(crate) rows: u64,
     pub(crate) columns: u64,
-    /// As many as the grid has rows, times columns.
+    /// The numbers, as many as the grid has rows, times columns.
     pub(crate) numbers: Vec<f64>,
 }
 
@@ -71,7 +71,7 @@ pub fn object(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()>
     Ok(())
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "a colour has fewer bits than an f32")]
+#[expect(clippy::cast_possible_truncation, reason = "a color has fewer bits than an f32")]
 fn narrow(number: f64) -> f32 {
     number as f32
 }

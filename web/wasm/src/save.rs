@@ -67,7 +67,7 @@ fn write(
     Ok(if failed { Err("there is no room for it".to_owned()) } else { Ok(note) })
 }
 
-/// What the elements are saved as, and what there is to say about it.
+/// The kind that the elements are saved as, and a note on it.
 fn saved(component: &Component<'_>) -> (Kind, Option<&'static str>) {
     let kind = Kind::of_component(component).unwrap_or(Kind::Plain(StorageType::U8));
     match kind {

@@ -1,4 +1,4 @@
-//! Where the entries of a sparse object are.
+//! Counting the entries of a sparse object in each cell of a picture.
 
 use zten::error::{Misuse, OutOfMemory};
 use zten::view::{Coo, Csr, Widened};
