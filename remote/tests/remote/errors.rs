@@ -59,7 +59,7 @@ fn an_honest_server() {
     let file = open(&server).unwrap();
     assert_eq!(file.length(), 200_000);
     assert_eq!(read(&file, 100..200_000).unwrap(), content()[100..]);
-    assert_eq!(read(&file, 7..7).unwrap(), []);
+    assert!(read(&file, 7..7).unwrap().is_empty());
     refused!(read(&file, 1..200_001).unwrap_err(), RemoteError::BeyondEnd { length: 200_000 });
     let asked = server.asked();
     assert!(!asked[0].headers.contains_key("if-match"));
