@@ -165,7 +165,7 @@ def test_limits_are_asked_before_there_is_memory(tmp_path: Path) -> None:
 
 def test_memory_that_there_is_not_is_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "w.zt"
-    zten.numpy.save_file({"w": np.zeros(9, np.uint8)}, path)
+    zten.numpy.save_file({"w": np.zeros(2 << 20, np.uint8)}, path)
 
     def full(*_: object) -> None:
         raise MemoryError
