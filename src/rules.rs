@@ -89,7 +89,7 @@ pub struct Row {
 
 impl Row {
     /// Returns the row as it is built in: with `--cfg zten_terse`, which modules for WebAssembly are built with, without the
-    /// texts that no message has.
+    /// texts that no report has.
     #[doc(hidden)]
     #[must_use]
     pub const fn built(self) -> Self {
@@ -101,7 +101,7 @@ impl Row {
             Source::Policy(_) => Source::Policy(""),
             clause => clause,
         };
-        Self { holds: "", advice: "", source, ..self }
+        Self { holds: "", source, ..self }
     }
 }
 
