@@ -1,4 +1,4 @@
-//! Where output goes, and how the command ends.
+//! The output and the exit status of the command.
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, StdoutLock, Write};

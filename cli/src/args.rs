@@ -1,4 +1,4 @@
-//! What the command line may say.
+//! The arguments of the command line.
 
 mod cat;
 mod check;
@@ -65,7 +65,7 @@ const SANDBOX_STATUS: &str = "Exit status:
 #[derive(Debug, Parser)]
 #[command(name = "zten", version, after_help = STATUS)]
 pub(crate) struct Args {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub(crate) command: Command,
     /// Read files without the sandbox
@@ -94,7 +94,7 @@ impl Args {
     }
 }
 
-/// What to do.
+/// A subcommand.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     #[command(flatten)]

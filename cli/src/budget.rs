@@ -1,4 +1,4 @@
-//! What work on files may take, by their lengths and the limits that the command line sets.
+//! The budget of a process that works on files, from their lengths and the limits of the command line.
 
 use zten_sandbox::Budget;
 
@@ -35,7 +35,7 @@ const PER_BYTE: u64 = 32;
 /// Bytes of output for what follows no file.
 const OUTPUT: u64 = 64 << 20;
 
-/// What is done with files.
+/// A kind of work on files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Task {
     /// They are looked at one after another, and listed.
@@ -92,7 +92,7 @@ pub(crate) fn add(budget: &mut Budget, job: &Budget) {
     budget.file = more(budget.file, job.file, OUTPUT.saturating_add(written()));
 }
 
-/// What `task` may take of files of those lengths.
+/// Returns the budget that `task` needs for files of those lengths.
 pub(crate) fn for_task(
     task: Task,
     lengths: &Lengths,

@@ -1,4 +1,4 @@
-//! Whether the process is confined before it reads a file.
+//! The confinement of the process before it reads a file.
 
 use std::io;
 
@@ -6,14 +6,14 @@ use zten_sandbox::Report;
 
 use crate::app::App;
 
-/// Whether to confine, as the command line asks.
+/// The confinement that the command line asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Mode {
-    /// No.
+    /// None.
     Off,
-    /// As far as the system can.
+    /// The most that the system supports.
     Try,
-    /// Yes, or nothing is read.
+    /// All of it; otherwise nothing is read.
     Require,
 }
 

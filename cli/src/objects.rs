@@ -13,12 +13,12 @@ use crate::threads;
 /// Below so many stored bytes, threads are not worth their start.
 pub(crate) const WORTH_IT: u64 = 1 << 20;
 
-/// How to work on a file.
+/// Work on the objects of a file.
 pub(crate) struct Work<'a, J> {
     pub(crate) files: &'a Sources<'a>,
     /// Returns whether a failure lets the work go on with the next object.
     pub(crate) passes: fn(&Error) -> bool,
-    /// What is done with each object.
+    /// The function that is called for each object.
     pub(crate) validate: J,
 }
 
@@ -27,7 +27,7 @@ where
     T: Send,
     J: Fn(&mut Verifier, &Tensor<'_>) -> Result<T, Error> + Sync,
 {
-    /// What came of each object, in the order of the manifest; nothing after the first failure
+    /// Returns the result of each object, in the order of the manifest; nothing after the first failure
     /// that does not let the work go on.
     pub(crate) fn run(&self) -> Vec<Result<T, Error>> {
         // What comes over the network is fetched in the order of the manifest.

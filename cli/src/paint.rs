@@ -9,7 +9,7 @@ use anstyle::{AnsiColor, Style};
 use serde::{Deserialize, Serialize};
 use zten_report::finding::Verdict;
 
-/// Whether to colour.
+/// The choice of when to use color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Color {
     /// Use color where output goes to a terminal, unless the environment says otherwise
@@ -20,7 +20,7 @@ pub(crate) enum Color {
     Never,
 }
 
-/// Which streams get colours: decided once, while one may ask what they are.
+/// The streams that get colors, decided once, while the process may still query them.
 static STREAMS: OnceLock<Streams> = OnceLock::new();
 
 /// The streams that get colors.
@@ -60,12 +60,12 @@ pub(crate) fn streams() -> Streams {
 pub(crate) struct Palette(bool);
 
 impl Palette {
-    /// Those of standard output.
+    /// Returns the styles of standard output.
     pub(crate) fn output() -> Self {
         Self(streams().output)
     }
 
-    /// Those of standard error.
+    /// Returns the styles of standard error.
     pub(crate) fn errors() -> Self {
         Self(streams().errors)
     }
@@ -74,12 +74,12 @@ impl Palette {
         if self.0 { style } else { Style::new() }
     }
 
-    /// That of a path.
+    /// Returns the style of a path.
     pub(crate) fn path(self) -> Style {
         self.style(Style::new().bold())
     }
 
-    /// That of a verdict, and of the rule that it is by.
+    /// Returns the style of a verdict, and of the rule that it is by.
     pub(crate) fn verdict(self, verdict: Verdict) -> Style {
         let color = match verdict {
             Verdict::Valid | Verdict::ManifestValid => AnsiColor::Green,

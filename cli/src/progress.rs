@@ -92,7 +92,7 @@ fn show(done: u64, total: u64) {
     draw(done, total);
 }
 
-/// How much of the work is done.
+/// The progress of the work, which is drawn as a line on the terminal.
 pub(crate) struct Progress {
     shown: bool,
     start: Instant,

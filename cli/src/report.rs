@@ -1,4 +1,4 @@
-//! What is wrong with a file, for people and for programs.
+//! The problems of files, for people and for programs.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -19,7 +19,7 @@ use crate::status::Status;
 
 pub(crate) use zten_report::finding::Verdict;
 
-/// What is wrong with a file, where, and what to do.
+/// A problem with a file: what is wrong, where, and what to do.
 #[derive(Debug)]
 pub(crate) struct Problem {
     file: PathBuf,
@@ -32,7 +32,7 @@ pub(crate) struct Problem {
 #[derive(Debug, Default)]
 pub(crate) struct More([(u64, Vec<String>); 4]);
 
-/// What can be wrong with an object: what says most about the file first.
+/// A kind of problem with an object, the one that says most about the file first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Flaw {
     Invalid,
@@ -182,7 +182,7 @@ impl Problem {
         self
     }
 
-    /// How many other objects something is wrong with, where they were looked at.
+    /// Returns the number of other objects that have a problem, if they were looked at.
     pub(crate) fn more(&self) -> Option<u64> {
         self.more.as_ref().map(More::count)
     }
@@ -193,7 +193,7 @@ impl Problem {
         &self.file
     }
 
-    /// What has been found.
+    /// Returns the finding.
     pub(crate) fn finding(&self) -> &Finding {
         &self.finding
     }
@@ -209,7 +209,7 @@ impl Problem {
         self
     }
 
-    /// What it makes of the exit status.
+    /// Returns the exit status that the problem leads to.
     pub(crate) fn status(&self) -> Status {
         status(self.finding.verdict)
     }
@@ -220,7 +220,7 @@ impl Problem {
     }
 }
 
-/// What a verdict makes of the exit status.
+/// Returns the exit status that a verdict leads to.
 pub(crate) fn status(verdict: Verdict) -> Status {
     match verdict {
         Verdict::Valid | Verdict::ManifestValid | Verdict::Tolerated => Status::Success,
@@ -230,7 +230,7 @@ pub(crate) fn status(verdict: Verdict) -> Status {
     }
 }
 
-/// Problems are told on standard error, and have its colours.
+/// Problems are printed on standard error, and have its colors.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let palette = Palette::errors();

@@ -1,4 +1,4 @@
-//! Where content is read: a file and the shards of it that were found.
+//! The files that content is read from: a file and those of its shards that were found.
 
 use zten::shards::{Candidate, Files, Find, Shard, Shards};
 use zten::{Component, Error, ErrorKind};
@@ -53,7 +53,7 @@ impl<'a> Sources<'a> {
         verified
     }
 
-    /// As [`verify`](Self::verify), where a file that is not valid is not read any further.
+    /// Verifies as [`verify`](Self::verify) does, and settles a failure, after which the file is read no further.
     pub(crate) fn require(&mut self) -> Result<(), Error> {
         self.verify().map_err(|failure| self.settle(failure))
     }

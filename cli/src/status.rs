@@ -1,6 +1,6 @@
-//! How the command ends.
+//! The exit status of the command.
 
-/// How the command ends. The worst wins: with several files all are looked at.
+/// The result of the command. The worst wins: with several files all are looked at.
 #[derive(
     Clone,
     Copy,

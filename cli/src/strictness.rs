@@ -1,10 +1,10 @@
-//! How strict to be: tolerances and limits, as the command line gives them.
+//! The strictness of reading: tolerances and limits, as the command line gives them.
 
 use serde::{Deserialize, Serialize};
 use zten::{Limits, OpenOptions, Tolerance};
 use zten_report::size;
 
-/// How strict to be.
+/// The strictness of reading.
 #[derive(Debug, clap::Args, Serialize, Deserialize)]
 pub(crate) struct Strictness {
     /// Accept one more kind of file: narrow-indices, shared-blobs or missing-zeros
@@ -41,12 +41,12 @@ impl Strictness {
         !self.no_shards
     }
 
-    /// How many files are looked for, at most, that one names.
+    /// Returns the greatest number of files that are looked for because one file names them.
     pub(crate) fn most_beside(&self) -> u32 {
         if self.no_shards { 0 } else { self.options().limit().shards() }
     }
 
-    /// What the library takes.
+    /// Returns the options for the library.
     pub(crate) fn options(&self) -> OpenOptions {
         let limits = self.limit.iter().fold(Limits::default(), |limits, limit| {
             // It was accepted when the command line was read.

@@ -22,7 +22,7 @@ pub(crate) struct Sum {
     pub(crate) sha256: Option<[u8; 32]>,
 }
 
-/// What is summed.
+/// The bytes that are summed.
 #[derive(Clone, Copy)]
 pub(crate) enum Of {
     /// Decoded, little-endian bytes.

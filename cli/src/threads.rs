@@ -6,7 +6,7 @@ use std::thread::available_parallelism;
 
 static COUNT: OnceLock<usize> = OnceLock::new();
 
-/// How many there are, with the one that asks. They are started here if nothing was said before.
+/// Returns the number of threads, with the caller. Starts them if neither [`start`] nor [`none`] was called.
 pub(crate) fn count() -> usize {
     *COUNT.get_or_init(rayon::current_num_threads)
 }
@@ -16,7 +16,7 @@ pub(crate) fn none() {
     let _ = COUNT.set(1);
 }
 
-/// As many as there are processors for this process, or as `RAYON_NUM_THREADS` says.
+/// Returns the number of threads to start: `RAYON_NUM_THREADS`, or that of the processors for this process.
 pub(crate) fn wanted() -> usize {
     let asked = std::env::var("RAYON_NUM_THREADS").ok().and_then(|number| number.parse().ok());
     let processors = || available_parallelism().map_or(1, usize::from);

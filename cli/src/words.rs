@@ -1,4 +1,4 @@
-//! What the formats name and number, in a few columns.
+//! The words for element types, layouts and shapes, in a few columns.
 
 use zten::tools::ElementType;
 use zten::{Layout, Tensor};
@@ -31,7 +31,7 @@ pub(crate) fn element(element: ElementType<'_>) -> String {
     }
 }
 
-/// The format of an object.
+/// The layout of an object.
 pub(crate) fn format(object: &Tensor<'_>) -> String {
     word(object.layout_name(), is_known(object))
 }

@@ -1,4 +1,4 @@
-//! What `zten convert` takes.
+//! The arguments of `zten convert`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

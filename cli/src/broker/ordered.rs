@@ -1,4 +1,4 @@
-//! What has been found, put back into the order of the files.
+//! The records of checked files, put back into the order of the files.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What becomes of the bytes of elements: nested brackets, a NumPy file, or the bytes.
+//! The forms in which elements are printed: nested brackets, a NumPy file, or their bytes.
 
 use std::io::{self, Write};
 

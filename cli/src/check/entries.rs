@@ -1,4 +1,4 @@
-//! Which files are to be checked: those that are named, those in lists, and those in folders.
+//! The files to check: those that are named, those in lists, and those in folders.
 
 mod list;
 mod skipped;
@@ -28,7 +28,7 @@ pub(crate) struct Entry {
     takes_folders: bool,
 }
 
-/// How it was found.
+/// The way in which a file was found.
 #[derive(Debug)]
 enum Found {
     /// By its name, which may be that of a link.
@@ -114,7 +114,7 @@ impl Entries {
         !waits || self.list.as_ref().is_none_or(List::is_ready)
     }
 
-    /// What tells when there is more of the list.
+    /// Returns the descriptor of the list, which can be polled for more names.
     #[cfg(target_os = "linux")]
     pub(crate) fn waits_for(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
         self.list.as_ref().map(List::descriptor)

@@ -1,4 +1,4 @@
-//! Where what is found goes, file by file.
+//! The output of `zten check`, file by file.
 
 use std::io::{self, Seek as _, Write as _};
 use std::path::Path;
@@ -92,7 +92,7 @@ impl Output {
         Record::new(self.form, path, &Err(Box::new(problem)))
     }
 
-    /// What comes before the words on a file.
+    /// Adds a file to the tally, the exit status and the artifacts of SARIF, before its outcome is written.
     fn note(&mut self, app: &mut App, path: &Path, kind: Kind) -> io::Result<()> {
         self.tally.note(kind);
         app.worsen(match status(kind.verdict) {

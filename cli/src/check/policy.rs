@@ -35,7 +35,7 @@ const VALUE_RULES: [&str; 5] =
 /// Algorithms of digests, as the checksum CRC-32C is none.
 const DIGESTS: [&str; 2] = ["sha256", "xxh3"];
 
-/// What a caller asks of files beyond the rules of their formats: `docs/policy.md`. Without a key, nothing is asked.
+/// The requirements of a caller beyond the rules of the file formats: `docs/policy.md`. An absent key requires nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Policy {

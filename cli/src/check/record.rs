@@ -1,4 +1,4 @@
-//! What is said of a file, in each form.
+//! The outcome of a file, written in each form.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::kind::{Outcome, Valid};
 use crate::paint::{Painted, Palette};
 use crate::remote::shown;
 
-/// How it is said.
+/// A form of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// Lines for people.
@@ -27,7 +27,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// As the command line asks.
+    /// Returns the form that the command line asks for.
     pub(super) fn of(args: &Check) -> Self {
         match (args.json, args.sarif) {
             (true, _) => Self::Json,

@@ -1,4 +1,4 @@
-//! Whether one file is valid.
+//! The validation of one file.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What writing takes beside reading: memory follows the manifest that is written.
+//! Tests that the memory of a conversion follows the manifest that is written.
 
 use std::fs;
 use std::io::{self, Seek, SeekFrom, Write};

@@ -1,7 +1,7 @@
-//! What `zten convert` writes beside zTensor files: safetensors and NumPy files.
+//! The formats that `zten convert` writes beside zTensor: safetensors and NumPy files.
 //!
-//! Arrays go from their source to the file as they are read: memory follows how many there are, in a
-//! few bytes each, and not their data. What a format has no place for is an error that names it.
+//! Arrays go from their source to the file as they are read: memory follows their number, in a
+//! few bytes each, and not their data. An object that a format cannot hold is an error that names it.
 
 mod array;
 pub(crate) mod element;

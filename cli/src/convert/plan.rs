@@ -1,4 +1,4 @@
-//! How to write, as the command line asks.
+//! The plan of a conversion, from the command line.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use crate::args::{Convert, Digest, To};
 use crate::attributes::changed;
 use crate::file::TensorFile;
 
-/// How to write, as the command line asks.
+/// The format, generation, compression and shard size that a conversion writes.
 #[derive(Clone, Copy)]
 pub(super) struct Plan {
     pub(super) target: Target,
@@ -25,7 +25,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// What the arguments ask for, or why that cannot be.
+    /// Returns the plan that the arguments ask for, or the reason why there is none.
     pub(super) fn new(args: &Convert) -> Result<Self, &'static str> {
         let target = Target::from_path(&args.output).ok_or(
             "the name of OUT says what is written: it ends in .zt, .safetensors, .npz or .npy",

@@ -62,7 +62,7 @@ impl Remote {
         Err(absent())
     }
 
-    /// As [`open`](Self::open).
+    /// Fails as [`open`](Self::open) does.
     #[cfg(target_os = "linux")]
     pub(crate) fn received(_: File, _: u32) -> io::Result<Self> {
         Err(absent())

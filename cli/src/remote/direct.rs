@@ -1,4 +1,4 @@
-//! Where nothing is confined, this process talks to the server itself.
+//! Files that this process itself reads over the network, where nothing is confined.
 
 use std::io;
 use std::ops::Range;
@@ -29,7 +29,7 @@ impl Remote {
         Ok(self.0.find(want)?.map(Self))
     }
 
-    /// What will be read, in that order, and other files between two runs.
+    /// Announces what will be read, in that order, with other files between two runs.
     pub(crate) fn plan<R: IntoIterator<Item = Range<u64>>>(
         &self,
         runs: impl IntoIterator<Item = R>,

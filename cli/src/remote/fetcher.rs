@@ -63,11 +63,11 @@ pub(crate) fn run() -> io::Result<()> {
 struct Files {
     /// By their numbers.
     found: Vec<RemoteFile>,
-    /// How many may be looked for.
+    /// The number of files that may be looked for.
     most: u32,
-    /// How many were.
+    /// The number of files that have been looked for.
     asked: u32,
-    /// Those that were read last.
+    /// The numbers of the files that were read last.
     recent: VecDeque<u32>,
     /// Ranges of a plan of which more come.
     plan: Vec<Range<u64>>,

@@ -32,13 +32,13 @@ pub(crate) struct Remote {
 /// The process that reads it, and those that it names.
 #[derive(Debug)]
 struct Process {
-    /// Of no use once an answer was not read to its end.
+    /// The socket to the process; none once an answer was not read to its end.
     socket: Mutex<Option<File>>,
-    /// How many files may still be looked for.
+    /// The number of files that may still be looked for.
     left: AtomicU32,
 }
 
-/// Those that were started and may be running.
+/// The processes that were started and may still be running.
 static STARTED: Mutex<Vec<Child>> = Mutex::new(Vec::new());
 
 impl Remote {

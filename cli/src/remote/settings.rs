@@ -1,4 +1,4 @@
-//! How files are read over the network, as the command line says.
+//! The settings for reading files over the network, from the command line.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use zten_remote::{Redirects, RemoteError, RemoteFile, RemoteName, RemoteOptions, TimeLimits};
 
-/// How files are read over the network.
+/// The settings for reading files over the network.
 #[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
 pub(crate) struct Settings {
     /// Limit the time for reading one file over the network (default: 6 hours)
@@ -31,7 +31,7 @@ pub(crate) fn settings() -> Settings {
     SETTINGS.get().cloned().unwrap_or_default()
 }
 
-/// How many seconds reading one file may take, with those that it names.
+/// Returns the time limit for reading one file and those that it names, in seconds.
 pub(crate) fn time_limit() -> u64 {
     let given = SETTINGS.get().and_then(|settings| settings.remote_time);
     given.map_or(TimeLimits::default().total.as_secs(), u64::from)

@@ -21,11 +21,11 @@ use crate::status::Status;
 use crate::threads;
 use deeds::{DEEDS, FAULTS, FILE, KEPT, NOTHING, SOMETHING, TERMINAL};
 
-/// What a trial may take: little, so that more is soon tried.
+/// The budget of a trial: small, so that exceeding it takes little time.
 const BUDGET: Budget =
     Budget { memory: Some(64 << 20), seconds: Some(60), file: Some(1 << 20), descriptors: 0 };
 
-/// What came of one trial.
+/// The outcome of one trial.
 struct Outcome {
     name: &'static str,
     /// None where it was allowed.
@@ -74,7 +74,7 @@ fn trial(app: &mut App, name: &str, mode: Mode) -> io::Result<()> {
     }
 }
 
-/// What must be allowed: a process that can do nothing at all is denied everything.
+/// The trial that must be allowed: a process that can do nothing at all is denied everything.
 const FIRST: &str = "read-and-write";
 
 /// Reads what is open, writes, takes memory, and tells of the layers.

@@ -12,7 +12,7 @@ pub(super) struct List {
     file: File,
     end: u8,
     buffer: Vec<u8>,
-    /// What of the buffer has been handed out.
+    /// The number of bytes of the buffer that have been handed out.
     taken: usize,
     is_over: bool,
 }
@@ -99,7 +99,7 @@ impl List {
         poll(&mut asked, Some(&Timespec::default())) != Ok(0)
     }
 
-    /// What tells when there is more.
+    /// Returns the descriptor of the list, which can be polled for more names.
     pub(super) fn descriptor(&self) -> std::os::fd::BorrowedFd<'_> {
         std::os::fd::AsFd::as_fd(&self.file)
     }

@@ -1,4 +1,4 @@
-//! What is written is read again: by what reads these formats here, and by other programs' readers.
+//! Tests that read exported files again: with the readers of this project, and with those of other programs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -234,7 +234,7 @@ fn safetensors_are_those_of_the_crate() {
     }
 }
 
-/// What a reader of archives that is not ours finds: no member is compressed, and all are whole.
+/// A third-party reader of archives finds every member, uncompressed and with its content.
 #[test]
 fn archives_are_read_by_a_third_party_reader() {
     let folder = Folder::new();

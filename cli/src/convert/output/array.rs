@@ -11,7 +11,7 @@ use crate::report::Problem;
 /// An array: dense, its last index moving fastest.
 #[derive(Debug)]
 pub(crate) struct Array {
-    /// Its dimensions, the slowest first.
+    /// The dimensions, the slowest first.
     pub(crate) shape: Vec<u64>,
     /// The type of its elements, which is known.
     pub(crate) dtype: DType,
@@ -28,9 +28,9 @@ impl Array {
 /// Takes the bytes of an array, chunk by chunk: little-endian.
 pub(crate) type Take<'t> = dyn FnMut(&[u8]) -> io::Result<()> + 't;
 
-/// What holds arrays, by their ordinals from 0. No two have one name.
+/// A collection of arrays, by their ordinals from 0. No two have the same name.
 pub(crate) trait Source {
-    /// How many there are.
+    /// Returns the number of arrays.
     fn count(&self) -> usize;
 
     /// The name of one.
@@ -39,7 +39,7 @@ pub(crate) trait Source {
     /// One of them, or why it is no array.
     fn array(&self, at: usize) -> Result<Array, String>;
 
-    /// What the source says of itself.
+    /// Returns the attributes of the source.
     fn attributes(&self) -> Attributes<'_>;
 
     /// Hands on the bytes of one, validated when this returns.
@@ -59,7 +59,7 @@ pub(crate) enum Failure {
     Inexpressible {
         /// The object that it is about, if it is not the whole file.
         object: Option<String>,
-        /// What it is.
+        /// The sentence that says what the format cannot hold.
         sentence: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What elements are called in the formats that are written.
+//! The names of element types in the formats that are written.
 
 use ::safetensors::tensor::Dtype;
 use zten::DType;

@@ -24,7 +24,7 @@ pub(super) fn write(source: &mut dyn Source, out: &mut impl Write) -> Result<(),
     array::copy(source, 0, header.data, &mut |chunk| out.write_all(chunk))
 }
 
-/// What stands before the elements of an array.
+/// The header of a NumPy file, which precedes the elements.
 pub(super) struct Header {
     pub(super) bytes: Vec<u8>,
     /// Bytes of the elements.

@@ -61,7 +61,7 @@ pub(super) fn write(source: &mut dyn Source, out: &mut (impl Write + Seek)) -> R
 
 const SUFFIX: &str = "npz";
 
-/// What the directory says of a member that has been written.
+/// The position, size and checksum of a member that has been written, for its record in the directory.
 struct Written {
     start: u64,
     size: u64,

@@ -1,4 +1,4 @@
-//! What is written, as the name of the file says.
+//! The format that is written, which the name of the file determines.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ impl Target {
         Self::ALL.into_iter().find(|target| suffix.eq_ignore_ascii_case(target.suffix()))
     }
 
-    /// What names of such files end with, without the dot.
+    /// Returns the suffix of the names of such files, without the dot.
     pub(crate) fn suffix(self) -> &'static str {
         match self {
             Self::Tensors => "zt",

@@ -1,4 +1,4 @@
-//! What a confined process may not do.
+//! The actions that a confined process may not take.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -40,7 +40,7 @@ macro_rules! deeds {
     ($($name:tt $run:expr;)+) => { &[$(Deed { name: $name, run: $run },)+] };
 }
 
-/// What is forbidden.
+/// The actions that are forbidden.
 pub(super) const DEEDS: &[Deed] = deeds! {
     "open-file" |_| File::open(FILE).map(drop);
     "write-file" |_| File::options().append(true).open(FILE).map(drop);
@@ -72,7 +72,7 @@ pub(super) const DEEDS: &[Deed] = deeds! {
     "too-large-file" |mut kept| kept.write_all(&vec![0; 2 << 20]);
 };
 
-/// What a program does that is at fault: it must end otherwise than one that was taken over.
+/// The faults of a program, which must end it otherwise than if it had been taken over.
 pub(super) const FAULTS: &[Deed] = deeds! {
     "panic" |_| panic!("as it was asked to");
     "abort" |_| { std::hint::black_box(Vec::<u8>::with_capacity(256 << 20)); Ok(()) };

@@ -1,7 +1,7 @@
-//! Which names members may have: those that name the same array to every reader, and no file outside
+//! The names that members may have: each names the same array to every reader, and no file outside
 //! the folder that an archive is unpacked in.
 
-/// What names of members end with, and those of arrays do not.
+/// The suffix of the name of a member, which the name of its array lacks.
 pub(super) const SUFFIX: &str = ".npy";
 /// Bytes of the name of a member, at most.
 const LONGEST: usize = 0xffff;

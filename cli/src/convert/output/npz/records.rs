@@ -21,7 +21,7 @@ const DATE: u16 = 1 << 5 | 1;
 const EXTRA64: u16 = 1;
 /// Bytes of the end record for large archives behind the one that says so.
 const BEHIND: u64 = 44;
-/// Where, in the record in front of a member, its checksum is.
+/// The offset of the checksum in the record in front of a member.
 pub(super) const CHECKSUM: u64 = 14;
 
 /// A member that is not compressed.
@@ -30,7 +30,7 @@ pub(super) struct Member<'n> {
     pub(super) name: &'n str,
     pub(super) size: u64,
     pub(super) checksum: u32,
-    /// Where the record in front of it begins.
+    /// The offset of the record in front of the member.
     pub(super) start: u64,
 }
 
@@ -83,7 +83,7 @@ impl Member<'_> {
         out.extend(size.to_le_bytes());
     }
 
-    /// How long the name and the extra field are. The first has been validated.
+    /// Appends the lengths of the name and of the extra field. The name has been validated.
     fn extra(&self, out: &mut Vec<u8>, large: &[u64]) {
         let name = self.name.len().saturating_add(SUFFIX.len());
         out.extend(short(name).to_le_bytes());
@@ -122,7 +122,7 @@ fn short(length: usize) -> u16 {
     u16::try_from(length).unwrap_or(u16::MAX)
 }
 
-/// What stands at the end: how many members there are, and where the directory is.
+/// Returns the records at the end, which hold the number of members and the range of the directory.
 pub(super) fn end(members: u64, directory: Range<u64>) -> Vec<u8> {
     let length = directory.end.saturating_sub(directory.start);
     let mut large = Vec::new();
