@@ -177,7 +177,7 @@ fn what_is_wrong_with_other_objects_is_counted() {
     assert_eq!(sarif["runs"][0]["results"][0]["properties"]["more"], 12);
 }
 
-/// Where nothing more was looked at, nothing is said of it.
+/// The number of other objects is null where they were not looked at.
 #[test]
 fn other_objects_may_not_have_been_looked_at() {
     let more = |args: &[&str]| {

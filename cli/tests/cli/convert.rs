@@ -249,8 +249,8 @@ fn a_type_that_cannot_be_held_is_named() {
     }
 }
 
-/// What `check` calls valid is converted; or the command says what of it has no place in the new
-/// file, and does not blame the file.
+/// A file that `check` calls valid is converted, or the command says what the new file cannot hold and
+/// does not blame the file.
 #[test]
 fn what_is_good_is_not_refused() {
     let mut left = Vec::new();

@@ -117,7 +117,7 @@ fn entries_that_cannot_be_read_have_no_sum() {
     assert_eq!(output.status.code(), Some(3));
 }
 
-/// Those that the reference implementation computed.
+/// The content digests are those that the reference implementation computed.
 #[test]
 fn content_digests() {
     let folder = corpus_folder().join("v2/2.1");

@@ -1,4 +1,4 @@
-//! What runs the command elsewhere: `action.yml` and `.pre-commit-hooks.yaml`.
+//! Tests of the integrations that run the command: `action.yml` and `.pre-commit-hooks.yaml`.
 
 use std::fs;
 use std::path::Path;

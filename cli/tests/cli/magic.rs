@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::corpus_folder;
 use crate::files::write;
 
-/// What `file` says of a file.
+/// Returns the description that `file` prints of a file.
 fn said(path: &Path) -> String {
     let magic = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/zten.magic");
     let output = Command::new("file").args(["-b", "-m"]).arg(magic).arg(path).output().unwrap();

@@ -65,7 +65,7 @@ fn in_corpus(args: &[&str]) -> Output {
     command().args(args).current_dir(corpus_folder()).output().unwrap()
 }
 
-/// Where the corpus is.
+/// Returns the folder of the corpus.
 fn corpus_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus")
 }

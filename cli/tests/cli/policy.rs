@@ -212,7 +212,7 @@ fn a_tolerated_finding_is_a_note_and_the_file_is_not_valid() {
     }
 }
 
-/// What is tolerated in one object does not hide what is wrong with another, or with the padding.
+/// A tolerated problem of one object does not hide a problem of another, or of the padding.
 #[test]
 fn what_is_not_tolerated_is_found_behind_what_is() {
     let text = "tolerate = ['bool-value', 'unsupported-digest']";
@@ -367,7 +367,7 @@ fn a_policy_that_is_not_understood_is_refused_with_its_line_and_key() {
     assert!(ended(&check(&folder.path().join("none"))).2.contains("No such file"));
 }
 
-/// What each example admits of one valid file of each format, and of one that is not read.
+/// Each example policy is applied to valid files of each format, and to files that are not read.
 #[test]
 fn examples_admit_what_they_say() {
     let files = [

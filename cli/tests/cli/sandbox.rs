@@ -12,7 +12,7 @@ use crate::{command, corpus_folder, ended, succeeded_text, zten};
 pub(crate) const FILTERED: bool =
     cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"));
 
-/// What Landlock or the limits deny by themselves.
+/// The trials that Landlock or the limits deny by themselves.
 const WITHOUT_FILTER: [&str; 16] = [
     "open-file",
     "write-file",
@@ -153,7 +153,7 @@ fn any_number_of_files_at_a_low_limit_on_descriptors() {
     }
 }
 
-/// Its manifest is as long as all memory that there is, and not there.
+/// The manifest, in a sparse file, is larger than the memory that the process may have.
 #[test]
 fn running_out_of_memory_is_told() {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sandbox-large-manifest.zt");
@@ -212,7 +212,7 @@ mod linux {
 
     use super::*;
 
-    /// What would print a backtrace is killed, as if it had been taken over.
+    /// A confined process that printed a backtrace would be killed, as if it had been taken over.
     #[test]
     fn a_fault_ends_the_same_whatever_backtraces_are_wanted() {
         if emulated() {

@@ -109,7 +109,7 @@ fn regions_are_as_long_as_what_breaks_the_rule() {
     assert!(blob["byteLength"].as_u64().unwrap() > 0, "{blob}");
 }
 
-/// What validates is no validator that takes anything.
+/// The validator rejects documents that break the schema.
 #[test]
 fn the_schema_refuses_what_it_should() {
     let schema = schema();

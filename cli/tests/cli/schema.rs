@@ -1,4 +1,4 @@
-//! What `--json` prints keeps `docs/json.schema.json`.
+//! Tests that the output of `--json` conforms to `docs/json.schema.json`.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -24,12 +24,12 @@ impl Schema {
         Self(serde_json::from_slice(&fs::read(path).unwrap()).unwrap(), RefCell::default())
     }
 
-    /// Whether a document keeps the whole of it.
+    /// Returns whether a document conforms to the whole schema.
     pub(crate) fn allows_whole(&self, document: &Value) -> bool {
         self.keeps(&self.0, document)
     }
 
-    /// Whether a document is one of that command.
+    /// Returns whether a document conforms to the schema of that command.
     fn allows(&self, command: &str, document: &Value) -> bool {
         self.keeps(&self.0["$defs"][command], document)
     }
@@ -141,7 +141,7 @@ fn corpus(folder: &str) -> Vec<PathBuf> {
     paths
 }
 
-/// What a command prints: documents, one a line.
+/// Returns the documents that a command prints, one a line.
 fn printed(command: &str, arguments: &[&Path]) -> Vec<Value> {
     let options = [command.as_ref(), "--json".as_ref()];
     let arguments = arguments.iter().map(|argument| argument.as_os_str());

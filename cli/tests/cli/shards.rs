@@ -178,7 +178,7 @@ fn nothing_is_printed_of_a_shard_with_another_digest() {
     }
 }
 
-/// What is in shards is written into the one file, whatever its format; verified as a whole.
+/// The content of shards is written into the one file, whatever its format, and verified as a whole.
 #[test]
 fn convert_reads_shards_in() {
     if emulated() {

@@ -9,7 +9,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::{command, corpus_folder};
 
-/// Which streams are a terminal.
+/// The streams that are a terminal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum On {
     Output,
@@ -17,7 +17,7 @@ pub(crate) enum On {
     Both,
 }
 
-/// What it printed.
+/// The output of a run.
 pub(crate) struct Shown {
     /// On the terminal, its lines ended as a file's.
     pub(crate) terminal: String,
@@ -25,7 +25,7 @@ pub(crate) struct Shown {
     pub(crate) pipe: String,
 }
 
-/// Runs it in the corpus, on a terminal, with those variables and nothing else that tells of colours.
+/// Runs it in the corpus, on a terminal, with those variables and nothing else that tells of colors.
 pub(crate) fn run<S: AsRef<OsStr>>(
     on: On,
     variables: &[(&str, &str)],

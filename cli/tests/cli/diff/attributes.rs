@@ -25,7 +25,7 @@ fn with(name: &str, file: Option<&[u8]>, object: Option<&[u8]>) -> PathBuf {
     write(name, &writer.finish().unwrap())
 }
 
-/// Whether `{"a": …}` is the same for both values, on the file and on the object, in files of
+/// Returns whether `{"a": …}` is the same for both values, on the file and on the object, in files of
 /// the test of that name.
 fn same(test: &str, one: &[u8], other: &[u8]) -> bool {
     let map = |value: &[u8]| [b"\xa1\x61a", value].concat();

@@ -1,4 +1,4 @@
-//! How it ends before all files have been checked.
+//! Tests of a check that ends before all files have been checked.
 
 use std::fs::File;
 use std::io::Read as _;

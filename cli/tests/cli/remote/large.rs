@@ -1,4 +1,4 @@
-//! How much is fetched of large shards.
+//! Tests of the number of bytes that are fetched of large shards.
 
 use std::collections::HashMap;
 
@@ -48,7 +48,7 @@ fn serve(files: HashMap<String, Vec<u8>>) -> (Server, u64, u64) {
     (server, root, all - root)
 }
 
-/// What is in shards is fetched once, and once more for their digests.
+/// The content of shards is fetched once, and once more for their digests.
 #[test]
 fn shards_are_fetched_twice_and_no_more() {
     let (server, root, shards) = serve(files(Checksum::Xxh3));

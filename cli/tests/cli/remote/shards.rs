@@ -14,7 +14,7 @@ fn server() -> Server {
     Server::of_folder(&corpus_folder().join("v2/shards"), 404)
 }
 
-/// What is said of a file, but for its name.
+/// Returns the line of `check --json` for a file, without its name.
 fn line(name: &str, more: &[&str]) -> Value {
     let output = zten([&["check", "--json"], more, &[name]].concat());
     let [mut line] = json_lines(&output.stdout).try_into().unwrap();
@@ -150,7 +150,7 @@ fn a_query_is_for_one_file_alone() {
     assert_eq!(server.paths(), ["/dense.zt?X-Signature=hidden"]);
 }
 
-/// Of what is not there, servers may say that access is denied.
+/// A server may answer that access is denied where there is no file: that is an error.
 #[test]
 fn what_cannot_be_looked_for_is_an_error() {
     let server = Server::of_folder(&corpus_folder().join("v2/shards"), 403);
