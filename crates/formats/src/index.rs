@@ -19,7 +19,7 @@ use super::trouble::Trouble;
 pub(crate) use header::PARTS;
 use header::{Header, Weights};
 
-/// What the names of indices end with.
+/// The suffix of the name of an index.
 const SUFFIX: &str = ".index.json";
 /// The longest index that is read: as long as the header of one file may be.
 const LONGEST: u64 = 100_000_000;
@@ -27,7 +27,7 @@ const LONGEST: u64 = 100_000_000;
 /// The format, for the index of objects that it fills.
 static INDEX: FrontEnd = FrontEnd::new("safetensors index", Blobs::Disjoint, safetensors::RULES);
 
-/// Whether a file is an index, as its name says: it is asked before a byte of it is read.
+/// Returns whether a file is an index, by its name alone: no byte of it has been read.
 pub(crate) fn is_named_so(name: &str) -> bool {
     let start = name.len().checked_sub(SUFFIX.len());
     let end = start.and_then(|start| name.get(start..));
@@ -119,7 +119,7 @@ fn refusal(error: Error) -> Trouble {
     })
 }
 
-/// What has been found in the files so far.
+/// The tensors and metadata that have been found in the files so far.
 struct All<'o, 'p> {
     builder: Builder<'o>,
     weights: &'o Weights,

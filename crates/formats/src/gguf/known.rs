@@ -34,7 +34,7 @@ const ARCHITECTURES: &str = "afmoe apertus arcee arctic baichuan bailingmoe bail
     orion paddleocr pangu-embedded phi2 phi3 phimoe plamo plamo2 plamo3 plm qwen qwen2 qwen2moe qwen2vl qwen3 qwen35 \
     qwen35moe qwen3moe qwen3next qwen3vl qwen3vlmoe refact rnd1 seed_oss smallthinker smollm3 stablelm starcoder \
     starcoder2 step35 t5 t5encoder xverse";
-/// Those without attention, whose writers count no heads.
+/// Architectures without attention, whose writers count no heads.
 const RECURRENT: &str = "arwkv7 mamba mamba2 rwkv6 rwkv6qwen2 rwkv7";
 
 /// Arrays of the tokenizer: the end of the key, the types that elements may have, and their names.
@@ -45,7 +45,7 @@ const ARRAYS: [(&str, [u32; 2], &str); 5] = [
     (TYPES, [I32, U32], "i32 or u32"),
     ("suppress_tokens", [I32, U32], "i32 or u32"),
 ];
-/// Those with one element for each token.
+/// Arrays with one element for each token.
 const EACH_TOKEN: [&str; 2] = ["scores", TYPES];
 
 /// Special tokens, and the end of the key of each. The misspelled one is that of most writers.

@@ -17,18 +17,18 @@ use crate::trouble::Trouble;
 use zten::num::u64_from_usize;
 use zten_report::escape;
 
-/// What the names of the files end with that an index names.
+/// The suffix of the names of the files that an index names.
 pub(crate) const PARTS: &str = ".safetensors";
 /// Bytes that are kept of the names, at most: more than an index has.
 const MOST: usize = 128 << 20;
 
-/// What the index says.
+/// The content of an index.
 #[derive(Debug, Default)]
 pub(super) struct Header {
     pub(super) weights: Weights,
     /// Bytes of all, if it says how many there are.
     pub(super) total_size: Option<u64>,
-    /// What else it says.
+    /// The other entries of the metadata.
     pub(super) metadata: Map,
 }
 
@@ -64,12 +64,12 @@ fn twice(key: &str) -> Trouble {
     )
 }
 
-/// Which tensor is in which file.
+/// The file of each tensor.
 #[derive(Debug, Default)]
 pub(super) struct Weights {
-    /// Name and number of the file of each.
+    /// The name of each tensor, and the number of its file.
     records: Vec<u8>,
-    /// Where each begins, in the order of names.
+    /// The offset of each record, in the order of names.
     starts: Vec<u32>,
     /// The numbers of files, and how many tensors are in each.
     files: HashMap<String, usize>,
@@ -87,7 +87,7 @@ impl Weights {
         self.files.get(name).copied()
     }
 
-    /// How many tensors are in a file.
+    /// Returns the number of tensors in a file.
     pub(super) fn count(&self, file: usize) -> usize {
         self.counts.get(file).copied().unwrap_or_default()
     }
@@ -183,7 +183,7 @@ impl Weights {
 struct Reading<'l> {
     limits: &'l Limits,
     header: Header,
-    /// What is wrong, where it is not the JSON.
+    /// The problem that was found, unless it is one of the JSON.
     refusal: Option<Trouble>,
 }
 
