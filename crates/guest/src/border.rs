@@ -36,7 +36,7 @@ impl ReadAt for Source {
     }
 }
 
-/// What the host is told.
+/// A channel to the host.
 #[derive(Clone, Copy, Debug)]
 pub enum Out {
     /// The answer to a call.
@@ -104,19 +104,19 @@ pub fn begin(length: u64, name: usize) -> u32 {
     with(|session, out| session.begin(input(name)?, length, out))
 }
 
-/// Whether bytes are asked for, be they none.
+/// Returns whether the file needs bytes next, be they none.
 #[wasm_bindgen]
 pub fn needs() -> bool {
     needed().is_some()
 }
 
-/// Where they begin.
+/// Returns the offset of the first byte that is needed.
 #[wasm_bindgen]
 pub fn needs_start() -> u64 {
     needed().unwrap_or_default().start
 }
 
-/// Where they end.
+/// Returns the offset behind the last byte that is needed.
 #[wasm_bindgen]
 pub fn needs_end() -> u64 {
     needed().unwrap_or_default().end

@@ -1,5 +1,5 @@
-//! What every wasm module over `zten` shares: how a file is opened, what is said where it is not
-//! valid, and the border with the host.
+//! The code that every wasm module over `zten` shares: opening a file, describing what is not valid,
+//! and the border with the host.
 //!
 //! An instance serves one file. What belongs to a file is never freed, and goes with the
 //! instance: the host makes a new one for each file, so that no file meets what another left.

@@ -17,28 +17,28 @@ use zten_report::finding::Finding;
 use crate::formats::{Other, Start};
 use crate::problem;
 
-/// How far a file has been opened.
+/// The progress of opening a file.
 #[derive(Debug, Default)]
 pub enum Session {
-    /// There is none.
+    /// No file.
     #[default]
     Empty,
-    /// Its first bytes are to come, which tell the format.
+    /// A file whose first bytes are to come, which tell the format.
     #[cfg(feature = "formats")]
     Start(Start),
-    /// More of its header is to come: it is of another format than zTensor.
+    /// A file of another format than zTensor, of whose header more is to come.
     #[cfg(feature = "formats")]
     Other(Box<Other>),
-    /// Its header is to come.
+    /// A file whose header is to come.
     #[cfg(not(feature = "formats"))]
     Header(Opening),
-    /// Its footer is to come.
+    /// A file whose footer is to come.
     #[cfg(feature = "ztensor")]
     Footer(Footer),
-    /// Its manifest is to come.
+    /// A file whose manifest is to come.
     #[cfg(feature = "ztensor")]
     Manifest(Body),
-    /// It was opened. It is never freed, so that reading it can go on from call to call.
+    /// An open file. It is never freed, so that reading it can go on from call to call.
     Open(&'static File),
 }
 

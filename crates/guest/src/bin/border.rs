@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use wasm_bindgen_cli_support::Bindgen;
 
-/// What hosts give.
+/// The functions that hosts provide.
 const IMPORTS: [&str; 3] = ["read_at", "input", "take"];
 
 fn main() -> Result<()> {
