@@ -23,7 +23,7 @@ use crate::size::human;
 pub enum Verdict {
     /// It keeps every rule.
     Valid,
-    /// Its manifest keeps every rule; its data was not looked at.
+    /// The manifest keeps every rule; the data was not looked at.
     ManifestValid,
     /// It breaks a rule.
     Refused,

@@ -1,4 +1,4 @@
-//! Which characters are hidden: all code points, against tables of Unicode that others have made.
+//! Tests of the characters that are hidden: all code points, against tables of Unicode that others have made.
 
 use std::collections::HashSet;
 
@@ -66,7 +66,7 @@ fn no_hidden_character_is_shown() {
     }
 }
 
-/// Those that once came through.
+/// Characters that were once printed as they are.
 #[test]
 fn what_hides_or_turns_is_hidden() {
     let known = "\u{34f}\u{17b4}\u{180b}\u{2800}\u{fe00}\u{fe0f}\u{1bca0}\u{1d173}\u{13430}\

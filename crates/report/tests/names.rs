@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use zten_report::escape::{Name, Quoted, quoted, word};
 
-/// What tells one name from another, and what might be taken for it.
+/// Parts of names: those that tell one name from another, and those that might be mistaken for such.
 const PIECES: [&str; 16] = [
     "",
     "a",

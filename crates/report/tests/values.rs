@@ -307,7 +307,7 @@ fn as_read(json: &Json) -> String {
     }
 }
 
-/// What is written for each of some values, by way of a file.
+/// Returns the text that is written for each of some values, by way of a file.
 fn written(values: &[Vec<u8>]) -> Vec<String> {
     let mut random = Random::new(0);
     let mut map = Vec::new();
