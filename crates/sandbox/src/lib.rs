@@ -48,8 +48,8 @@ impl Role {
     pub const ALL: [Self; 2] = [Self::Sends, Self::Receives];
 }
 
-/// What a confined process may take. A limit that the process is under already stays if it is
-/// lower. None is no limit.
+/// The resources that a confined process may use. A limit that the process is under already stays if it
+/// is lower. None is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Budget {
     /// Bytes of address space, beyond those that are in use when the process is confined. More
@@ -64,14 +64,14 @@ pub struct Budget {
     pub descriptors: u64,
 }
 
-/// Whether a layer is there.
+/// The state of a layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Layer {
-    /// It is.
+    /// It is enforced.
     Enforced,
     /// The kernel does not have all of it: what it has is enforced.
     Partly,
-    /// It is not, and why.
+    /// It is missing, and why.
     Missing(String),
 }
 
@@ -85,7 +85,7 @@ impl fmt::Display for Layer {
     }
 }
 
-/// What came of [`confine`].
+/// The result of [`confine`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// No capabilities, and no terminal as standard input.

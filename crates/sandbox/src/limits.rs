@@ -1,4 +1,4 @@
-//! How much a process may take, and how many files it may have.
+//! The limits on the resources that a process may use, and on the files that it may have open.
 
 use std::io;
 

@@ -7,17 +7,17 @@ use crate::{Layer, Role};
 pub enum Call {}
 
 impl Call {
-    /// Its name.
+    /// Returns the name.
     pub fn name(&self) -> &'static str {
         match *self {}
     }
 
-    /// With which arguments.
+    /// Returns the arguments that are allowed.
     pub fn with(&self) -> &'static str {
         match *self {}
     }
 
-    /// What it is needed for.
+    /// Returns what the call is needed for.
     pub fn why(&self) -> &'static str {
         match *self {}
     }

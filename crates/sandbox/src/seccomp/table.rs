@@ -24,19 +24,19 @@ pub(super) enum Only {
     OwnMemory,
     /// Memory that is no code.
     NoCode,
-    /// Its first argument is this process.
+    /// A first argument that is this process.
     OwnProcess,
     /// A first argument other than standard output and standard error, which may be a terminal.
     NotOutput,
 }
 
 impl Call {
-    /// Its name.
+    /// Returns the name.
     pub fn name(&self) -> &'static str {
         self.constant.trim_start_matches("SYS_")
     }
 
-    /// With which arguments.
+    /// Returns the arguments that are allowed.
     pub fn with(&self) -> &'static str {
         match (self.only, self.name()) {
             (Only::Any, _) => "any",
@@ -53,7 +53,7 @@ impl Call {
         }
     }
 
-    /// What it is needed for.
+    /// Returns what the call is needed for.
     pub fn why(&self) -> &'static str {
         self.why
     }

@@ -16,7 +16,7 @@ const AUDIT: u32 = 0xc000_00b7;
 #[cfg(target_arch = "riscv64")]
 const AUDIT: u32 = 0xc000_00f3;
 
-/// What the program makes of a call: classic BPF, of which a filter has five instructions.
+/// Runs a filter on a call. It is a program of classic BPF, of which filters have five instructions.
 fn run(program: &[sock_filter], machine: u32, number: u32, arguments: [u64; 6]) -> u32 {
     let mut data = vec![number, machine, 0, 0];
     data.extend(arguments.iter().flat_map(|argument| {
@@ -40,7 +40,7 @@ fn run(program: &[sock_filter], machine: u32, number: u32, arguments: [u64; 6]) 
     }
 }
 
-/// What both filters come to: the stricter decides.
+/// Returns the decision of both filters: the stricter one.
 fn verdict(role: Role, machine: u32, number: u32, arguments: [u64; 6]) -> u32 {
     let verdicts = filters(role).unwrap().map(|filter| run(&filter, machine, number, arguments));
     match verdicts {
