@@ -26,11 +26,11 @@ pub use wanted::{BLOBS, NAME, Wanted};
 /// A regular file that is open, and may be a shard of another. Nothing of it has been read.
 #[derive(Debug)]
 pub struct ShardFile {
-    /// What the file that lists it calls it.
+    /// The name in the file that lists it.
     pub name: String,
     /// The file.
     pub file: File,
-    /// Its bytes.
+    /// The length in bytes.
     pub length: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Where a file may be that another one names.
+//! The places where a file may be that another one names.
 
 /// A place in the folder of a file, or below, where one may be that it names. The parts of it are the names of
 /// files or end such a name: none is `.` or `..`, and none has a slash.

@@ -1,4 +1,4 @@
-//! What is read of each of several files, in which order.
+//! The ranges that are read of each of several files, in their order.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,8 +8,8 @@ use zten::Component;
 /// The ranges of a file that are read one after another before another file is, then those after that, and so on.
 pub type Runs = Vec<Vec<Range<u64>>>;
 
-/// What is read of a file (none) and of its shards, by their names, where components are read in that order. What
-/// there is no memory for is left out.
+/// Returns the ranges that are read of a file (none) and of its shards, by their names, if components are read in that
+/// order. Ranges that there is no memory for are left out.
 pub fn runs<'a>(
     components: impl IntoIterator<Item = Component<'a>>,
 ) -> HashMap<Option<&'a str>, Runs> {

@@ -42,7 +42,7 @@ impl Want {
         }
     }
 
-    /// What the file that names it calls it.
+    /// Returns the name in the file that names it.
     pub fn name(&self) -> &str {
         match self {
             Self::Shard(wanted) => wanted.name(),
@@ -50,7 +50,7 @@ impl Want {
         }
     }
 
-    /// Where it may be: the first that is there is the file.
+    /// Returns the places where it may be: the first file that is there is it.
     pub fn places(&self) -> Vec<Place<'_>> {
         match self {
             Self::Shard(wanted) => wanted.places().into(),

@@ -1,4 +1,4 @@
-//! What is looked for.
+//! The shards that are looked for.
 
 use std::fmt;
 
@@ -35,19 +35,19 @@ impl Wanted {
         valid.then_some(Self { name, algorithm, digits })
     }
 
-    /// What is to be looked for; none where no file can be called so.
+    /// Returns the shard that is to be looked for; none if no file can have such a name.
     pub fn from_shard(shard: &Shard<'_>) -> Option<Self> {
         let digest = shard.digest()?.to_string();
         let (algorithm, digits) = digest.split_once(':')?;
         Self::new(shard.name(), algorithm, digits)
     }
 
-    /// What the file that lists it calls it.
+    /// Returns the name in the file that lists it.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where it may be: the first that is there is the shard.
+    /// Returns the places where it may be: the first file that is there is the shard.
     pub fn places(&self) -> [Place<'_>; 2] {
         let by_digest = vec![BLOBS, &self.algorithm, &self.digits];
         [Place::Beside(format!("-{}.zt", self.name)), Place::Below(by_digest)]
