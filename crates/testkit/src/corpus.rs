@@ -6,7 +6,7 @@ use zten::{Error, Limits, OpenOptions};
 
 use crate::sample;
 
-/// Where the corpus is.
+/// Returns the folder of the corpus.
 pub fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")
 }
@@ -31,7 +31,7 @@ pub fn read_accepted(name: &str) -> Vec<u8> {
     read(&format!("accept/{name}"))
 }
 
-/// What an error should be.
+/// The error that a file should cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
     /// The id of the rule.
@@ -45,7 +45,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// What an index says of it: a rule; a byte, an object and a component, each a number or none.
+    /// Parses columns of an index: a rule; a byte, an object and a component, each a number or none.
     pub(crate) fn parse(rule: &str, [offset, object, component]: [&str; 3]) -> Self {
         Self {
             rule: rule.to_owned(),
@@ -55,7 +55,7 @@ impl Expected {
         }
     }
 
-    /// What an error is.
+    /// Returns the rule and the position of an error.
     pub fn from_error(error: &Error) -> Self {
         Self {
             rule: error.rule().unwrap_or("misuse").to_owned(),
@@ -69,13 +69,13 @@ impl Expected {
 /// A line of an index of reject files.
 #[derive(Clone, Debug)]
 pub struct Reject {
-    /// Its name, without folders.
+    /// The name, without folders.
     pub file: String,
     /// The path of the file.
     pub path: PathBuf,
-    /// What refuses it.
+    /// The error of the file.
     pub expected: Expected,
-    /// Whether it opens, and is refused when its content is read.
+    /// True if the file opens, and is rejected when its content is read.
     pub content: bool,
     /// The options, as the index spells them.
     pub given: String,
@@ -86,13 +86,13 @@ pub struct Reject {
 }
 
 impl Reject {
-    /// Its bytes.
+    /// Reads the bytes of the file.
     pub fn read(&self) -> Vec<u8> {
         std::fs::read(&self.path).unwrap_or_else(|error| panic!("{}: {error}", self.file))
     }
 }
 
-/// What the index says in its column of options.
+/// Parses the column of options of an index.
 pub fn options(text: &str) -> OpenOptions {
     let (mut limits, mut options) = (Limits::default(), OpenOptions::default());
     for option in text.split(' ').filter(|option| *option != "-") {
@@ -154,11 +154,11 @@ fn reject_index_of(folders: &[&str]) -> impl Iterator<Item = Reject> + use<> {
 /// An accepted file.
 #[derive(Clone, Debug)]
 pub struct Accepted {
-    /// Relative to `corpus/accept`.
+    /// The path, relative to `corpus/accept`.
     pub name: String,
     /// The path of the file.
     pub path: PathBuf,
-    /// What it holds.
+    /// The bytes of the file.
     pub bytes: Vec<u8>,
     /// The feature that keeps its content from being read, if one does.
     pub opens_only: Option<String>,
@@ -217,7 +217,7 @@ pub fn check(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     options.from_bytes(file)?.verify().map(drop)
 }
 
-/// Whether blocks of that file are decoded by the feature `zstd-ruzstd` all the same: four streams of fewer than six
+/// Returns whether the feature `zstd-ruzstd` decodes invalid blocks of that file: four streams of fewer than six
 /// bytes, and Huffman trees that are too deep or deeper than their codes.
 pub fn is_lax(file: &str) -> bool {
     let cases = ["huffman-of-4-of-4.zt", "tree-of-12-bits.zt", "tree-without-longest.zt"];

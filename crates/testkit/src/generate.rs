@@ -10,7 +10,7 @@ pub struct File {
     pub manifest: Vec<u8>,
     /// Bytes before it.
     pub data: u64,
-    /// What it has many of.
+    /// The number of the things that the file has many of: objects, levels or keys.
     pub objects: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What the tests of `zten`, its benchmarks and the laboratory share: the corpus and its indices,
+//! Support for the tests of `zten`, its benchmarks and the laboratory: the corpus and its indices,
 //! files that are made rather than stored, and running what Cargo has built.
 #![expect(clippy::missing_panics_doc, reason = "what panics here has failed a test")]
 

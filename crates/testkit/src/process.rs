@@ -44,7 +44,7 @@ pub struct Build<'a> {
     pub target: Option<&'a str>,
     /// Features, with commas between them.
     pub features: &'a str,
-    /// What the compiler is told, separated by 0x1f; as the environment says if nothing.
+    /// The flags of the compiler, separated by 0x1f; those of the environment if none.
     pub flags: Option<&'a str>,
 }
 

@@ -1,11 +1,11 @@
-//! What tests leave out under Miri, which takes thousands of times as long as the machine does.
+//! Samples for tests under Miri, which takes thousands of times as long as the machine does.
 //! Elsewhere nothing is left out. A sample is the same in every run, and has no compressed
 //! components: one takes Miri minutes, for the buffers that are zeroed byte by byte.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Of the files that are not the only ones of their group, one of so many is in a sample.
+/// The step of a sample: one of so many small files is in it, beside the smallest file of each group.
 const STEP: usize = 40;
 
 /// A file of more bytes is in a sample only if its group has no smaller one.
@@ -35,7 +35,7 @@ pub(crate) fn smallest<T>(
     files.map(|(_, file)| file).filter(|file| !is_compressed(path(file))).collect()
 }
 
-/// Whether a component of a file is, or any text is `zstd`.
+/// Returns whether a component of a file is compressed with zstd, or any text is `zstd`.
 fn is_compressed(path: &Path) -> bool {
     let bytes = std::fs::read(path).unwrap();
     let manifest = &bytes[bytes.len().saturating_sub(4 << 10)..];
@@ -51,12 +51,12 @@ pub(crate) fn kind(name: &str) -> String {
     }
 }
 
-/// How many there are at least, where there should be so many and nothing is left out.
+/// Returns the least number of cases that a test should find: `count`, or 1 under Miri.
 pub fn least<N: From<u8>>(count: N) -> N {
     if cfg!(miri) { 1.into() } else { count }
 }
 
-/// How many rounds of something that looks like chance there are, of so many.
+/// Returns the number of rounds of a randomized test: `count`, or one of 200 under Miri.
 pub fn rounds(count: usize) -> usize {
     if cfg!(miri) { count.div_ceil(200) } else { count }
 }

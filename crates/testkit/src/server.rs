@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// What a client asks for.
+/// A request of a client.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// The path and the query.
     pub path: String,
-    /// By their names in lower case.
+    /// The headers, by their names in lower case.
     pub headers: HashMap<String, String>,
 }
 
@@ -30,16 +30,16 @@ impl Request {
     }
 }
 
-/// What is sent back.
+/// The reply of a server.
 #[derive(Clone, Debug)]
 pub struct Reply {
-    /// Of three digits.
+    /// The status, of three digits.
     pub status: u16,
-    /// In their order.
+    /// The headers, in their order.
     pub headers: Vec<(&'static str, String)>,
-    /// What follows the head.
+    /// The body, which follows the head.
     pub body: Vec<u8>,
-    /// How many bytes of the body are sent; then the connection is closed.
+    /// The number of bytes of the body that are sent before the connection is closed; all if none.
     pub cut: Option<usize>,
     /// Nothing is sent, and the connection stays.
     pub silent: bool,
@@ -68,7 +68,7 @@ impl Reply {
     }
 }
 
-/// What an honest server says.
+/// Returns the reply of an honest server.
 pub fn honest(content: &[u8], request: &Request) -> Reply {
     let length = content.len() as u64;
     if request.headers.get("if-match").is_some_and(|tag| tag != "\"1\"") {
