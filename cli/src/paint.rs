@@ -1,4 +1,4 @@
-//! Colours, where output goes to a terminal or they are asked for.
+//! Colors, where output goes to a terminal or they are asked for.
 
 use std::fmt::{self, Display};
 use std::io;

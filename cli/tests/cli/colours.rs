@@ -1,4 +1,4 @@
-//! Colours: on a terminal, unless the environment or an option says otherwise.
+//! Colors: on a terminal, unless the environment or an option says otherwise.
 
 use crate::terminal::{On, run};
 use crate::{ended, in_corpus};
