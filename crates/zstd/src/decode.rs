@@ -29,14 +29,14 @@ use crate::Failure;
 use crate::num::u64_from_usize;
 use crate::xxh64::Xxh64;
 
-/// How much frames may ask for.
+/// The limits for decoding frames.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// The largest window, in bytes.
     pub window: u64,
     /// The most bytes that all frames may decode to.
     pub decoded: u64,
-    /// How many bytes they decode to, where that is known. It is held against `decoded` first.
+    /// The number of bytes that they decode to, if it is known. It is checked against `decoded` first.
     pub declared: Option<u64>,
 }
 
@@ -64,7 +64,7 @@ pub trait BlockDecoder: Default {
     /// Where the decoder fails.
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Flaw>;
 
-    /// How many bytes could be read now.
+    /// Returns the number of decoded bytes that can be read now.
     fn pending(&self) -> u64;
 }
 
@@ -75,11 +75,11 @@ pub struct Frames<D = Decoder> {
     most: u64,
     declared: bool,
     produced: u64,
-    /// Whether there is one frame only, and it has a checksum.
+    /// True if there is one frame only, and it has a checksum.
     one_with_checksum: bool,
     decoder: D,
     frame: Option<Frame>,
-    /// What was fetched last, as it is stored.
+    /// The stored bytes that were fetched last.
     stored: Vec<u8>,
 }
 
@@ -87,7 +87,7 @@ pub struct Frames<D = Decoder> {
 struct Frame {
     header: Header,
     produced: u64,
-    /// Whether its last block has been decoded.
+    /// True if its last block has been decoded.
     last: bool,
     sum: Xxh64,
 }
@@ -151,12 +151,12 @@ impl<D: BlockDecoder> Frames<D> {
         Ok(())
     }
 
-    /// Whether there is one frame only, and it has a checksum.
+    /// Returns whether there is one frame only, and it has a checksum.
     pub fn is_one_with_checksum(&self) -> bool {
         self.one_with_checksum
     }
 
-    /// How many bytes may still come.
+    /// Returns the number of bytes that may still be decoded.
     pub fn left(&self) -> u64 {
         self.most.saturating_sub(self.produced)
     }
@@ -286,7 +286,8 @@ impl<D: BlockDecoder> Frames<D> {
         }
     }
 
-    /// What the decoder has found, in what the walk has come to the end of.
+    /// Returns the error for a flaw that the decoder found: at the current position of the walk, but at
+    /// the first frame if there are too many bytes.
     #[cold]
     fn error(&self, flaw: Flaw) -> DecodeError {
         if flaw != Flaw::Decoded {

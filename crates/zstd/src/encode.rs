@@ -24,7 +24,7 @@ use crate::format::{LARGEST_BLOCK, MAGIC};
 use crate::num::{Assured as _, u64_from_usize};
 use crate::xxh64::Xxh64;
 
-/// How far back a match may be: what a reader has to keep.
+/// The largest distance of a match: the window that a reader has to keep.
 const WINDOW: usize = 1 << WINDOW_LOG;
 const WINDOW_LOG: u8 = 18;
 /// Decoded bytes that are kept at most: so many more than a window and a block that the oldest
@@ -33,7 +33,7 @@ const KEPT: usize = 2 * WINDOW;
 /// The longest frame header: magic, descriptor, window, content size.
 const LONGEST_HEADER: usize = 4 + 1 + 1 + 8;
 
-/// How hard to compress: from 1, the fastest, to 5, the smallest. By default 2.
+/// A compression level: from 1, the fastest, to 5, the smallest. The default is 2.
 ///
 /// They are not the levels of other encoders. All are much the same on weights, where a level
 /// cannot save more than the frequencies of bytes allow; each looks at twice as many places as
@@ -95,11 +95,11 @@ pub struct Encoder {
     decoded: u64,
     taken: u64,
     begun: bool,
-    /// What matches may refer to, and from `start` on the block that is being filled.
+    /// The bytes that matches may refer to, and from `start` on the block that is being filled.
     kept: Vec<u8>,
     start: usize,
     blocks: Blocks,
-    /// Of the content, where the frame is to have one.
+    /// The checksum of the content, if the frame is to have one.
     sum: Option<Xxh64>,
 }
 
@@ -174,7 +174,7 @@ impl Encoder {
         self.end(out).map(drop)
     }
 
-    /// As [`finish`](Self::finish): the checksum, where there is one.
+    /// Ends the frame as [`finish`](Self::finish) does. Returns the checksum, or zeros if there is none.
     fn end<E>(
         &mut self,
         out: &mut impl FnMut(&[u8]) -> Result<(), E>,

@@ -1,4 +1,4 @@
-//! What the decoder and the encoder share: the constants and tables of RFC 8878.
+//! The constants and tables of RFC 8878 that the decoder and the encoder share.
 
 pub(crate) mod codes;
 pub(crate) mod fse;

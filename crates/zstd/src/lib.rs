@@ -29,7 +29,7 @@ mod xxh64;
 /// Why a call that calls back ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure<C, E> {
-    /// What was called back failed.
+    /// The callback failed.
     Callback(C),
     /// Decoding or encoding failed.
     Codec(E),

@@ -108,7 +108,7 @@ fn headers_end_with_their_block() {
     assert_eq!(flaw(&[0, 1, 3], [0; 4]), (Flaw::Reserved, 6));
 }
 
-/// Whether a block is one does not depend on how much of it is wanted.
+/// Checks that a block is found corrupt however few of its bytes are allowed.
 #[test]
 fn what_is_too_long_is_validated_to_its_end() {
     // Four literals as they are, and one sequence, of which each code is one that repeats: all of the
@@ -130,7 +130,7 @@ fn what_is_too_long_is_validated_to_its_end() {
     assert_eq!(decoded(&before_it, 5), Err(Flaw::Corrupt));
 }
 
-/// What is wrong is told, and where.
+/// Checks the reason and the position of each error.
 #[test]
 fn flaws_have_their_places() {
     let content: Vec<u8> = (0..=255).cycle().take(3000).collect();

@@ -1,5 +1,5 @@
-//! What the encoder makes of any content: it decodes to the same, by our decoder and by another,
-//! and is as small as it should be.
+//! Tests of the encoder: any content decodes to the same, by our decoder and by another, and its
+//! frame is as small as it should be.
 #![allow(clippy::allow_attributes, clippy::cast_possible_truncation, reason = "numbers are small")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! What the encoder and the decoder take of the heap.
+//! The heap memory that the encoder and the decoder use.
 
 mod common;
 

@@ -7,12 +7,12 @@ use crate::num::{Assured as _, low_u32, usize_from_u32};
 ///
 /// Reading beyond its beginning gives bits without a meaning, and is seen at the end.
 pub(super) struct Bits<'s> {
-    /// What is not yet counted among the bits that are held.
+    /// The bytes that are not yet counted among the bits that are held.
     rest: &'s [u8],
     /// The next bits, from the high one down. Below those that are counted stand some of those that
     /// follow them, or zeros.
     held: u64,
-    /// How many are held: below 0, modulo 2^32, where more have been read than there are.
+    /// The number of bits that are held: below 0, modulo 2^32, if more have been read than there are.
     count: u32,
 }
 
@@ -104,12 +104,12 @@ impl<'s> Bits<'s> {
         self.skip(u64::BITS.wrapping_sub(taken.left));
     }
 
-    /// Whether all bits have been read, and no more. Only after [`refill`](Self::refill).
+    /// Returns whether all bits have been read, and no more. Valid only after [`refill`](Self::refill).
     pub(super) fn is_over(&self) -> bool {
         self.rest.is_empty() && self.count == 0
     }
 
-    /// Whether more bits have been read than there are. Only after [`refill`](Self::refill).
+    /// Returns whether more bits have been read than there are. Valid only after [`refill`](Self::refill).
     pub(super) fn is_overrun(&self) -> bool {
         self.count > u64::BITS
     }

@@ -27,7 +27,7 @@ impl BlockHeader {
         self.size.into()
     }
 
-    /// How many bytes follow the header. None where the type is reserved.
+    /// Returns the number of bytes that follow the header, or `None` if the type is reserved.
     pub(super) fn stored(self) -> Option<usize> {
         match self.kind {
             RAW | COMPRESSED => Some(usize_from_u32(self.size)),
@@ -44,7 +44,7 @@ pub struct Block<'s> {
     pub(super) content: BlockContent<'s>,
 }
 
-/// What stands in a block.
+/// The content of a block.
 #[derive(Clone, Copy)]
 pub(super) enum BlockContent<'s> {
     Raw(&'s [u8]),
@@ -91,11 +91,11 @@ impl<'s> Block<'s> {
 /// The literals section: §3.1.1.3.1.
 #[derive(Clone, Copy)]
 pub(super) struct LiteralsSection<'s> {
-    /// As they are, one byte that repeats, in codes, in the codes of the block before.
+    /// The type of the literals: 0 for raw, 1 for RLE, 2 for compressed, 3 for treeless.
     pub(super) kind: u64,
-    /// Whether codes are in four streams.
+    /// True if the codes are in four streams.
     pub(super) four: bool,
-    /// How many bytes it decodes to.
+    /// The number of bytes that it decodes to.
     pub(super) decoded: usize,
     pub(super) stored: &'s [u8],
 }
@@ -104,7 +104,7 @@ pub(super) struct LiteralsSection<'s> {
 #[derive(Clone, Copy)]
 pub(super) struct SequencesSection<'s> {
     pub(super) count: u32,
-    /// How the tables are given, two bits for each.
+    /// The compression modes of the tables, two bits for each.
     pub(super) modes: u8,
     /// The tables, and the sequences.
     pub(super) stream: &'s [u8],

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// What is wrong.
+/// The reason that decoding fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Flaw {
     /// No frame begins where one should.
@@ -51,14 +51,14 @@ impl DecodeError {
         Self { found, ..self }
     }
 
-    /// What is wrong.
+    /// Returns the reason that decoding failed.
     pub fn flaw(&self) -> Flaw {
         self.flaw
     }
 
-    /// Where: the first byte of the frame; for `Block`, and for `Truncated` and `Reserved` in a
-    /// block, of the block; for `Corrupt`, one past the block, and past the checksum that follows
-    /// it; for `Window`, of the frame; for `Decoded` and `Declared`, of the first frame.
+    /// Returns the position of the error: the first byte of the frame; for `Block`, and for
+    /// `Truncated` and `Reserved` in a block, of the block; for `Corrupt`, one past the block, and
+    /// past the checksum that follows it; for `Decoded` and `Declared`, of the first frame.
     pub fn at(&self) -> u64 {
         self.at
     }

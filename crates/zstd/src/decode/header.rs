@@ -42,7 +42,7 @@ impl Descriptor {
     }
 }
 
-/// What stands at the front of a frame, before it is validated.
+/// The fields of a frame header, before they are validated.
 struct Front {
     descriptor: Descriptor,
     window: Option<u64>,
@@ -51,7 +51,7 @@ struct Front {
 }
 
 impl Front {
-    /// What follows the magic, and what follows that.
+    /// Parses the fields behind the magic. Returns them and the rest of the input.
     fn parse(input: &[u8]) -> Option<(Self, &[u8])> {
         let (first, input) = input.split_first()?;
         let descriptor = Descriptor(*first);
@@ -110,7 +110,7 @@ impl Header {
         Ok((header, bytes.len().saturating_sub(rest.len())))
     }
 
-    /// How far back matches may reach.
+    /// Returns the size of the window: the largest distance of a match.
     pub fn window(&self) -> u64 {
         self.window
     }
@@ -120,7 +120,7 @@ impl Header {
         self.content_size
     }
 
-    /// Whether a checksum ends the frame.
+    /// Returns whether a checksum ends the frame.
     pub fn has_checksum(&self) -> bool {
         self.checksum
     }

@@ -11,7 +11,7 @@ use super::streams;
 #[derive(Default)]
 pub(super) struct Literals {
     huffman: Huffman,
-    /// Those of the current block, where they are not stored as they are.
+    /// The literals of the current block, unless they are stored as they are.
     bytes: Vec<u8>,
 }
 

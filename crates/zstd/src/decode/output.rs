@@ -1,4 +1,4 @@
-//! What has been decoded: as much of it as later matches may refer to, and what has not been read.
+//! The decoded bytes: as many as later matches may refer to, and those that have not been read.
 
 use alloc::vec::Vec;
 
@@ -25,10 +25,10 @@ pub(super) struct Output {
     window: usize,
     block: usize,
     bytes: Vec<u8>,
-    /// Where the decoded bytes end, and where those begin that are still to be read.
+    /// The end of the decoded bytes, and the beginning of those that are still to be read.
     end: usize,
     unread: usize,
-    /// Where the bytes end that were decoded before those at the front; 0 where there are none.
+    /// The end of the bytes that were decoded before those at the front; 0 if there are none.
     older: usize,
 }
 
@@ -95,14 +95,15 @@ impl Output {
         self.end = end;
     }
 
-    /// Where bytes are added by many small steps, from [`end`](Self::end) on. None before there is room.
+    /// Returns the tail, for adding bytes in many small steps from [`end`](Self::end) on; `None` before
+    /// there is room.
     #[inline(always)]
     pub(super) fn tail(&mut self) -> Option<Tail<'_>> {
         let most = self.bytes.len().checked_sub(SLACK)?;
         Some(Tail { bytes: &mut self.bytes, most, older: self.older })
     }
 
-    /// Where the decoded bytes end, in the room for them.
+    /// Returns the end of the decoded bytes, in the room for them.
     pub(super) fn end(&self) -> usize {
         self.end
     }
@@ -133,7 +134,7 @@ pub(super) struct Match {
 /// The end of what has been decoded, to which bytes are added. What is in it stays in registers.
 pub(super) struct Tail<'o> {
     bytes: &'o mut [u8],
-    /// Where bytes may end: [`SLACK`] before the end of the room.
+    /// The end of the bytes that may be added: [`SLACK`] before the end of the room.
     most: usize,
     older: usize,
 }

@@ -61,7 +61,7 @@ impl<const STATES: usize, const CODES: usize> Kind<STATES, CODES> {
     }
 }
 
-/// What sequences of a frame are read by.
+/// The state for decoding the sequences of a frame: tables and repeated offsets.
 pub(super) struct Sequences {
     literals: Kind<512, 36>,
     offsets: Kind<256, 32>,
@@ -73,7 +73,7 @@ pub(super) struct Sequences {
 /// are found.
 const LEAST: u32 = u64::BITS - (AT_ONCE - (9 + 9 + 8));
 
-/// How much a block may make, and how far back its matches may reach.
+/// The limits of a block: how many bytes it may decode to, and the window of its matches.
 #[derive(Clone, Copy, Default)]
 pub(super) struct BlockBounds {
     /// Bytes that all blocks together may still make, and that this one may.

@@ -5,7 +5,7 @@ use super::bits::{AT_ONCE, Bits};
 use crate::format::LONGEST_CODE;
 use crate::num::{Assured as _, low_u32, usize_from_u32};
 
-/// What the next bits stand for: by as many of them as the longest code has.
+/// A decoding table, indexed by as many of the next bits as the longest code has.
 pub(super) type Codes = [Code; CODES];
 pub(super) const CODES: usize = 1 << LONGEST_CODE;
 /// Codes that are read at once.

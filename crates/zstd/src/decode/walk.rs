@@ -1,4 +1,4 @@
-//! Where frames and blocks begin and end, and every rule that can be validated without decoding.
+//! The boundaries of frames and blocks, and every rule that can be validated without decoding.
 
 use core::ops::Range;
 
@@ -15,11 +15,11 @@ const CHECKSUM: u64 = 4;
 /// a source be asked over a system call.
 const AHEAD: usize = 256;
 
-/// What was read last.
+/// The bytes that were read ahead.
 struct Ahead {
-    /// Where its first byte stands.
+    /// The position of the first byte.
     at: u64,
-    /// How many bytes of it there are.
+    /// The number of bytes.
     length: usize,
     bytes: [u8; AHEAD],
 }
@@ -46,7 +46,7 @@ impl Walk {
         Self::new(&(self.start..self.end), self.window)
     }
 
-    /// As many of the bytes from `at` on as have been read ahead, but at most so many.
+    /// Returns the bytes from `at` on that have been read ahead, at most `most` of them.
     pub(super) fn ahead(&self, at: u64, most: usize) -> &[u8] {
         let from = at.checked_sub(self.ahead.at).and_then(|from| usize::try_from(from).ok());
         let bytes = from.and_then(|from| self.ahead.bytes.get(from..self.ahead.length));
@@ -79,12 +79,12 @@ impl Walk {
         Ok(self.held(at, count).ok_or(DecodeError::new(Flaw::Truncated, at))?)
     }
 
-    /// Where the first frame begins.
+    /// Returns the position of the first frame.
     pub(super) fn start(&self) -> u64 {
         self.start
     }
 
-    /// Where the walk has come to.
+    /// Returns the current position.
     pub(super) fn position(&self) -> u64 {
         self.next
     }

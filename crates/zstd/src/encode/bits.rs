@@ -83,7 +83,7 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// How many bytes have been put, whole, be it that they fit or not.
+    /// Returns the number of whole bytes that have been put, including those that did not fit.
     pub(super) fn length(&self) -> usize {
         self.at
     }

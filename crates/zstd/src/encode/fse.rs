@@ -7,15 +7,15 @@ use crate::num::{Assured as _, len_u32, usize_from_u32};
 
 /// Symbols that any of the alphabets may have: those of match lengths are the most.
 pub(super) const SYMBOLS: usize = 53;
-/// How often each symbol comes.
+/// The frequency of each symbol.
 pub(super) type Counts = [u32; SYMBOLS];
 
 /// A symbol as the encoder sees it.
 #[derive(Clone, Copy, Default)]
 struct Symbol {
-    /// Its share of the table; none if it does not come.
+    /// The symbol's share of the table; 0 if it does not occur.
     share: u32,
-    /// Where its states begin.
+    /// The index of its first state in `Table::states`.
     first: u32,
     /// The most bits that leaving a state for it takes, and the state below which it is one less.
     bits: u32,
@@ -30,7 +30,7 @@ pub(super) struct Table {
     states: [u16; LARGEST],
 }
 
-/// Where an encoder stands in its table.
+/// The state of an encoder: an entry of its table.
 #[derive(Clone, Copy)]
 pub(super) struct State(u32);
 

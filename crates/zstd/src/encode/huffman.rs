@@ -19,7 +19,7 @@ const _: () = assert!(
     "so many codes are put between two settlings"
 );
 
-/// How often each byte comes.
+/// The frequency of each byte.
 pub(super) type Counts = [u32; BYTES];
 
 /// Counts bytes.
@@ -51,7 +51,7 @@ fn bump(row: &mut Counts, byte: u8) {
     }
 }
 
-/// How many bits the code of each byte has: 0 for bytes that do not come.
+/// The length of each byte's code in bits: 0 for bytes that do not occur.
 pub(super) type Lengths = [u8; BYTES];
 
 /// The best lengths up to [`LONGEST_CODE`], by package-merge; none for fewer than two symbols.
@@ -110,7 +110,7 @@ pub(super) fn lengths(counts: &Counts) -> Option<Lengths> {
     Some(lengths)
 }
 
-/// How many bits the symbols take.
+/// Returns the number of bits that the symbols take.
 pub(super) fn cost(counts: &Counts, lengths: &Lengths) -> u64 {
     let bits = counts.iter().zip(lengths);
     bits.fold(0, |sum, (count, length)| {
@@ -128,7 +128,7 @@ struct Code {
 /// A code for each byte that comes.
 pub(super) struct Codes {
     by_byte: [Code; BYTES],
-    /// What a reader is told: §4.2.1. Larger is shorter, and none is 0.
+    /// The weights that are stored: §4.2.1. A larger weight is a shorter code, and 0 is none.
     weights: [u8; BYTES],
     /// Weights before that of the last symbol, which goes without saying.
     listed: usize,

@@ -38,7 +38,7 @@ pub(super) fn write(
     out.bytes(literals);
 }
 
-/// Whether so many bytes are better stored as so few: reading has to be worth its time.
+/// Returns whether storing `bytes` bytes as `stored` saves enough to be worth the time of reading.
 pub(super) fn pays(bytes: usize, stored: u64) -> bool {
     let gain = bytes >> 6;
     stored.saturating_add(u64_from_usize(gain)).saturating_add(2) < u64_from_usize(bytes)

@@ -31,16 +31,16 @@ const TAGS: u32 = (1 << TAG) - 1;
 /// The fewest places that are remembered.
 const FEWEST: usize = 1 << 10;
 
-/// How much is tried.
+/// The effort of the search for matches.
 #[derive(Clone, Copy)]
 pub(super) struct Effort {
-    /// How many places are remembered, as a power of two.
+    /// The number of places that are remembered, as a power of two.
     pub(super) log: u32,
-    /// How many of them are looked at; a power of two.
+    /// The number of places that each search looks at; a power of two.
     pub(super) places: usize,
-    /// How many places at the end of a match are remembered.
+    /// The number of places at the end of a match that are remembered.
     pub(super) passed: usize,
-    /// Whether the next place is tried before a match is taken.
+    /// True if the next place is tried before a match is taken.
     pub(super) lazy: bool,
 }
 
@@ -226,7 +226,7 @@ fn word(data: &[u8], at: usize) -> Option<u64> {
     data.get(at..)?.first_chunk().copied().map(u64::from_le_bytes)
 }
 
-/// How many bytes are the same.
+/// Returns the number of leading bytes that are the same.
 fn common(here: &[u8], there: &[u8]) -> usize {
     let mut length = 0_usize;
     let (a, b) = (here.chunks_exact(8), there.chunks_exact(8));

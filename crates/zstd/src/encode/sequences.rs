@@ -54,7 +54,7 @@ fn highest(number: u32) -> u8 {
     u8::try_from(number.checked_ilog2().assured()).assured()
 }
 
-/// How the codes of one kind are encoded, of all sequences of a block.
+/// The encoding of the codes of one kind, for all sequences of a block.
 struct Mode {
     /// None if the codes are all the same.
     table: Option<fse::Table>,

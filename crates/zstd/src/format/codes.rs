@@ -14,7 +14,7 @@ pub(crate) struct Range {
     expect(dead_code, reason = "the encoder describes tables of its own")
 )]
 pub(crate) struct Alphabet {
-    /// What each code stands for.
+    /// The numbers that each code stands for.
     pub(crate) ranges: &'static [Range],
     /// The largest table that a block may describe, as a logarithm: §3.1.1.3.2.1.
     pub(crate) most: u32,

@@ -5,8 +5,8 @@ pub(crate) const SMALLEST_LOG: u32 = 5;
 /// States of the largest table: §3.1.1.3.2.1.
 pub(crate) const LARGEST: usize = 512;
 
-/// Which symbol each of `2^log` states stands for, by the shares that symbols have of them: §4.1.1.
-/// −1 is one state that is worth less.
+/// Returns the symbol of each of `2^log` states, given the symbols' shares of them: §4.1.1. A share
+/// of −1 is a single state, for a symbol that is worth less than one.
 pub(crate) fn spread(log: u32, shares: &[i16]) -> [u8; LARGEST] {
     let size = 1_usize.wrapping_shl(log);
     let mask = size.wrapping_sub(1);
@@ -35,8 +35,8 @@ pub(crate) fn spread(log: u32, shares: &[i16]) -> [u8; LARGEST] {
     owners
 }
 
-/// How a share is described where so many states are left: values up to one more than those do not
-/// need all numbers of `bits` bits, so the lowest `saved` are told in a bit less.
+/// The encoding of a share when so many states are left. Values up to one more than those do not
+/// need all numbers of `bits` bits, so the lowest `saved` values take one bit less.
 pub(crate) struct Telling {
     pub(crate) bits: u32,
     /// The highest of those bits.

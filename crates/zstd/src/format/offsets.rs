@@ -5,11 +5,12 @@
 pub(crate) struct Repeats([u32; 3]);
 
 impl Repeats {
-    /// What a frame begins with.
+    /// The offsets at the start of a frame.
     pub(crate) const FIRST: Self = Self([1, 4, 8]);
 
-    /// How far back an offset value tells to go. Without literals (`bare`), each value stands for
-    /// what the next one would, and the third for the first offset less one.
+    /// Returns the distance that an offset value stands for, and updates the offsets. Without
+    /// literals (`bare`), each value stands for what the next one would, and the third for the
+    /// first offset less one.
     #[inline(always)]
     pub(crate) fn distance(&mut self, value: u32, bare: bool) -> u32 {
         let [first, second, third] = self.0;

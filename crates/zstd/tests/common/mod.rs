@@ -1,4 +1,4 @@
-//! What the tests share: contents, and another decoder.
+//! Contents and a second decoder, which the tests share.
 #![allow(
     dead_code,
     clippy::allow_attributes,
@@ -47,7 +47,7 @@ fn normal(rng: &mut Rng) -> f32 {
 
 pub(crate) type Kind = (&'static str, fn(&mut Rng, &mut Vec<u8>));
 
-/// What tensors hold, and what they rarely do.
+/// Kinds of content: those that tensors hold, and some that they rarely hold.
 pub(crate) const KINDS: &[Kind] = &[
     ("zeros", |_, out| out.push(0)),
     ("noise", |rng, out| out.extend(rng.u64(..).to_le_bytes())),
