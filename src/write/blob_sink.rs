@@ -16,9 +16,9 @@ use crate::num::u64_from_usize;
 /// A file that is being written, up to what comes behind its blobs.
 pub(super) struct BlobSink<S> {
     sink: S,
-    /// Where the next byte goes.
+    /// The position of the next byte.
     pub(super) position: u64,
-    /// Whether the sink has failed: what it has is not known then, and never becomes a file.
+    /// True if the sink has failed: what it has is not known then, and never becomes a file.
     failed: bool,
     pub(super) target: Target,
     /// The digest of all that is written, where it is asked for.
@@ -149,7 +149,7 @@ impl<S: Sink> BlobSink<S> {
         Ok(blob)
     }
 
-    /// Where the bytes of the blob are, all of which are stored: in it, or in another that has the same.
+    /// Returns the blob that holds the bytes, all of which are stored: this one, or another that has the same.
     ///
     /// # Errors
     /// [`Misuse::Announced`]; [`OutOfMemory`](crate::error::OutOfMemory).
@@ -173,7 +173,7 @@ impl<S: Sink> BlobSink<S> {
         Ok(shared.map_or(own, |blob| StoredBlob { digest, ..blob }))
     }
 
-    /// Whether the sink has never failed.
+    /// Checks that the sink has not failed.
     fn alive(&self) -> Result<(), BareError> {
         if self.failed { Err(BareError::misuse(Misuse::Aborted)) } else { Ok(()) }
     }

@@ -6,7 +6,7 @@ use zten_zstd::encode::{self, EncodeError};
 use crate::error::{BareError, Error, Misuse, OutOfMemory};
 use crate::format::Encoding;
 
-/// How hard to compress: from 1, the fastest, to 5, the smallest. By default 2.
+/// A compression level: from 1, the fastest, to 5, the smallest. The default is 2.
 ///
 /// They are not the levels of other encoders. All are much the same on weights, where a level
 /// cannot save more than the frequencies of bytes allow; each looks at twice as many places as

@@ -1,4 +1,4 @@
-//! What is to be written: objects and components, before any of their bytes.
+//! Declarations of the objects and components to write, before any of their bytes.
 
 use alloc::vec::Vec;
 use core::num::NonZeroU8;
@@ -47,7 +47,7 @@ pub struct NewComponent<'a> {
     pub(super) level: Option<Level>,
     /// The sha256 that its bytes are to have.
     announced: Option<&'a Identity>,
-    /// Where its bytes are already.
+    /// The blob that already holds its bytes, if there is one.
     stored: Option<&'a BlobInShard<'a>>,
 }
 
@@ -57,11 +57,11 @@ pub struct NewComponent<'a> {
 /// known of a file. [`NewComponent::stored`] refers to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredBlob {
-    /// Where it begins in its file: a multiple of 4096, and not 0.
+    /// The offset in its file: a multiple of 4096, and not 0.
     pub offset: u64,
     /// Stored bytes.
     pub length: u64,
-    /// Whether they are frames of `zt.zstd-seekable/1`; else they are the elements.
+    /// True if the bytes are frames of `zt.zstd-seekable/1`; else they are the elements.
     pub compressed: bool,
     /// The digest of its decoded bytes, by an algorithm that is known in 2, if it is to have one.
     pub digest: Option<Digest<'static>>,
@@ -80,7 +80,7 @@ impl StoredBlob {
 pub struct BlobInShard<'a> {
     /// The name of the shard.
     pub shard: &'a str,
-    /// Where it is in the shard, and what is known of it.
+    /// The blob: its position in the shard, and what is known of it.
     pub blob: StoredBlob,
 }
 
@@ -260,7 +260,7 @@ pub struct NewObject<'a> {
     components: Components<'a>,
 }
 
-/// How its components make up a tensor: what each generation has its own name for, or a name.
+/// The layout of an object: a known one, which each generation has its own name for, or a name.
 #[derive(Clone, Copy, Debug)]
 enum LayoutName<'a> {
     Known(Layout),
@@ -404,7 +404,7 @@ impl<'a> NewObject<'a> {
         }
     }
 
-    /// What a reader takes its format for.
+    /// Returns the layout that a reader sees.
     pub(super) fn format(&self, writing: &Writing) -> Layout {
         match self.layout {
             LayoutName::Known(format) => format,
@@ -435,7 +435,7 @@ impl<'a> NewObject<'a> {
         self.components().iter().any(|component| component.role == role)
     }
 
-    /// Its components, in the order in which their bytes are written.
+    /// Returns the components, in the order in which their bytes are written.
     pub(super) fn components(&self) -> &[NewComponent<'a>] {
         match &self.components {
             Components::Few(all, count) => all.get(..*count).unwrap_or(all),

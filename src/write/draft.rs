@@ -25,7 +25,7 @@ use crate::rules::{Limit, Rule, Unsupported};
 /// it is finished: it is opened then.
 #[derive(Debug)]
 pub(super) struct Draft {
-    /// Those of the readers: with them the file opens.
+    /// The options of the readers, which the finished file is opened with.
     options: OpenOptions,
     /// Without tolerances, for what is added.
     checker: ObjectChecker,

@@ -166,7 +166,7 @@ impl io::Write for Draft {
     }
 }
 
-/// What a file may be published in place of.
+/// The files that a new file may replace.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Over {
     /// Any regular file.
@@ -248,7 +248,7 @@ fn folder(file: &Path) -> &Path {
     }
 }
 
-/// What is at the target keeps a file from being put there.
+/// Returns the error for a target that a file cannot be put at.
 fn invalid(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, why)
 }

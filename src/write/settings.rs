@@ -1,4 +1,4 @@
-//! How to write: generation, digests, the canonical form, and the limits of those who will read.
+//! Settings for writing: generation, digests, the canonical form, and the limits of the readers.
 
 use core::cmp::Ordering;
 
@@ -11,8 +11,8 @@ use crate::limits::{Limits, OpenOptions};
 use crate::names::by_length;
 use crate::rules::Generation;
 
-/// Which digest each component gets: over its stored bytes in 1.2 (v1.2 §1), over its decoded ones in
-/// 2 (v2 §3.4).
+/// The digest that each component gets: over its stored bytes in 1.2 (v1.2 §1), over its decoded ones
+/// in 2 (v2 §3.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Checksum {
@@ -27,9 +27,9 @@ pub enum Checksum {
     Xxh3,
 }
 
-/// How a file is written. By default it is of 1.2, and each component gets a sha256; in 2 an xxh3.
-/// Objects come in any order, and nothing goes beyond the default [`Limits`], or those that a file was
-/// opened with that is appended to.
+/// Settings for writing a file. By default it is of 1.2, and each component gets a sha256; in 2 an
+/// xxh3. Objects come in any order, and nothing exceeds the default [`Limits`], or those that a file
+/// was opened with that is appended to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteOptions {
     generation: Option<Generation>,
@@ -105,13 +105,13 @@ impl WriteOptions {
         self
     }
 
-    /// What a new file is to be.
+    /// Returns the target for a new file.
     pub(super) fn target(&self) -> Result<Target, BareError> {
         let writing = written(self.generation.unwrap_or(Generation::V1_2));
         self.target_of(writing.ok_or(BareError::misuse(Misuse::Settings))?)
     }
 
-    /// What is to be added to a file of a generation that is written so.
+    /// Returns the target for a file of a generation that is written so.
     pub(super) fn target_of(&self, writing: &'static Writing) -> Result<Target, BareError> {
         let decoded = writing.digests_decoded;
         let own = if decoded { Checksum::Xxh3 } else { Checksum::Sha256 };
@@ -172,7 +172,7 @@ impl Checksum {
     }
 }
 
-/// What is being written: settings that go together.
+/// Settings that go together, for the file that is being written.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
     pub(super) writing: &'static Writing,
@@ -180,12 +180,12 @@ pub(super) struct Target {
     /// A power of two.
     pub(super) alignment: u64,
     pub(super) canonical: bool,
-    /// Whether components of equal bytes share a blob.
+    /// True if components of equal bytes share a blob.
     pub(super) sharing: bool,
 }
 
 impl Target {
-    /// Whether it may have shards.
+    /// Checks that the file may have shards.
     ///
     /// # Errors
     /// [`Misuse::NoShards`].

@@ -1,4 +1,4 @@
-//! Where written bytes go.
+//! Destinations of written bytes.
 
 use alloc::vec::Vec;
 

@@ -1,5 +1,4 @@
-//! What stands in for compression where the feature `zstd` is not built in: nothing can ask for
-//! it.
+//! Stand-ins for compression where the feature `zstd` is not built in. None of them has a value.
 
 use crate::error::{BareError, Error};
 use crate::format::Encoding;

@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 use super::{A_LINK, NO_FILE, Over, folder, invalid, name};
 use crate::error::Error;
 
-/// Where a file is to be.
+/// The path that a file is published at.
 #[derive(Debug)]
 pub(super) struct Target(PathBuf);
 
@@ -19,7 +19,7 @@ impl Target {
         Ok(Self(path.to_path_buf()))
     }
 
-    /// What is there, which must be a regular file or nothing.
+    /// Returns the metadata of what is there, which must be a regular file or nothing.
     pub(super) fn check(&self) -> io::Result<Option<Metadata>> {
         match fs::symlink_metadata(&self.0) {
             Ok(there) if there.is_file() => Ok(Some(there)),

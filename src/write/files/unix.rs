@@ -111,7 +111,7 @@ impl Draft {
         self.target.folder.sync_all().map_err(Error::not_durable)
     }
 
-    /// What fails leaves the target as it was.
+    /// Gives the file its name. A failure leaves the target as it was.
     fn take_name(&mut self, over: Over) -> io::Result<()> {
         let old = self.target.check()?;
         if old.is_some() && over == Over::Nothing {
@@ -289,7 +289,7 @@ mod unnamed {
         linkat(CWD, path(file), folder, name, AtFlags::SYMLINK_FOLLOW)
     }
 
-    /// What leads to a file without a name, for those who may not link descriptors.
+    /// Returns a path to a file without a name, for those who may not link descriptors.
     fn path(file: &File) -> String {
         format!("/proc/self/fd/{}", file.as_raw_fd())
     }
@@ -346,7 +346,7 @@ mod tests {
         }
     }
 
-    /// As on file systems that have no files without a name.
+    /// Publishes as on file systems that have no files without a name.
     #[test]
     fn a_name_for_the_time_being_is_for_the_owner_alone() {
         let folder = tempfile::tempdir().unwrap();
