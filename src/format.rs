@@ -1,4 +1,4 @@
-//! What a manifest may say: one file of tables a generation, and the facts in which they differ.
+//! The fields of a manifest: one file of tables for each generation, and the facts in which they differ.
 //!
 //! A table is a list of fields: key, slot, type, presence, and the rule that a value of another
 //! type breaks. It is what a person reads to learn the format and what runs: reading a record,
@@ -164,7 +164,7 @@ pub(crate) fn check_form(
     Ok(())
 }
 
-/// How files of that generation are written, if they are.
+/// Returns the form in which files of that generation are written, or `None` if they are not.
 pub(crate) fn written(generation: Generation) -> Option<&'static Writing> {
     match generation {
         Generation::V1_2 => v1::V1_2.writing,
@@ -176,7 +176,7 @@ pub(crate) fn written(generation: Generation) -> Option<&'static Writing> {
 displayed! { Encoding: name; Layout: name; }
 
 listed! {
-/// How a component's bytes are stored.
+/// The encoding of a component's stored bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Encoding with
@@ -184,7 +184,7 @@ pub enum Encoding with
     /// [`Component::encoding_name`](crate::Component::encoding_name) has.
     pub fn name -> &'static str
 {
-    /// As they are.
+    /// The bytes as they are.
     Raw = "raw",
     /// Compressed: RFC 8878.
     Zstd = "zstd",
@@ -198,7 +198,7 @@ pub enum Encoding with
 }
 
 listed! {
-/// How an object's components make up a tensor: v1.1 III, v1.2 §3.
+/// The layout of an object, which is how its components make up a tensor: v1.1 III, v1.2 §3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Layout with
@@ -260,7 +260,7 @@ pub struct Version {
 }
 
 impl core::fmt::Display for Version {
-    /// As a manifest spells it: `1.2.0`.
+    /// Writes the version as a manifest spells it: `1.2.0`.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "{}.{}", self.major, self.minor)?;
         self.patch.map_or(Ok(()), |patch| write!(f, ".{patch}"))

@@ -73,7 +73,7 @@ impl<B: AsRef<[u8]>> Manifest<B> {
         Self { bytes: file, validated }
     }
 
-    /// What objects and components read from.
+    /// Returns the parts of the manifest that objects and components read from.
     pub(crate) fn parts(&self) -> ManifestRef<'_> {
         ManifestRef::new(self.bytes.as_ref(), &self.validated)
     }
@@ -156,19 +156,20 @@ impl<B> Manifest<B> {
         self.validated.index.version
     }
 
-    /// Whether the file has no manifest, and holds blobs for other files only (2): v2 §7.2.
+    /// Returns whether the file is a data shard, which has no manifest and holds blobs for other
+    /// files only (2): v2 §7.2.
     pub fn is_data_shard(&self) -> bool {
         self.validated.frame.as_ref().is_some_and(Frame::is_data_shard)
     }
 
-    /// Where in the file the manifest lies. Before 2, all blobs end before it. Empty, and at the
-    /// footer, in a data shard.
+    /// Returns the byte range of the manifest in the file. Before 2, all blobs end before it.
+    /// It is empty, and at the footer, in a data shard.
     pub fn extent(&self) -> Range<u64> {
         self.validated.header.clone()
     }
 
-    /// How many of the file's first bytes are kept by what [appends](crate::write::Writer::append) to
-    /// it: in 1.x those before its manifest, in 2 all of them; none of another format.
+    /// Returns how many of the file's first bytes [appending](crate::write::Writer::append) keeps:
+    /// in 1.x those before its manifest, in 2 all of them, in other formats none.
     #[cfg(feature = "write")]
     pub fn appends_at(&self) -> u64 {
         self.validated.frame.as_ref().map_or(0, Frame::appends_at)
@@ -262,7 +263,7 @@ impl<'a> ManifestRef<'a> {
         (!manifest.is_empty()).then_some(manifest)
     }
 
-    /// Where in the file the manifest lies.
+    /// Returns the byte range of the manifest in the file.
     pub(crate) fn extent(&self) -> Range<u64> {
         self.validated.header.clone()
     }

@@ -32,7 +32,7 @@ pub enum Generation with
 
 displayed! { Generation: as_str; }
 
-/// Where a rule comes from.
+/// The source of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Source {
@@ -46,7 +46,7 @@ pub enum Source {
     Fault(&'static str),
 }
 
-/// Which generations of the format a rule holds for.
+/// The generations of the format that a rule holds for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Scope {
@@ -75,15 +75,15 @@ pub enum Scope {
 pub struct Row {
     /// Stable name, as messages, `zten explain` and the corpus spell it.
     pub id: &'static str,
-    /// What a valid file does.
+    /// A sentence that says what a valid file does.
     pub holds: &'static str,
-    /// What the file does instead; `{}` stands for the number that was found.
+    /// A sentence that says what the file does instead; `{}` stands for the number that was found.
     pub broken: &'static str,
-    /// Where it comes from.
+    /// The source of the rule.
     pub source: Source,
     /// The generations it holds for.
     pub scope: Scope,
-    /// What the person who has such a file can do.
+    /// Advice for the person who has such a file.
     pub advice: &'static str,
 }
 
@@ -162,7 +162,7 @@ macro_rules! catalogue {
             /// Every one of them, in the order of the catalogue.
             pub const ALL: &'static [Self] = &[ $( Self::$variant, )+ ];
 
-            /// Its row in the catalogue.
+            /// Returns the row in the catalogue.
             pub fn row(self) -> &'static Row {
                 match self {
                     $( Self::$variant => const { &Row {

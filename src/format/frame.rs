@@ -90,7 +90,7 @@ fn parse_record<T: FromBytes + Unaligned>(bytes: &[u8]) -> Option<T> {
     all_consuming(record).parse(bytes).ok().map(|(_, record)| record)
 }
 
-/// Which of the containers a file is.
+/// The container of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Container {
     /// `ZTEN0001`.
@@ -173,14 +173,14 @@ impl Container {
     }
 }
 
-/// Where the manifest lies, if there is one: between header and footer, and no longer than the
-/// limits; and where blobs may.
+/// The place of the manifest, if there is one, and the end of the blobs. The manifest lies between
+/// header and footer, and is no longer than the limits.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
     pub(crate) container: Container,
     /// The bytes of the file that are the manifest; none in a data shard.
     pub(crate) manifest: Range<u64>,
-    /// What the manifest has to hash to.
+    /// The hash that the manifest must have.
     hash: Option<u64>,
     /// The end of all blobs, at the latest.
     pub(crate) blobs_end: u64,
@@ -189,7 +189,7 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// How many bytes the file has.
+    /// Returns the length of the file in bytes.
     pub(crate) fn file_len(&self) -> u64 {
         let footer = self.blobs_end.max(self.manifest.end);
         footer.saturating_add(self.container.footer_len())

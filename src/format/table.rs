@@ -62,7 +62,7 @@ macro_rules! table {
                 None
             }
 
-            /// Its bit in a set of fields.
+            /// Returns the key's bit in a set of fields.
             #[expect(clippy::as_conversions, reason = "a field's number is its place in the table")]
             const fn bit(self) -> u32 {
                 1_u32.wrapping_shl(self as u32)
@@ -316,7 +316,7 @@ macro_rules! table {
     };
 }
 
-/// Whether keys are in the order of deterministic CBOR.
+/// Returns whether keys are in the order of deterministic CBOR.
 pub(super) const fn ascend(mut keys: &[&str]) -> bool {
     while let [one, after @ ..] = keys {
         if let [next, ..] = after
@@ -329,7 +329,7 @@ pub(super) const fn ascend(mut keys: &[&str]) -> bool {
     true
 }
 
-/// Whether a key comes before another in deterministic CBOR: the shorter, else by their bytes.
+/// Returns whether a key comes before another in deterministic CBOR: the shorter, else by their bytes.
 const fn comes_before(one: &str, other: &str) -> bool {
     if one.len() != other.len() {
         return one.len() < other.len();

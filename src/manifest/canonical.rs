@@ -39,13 +39,13 @@ pub(super) fn validate(manifest: &ManifestRef<'_>) -> Result<(), BareError> {
     Err(misplaced.found(extent.start))
 }
 
-/// What is wrong with a field.
+/// The reason that a field is not canonical.
 enum Broken {
     /// It should not be there.
     Field,
     /// It, or what is in it, has not the one form.
     Form(Fault),
-    /// Its value breaks a rule.
+    /// The value breaks a rule.
     Value(Rule),
     /// Something in it does.
     Within(BareError),
@@ -57,7 +57,7 @@ impl From<Fault> for Broken {
     }
 }
 
-/// Whether the map at `value` has no entries; it is known to be definite.
+/// Returns whether the map at `value`, which is known to be definite, has no entries.
 fn is_empty(value: Input<'_>) -> bool {
     let head = map_head(Rule::AttributesType, UNLIMITED, value);
     head.is_ok_and(|(_, entries)| entries.are_over())

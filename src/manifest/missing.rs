@@ -50,7 +50,7 @@ mod near {
             (name.len() <= LONGEST).then_some(Self { name, below, work: usize_from_u32(WORK) })
         }
 
-        /// Whether `other` is nearer than all before.
+        /// Returns whether `other` is nearer than all before, and if so keeps its distance.
         pub(super) fn is_nearer(&mut self, other: &[u8]) -> bool {
             if other.len().abs_diff(self.name.len()) >= self.below {
                 return false;

@@ -74,7 +74,7 @@ impl<'a> Tensor<'a> {
         utf8(self.parts.records().name(self.record))
     }
 
-    /// How its components make up a tensor.
+    /// Returns the layout: how the components make up a tensor.
     #[inline]
     pub fn layout(&self) -> Layout {
         self.record.format
@@ -124,8 +124,8 @@ impl<'a> Tensor<'a> {
         item(self.attributes_at()?)
     }
 
-    /// Whether it has attributes, or fields that would be attributes: a 0.1 object has no other place for
-    /// fields that are not in its table.
+    /// Returns whether the object has attributes, or fields that would be attributes: a 0.1 object has no
+    /// other place for fields that are not in its table.
     #[cfg(feature = "write")]
     pub fn has_attributes(&self) -> bool {
         match self.dialect().object_fields {

@@ -21,8 +21,8 @@ pub struct Shard<'a> {
 }
 
 impl<'a> Shard<'a> {
-    /// Its name: 1 to 64 letters, digits, `.`, `_` and `-`, the first of them no dot. A label and
-    /// not a path.
+    /// Returns the name: 1 to 64 letters, digits, `.`, `_` and `-`, the first of them no dot. It is
+    /// a label and not a path.
     pub fn name(&self) -> &'a str {
         self.name
     }
@@ -37,8 +37,8 @@ impl<'a> Shard<'a> {
         self.digest
     }
 
-    /// Where in the file that lists it its name stands: where errors point that are about the shard
-    /// as a whole.
+    /// Returns the position of the shard's name in the file that lists it. Errors about the shard
+    /// as a whole point there.
     pub fn offset(&self) -> u64 {
         self.offset
     }

@@ -1,4 +1,4 @@
-//! What a valid file may hold and this reader does not read, and the limits that it may go beyond.
+//! Features of valid files that this reader does not read, and the limits that a valid file may exceed.
 
 use super::{DISTRUST, Row, Scope, Source, catalogue};
 

@@ -1,5 +1,5 @@
-//! What the content digest is computed over: names, shapes, layouts, attributes of objects, types
-//! and digests, as deterministic CBOR. v2 §6.4.
+//! The bytes that the content digest is computed over: names, shapes, layouts, attributes of
+//! objects, types and digests, as deterministic CBOR. v2 §6.4.
 
 use super::{ObjectKey, PartKey, RootKey};
 use crate::cbor::{Checked, Fault, Input, UNLIMITED, head_bytes, key, major, map_head, pass, span};

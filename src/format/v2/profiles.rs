@@ -12,7 +12,7 @@ use crate::num::divide_exactly;
 use crate::rules::Rule;
 
 table! {
-    /// Those of `zt.mx/1`.
+    /// The attributes of `zt.mx/1`.
     Mx<'m>, keys MxKey, reader MxReader, within 3 levels of deterministic CBOR, else Rule::AttributesType;
     // key           slot        type      presence                          else
     "axis"       => axis:       Uint,     optional,                         else Rule::AttributeType;
@@ -21,7 +21,7 @@ table! {
 }
 
 table! {
-    /// Those of `zt.quant_group/1`.
+    /// The attributes of `zt.quant_group/1`.
     Quant<'m>, keys QuantKey, reader QuantReader, within 3 levels of deterministic CBOR, else Rule::AttributesType;
     // key           slot        type       presence                          else
     "axis"       => axis:       Uint,      required(Rule::AttributeMissing), else Rule::AttributeType;
@@ -33,7 +33,7 @@ table! {
 }
 
 table! {
-    /// How codes lie in words.
+    /// The packing of codes into words.
     PackingFields<'m>, keys PackingKey, reader PackingReader, within 4 levels of deterministic CBOR, else Rule::AttributeType;
     // key         slot      type      presence                          else
     "word"     => word:     Text<'m>, required(Rule::AttributeMissing), else Rule::AttributeType;
@@ -42,7 +42,7 @@ table! {
 }
 
 table! {
-    /// Where zero points are.
+    /// The zero points: their form, and their value or packing.
     ZeroPointFields<'m>, keys ZeroPointKey, reader ZeroPointReader, within 4 levels of deterministic CBOR, else Rule::AttributeType;
     // key        slot     type      presence                          else
     "form"    => form:    Text<'m>, required(Rule::AttributeMissing), else Rule::AttributeType;
@@ -51,7 +51,7 @@ table! {
 }
 
 table! {
-    /// Those of `gguf.NAME/1`.
+    /// The attributes of `gguf.NAME/1`.
     Gguf<'m>, keys GgufKey, reader GgufReader, within 3 levels of deterministic CBOR, else Rule::AttributesType;
     // key                slot             type  presence                          else
     "block_bytes"     => block_bytes:     Uint, required(Rule::AttributeMissing), else Rule::AttributeType;

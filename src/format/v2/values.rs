@@ -1,4 +1,4 @@
-//! What stands in the fields of an object and of a part of generation 2.
+//! The values of the fields of an object and of a part of generation 2.
 
 use super::profiles;
 use crate::cbor::{
