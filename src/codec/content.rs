@@ -279,8 +279,8 @@ impl Reader<'_> {
         })
     }
 
-    /// As [`next_chunk`](Self::next_chunk), straight into `buffer`: how many bytes were written
-    /// to its front, a whole number of storage elements and at most [`Limits::chunk`](crate::Limits::chunk); 0 at the
+    /// Reads as [`next_chunk`](Self::next_chunk) does, straight into `buffer`. Returns how many bytes were written to
+    /// its front: a whole number of storage elements and at most [`Limits::chunk`](crate::Limits::chunk); 0 at the
     /// end, when everything has been verified. `buffer` may be empty only where all has been read.
     ///
     /// # Errors
@@ -329,7 +329,7 @@ impl Reader<'_> {
         self.reading.mismatch.as_ref()
     }
 
-    /// What has been shown, once everything has been read.
+    /// Returns what was verified of the digest, once everything has been read.
     pub fn verified(&self) -> Option<Verified> {
         self.reading.verified
     }

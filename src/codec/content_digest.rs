@@ -9,7 +9,7 @@ use crate::format::content;
 use crate::manifest::Manifest;
 use crate::rules::Generation;
 
-/// What a content digest is computed by.
+/// The algorithm of a content digest.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

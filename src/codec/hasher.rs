@@ -2,7 +2,7 @@
 
 use crate::digest::Digest;
 
-/// What reading all of a component has shown of its digest. A mismatch is an error.
+/// The outcome of verifying a component's digest. A mismatch is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verified {

@@ -52,7 +52,7 @@ fn words<const N: usize, R: ReadAt>(source: &R, at: u64) -> Result<[[u8; 4]; N],
     Ok(words)
 }
 
-/// What an entry says of its frame.
+/// An entry of the seek table: the sizes of a frame, and its checksum.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
     pub(super) stored: u32,

@@ -22,9 +22,9 @@ use crate::rules::{Limit, Rule, Unsupported};
 /// A file that may be a shard, and nothing of which has been read.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<S> {
-    /// Its bytes.
+    /// The bytes of the file.
     pub source: S,
-    /// How many they are.
+    /// The number of bytes.
     pub length: u64,
 }
 
@@ -54,7 +54,7 @@ pub struct Candidate<S> {
 /// # Ok::<(), zten::Error>(())
 /// ```
 pub trait Find {
-    /// What a shard is read from.
+    /// The source that a shard is read from.
     type Source: ReadAt;
 
     /// The file that is that shard; none where there is none. Whether it has the size and the
@@ -126,7 +126,7 @@ fn check_frame<S: ReadAt>(shard: &Shard<'_>, candidate: &Candidate<S>) -> Result
 }
 
 impl<'a, S> BoundShard<'a, S> {
-    /// What the table says of it.
+    /// Returns the shard's entry in the table.
     pub fn shard(&self) -> Shard<'a> {
         self.shard
     }
@@ -648,7 +648,7 @@ impl ReadAt for Located<'_> {
 #[cfg(feature = "std")]
 #[derive(Debug)]
 pub(crate) struct OwnShards<S> {
-    /// Those that were found, in the order of the table.
+    /// The shards that were found, in the order of the table.
     found: Vec<OwnShard<S>>,
     /// The number of those in the table.
     listed: usize,
