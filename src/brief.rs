@@ -1,4 +1,4 @@
-//! What `Debug` shows of a file: little, however much there is.
+//! Short `Debug` output: little of a file is shown, however much there is.
 
 use core::fmt;
 

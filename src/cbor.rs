@@ -23,13 +23,13 @@ use crate::names::{NameTable, by_length};
 use crate::num::{Word, len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule};
 
-/// What is left of the manifest, from the item to read on.
+/// The rest of the manifest, from the next item on.
 pub(crate) type Input<'m> = &'m [u8];
 
-/// What a parser returns: what is left after the item, and the item.
+/// The result of a parser: the rest of the input after the item, and the item.
 pub(crate) type Parsed<'m, O> = IResult<Input<'m>, O, Fault>;
 
-/// What a check within a parser returns. It fails as the parser does: an error of another form
+/// The result of a check within a parser. It fails as the parser does: an error of another form
 /// would be moved into that one wherever it is passed on, which is a large part of the code.
 pub(crate) type Checked<O> = Result<O, nom::Err<Fault>>;
 
@@ -157,8 +157,8 @@ pub(crate) fn read_text<const SHORTEST: bool>(wrong: Rule, at: Input<'_>) -> Par
     content((at, head), rest)
 }
 
-/// Whether no byte has its high bit set; `WITHOUT_ZERO`, and none is zero. Of eight bytes and more, the last
-/// ones are looked at together with some before them, so that none is gone through by itself.
+/// Returns whether no byte has its high bit set and, with `WITHOUT_ZERO`, none is zero. Of eight bytes and
+/// more, the last ones are looked at together with some before them, so that none is gone through by itself.
 #[inline]
 pub(crate) fn is_ascii<const WITHOUT_ZERO: bool>(text: &[u8]) -> bool {
     const HIGH: u128 = u128::from_ne_bytes([0x80; 16]);
@@ -211,7 +211,7 @@ pub(crate) const fn spell<const N: usize>(text: &str) -> [u8; N] {
     item
 }
 
-/// What is left after `item`, if that is what the input starts with.
+/// Returns the input after `item`, or `None` if it does not start with that.
 #[inline]
 pub(crate) fn starts<'m, const N: usize>(input: Input<'m>, item: &[u8; N]) -> Option<Input<'m>> {
     let (first, rest) = input.split_first_chunk::<N>()?;
@@ -739,7 +739,7 @@ mod tests {
         }
     }
 
-    /// What is read fast is what would be read otherwise, so only here is it seen that it is.
+    /// The fast path reads the same as the slow one would, so only this test shows that it is taken.
     #[test]
     fn short_texts_are_read_as_words() {
         let (rest, content, word) = short_text(b"\x64datarest").unwrap();

@@ -29,8 +29,8 @@ impl core::fmt::Debug for Digest<'_> {
 }
 
 impl core::fmt::Display for Digest<'_> {
-    /// As a manifest spells it, in lower-case digits: `sha256:8f4a…`. One that is not known is the
-    /// text of the file, whatever characters that has.
+    /// Writes the digest as a manifest spells it, in lower-case digits: `sha256:8f4a…`. One of an
+    /// unknown algorithm is written as the text of the file, whatever characters that has.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         if let Self::Unverifiable(text) = self {
             return f.write_str(text);
@@ -91,7 +91,7 @@ impl<'m> Digest<'m> {
         }
     }
 
-    /// Whether it is a well-formed `xxh3` of 2; quicker than reading it.
+    /// Returns whether `text` is a well-formed `xxh3` of 2. Quicker than reading it.
     #[inline]
     pub(crate) fn is_known_v2(text: &[u8]) -> bool {
         let Ok(text) = <&[u8; 21]>::try_from(text) else { return false };
@@ -99,7 +99,7 @@ impl<'m> Digest<'m> {
         algorithm == b"xxh3:" && all_digits::<LOWER>(digits)
     }
 
-    /// Whether it is a well-formed digest of a known algorithm; quicker than reading it.
+    /// Returns whether `text` is a well-formed digest of an algorithm that 1.x knows. Quicker than reading it.
     #[inline]
     pub(crate) fn is_known(text: &[u8]) -> bool {
         match text.split_first_chunk::<7>() {
@@ -150,12 +150,12 @@ fn bytes<const N: usize>(hex: &str) -> Option<[u8; N]> {
     Some(bytes)
 }
 
-/// What is set in a letter that may be of any case, before it is looked at: the bit of the lower case.
+/// The bits to set in a letter that may be of any case before it is compared: the bit of the lower case.
 const ANY: u8 = 0x20;
-/// What is set in one that has to be lower-case: nothing.
+/// The bits to set in a letter that has to be lower-case: none.
 const LOWER: u8 = 0;
 
-/// Whether all bytes are hexadecimal digits; without a branch, so that many are validated at once.
+/// Returns whether all bytes are hexadecimal digits. It has no branch, so that many are validated at once.
 #[inline]
 fn all_digits<const CASE: u8>(bytes: &[u8]) -> bool {
     let wrong = bytes.iter().fold(0, |wrong, byte| {

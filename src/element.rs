@@ -14,7 +14,7 @@ use zerocopy::TryFromBytes as _;
 use crate::num::{Word, displayed, listed, named};
 
 listed! {
-/// How elements are stored: v1.2 §2, v1.1 II.4, v0.1 §5.1.
+/// The type that elements are stored as: v1.2 §2, v1.1 II.4, v0.1 §5.1.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StorageType with
@@ -89,7 +89,7 @@ impl StorageType {
         Self::ALL.into_iter().find(|storage| storage.names().1.as_bytes() == name)
     }
 
-    /// Its name in 1.x: `f32`.
+    /// Returns the name in 1.x: `f32`.
     pub fn name(self) -> &'static str {
         self.names().0
     }
@@ -112,7 +112,7 @@ impl StorageType {
         }
     }
 
-    /// Whether it is an integer type, `bool` not being one.
+    /// Returns whether it is an integer type. `bool` is none.
     pub fn is_integer(self) -> bool {
         use StorageType as T;
         matches!(self, T::I64 | T::I32 | T::I16 | T::I8 | T::U64 | T::U32 | T::U16 | T::U8)
@@ -120,7 +120,7 @@ impl StorageType {
 }
 
 listed! {
-/// What stored elements mean, where that is more than their storage type: v1.2 §2.
+/// The meaning of stored elements, where it is more than their storage type: v1.2 §2.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -152,7 +152,7 @@ displayed! { StorageType: name; LogicalType: name; }
 impl LogicalType {
     /// All of them.
     pub const ALL: [Self; Self::COUNT] = Self::LIST;
-    /// Those that 1.2 has, and that are written.
+    /// The logical types that 1.2 has, and that are written.
     pub const V1_2: [Self; 6] = {
         let [a, b, c, d, e, f, ..] = Self::LIST;
         [a, b, c, d, e, f]
@@ -174,7 +174,7 @@ impl LogicalType {
         Self::ALL.into_iter().find(named)
     }
 
-    /// Its name in 1.2: `f8_e4m3fn`.
+    /// Returns the name in 1.2: `f8_e4m3fn`.
     pub fn name(self) -> &'static str {
         self.row().0
     }
@@ -225,7 +225,7 @@ pub trait Element: Copy + PartialEq + sealed::Sealed + 'static {
     #[doc(hidden)]
     const LOGICAL: Option<LogicalType> = None;
 
-    /// What a sparse tensor holds where it holds nothing.
+    /// The value of the elements that a sparse tensor does not store.
     #[doc(hidden)]
     const ZERO: Self;
 

@@ -1,4 +1,4 @@
-//! What went wrong: which rule, where in the file, in which object.
+//! Errors: which rule is broken, where in the file, in which object.
 
 mod full;
 
@@ -148,7 +148,7 @@ macro_rules! kinds {
 
 kinds! { Rule => Malformed; Limit => Limit; Unsupported => Unsupported; Misuse => Misuse; }
 
-/// Which object and component an error is in, counted from 0 in manifest order.
+/// The object and the component that an error is in, counted from 0 in manifest order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Place {
     object: u32,

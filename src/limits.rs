@@ -208,8 +208,8 @@ impl Tolerance {
     }
 }
 
-/// How strict to be: [`Limits`], [`Tolerance`]s, and the canonical form. The default tolerates
-/// nothing and asks for no form.
+/// Options for opening a file: [`Limits`], [`Tolerance`]s, and the canonical form. The default
+/// tolerates nothing and asks for no form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenOptions {
     limits: Limits,

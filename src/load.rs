@@ -43,8 +43,8 @@ use crate::verify::{beyond_total, required};
 /// ```
 #[derive(Debug)]
 pub struct Loader {
-    /// As many as there are processors, if nothing was said. They are counted when there is work for two: to
-    /// count them takes longer than to read a small tensor.
+    /// The number of threads. `None` is the number of processors, which are counted when there is work for
+    /// two: to count them takes longer than to read a small tensor.
     threads: Option<usize>,
     /// Bytes that compressed components may still decode to.
     left: AtomicU64,

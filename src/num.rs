@@ -51,8 +51,8 @@ pub(crate) fn divide_exactly(dividend: u64, divisor: u64) -> Option<u64> {
     dividend.checked_div(divisor).filter(|_| remainder == 0)
 }
 
-/// Whether a text comes before another by their bytes. Where comparing texts is a loop over bytes, it is done
-/// by words.
+/// Returns whether a text comes before another by their bytes. Where comparing texts is a loop over bytes, it
+/// is done by words.
 #[inline]
 pub(crate) fn is_before(one: &[u8], other: &[u8]) -> bool {
     if cfg!(target_pointer_width = "64") { one < other } else { is_before_by_words(one, other) }
@@ -171,7 +171,7 @@ macro_rules! listed {
             #[allow(dead_code, clippy::allow_attributes, reason = "not all are listed")]
             pub(crate) const LIST: [Self; Self::COUNT] = [$( Self::$variant ),+];
 
-            /// Its place in the list.
+            /// Returns the variant's place in the list.
             #[inline]
             #[allow(dead_code, clippy::allow_attributes, reason = "not all are numbered")]
             #[expect(clippy::as_conversions, reason = "a variant's number is its place")]
@@ -199,7 +199,7 @@ macro_rules! displayed {
 
 pub(crate) use displayed;
 
-/// What a short text stands for, by a list of names.
+/// Looks up the value of a short text in a list of names.
 macro_rules! named {
     ($word:expr; $($name:literal => $value:expr,)+) => {{
         let word = $word;

@@ -43,7 +43,7 @@ fn manifest(entries: &[Entry], is_indefinite: bool) -> Vec<u8> {
     bytes
 }
 
-/// What reading the map comes to, and the place of the key that comes again, by comparing all.
+/// Reads the map. Returns the outcome, and the position of the first repeated key, found by comparing all.
 fn read(manifest: &[u8], known: &[Entry]) -> (Result<(), Fault>, Option<Remaining>) {
     let at = &manifest[1..];
     let (mut input, mut entries) = map_head(Rule::ObjectType, UNLIMITED, at).unwrap();

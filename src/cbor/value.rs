@@ -17,7 +17,7 @@ use crate::error::{BareError, Error, ErrorKind, Misuse, OutOfMemory};
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Item<'m>(pub(super) &'m [u8]);
 
-/// What a CBOR item is: RFC 8949 §3.
+/// The value of a CBOR item: RFC 8949 §3.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value<'m> {
@@ -51,12 +51,12 @@ pub enum Value<'m> {
 }
 
 impl<'m> Item<'m> {
-    /// Its CBOR, as the manifest spells it.
+    /// Returns the item's CBOR, as the manifest spells it.
     pub fn as_bytes(&self) -> &'m [u8] {
         self.0
     }
 
-    /// What it is.
+    /// Returns the value of the item.
     pub fn value(&self) -> Value<'m> {
         self.read().unwrap_or(Value::Invalid)
     }

@@ -275,7 +275,7 @@ impl<T: Element> Iterator for Row<'_, T> {
         Some((self.columns.next()?, self.values.next()?))
     }
 
-    /// Which type the columns are of is asked once, and not for each of them.
+    /// Folds over the entries. The type of the columns is looked up once, and not for each of them.
     fn fold<B, F: FnMut(B, (u64, T)) -> B>(self, init: B, mut take: F) -> B {
         let mut values = self.values;
         self.columns.fold(init, |folded, column| match values.next() {
