@@ -1,4 +1,4 @@
-//! What a manifest says, asked of it by accessors: values, names, fields, orders.
+//! Accessors of a manifest: values, names, fields, orders.
 
 use zten::{
     Archive, Component, DType, Generation, ReadAt as _,

@@ -124,7 +124,7 @@ fn what_a_file_decodes_to_counts() {
     assert_eq!(refused.rule(), Some("limit-rank"));
 }
 
-/// Where the manifest of 1.1 does not say what a component decodes to, the most is counted.
+/// Counts the most that a component can decode to where the manifest of 1.1 does not say how much.
 #[test]
 fn what_is_not_said_counts_as_the_most() {
     let old = zten_testkit::read_accepted("unsupported-format--v11-zstd.zt");

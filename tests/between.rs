@@ -75,7 +75,7 @@ fn layout<'a>(object: &Tensor<'a>) -> &'a str {
     }
 }
 
-/// What a copy ends in.
+/// Returns the copy of a file in another generation, or a line that says which rule prevents it.
 fn outcome(name: &str, file: &[u8], to: Generation) -> Result<Vec<u8>, String> {
     let levels = [None, Some(Level::default())];
     let [plain, packed] = levels.map(|level| copy(file, to, level));
@@ -112,7 +112,7 @@ fn is_inexpressible(error: &Error, to: Generation) -> bool {
     }
 }
 
-/// What is refused of some files, the others being as they were.
+/// Returns the lines of files that cannot be copied. The copies of the others hold what the files do.
 fn refused(
     files: impl Iterator<Item = zten_testkit::Accepted>,
     (to, back): (Generation, Generation),
@@ -149,7 +149,7 @@ fn refused(
     refused
 }
 
-/// What of generation 2 cannot be read from one file.
+/// Files of generation 2 that cannot be read by themselves, with the rule that says so.
 const UNREADABLE: [&str; 6] = [
     "frames-behind-an-encoding.zt read unsupported-encoding",
     "part-of-an-unknown-encoding.zt read unsupported-encoding",

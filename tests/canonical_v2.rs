@@ -21,7 +21,7 @@ fn canonical() -> impl Iterator<Item = Accepted> {
     accepted_v2().filter(|file| file.name.starts_with("canonical--"))
 }
 
-/// What a file holds, in the order of its manifest.
+/// Returns the content of a file, in the order of its manifest.
 fn content(file: &[u8]) -> Vec<String> {
     let archive = Archive::from_bytes(file).unwrap();
     let mut content = vec![format!("{:?}", archive.attributes().collect::<Vec<_>>())];

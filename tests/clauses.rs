@@ -76,7 +76,7 @@ fn sections() -> BTreeMap<&'static str, &'static str> {
     sections
 }
 
-/// What a text has as code.
+/// Returns the parts of a text that are marked as code.
 fn code(text: &str) -> BTreeSet<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }

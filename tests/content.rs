@@ -67,8 +67,8 @@ fn chunks_of_a_slice_are_not_copied() {
     assert_eq!(content.next_chunk().unwrap(), None);
 }
 
-/// As many bytes as the limit may be decoded, and not one more: where the manifest says how many
-/// there are, and where only the frame does.
+/// Decodes as many bytes as the limit, and not one more: where the manifest says how many there
+/// are, and where only the frame does.
 #[cfg(feature = "zstd")]
 #[test]
 fn what_may_be_decoded_is_decoded() {

@@ -93,7 +93,7 @@ fn little_of_a_view_is_shown() {
     shown(&coo.coords());
 }
 
-/// What is not shown of a file is counted.
+/// Sizes stand for what is not shown of a file.
 #[test]
 fn what_is_shown_says_how_much_there_is() {
     let bytes = file();

@@ -18,7 +18,7 @@ fn names() -> impl Iterator<Item = String> {
     folder.map(|entry| entry.unwrap().file_name().into_string().unwrap())
 }
 
-/// What `ml_dtypes` makes of all 256 patterns, as the bits of an `f32`.
+/// Reads the values that `ml_dtypes` gives all 256 patterns, as the bits of an `f32`.
 fn table(name: &str) -> Vec<u32> {
     let text = std::fs::read_to_string(corpus().join("fp8").join(name).with_extension("tsv"));
     let text = text.unwrap();

@@ -19,7 +19,7 @@ use zten_testkit::{accepted, accepted_v2, reject_index, reject_index_v2};
 #[global_allocator]
 static ALLOCATOR: Cap<ChaosAllocator> = Cap::new(ChaosAllocator::<System>::system(), usize::MAX);
 
-/// What some work comes to with so many bytes, and how many allocations there were.
+/// Runs some work with so many bytes of memory. Returns its outcome and the number of allocations.
 fn run(bytes: usize, work: &impl Fn() -> Result<(), Error>) -> (Result<(), Error>, usize) {
     let outcome = Cell::new(Ok(()));
     let report = Check::new().failure_range(0..0).run(|| {

@@ -120,7 +120,7 @@ fn appending_adds_to_what_is_there() {
     assert_eq!(leftovers(folder.path()), 0);
 }
 
-/// What a path is refused with, by all that would put a file there, which stays as it is.
+/// Returns the error of a path, which is the same for a new file and for one that is appended to.
 fn refused(path: &Path) -> String {
     let [created, appended] = [
         FileSink::create(path).unwrap_err(),

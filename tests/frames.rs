@@ -254,8 +254,7 @@ fn slices_of_real_files_are_parts_of_their_content() {
     assert!(tried > 40, "{tried}");
 }
 
-/// What a table claims is held against the limits, and against the table itself, before a frame is
-/// read.
+/// Claims of a table are checked against the limits, and against the table itself, before a frame is read.
 #[test]
 fn claims_of_a_table_are_spent_before_anything_is_decoded() {
     let made = made();

@@ -70,7 +70,7 @@ fn only<S: ReadAt>(archive: &Archive<S>) -> Component<'_> {
     archive.get("w").unwrap().component("data").unwrap()
 }
 
-/// What a loader and reading alone come to.
+/// The result of reading a component, with a loader or without.
 type Read = Result<(Vec<u8>, Verified), Error>;
 
 fn together(file: &[u8], source: &dyn Source, threads: usize) -> Read {
@@ -90,7 +90,7 @@ fn alone(file: &[u8]) -> Read {
 /// A source that notes which threads read what, and takes its time.
 struct Noted<'d> {
     file: &'d [u8],
-    /// Of what is longer than a header: the thread, where it begins, and its bytes.
+    /// The reads that are longer than a header: the thread, the offset, and the number of bytes.
     read: Mutex<Vec<(ThreadId, u64, usize)>>,
 }
 

@@ -17,7 +17,7 @@ fn files(at: PathBuf) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { files(path) } else { vec![path] }).collect()
 }
 
-/// What has been seen of shapes.
+/// Counts of the shapes that have been seen.
 #[derive(Default)]
 struct Seen {
     arrays: usize,

@@ -1,5 +1,4 @@
-//! What fuzzing holds against any input, held against the corpus and against models that look
-//! like chance.
+//! The checks of the fuzz targets, run on the corpus and on pseudo-random models.
 
 use zten::attributes::Value;
 use zten_oracles::{Filled, Form, Front, Grown, Lie, Lied, Model, Outcome, Plan};

@@ -19,14 +19,14 @@ static ALLOCATOR: ChaosAllocator = ChaosAllocator::system();
 /// There can be one check at a time.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// What came of failing each allocation of some work by itself.
+/// Counts of the outcomes of failing each allocation of some work by itself.
 #[derive(Default)]
 struct Tally {
     /// Allocations that were failed.
     failed: usize,
-    /// Those that left an error without names.
+    /// Failures that left an error without names.
     unnamed: usize,
-    /// Those that made no difference.
+    /// Failures that made no difference.
     harmless: usize,
 }
 

@@ -70,7 +70,7 @@ fn read(name: &str) -> Vec<u8> {
     zten_testkit::read(&format!("v2/shards/{name}"))
 }
 
-/// Where a shard is listed that no part is in, what is wrong is the table.
+/// The error is in the table if a shard is listed that no part is in.
 #[test]
 fn a_shard_of_nothing_is_missed() {
     let shard = fields([("size", uint(8192)), ("digest", text("xxh3:0123456789abcdef"))]);

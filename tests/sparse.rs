@@ -50,7 +50,7 @@ fn dense<T: Element>(csr: &Csr<'_>) -> Vec<T> {
     dense
 }
 
-/// What binding and decoding find wrong, which is the same.
+/// Binds and decodes all sparse objects. Both must find the same error.
 fn validate(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     let (lent, copied) = (options.from_bytes(file)?, copied(file, options)?);
     for (lent, copied) in lent.tensors().zip(&copied) {
@@ -67,7 +67,7 @@ fn validate(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     Ok(())
 }
 
-/// What reading all of the file finds wrong.
+/// Verifies all of the file.
 fn verify(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     let archive = options.from_bytes(file)?;
     let mut verifier = Verifier::new(archive.manifest());

@@ -42,7 +42,7 @@ fn tokens(manifest: &[u8]) -> Vec<Token> {
     tokens
 }
 
-/// How many tokens the item takes that begins at one.
+/// Returns the number of tokens of the item that begins at token `at`.
 fn size(manifest: &[u8], tokens: &[Token], at: usize) -> usize {
     let mut left = 1;
     for (taken, token) in tokens[at..].iter().enumerate() {

@@ -10,7 +10,7 @@ fn read(name: &str) -> Vec<u8> {
     zten_testkit::read(&format!("v2/{name}.zt"))
 }
 
-/// What elements of `zt.mx/1` are.
+/// The logical types of elements of `zt.mx/1`; `None` for an `i8` without one.
 const TYPES: [Option<&str>; 4] = [Some("f4_e2m1"), Some("f8_e4m3fn"), Some("f8_e5m2"), None];
 
 /// The element at a place, by its bytes.

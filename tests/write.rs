@@ -16,7 +16,7 @@ fn writer(settings: &WriteOptions) -> Writer<Vec<u8>> {
     Writer::new(Vec::new(), settings).unwrap()
 }
 
-/// What refuses to write that object.
+/// Returns the error that refuses to write that object.
 fn refusal(object: &NewObject<'_>, parts: &[(&str, &[u8])]) -> Error {
     writer(&WriteOptions::default()).add_object(object, parts).unwrap_err()
 }

@@ -229,8 +229,8 @@ fn damage_of_what_was_written_is_found() {
     assert!(verify(&root, &shards).is_ok());
 }
 
-/// What a file of the corpus refers to is written as the generator writes it, which knows nothing of this
-/// library, but for the place of the footer.
+/// Writes a shard of the corpus as its generator does, which knows nothing of this library, but for the
+/// place of the footer.
 #[test]
 fn a_shard_by_itself_is_that_of_the_corpus() {
     let wanted = zten_testkit::read("v2/shards/dense-s.zt");
@@ -267,7 +267,7 @@ fn a_shard_by_itself_is_that_of_the_corpus() {
     assert_eq!(verify(&root, &[("ours", file), ("s", wanted)]), Ok(4));
 }
 
-/// What the manifest says of the blob of a component.
+/// Returns the blob of a component, as the manifest describes it.
 fn stored(component: &Component<'_>) -> StoredBlob {
     let digest = component.digest().map(|digest| match digest {
         Digest::Xxh3(sum) => Digest::Xxh3(sum),

@@ -1,5 +1,4 @@
-//! What is written is the same on every machine, byte for byte: sums over files that the writer
-//! makes, which stand in the corpus.
+//! Written files are the same on every machine, byte for byte: the corpus holds sums over them.
 #![allow(
     clippy::allow_attributes,
     clippy::cast_possible_truncation,

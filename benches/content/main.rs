@@ -50,7 +50,7 @@ fn timed(run: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
-/// What a case is called, and how to run it.
+/// A case: its name, and the function that runs and times it.
 type Case<'a> = (&'static str, Box<dyn Fn() -> Duration + 'a>);
 
 fn main() {

@@ -44,7 +44,7 @@ fn read(archive: &Archive, threads: usize) {
     black_box(loader.read(components).unwrap());
 }
 
-/// What no reader of files is faster than: the bytes are read, and hashed where they were read to.
+/// Reads bytes and hashes them in the buffers that they were read to. No reader of files is faster.
 fn read_and_hash(archive: &Archive, buffers: &mut [Vec<u8>]) {
     let components = archive.tensors().flat_map(|tensor| tensor.components());
     for (component, buffer) in components.zip(buffers) {

@@ -41,7 +41,7 @@ fn short_names() -> impl Iterator<Item = String> {
     (1..5).flat_map(move |length| (0..126_usize.pow(length)).map(move |at| digits(at, length)))
 }
 
-/// Where blobs are, and of which file.
+/// The positions of blobs, and the files that they are in.
 #[derive(Clone, Copy, Debug)]
 struct Blobs {
     far: bool,

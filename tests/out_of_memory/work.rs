@@ -251,7 +251,7 @@ fn reserve<T>(vec: &mut Vec<T>, count: usize) -> Result<(), Error> {
     vec.try_reserve_exact(count).map_err(|_| zten::error::OutOfMemory.into())
 }
 
-/// Whether memory could not be allocated.
+/// Returns whether an error says that memory could not be allocated.
 pub(crate) fn is_memory(error: &Error) -> bool {
     error.kind() == zten::ErrorKind::OutOfMemory
 }

@@ -35,7 +35,7 @@ fn around(kind: Kind, shape: &[u64], length: u64) -> File {
     if logical.is_empty() { file } else { file.set("t:data/type", text(logical)) }
 }
 
-/// What stands after a blob of that length at 64: a file's manifest and footer.
+/// Returns the manifest and the footer of a file whose blob has that length and begins at 64.
 pub(crate) fn tail(kind: Kind, shape: &[u64], length: u64) -> Vec<u8> {
     around(kind, shape, length).start(64).build("").bytes.split_off(64)
 }

@@ -1,4 +1,4 @@
-//! What the reference writers wrote.
+//! Files of the reference writers.
 
 use half::bf16;
 #[cfg(feature = "zstd")]

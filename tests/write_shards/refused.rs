@@ -1,4 +1,4 @@
-//! What is refused before it is a file.
+//! Tests of what is refused before it is a file.
 
 use super::*;
 
@@ -166,7 +166,7 @@ fn limits_hold() {
     assert_eq!(finish(limits, &["a", "b", "c"]), Err(Some("limit-manifest")));
 }
 
-/// What compressed components may decode to follows the bytes of a file and its shards.
+/// The limit on what compressed components decode to follows the bytes of a file and its shards.
 #[test]
 fn bytes_of_shards_count_for_what_may_be_decoded() {
     let most = Limits::default().decoded_total(0) + (1 << 30);
