@@ -19,7 +19,7 @@ fn validate(file: Vec<u8>) -> Result<usize, Error> {
     Ok(archive.len())
 }
 
-/// Who is to blame, in HTTP's numbers.
+/// Returns the HTTP status of an error, which says who is to blame.
 fn status(error: &Error) -> u16 {
     match error.kind() {
         ErrorKind::Malformed(_) | ErrorKind::Format(_) => 422, // Unprocessable Content

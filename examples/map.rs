@@ -8,7 +8,7 @@ use std::fs::File;
 
 use zten::{Archive, DType, InMemory};
 
-/// What threads share: no lifetime, and no lock.
+/// An archive that threads share: it has no lifetime, and no lock.
 type Model = Archive<InMemory<memmap2::Mmap>>;
 
 #[expect(unsafe_code, reason = "that no other process changes the file is the caller's word")]

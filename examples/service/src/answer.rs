@@ -1,5 +1,5 @@
-//! What a worker is asked, and what it answers: eight bytes, little-endian, that say how much follows, and so much JSON.
-//! The memory file, if there is one, comes with the eight bytes.
+//! The request to a worker, and its answer: eight bytes, little-endian, that give the length, and so much JSON. The
+//! memory file, if there is one, comes with the eight bytes.
 
 use serde::{Deserialize, Serialize};
 use zten::Generation;
@@ -13,19 +13,19 @@ pub const ALIGNMENT: u64 = 64;
 /// Status of a worker that cannot be confined, and so reads nothing.
 pub(crate) const UNCONFINED: u8 = 3;
 
-/// What is wanted of a file. All of it is checked in any case.
+/// The result that a caller asks for. All of the file is checked in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
-    /// Whether it is valid, and no more.
+    /// The verdict, and no more.
     Verdict,
-    /// What the manifest says.
+    /// The facts that the manifest states.
     Facts,
     /// Also all decoded components.
     Content,
 }
 
 impl Want {
-    /// As it is said to a worker.
+    /// Returns the name that a worker is given.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Verdict => "verdict",
@@ -39,7 +39,7 @@ impl Want {
     }
 }
 
-/// What a worker has to say of its file.
+/// A worker's answer about its file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Answer {
@@ -69,9 +69,9 @@ pub struct Facts {
 pub struct Object {
     /// Any text.
     pub name: String,
-    /// As the file spells it.
+    /// The layout, as the file spells it.
     pub format: String,
-    /// Its dimensions, the slowest first.
+    /// The dimensions, the slowest first.
     pub shape: Vec<u64>,
     /// In the order of the manifest.
     pub components: Vec<Component>,
@@ -83,11 +83,11 @@ pub struct Object {
 pub struct Component {
     /// `data`, `indices`, ...
     pub role: String,
-    /// What its elements are stored as, as the file spells it.
+    /// The type of its elements, as the file spells it.
     pub dtype: String,
     /// Bytes in the file.
     pub stored: u64,
-    /// Where in the memory file its decoded little-endian bytes are, and how many; none where
+    /// The offset and the number of its decoded little-endian bytes in the memory file; none where
     /// only facts were asked for.
     pub place: Option<(u64, u64)>,
 }
@@ -134,7 +134,7 @@ impl From<Finding> for Refusal {
 }
 
 impl From<Refusal> for Finding {
-    /// What it comes to follows from the rule alone, and not from what the worker says.
+    /// Converts a refusal. The verdict follows from the rule alone, and not from what the worker says.
     fn from(refusal: Refusal) -> Self {
         let found = refusal.rule.as_deref().and_then(rule);
         let (row, verdict) = found.map_or((None, Verdict::Error), |(row, own)| (Some(row), own));

@@ -38,13 +38,13 @@ use crate::service::{Service, Verdict};
 use head::Head;
 pub use health::probe;
 
-/// What a client has to take an answer, and again to close its side after that.
+/// The time that a client has to take an answer, and again to close its side after that.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Before a connection is accepted again after that has failed: there may be no descriptor.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What the clients of a service may have.
+/// The limits for the clients of a service.
 #[derive(Clone, Copy, Debug)]
 pub struct Quota {
     /// Bytes of a file.

@@ -1,4 +1,4 @@
-//! How a service reads untrusted files.
+//! A service that reads untrusted files.
 //!
 //! The service opens a file and starts a worker, a process that is there for this file alone. The
 //! worker confines itself, checks the file, and answers with what the manifest says; if the

@@ -15,7 +15,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFl
 use crate::answer::{self, ALIGNMENT, Answer, Component, Facts, Refusal, UNCONFINED, Want};
 use crate::sealed::Sealed;
 
-/// What one file may cost.
+/// The limits for one file.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// From the worker's start to the end of its answer.
@@ -40,7 +40,7 @@ impl Default for Settings {
     }
 }
 
-/// What came of a file.
+/// The outcome of checking a file.
 #[derive(Debug)]
 pub enum Verdict {
     /// It is valid.
@@ -69,14 +69,14 @@ impl Model {
     }
 }
 
-/// How a worker was lost.
+/// The reason that a worker was lost.
 #[derive(Debug)]
 pub enum Loss {
     /// It took longer than it may.
     Time,
     /// It ended without an answer.
     Ended(ExitStatus),
-    /// Its answer is not of the form that answers have.
+    /// The answer does not have the form of an answer.
     Answer(String),
 }
 
@@ -97,7 +97,7 @@ impl fmt::Display for Loss {
 #[derive(Clone, Debug)]
 pub struct Service {
     worker: PathBuf,
-    /// What it is told before everything else.
+    /// The argument that a worker gets before all others.
     first: Option<&'static str>,
     settings: Settings,
 }
@@ -114,7 +114,7 @@ impl Service {
         Self { worker: "/proc/self/exe".into(), first: Some(first), settings }
     }
 
-    /// What one file may cost.
+    /// Returns the limits for one file.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }

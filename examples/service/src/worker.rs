@@ -20,7 +20,7 @@ use zten_sandbox::{Budget, Role, confine};
 use crate::answer::{self, Answer, Component, Facts, UNCONFINED, Want};
 use content::Content;
 
-/// What the service asks for.
+/// A request of the service, from the arguments of the worker.
 struct Order {
     budget: Budget,
     want: Want,
@@ -30,7 +30,7 @@ struct Order {
     content: Option<Content>,
 }
 
-/// What a worker does, from its arguments to its end.
+/// Runs a worker, from its arguments to its exit.
 pub fn work(arguments: impl Iterator<Item = String>) -> ExitCode {
     zten_sandbox::without_backtraces();
     zten_sandbox::end_with_parent();

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use samples::{Known, Sample, mixed, samples};
 use zten_service::{Loss, Service, Settings, Verdict, Want};
 
-/// What a file has a worker do.
+/// The effect of a file on its worker.
 enum Deed {
     /// It is checked, and comes to that.
     Honest(Known),
@@ -51,7 +51,7 @@ fn tasks(folder: &std::path::Path) -> Vec<Task> {
     tasks
 }
 
-/// What the service finds, held against what is known; the bytes that it may look at.
+/// Checks the verdict of the service against what is known. Returns the number of bytes that it may look at.
 fn validate(honest: &Service, lying: &Service, task: &Task) -> Result<usize, String> {
     let file = File::open(&task.path).map_err(|error| error.to_string())?;
     let service = if matches!(task.deed, Deed::Lie) { lying } else { honest };

@@ -1,4 +1,4 @@
-//! What files, and workers that files have taken over, can do to a service.
+//! Tests of a service against hostile files, and against workers that files have taken over.
 // Elsewhere no worker can be confined, and none reads anything.
 #![cfg(all(
     target_os = "linux",
@@ -38,7 +38,7 @@ fn valid(verdict: Verdict) -> Model {
     }
 }
 
-/// What a liar's answer comes to.
+/// Returns the verdict on a file whose worker does that deed.
 fn lie(deed: &str, time: Duration) -> Verdict {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("deed");
@@ -200,7 +200,7 @@ fn a_worker_that_ends_is_lost_alone() {
     }
 }
 
-/// Where a read has a time limit, a process that goes on finds it interrupted.
+/// A read with a time limit is interrupted when a stopped process goes on.
 #[test]
 fn a_service_that_is_stopped_goes_on() {
     let own = std::process::id();

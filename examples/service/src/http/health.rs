@@ -29,7 +29,7 @@ impl HttpFront {
     }
 }
 
-/// Whether a worker of that service can be started and confined.
+/// Checks that a worker of that service can be started and confined.
 ///
 /// # Errors
 /// Why not.
@@ -37,7 +37,7 @@ pub fn probe(service: &Service) -> Result<(), String> {
     healthy(upload::nothing().and_then(|file| service.check(file, Want::Verdict)))
 }
 
-/// What a worker that works says of a file without a byte: it breaks a rule.
+/// Checks the verdict on a file without a byte: a worker that works finds that it breaks a rule.
 fn healthy(verdict: std::io::Result<Verdict>) -> Result<(), String> {
     match verdict {
         Ok(Verdict::Refused(Refusal { rule: Some(_), .. })) => Ok(()),

@@ -1,4 +1,4 @@
-//! What is answered: always one document of JSON.
+//! The answers to requests: each is one JSON document.
 
 use http_body_util::Full;
 use hyper::body::Bytes;

@@ -1,4 +1,4 @@
-//! What is answered to whom.
+//! Tests of the answers to requests of all kinds.
 
 use std::collections::BTreeSet;
 
@@ -125,7 +125,7 @@ fn health_has_a_head() {
     assert!(text.starts_with("HTTP/1.1 200") && text.ends_with("\r\n\r\n"), "{text}");
 }
 
-/// As `curl -T FILE http://…/check` and `curl -T FILE http://…/check/` send it.
+/// Sends requests as `curl -T FILE http://…/check` and `curl -T FILE http://…/check/` do.
 #[test]
 fn a_file_is_put() {
     let served = Served::honest(plenty());

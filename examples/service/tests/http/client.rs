@@ -10,7 +10,7 @@ use serde_json::Value;
 /// For what takes none: a server that never answers fails the test.
 const PLENTY: Duration = Duration::from_secs(60);
 
-/// What has been answered.
+/// An answer, as a client receives it.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -70,7 +70,7 @@ impl Client {
         bytes
     }
 
-    /// Whether nothing comes for that long.
+    /// Returns whether nothing comes for that long.
     pub(crate) fn is_silent(&mut self, time: Duration) -> bool {
         self.0.set_read_timeout(Some(time)).unwrap();
         let silent = self.0.peek(&mut [0]).is_err();

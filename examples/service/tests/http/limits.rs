@@ -1,4 +1,4 @@
-//! What a client may take.
+//! Tests of the limits for clients.
 
 use std::io::ErrorKind;
 use std::thread;
@@ -164,7 +164,7 @@ fn a_request_waits_so_long_and_no_longer() {
     assert_eq!(first.answer().status, 200);
 }
 
-/// Those beyond wait, and are answered.
+/// Connections beyond the limit wait, and are answered.
 #[test]
 fn connections_are_limited() {
     let served = Served::honest(Quota { connections: 1, ..plenty() });

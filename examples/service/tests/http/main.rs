@@ -1,4 +1,4 @@
-//! What clients, and files that they send, can do to the front of a service.
+//! Tests of the HTTP front against hostile clients, and against the files that they send.
 // Elsewhere no worker can be confined, and none reads anything.
 #![cfg(all(
     target_os = "linux",

@@ -52,7 +52,7 @@ impl Drop for Served {
     }
 }
 
-/// Whether a file is taken again, before long.
+/// Returns whether a file is taken again, before long.
 pub(crate) fn is_free_again(served: &Served) -> bool {
     let until = Instant::now() + PLENTY;
     while Instant::now() < until {

@@ -15,7 +15,7 @@ fn one() -> Quota {
     Quota { workers: 1, files: 1, queue: 0, ..plenty() }
 }
 
-/// What has an answer that an honest worker could give.
+/// A file whose answer could come from an honest worker.
 const HONEST: &[u8] = b"no place";
 
 #[test]
@@ -103,7 +103,7 @@ fn a_worker_that_is_killed_costs_its_file_alone() {
     assert_eq!(post(served.address, HONEST).status, 200);
 }
 
-/// Where all workers are busy for too long, the client may come again.
+/// The client may come again if all workers are busy for too long.
 #[test]
 fn a_file_waits_for_a_worker_so_long_and_no_longer() {
     let quota = Quota { files: 2, wait: Duration::from_millis(1), ..one() };

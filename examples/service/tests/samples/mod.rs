@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// What a file comes to.
+/// The verdict that a file must get.
 pub(crate) enum Known {
     Valid,
     /// Refused by that rule, at that byte.
