@@ -90,7 +90,7 @@ pub fn full(version: &str) -> File {
     .blob(64, &DATA)
 }
 
-/// As [`dense`], with an ignored field `x` at the end of every map that may have one.
+/// Returns the file of [`dense`], with an ignored field `x` at the end of every map that may have one.
 pub fn ignored() -> File {
     let file = dense("1.2.0")
         .set("attributes", fields([("x", uint(0))]))
@@ -120,7 +120,7 @@ pub fn dense_v0() -> File {
     v0(vec![entry("w", "float32", &[2, 2], 64, 16)]).blob(64, &DATA)
 }
 
-/// As [`dense_v0`], with every field that the tables list.
+/// Returns the file of [`dense_v0`], with every field that the tables list.
 pub fn full_v0() -> File {
     dense_v0()
         .set("#0/layout", text("dense"))
@@ -128,12 +128,12 @@ pub fn full_v0() -> File {
         .set("#0/checksum", text(DATA_CRC32C))
 }
 
-/// As [`dense_v0`], with an ignored field `x`.
+/// Returns the file of [`dense_v0`], with an ignored field `x`.
 pub fn ignored_v0() -> File {
     dense_v0().set("#0/x", uint(0))
 }
 
-/// As [`dense`], compressed.
+/// Returns the file of [`dense`], compressed.
 pub fn dense_zstd(version: &str) -> File {
     let frame = zstd_frame(&DATA);
     let data = zstd_component("f32", 64, frame.len() as u64, 16);

@@ -27,7 +27,7 @@ impl Part {
         self
     }
 
-    /// Of that logical type.
+    /// Sets the logical type.
     pub(crate) fn of_type(self, name: &str) -> Self {
         self.field("type", text(name))
     }
@@ -120,7 +120,7 @@ pub(crate) fn one() -> File {
     canonical(None, vec![dense("w", &[2, 2], "f32", &DATA)])
 }
 
-/// As [`one`], with an attribute `x` of the file and of the object.
+/// Returns the file of [`one`], with an attribute `x` of the file and of the object.
 pub(crate) fn attribute() -> File {
     let x = || fields([("x", uint(0))]);
     canonical(Some(x()), vec![dense("w", &[2, 2], "f32", &DATA).attributes(x())])

@@ -4,7 +4,7 @@
 //! the error is expected, and the encoder says at which byte, and in which part, that mark came to
 //! lie.
 
-/// How the head of a map or array is written.
+/// The encoding of the head of a map or array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
     /// The right count in the shortest form.
@@ -37,7 +37,7 @@ pub enum Item {
 /// The place of an item in its parent.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Its ordinal.
+    /// The ordinal of the item.
     pub index: usize,
     /// The encoded key, in a map.
     pub key: Vec<u8>,
@@ -52,7 +52,7 @@ pub struct Mark {
     pub path: Vec<Step>,
 }
 
-/// What encoding gives.
+/// The output of the encoder.
 #[derive(Debug, Default)]
 pub struct Encoded {
     /// The bytes.

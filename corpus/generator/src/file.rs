@@ -9,7 +9,7 @@ pub const MAGIC_V1: &[u8; 8] = b"ZTEN1000";
 /// The first bytes of a version 2 container.
 pub const MAGIC_V2: &[u8; 8] = b"\x89ZT2\r\n\x1a\n";
 
-/// What stands in the size field.
+/// The value of the size field.
 #[derive(Clone, Copy, Debug)]
 enum SizeField {
     /// The length of the manifest.
@@ -20,7 +20,7 @@ enum SizeField {
     FileMinus(usize),
 }
 
-/// Where an error is expected that no mark in the manifest points to.
+/// The location of an expected error that no mark in the manifest points to.
 #[derive(Clone, Copy, Debug)]
 enum Spot {
     /// At the size field, outside of every object.
@@ -59,7 +59,7 @@ pub struct Built {
     pub object: Option<usize>,
     /// Ordinal in the object.
     pub component: Option<usize>,
-    /// Whether it is in the data, and shows when that is read.
+    /// True if the error is found only when content is read.
     pub in_content: bool,
 }
 
@@ -188,7 +188,7 @@ impl File {
         self
     }
 
-    /// As [`Self::set`], with a new field where deterministic CBOR puts it.
+    /// Sets a value as [`Self::set`] does, with a new field where deterministic CBOR puts it.
     pub fn put(self, path: &str, value: Item) -> Self {
         let full = expand(path);
         let mut file = self.set(path, value);
@@ -320,7 +320,7 @@ impl File {
     }
 }
 
-/// Where the rules of the container point.
+/// Returns the offset that a rule of the container reports.
 fn container_offset(
     rule: &str,
     length: usize,

@@ -7,7 +7,7 @@ use crate::table::Table;
 
 /// The generations. 1.1 does not say how long a component is once decoded; nor does 0.1.
 pub(crate) const HOSTS: [&str; 3] = ["v12", "v11", "v01"];
-/// Where stored bytes begin.
+/// The offset of the stored bytes.
 pub(crate) const START: usize = 64;
 
 /// A vector `w` of that many bytes, compressed into `stored`.
@@ -52,7 +52,7 @@ pub(crate) fn refuse(
     refuse_with(t, rule, case, (stored, at), (count, neighbour), "-");
 }
 
-/// As [`refuse`], under options that are not the default ones.
+/// Refuses `stored` as [`refuse`] does, under options that are not the default ones.
 pub(crate) fn refuse_with(
     t: &mut Table,
     rule: &'static str,

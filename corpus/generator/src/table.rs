@@ -26,11 +26,11 @@ pub(crate) struct Table {
     pub(crate) opens_only: Vec<(String, &'static str)>,
     /// Files to be refused.
     pub(crate) reject: Vec<Reject>,
-    /// Those of generation 2 to be accepted, and why their content cannot be validated, if it cannot.
+    /// Files of generation 2 to be accepted, and the error of validating their content, if it cannot be validated.
     pub(crate) accept_v2: Vec<(String, FileV2, Option<&'static str>)>,
-    /// Those of generation 2 to be refused.
+    /// Files of generation 2 to be refused.
     pub(crate) reject_v2: Vec<RejectV2>,
-    /// Those of generation 2 that list shards, which are there.
+    /// Files of generation 2 that list shards, with those shards.
     pub(crate) sharded: Vec<Sharded>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Sharded {
     pub(crate) root: FileV2,
     /// Names of shards, and what they hold.
     pub(crate) files: Vec<(String, Vec<u8>)>,
-    /// What it ends in; none if it is valid.
+    /// The rule or error that validation ends in; none if the file is valid.
     pub(crate) rule: Option<&'static str>,
     pub(crate) options: &'static str,
     /// The valid one that it differs from, if it breaks a rule.
@@ -108,7 +108,7 @@ impl Table {
         self.reject_with(rule, case, file, neighbour, "-");
     }
 
-    /// As [`Self::reject`], under options that are not the default ones.
+    /// Adds a file to be refused as [`Self::reject`] does, under options that are not the default ones.
     pub(crate) fn reject_with(
         &mut self,
         rule: &'static str,

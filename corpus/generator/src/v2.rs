@@ -12,7 +12,7 @@ use twox_hash::XxHash3_64;
 use crate::cbor::{Item, Mark, marked, text};
 use crate::file::MAGIC_V2;
 
-/// Where the error of a file is expected.
+/// The location of the expected error of a file.
 #[derive(Clone, Copy, Debug)]
 enum Spot {
     /// At the mark in the manifest.
@@ -40,7 +40,7 @@ pub struct FileV2 {
     spot: Spot,
 }
 
-/// What stands in the footer in the place of what is right.
+/// Values that replace the correct ones in the footer.
 #[derive(Clone, Debug, Default)]
 struct Footer {
     offset: Option<u64>,

@@ -22,11 +22,11 @@ pub const WINDOW_2_GIB: u8 = 21 << 3;
 /// A frame being written.
 #[derive(Clone, Debug)]
 pub struct Frame {
-    /// What is written of it.
+    /// The bytes that have been written.
     pub bytes: Vec<u8>,
-    /// Where the header of each block stands in it.
+    /// The offset of the header of each block in `bytes`.
     pub blocks: Vec<usize>,
-    /// What it decodes to.
+    /// The content that it decodes to.
     pub content: Vec<u8>,
     checked: bool,
 }

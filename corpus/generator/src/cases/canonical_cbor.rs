@@ -272,7 +272,7 @@ fn places(t: &mut Table) {
     deepest(t);
 }
 
-/// Where no level is left.
+/// Adds cases at the maximum depth, where no level is left.
 fn deepest(t: &mut Table) {
     let arrays = |inner: &[u8]| {
         let bytes = [&[0x81].repeat(DEEP), inner].concat();

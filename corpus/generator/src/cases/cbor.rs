@@ -5,7 +5,7 @@ use crate::cbor::{Head, Item, head, marked_at, raw};
 use crate::file::File;
 use crate::table::Table;
 
-/// Where an ignored field stands: what to call the place, and its path.
+/// The positions of an ignored field: the name of each in the cases, and its path.
 pub(crate) const IGNORED: [(&str, &str); 6] = [
     ("root", "x"),
     ("attribute", "attributes/x"),

@@ -1,4 +1,4 @@
-//! What the data holds.
+//! The values of bools, in every kind of component.
 
 use crate::base::{
     component, csr, dense, dense_object, entry, object, quantized, v0, v1, zstd_component,

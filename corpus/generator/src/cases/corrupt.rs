@@ -24,7 +24,7 @@ fn valid() -> Vec<u8> {
     sequence(&ramp(5), [5, 3, 8], &[0x08])
 }
 
-/// What that decodes to.
+/// Returns the content that [`valid`] decodes to.
 fn content() -> Vec<u8> {
     ramp(5).into_iter().cycle().take(16).collect()
 }
@@ -295,7 +295,7 @@ fn repeats(t: &mut Table) {
     accept(t, "first-offset-in-second-frame", &[first.bytes, second.bytes].concat(), 36);
 }
 
-/// Where a block that cannot be decoded ends.
+/// Adds cases about the offset of the error: the end of the block that cannot be decoded.
 fn places(t: &mut Table) {
     let bad = sequence(&ramp(5), [5, 3, 8], &[0x09]);
     let checked = Frame::windowed(WINDOW_1_KIB, CHECKED);

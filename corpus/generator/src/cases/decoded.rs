@@ -1,4 +1,4 @@
-//! What comes out of zstd frames: as much as they and the manifest say, with the right checksum.
+//! The output of zstd frames: as long as they and the manifest say, with the right checksum.
 
 use crate::base::{object, ramp, v1, zstd_component};
 use crate::hosts::{HOSTS, accept, floats, refuse};

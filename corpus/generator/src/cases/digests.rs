@@ -4,7 +4,7 @@ use crate::base::{DATA_CRC32C, DATA_SHA256, dense, dense_v0, full};
 use crate::cbor::text;
 use crate::table::Table;
 
-/// What reading such a component ends in.
+/// The error of reading a component whose digest cannot be verified.
 const UNVERIFIABLE: &str = "unsupported-digest";
 
 pub(crate) fn cases(t: &mut Table) {

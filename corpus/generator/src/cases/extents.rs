@@ -1,4 +1,4 @@
-//! Where the blobs lie.
+//! The positions of blobs: alignment, bounds, and empty blobs.
 
 use crate::base::{
     DATA, component, csr, dense, dense_object, dense_v0, entry, object, ramp, v0, v1,

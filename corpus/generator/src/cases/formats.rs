@@ -1,4 +1,4 @@
-//! What each format requires.
+//! The requirements of each layout: roles, index types, ranks and sizes.
 
 use crate::base::{
     DATA, component, coo, csr, dense, object, quantized, v1, words, zstd_component, zstd_frame,

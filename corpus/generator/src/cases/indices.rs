@@ -1,4 +1,4 @@
-//! What index components hold.
+//! The values of index components.
 
 use crate::base::{DATA, component, object, v1, words, zstd_component, zstd_frame};
 use crate::file::File;
@@ -29,7 +29,7 @@ pub(crate) const FORMS: [Form; 4] = [
     Form { name: "v11-zstd", version: "1.1.0", zstd: true },
 ];
 
-/// Where index components begin: the first, and the second.
+/// The offsets of the first and the second index component.
 const STARTS: [usize; 2] = [128, 256];
 
 /// Some indices of that type, as they are stored once decoded.

@@ -105,7 +105,7 @@ fn elsewhere(t: &mut Table) {
     t.reject("blob-overlap", "v01-with-unknown-layout", v01.mark("#1/offset"), "v01-vector");
 }
 
-/// What stays refused where identical extents are tolerated.
+/// Adds files that are invalid even where identical blobs are tolerated.
 fn shared(t: &mut Table) {
     let tolerate = "tolerate=shared-blobs";
     for (case, extents) in [

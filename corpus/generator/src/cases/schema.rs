@@ -4,7 +4,7 @@ use crate::base::{dense, dense_v0, dense_zstd, full, full_v0};
 use crate::cbor::{Item, array, bytes, fields, marked, raw, tag, text, uint, uints, wide_head};
 use crate::table::Table;
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,

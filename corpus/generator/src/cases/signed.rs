@@ -1,4 +1,4 @@
-//! What narrow index components of 1.1 hold: signs, and bits that are taken for one.
+//! The values of narrow index components of 1.1: signs, and bits that are taken for one.
 
 use super::indices::{FORMS, Part, at, sparse};
 use crate::table::Table;

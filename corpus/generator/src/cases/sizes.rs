@@ -1,4 +1,4 @@
-//! What shapes and types say of sizes.
+//! The sizes that shapes and types imply.
 
 use crate::base::{
     DATA, NONE, component, csr, dense, dense_object, dense_zstd, entry, object, quantized, v0, v1,

@@ -1,4 +1,4 @@
-//! What opens and is listed, and cannot be read as what it is.
+//! Objects that open and are listed, but cannot be interpreted.
 
 use crate::base::{NONE, dense, dense_v0, object, v1};
 use crate::cbor::{text, uint, uints};

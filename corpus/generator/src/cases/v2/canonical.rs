@@ -7,7 +7,7 @@ use crate::cbor::{Item, fields, map, marked, text, uint, uints};
 use crate::table::Table;
 use crate::v2::{FileV2, dense, file, object};
 
-/// Where the first blob of a canonical file is, and the second, and the third.
+/// The offsets of the first, the second and the third blob of a canonical file.
 const FIRST: u64 = 65_536;
 const SECOND: u64 = 131_072;
 const THIRD: u64 = 196_608;

@@ -1,4 +1,4 @@
-//! What only data shows.
+//! Rules that only reading the data can check.
 
 use crate::cbor::{text, uint, uints};
 use crate::table::Table;

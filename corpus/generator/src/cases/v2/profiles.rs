@@ -142,7 +142,7 @@ fn of_quant_group(t: &mut Table) {
     reject("profile-size", "quant-half-a-word", odd.mark_length_of("w:zeros"));
 }
 
-/// What the forms of scales and zero points ask for.
+/// Adds cases about the sizes that the forms of scales and zero points require.
 fn scales_and_zeros(t: &mut Table) {
     let at = |field: &str| format!("w:/attributes/{field}");
     let words = |word, codes| {
