@@ -1,4 +1,4 @@
-//! What is to be written: written, read again, damaged.
+//! Models of a file, which is written, read again, and damaged.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -60,8 +60,8 @@ fn decoded(frames: &[u8], piece: usize) {
     }
 }
 
-/// Whether the block that an error is behind is a compressed one of no bytes. A checksum may follow
-/// the last.
+/// Returns whether an error lies behind a compressed block of no bytes. A checksum may follow the
+/// last block.
 fn has_empty_block(frames: &[u8], error: &DecodeError) -> bool {
     let end = usize::try_from(error.at()).expect("a place in memory");
     let headers = [3, 7].into_iter().filter_map(|back| frames.get(end.checked_sub(back)?..));

@@ -9,14 +9,14 @@ use zten::{
 
 use crate::{DECODED, DECODED_TOTAL, limits, options, tolerant};
 
-/// How often something was appended.
+/// Counts of files that were appended to, and of additions that were not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Appended {
     /// Files that were finished.
     pub files: usize,
-    /// Those among them that came of a limit at its edge, or one away from it.
+    /// Files that were written with one limit at the least value that suffices, or near it.
     pub edges: usize,
-    /// What a limit kept from being appended.
+    /// Additions that a limit prevented.
     pub refused: usize,
 }
 
@@ -72,7 +72,7 @@ const LIMITS: [(&str, u64, u64); 7] = [
     ("decoded-total", 0, DECODED_TOTAL),
 ];
 
-/// Where the bytes of a manifest are held against a limit, there may be so many less.
+/// The bytes by which the writer may count a manifest too long, because it checks the limit before the length is known.
 const SLACK: u64 = 4096;
 
 /// The limits that are spent when content is read.
@@ -113,7 +113,7 @@ struct Case<'d> {
 }
 
 impl Case<'_> {
-    /// Whether the file is of 0.1 or a data shard, which nothing can be appended to.
+    /// Returns whether nothing can be appended to the file, because it is of 0.1 or a data shard.
     fn is_closed(&self) -> bool {
         let old = self.options.from_bytes(self.old);
         let misuse = Err(Misuse::Append.into());
@@ -194,7 +194,7 @@ impl Case<'_> {
         }
     }
 
-    /// Whether the manifest does not say what a compressed component decodes to.
+    /// Returns whether the manifest omits the decoded length of a component.
     fn is_unsaid(&self) -> bool {
         let archive = self.options.from_bytes(self.old).expect("it has been opened");
         let mut components = archive.tensors().flat_map(|object| object.components());

@@ -7,7 +7,7 @@ use zten::{Error, ErrorKind, Generation, Layout, OpenOptions, Tensor, verify::Ve
 use crate::meaning::all;
 use crate::options;
 
-/// How far a file came.
+/// The relation of a file to its canonical form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// It is not accepted.

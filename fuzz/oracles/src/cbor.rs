@@ -69,7 +69,7 @@ fn rewritten(item: &[u8], ours: &Meaning) {
     assert_eq!(form.sorted(), ours.clone().sorted(), "the form means something else");
 }
 
-/// Whether it is a map in which a key stands twice.
+/// Returns whether an item is a map with a duplicate key.
 fn repeats(part: &Meaning) -> bool {
     let Meaning::Map(entries) = part else { return false };
     let mut keys: Vec<_> = entries.iter().map(|(key, _)| key.clone().sorted()).collect();
@@ -77,7 +77,7 @@ fn repeats(part: &Meaning) -> bool {
     keys.windows(2).any(|pair| pair[0] == pair[1])
 }
 
-/// What `ciborium` should make of it: bignums are integers, or have no leading zeros.
+/// Returns the meaning that `ciborium` should find: bignums are integers, or have no leading zeros.
 fn as_ciborium(part: Meaning) -> Meaning {
     match part {
         Meaning::Undefined => Meaning::Null,
@@ -102,7 +102,7 @@ fn bignum(tag: u64, bytes: &[u8]) -> Meaning {
     }
 }
 
-/// Whether it is a negative bignum that is too large for `ciborium`.
+/// Returns whether an item is a negative bignum that is too large for `ciborium`.
 fn is_vast(part: &Meaning) -> bool {
     matches!(part, Meaning::Tag(3, inner) if matches!(**inner, Meaning::Bytes(_)))
 }
@@ -125,7 +125,7 @@ fn of_ciborium(value: Other) -> Meaning {
     }
 }
 
-/// What `serde_cbor_2` should make of it.
+/// Returns the meaning that `serde_cbor_2` should find: tags are dropped.
 fn as_serde(part: Meaning) -> Meaning {
     match part {
         Meaning::Undefined => Meaning::Null,

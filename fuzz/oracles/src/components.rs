@@ -14,7 +14,7 @@ use crate::{DECODED, DECODED_TOTAL, FEW, InMemory, heap};
 /// The name of a format that has no rule for bools: any byte is one.
 pub(crate) const ANY_BOOLS: &str = "front-any-bools";
 
-/// How many bytes may still be decoded.
+/// The number of bytes that may still be decoded.
 pub(crate) struct Work(u64);
 
 impl Default for Work {
@@ -193,7 +193,7 @@ fn one_way<T: Element + Debug>(component: &Component<'_>, decoded: &View<'_>) {
     }
 }
 
-/// What reading takes at most, whatever it reads; and what decoding takes beside that and windows:
+/// The most heap that reading any component takes, and that decoding takes beside that and windows:
 /// tables, and two blocks.
 const CHUNKS: u64 = 64 << 10;
 const BLOCKS: u64 = (32 << 10) + 2 * (128 << 10);
@@ -272,7 +272,7 @@ fn elements<T: Element + Debug>(view: &View<'_>, any_bools: bool) {
     }
 }
 
-/// Whether two elements are equal, or both equal nothing.
+/// Returns whether two elements are equal, or neither is equal to itself.
 pub(crate) fn same<T: PartialEq + Copy>(one: T, other: T) -> bool {
     let differ = |a: T, b: T| a != b;
     one == other || (differ(one, one) && differ(other, other))

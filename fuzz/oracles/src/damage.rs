@@ -39,7 +39,7 @@ pub(crate) enum Damage {
         token: u16,
         value: u64,
     },
-    /// What the footer says is added to the size of the manifest.
+    /// A number is added to the size of the manifest in the footer.
     Footer {
         more: u64,
     },

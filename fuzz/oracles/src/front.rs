@@ -56,7 +56,7 @@ static FORMATS: [(FrontEnd, Blobs); 4] = [
 /// A file, and what a front end says that it holds, right or wrong.
 #[derive(Clone, Debug)]
 pub struct Front {
-    /// Which of the formats it is of.
+    /// The index of its format in `FORMATS`.
     format: usize,
     options: OpenOptions,
     header: Range<u64>,

@@ -22,10 +22,10 @@ use crate::{open, options, steps};
 const OBJECTS: u8 = 4;
 /// Changes made to a file, at most.
 const DAMAGES: u8 = 4;
-/// What offsets are a multiple of.
+/// The alignment of blobs.
 const BLOCK: usize = 4096;
 
-/// How far a file came.
+/// Counts of objects and of damaged files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grown {
     /// Objects in it.
@@ -117,13 +117,13 @@ fn file(u: &mut Unstructured<'_>) -> Result<(Vec<u8>, usize)> {
     Ok((file.bytes(), count))
 }
 
-/// Where blobs are put.
+/// The destination of blobs.
 struct Placing<'d> {
     /// All blobs, from the first on.
     data: &'d mut Vec<u8>,
     /// The last blob, which another part may have, too.
     shared: &'d mut Option<(u64, Vec<u8>)>,
-    /// Where the next blob lies in the other file, if there is one.
+    /// The offset of the next blob in the shard, if there is one.
     elsewhere: &'d mut Option<u64>,
 }
 

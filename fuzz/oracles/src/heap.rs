@@ -1,4 +1,4 @@
-//! How much heap something takes.
+//! The heap usage of a function.
 
 /// The most heap that was in use at once, in bytes.
 pub(crate) fn peak<T>(run: impl FnOnce() -> T) -> (u64, T) {

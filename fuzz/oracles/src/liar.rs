@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use zten::{Error, ReadAt};
 
-/// What a source does when it is asked for bytes.
+/// An answer of a lying source to a request for bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lie {
     /// It gives other bytes.
@@ -27,13 +27,13 @@ impl Lie {
         [Self::Other, Self::Fewer, Self::More, Self::None, Self::Empty, Self::Error];
 }
 
-/// When a source lies, and whether it lends bytes.
+/// The requests that a source answers with a lie, and whether it lends bytes.
 #[derive(Clone, Copy, Debug)]
 pub enum Plan<'p> {
-    /// When it is asked for the time of that number, counted from 0; never before and after.
+    /// One lie: the request that gets it, counted from 0, and whether the source lends bytes.
     Once(Lie, usize, bool),
-    /// When the byte says so, one for each time that it is asked, over and over. The lowest bit of
-    /// the first one is whether it lends.
+    /// Lies that bytes choose, one for each request, over and over. The lowest bit of the first byte is
+    /// whether the source lends bytes.
     Often(&'p [u8]),
 }
 
@@ -45,7 +45,7 @@ impl Plan<'_> {
         }
     }
 
-    /// What the time of that number is answered with, if it is a lie.
+    /// Returns the lie that answers the request of that number, if one does.
     fn lie(self, time: usize) -> Option<Lie> {
         match self {
             Self::Once(lie, at, _) => (time == at).then_some(lie),
@@ -76,7 +76,7 @@ impl<'d> Liar<'d> {
         Self { file, other, plan, times: AtomicUsize::new(0) }
     }
 
-    /// How often it has been asked.
+    /// Returns the number of requests so far.
     pub(crate) fn times(&self) -> usize {
         self.times.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! What must hold of `zten` for any input whatever.
+//! The promises of `zten` that hold for any input whatever.
 //!
 //! Each oracle is a function that panics where a promise does not hold. Fuzz targets call it with
 //! what the fuzzer makes, and ordinary tests with the corpus and with numbers that look like
@@ -99,7 +99,7 @@ fn options() -> OpenOptions {
     OpenOptions::default().limits(limits())
 }
 
-/// Those options, with every tolerance.
+/// Returns those options with every tolerance.
 fn tolerant(options: OpenOptions) -> OpenOptions {
     Tolerance::ALL.iter().fold(options, |options, more| options.tolerate(*more))
 }

@@ -14,14 +14,14 @@ use crate::shard_lies::shard_lies;
 use crate::steps::opened;
 use crate::{DECODED, DECODED_TOTAL, FEW, InMemory, options, tolerant};
 
-/// What came of the lies.
+/// Counts of readings from sources that lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lied {
     /// The most that a source was asked by one reading.
     pub times: usize,
     /// Readings that came to an end.
     pub ended: usize,
-    /// Those among them whose digest was verified.
+    /// Finished readings whose digest was verified.
     pub verified: usize,
     /// Readings that ended in an error.
     pub refused: usize,
@@ -133,7 +133,7 @@ fn validate(component: &Component<'_>, read: &[u8], verified: Verified) {
     }
 }
 
-/// Whether those bytes have the digest of a component, by other means.
+/// Returns whether those bytes have the digest of a component, as other packages compute it.
 fn has_digest(stored: &[u8], component: &Component<'_>) -> bool {
     const CRC32C: crc::Crc<u32> = crc::Crc::<u32>::new(&crc::CRC_32_ISCSI);
     match component.digest() {

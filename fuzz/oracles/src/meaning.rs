@@ -1,4 +1,4 @@
-//! What a CBOR item means, whichever decoder read it.
+//! The meaning of a CBOR item, whichever decoder read it.
 
 use zten::attributes::{Attributes, Item, Value};
 
@@ -20,7 +20,7 @@ pub(crate) enum Meaning {
 }
 
 impl Meaning {
-    /// What an item means to us.
+    /// Returns the meaning of an item that `zten` decoded.
     pub(crate) fn from_item(item: &Item<'_>) -> Self {
         match item.value() {
             Value::Uint(number) => Self::Integer(number.into()),
@@ -67,7 +67,7 @@ impl Meaning {
         }
     }
 
-    /// Whether a part of it, or all, is such a one.
+    /// Returns whether a predicate holds for the item or for any part of it.
     pub(crate) fn any(&self, is: &impl Fn(&Self) -> bool) -> bool {
         is(self)
             || match self {

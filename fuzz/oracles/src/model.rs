@@ -16,14 +16,14 @@ use zten::write::Checksum;
 use crate::damage::{Broken, Damage};
 use crate::{append, open, steps};
 
-/// What is to be written, right or wrong, and what is done to the file then.
+/// A file to be written, valid or invalid, and what is done to it then.
 #[derive(Clone, Debug)]
 pub struct Model {
     checksum: Checksum,
     canonical: bool,
     /// CBOR.
     attributes: Option<Vec<u8>>,
-    /// Whether the attributes are given after the objects.
+    /// True if the attributes are given after the objects.
     late: bool,
     objects: Vec<Object>,
     damage: Vec<Damage>,
@@ -84,7 +84,7 @@ impl Element {
     }
 }
 
-/// How far a model came.
+/// Counts of objects and of damaged files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Objects that are in the file.

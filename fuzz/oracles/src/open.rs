@@ -52,7 +52,7 @@ pub(crate) fn bound(manifest: u64) -> u64 {
     8 * manifest + (64 << 10)
 }
 
-/// How long the manifest of a file is, if it is asked for at all.
+/// Returns the length of the manifest, if opening the file requests it at all.
 fn manifest(bytes: &[u8], options: &OpenOptions) -> Result<u64, Error> {
     let fetch = |range: core::ops::Range<u64>| {
         let place = |at| usize::try_from(at).expect("a place in memory");
@@ -170,7 +170,7 @@ fn object<'a>([object, other]: [&Tensor<'a>; 2], archive: &InMemory<'_>, work: &
     formats::read([object, other], archive.bytes(), work);
 }
 
-/// What validates all of an object agrees with what reads it part by part.
+/// Checks that validating an object as a whole agrees with reading it component by component.
 fn validated([object, other]: [&Tensor<'_>; 2], verifier: &mut Verifier) {
     let (mut seen, before) = (0_u64, verifier.decoded());
     let verdict = verifier.object(object, |_, chunk| seen += chunk.len() as u64);

@@ -10,7 +10,7 @@ pub(crate) struct Pieces<'d> {
     file: &'d [u8],
     splits: &'d [u8],
     reads: AtomicUsize,
-    /// How many reads succeed.
+    /// The number of reads that succeed.
     valid: usize,
 }
 
@@ -24,7 +24,7 @@ impl<'d> Pieces<'d> {
         Self { valid, ..Self::new(file, splits) }
     }
 
-    /// How many reads there have been.
+    /// Returns the number of reads so far.
     pub(crate) fn reads(&self) -> usize {
         self.reads.load(Ordering::Relaxed)
     }

@@ -11,7 +11,7 @@ use crate::facts::{Held, held, said};
 use crate::pieces::Pieces;
 use crate::{options, tolerant};
 
-/// What a file says and holds: its manifest, what is read of it, and the content.
+/// The results of reading a file: the bytes of its manifest, what that says, and the content.
 type Read = (Vec<u8>, String, Vec<Held>);
 
 /// Reads an archive, whose tensors know their source.

@@ -8,7 +8,7 @@ use zten_testkit::objects::{self, Body, Part, Type};
 pub(super) struct Object {
     pub(super) layout: String,
     pub(super) shape: Vec<u64>,
-    /// Those that its layout asks for, if it asks.
+    /// The attributes that its layout requires, if it requires any.
     pub(super) attributes: Option<Item>,
     pub(super) parts: Vec<Part>,
     /// A type that is not known, of all parts.

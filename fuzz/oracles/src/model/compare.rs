@@ -58,7 +58,7 @@ fn component(read: &zten::Component<'_>, wanted: &Part, model: &Model) {
     assert_eq!(read.digest().map(|digest| digest.algorithm()), digest);
 }
 
-/// What readers make of a type: a name that is known, they know.
+/// Returns the type that readers report: the name of a known type is that type.
 fn meant(element: &Element) -> ElementType<'_> {
     match element {
         Element::Named(name, storage) if name == storage.name() => ElementType::Plain(*storage),
@@ -85,7 +85,7 @@ fn same_attributes(
     }
 }
 
-/// What the CBOR of attributes means.
+/// Returns the meaning of attributes in CBOR, sorted by key.
 fn meaning_of(attributes: &[u8]) -> Vec<(String, Meaning)> {
     let file = around(attributes);
     let archive = Archive::from_bytes(&file).expect("attributes that were accepted");

@@ -10,7 +10,7 @@ pub(super) struct Written<'m> {
     pub(super) file: Vec<u8>,
     /// The objects that were accepted.
     pub(super) objects: Vec<&'m Object>,
-    /// Whether the attributes of the file were.
+    /// True if the attributes of the file were accepted.
     pub(super) attributes: bool,
 }
 
@@ -112,7 +112,8 @@ fn one(writer: &mut Writer<Vec<u8>>, object: &Object, model: &Model) -> Result<(
     })
 }
 
-/// What may keep a right object from being written: those before it, and the canonical form.
+/// Returns whether a valid object may be refused with that error: because of earlier objects, or of the
+/// canonical form.
 fn may_be_refused(error: &Error, model: &Model) -> bool {
     let canonical = error.kind() == ErrorKind::Misuse(Misuse::Order)
         || matches!(error.rule(), Some("duplicate-key"));
