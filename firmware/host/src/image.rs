@@ -13,7 +13,7 @@ const TARGET: &str = "thumbv7em-none-eabihf";
 
 /// An image that has been built.
 pub struct Image {
-    /// Its ELF file.
+    /// The path of its ELF file.
     pub path: PathBuf,
     /// Bytes of flash: vectors, code, constants, and what is copied to RAM.
     pub flash: u64,

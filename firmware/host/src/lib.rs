@@ -9,7 +9,7 @@ pub mod validate;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-/// What any of this can fail with.
+/// A result with an error of any type.
 pub type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
 
 /// A path within the folder `firmware`.

@@ -9,10 +9,10 @@ use zten_firmware::image::{self, Image};
 use zten_firmware::printed::Printed;
 use zten_firmware::{Result, emulator, path, validate};
 
-/// What an image is held to.
+/// A check of the output of an image.
 type Validate = fn(&Printed) -> Result<()>;
 
-/// Image, features, and what it is held to.
+/// Each image, its features, and the check of its output.
 const IMAGES: [(&str, &str, Validate); 8] = [
     ("empty", "", |_| Ok(())),
     ("list", "", |printed| validate::objects(printed, &network("digits.zt"))),

@@ -8,7 +8,7 @@ use crate::{Result, path};
 
 /// A file that images have in flash.
 pub struct File {
-    /// What it is called.
+    /// The name of the file.
     pub name: &'static str,
     /// The generation that it is of.
     pub generation: Generation,
@@ -62,7 +62,7 @@ pub fn check() -> Result<()> {
     Ok(())
 }
 
-/// What NumPy says of each digit: class and logits.
+/// Reads the class and the logits of each digit that NumPy computed.
 pub fn expected() -> Result<Vec<(usize, Vec<f32>)>> {
     let text = std::fs::read_to_string(path("network/expected.tsv"))?;
     text.lines()

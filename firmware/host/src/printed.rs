@@ -1,4 +1,4 @@
-//! What an image has printed: lines of words, of which the first says what the others are.
+//! The output of an image: lines of words, of which the first says what the others are.
 
 use std::str::FromStr;
 
@@ -13,7 +13,7 @@ pub struct Printed {
     pub objects: Vec<(String, String)>,
     /// Name, rule and offset of each file that was refused.
     pub refused: Vec<(String, String, u64)>,
-    /// Of opening, and of everything: how often the flash was read, and how many bytes were.
+    /// For opening and for everything: the name, the number of reads of the flash, and the bytes read.
     pub reads: Vec<(String, u64, u64)>,
     /// The most bytes of heap in use at once.
     pub heap: Option<u64>,

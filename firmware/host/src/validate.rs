@@ -1,4 +1,4 @@
-//! Whether an image has printed what it should.
+//! Checks of the output of images.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use zten::{Archive, Limits, OpenOptions};
 use crate::printed::Printed;
 use crate::{Result, network, path};
 
-/// How far a logit may be from NumPy's, which sums in another order. The largest is 19.
+/// The largest difference of a logit from NumPy's, which sums in another order. The largest logit is 19.
 const TOLERANCE: f32 = 1e-4;
 
 /// Files that the image `hostile` has.

@@ -27,9 +27,9 @@ impl<D: ReadNorFlash> ReadAt for Flash<D> {
 /// A simulated SPI flash: its bytes are only to be had by reading them.
 pub struct Simulated {
     bytes: &'static [u8],
-    /// How often it was read.
+    /// The number of reads.
     pub reads: u32,
-    /// How many bytes were.
+    /// The number of bytes read.
     pub read: usize,
 }
 

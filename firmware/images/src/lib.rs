@@ -1,4 +1,4 @@
-//! What the images have in common.
+//! The code that all images share.
 #![no_std]
 
 extern crate alloc;
@@ -39,7 +39,7 @@ pub fn end(valid: bool) -> ! {
 #[cfg(feature = "messages")]
 use panic_semihosting as _;
 
-/// What a panic comes to where nothing may be formatted.
+/// Ends the image with a failure on a panic, where nothing may be formatted.
 #[cfg(not(feature = "messages"))]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

@@ -5,7 +5,7 @@ use zten::{Archive, Component, ReadAt};
 
 use crate::failure::Failure;
 
-/// How many digits are classified.
+/// The number of digits that are classified.
 pub const DIGITS: usize = 8;
 /// Elements of the widest layer, which is the input.
 const WIDEST: usize = 64;
@@ -20,7 +20,7 @@ const LAYERS: [[&str; 3]; 3] = [
     ["layer3.weight", "layer3.scale", "layer3.bias"],
 ];
 
-/// What the network says of one digit, for each class.
+/// The logits of one digit, one for each class.
 pub type Logits = [f32; 10];
 
 /// The activations of all digits.
@@ -68,7 +68,7 @@ impl<S: ReadAt> Weights<'_, S> {
     }
 }
 
-/// How many outputs a layer of `width` inputs has, if the shapes of its parts agree.
+/// Returns the number of outputs of a layer of `width` inputs, if the shapes of its parts agree.
 fn rows<S: ReadAt>(
     weights: &Weights<'_, S>,
     [weight, scale, bias]: [&str; 3],
@@ -85,7 +85,7 @@ fn rows<S: ReadAt>(
     rows.filter(|_| fits && one_each(scale) && one_each(bias)).ok_or(Failure::NotThatNetwork)
 }
 
-/// What a layer of `width` inputs makes of them: of all digits at a time, so that each weight is
+/// Computes the outputs of a layer of `width` inputs, for all digits at a time, so that each weight is
 /// read once.
 fn outputs<S: ReadAt>(
     weights: &Weights<'_, S>,

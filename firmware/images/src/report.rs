@@ -1,4 +1,4 @@
-//! What an image prints: lines of words, which the host reads.
+//! The output of an image: lines of words, which the host reads.
 
 use core::fmt::Write;
 
