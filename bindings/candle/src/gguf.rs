@@ -10,7 +10,7 @@ use zten::attributes::{Chunks, Item, Value};
 use crate::quantized::Blocks;
 use crate::{WeightFile, Weights, elements};
 
-/// Where tensors begin: at multiples of so many bytes.
+/// The alignment of tensors, in bytes.
 const ALIGNMENT: u64 = 32;
 
 /// Types that candle reads of a GGUF file as they are, beside blocks, by their numbers there and the bytes of an element.
@@ -26,7 +26,7 @@ pub struct Gguf<'w> {
     weights: &'w Weights,
     head: Vec<u8>,
     tensors: Vec<Placed<'w>>,
-    /// What is read next.
+    /// The offset of the next read.
     position: u64,
     /// The tensor that has been read last, by its number, and its bytes.
     loaded: Option<(usize, Vec<u8>)>,

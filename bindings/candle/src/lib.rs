@@ -54,7 +54,7 @@ use crate::quantized::Blocks;
 #[derive(Debug)]
 pub struct Weights {
     files: Vec<WeightFile>,
-    /// Which of the files holds a name.
+    /// The index of the file that holds a name.
     names: HashMap<String, usize>,
 }
 

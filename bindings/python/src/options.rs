@@ -1,4 +1,4 @@
-//! How strict to be, as Python gives it.
+//! The options for opening a file, as Python gives them.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Where the bytes of a file come from: a file, `bytes`, or a Python object that reads and seeks.
+//! Sources of the bytes of a file: a file, `bytes`, or a Python object that reads and seeks.
 
 mod shards;
 
@@ -43,7 +43,7 @@ pub(crate) struct PythonFile {
 pub(crate) struct Given {
     source: Source,
     length: u64,
-    /// Its path or URL; empty of bytes and objects.
+    /// The path or URL of the file; empty for bytes and objects.
     name: PathBuf,
 }
 

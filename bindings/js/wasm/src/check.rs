@@ -11,7 +11,7 @@ use zten_guest::session::{self, File};
 use zten_report::finding::{Report, Scope, Valid, format_name, summary};
 use zten_report::json;
 
-/// What has been found so far.
+/// The state of a validation that has begun.
 struct Checking {
     verifier: Verifier,
     /// The first error that breaks no rule. It does not keep the rest from being validated.

@@ -1,5 +1,5 @@
-//! What the package for JavaScript asks of `zten`: each question is answered by one JSON document, and
-//! bytes are handed to the host as they come. How a file is opened is in `zten_guest`.
+//! The functions that the package for JavaScript calls: each answers with one JSON document, and bytes
+//! are handed to the host as they come. How a file is opened is in `zten_guest`.
 #![cfg(target_arch = "wasm32")]
 
 mod check;

@@ -1,4 +1,4 @@
-//! What the manifest says of the file and of its objects, with names as the file has them.
+//! Descriptions of the file and of its objects by the manifest, with names as the file has them.
 
 use std::io::{self, Write as _};
 
