@@ -40,7 +40,7 @@ impl Grid {
     }
 }
 
-/// Which of `count` indices is the one at `place` of those picked, at even distances.
+/// Returns the index at `place` among those picked of `count` indices, at even distances.
 fn picked(place: u64, count: u64) -> u64 {
     let most = count.clamp(1, MOST);
     // Below 2^64: `place` is below `most`.

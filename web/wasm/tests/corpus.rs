@@ -1,4 +1,4 @@
-//! What the guest answers about every file of the corpus, and to a host that errs.
+//! Tests of the guest's answers about every file of the corpus, and to a host that errs.
 #![allow(
     clippy::allow_attributes,
     clippy::cast_possible_truncation,
