@@ -1,4 +1,4 @@
-//! Which addresses are public, and resolving names to those that they may have.
+//! Public addresses, and name resolution that is restricted to permitted addresses.
 
 use std::future::Future;
 use std::io;
@@ -42,7 +42,7 @@ const RESERVED_V6: [(Ipv6Addr, u32); 3] = [
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),
 ];
 
-/// Whether an address is one of the public network.
+/// Returns whether an address is globally reachable.
 pub(crate) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -76,7 +76,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     }
 }
 
-/// Which addresses names may have.
+/// The addresses to which names may resolve.
 #[derive(Clone, Debug)]
 pub(crate) enum Policy {
     /// Any.

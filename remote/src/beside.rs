@@ -8,8 +8,8 @@ use crate::name::{Location, RemoteName, encoded};
 use crate::object::RemoteObject;
 
 impl RemoteName {
-    /// Whether the files that this one names can have names: none can where it has a query, which may be a signature
-    /// for it alone.
+    /// Returns whether the files that this one refers to can have names. None can where it has a query, which may be a
+    /// signature for this file alone.
     fn has_neighbours(&self) -> bool {
         match &self.0 {
             Location::S3 { .. } => true,
@@ -89,7 +89,7 @@ mod tests {
 
     use super::*;
 
-    /// Where a file is looked for that the other names.
+    /// Returns the names at which a file that `root` refers to is looked for.
     fn looked_for(root: &str, want: &Want) -> Vec<String> {
         let root = RemoteName::parse(root).unwrap();
         want.places()

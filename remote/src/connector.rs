@@ -102,7 +102,7 @@ fn innermost(mut error: &std::io::Error) -> &std::io::Error {
     error
 }
 
-/// What kept a connection from being made, or used.
+/// Returns the error that kept a connection from being made or used.
 pub(crate) fn failure(error: &(dyn std::error::Error + 'static)) -> RemoteError {
     let mut found = None;
     let mut next = Some(error);

@@ -11,7 +11,7 @@ const LONGEST: u64 = 1 << 20;
 /// The settings of one profile, by their names.
 pub(crate) type Profile = HashMap<String, String>;
 
-/// What the profile files say of a profile: the credentials file goes before the other.
+/// Reads the settings of a profile from the profile files. Those of the credentials file take precedence.
 pub(crate) fn profile(variable: &impl Fn(&str) -> Option<String>) -> io::Result<Profile> {
     let name = variable("AWS_PROFILE").unwrap_or_else(|| "default".to_owned());
     let home = variable("HOME").or_else(|| variable("USERPROFILE")).map(PathBuf::from);

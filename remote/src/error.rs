@@ -11,7 +11,7 @@ use crate::name::NameError;
 pub enum RemoteError {
     /// The name is none.
     Name(NameError),
-    /// What the environment or a profile says cannot be used; the name of the setting.
+    /// A setting of the environment or of a profile cannot be used: the name of the setting.
     Setting(&'static str),
     /// The name of the server was not resolved to an address.
     Unresolved,
@@ -94,7 +94,7 @@ pub enum RemoteError {
 }
 
 impl RemoteError {
-    /// Whether the same request may succeed a moment later.
+    /// Returns whether the same request may succeed a moment later.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Unresolved | Self::Connect(_) | Self::Fewer { .. } | Self::RequestTime => true,

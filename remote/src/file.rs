@@ -19,7 +19,7 @@ use crate::plan::{BLOCK, Plan};
 /// Bytes at the start of a file that are fetched together and held: who opens a file asks for them more than
 /// once.
 const HEAD: u64 = 64;
-/// Of what has been read one byte after the other, one part in so many is fetched ahead.
+/// The divisor for readahead: of the bytes that were read sequentially, one in so many is fetched ahead.
 const RUN: u64 = 20;
 /// Blocks that are being fetched at a time.
 const IN_FLIGHT: usize = 4;
@@ -35,7 +35,7 @@ pub struct RemoteFile {
     ahead: Mutex<Ahead>,
 }
 
-/// What is fetched before it is asked for.
+/// The state of readahead: the plan, and the blocks that were fetched for it.
 #[derive(Debug, Default)]
 struct Ahead {
     plan: Plan,
@@ -72,7 +72,7 @@ enum State {
     Here(Vec<u8>),
 }
 
-/// Where blocks are fetched from, and by what.
+/// The network and the object that blocks are fetched from.
 #[derive(Clone, Copy)]
 struct Origin<'r> {
     network: &'r Network,
@@ -113,7 +113,7 @@ impl RemoteFile {
         self.object.length()
     }
 
-    /// What will be read from now on, in that order, as far as it is known: it is fetched ahead, several blocks at a time.
+    /// Announces the reads that follow, in order, as far as they are known: several blocks at a time are fetched ahead.
     ///
     /// # Errors
     /// [`RemoteError::BeyondEnd`].
@@ -194,7 +194,7 @@ impl Ahead {
         (holds && self.begun.get(*place) == Some(&false)).then_some(*place)
     }
 
-    /// Where the next held block begins behind the byte, which none holds.
+    /// Returns the start of the first held block after the byte, which none holds; `u64::MAX` if there is none.
     fn first_after(&self, at: u64) -> u64 {
         let starts = self.held.iter().map(|block| block.range.start);
         starts.filter(|start| *start > at).min().unwrap_or(u64::MAX)
@@ -271,7 +271,7 @@ impl Ahead {
         self.held.push_back(Block { range, state: State::Coming(coming), is_used: false });
     }
 
-    /// Those bytes of the range that a held block has, which is waited for.
+    /// Returns those bytes of the range that a held block has, and waits for the block if it is still being fetched.
     fn bytes(
         &mut self,
         place: usize,

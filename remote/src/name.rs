@@ -14,7 +14,7 @@ const LONGEST_KEY: usize = 1024;
 #[derive(Clone, PartialEq, Eq)]
 pub struct RemoteName(pub(crate) Location);
 
-/// What it names.
+/// The target of a remote name.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Location {
     Http(Url),
@@ -38,7 +38,7 @@ pub enum NameError {
     Credentials,
     /// It has a `#`.
     Fragment,
-    /// Its bucket is not 3 to 63 lower-case letters, digits, dots, hyphens and underscores.
+    /// The bucket is not 3 to 63 lower-case letters, digits, dots, hyphens and underscores.
     Bucket,
     /// The key is empty, longer than 1,024 bytes, begins with a slash, or has a part `.` or `..`.
     Key,
@@ -47,7 +47,7 @@ pub enum NameError {
 }
 
 impl RemoteName {
-    /// Whether a text begins as names of remote files do.
+    /// Returns whether a text begins with the scheme of a remote file.
     pub fn is_remote(text: &str) -> bool {
         ["http://", "https://", "s3://"].iter().any(|scheme| text.starts_with(scheme))
     }
@@ -99,7 +99,7 @@ impl RemoteName {
     }
 }
 
-/// Whether what the URL needs was built in.
+/// Checks that TLS was built in if the URL needs it.
 pub(crate) fn has_tls(url: &Url) -> Result<(), NameError> {
     if url.scheme() == "https" && !cfg!(feature = "tls") { Err(NameError::NoTls) } else { Ok(()) }
 }
@@ -150,7 +150,7 @@ impl fmt::Display for RemoteName {
     }
 }
 
-/// As it is shown.
+/// Formats the name as it is displayed, without its query.
 impl fmt::Debug for RemoteName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "RemoteName({self})")

@@ -20,7 +20,7 @@ use crate::transport::{Ask, Transport};
 /// Bytes at the end of a file that are fetched when it is opened: most manifests are shorter.
 pub(crate) const TAIL: u64 = 64 << 10;
 
-/// What all who read one file share.
+/// The state that all readers of one file share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) transport: Transport,
@@ -30,12 +30,12 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Where the bytes begin that are held.
+    /// Returns the offset of the tail that is held.
     pub(crate) fn tail_start(&self) -> u64 {
         self.known.length.saturating_sub(u64_from_usize(self.tail.len()))
     }
 
-    /// Those of the range that are held.
+    /// Returns those bytes of the range that lie in the tail that is held.
     pub(crate) fn tail(&self, range: Range<u64>) -> Bytes {
         let within = |at: u64| {
             usize::try_from(at.saturating_sub(self.tail_start()))

@@ -1,11 +1,11 @@
-//! How remote files are read.
+//! Options for reading remote files.
 
 use std::time::Duration;
 
 use crate::error::RemoteError;
 use crate::s3::S3Access;
 
-/// How long things may take.
+/// Limits on the time that requests take, and on how often they are repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeLimits {
     /// Making a connection; 10 s.
@@ -18,7 +18,7 @@ pub struct TimeLimits {
     pub total: Duration,
     /// Before the first repetition of a request, and three times as long before each further one; 100 ms.
     pub pause: Duration,
-    /// How often a request is repeated; 4.
+    /// The number of times that a request is repeated; 4.
     pub repetitions: u32,
 }
 
@@ -35,7 +35,7 @@ impl Default for TimeLimits {
     }
 }
 
-/// Where a server may redirect to. Five times at most, and never for S3.
+/// The targets to which a server may redirect. It may do so five times at most, and never for S3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Redirects {
     /// To the same scheme, and to a public address or the server itself.
@@ -45,7 +45,7 @@ pub enum Redirects {
     Any,
 }
 
-/// How remote files are read.
+/// Options for reading remote files.
 #[derive(Clone, Debug, Default)]
 pub struct RemoteOptions {
     pub(crate) times: TimeLimits,

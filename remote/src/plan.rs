@@ -1,4 +1,4 @@
-//! What will be read, in which order: neighbours merged, and cut into blocks.
+//! The ranges that will be read, in order: adjacent ones are merged, and cut into blocks.
 
 use std::ops::Range;
 
@@ -77,7 +77,7 @@ impl Plan {
         self.interrupted.last() == Some(&self.blocks.len())
     }
 
-    /// Where the blocks end that are read with that one, before any other file is.
+    /// Returns the end of the run that a block belongs to: the blocks that are read before any other file is.
     pub(crate) fn run_end(&self, block: usize) -> usize {
         let next = self.interrupted.partition_point(|start| *start <= block);
         self.interrupted.get(next).copied().unwrap_or(self.blocks.len())

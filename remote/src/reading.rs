@@ -17,11 +17,11 @@ use crate::response::{Answer, Asked};
 use crate::retries::{Retries, Times};
 use crate::transport::{Ask, Transport};
 
-/// When a request has to have ended.
+/// The time by which a request must end.
 #[derive(Clone, Copy, Debug)]
 struct Deadline {
     at: Instant,
-    /// Whether everything ends then.
+    /// True if it is the deadline of all requests, too.
     is_last: bool,
 }
 

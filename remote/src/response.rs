@@ -1,4 +1,4 @@
-//! What a server says of its answer, held against what was asked.
+//! Checks of a server's response against the request.
 
 use std::ops::Range;
 use std::time::SystemTime;
@@ -8,7 +8,7 @@ use http::{StatusCode, response::Parts};
 
 use crate::error::RemoteError;
 
-/// Which bytes are asked for.
+/// The bytes that are requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
     /// The last ones, so many at most.
@@ -28,7 +28,7 @@ impl Asked {
     }
 }
 
-/// What distinguishes a version of a file from others.
+/// The version of a file: its entity tag and its modification date.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Version {
     tag: Option<HeaderValue>,
@@ -44,7 +44,7 @@ impl Version {
         })
     }
 
-    /// Whether it tells versions apart.
+    /// Returns whether there is a tag or a date to tell versions apart.
     fn is_some(&self) -> bool {
         self.tag.is_some() || self.date.is_some()
     }
@@ -57,7 +57,7 @@ impl Version {
         tag.or_else(|| Some((header::IF_UNMODIFIED_SINCE, self.date.clone()?)))
     }
 
-    /// Whether an answer is of the same version, as far as it says. Dates count where there is no tag.
+    /// Returns whether an answer is of the same version, as far as it says. Dates count where there is no tag.
     fn is_same(&self, other: &Self) -> bool {
         match &self.tag {
             Some(_) => self.tag == other.tag,

@@ -1,4 +1,4 @@
-//! How often, and after which pause, a request is repeated.
+//! Retries: how often a request is repeated, and after which pause.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use crate::options::TimeLimits;
 /// Bytes that have to come before failures are counted anew.
 const PROGRESS: u64 = 64 << 10;
 
-/// How long things may take, and when everything ends.
+/// The time limits, and the instant at which everything ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     pub(crate) limits: TimeLimits,
     pub(crate) end: Instant,
 }
 
-/// What is left of the repetitions of one range.
+/// The retries that are left for one range.
 #[derive(Debug)]
 pub(crate) struct Retries {
     times: Times,

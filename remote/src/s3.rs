@@ -10,10 +10,10 @@ use crate::credentials::{Profile, profile};
 use crate::error::RemoteError;
 use crate::name::{NameError, encoded, has_tls};
 
-/// How long a signed request may be sent.
+/// The validity of a signed URL.
 const VALID: Duration = Duration::from_secs(15 * 60);
 
-/// Where S3 is, and who asks. Without credentials requests are not signed, as public buckets allow.
+/// The endpoint, region and credentials of S3. Without credentials requests are not signed, as public buckets allow.
 #[derive(Clone)]
 pub struct S3Access {
     endpoint: Option<Url>,
@@ -38,9 +38,9 @@ impl fmt::Debug for S3Access {
 }
 
 impl S3Access {
-    /// What the environment says (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION`,
-    /// `AWS_DEFAULT_REGION`, `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`), and where it says nothing, the profile
-    /// `AWS_PROFILE` of `~/.aws/credentials` and `~/.aws/config`.
+    /// Reads the settings from the environment (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`,
+    /// `AWS_REGION`, `AWS_DEFAULT_REGION`, `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`), and those that are not there
+    /// from the profile `AWS_PROFILE` of `~/.aws/credentials` and `~/.aws/config`.
     ///
     /// # Errors
     /// [`RemoteError::Setting`].

@@ -19,10 +19,10 @@ use crate::options::{Redirects, RemoteOptions};
 use crate::response::{Asked, Known, single};
 use crate::s3::S3Access;
 
-/// How often a request is redirected, at most.
+/// The maximum number of redirects of a request.
 const MOST: u32 = 5;
 
-/// What is asked for: bytes of the version that is known, if one is.
+/// A request for bytes: of the version that is known, if one is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ask<'a> {
     pub(crate) asked: &'a Asked,
@@ -38,7 +38,7 @@ pub(crate) struct Transport {
     named: HttpClient,
     /// To servers that it redirects to.
     elsewhere: HttpClient,
-    /// Where the last request was redirected to.
+    /// The URL to which the last request was redirected.
     moved: Mutex<Option<Url>>,
 }
 
@@ -65,7 +65,7 @@ impl Transport {
         })
     }
 
-    /// What it sends requests for.
+    /// Returns the name of the file that it sends requests for.
     pub(crate) fn name(&self) -> &RemoteName {
         &self.name
     }
@@ -130,7 +130,7 @@ impl Transport {
         Err(RemoteError::Redirect)
     }
 
-    /// Where it redirects to, if it may.
+    /// Returns the URL that a response redirects to, if the redirect is allowed.
     fn allowed(&self, first: &Url, from: &Url, to: &HeaderValue) -> Result<Url, RemoteError> {
         let to = to.to_str().ok().filter(|to| !is_read_otherwise(to));
         let to = to.and_then(|to| from.join(to).ok());
@@ -160,7 +160,7 @@ impl Transport {
     }
 }
 
-/// Where an answer redirects to.
+/// Returns the header `Location` of a redirect; nothing if the response is no redirect.
 fn location(response: &Response<Incoming>) -> Result<Option<&HeaderValue>, RemoteError> {
     let moved = matches!(
         response.status(),

@@ -29,7 +29,7 @@ fn read(file: &RemoteFile, range: std::ops::Range<u64>) -> Result<Vec<u8>, Remot
     Ok(bytes)
 }
 
-/// What comes of reading the start of a file whose server lies from the second request on.
+/// Returns the error of reading the start of a file whose server lies from the second request on.
 fn later(lie: impl Fn(&[u8], &Request) -> Reply + Send + Sync + 'static) -> RemoteError {
     let content = content();
     let server = Server::start(move |number, request| match number {
@@ -40,7 +40,7 @@ fn later(lie: impl Fn(&[u8], &Request) -> Reply + Send + Sync + 'static) -> Remo
     read(&file, 100..1100).unwrap_err()
 }
 
-/// What comes of opening a file whose server lies at once.
+/// Returns the error of opening a file whose server lies at once.
 fn first(lie: impl Fn(&[u8], &Request) -> Reply + Send + Sync + 'static) -> RemoteError {
     let content = content();
     open(&Server::start(move |_, request| lie(&content, request))).unwrap_err()

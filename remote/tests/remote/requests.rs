@@ -1,4 +1,4 @@
-//! How many requests are made, for which bytes.
+//! Tests of the number of requests that are made, and of the bytes that they ask for.
 
 use zten::write::{Checksum, WriteOptions, Writer};
 use zten::{OpenOptions, ReadAt as _};
