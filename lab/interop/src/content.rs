@@ -1,4 +1,4 @@
-//! What a file holds, whichever program writes or reads it: the truth that both are compared with.
+//! The expected content of a file, with which what either program writes or reads is compared.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub(crate) struct Object {
     pub(crate) format: String,
     pub(crate) attributes: Option<Attributes>,
     pub(crate) parts: Vec<Part>,
-    /// Whether it is to be compressed.
+    /// True if the object is to be compressed.
     pub(crate) packed: bool,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Part {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Which checksum the components of a file get.
+/// The checksum that the components of a file get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sum {
     None,
@@ -48,7 +48,7 @@ pub(crate) enum Sum {
 impl Sum {
     pub(crate) const ALL: [Self; 3] = [Self::None, Self::Crc32c, Self::Sha256];
 
-    /// How a digest of that kind begins in a manifest.
+    /// Returns the prefix of a digest by this checksum in a manifest.
     pub(crate) fn prefix(self) -> &'static str {
         match self {
             Self::None => "",
@@ -76,7 +76,7 @@ impl Part {
         LogicalType::V1_2.into_iter().find(|logical| logical.name() == name)
     }
 
-    /// How many elements it has: logical ones where their type is known.
+    /// Returns the number of elements: logical elements if the logical type is known, otherwise storage elements.
     pub(crate) fn elements(&self) -> u64 {
         let each = u64::from(self.storage.width()) * u64::from(self.ratio());
         self.bytes.len() as u64 / each
@@ -88,7 +88,7 @@ pub(crate) fn le(numbers: &[u64]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
-/// Whether two attribute values are the same: a NaN is a NaN, and a map has no order.
+/// Returns whether two attribute values are equal: a NaN equals a NaN, and the entries of a map have no order.
 pub(crate) fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Float(a), Value::Float(b)) => {
@@ -108,7 +108,7 @@ pub(crate) fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Whether two sets of attributes are the same; having none is as having no attributes.
+/// Returns whether two sets of attributes are equal; none is the same as an empty set.
 pub(crate) fn same_attributes(a: Option<&Attributes>, b: Option<&Attributes>) -> bool {
     let none = Attributes::new();
     let (a, b) = (a.unwrap_or(&none), b.unwrap_or(&none));

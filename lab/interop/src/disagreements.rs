@@ -1,5 +1,5 @@
-//! What the reference implementation is known to see differently, shown again at every run: when
-//! one of these no longer holds, the comparison elsewhere can become stricter.
+//! The known disagreements with the reference implementation, shown again at every run: when
+//! one of these no longer holds, the other comparisons can become stricter.
 
 mod readers;
 mod writers;

@@ -14,14 +14,14 @@ use crate::generate::{self, Taste};
 use crate::ours::{self, Manner};
 use crate::theirs;
 
-/// Who writes.
+/// The implementation that writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hand {
     Ours,
     Theirs,
 }
 
-/// What has been compared.
+/// The number of files, objects and so on that were compared.
 #[derive(Default)]
 struct Counts {
     files: u64,

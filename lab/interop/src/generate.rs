@@ -10,7 +10,7 @@ use fastrand::Rng;
 use crate::content::{Content, Object};
 use names::Names;
 
-/// What a content may hold.
+/// The set of features that a generated content may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taste {
     /// Whatever a 1.2 file may hold.

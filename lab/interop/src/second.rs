@@ -37,7 +37,7 @@ pub(crate) struct Part {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What has been compared.
+/// The number of files, objects and so on that were compared.
 #[derive(Default)]
 struct Counts {
     files: u64,

@@ -9,7 +9,7 @@ pub(crate) use write::{append, create};
 use zten::tools::StorageType;
 use ztensor::DType;
 
-/// Its word for a storage type.
+/// Returns the dtype of `ztensor` for a storage type.
 fn dtype(storage: StorageType) -> DType {
     match storage {
         StorageType::F64 => DType::F64,

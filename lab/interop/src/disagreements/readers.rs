@@ -1,4 +1,4 @@
-//! What `zten` writes, and `ztensor` refuses or reads as something else.
+//! Disagreements over files that `zten` writes and `ztensor` rejects or reads as something else.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What `ztensor` writes, and `zten` refuses.
+//! Disagreements over files that `ztensor` writes and `zten` rejects by default.
 
 use std::path::Path;
 

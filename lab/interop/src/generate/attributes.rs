@@ -14,7 +14,7 @@ pub(super) fn attributes(rng: &mut Rng, taste: Taste, text_only: bool) -> Attrib
     (0..rng.usize(..6)).map(|_| one(rng)).collect()
 }
 
-/// How deep values nest.
+/// The maximum nesting depth of values.
 const DEPTH: u8 = 5;
 
 fn value(rng: &mut Rng, taste: Taste, depth: u8) -> Value {

@@ -13,7 +13,7 @@ use zten::{OpenOptions, tools::ElementType};
 
 use crate::content::{Attributes, Content, Object, Part, Sum};
 
-/// How a file is written.
+/// The checksum and the form in which a file is written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manner {
     pub(crate) sum: Sum,
@@ -147,7 +147,7 @@ fn encoded(attributes: &Attributes, rng: &mut Rng) -> Result<Encoded> {
     Ok(Encoded::from_cbor(bytes))
 }
 
-/// Whether serde has words for a value.
+/// Returns whether serde's data model can express a value: no tags, and no integers beyond 64 bits.
 fn plain(value: &Value) -> bool {
     match value {
         Value::Tag(..) => false,

@@ -61,7 +61,7 @@ pub(super) fn emit(folder: &Path, count: u64, seed: u64) -> Result<()> {
     Ok(())
 }
 
-/// Where both look for a shard.
+/// Returns the path at which both look for a shard.
 fn beside(root: &Path, name: &str) -> PathBuf {
     let stem = root.file_stem().unwrap_or_default().to_string_lossy();
     root.with_file_name(format!("{stem}-{name}.zt"))

@@ -134,7 +134,7 @@ fn values_are<T: TensorElement + Le>(values: &[T], part: &Part) -> Result<()> {
     Ok(())
 }
 
-/// That a component is refused for its checksum.
+/// Checks that a component is rejected for its checksum.
 pub(crate) fn refuses(path: &Path, name: &str, role: &str) -> Result<()> {
     match Reader::open(path)?.read_component_data(name, role) {
         Err(Error::ChecksumMismatch { .. }) => Ok(()),

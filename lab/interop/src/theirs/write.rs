@@ -49,7 +49,7 @@ pub(crate) fn create(path: &Path, content: &Content, sum: Sum, rng: &mut Rng) ->
     Ok(())
 }
 
-/// Whether its bytes can be written over.
+/// Returns whether the bytes of an object can be replaced: it is dense, uncompressed, and of one component.
 fn replaceable(object: &Object) -> bool {
     object.format == "dense" && !object.packed && object.parts.len() == 1
 }
