@@ -1,4 +1,4 @@
-//! What is raced, and what is claimed of it.
+//! The races, and the claims that their figures are to support.
 
 mod content;
 mod instructions;
@@ -14,7 +14,7 @@ use crate::inputs::Inputs;
 use crate::programs::Programs;
 use crate::race::{Contestant, Times, race};
 
-/// What all races have.
+/// The inputs and programs that all races share.
 pub(crate) struct Course {
     pub(crate) inputs: Inputs,
     pub(crate) programs: Programs,
@@ -25,9 +25,9 @@ pub(crate) struct Course {
 /// One table and its chart.
 pub(crate) struct Group {
     pub(crate) title: String,
-    /// What was done with what.
+    /// A description of the files and of the work.
     pub(crate) about: String,
-    /// What is measured of a unit, and what that is: nanoseconds of an object.
+    /// The measure of one unit, such as `ns` where the unit is `object`.
     pub(crate) measure: &'static str,
     pub(crate) unit: &'static str,
     pub(crate) races: Vec<Race>,
@@ -50,7 +50,7 @@ pub(crate) struct Claim {
     pub(crate) wanted: Wanted,
 }
 
-/// Where a figure has to be.
+/// The bound that a figure has to meet.
 #[derive(Clone, Copy)]
 pub(crate) enum Wanted {
     AtLeast(f64),
@@ -92,7 +92,7 @@ impl Course {
         Ok(Self { inputs: Inputs::new()?, programs: Programs::build()?, quick })
     }
 
-    /// As much of something as is measured, or a little to see that it runs.
+    /// Returns the amount to measure: `full`, or `quick` where it is only to be seen that it runs.
     pub(crate) fn amount(&self, full: usize, quick: usize) -> usize {
         if self.quick { quick } else { full }
     }
@@ -125,7 +125,7 @@ impl Race {
         found.with_context(|| format!("{name} did not race"))
     }
 
-    /// How many times as long one took as another.
+    /// Returns how many times as long one contestant took as another.
     fn ratio(&self, one: &str, other: &str) -> Result<f64> {
         Ok(self.times(one)?.over(self.times(other)?))
     }

@@ -1,4 +1,4 @@
-//! What is raced over: files that are made from a seed, whole and in memory.
+//! The files that contestants read, made from a seed and kept in memory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,17 +16,17 @@ use zten_testkit::generate;
 const SMALL: usize = 64;
 const SHAPE: [u64; 2] = [4, 8];
 
-/// Where the files of one run are.
+/// The folder of the files of one run.
 pub(crate) struct Inputs {
     folder: tempfile::TempDir,
 }
 
-/// In which order names stand.
+/// The order of names in a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// As they sort.
+    /// Sorted order.
     Sorted,
-    /// In none.
+    /// A random order.
     Shuffled,
 }
 

@@ -9,7 +9,7 @@ use zten_testkit::process::{Build, target_folder};
 
 use crate::race::Contestant;
 
-/// Where the programs are.
+/// The paths of this program and of the target folder of the others.
 pub(crate) struct Programs {
     ours: PathBuf,
     target: PathBuf,
@@ -40,7 +40,7 @@ impl Programs {
         Contestant::start(reader, &self.ours, words(reader, case, files))
     }
 
-    /// What a reader of this program does of something when it does its work once, by callgrind: a run in
+    /// Returns the count, by callgrind, of what a reader does in one pass of its work: a run in
     /// which it is asked once less a run in which it is not asked.
     pub(crate) fn count(
         &self,
@@ -92,13 +92,13 @@ fn laboratory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// What a worker is told.
+/// Returns the command-line arguments of a worker.
 fn words(reader: &str, case: &str, files: &[&Path]) -> Vec<PathBuf> {
     let files = files.iter().map(|file| file.to_path_buf());
     ["worker", reader, case].map(PathBuf::from).into_iter().chain(files).collect()
 }
 
-/// What callgrind counts.
+/// The events that callgrind counts.
 #[derive(Clone, Copy)]
 pub(crate) enum Counted {
     Instructions,
@@ -114,8 +114,8 @@ impl Counted {
         }
     }
 
-    /// Of what is counted: instructions; with caches also reads, writes, and the misses of each, by the
-    /// first cache and by the last.
+    /// Returns the figure from callgrind's counts: the instructions, or the reads and writes
+    /// that miss the last cache.
     fn of(self, counts: &[u64]) -> Option<u64> {
         match (self, counts) {
             (Self::Instructions, [instructions, ..]) => Some(*instructions),

@@ -55,7 +55,7 @@ impl Drop for Contestant {
     }
 }
 
-/// What a contestant took in each round, in nanoseconds.
+/// The figures of a contestant: its heap, and the nanoseconds of each round or one count.
 pub(crate) struct Times {
     pub(crate) name: String,
     pub(crate) heap: u64,
@@ -73,7 +73,7 @@ impl Times {
         median(self.rounds.clone())
     }
 
-    /// How many times as long as another it took: the median of the ratios of rounds, in each of
+    /// Returns how many times as long as another it took: the median of the ratios of rounds, in each of
     /// which both met the same machine.
     pub(crate) fn over(&self, other: &Self) -> f64 {
         median(self.rounds.iter().zip(&other.rounds).map(|(own, other)| own / other).collect())

@@ -64,7 +64,7 @@ fn share(race: &Race, heap: u64) -> String {
     race.manifest.map_or_else(String::new, |manifest| digits(heap as f64 / manifest as f64))
 }
 
-/// What is claimed, and what was measured.
+/// Returns the table of claims, with the bound and the measured figure of each.
 pub(crate) fn claims(groups: &[Group]) -> String {
     let mut out = "| claim | wanted | measured | |\n| --- | --- | --- | --- |\n".to_owned();
     for claim in groups.iter().flat_map(|group| &group.claims) {

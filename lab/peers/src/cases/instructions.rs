@@ -11,7 +11,7 @@ use crate::inputs::Order;
 use crate::programs::Counted;
 use crate::race::Times;
 
-/// What is done with each of many objects, and by whom over which file.
+/// A task that is done with each of many objects, and its readers, each with the file that it reads.
 struct Work<'a> {
     name: &'a str,
     case: &'a str,
@@ -76,7 +76,7 @@ pub(super) fn opening(course: &Course) -> Result<Group> {
     Ok(group)
 }
 
-/// What looking up and writing take, counted.
+/// Counts what looking up and writing take.
 fn work(course: &Course, counted: Counted) -> Result<Vec<Race>> {
     let count = course.amount(100_000, 1_000);
     let file = course.inputs.objects(count, Order::Sorted, Checksum::None)?;

@@ -10,7 +10,7 @@ use crate::race::Times;
 use crate::report::grouped;
 use crate::workers::HOSTILE;
 
-/// What a file of objects is like.
+/// The name of a kind of file, the order of its objects, and their checksum.
 type Kind = (&'static str, Order, Checksum);
 
 const SORTED: Kind = ("sorted", Order::Sorted, Checksum::None);
@@ -46,7 +46,7 @@ fn old(course: &Course, count: usize) -> Result<Race> {
     course.race(format!("{} objects, 0.1", grouped(count)), count, 15, contestants)
 }
 
-/// What an object of many costs, sorted and shuffled, beside one of 1,000, in one race.
+/// Returns the cost of an object among `most`, sorted and shuffled, relative to one among 1,000, from one race.
 fn growth(course: &Course, most: usize) -> Result<[f64; 2]> {
     const FEW: usize = 1_000;
     let mut contestants = Vec::new();
