@@ -4,23 +4,23 @@ use crate::panics::Site;
 
 /// A site that may be there.
 pub struct Allowed {
-    /// How the name of the function that calls begins.
+    /// The prefix of the name of the function that calls.
     pub caller: &'static str,
-    /// How the names of the functions that panic begin.
+    /// The prefixes of the names of the functions that panic.
     pub callees: &'static [&'static str],
-    /// Why it does not.
+    /// The reason why the call never panics.
     pub reason: &'static str,
 }
 
 impl Allowed {
-    /// Whether it is that site.
+    /// Returns whether a site matches these prefixes.
     pub fn is(&self, site: &Site) -> bool {
         let panics = |start: &&str| site.callee.starts_with(*start);
         site.caller.starts_with(self.caller) && self.callees.iter().any(panics)
     }
 }
 
-/// What `copy_from_slice` and `copy_within` panic by.
+/// The prefixes of the functions by which `copy_from_slice` and `copy_within` panic.
 const COPIES: &[&str] = &[
     "core::slice::copy_from_slice_impl::",
     "core::slice::index::slice_",

@@ -113,7 +113,7 @@ impl Counter {
     }
 }
 
-/// Whether what follows may not be run, or may be come to from elsewhere.
+/// Returns whether an instruction ends a basic block: control may leave after it, or arrive from elsewhere.
 fn is_end(instruction: &Instruction<'_>) -> bool {
     use Instruction as I;
     matches!(
@@ -131,7 +131,7 @@ fn is_end(instruction: &Instruction<'_>) -> bool {
     )
 }
 
-/// Whether a machine has anything to do for it.
+/// Returns whether an instruction counts as work: all but block structure, `nop` and `drop`.
 fn is_work(instruction: &Instruction<'_>) -> bool {
     use Instruction as I;
     !matches!(instruction, I::Block(_) | I::Loop(_) | I::End | I::Else | I::Nop | I::Drop)

@@ -24,7 +24,7 @@ impl From<Vec<u8>> for Made {
     }
 }
 
-/// What is done with a file.
+/// An operation on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
     /// Opening.
@@ -51,7 +51,7 @@ impl Call {
         }
     }
 
-    /// Its name in the table.
+    /// Returns the name of the call in the table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -63,7 +63,7 @@ impl Call {
     }
 }
 
-/// What a call must come to.
+/// The expected outcome of a call, and the bound on its work.
 pub struct Wanted {
     /// The call.
     pub call: Call,
@@ -75,13 +75,13 @@ pub struct Wanted {
 
 /// A kind of file.
 pub struct Generator {
-    /// What it is called.
+    /// The name in the table.
     pub name: &'static str,
     /// Makes one of about so many bytes.
     pub make: Box<dyn Fn(usize) -> Made + Sync>,
     /// The size to begin with, in KiB.
     pub from: usize,
-    /// What is done with it.
+    /// The calls to make, with their expected outcomes.
     pub wanted: Vec<Wanted>,
 }
 
@@ -359,7 +359,7 @@ fn packed() -> Vec<Generator> {
     ]
 }
 
-/// As many of what `each` bytes are as come to about `size`.
+/// Returns the number of items of `each` bytes that come to about `size`, at least one.
 fn count(size: usize, each: usize) -> usize {
     (size / each).max(1)
 }

@@ -6,7 +6,7 @@ use wasmi::{
 
 use crate::count::WORK;
 
-/// What a call came to.
+/// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The rule that the file breaks; empty if it breaks none.

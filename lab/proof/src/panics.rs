@@ -1,10 +1,10 @@
-//! Where in an image a panic begins.
+//! Finds the sites of an image at which a panic begins.
 
 use std::collections::BTreeSet;
 
 use crate::image::Calls;
 
-/// What a panic ends in: the handler of the image.
+/// The name of the panic handler of the image, in which every panic ends.
 const HANDLER: &str = "rust_begin_unwind";
 
 /// Functions that do nothing but panic, or that take memory and panic where there is none: by how

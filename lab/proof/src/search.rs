@@ -53,7 +53,7 @@ pub const KINDS: &[Kind] = &[
     places::SHARDS,
 ];
 
-/// What all files have: about how many KiB.
+/// The trait that all files have: the approximate size in KiB.
 const SIZE: Trait = Trait { name: "kib", most: 64 };
 
 impl Kind {
@@ -66,7 +66,7 @@ impl Kind {
         kind.copied().ok_or_else(|| format!("no kind is called {name}"))
     }
 
-    /// Its name.
+    /// Returns the name of the kind.
     pub fn name(&self) -> &'static str {
         self.name
     }

@@ -60,7 +60,7 @@ fn panics_have_reasons() {
     assert!(gone.is_empty(), "reasons for what is not there any more: {gone:?}");
 }
 
-/// What looks for panics finds one.
+/// The search for panics finds one in an image that has one.
 #[test]
 fn a_panic_is_found() {
     for target in TARGETS {

@@ -1,4 +1,4 @@
-//! What a file costs is linear in its bytes, and how much of it a byte costs is bounded.
+//! Checks that the cost of a file is linear in its bytes, and that the cost of a byte is bounded.
 //!
 //! `cargo test --release --test work -- --nocapture` prints the table.
 #![allow(clippy::allow_attributes, clippy::cast_precision_loss, reason = "numbers are small")]
@@ -12,9 +12,9 @@ use zten_proof::files::{self, Call, Generator, Made};
 use zten_proof::guest;
 use zten_proof::machine::Maker;
 
-/// How often the bytes are doubled.
+/// The number of times that the bytes are doubled.
 const STEPS: u32 = 3;
-/// How much more work twice the bytes may be.
+/// The maximum ratio of the work for twice the bytes.
 const TWICE: f64 = 2.2;
 
 /// The work of one call at each size.
@@ -32,18 +32,19 @@ impl Row {
         self.sizes.iter().map(|(bytes, work)| *work as f64 / *bytes as f64)
     }
 
-    /// How much more work twice the bytes were, at worst.
+    /// Returns the maximum ratio of the work for twice the bytes, over all steps.
     fn ratio(&self) -> f64 {
         let each: Vec<f64> = self.per_byte().collect();
         each.windows(2).map(|pair| 2.0 * pair[1] / pair[0]).fold(0.0, f64::max)
     }
 
-    /// What the document says of it, whichever compiler built it.
+    /// Returns the entry that `docs/work-bound.md` must have for this row: without measured figures,
+    /// which depend on the compiler.
     fn listed(&self) -> String {
         format!("{}, {}: {}", self.name, self.call.name(), self.ceiling)
     }
 
-    /// What does not hold.
+    /// Returns a description of the first condition that does not hold, if any.
     fn broken(&self) -> Option<String> {
         let ceiling = self.per_byte().fold(0.0, f64::max);
         if let Some(failed) = &self.failed {

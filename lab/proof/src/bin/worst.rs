@@ -28,7 +28,7 @@ const ORDINARY: (&str, usize) = ("names sorted", 64 << 10);
 /// A climb that has found nothing in so many steps begins anew.
 const PATIENCE: u32 = 150;
 
-/// What a description came to.
+/// The cost of the file of a description, and its verdict.
 struct Measured {
     /// Instructions a byte.
     cost: f64,
@@ -40,7 +40,7 @@ struct Measured {
 struct Variant {
     name: &'static str,
     maker: Maker,
-    /// What an ordinary manifest costs, in instructions a byte.
+    /// The cost of an ordinary manifest, in instructions a byte.
     ordinary: f64,
 }
 

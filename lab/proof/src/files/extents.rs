@@ -2,7 +2,7 @@
 
 use zten_corpus::base::{component, dense_object, v1};
 
-/// How the blobs lie.
+/// The arrangement of the blobs.
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
     Descending,

@@ -5,7 +5,7 @@ use zten_testkit::generate::shuffled;
 
 use crate::search::known;
 
-/// In which order names come.
+/// The order of names in a file.
 #[derive(Clone, Copy)]
 pub(super) enum Order {
     Sorted,

@@ -20,7 +20,7 @@ pub(super) fn one(Content { stored, decoded }: Content) -> Made {
     Made { file: built(layout), decoded: decoded as u64 }
 }
 
-/// What all blocks of a frame are like.
+/// The kind of all blocks of a frame.
 #[derive(Clone, Copy)]
 pub(super) enum Block {
     Raw,

@@ -9,7 +9,7 @@ use super::texts::{TEXTS, texts};
 use super::values::{VALUES, array_of, value};
 use super::{Description, Kind, Trait, traits};
 
-/// How the head of a map is written.
+/// The encoding of the head of a map.
 const HEAD: &[Trait] = &traits([("head", 2)]);
 
 fn head(of: &Description, name: &str) -> Head {
@@ -152,7 +152,7 @@ fn entries(of: &Description) -> Vec<u8> {
     v0(entries.collect()).start(128).build("").bytes
 }
 
-/// How many of an item, with so many bytes before each, come to the size that is wanted.
+/// Returns how many of an item, with `before` bytes before each, come to the wanted size.
 fn fit(of: &Description, item: &Item, before: usize) -> usize {
     (of.size() / (item.encode().bytes.len() + before)).max(1)
 }

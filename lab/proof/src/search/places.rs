@@ -1,4 +1,4 @@
-//! Where blobs lie, shapes, and lists of shards.
+//! Descriptions of where blobs lie, of shapes, and of lists of shards.
 
 use zten_corpus::base::{component, object, v1};
 use zten_corpus::cbor::{Head, Item, array, fields, keyed, push_head_of, text, uint};
@@ -7,7 +7,7 @@ use zten_corpus::v2;
 use super::texts::{TEXTS, texts};
 use super::{Description, Kind, Trait, traits};
 
-/// How blobs lie.
+/// The traits of the arrangement of blobs.
 const EXTENTS: &[Trait] = &traits([
     // One less than there are components in an object.
     ("parts", 4095),
@@ -48,7 +48,8 @@ fn extents(of: &Description, count: usize, unit: usize) -> Vec<(u64, u64)> {
     extents.into_iter().map(|(at, length)| (at as u64, length as u64)).collect()
 }
 
-/// What lies before the manifest is a part of the file's bytes.
+/// Returns the number of components that come to the wanted size: each takes `each` bytes of the manifest and,
+/// unless blobs are empty, `unit` bytes before it.
 fn number_of(of: &Description, each: usize, unit: usize) -> usize {
     let stored = if of.get("length") == 0 { 0 } else { unit };
     (of.size() / (each + stored)).max(1)

@@ -2,7 +2,7 @@
 
 use super::{Description, Trait, known, traits};
 
-/// What texts are described by.
+/// The traits of a list of texts.
 pub(super) const TEXTS: &[Trait] = &traits([
     // One less than there are.
     ("count", 4095),
@@ -36,7 +36,7 @@ pub(super) fn texts(of: &Description) -> Vec<String> {
     made
 }
 
-/// Those that any name may have, and others.
+/// The digits of numbers in bases up to 89; the first 64 are letters, decimal digits, `_` and `-`.
 const DIGITS: &[u8] =
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz-!#$%&'()*+,:;<=>?@[]^`{|}~";
 
@@ -45,7 +45,7 @@ pub(super) fn digit(n: usize) -> char {
     char::from(DIGITS[n % DIGITS.len()])
 }
 
-/// What writes one of so many numbers as a text.
+/// Returns a function that writes a number below `count` as a text.
 fn writer(of: &Description, count: usize) -> impl Fn(usize) -> String + use<> {
     let base = [2_usize, 10, 64, 89][of.get("letters")];
     let digits = (1..64).find(|digits| base.pow(*digits) >= count.max(2)).expect("a few digits");

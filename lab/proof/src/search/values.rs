@@ -5,7 +5,7 @@ use zten_corpus::file::File;
 
 use super::{Description, Kind, Trait, traits};
 
-/// What an item is described by.
+/// The traits of an item.
 pub(super) const VALUES: &[Trait] = &traits([
     ("open", LEVELS.len() as u64 - 1),
     ("other", LEVELS.len() as u64 - 1),
@@ -15,7 +15,7 @@ pub(super) const VALUES: &[Trait] = &traits([
     ("inner", INNERMOST.len() as u64 - 1),
 ]);
 
-/// What opens a level, and what ends it.
+/// The bytes that open a level of nesting, and those that end it.
 const LEVELS: &[(&[u8], &[u8])] = &[
     (&[0x81], &[]),
     (&[0x9f], &[0xff]),

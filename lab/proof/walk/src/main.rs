@@ -14,7 +14,7 @@ use zten::{Archive, Component, Element, InMemory, Limits, Tensor, verify::Verifi
 #[global_allocator]
 static HEAP: LockedHeap = LockedHeap::empty();
 
-/// What a panic would come to. It is a function of its own, which the proof looks for.
+/// Handles a panic. It is not inlined, so that the proof finds it by its name.
 #[panic_handler]
 #[inline(never)]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
@@ -23,7 +23,7 @@ fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
     }
 }
 
-/// Where the image begins.
+/// The entry point of the image.
 #[unsafe(no_mangle)]
 pub extern "C" fn _start() -> u32 {
     let file: &[u8] = black_box(&[]);
