@@ -66,7 +66,7 @@ pub fn write(path: &Path, tensors: &[(String, Vec<u8>)]) -> Result<(), Error> {
     Ok(())
 }
 
-/// By what knows the object's format.
+/// Reads an object by the functions for its format.
 fn typed<R: Read + Seek>(
     reader: &Reader<R>,
     (name, object): (&str, &Object),
@@ -114,7 +114,7 @@ fn components(reader: &impl TensorReader, (name, object): (&str, &Object), repor
     }
 }
 
-/// What its manifest says of a component.
+/// Returns the location of a component, as `ztensor` read it from the manifest.
 fn component(theirs: &Theirs) -> Component {
     Component {
         offset: theirs.offset,

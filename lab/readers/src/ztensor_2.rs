@@ -27,8 +27,8 @@ pub fn open(path: &Path) -> Result<Source, Error> {
     Source::open(path)
 }
 
-/// Whether it validates all objects of a file by their layouts, its shards aside; of layouts that
-/// it does not know it hands out the parts as they are.
+/// Returns whether `ztensor` knows the layouts of all objects of a file, its shards aside, and so validates them;
+/// it returns the components of objects of other layouts as they are.
 ///
 /// # Errors
 /// As `ztensor` has it.
@@ -88,7 +88,7 @@ fn read(tensor: &str, part: &Part<'_>, report: &mut Report) {
     }
 }
 
-/// Where its manifest says that a part is stored.
+/// Returns the location of a component, as `ztensor` read it from the manifest.
 fn component(payload: &Payload) -> Component {
     match payload {
         Payload::At(at) => Component { offset: at.offset, length: at.len, packed: false },

@@ -1,4 +1,4 @@
-//! What ztensor 1.1.1 does with one file: `worker ztensor-1.1.1[-mapped] FILE`.
+//! The program that reads one file with ztensor 1.1.1 and reports: `worker ztensor-1.1.1[-mapped] FILE`.
 
 #[path = "compared/legacy.rs"]
 mod legacy;
@@ -45,7 +45,7 @@ fn mapped(path: &Path, report: &mut Report) {
     }
 }
 
-/// What its manifest says of a component.
+/// Returns the location of a component, as `ztensor` read it from the manifest.
 fn component(theirs: &Theirs) -> Component {
     Component {
         offset: theirs.offset,

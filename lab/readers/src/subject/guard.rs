@@ -8,17 +8,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Printed when it was; the process then aborts.
 pub const OVERRUN: &str = "memory past an allocation was written";
 
-/// What stands behind every allocation.
+/// The bytes that follow every allocation.
 const MARK: [u8; 16] = *b"\x9d\xe1\x5c\xb3the end\xf4\x87\xca\x31\x06";
 
 /// The allocator, which each program that lets a reader read declares as its global one.
 #[derive(Clone, Copy, Debug)]
 pub struct Guarded;
 
-/// Whether it is.
+/// True once [`Guarded`] has served an allocation.
 static DECLARED: AtomicBool = AtomicBool::new(false);
 
-/// Whether memory past an allocation would be seen to be written.
+/// Returns whether writes past an allocation are detected, because [`Guarded`] is the global allocator.
 pub(crate) fn is_guarded() -> bool {
     drop(std::hint::black_box(Box::new(0_u8)));
     DECLARED.load(Ordering::Relaxed)

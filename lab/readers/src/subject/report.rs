@@ -1,4 +1,4 @@
-//! What a reader did with a file.
+//! The report of what a reader did with a file.
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
@@ -7,18 +7,18 @@ use std::fmt::{Display, Write as _};
 use bytemuck::NoUninit;
 use sha2::{Digest as _, Sha256};
 
-/// What a reader's manifest says of a component.
+/// The location of a component, as a reader's manifest gives it.
 #[derive(Clone, Copy, Debug)]
 pub struct Component {
-    /// Where its bytes begin in the file.
+    /// The offset of the stored bytes in the file.
     pub offset: u64,
-    /// Its stored bytes.
+    /// The number of stored bytes.
     pub length: u64,
-    /// Whether they are zstd.
+    /// True if the stored bytes are zstd.
     pub packed: bool,
 }
 
-/// What was refused, and what came back.
+/// The first error of a reader, the contents that it returned, and what was wrong with them.
 #[derive(Debug, Default)]
 pub struct Report {
     refused: Option<String>,
@@ -27,8 +27,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// What opening the file gave. It is printed at once, so that it is known if reading ends the
-    /// process.
+    /// Prints whether the file was opened, and returns what was. It prints at once, so that it is known if
+    /// reading ends the process.
     pub fn opened<T, E: Display>(&mut self, result: Result<T, E>) -> Option<T> {
         match result {
             Ok(opened) => {
@@ -42,7 +42,7 @@ impl Report {
         }
     }
 
-    /// What one call gave that reads.
+    /// Returns what a call read, or records its error if it is the first.
     pub fn read<T, E: Display>(&mut self, result: Result<T, E>) -> Option<T> {
         match result {
             Ok(read) => Some(read),

@@ -39,7 +39,7 @@ pub(crate) fn mapped(path: &Path, file: &[u8], report: &mut Report) {
     }
 }
 
-/// By what knows the object's format.
+/// Reads an object by the functions for its format.
 fn typed<R: Read + Seek>(
     reader: &mut ZTensorReader<R>,
     (name, object): (&str, &Object),
