@@ -193,6 +193,8 @@ def test_the_query_of_a_url_is_not_shown(tmp_path: Path, server: Server) -> None
 
 INTERRUPTED = """
 import os, signal, sys, threading, time, numpy as np, zten
+# A process that a shell starts in the background ignores it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sent = []
 def call(name, do):
     # Sent once the server holds its answer back.
