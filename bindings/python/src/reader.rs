@@ -342,7 +342,7 @@ impl Reader {
     /// the type of the elements. None where the part is large, the index is none of integers and slices without a step, or the
     /// object is stored otherwise: the calls for all of them read it.
     ///
-    /// Of a small tensor, Python's own calls take longer than all that is done here: this is one.
+    /// One call does it all, because for a small tensor each call from Python takes longer than the read.
     #[pyo3(signature = (ordinal, index, verify))]
     fn part<'py>(
         &self,

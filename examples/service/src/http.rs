@@ -61,7 +61,7 @@ pub struct Quota {
     pub head: Duration,
     /// For its body.
     pub body: Duration,
-    /// For a place, where there are as many files as may be, and again for a worker, where all are busy.
+    /// The longest wait for a place among the files, and again for a free worker.
     pub wait: Duration,
 }
 
