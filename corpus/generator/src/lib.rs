@@ -27,6 +27,7 @@ pub mod zstd;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use file::Built;
 use other::Case;
 use table::{Reject, RejectV2, Sharded, Table};
 
@@ -156,16 +157,8 @@ impl Corpus {
         }
         for Reject { rule, case, file, neighbour, options } in &table.reject {
             let built = file.build(rule);
-            let entry = Entry {
-                rule: Some((*rule).to_owned()),
-                offset: built.offset,
-                object: built.object,
-                component: built.component,
-                in_content: built.in_content,
-                options: options.clone(),
-                neighbor: Some(format!("accept/{neighbour}.zt")),
-                ..Entry::default()
-            };
+            let neighbor = Some(format!("accept/{neighbour}.zt"));
+            let entry = Entry { options: options.clone(), neighbor, ..broken(rule, &built) };
             self.reject(format!("reject/{rule}--{case}.zt"), built.bytes, entry);
         }
         self.list("reject/", true);
@@ -185,16 +178,8 @@ impl Corpus {
         for RejectV2 { rule, case, file, neighbour } in &table.reject_v2 {
             let built = file.build(rule);
             let options = if rule.starts_with("canonical-") { "canonical=yes" } else { "-" };
-            let entry = Entry {
-                rule: Some((*rule).to_owned()),
-                offset: built.offset,
-                object: built.object,
-                component: built.component,
-                in_content: built.in_content,
-                options: options.to_owned(),
-                neighbor: Some(format!("v2/accept/{neighbour}.zt")),
-                ..Entry::default()
-            };
+            let neighbor = Some(format!("v2/accept/{neighbour}.zt"));
+            let entry = Entry { options: options.to_owned(), neighbor, ..broken(rule, &built) };
             self.reject(format!("v2/reject/{rule}--v2-{case}.zt"), built.bytes, entry);
         }
         self.list("v2/reject/", true);
@@ -243,6 +228,18 @@ impl Corpus {
             let _ = writeln!(list, "{name}\t{rule}\t{place}{stage}\t{options}\t{near}");
         }
         self.add(format!("{folder}index.tsv"), list.into_bytes(), None);
+    }
+}
+
+/// Makes the entry of a zTensor file that breaks a rule, without its options and its neighbor.
+fn broken(rule: &str, built: &Built) -> Entry {
+    Entry {
+        rule: Some(rule.to_owned()),
+        offset: built.offset,
+        object: built.object,
+        component: built.component,
+        in_content: built.in_content,
+        ..Entry::default()
     }
 }
 

@@ -10,7 +10,7 @@ pub use samples::{
 use twox_hash::XxHash3_64;
 
 use crate::cbor::{Item, Mark, marked, text};
-use crate::file::MAGIC_V2;
+use crate::file::{Built, MAGIC_V2};
 
 /// The location of the expected error of a file.
 #[derive(Clone, Copy, Debug)]
@@ -50,16 +50,6 @@ struct Footer {
     reserved: u32,
     magic: Option<Vec<u8>>,
     shard: bool,
-}
-
-/// The bytes of a file and where its error is expected.
-#[derive(Debug)]
-pub(crate) struct BuiltV2 {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) offset: Option<usize>,
-    pub(crate) object: Option<usize>,
-    pub(crate) component: Option<usize>,
-    pub(crate) in_content: bool,
 }
 
 /// Rules that are validated before objects are looked at, and name none.
@@ -273,7 +263,7 @@ impl FileV2 {
     }
 
     /// The bytes, and where they break that rule.
-    pub(crate) fn build(&self, rule: &str) -> BuiltV2 {
+    pub(crate) fn build(&self, rule: &str) -> Built {
         let mut bytes = self.header.clone();
         for (offset, data) in &self.blobs {
             let end = offset + data.len();
@@ -306,7 +296,7 @@ impl FileV2 {
             _ => panic!("one file, one expected error"),
         };
         let in_content = matches!(self.spot, Spot::Data(..) | Spot::Padding(_));
-        BuiltV2 { bytes, offset, object, component, in_content }
+        Built { bytes, offset, object, component, in_content }
     }
 }
 
