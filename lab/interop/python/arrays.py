@@ -65,6 +65,20 @@ def array(rng, dtype=None, sides=None):
     return made
 
 
+def laid_out(rng, dtype, sides):
+    """An array in either order of its indices and either byte order. NumPy has one byte order of bfloat16."""
+    if dtype.kind == "c":
+        part = np.dtype(f"f{dtype.itemsize // 2}")
+        made = array(rng, part, (*sides, 2)).copy().view(dtype).reshape(sides)
+    else:
+        made = array(rng, dtype, sides)
+    if rng.integers(3) == 0:
+        made = np.asfortranarray(made)
+    if rng.integers(3) == 0 and dtype != ml_dtypes.bfloat16:
+        made = made.astype(dtype.newbyteorder(">"))
+    return made
+
+
 def csr(rng):
     """Values' count, indices and row pointers of a random matrix, and its shape."""
     rows, columns = int(rng.integers(0, 20)), int(rng.integers(1, 1 << 20))

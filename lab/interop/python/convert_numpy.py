@@ -32,16 +32,7 @@ NOT_HELD = {
 def array(rng, dtype):
     """Either byte order, and either order of the indices."""
     sides = () if rng.integers(8) == 0 else arrays.shape(rng)
-    if dtype.kind == "c":
-        part = np.dtype(f"f{dtype.itemsize // 2}")
-        made = arrays.array(rng, part, (*sides, 2)).copy().view(dtype).reshape(sides)
-    else:
-        made = arrays.array(rng, dtype, sides)
-    if rng.integers(3) == 0:
-        made = np.asfortranarray(made)
-    if rng.integers(3) == 0:
-        made = made.astype(dtype.newbyteorder(">"))
-    return made
+    return arrays.laid_out(rng, dtype, sides)
 
 
 def wanted(name, array):

@@ -48,17 +48,7 @@ def shape(rng):
 def array(rng, dtypes=NUMBERS):
     """Of any type, order and byte order."""
     dtype = dtypes[rng.integers(len(dtypes))]
-    sides = shape(rng)
-    if dtype.kind == "c":
-        part = np.dtype(f"f{dtype.itemsize // 2}")
-        made = arrays.array(rng, part, (*sides, 2)).copy().view(dtype).reshape(sides)
-    else:
-        made = arrays.array(rng, dtype, sides)
-    if rng.integers(3) == 0:
-        made = np.asfortranarray(made)
-    if rng.integers(3) == 0 and dtype != ml_dtypes.bfloat16:
-        made = made.astype(dtype.newbyteorder(">"))
-    return made
+    return arrays.laid_out(rng, dtype, shape(rng))
 
 
 def held(array):
