@@ -1,11 +1,12 @@
-//! The part of an array that an index means, of the indices that are common.
+//! The parts of an array that common indices mean: integers, and slices without a step.
 
 use std::ops::Range;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyInt, PySlice, PyTuple};
+use pyo3::types::{PyInt, PySlice, PyTuple};
 
-/// A larger part is not read at once: what Python takes no longer counts, and memory that is not set before is faster.
+/// The most bytes of a part that is read by one call. For more, the calls from Python no longer count, and memory that is
+/// not cleared first is faster.
 const LARGEST: u64 = 1 << 20;
 
 /// A part of an array.
@@ -16,8 +17,8 @@ pub(crate) struct Part {
     pub(crate) shape: Vec<u64>,
 }
 
-/// The part of an array of that shape that an index means: an integer or a slice without a step, or a tuple of them. None of
-/// any other index, and of one that is out of range, which `_index.py` has an error for.
+/// Returns the part of an array of that shape that an index means: an integer or a slice without a step, or a tuple of
+/// them. Any other index has none here, nor has one that is out of range: `_index.py` reads these, or has an error for them.
 pub(crate) fn of_index(dimensions: Vec<u64>, index: Option<&Bound<'_, PyAny>>) -> Option<Part> {
     let mut part = Part { ranges: Vec::new(), shape: Vec::new() };
     // Old versions of NumPy have arrays of no more dimensions.
@@ -33,9 +34,8 @@ pub(crate) fn of_index(dimensions: Vec<u64>, index: Option<&Bound<'_, PyAny>>) -
             part.shape.push(range.end.checked_sub(range.start)?);
             range
         } else {
-            let integer =
-                item.cast_exact::<PyInt>().ok().filter(|_| !item.is_instance_of::<PyBool>())?;
-            let place: isize = integer.extract().ok()?;
+            // No bool, which is a subclass: it would be a mask.
+            let place: isize = item.cast_exact::<PyInt>().ok()?.extract().ok()?;
             let place = if place < 0 { place.checked_add(length)? } else { place };
             let place = u64::try_from(place).ok().filter(|_| place < length)?;
             place..place.checked_add(1)?
@@ -43,10 +43,11 @@ pub(crate) fn of_index(dimensions: Vec<u64>, index: Option<&Bound<'_, PyAny>>) -
         part.ranges.push(range);
         Some(())
     };
-    match index.map(|index| (index, index.cast::<PyTuple>())) {
-        None => (),
-        Some((_, Ok(items))) => items.iter().try_for_each(|item| take(&item))?,
-        Some((item, Err(_))) => take(item)?,
+    if let Some(index) = index {
+        match index.cast::<PyTuple>() {
+            Ok(items) => items.iter().try_for_each(|item| take(&item))?,
+            Err(_) => take(index)?,
+        }
     }
     // What is not named is whole.
     for length in rest {
@@ -56,7 +57,7 @@ pub(crate) fn of_index(dimensions: Vec<u64>, index: Option<&Bound<'_, PyAny>>) -
     Some(part)
 }
 
-/// The bytes of a part of elements of so many bytes each, if it is neither empty nor large.
+/// Returns the length of a part in bytes, from the size of an element, if it is neither empty nor large.
 pub(crate) fn length(ranges: &[Range<u64>], size: u64) -> Option<usize> {
     let counts = ranges.iter().map(|range| range.end.saturating_sub(range.start));
     let bytes = counts.fold(size, u64::saturating_mul);

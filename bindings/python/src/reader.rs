@@ -49,7 +49,7 @@ impl Reader {
         work: impl FnOnce(&Open, &interrupt::Cancel) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
         let open = self.open()?;
-        let bytes = if open.is_remote() { u64::MAX } else { bytes };
+        let bytes = open.effort(bytes);
         let outcome = interrupt::run(py, bytes, |cancel| work(&open, cancel))?;
         outcome.map_err(|error| self.failed(py, &open, error))
     }
@@ -326,7 +326,7 @@ impl Reader {
         self.work(py, bytes, |open, cancel| read::slice(open, ordinal, &ranges, buffer, cancel))
     }
 
-    /// The shape of the part of an object that an index means, if [`part`](Self::part) may know it.
+    /// Returns the shape of the part that an index means, if [`part`](Self::part) reads such an index.
     fn part_shape<'py>(
         &self,
         py: Python<'py>,
@@ -338,9 +338,9 @@ impl Reader {
         part.map(|part| PyTuple::new(py, part.shape)).transpose()
     }
 
-    /// Reads a dense object that is stored as it is read, or a part of it, into memory of its own: the bytes, the shape, and
-    /// the type of the elements. None where the part is large, the index is none of integers and slices without a step, or the
-    /// object is stored otherwise: the calls for all of them read it.
+    /// Reads a dense object, or the part that an index means, into memory of its own, and returns the bytes, the shape and the
+    /// type of the elements. `verify` compares digests, which only whole objects have. Returns None if the part is large,
+    /// the index is of another kind, or the elements are not stored as they are read: the general calls read these.
     ///
     /// One call does it all, because for a small tensor each call from Python takes longer than the read.
     #[pyo3(signature = (ordinal, index, verify))]
@@ -358,13 +358,15 @@ impl Reader {
             return Ok(None);
         };
         let Some(length) = part::length(&ranges, size) else { return Ok(None) };
-        let is_whole = index.is_none();
+        let ranges = if index.is_some() { ranges } else { Vec::new() };
         let bytes = PyByteArray::new_with(py, length, |buffer| {
             let bytes = u64::try_from(buffer.len())?;
-            self.work(py, bytes, |open, cancel| match (is_whole, verify) {
-                (true, true) => read::components(open, &[place], vec![buffer], cancel),
-                (true, false) => read::slice(open, ordinal, &[], buffer, cancel),
-                (false, _) => read::slice(open, ordinal, &ranges, buffer, cancel),
+            self.work(py, bytes, |open, cancel| {
+                if verify && ranges.is_empty() {
+                    read::components(open, &[place], vec![buffer], cancel)
+                } else {
+                    read::slice(open, ordinal, &ranges, buffer, cancel)
+                }
             })
         })?;
         Ok(Some((bytes, PyTuple::new(py, shape)?, element)))
@@ -474,7 +476,7 @@ fn is_plain(component: &Component<'_>) -> bool {
         && component.storage_type() != Some(StorageType::Bool)
 }
 
-/// The place of the elements of a dense object, their type, and the bytes of one, if they are stored as they are read.
+/// Returns the place of the elements of a dense object, their type and the size of one, if they are stored as they are read.
 fn plain_element(object: &Tensor<'_>) -> Option<((u32, u32), &'static str, u64)> {
     let data = object.component("data").filter(|_| object.layout() == Layout::Dense)?;
     let element = data.dtype();

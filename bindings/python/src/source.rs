@@ -66,14 +66,14 @@ impl Given {
                 "the file is {kind}, expected a path, bytes, a bytearray, a memoryview, or an object with read and seek"
             ))
         })?;
-        let opened = interrupt::run(given.py(), patience(&path), |_| Self::from_path(&path))?;
+        let opened = interrupt::run(given.py(), opening_effort(&path), |_| Self::from_path(&path))?;
         opened.map_err(|error| Failure::from(error).at(given.py(), Some(&shown(&path))))
     }
 
     /// Opens the file, without the interpreter's lock.
     pub(crate) fn open(self, py: Python<'_>, opening: &Opening) -> PyResult<Open> {
         let path = self.path();
-        let bytes = patience(&self.name);
+        let bytes = opening_effort(&self.name);
         let opened = interrupt::run(py, bytes, |cancel| Open::new(self, opening, cancel))?;
         opened.map_err(|failure| failure.at(py, path.as_deref()))
     }
@@ -118,8 +118,8 @@ impl Given {
     }
 }
 
-/// The number of bytes that stands for the work of opening a file: over the network it may take any time.
-fn patience(path: &Path) -> u64 {
+/// Returns the number of bytes that stands for the work of opening a file: over the network it may take any time.
+fn opening_effort(path: &Path) -> u64 {
     if is_remote(path) { u64::MAX } else { 0 }
 }
 
@@ -225,6 +225,11 @@ impl Open {
             #[cfg(feature = "remote")]
             Source::Remote(_) => true,
         }
+    }
+
+    /// Returns the number of bytes that stands for the work of reading so many: over the network it may take any time.
+    pub(crate) fn effort(&self, bytes: u64) -> u64 {
+        if self.is_remote() { u64::MAX } else { bytes }
     }
 
     /// Says which bytes of the file, or of that shard, will be read, in that order: over the network they are fetched

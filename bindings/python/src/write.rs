@@ -348,30 +348,29 @@ pub(crate) fn convert(
         let finding = Finding { verdict: Verdict::Unsupported, ..finding };
         return Err(exception(py, &finding, path.as_deref()));
     }
-    let copied =
-        interrupt::run(py, if open.is_remote() { u64::MAX } else { stored(manifest) }, |cancel| {
-            let mut sink = FileSink::create(&target)?;
-            let mut copy = || {
-                let mut shards = open.all_shards(cancel)?;
-                shards.verify()?;
-                let files = Files { root: &open.root(cancel), shards: &shards };
-                let mut copier = Copier::new(manifest).with_shard_bytes(open.shard_bytes());
-                if let Some(level) = level {
-                    copier = copier.compressed(level);
-                }
-                if is_second {
-                    copier = copier.layouts(profile);
-                }
-                copier.file(manifest, &files, &mut sink, &options)
-            };
-            // A file that is invalid is called so, whatever in it is not supported.
-            copy().map_err(|error| match error.kind() {
-                ErrorKind::Unsupported(_) => read::verify(&open, cancel).err().unwrap_or(error),
-                _ => error,
-            })?;
-            cancel.check()?;
-            sink.publish()
+    let copied = interrupt::run(py, open.effort(stored(manifest)), |cancel| {
+        let mut sink = FileSink::create(&target)?;
+        let mut copy = || {
+            let mut shards = open.all_shards(cancel)?;
+            shards.verify()?;
+            let files = Files { root: &open.root(cancel), shards: &shards };
+            let mut copier = Copier::new(manifest).with_shard_bytes(open.shard_bytes());
+            if let Some(level) = level {
+                copier = copier.compressed(level);
+            }
+            if is_second {
+                copier = copier.layouts(profile);
+            }
+            copier.file(manifest, &files, &mut sink, &options)
+        };
+        // A file that is invalid is called so, whatever in it is not supported.
+        copy().map_err(|error| match error.kind() {
+            ErrorKind::Unsupported(_) => read::verify(&open, cancel).err().unwrap_or(error),
+            _ => error,
         })?;
+        cancel.check()?;
+        sink.publish()
+    })?;
     copied.map_err(|error| {
         let of_target = matches!(error.kind(), ErrorKind::Write | ErrorKind::NotDurable);
         let failure = Failure::reading(manifest, error);
