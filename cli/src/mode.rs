@@ -9,7 +9,7 @@ use crate::app::App;
 /// The confinement that the command line asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Mode {
-    /// None.
+    /// No confinement.
     Off,
     /// The most that the system supports.
     Try,

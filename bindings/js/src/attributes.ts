@@ -23,7 +23,7 @@ export class Simple {
 }
 
 const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-/** What ends a list without a length. */
+/** The mark that ends a list of unknown length. */
 const BREAK = Symbol('break')
 
 /** The map that such bytes are; nothing where there is none. */

@@ -22,7 +22,7 @@ export interface Report {
   more: number | null
   /** The finding in a sentence, or what is in a valid file. */
   message: string
-  /** What to do. */
+  /** Advice for whoever has the file. */
   advice: string | null
 }
 
@@ -70,7 +70,7 @@ export const trouble = (message: string): Report => ({
   object: null, component: null, shard: null, more: null, message, advice: null,
 })
 
-/** What an error of any kind says. */
+/** The sentence of an error of any kind. */
 export const reason = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message

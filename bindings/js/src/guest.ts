@@ -31,7 +31,7 @@ export class Guest implements Host {
   private held: Held[] = []
   private missed: number | undefined
   private failed: unknown
-  /** Whether its module opens all formats and dequantizes. */
+  /** True if its module opens all formats and dequantizes. */
   isFull = false
   private take: (piece: Uint8Array<ArrayBuffer>) => void = () => {}
 

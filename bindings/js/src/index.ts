@@ -124,7 +124,7 @@ const found = ({ object: { attributes: _, ...object }, independent, components }
 
 /** Objects that are listed at a time. */
 const PAGE = 1024
-/** What is asked for the attributes of the file, in the place of the ordinal of an object. */
+/** The ordinal that stands for the file itself when its attributes are read. */
 const FILE = 2 ** 32 - 1
 
 const abandoned = new FinalizationRegistry<Reader>(reader => quietly(reader))
@@ -519,7 +519,7 @@ const about = (object: string, message: string): ZtenError => new ZtenError({ ..
 const inFile = (object: Found): Part[] => object.components.filter(part => part.shard === null)
 const lengthOf = (parts: Part[]): number => parts.reduce((sum, part) => sum + safe(part.length), 0)
 
-/** What is said of elements with them. */
+/** The facts that come with elements. */
 type Typed = Pick<Part, 'dtype' | 'storage' | 'elements'> & { role: string | null }
 
 const tensor = (object: Found, part: Typed, bytes: Uint8Array<ArrayBuffer>, shape: number[] | undefined, verified: boolean): Tensor => {

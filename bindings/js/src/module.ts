@@ -59,7 +59,7 @@ const loaded = async (name: keyof WasmModules): Promise<WebAssembly.Module> => {
 /** Bytes of the start of a file by which its format is told. */
 export const START = 512
 
-/** Which module opens a file that begins so, of that name. Arrays and archives of NumPy and indices are opened by the one for everything. */
+/** Chooses the module for a file by its first bytes and its name. Only the one for everything opens NumPy files and indices. */
 export const moduleFor = (start: Uint8Array, name: string): keyof WasmModules => {
   const begins = (...magics: number[][]) => magics.some(magic => magic.every((byte, at) => start[at] === byte))
   if (begins([0x5a, 0x54, 0x45, 0x4e], [0x89, 0x5a, 0x54])) return 'zten'

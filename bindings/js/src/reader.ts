@@ -21,7 +21,7 @@ export const reader = async (source: AnySource, options: UrlOptions): Promise<Re
   if (bytes) return ofSource(ofBytes(bytes))
   if (isBlob(source)) return ofSource(ofBlob(source))
   if (!isUrl(source)) return ofSource(source as Source)
-  // Not a byte alone: servers are about that take the end 0 for none.
+  // More than one byte: some development servers take the end 0 of a range for none.
   const remote = await ofUrl(source, options, { head: START })
   const { size, head } = remote
   return ofSource({

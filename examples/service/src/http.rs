@@ -57,9 +57,9 @@ pub struct Quota {
     pub workers: usize,
     /// Connections at a time. Others wait until they are accepted.
     pub connections: usize,
-    /// For the head of a request.
+    /// The time limit for the head of a request.
     pub head: Duration,
-    /// For its body.
+    /// The time limit for its body.
     pub body: Duration,
     /// The longest wait for a place among the files, and again for a free worker.
     pub wait: Duration,

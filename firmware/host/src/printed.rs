@@ -13,7 +13,7 @@ pub struct Printed {
     pub objects: Vec<(String, String)>,
     /// Name, rule and offset of each file that was refused.
     pub refused: Vec<(String, String, u64)>,
-    /// For opening and for everything: the name, the number of reads of the flash, and the bytes read.
+    /// The reads of the flash while opening, and in all: the name, the number of reads, and the bytes read.
     pub reads: Vec<(String, u64, u64)>,
     /// The most bytes of heap in use at once.
     pub heap: Option<u64>,

@@ -41,7 +41,7 @@ class Report:
     message: str
     """The sentence, the rule with its clause, and the place. Names in it are escaped."""
     advice: str | None
-    """What to do."""
+    """The advice for whoever has the file."""
 
     def __bool__(self) -> bool:
         return self.verdict in ("valid", "manifest-valid")
@@ -59,24 +59,24 @@ class Rule:
     """A rule, limit or unsupported feature of the catalogue: what ``zten explain`` prints."""
 
     id: str
-    """Its id, as :attr:`Error.rule` has it."""
+    """The id, as :attr:`Error.rule` has it."""
     holds: str
-    """What a valid file does."""
+    """The sentence that is true of a valid file."""
     message: str
-    """What the file does instead; ``{}`` stands for the number that was found."""
+    """The fault of a file that breaks it; ``{}`` stands for the number that was found."""
     clause: str
-    """Where it comes from: ``"v1.2 §4"``."""
+    """The clause that it comes from: ``"v1.2 §4"``."""
     scope: str
     """The generations, or other formats, that it holds for."""
     advice: str
-    """What the person who has such a file can do."""
+    """The advice for whoever has such a file."""
 
     def __str__(self) -> str:
         return f"{self.id} ({self.clause})\n{self.holds}\n{self.advice}"
 
 
 def explain(rule: str) -> Rule:
-    """What a rule asks for, where it comes from, and what to do.
+    """Looks up a rule: what it requires, the clause that it comes from, and the advice.
 
     Args:
         rule: the id of a rule, limit or unsupported feature: ``error.rule``, ``report.rule``.

@@ -101,7 +101,7 @@ def refused(error: Exception, what: str, name: str, file: str | None) -> Error:
 
 
 NO_ARRAY = (ValueError, TypeError, OverflowError, RuntimeError, MemoryError)
-"""What NumPy, SciPy and PyTorch raise for shapes that they have no arrays of."""
+"""The errors of NumPy, SciPy and PyTorch for shapes that they have no arrays of."""
 
 
 def _again(kind: type[Error], message: str, fields: dict[str, Any]) -> Error:

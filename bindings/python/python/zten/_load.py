@@ -112,7 +112,7 @@ class _Arrays:
         return array
 
     def other(self, tensor: Tensor) -> Any:
-        """What is not a dense tensor of a known type, or has to be unpacked."""
+        """Reads a tensor that is not dense, is of an unknown type, or has to be unpacked."""
         return tensor.scipy() if tensor.is_sparse else tensor.numpy()
 
     def read(self) -> None:

@@ -36,7 +36,7 @@ class Slice:
 
     @property
     def dtype(self) -> str:
-        """What its elements are, as :attr:`Tensor.dtype`."""
+        """The type of its elements, as :attr:`Tensor.dtype`."""
         return str(self._tensor.dtype)
 
     def __repr__(self) -> str:
@@ -115,7 +115,7 @@ class Tensor:
 
     @property
     def _components(self) -> list[Component]:
-        """Its components, which are made when they are asked for: to read a small tensor takes less time."""
+        """The components, made when they are first used: a small tensor is read without them."""
         if self._listed is None:
             self._listed = [
                 Component(self._file, (self._ordinal, place), described)
@@ -424,7 +424,7 @@ class Tensor:
         return content
 
     def _is_mapped(self, data: Component, verify: bool) -> bool:
-        """Whether its elements are viewed where they lie, for which they are verified here if they are to be."""
+        """Returns whether the elements are viewed in place, and verifies them first if asked to."""
         if not (data._direct and self._file._map and self.size):
             return False
         if verify and data._verifiable:
