@@ -2,7 +2,6 @@
 
 use zten::rules::{self, Row};
 use zten_report::digests::Difference;
-use zten_report::finding::Verdict;
 
 use crate::check::POLICY_ROWS;
 
@@ -16,17 +15,6 @@ pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
 /// The row of that id.
 pub(crate) fn find(id: &str) -> Option<&'static Row> {
     rows().find(|row| row.id == id)
-}
-
-/// The verdict on a file that breaks the rule of a row.
-pub(crate) fn verdict(row: &Row) -> Verdict {
-    let of_format = zten_formats::Rule::ALL.iter().find(|rule| rule.row().id == row.id);
-    match (of_format, row.id.split_once('-')) {
-        (Some(rule), _) => rule.verdict(),
-        (None, Some(("unsupported", _))) => Verdict::Unsupported,
-        (None, Some(("limit", _))) => Verdict::Limit,
-        _ => Verdict::Refused,
-    }
 }
 
 /// The number of a row among all.

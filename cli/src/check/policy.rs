@@ -139,7 +139,7 @@ fn digests<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Stri
 fn rules<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
     names(deserializer, |name| match catalogue::find(name) {
         None => Err(format!("unknown rule \"{name}\"; `zten explain` lists all")),
-        Some(row) if catalogue::verdict(row) == Verdict::Unsupported => Ok(()),
+        Some(row) if zten_formats::rules::verdict(row) == Verdict::Unsupported => Ok(()),
         Some(row) if VALUE_RULES.contains(&row.id) => Ok(()),
         Some(_) => Err(format!(
             "rule {name} cannot be tolerated: a file that breaks it is not checked any further; expected a rule on what is not supported, {}",

@@ -11,7 +11,7 @@ use zten::rules::Row;
 use zten_report::finding::Report;
 
 use super::tally::Tally;
-use crate::catalogue::{rows, verdict};
+use crate::catalogue::rows;
 use crate::json::{self, Integer};
 use crate::remote::{is_remote, shown};
 use crate::report::{Problem, Verdict};
@@ -43,7 +43,7 @@ fn rule(row: &Row) -> Value {
         "shortDescription": { "text": row.holds },
         "fullDescription": { "text": row.holds },
         "help": { "text": row.advice, "markdown": row.advice },
-        "defaultConfiguration": { "level": verdict(row).level() },
+        "defaultConfiguration": { "level": zten_formats::rules::verdict(row).level() },
         "properties": { "clause": row.source.clause(), "generations": row.scope.as_str() },
     })
 }

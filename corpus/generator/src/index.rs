@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use zten::rules::{Generation, Limit, Row, Source, Unsupported};
+use zten::rules::{Generation, Row, Source};
 use zten_report::clause::clause_of;
 
 use crate::{Entry, accepted, other};
@@ -183,7 +183,7 @@ fn line<'e>(file: &'e str, entry: &'e Entry) -> Line<'e> {
         generation: entry.generation,
         verdict: match row {
             _ if entry.part => "part",
-            Some(row) => verdict(row),
+            Some(row) => zten_formats::rules::verdict(row).as_str(),
             None => "valid",
         },
         rule: entry.rule.as_deref().filter(|_| !entry.part),
@@ -220,20 +220,6 @@ fn clause(row: &Row, generation: Option<&str>) -> String {
     let generation = all.into_iter().find(|one| Some(one.as_str()) == generation);
     let clauses = row.source.clause();
     generation.map_or_else(|| clauses.to_owned(), |generation| clause_of(clauses, generation))
-}
-
-/// The verdict on a file that breaks a rule, as `zten check --json` has it.
-fn verdict(row: &Row) -> &'static str {
-    let mut formats = zten_formats::Rule::ALL.iter();
-    if let Some(rule) = formats.find(|rule| rule.row().id == row.id) {
-        rule.verdict().as_str()
-    } else if Unsupported::ALL.iter().any(|feature| feature.row().id == row.id) {
-        "unsupported"
-    } else if Limit::ALL.iter().any(|limit| limit.row().id == row.id) {
-        "limit"
-    } else {
-        "refused"
-    }
 }
 
 #[cfg(test)]

@@ -334,6 +334,17 @@ impl Blame {
     }
 }
 
+/// Returns the verdict on a file that breaks the rule of a row, whether of zTensor or of another format.
+pub fn verdict(row: &Row) -> Verdict {
+    let of_format = Rule::ALL.iter().find(|rule| rule.row().id == row.id);
+    match (of_format, row.id.split_once('-')) {
+        (Some(rule), _) => rule.verdict(),
+        (None, Some(("unsupported", _))) => Verdict::Unsupported,
+        (None, Some(("limit", _))) => Verdict::Limit,
+        _ => Verdict::Refused,
+    }
+}
+
 /// Every row.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     Rule::ALL.iter().map(|rule| rule.row())

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 use zten::Generation;
-use zten::rules::{Limit, Row, Unsupported};
-use zten_formats::{Detected, Format, Rule};
+use zten::rules::Row;
+use zten_formats::{Detected, Format, Rule, rules};
 use zten_report::finding::{Finding, Verdict, ZTENSOR};
 
 /// Components begin at multiples of so many bytes in the memory file: enough for any element.
@@ -158,26 +158,13 @@ const GENERATIONS: [Generation; 4] =
 
 /// Finds the rule of that id, and the verdict on a file that breaks it.
 pub(crate) fn rule(id: &str) -> Option<(&'static Row, Verdict)> {
-    let other = || Rule::ALL.iter().find(|rule| rule.row().id == id);
-    let own = zten::rules::find(id).map(|row| (row, verdict(row)));
-    own.or_else(|| other().map(|rule| (rule.row(), rule.verdict())))
+    let mut rows = zten::rules::rows().chain(rules::rows());
+    rows.find(|row| row.id == id).map(|row| (row, rules::verdict(row)))
 }
 
 /// Finds the format of that name, among those that are read and those that are only named.
 pub(crate) fn format(name: &str) -> Option<&'static str> {
-    use Format::{Gguf, Index, Npy, Npz, Safetensors};
-    let read = [Safetensors, Index, Gguf, Npy, Npz].map(Format::name);
     let named = Rule::ALL.iter().filter_map(|rule| Detected::Named(*rule).name());
+    let read = Format::ALL.map(Format::name);
     [ZTENSOR].into_iter().chain(read).chain(named).find(|own| *own == name)
-}
-
-/// Returns the verdict on a file that breaks that rule of zTensor.
-fn verdict(row: &Row) -> Verdict {
-    if Unsupported::ALL.iter().any(|feature| feature.row().id == row.id) {
-        Verdict::Unsupported
-    } else if Limit::ALL.iter().any(|limit| limit.row().id == row.id) {
-        Verdict::Limit
-    } else {
-        Verdict::Refused
-    }
 }
