@@ -30,7 +30,7 @@ use crate::verify::{beyond_total, required};
 /// least 16 KiB and at most 64 MiB that decode to at most 64 times as much: each with a window of its own, and the stored
 /// bytes of its frame.
 ///
-/// What comes back has the digest that the manifest gives, or the manifest gives none. That the
+/// The content that comes back has the digest that the manifest gives, if it gives one. That the
 /// indices of sparse objects are in range is shown by [`Verifier`](crate::verify::Verifier), not here.
 ///
 /// ```

@@ -1,7 +1,7 @@
 //! Writing files: right by construction. Needs the feature `write`.
 //!
-//! What is to be written is validated by the code that validates what is read, before any of it is
-//! written; what this writes, every reader of this crate accepts. [`Writer`] writes one object
+//! Content is validated by the code that validates files, before any of it is written, so every reader of this crate
+//! accepts the file. [`Writer`] writes one object
 //! after another, each component streamed in pieces of any size: memory follows the manifest
 //! and not the data. In 2 components may be in other files, the shards of the root
 //! ([`Writer::object_in`], [`Writer::shard`]).

@@ -35,7 +35,7 @@ pub(crate) enum Of {
 pub(crate) struct Sums {
     /// In the order of the manifest, objects and components.
     objects: Vec<Vec<Sum>>,
-    /// Why some components have none, if there are such.
+    /// The problem that keeps some components from having a sum, if there are such.
     pub(crate) unread: Option<Box<Problem>>,
 }
 

@@ -1,11 +1,11 @@
-//! Why bytes could not be fetched.
+//! The errors of fetching bytes.
 
 use std::fmt;
 use std::io;
 
 use crate::name::NameError;
 
-/// Why bytes of a remote file could not be fetched. Nothing that a server has sent is repeated but numbers.
+/// The reason why bytes of a remote file could not be fetched. Nothing that a server has sent is repeated but numbers.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RemoteError {

@@ -21,7 +21,7 @@ pub(crate) enum Location {
     S3 { bucket: String, key: String },
 }
 
-/// Why a text is no name of a remote file.
+/// The reason why a text is no name of a remote file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameError {

@@ -21,7 +21,7 @@ pub enum DigestAlgorithm {
     Sha256,
 }
 
-/// Why a file has no content digest.
+/// The reason why a file has no content digest.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -2,7 +2,7 @@
 
 /// Declares a record of the manifest and the function that reads it.
 ///
-/// Its CBOR is of `any` form, or `deterministic`, which has been proven before, or is where it is read.
+/// The CBOR of the record is of `any` form, or `deterministic`, which has been proven before, or is where it is read.
 /// Presence is `required(RULE)`, where an object without the field breaks RULE; `optional`; or
 /// `nullable`, where null stands for absent.
 macro_rules! table {

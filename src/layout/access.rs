@@ -470,7 +470,7 @@ impl<'a> Component<'a> {
     /// hashed there; nothing is allocated but what decoding zstd needs. The elements can be
     /// borrowed as native ones if `buffer` is aligned for them.
     ///
-    /// If it fails, `buffer` holds whatever had been read by then.
+    /// `buffer` holds whatever had been read when it fails.
     ///
     /// # Errors
     /// The errors of [`read`](Self::read); [`Misuse::Buffer`] where `buffer` has another length.

@@ -65,8 +65,8 @@ impl<'a> Tensor<'a> {
     /// The part of the array with the indices `ranges`, outermost first. Dimensions for which
     /// there is no range are taken whole. To take a single index, give a range of one.
     ///
-    /// If elements are `f4_e2m1`, of which two share a byte, it is the part of the elements if there were one a byte,
-    /// in the order of [`View::nibbles`]: it can be [cut](Slice::cut) out of those, and not be read.
+    /// A slice of `f4_e2m1`, of which two elements share a byte, counts elements in the order of [`View::nibbles`], one a byte:
+    /// it can be [cut](Slice::cut) out of those, and not be read.
     ///
     /// Memory is a few words a dimension, and time does not depend on sizes.
     ///

@@ -186,8 +186,8 @@ impl<'d> View<'d> {
 
     /// The elements, of which there is one for each of `count` entries.
     ///
-    /// Of a logical type that is not known, storage elements will do if there are as many: each
-    /// entry then has one, whatever it means.
+    /// The storage elements of a logical type that is not known will do if there are as many: each entry then has one,
+    /// whatever it means.
     pub(crate) fn one_each<T: Element>(&self, count: usize) -> Result<Elements<'d, T>, Error> {
         let elements = self.elements()?;
         if elements.len() == count {

@@ -59,8 +59,8 @@ impl<S: Sink> Writer<S> {
     /// among them, or with the limits of the settings if those give any. (The canonical form is
     /// not kept.) What is added is validated without tolerances.
     ///
-    /// Where the manifest does not say how many bytes a compressed component of the file decodes
-    /// to (1.1), the most that there can be are counted against `limit-decoded-total`. If that
+    /// A compressed component whose decoded size the manifest does not say (1.1) counts against `limit-decoded-total` with
+    /// the most bytes that there can be. If that
     /// leaves no room for another, a copy made by [`Copier`](super::Copier) says the sizes.
     ///
     /// # Errors

@@ -129,7 +129,7 @@ impl Report {
 /// can be started later. Threads that run before this call keep capabilities and what Landlock would take; seccomp
 /// and the limits hold for all.
 ///
-/// What is missing does not keep the rest from being enforced. [`Report::complete`] tells.
+/// A layer that is missing does not keep the rest from being enforced; [`Report::complete`] tells.
 pub fn confine(role: Role, budget: &Budget, threads: impl FnOnce()) -> Report {
     #[cfg(target_os = "linux")]
     {
@@ -196,7 +196,7 @@ pub fn seconds_used(child: u32) -> Option<u64> {
 /// standard library looks at the environment when it has the first one to print, and no program can
 /// change its own safely.
 ///
-/// Where the program cannot be begun anew, it goes on: there is no `/proc`.
+/// The program goes on if it cannot be begun anew, because there is no `/proc`.
 pub fn without_backtraces() {
     #[cfg(target_os = "linux")]
     if std::env::var_os(BACKTRACE).is_some_and(|wanted| wanted != "0") {

@@ -64,7 +64,7 @@ impl Default for Level {
     }
 }
 
-/// Why bytes cannot be encoded.
+/// The reason why bytes cannot be encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EncodeError {
     /// The bytes are more or fewer than were announced.

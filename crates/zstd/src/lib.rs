@@ -26,7 +26,7 @@ mod num;
 #[cfg(any(feature = "decode", feature = "encode"))]
 mod xxh64;
 
-/// Why a call that calls back ended early.
+/// The reason why a call that calls back ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure<C, E> {
     /// The callback failed.

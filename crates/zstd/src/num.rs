@@ -42,8 +42,8 @@ pub(crate) fn low_u8(n: u32) -> u8 {
 
 /// A value that earlier checks have shown to be there, in the loops that decode and in the encoder.
 ///
-/// Where it is missing after all, builds with debug assertions panic, those of tests and fuzz
-/// targets among them; other builds continue with a default and contain no code to panic.
+/// Builds with debug assertions, those of tests and fuzz targets among them, panic if it is missing after all; other
+/// builds continue with a default and contain no code to panic.
 pub(crate) trait Assured<T>: Sized {
     /// The value, or `other`.
     fn assured_or(self, other: T) -> T;

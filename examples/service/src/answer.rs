@@ -92,7 +92,7 @@ pub struct Component {
     pub place: Option<(u64, u64)>,
 }
 
-/// Why a file is refused.
+/// The reason why a file is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Refusal {

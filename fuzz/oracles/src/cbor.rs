@@ -11,7 +11,7 @@ use crate::meaning::Meaning;
 /// Decodes an item as the value of an attribute: what we accept two other decoders accept, and it
 /// means the same to them; so does its canonical form to us. Whether we accept it.
 ///
-/// What is not compared, being a known difference of theirs:
+/// Known differences of theirs are not compared:
 ///
 /// | | `ciborium` | `serde_cbor_2` |
 /// | --- | --- | --- |

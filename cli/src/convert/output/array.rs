@@ -46,7 +46,7 @@ pub(crate) trait Source {
     fn read(&mut self, at: usize, take: &mut Take<'_>) -> Result<(), Failure>;
 }
 
-/// Why a file is not written.
+/// The reason why a file is not written.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The source could not be read, or is not valid.

@@ -1,6 +1,6 @@
 //! Safetensors: the length of a header, a header in JSON, and the data.
 //!
-//! As the crate of that name writes it: tensors in the order of their types, the widest first, so that
+//! The form is that of the crate `safetensors`: tensors in the order of their types, the widest first, so that
 //! all data is aligned, and then of their names; the header padded to a multiple of 8 bytes.
 
 use std::io::{self, Write};

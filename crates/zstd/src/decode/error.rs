@@ -1,4 +1,4 @@
-//! Why frames, or a block, cannot be decoded.
+//! The errors of decoding frames, or a block.
 
 use core::fmt;
 
@@ -33,7 +33,7 @@ pub enum Flaw {
     Memory,
 }
 
-/// Why frames cannot be decoded.
+/// The reason why frames cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DecodeError {
     flaw: Flaw,

@@ -9,7 +9,7 @@ use rustix::fs::{MemfdFlags, fcntl_add_seals, memfd_create};
 
 use crate::sealed::SEALS;
 
-/// Why there is no file.
+/// The reason why there is no file.
 #[derive(Debug)]
 pub(super) enum Failure {
     /// It has more bytes than it may.

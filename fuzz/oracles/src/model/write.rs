@@ -14,7 +14,7 @@ pub(super) struct Written<'m> {
     pub(super) attributes: bool,
 }
 
-/// Why an object is not in the file.
+/// The reason why an object is not in the file.
 enum Refusal {
     /// It was refused before a byte of it was written.
     Before,
