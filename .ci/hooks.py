@@ -37,7 +37,7 @@ FILES = {
     "invalid.npz": ("other/npz/reject/npz-crc--bool.npz", "npz-crc", F, "=", F),
     "later.zt": ("accept/unsupported-dtype--v01-unknown.zt", "?unsupported-dtype", F, "=", "policy-dtype"),
     "model.pkl": ("other/named/reject/format-pickle--protocol-2.pkl", "?format-pickle", F, F, F),
-    "saved.pt": ("other/named/reject/format-torch--saved.pt", "?format-torch", F, F, F),
+    "saved.pt": ("other/named/reject/format-torch--legacy.pt", "?format-torch", F, F, F),
     "graph.onnx": ("other/named/reject/format-onnx--graph.onnx", "?format-onnx", F, "~format-onnx", F),
     "weights.h5": ("other/named/reject/format-hdf5--weights.h5", "?format-hdf5", F, "~format-hdf5", F),
 }

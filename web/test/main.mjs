@@ -521,7 +521,7 @@ await test('bytes that are read more than once are explained, and backticks are 
   await choose(page, 0)
   await statistics(2)
   assert.match(await page.textContent('#read'), /^Bytes read: [\d,]+\. The file has 654 bytes, some of which have been read more than once\.$/)
-  await open(page, `${corpus}other/named/reject/format-torch--saved.pt`)
+  await open(page, `${corpus}other/named/reject/format-torch--legacy.pt`)
   const text = await page.textContent('#verdict')
   assert.doesNotMatch(text, /`|…\./)
   assert.equal(await page.textContent('#verdict dd code:not(#rule)'), 'torch.save')

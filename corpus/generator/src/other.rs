@@ -4,6 +4,7 @@ mod cases;
 pub mod gguf;
 pub mod npy;
 pub mod safetensors;
+pub mod torch;
 pub mod zip;
 
 pub(crate) use cases::all;

@@ -20,11 +20,14 @@ pub enum Format {
     Gguf,
     /// An index of safetensors files.
     Index,
+    /// A checkpoint of PyTorch.
+    Torch,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Safetensors, Self::Npy, Self::Npz, Self::Gguf, Self::Index];
+    pub const ALL: [Self; 6] =
+        [Self::Safetensors, Self::Npy, Self::Npz, Self::Gguf, Self::Index, Self::Torch];
 
     /// The name, as JSON gives it.
     pub fn name(self) -> &'static str {
@@ -34,6 +37,7 @@ impl Format {
             Self::Npz => "npz",
             Self::Gguf => "gguf",
             Self::Index => "safetensors-index",
+            Self::Torch => "torch",
         }
     }
 
@@ -45,6 +49,7 @@ impl Format {
             Self::Npz => ".npz file",
             Self::Gguf => "GGUF file",
             Self::Index => "index of safetensors files",
+            Self::Torch => "PyTorch checkpoint",
         }
     }
 }
@@ -99,6 +104,8 @@ pub fn by_start(start: &[u8], path: &Path) -> Option<Detected> {
         Some(Rule::FormatTflite)
     } else if start.get(257..262) == Some(b"ustar") {
         Some(Rule::FormatTar)
+    } else if start.starts_with(LEGACY) {
+        Some(Rule::FormatTorch)
     } else if is_pickle(start) {
         Some(Rule::FormatPickle)
     } else {
@@ -123,6 +130,9 @@ const MAGICS: [(&[u8], Detected); 8] = [
     (b"algg", Detected::Named(Rule::FormatGgml)),
 ];
 
+/// The pickle of a number with which PyTorch began files before it wrote zip archives.
+const LEGACY: &[u8] = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
+
 /// Tells formats of zip archives apart, by the name of the first member.
 fn of_zip(start: &[u8], path: &Path) -> Detected {
     let length = start.get(26..28).and_then(|length| length.first_chunk::<2>());
@@ -137,7 +147,7 @@ fn of_zip(start: &[u8], path: &Path) -> Detected {
     let of_torch =
         [&b"data/"[..], b"code/", b"constants/", b".data/", b"version", b"byteorder", b"."];
     if name.ends_with(b".pkl") || of_torch.iter().any(|prefix| inside.starts_with(prefix)) {
-        return Detected::Named(Rule::FormatTorch);
+        return Detected::Read(Format::Torch);
     }
     let of_keras = [&b"metadata.json"[..], b"config.json", b"model.weights.h5"];
     if of_keras.contains(&name) {
@@ -220,13 +230,11 @@ mod tests {
         let mut tar = vec![0; 512];
         tar[257..262].copy_from_slice(b"ustar");
         let rules = [
-            (&b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."[..], Rule::FormatPickle),
+            (&b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."[..], Rule::FormatTorch),
             (b"\x80\x04\x95\x10\0\0\0\0\0\0\0}", Rule::FormatPickle),
             (b"\x80\x03}q\0.", Rule::FormatPickle),
             (b"(dp0\n.", Rule::FormatPickle),
             (b"cos\nsystem\n", Rule::FormatPickle),
-            (&zip("archive/data.pkl"), Rule::FormatTorch),
-            (&zip("model/data/0"), Rule::FormatTorch),
             (&zip("metadata.json"), Rule::FormatKeras),
             (&zip("readme"), Rule::FormatZip),
             (&tar, Rule::FormatTar),
@@ -242,6 +250,9 @@ mod tests {
             assert!(rule.row().id.starts_with("format-"));
         }
         assert_eq!(named(&zip("a/b.npy")), Some(Detected::Read(Format::Npz)));
+        for name in ["archive/data.pkl", "model/data/0"] {
+            assert_eq!(named(&zip(name)), Some(Detected::Read(Format::Torch)));
+        }
         for other in
             [&b""[..], b"\x80\x02", b"text", b"\x08\x01\x12", b"\x08\x08\x12\x02\0\0", b"PK"]
         {

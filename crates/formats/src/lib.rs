@@ -34,7 +34,9 @@ mod record;
 mod root;
 pub mod rules;
 mod safetensors;
+mod torch;
 mod trouble;
+mod zip;
 
 #[cfg(test)]
 mod tests;
@@ -189,7 +191,17 @@ fn parse(
     if is_ztensor(&start) {
         return Ok(Header::ZTensor(open_manifest(source, length, options)?));
     }
-    Ok(match known(&start, path)? {
+    let format = known(&start, path).or_else(|trouble| match trouble {
+        // It is not read. That it is harmless is more than is known of others.
+        Trouble::Refused(refusal)
+            if cfg!(feature = "torch") && refusal.blame == Rule::FormatPickle.into() =>
+        {
+            torch::check_pickle(source, length, options.limit())?;
+            Err(Trouble::Refused(refusal))
+        }
+        trouble => Err(trouble),
+    });
+    Ok(match format? {
         Format::Safetensors => Header::Other(safetensors::open(source, length, start, options)?),
         Format::Gguf => Header::Gguf(gguf::open(source, length, start, options)?),
         Format::Index => Header::Index(Index::read(source, length, options.limit())?),
@@ -199,7 +211,10 @@ fn parse(
         Format::Npz if cfg!(feature = "numpy") => {
             Header::Other(npz::open(source, length, options)?)
         }
-        Format::Npy | Format::Npz => return Err(refused(None)),
+        Format::Torch if cfg!(feature = "torch") => {
+            Header::Other(torch::open(source, length, options)?)
+        }
+        Format::Npy | Format::Npz | Format::Torch => return Err(refused(None)),
     })
 }
 

@@ -4,16 +4,9 @@
 //! them twice or thrice is the same each time, and what readers of zip differ on is refused. What
 //! says nothing of arrays is read and left out: times, owners, and what has made the archive.
 
-mod cursor;
-mod directory;
-mod entry;
-mod extra;
-mod member;
-
 use miniz_oxide::inflate::core::DecompressorOxide;
 use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules, StreamRules};
 use zten::num::usize_from_u32;
-use zten::rules::Limit;
 use zten::tools::StorageType;
 use zten::verify::Verifier;
 use zten::{Archive, Encoding, Error, ErrorKind, Layout, OpenOptions, ReadAt};
@@ -23,10 +16,10 @@ use super::front;
 use super::npy::Header;
 use super::rules::Rule;
 use super::trouble::{Trouble, copied};
-use cursor::Window;
-use directory::Directory;
-use entry::SUFFIX;
-use member::{Content, Member};
+use super::zip::{Content, Decoded, Directory, Entry, Extents, Member, Window, Writer, defer};
+
+/// The end of the names of members, which those of tensors do not have.
+const SUFFIX: &str = ".npy";
 
 /// Rules of what is found when a member is read.
 const STREAM: [Rule; 3] = [Rule::NpzDeflate, Rule::NpzLength, Rule::NpzCrc];
@@ -53,69 +46,44 @@ pub(super) fn open(
     options: &OpenOptions,
 ) -> Result<Parsed, Trouble> {
     let limits = options.limit();
-    let directory = Directory::find(source, length, limits)?;
+    let directory = Directory::find(source, length, limits, Writer::NumPy)?;
     let refused = |error: Error| {
         front::refusal(error, Rule::NpzDuplicateName, |ordinal| nth(&directory, ordinal))
     };
     let mut builder =
         Builder::new(&NPZ, directory.range.clone(), length, options).map_err(refused)?;
     let mut arrays = Arrays::new(source, length, options);
-    let mut extents = Vec::new();
-    let (mut decoded, mut covered) = (0_u64, 0_u64);
+    let (mut extents, mut decoded) = (Extents::new(directory.range.start), Decoded::default());
     let mut may_collide = false;
     // Members are gone through to the last, so that what is missing of all of them can be read at once.
     let mut pending = None;
     for entry in directory.entries() {
         let entry = entry?;
         let about = |trouble: Trouble| trouble.about(entry.name);
-        if let Some(size) = entry.decompressed() {
-            decoded = decoded.saturating_add(size);
-            let limit = match size > limits.decoded() {
-                true => Some(Limit::Decoded),
-                false if decoded > limits.decoded_total(length) => Some(Limit::DecodedTotal),
-                false => None,
-            };
-            if let Some(limit) = limit {
-                let sentence = format_args!("it decompresses to {size} bytes, beyond the limit");
-                return Err(about(Trouble::refused(limit, sentence)));
-            }
-        }
+        decoded.add(&entry, length, limits).map_err(about)?;
         let found = entry.find(&mut arrays.window, directory.range.start).map_err(about);
         let Some(found) = defer(found, &mut pending)? else { continue };
-        extents.try_reserve(1).map_err(|_| Trouble::memory())?;
-        extents.push((found.start, found.end));
-        covered = covered.saturating_add(found.end.saturating_sub(found.start));
-        if covered > directory.range.start {
-            // Some are the same, and all of them together are not worth the work.
-            check_extents(extents, directory.range.start)?;
-            return Err(Trouble::internal("members overlap, and lie one after the other"));
-        }
+        extents.add(found.start, found.end)?;
         let header = arrays.header(&found.member).map_err(about);
         let Some(header) = defer(header, &mut pending)? else { continue };
         let component = component(&header, &found.member);
-        builder.push(&header.object(entry.tensor(), &[component])).map_err(refused)?;
-        may_collide |= entry.tensor().ends_with(SUFFIX);
+        builder.push(&header.object(tensor(&entry), &[component])).map_err(refused)?;
+        may_collide |= tensor(&entry).ends_with(SUFFIX);
     }
     if let Some(pending) = pending {
         return Err(pending);
     }
-    directory.check_count(extents.len())?;
-    check_extents(extents, directory.range.start)?;
+    directory.check_count(extents.count())?;
+    extents.check()?;
     if may_collide {
         check_suffixes(&directory)?;
     }
     builder.finish().map_err(refused)
 }
 
-/// Keeps the error for bytes that are to be read first, and returns none then.
-fn defer<T>(read: Result<T, Trouble>, pending: &mut Option<Trouble>) -> Result<Option<T>, Trouble> {
-    match read {
-        Err(trouble) if trouble.is_pending() => {
-            *pending = Some(trouble);
-            Ok(None)
-        }
-        read => read.map(Some),
-    }
+/// The name of the tensor that a member is.
+fn tensor<'d>(entry: &Entry<'d>) -> &'d str {
+    entry.name.strip_suffix(SUFFIX).unwrap_or(entry.name)
 }
 
 /// The component of an array that is a member.
@@ -137,21 +105,6 @@ fn component(header: &Header, member: &Member) -> RawComponent<'static> {
     }
 }
 
-/// Checks that the members lie one after the other, from the first byte to `end`: no bytes belong to
-/// two, and none to no one.
-fn check_extents(mut extents: Vec<(u64, u64)>, end: u64) -> Result<(), Trouble> {
-    extents.sort_unstable();
-    let mut from = 0;
-    for (start, after) in extents.into_iter().chain([(end, end)]) {
-        if start != from {
-            let sentence = "a member of the archive does not begin where the one before it ends";
-            return Err(Trouble::refused_at(Rule::NpzContiguous, sentence, start));
-        }
-        from = after;
-    }
-    Ok(())
-}
-
 /// Checks that no tensor has the name that a member has: readers look for both.
 fn check_suffixes(directory: &Directory) -> Result<(), Trouble> {
     let mut names = Vec::new();
@@ -162,8 +115,8 @@ fn check_suffixes(directory: &Directory) -> Result<(), Trouble> {
     names.sort_unstable();
     for entry in directory.entries() {
         let entry = entry?;
-        if names.binary_search(&entry.tensor()).is_ok() {
-            let (name, member) = (Short(entry.name), Short(entry.tensor()));
+        if names.binary_search(&tensor(&entry)).is_ok() {
+            let (name, member) = (Short(entry.name), Short(tensor(&entry)));
             let sentence = format_args!(
                 "without its suffix, the member {name} has the name of the member {member}"
             );
@@ -178,7 +131,7 @@ fn check_suffixes(directory: &Directory) -> Result<(), Trouble> {
 fn nth(directory: &Directory, ordinal: u32) -> Result<(String, u64), Trouble> {
     let entry = directory.entries().nth(usize_from_u32(ordinal));
     let entry = entry.ok_or_else(|| Trouble::internal("a member is not in the directory"))??;
-    Ok((copied(entry.tensor())?, entry.at))
+    Ok((copied(tensor(&entry))?, entry.at))
 }
 
 /// Reads the headers of arrays.

@@ -48,6 +48,8 @@ const SAFETENSORS: &str = "safetensors";
 const GGUF: &str = "GGUF";
 const NPY: &str = ".npy, .npz";
 const NPZ: &str = ".npz";
+const ZIP: &str = ".npz, PyTorch";
+const TORCH: &str = "PyTorch";
 const INDEX: &str = "index of safetensors";
 const ANY: &str = "all that are read";
 const NONE: &str = "not read";
@@ -211,49 +213,102 @@ catalogue! {
     NpzMagic "npz-magic", Refused, Spec("APPNOTE 4.3.7"), NPZ,
         "A file that is named `.npz` begins with a member, or is an archive without any.",
         "the file does not begin as .npz files do", DAMAGED;
-    NpzEndRecord "npz-end-record", Refused, Spec("APPNOTE 4.3.16"), NPZ,
+    NpzEndRecord "npz-end-record", Refused, Spec("APPNOTE 4.3.16"), ZIP,
         "The file ends with its end record, of one archive, without a comment.",
         "the file does not end with the end record of an archive", DAMAGED;
-    NpzEndRecord64 "npz-end-record-64", Refused, Spec("APPNOTE 4.3.14"), NPZ,
+    NpzEndRecord64 "npz-end-record-64", Refused, Spec("APPNOTE 4.3.14"), ZIP,
         "Where there is an end record for large archives, it is needed, complete, where it is said to be, and agrees with the other.",
         "the archive has two end records, and they do not agree", DISTRUST;
-    NpzDirectory "npz-directory", Refused, Spec("APPNOTE 4.3.12"), NPZ,
+    NpzDirectory "npz-directory", Refused, Spec("APPNOTE 4.3.12"), ZIP,
         "The directory lies right before the end record, and is of members without comments.",
         "the directory is not one that can be read", DISTRUST;
-    NpzCount "npz-count", Refused, Spec("APPNOTE 4.3.16"), NPZ,
+    NpzCount "npz-count", Refused, Spec("APPNOTE 4.3.16"), ZIP,
         "There are as many members as the end record counts.", "there are more or fewer members than are counted",
         DISTRUST;
-    NpzContiguous "npz-contiguous", Refused, Policy("no byte belongs to two members, or to none"), NPZ,
+    NpzContiguous "npz-contiguous", Refused, Policy("no byte belongs to two members, or to none"), ZIP,
         "Members lie one after the other, from the first byte to the directory.",
         "a member does not begin where the one before it ends", DISTRUST;
-    NpzBounds "npz-bounds", Refused, Spec("APPNOTE 4.3.7"), NPZ,
+    NpzBounds "npz-bounds", Refused, Spec("APPNOTE 4.3.7"), ZIP,
         "A member begins where the directory says, and ends before it.",
         "a member is not where the directory says", DAMAGED;
-    NpzHeader "npz-header", Refused, Spec("APPNOTE 4.3.7"), NPZ,
+    NpzHeader "npz-header", Refused, Spec("APPNOTE 4.3.7"), ZIP,
         "A member's own header says what the directory says.", "the header does not say what the directory says",
         DISTRUST;
-    NpzDescriptor "npz-descriptor", Refused, Spec("APPNOTE 4.3.9"), NPZ,
+    NpzDescriptor "npz-descriptor", Refused, Spec("APPNOTE 4.3.9"), ZIP,
         "What stands behind a member says what the directory says.",
         "what stands behind it does not say what the directory says", DISTRUST;
-    NpzExtra "npz-extra", Refused, Spec("APPNOTE 4.5"), NPZ,
+    NpzExtra "npz-extra", Refused, Spec("APPNOTE 4.5"), ZIP,
         "Extra fields are whole, and of times, owners or large sizes.", "an extra field is not one that can be read",
         DISTRUST;
     NpzName "npz-name", Refused, Policy("a member that is no array is none of a tensor file"), NPZ,
         "The name of each member is text and ends in `.npy`.", "a member is no NumPy array", DISTRUST;
     NpzDuplicateName "npz-duplicate-name", Refused, Implied("readers differ on which of them counts"), NPZ,
         "No two members have one name, with or without their suffix.", "there are two members of one name", DISTRUST;
-    NpzFeature "npz-feature", Unsupported, Policy("NumPy writes none of them"), NPZ,
+    NpzFeature "npz-feature", Unsupported, Policy("NumPy writes none of them"), ZIP,
         "Members are stored or deflated, and not encrypted.", "it uses a feature of zip that is not supported", TYPE;
-    NpzStoredSize "npz-stored-size", Refused, Implied("both sizes count the same bytes"), NPZ,
+    NpzStoredSize "npz-stored-size", Refused, Implied("both sizes count the same bytes"), ZIP,
         "A member that is not compressed has one size.", "it is not compressed, and has two sizes", DISTRUST;
-    NpzDeflate "npz-deflate", Refused, Spec("RFC 1951"), NPZ,
+    NpzDeflate "npz-deflate", Refused, Spec("RFC 1951"), ZIP,
         "Compressed data can be decompressed, and ends with its last byte.",
         "the compressed data cannot be decompressed, or does not end with its last byte", DAMAGED;
     // A bit that is flipped in compressed data may change how much comes of it.
-    NpzLength "npz-length", Refused, Spec("APPNOTE 4.4.9"), NPZ,
+    NpzLength "npz-length", Refused, Spec("APPNOTE 4.4.9"), ZIP,
         "A member is as long as is said.", "a member is longer or shorter than is said", DAMAGED;
-    NpzCrc "npz-crc", Refused, Spec("APPNOTE 4.4.7"), NPZ,
+    NpzCrc "npz-crc", Refused, Spec("APPNOTE 4.4.7"), ZIP,
         "A member has its checksum.", "a member does not have its checksum", DAMAGED;
+
+    // Checkpoints of PyTorch.
+    TorchFolder "torch-folder", Refused, Spec("torch.save: zip"), TORCH,
+        "All members are in one folder, which has one `data.pkl`.",
+        "the members are not in one folder that has one data.pkl", DISTRUST;
+    TorchMember "torch-member", Refused, Policy("no byte belongs to what readers pass over"), TORCH,
+        "Members are `data.pkl`, `version`, `byteorder`, `data/` and a number, and what PyTorch notes of an archive.",
+        "a member is none of those that PyTorch writes", DISTRUST;
+    TorchDuplicateMember "torch-duplicate-member", Refused, Implied("readers differ on which of them counts"), TORCH,
+        "No two members have one name.", "there are two members of one name", DISTRUST;
+    TorchScript "torch-script", Refused, Policy("it is a program, which runs when it is loaded"), TORCH,
+        "The archive has no code.", "the archive has code, which loading it runs", DISTRUST;
+    TorchVersion "torch-version", Refused, Spec("torch.save: zip"), TORCH,
+        "`version` is a number from 1 to 10, and `byteorder`, where it is there, `little` or `big`.",
+        "the version or the byte order is not one that is known", DAMAGED;
+    TorchPickle "torch-pickle", Refused, Spec("PEP 307, PEP 3154, PEP 574"), TORCH,
+        "The pickle is of a protocol from 2 to 5, complete, and each instruction finds the values that it takes.",
+        "the pickle is not one that can be read", DAMAGED;
+    TorchOpcode "torch-opcode", Refused, Policy("PyTorch needs none of them, and some run code"), TORCH,
+        "The instructions are those with which PyTorch writes values, and the protocol stands at the start alone.",
+        "an instruction of the pickle is not allowed", PICKLE;
+    TorchGlobal "torch-global", Refused, Policy("it may run code"), TORCH,
+        "Globals are those that PyTorch itself allows where it loads weights only.",
+        "a global is not allowed", PICKLE;
+    TorchCall "torch-call", Refused, Policy("nothing is guessed"), TORCH,
+        "Functions, classes and states are given the arguments that PyTorch gives them.",
+        "a function does not get the arguments that it needs", DISTRUST;
+    TorchPersistentId "torch-persistent-id", Refused, Spec("torch.save: storages"), TORCH,
+        "A persistent id is that of a storage: its class, its key, a device and the number of elements.",
+        "a persistent id is not that of a storage", DISTRUST;
+    TorchMemo "torch-memo", Refused, Policy("no writer keeps two values under one number"), TORCH,
+        "Values are kept under ascending numbers, before they are referred to.",
+        "a value is kept out of order, or was never kept", DISTRUST;
+    TorchTrailing "torch-trailing", Refused, Policy("no byte belongs to what readers pass over"), TORCH,
+        "The pickle ends with its first STOP.", "bytes stand behind STOP", DISTRUST;
+    TorchDuplicateKey "torch-duplicate-key", Refused, Implied("readers differ on which of them counts"), TORCH,
+        "No key of a dictionary stands there twice, nor do attributes share a name.", "a key stands there twice", DISTRUST;
+    TorchDuplicateName "torch-duplicate-name", Refused, Implied("readers differ on which of them counts"), TORCH,
+        "No two tensors have one name: the keys that lead to them, with dots between.",
+        "there are two tensors of one name", DISTRUST;
+    TorchStorage "torch-storage", Refused, Spec("torch.save: storages"), TORCH,
+        "Every storage is a member of its length, and every such member a storage that a tensor has.",
+        "a storage is not a member of its length", DAMAGED;
+    TorchTensor "torch-tensor", Refused, Implied("its elements are not there"), TORCH,
+        "A tensor has as many strides as dimensions, and its elements lie within its storage.",
+        "the elements of a tensor do not lie within its storage", DISTRUST;
+    TorchDtype "torch-dtype", Unsupported, Policy("zTensor has no such elements"), TORCH,
+        "The dtype is one that is known here.", "the dtype is not supported", TYPE;
+    TorchStride "torch-stride", Unsupported, Policy("its elements lie neither row by row nor column by column"), TORCH,
+        "Elements lie row by row or column by column.", "the strides are not supported", TYPE;
+    TorchValue "torch-value", Unsupported, Policy("it is not read"), TORCH,
+        "Values are tensors, dictionaries, lists, numbers, texts, bytes, flags and None.",
+        "a value is not read", TYPE;
 
     // Of several formats.
     TensorBoolValue "tensor-bool-value", Refused, Policy("readers differ on what another byte is"), ANY,
@@ -269,8 +324,8 @@ catalogue! {
     FormatPickle "format-pickle", Unsupported, Policy("reading it runs code"), NONE,
         "The file is no pickle.", "this is a pickle of Python: loading it runs code of its author", PICKLE;
     FormatTorch "format-torch", Unsupported, Policy("reading it runs code"), NONE,
-        "The file is no archive of `torch.save`.",
-        "this is an archive of PyTorch, which has a pickle in it: loading it may run code of its author", PICKLE;
+        "The file is none that `torch.save` wrote before it wrote zip archives.",
+        "this is a file of PyTorch before 1.6, which is several pickles: loading it may run code of its author", PICKLE;
     FormatTorchIndex "format-torch-index", Unsupported, Policy("reading what it names runs code"), NONE,
         "The index names no pickles.",
         "this is an index of PyTorch files, which have pickles in them: loading them may run code of their authors", PICKLE;

@@ -9,6 +9,7 @@ mod npy;
 mod npz;
 mod real;
 mod safetensors;
+mod torch;
 mod zip;
 
 use std::fs;
@@ -48,6 +49,7 @@ fn refusal(name: &str, bytes: &[u8]) -> String {
 fn data(name: &str) -> Vec<u8> {
     let (_, format) = name.rsplit_once('.').unwrap();
     let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../corpus/other");
+    let format = if format == "pt" { "torch" } else { format };
     fs::read(corpus.join(format).join("accept").join(name)).unwrap()
 }
 

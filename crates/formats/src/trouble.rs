@@ -9,7 +9,7 @@ use zten::error::OutOfMemory;
 use zten_report::escape;
 use zten_report::finding::{Finding, Verdict};
 
-use super::rules::Blame;
+use super::rules::{Blame, Rule};
 
 /// The reason why a file cannot be read.
 #[derive(Debug)]
@@ -122,6 +122,11 @@ impl Trouble {
     /// Returns whether bytes are missing that are to be read first.
     pub(super) fn is_pending(&self) -> bool {
         matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// Returns whether the file is refused for breaking that rule.
+    pub(super) fn breaks(&self, rule: Rule) -> bool {
+        matches!(self, Self::Refused(refusal) if refusal.blame == rule.into())
     }
 
     /// Returns whether the file is to blame, and not the system.

@@ -76,6 +76,7 @@ pub fn format_name<B>(manifest: &Manifest<B>) -> &'static str {
         _ if manifest.generation().is_some() => ZTENSOR,
         "GGUF" => "gguf",
         "safetensors index" => "safetensors-index",
+        "PyTorch" => "torch",
         // Some formats are called by the ends of their files' names.
         other => other.trim_start_matches('.'),
     }

@@ -7,6 +7,7 @@ mod named;
 mod npy;
 mod npz;
 mod safetensors;
+mod torch;
 
 use super::Case;
 
@@ -19,6 +20,7 @@ pub(crate) fn all() -> Vec<Case> {
     gguf_model::all(&mut cases);
     npy::all(&mut cases);
     npz::all(&mut cases);
+    torch::all(&mut cases);
     named::all(&mut cases);
     cases.0
 }

@@ -66,7 +66,7 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Content, Trouble> {
         }
         (one, other) => panic!("{:?} and {:?}", one.err(), other.err()),
     };
-    assert!(["safetensors", "GGUF", ".npy", ".npz"].contains(&archive.format()));
+    assert!(["safetensors", "GGUF", ".npy", ".npz", "PyTorch"].contains(&archive.format()));
     assert_eq!(archive.generation(), None);
     let mut tensors = Vec::new();
     for (read, borrowed) in source.tensors().zip(archive.tensors()) {

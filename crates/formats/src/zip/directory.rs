@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 
+use super::Writer;
 use super::cursor::Cursor;
 use super::entry::Entry;
 use crate::limits::check_length;
@@ -28,12 +29,13 @@ const DIRECTORY: u64 = 64 << 20;
 
 /// The directory.
 #[derive(Debug)]
-pub(super) struct Directory {
+pub(crate) struct Directory {
     /// Members that it has, as the end record says.
     members: u64,
     /// The range of the file. The members end where it begins.
-    pub(super) range: Range<u64>,
+    pub(crate) range: Range<u64>,
     bytes: Vec<u8>,
+    writer: Writer,
 }
 
 /// The directory as the end record describes it, and the byte at which it must end.
@@ -47,8 +49,13 @@ struct Claim {
 impl Directory {
     /// Finds the directory of a file of `length` bytes, and reads it; refuses an archive of which readers may find another
     /// one.
-    pub(super) fn find(source: &dyn ReadAt, length: u64, limits: &Limits) -> Result<Self, Trouble> {
-        let Claim { members, length, start, end } = claimed(source, length)?;
+    pub(crate) fn find(
+        source: &dyn ReadAt,
+        length: u64,
+        limits: &Limits,
+        writer: Writer,
+    ) -> Result<Self, Trouble> {
+        let Claim { members, length, start, end } = claimed(source, length, writer)?;
         if start.checked_add(length) != Some(end) {
             let sentence = "the directory of the archive does not end where its end record begins";
             return Err(Trouble::refused_at(Rule::NpzDirectory, sentence, end));
@@ -62,18 +69,18 @@ impl Directory {
             .map_err(|trouble| trouble.or_at(start))?;
         let mut bytes = Vec::new();
         source.append_range(start..end, &mut bytes)?;
-        Ok(Self { members, range: start..end, bytes })
+        Ok(Self { members, range: start..end, bytes, writer })
     }
 
     /// The entries of the members, in order.
-    pub(super) fn entries(&self) -> impl Iterator<Item = Result<Entry<'_>, Trouble>> {
-        let Range { start, end } = self.range;
+    pub(crate) fn entries(&self) -> impl Iterator<Item = Result<Entry<'_>, Trouble>> {
+        let (Range { start, end }, writer) = (self.range.clone(), self.writer);
         let mut cursor = Cursor::new(&self.bytes, start, end, Rule::NpzDirectory);
-        std::iter::from_fn(move || (!cursor.is_at_end()).then(|| Entry::read(&mut cursor)))
+        std::iter::from_fn(move || (!cursor.is_at_end()).then(|| Entry::read(&mut cursor, writer)))
     }
 
     /// Checks how many members have been found.
-    pub(super) fn check_count(&self, found: usize) -> Result<(), Trouble> {
+    pub(crate) fn check_count(&self, found: usize) -> Result<(), Trouble> {
         let counted = self.members;
         if u64_from_usize(found) == counted {
             return Ok(());
@@ -85,7 +92,7 @@ impl Directory {
 }
 
 /// Reads the end record, and the one for large archives if there is one.
-fn claimed(source: &dyn ReadAt, length: u64) -> Result<Claim, Trouble> {
+fn claimed(source: &dyn ReadAt, length: u64, writer: Writer) -> Result<Claim, Trouble> {
     let Some(at) = length.checked_sub(END) else {
         return Err(Trouble::refused_at(Rule::NpzEndRecord, "the archive is cut off", length));
     };
@@ -122,7 +129,7 @@ fn claimed(source: &dyn ReadAt, length: u64) -> Result<Claim, Trouble> {
         let sentence = "the end record of the archive is not right before what points at it";
         return Err(Trouble::refused_at(Rule::NpzEndRecord64, sentence, locator));
     }
-    agree(&small, large(from(at, Rule::NpzEndRecord64))?)
+    agree(&small, large(from(at, Rule::NpzEndRecord64))?, writer)
 }
 
 /// The end record for large archives.
@@ -143,7 +150,7 @@ fn large(mut cursor: Cursor<'_>) -> Result<Claim, Trouble> {
 }
 
 /// The record for large archives, if the other one says the same or that it cannot.
-fn agree(small: &Claim, large: Claim) -> Result<Claim, Trouble> {
+fn agree(small: &Claim, large: Claim, writer: Writer) -> Result<Claim, Trouble> {
     let pairs: [(u64, u64, u64); 3] = [
         (small.members, large.members, u16::MAX.into()),
         (small.length, large.length, u32::MAX.into()),
@@ -151,7 +158,7 @@ fn agree(small: &Claim, large: Claim) -> Result<Claim, Trouble> {
     ];
     let same = pairs.iter().all(|(small, large, full)| small == large || small == full);
     // Readers look at the larger record where the small one is too small for something.
-    let needed = pairs.iter().any(|(small, _, full)| small == full);
+    let needed = writer == Writer::Torch || pairs.iter().any(|(small, _, full)| small == full);
     if same && needed {
         return Ok(large);
     }

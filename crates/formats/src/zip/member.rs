@@ -16,20 +16,20 @@ const FIRST: usize = 256;
 
 /// A member of an archive: where its bytes are, and how.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Member {
+pub(crate) struct Member {
     /// The offset of the first byte.
-    pub(super) start: u64,
+    pub(crate) start: u64,
     /// The number of bytes in the file.
-    pub(super) packed: u64,
+    pub(crate) packed: u64,
     /// The number of bytes when decompressed.
-    pub(super) size: u64,
+    pub(crate) size: u64,
     /// The checksum of the content.
-    pub(super) crc: u32,
-    pub(super) is_deflated: bool,
+    pub(crate) crc: u32,
+    pub(crate) is_deflated: bool,
 }
 
 /// Reads the first bytes of a member.
-pub(super) struct Content<'m, 's> {
+pub(crate) struct Content<'m, 's> {
     member: Member,
     window: &'m mut Window<'s>,
     /// The decoder, if one is needed: one item, on the heap, for it takes 10 KiB.
@@ -41,7 +41,7 @@ pub(super) struct Content<'m, 's> {
 
 impl<'m, 's> Content<'m, 's> {
     /// Nothing has been read yet. The decoder is one that another member has had, or none.
-    pub(super) fn new(
+    pub(crate) fn new(
         member: Member,
         window: &'m mut Window<'s>,
         decoder: &'m mut Vec<DecompressorOxide>,
@@ -55,7 +55,7 @@ impl<'m, 's> Content<'m, 's> {
     }
 
     /// Makes what has been read `length` bytes long, or as long as the member is.
-    pub(super) fn extend(&mut self, read: &mut Vec<u8>, length: usize) -> Result<(), Trouble> {
+    pub(crate) fn extend(&mut self, read: &mut Vec<u8>, length: usize) -> Result<(), Trouble> {
         let size = usize::try_from(self.member.size).unwrap_or(usize::MAX);
         let length = length.min(size);
         if self.member.is_deflated {

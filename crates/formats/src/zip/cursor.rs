@@ -80,7 +80,7 @@ impl<'b> Cursor<'b> {
 }
 
 /// Bytes of a file that were read last.
-pub(super) struct Window<'s> {
+pub(crate) struct Window<'s> {
     source: &'s dyn ReadAt,
     /// Bytes of the file.
     length: u64,
@@ -90,7 +90,7 @@ pub(super) struct Window<'s> {
 
 impl<'s> Window<'s> {
     /// Nothing has been read yet.
-    pub(super) fn new(source: &'s dyn ReadAt, length: u64) -> Self {
+    pub(crate) fn new(source: &'s dyn ReadAt, length: u64) -> Self {
         Self { source, length, bytes: Vec::new(), start: 0 }
     }
 
@@ -107,7 +107,7 @@ impl<'s> Window<'s> {
     }
 
     /// The bytes of a range, as far as they lie before `end`, which the file has.
-    pub(super) fn get(&mut self, wanted: Range<u64>, end: u64) -> Result<&[u8], Trouble> {
+    pub(crate) fn get(&mut self, wanted: Range<u64>, end: u64) -> Result<&[u8], Trouble> {
         let until = wanted.end.min(end).max(wanted.start);
         let held = self.start.saturating_add(u64_from_usize(self.bytes.len()));
         if wanted.start < self.start || until > held {

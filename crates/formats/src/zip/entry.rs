@@ -1,6 +1,7 @@
 //! The description of a member: in the directory, in front of it, and perhaps behind it. All of it is
 //! read, and must be the same wherever it stands.
 
+use super::Writer;
 use super::cursor::{Cursor, Window};
 use super::extra::Extra;
 use super::member::Member;
@@ -28,8 +29,8 @@ const LARGE: u32 = u32::MAX;
 /// Bytes of a member's own header in front of its name, and of what may stand behind it.
 const FIXED: u64 = 30;
 const BEHIND_MOST: u64 = 24;
-/// The end of the names of members, which those of tensors do not have.
-pub(super) const SUFFIX: &str = ".npy";
+/// The end of the names of members of NumPy.
+const SUFFIX: &[u8] = b".npy";
 
 /// Fields that are in the directory and in a member's own header.
 struct Header {
@@ -62,14 +63,15 @@ impl Header {
 }
 
 /// The entry of a member in the directory.
-pub(super) struct Entry<'d> {
+pub(crate) struct Entry<'d> {
     /// The byte of the file at which it begins.
-    pub(super) at: u64,
+    pub(crate) at: u64,
     header: Header,
     /// True if it has numbers of 64 bits.
     has_large: bool,
     /// The name of the member.
-    pub(super) name: &'d str,
+    pub(crate) name: &'d str,
+    writer: Writer,
     /// The byte of the file at which the member's own header begins.
     start: u64,
     packed: u64,
@@ -77,15 +79,15 @@ pub(super) struct Entry<'d> {
 }
 
 /// A member, and where its bytes begin and end, all that is said of it included.
-pub(super) struct Found {
-    pub(super) member: Member,
-    pub(super) start: u64,
-    pub(super) end: u64,
+pub(crate) struct Found {
+    pub(crate) member: Member,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
 }
 
 impl<'d> Entry<'d> {
     /// Reads the next entry of the directory.
-    pub(super) fn read(cursor: &mut Cursor<'d>) -> Result<Self, Trouble> {
+    pub(super) fn read(cursor: &mut Cursor<'d>, writer: Writer) -> Result<Self, Trouble> {
         let at = cursor.at();
         if cursor.u32()? != DIRECTORY {
             return Err(Trouble::refused_at(
@@ -103,7 +105,7 @@ impl<'d> Entry<'d> {
         let start = cursor.u32()?;
         let name = cursor.bytes(header.name.into())?;
         let about = |trouble: Trouble| trouble.about_bytes(name);
-        let extra = Extra::parse(cursor.bytes(header.extra.into())?).map_err(about)?;
+        let extra = Extra::parse(cursor.bytes(header.extra.into())?, writer).map_err(about)?;
         if comment != 0 || disk != 0 {
             let sentence = "it has a comment, or lies in another part of the archive";
             return Err(about(Trouble::refused(Rule::NpzDirectory, sentence)));
@@ -119,22 +121,17 @@ impl<'d> Entry<'d> {
             let sentence = "its extra field for large files has other numbers than are missing";
             return Err(about(Trouble::refused(Rule::NpzExtra, sentence)));
         };
-        let name = validate(&header, name, packed == size).map_err(about)?;
-        Ok(Self { at, header, has_large, name, start, packed, size })
-    }
-
-    /// The name of the tensor that it is.
-    pub(super) fn tensor(&self) -> &'d str {
-        self.name.strip_suffix(SUFFIX).unwrap_or(self.name)
+        let name = validate(&header, name, packed == size, writer).map_err(about)?;
+        Ok(Self { at, header, has_large, name, writer, start, packed, size })
     }
 
     /// Bytes that decompressing it gives.
-    pub(super) fn decompressed(&self) -> Option<u64> {
+    pub(crate) fn decompressed(&self) -> Option<u64> {
         (self.header.method == DEFLATED).then_some(self.size)
     }
 
     /// Finds the member, which ends before `end`, and holds what is said there to the directory.
-    pub(super) fn find(&self, window: &mut Window<'_>, end: u64) -> Result<Found, Trouble> {
+    pub(crate) fn find(&self, window: &mut Window<'_>, end: u64) -> Result<Found, Trouble> {
         let differs =
             || Trouble::refused(Rule::NpzHeader, "its header does not say what the directory says");
         let start = self.start;
@@ -152,7 +149,7 @@ impl<'d> Entry<'d> {
         let mut cursor = window.cursor(start, length, within)?;
         cursor.skip(FIXED)?;
         let name = cursor.bytes(header.name.into())?;
-        let extra = Extra::parse(cursor.bytes(header.extra.into())?)?;
+        let extra = Extra::parse(cursor.bytes(header.extra.into())?, self.writer)?;
         let own = &self.header;
         // Only the directory may need numbers of 64 bits: it says where a member lies.
         let version = header.version == own.version
@@ -163,7 +160,11 @@ impl<'d> Entry<'d> {
             return Err(differs());
         }
         let is_large = extra.large.is_some();
-        let sizes = local_sizes(&header, extra.large).ok_or_else(|| {
+        let sizes = match self.writer {
+            Writer::NumPy => local_sizes(&header, extra.large, false),
+            Writer::Torch => self.padded_sizes(&header, extra.large),
+        };
+        let sizes = sizes.ok_or_else(|| {
             Trouble::refused(
                 Rule::NpzExtra,
                 "its extra field for large files contradicts its header",
@@ -197,6 +198,20 @@ impl<'d> Entry<'d> {
         Ok(Found { member, start, end: behind.saturating_add(descriptor) })
     }
 
+    /// Size and packed size, as the header has them that PyTorch writes: nothing, for what stands behind a member has
+    /// them, and beside that the numbers that take 64 bits, with the place of the member as the last.
+    fn padded_sizes(&self, header: &Header, large: Option<&[[u8; 8]]>) -> Option<(u64, u64)> {
+        let (sizes, place) = match large {
+            Some(&[place]) => (None, Some(place)),
+            Some(&[size, packed, place]) => (Some([size, packed]), Some(place)),
+            large => return local_sizes(header, large, true),
+        };
+        if place.is_some_and(|place| u64::from_le_bytes(place) != self.start) {
+            return None;
+        }
+        local_sizes(header, sizes.as_ref().map(<[_; 2]>::as_slice), true)
+    }
+
     /// The number of bytes behind a member, if they begin `there` and say the same: checksum and sizes, of 64 bits where
     /// its header has such, and in front of them a signature, which may be left out.
     fn descriptor(&self, there: &[u8], is_large: bool) -> Option<u64> {
@@ -213,14 +228,21 @@ impl<'d> Entry<'d> {
 }
 
 /// Size and packed size, as a member's own header has them; none where it contradicts itself.
-fn local_sizes(header: &Header, large: Option<&[[u8; 8]]>) -> Option<(u64, u64)> {
+/// `may_be_zero` if the header may have nothing instead.
+fn local_sizes(
+    header: &Header,
+    large: Option<&[[u8; 8]]>,
+    may_be_zero: bool,
+) -> Option<(u64, u64)> {
     let small = (header.size, header.packed);
     match large {
         None => (small.0 != LARGE && small.1 != LARGE).then(|| (small.0.into(), small.1.into())),
         Some(&[size, packed]) => {
             let (size, packed) = (u64::from_le_bytes(size), u64::from_le_bytes(packed));
             // Python before 3.11.4 has both.
-            let agree = |small: u32, large: u64| small == LARGE || u64::from(small) == large;
+            let agree = |small: u32, large: u64| {
+                small == LARGE || u64::from(small) == large || small == 0 && may_be_zero
+            };
             (agree(small.0, size) && agree(small.1, packed)).then_some((size, packed))
         }
         Some(_) => None,
@@ -228,12 +250,19 @@ fn local_sizes(header: &Header, large: Option<&[[u8; 8]]>) -> Option<(u64, u64)>
 }
 
 /// Checks that a member is what `numpy` reads, and all readers read the same, and returns its name.
-fn validate<'d>(header: &Header, name: &'d [u8], is_of_one_size: bool) -> Result<&'d str, Trouble> {
+fn validate<'d>(
+    header: &Header,
+    name: &'d [u8],
+    is_of_one_size: bool,
+    writer: Writer,
+) -> Result<&'d str, Trouble> {
     let Header { version, flags, method, .. } = *header;
     // Without the flag, names are of one code page for some readers and of another for others.
     let text = str::from_utf8(name).ok().filter(|text| text.is_ascii() || flags & UTF8 != 0);
     let (rule, sentence) = match (method, text) {
-        _ if !name.ends_with(SUFFIX.as_bytes()) => (Rule::NpzName, "it is no NumPy array"),
+        _ if writer == Writer::NumPy && !name.ends_with(SUFFIX) => {
+            (Rule::NpzName, "it is no NumPy array")
+        }
         _ if flags & ENCRYPTED != 0 => (Rule::NpzFeature, "it is encrypted"),
         _ if flags & !FLAGS != 0 || version > VERSION64 => {
             (Rule::NpzFeature, "it uses a feature of zip that is not supported")

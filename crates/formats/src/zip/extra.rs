@@ -1,5 +1,6 @@
 //! The extra fields of a member: each a number, a length, and as many bytes.
 
+use super::Writer;
 use crate::rules::Rule;
 use crate::trouble::Trouble;
 
@@ -15,6 +16,9 @@ const OF_FILES: [(u16, &[usize]); 3] = [
     (0x000a, &[32]),
 ];
 
+/// The field by which PyTorch aligns members, and the byte that it consists of.
+const PADDING: (u16, u8) = (0x4246, b'Z');
+
 /// The extra fields, as far as they say something of a member's content.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Extra<'b> {
@@ -24,7 +28,7 @@ pub(super) struct Extra<'b> {
 
 impl<'b> Extra<'b> {
     /// Reads all fields, and refuses those that could change what is read.
-    pub(super) fn parse(mut bytes: &'b [u8]) -> Result<Self, Trouble> {
+    pub(super) fn parse(mut bytes: &'b [u8], writer: Writer) -> Result<Self, Trouble> {
         let mut extra = Self::default();
         while !bytes.is_empty() {
             let (id, field, rest) = next(bytes).ok_or_else(|| {
@@ -37,10 +41,12 @@ impl<'b> Extra<'b> {
                     let sentence = "its extra field for large files is not one that can be read";
                     return Err(Trouble::refused(Rule::NpzExtra, sentence));
                 }
-            } else if !OF_FILES
-                .iter()
-                .any(|(known, lengths)| *known == id && lengths.contains(&field.len()))
-            {
+            } else if !match writer {
+                Writer::NumPy => OF_FILES
+                    .iter()
+                    .any(|(known, lengths)| *known == id && lengths.contains(&field.len())),
+                Writer::Torch => id == PADDING.0 && field.iter().all(|byte| *byte == PADDING.1),
+            } {
                 let length = field.len();
                 let sentence =
                     format_args!("its extra field {id:#06x} of {length} bytes is not supported");
@@ -69,13 +75,13 @@ mod tests {
     }
 
     fn refusal(bytes: &[u8]) -> String {
-        Extra::parse(bytes).unwrap_err().to_string()
+        Extra::parse(bytes, Writer::NumPy).unwrap_err().to_string()
     }
 
     #[test]
     fn fields_end_where_they_say() {
         let whole = field(1, &[7; 16]);
-        assert!(Extra::parse(&whole).is_ok());
+        assert!(Extra::parse(&whole, Writer::NumPy).is_ok());
         for end in 1..whole.len() {
             assert!(refusal(&whole[..end]).contains("cut off"), "{end}");
         }
@@ -90,8 +96,11 @@ mod tests {
         let numbers = [1_u64, 2, u64::MAX];
         let bytes = numbers.map(u64::to_le_bytes).concat();
         let whole = field(1, &bytes);
-        assert_eq!(Extra::parse(&whole).unwrap().large.unwrap(), numbers.map(u64::to_le_bytes));
-        assert_eq!(Extra::parse(&[]).unwrap(), Extra { large: None });
+        assert_eq!(
+            Extra::parse(&whole, Writer::NumPy).unwrap().large.unwrap(),
+            numbers.map(u64::to_le_bytes)
+        );
+        assert_eq!(Extra::parse(&[], Writer::NumPy).unwrap(), Extra { large: None });
         for wrong in [field(1, &[]), field(1, &bytes[1..]), field(1, &bytes).repeat(2)] {
             assert!(refusal(&wrong).contains("not one that can be read"));
         }
@@ -103,7 +112,7 @@ mod tests {
             for length in 0..40 {
                 let field = field(id, &vec![0; length]);
                 assert_eq!(
-                    Extra::parse(&field).is_ok(),
+                    Extra::parse(&field, Writer::NumPy).is_ok(),
                     lengths.contains(&length),
                     "{id:#x} {length}"
                 );

@@ -1,0 +1,261 @@
+//! Checkpoints of PyTorch.
+
+use super::Cases;
+use crate::other::torch::{
+    call, dict, file, global, int, members, numbers, ordered, pickle, storage, tensor, text, tuple,
+};
+use crate::other::zip::{Archive, Member};
+
+/// Bytes of two elements of 16 bits, and of four.
+const TWO: &[u8] = &[1, 0, 2, 0];
+const FOUR: &[u8] = &[1, 0, 2, 0, 3, 0, 4, 0];
+
+fn shorts(key: &str, length: u8) -> Vec<u8> {
+    storage("ShortStorage", key, length)
+}
+
+/// A vector of two elements, of the storage `0`.
+fn vector() -> Vec<u8> {
+    tensor(shorts("0", 2), 0, &[2], &[1])
+}
+
+/// An archive with one member changed, or others behind it.
+fn changed(change: impl FnOnce(&mut Vec<Member>)) -> Vec<u8> {
+    let mut all = members(&pickle(&dict(&[("a", vector())])), &[TWO]);
+    change(&mut all);
+    Archive::new(&all).bytes()
+}
+
+/// An archive of a pickle.
+fn of(pickle: &[u8]) -> Vec<u8> {
+    Archive::new(&members(pickle, &[])).bytes()
+}
+
+fn accepted() -> Vec<(&'static str, Vec<u8>)> {
+    let state = |items: &[u8]| {
+        let versions = dict(&[("version", int(1))]);
+        let metadata = [ordered(), text(""), versions, b"s".to_vec()].concat();
+        let attributes = [b"}".to_vec(), text("_metadata"), metadata, b"s".to_vec()].concat();
+        [ordered(), b"(".to_vec(), items.to_vec(), b"u".to_vec(), attributes, b"b".to_vec()]
+            .concat()
+    };
+    let two = [text("w.weight"), vector(), text("w.bias"), tensor(shorts("1", 1), 0, &[], &[])];
+    let four = |shape: &[u8], strides: &[u8]| tensor(shorts("0", 4), 0, shape, strides);
+    let tied = [b"}(".to_vec(), text("a"), vector(), b"q\0".to_vec(), text("b"), b"h\0u".to_vec()];
+    let views = [
+        ("all", four(&[2, 2], &[2, 1])),
+        ("row", tensor(shorts("0", 4), 2, &[2], &[1])),
+        ("columns", four(&[2, 2], &[1, 2])),
+        ("middle", tensor(shorts("0", 4), 1, &[2], &[1])),
+        ("one", tensor(shorts("0", 4), 3, &[1, 1], &[9, 7])),
+        ("none", tensor(shorts("0", 4), 0, &[0, 3], &[3, 1])),
+    ];
+    let list = |items: &[Vec<u8>]| [&b"]("[..], &items.concat(), b"e"].concat();
+    let nested = [
+        ("model", dict(&[("a", vector())])),
+        ("epoch", int(7)),
+        ("long", b"\x8a\x02\0\x80".to_vec()),
+        ("loss", b"G\x3f\xd0\0\0\0\0\0\0".to_vec()),
+        ("note", text("ä")),
+        ("none", b"N".to_vec()),
+        ("flag", b"\x88".to_vec()),
+        ("dtype", global("torch", "float16")),
+        ("size", call("torch", "Size", &[numbers(&[2, 3])])),
+        ("device", call("torch", "device", &[text("cpu")])),
+        ("groups", list(&[dict(&[("betas", numbers(&[1, 2]))])])),
+        ("state", [b"}".to_vec(), int(0), dict(&[]), b"s".to_vec()].concat()),
+    ];
+    let parameter =
+        call("torch._utils", "_rebuild_parameter", &[vector(), b"\x88".to_vec(), ordered()]);
+    let untyped = [
+        text("storage"),
+        global("torch.storage", "UntypedStorage"),
+        text("0"),
+        text("cpu"),
+        int(4),
+    ];
+    let third = [
+        [tuple(&untyped), b"Q".to_vec()].concat(),
+        int(0),
+        numbers(&[2]),
+        numbers(&[1]),
+        b"\x89".to_vec(),
+        ordered(),
+        global("torch", "uint16"),
+    ];
+    let third = call("torch._utils", "_rebuild_tensor_v3", &third);
+    let short = |text: &str| [&[0x8c, u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
+    let modern = [
+        &b"\x80\x04\x95\x1d\0\0\0\0\0\0\0}\x94"[..],
+        &short("when"),
+        b"\x94",
+        &short("torch"),
+        &short("float32"),
+        b"\x93\x94s.",
+    ];
+    let padding = [b"FB\x03\0".to_vec(), b"ZZZ".to_vec()].concat();
+    vec![
+        ("state", file(&state(&two.concat()), &[TWO, &[5, 0]])),
+        ("tied", file(&tied.concat(), &[TWO])),
+        ("views", file(&dict(&views), &[FOUR])),
+        ("nested", file(&dict(&nested), &[TWO])),
+        ("parameter", file(&parameter, &[TWO])),
+        ("untyped", file(&dict(&[("a", third)]), &[TWO])),
+        ("protocol-4", of(&modern.concat())),
+        ("none", file(b"}", &[])),
+        ("big", changed(|all| all[1] = Member::stored("archive/byteorder", b"big"))),
+        ("deflated", changed(|all| all[2] = Member::deflated("archive/data/0", TWO))),
+        ("padded", changed(|all| all[2].extra = padding)),
+        ("bool", file(&tensor(storage("BoolStorage", "0", 2), 0, &[2], &[1]), &[&[0, 1]])),
+    ]
+}
+
+/// Files whose pickle breaks a rule.
+fn pickles() -> Vec<(&'static str, &'static str, Vec<u8>)> {
+    let value = |bytes: &[u8]| file(bytes, &[]);
+    let list = |items: &[&[u8]]| [b"]", &items.concat()[..]].concat();
+    let system = |module: &str| call(module, "system", &[text("true")]);
+    let stacked = [text("os"), text("system"), b"\x93".to_vec()].concat();
+    let named = |items: &[(&str, Vec<u8>)]| file(&dict(items), &[TWO]);
+    vec![
+        ("torch-pickle", "protocol-1", of(b"\x80\x01}.")),
+        ("torch-pickle", "cut", of(&pickle(&dict(&[("a", int(1))]))[..12])),
+        ("torch-pickle", "no-stop", of(b"\x80\x02}")),
+        ("torch-pickle", "mark", value(b"}u")),
+        ("torch-pickle", "underflow", value(b"\x86")),
+        ("torch-pickle", "two-values", value(b"}}")),
+        ("torch-pickle", "length", value(b"X\xff\xff\xff\x7fa")),
+        ("torch-pickle", "length-8", value(b"\x8d\xff\xff\xff\xff\xff\xff\xff\xffa")),
+        ("torch-pickle", "frame", of(b"\x80\x04\x95\xff\0\0\0\0\0\0\0}.")),
+        ("torch-pickle", "key-alone", value(b"}(K\x01u")),
+        ("torch-pickle", "append-to-tuple", value(b")K\x01a")),
+        ("torch-pickle", "utf8", value(b"}X\x01\0\0\0\xffNs")),
+        ("torch-opcode", "inst", value(b"(ios\nsystem\n")),
+        ("torch-opcode", "obj", value(b"(o")),
+        ("torch-opcode", "ext", value(b"\x82\x01")),
+        ("torch-opcode", "dup", value(b"}2")),
+        ("torch-opcode", "pop", value(b"}N0")),
+        ("torch-opcode", "persid", value(b"P0\n")),
+        ("torch-opcode", "protocol-again", value(b"\x80\x02}")),
+        ("torch-opcode", "unknown", value(b"\xff")),
+        ("torch-global", "os", value(&system("os"))),
+        ("torch-global", "posix", value(&list(&[&system("posix"), b"a"]))),
+        ("torch-global", "stacked", value(&stacked)),
+        ("torch-global", "getattr", value(&global("builtins", "getattr"))),
+        ("torch-global", "old-name", value(&global("__builtin__", "eval"))),
+        ("torch-global", "dotted", value(&global("torch", "serialization.os.system"))),
+        ("torch-global", "load", value(&global("torch", "load"))),
+        ("torch-global", "empty", value(&global("", ""))),
+        ("torch-global", "behind-unread", {
+            let sparse = call("torch._utils", "_rebuild_sparse_tensor", &[]);
+            value(&list(&[&sparse, b"a", &system("os"), b"a"]))
+        }),
+        ("torch-global", "not-text", value(b"K\x01K\x02\x93")),
+        ("torch-call", "no-function", value(b"})R")),
+        ("torch-call", "count", value(&call("torch._utils", "_rebuild_tensor_v2", &[int(0)]))),
+        ("torch-call", "dtype", value(&call("torch", "float32", &[]))),
+        ("torch-call", "state", value(b"]}b")),
+        ("torch-call", "object", value(b"ctorch\nSize\n)\x81")),
+        ("torch-persistent-id", "number", value(b"K\x01Q")),
+        ("torch-persistent-id", "module", {
+            value(&[tuple(&[text("module"), int(1)]), b"Q".to_vec()].concat())
+        }),
+        ("torch-memo", "missing", value(b"h\0")),
+        ("torch-memo", "twice", value(b"]q\0K\x01q\0a")),
+        ("torch-memo", "large", value(b"j\xff\xff\xff\xff")),
+        ("torch-trailing", "byte", of(b"\x80\x02}.\0")),
+        ("torch-trailing", "pickle", of(b"\x80\x02}.\x80\x02cos\nsystem\n.")),
+        ("torch-duplicate-key", "text", named(&[("a", int(1)), ("a", vector())])),
+        ("torch-duplicate-key", "memo", {
+            file(&[b"}(".to_vec(), text("a"), b"q\0Nh\0Nu".to_vec()].concat(), &[])
+        }),
+        ("torch-duplicate-key", "number", value(b"}(K\x01NM\x01\0Nu")),
+        ("torch-duplicate-key", "attributes", {
+            value(&dict(&[("a.b", int(1)), ("a", dict(&[("b", int(2))]))]))
+        }),
+        ("torch-duplicate-name", "dots", {
+            named(&[("a.b", vector()), ("a", dict(&[("b", vector())]))])
+        }),
+        ("limit-depth", "within-itself", value(b"]q\0h\0a")),
+        ("torch-value", "sparse", {
+            value(&call("torch._utils", "_rebuild_sparse_tensor", &[int(0), tuple(&[])]))
+        }),
+        ("torch-value", "storage", file(&shorts("0", 2), &[TWO])),
+        ("torch-value", "large-number", value(b"\x8a\x09\0\0\0\0\0\0\0\0\x01")),
+        ("torch-value", "key", value(b"}NNs")),
+        ("torch-value", "hooks", {
+            let hooks = dict(&[("a", int(1))]);
+            let args =
+                [shorts("0", 2), int(0), numbers(&[2]), numbers(&[1]), b"\x89".to_vec(), hooks];
+            file(&call("torch._utils", "_rebuild_tensor_v2", &args), &[TWO])
+        }),
+    ]
+}
+
+/// Files whose members or tensors break a rule.
+fn archives() -> Vec<(&'static str, &'static str, Vec<u8>)> {
+    let add = |name: &str, bytes: &[u8]| {
+        let member = Member::stored(name, bytes);
+        changed(|all| all.push(member))
+    };
+    let note = |place: usize, bytes: &[u8]| {
+        changed(|all| {
+            all[place] = Member { name: all[place].name.clone(), ..Member::stored("", bytes) }
+        })
+    };
+    let of_four = |offset: u8, shape: &[u8], strides: &[u8]| {
+        file(&tensor(shorts("0", 4), offset, shape, strides), &[FOUR])
+    };
+    let system = pickle(&call("os", "system", &[text("true")]));
+    vec![
+        ("torch-folder", "second", add("other/data.pkl", &system)),
+        ("torch-folder", "top", add("data.pkl", &system)),
+        ("torch-folder", "no-pickle", changed(|all| drop(all.remove(0)))),
+        ("torch-member", "readme", add("archive/readme", b"text")),
+        ("torch-member", "pickle", add("archive/extra.pkl", &system)),
+        ("torch-member", "key", add("archive/data/x", b"")),
+        ("torch-duplicate-member", "pickle", add("archive/data.pkl", &system)),
+        ("torch-script", "code", add("archive/code/__torch__.py", b"")),
+        ("torch-script", "constants", add("archive/constants.pkl", b"\x80\x02).")),
+        ("torch-version", "none", changed(|all| drop(all.pop()))),
+        ("torch-version", "11", note(3, b"11\n")),
+        ("torch-version", "byteorder", note(1, b"middle")),
+        ("torch-storage", "missing", file(&tensor(shorts("1", 2), 0, &[2], &[1]), &[TWO])),
+        ("torch-storage", "longer", file(&tensor(shorts("0", 3), 0, &[2], &[1]), &[TWO])),
+        ("torch-storage", "unused", file(&dict(&[("a", vector())]), &[TWO, TWO])),
+        ("torch-tensor", "offset", of_four(3, &[2], &[1])),
+        ("torch-tensor", "shape", of_four(0, &[5], &[1])),
+        ("torch-tensor", "strides", of_four(0, &[2, 2], &[3, 1])),
+        ("torch-tensor", "rank", of_four(0, &[2, 2], &[1])),
+        ("torch-tensor", "overflow", of_four(0, &[255; 9], &[0; 9])),
+        ("torch-tensor", "negative", {
+            let negative = tuple(&[b"J\xff\xff\xff\xff".to_vec()]);
+            let args =
+                [shorts("0", 2), int(0), negative, numbers(&[1]), b"\x89".to_vec(), ordered()];
+            file(&call("torch._utils", "_rebuild_tensor_v2", &args), &[TWO])
+        }),
+        ("torch-dtype", "quantized", {
+            file(&tensor(storage("QInt8Storage", "0", 4), 0, &[4], &[1]), &[TWO])
+        }),
+        ("torch-stride", "every-other", of_four(0, &[2], &[2])),
+        ("torch-stride", "repeated", of_four(0, &[2], &[0])),
+        ("npz-crc", "pickle", changed(|all| all[0].crc ^= 1)),
+        ("npz-crc", "storage", changed(|all| all[2].crc ^= 1)),
+        ("npz-feature", "encrypted", changed(|all| all[0].flags = 1)),
+        ("npz-extra", "padding", changed(|all| all[2].extra = b"FB\x01\0X".to_vec())),
+        ("npz-contiguous", "between", changed(|all| all[2].behind = vec![0])),
+        ("npz-end-record", "behind", [&changed(|_| {})[..], b"x"].concat()),
+        ("tensor-bool-value", "2", {
+            file(&tensor(storage("BoolStorage", "0", 2), 0, &[2], &[1]), &[&[0, 2]])
+        }),
+    ]
+}
+
+pub(super) fn all(cases: &mut Cases) {
+    for (name, bytes) in accepted() {
+        cases.accept("torch", &format!("{name}.pt"), bytes);
+    }
+    for (rule, name, bytes) in pickles().into_iter().chain(archives()) {
+        cases.reject("torch", (rule, &format!("{name}.pt")), bytes);
+    }
+}

@@ -1,0 +1,80 @@
+//! Checkpoints of PyTorch: pickles, put together of the instructions that PyTorch writes, and archives of them.
+
+use super::zip::{Archive, Member};
+
+/// A number of one byte.
+pub fn int(number: u8) -> Vec<u8> {
+    vec![b'K', number]
+}
+
+/// A text.
+pub fn text(text: &str) -> Vec<u8> {
+    [b"X", &u32::try_from(text.len()).unwrap().to_le_bytes()[..], text.as_bytes()].concat()
+}
+
+/// A global.
+pub fn global(module: &str, name: &str) -> Vec<u8> {
+    format!("c{module}\n{name}\n").into_bytes()
+}
+
+/// A tuple.
+pub fn tuple(items: &[Vec<u8>]) -> Vec<u8> {
+    [&b"("[..], &items.concat(), b"t"].concat()
+}
+
+/// A tuple of numbers.
+pub fn numbers(numbers: &[u8]) -> Vec<u8> {
+    tuple(&numbers.iter().copied().map(int).collect::<Vec<_>>())
+}
+
+/// The result of a function.
+pub fn call(module: &str, name: &str, args: &[Vec<u8>]) -> Vec<u8> {
+    [global(module, name), tuple(args), b"R".to_vec()].concat()
+}
+
+/// An ordered dictionary without items.
+pub fn ordered() -> Vec<u8> {
+    call("collections", "OrderedDict", &[])
+}
+
+/// A storage of so many elements: the class, and the key.
+pub fn storage(class: &str, key: &str, length: u8) -> Vec<u8> {
+    let id = [text("storage"), global("torch", class), text(key), text("cpu"), int(length)];
+    [tuple(&id), b"Q".to_vec()].concat()
+}
+
+/// A tensor of a storage: offset, shape and strides.
+pub fn tensor(storage: Vec<u8>, offset: u8, shape: &[u8], strides: &[u8]) -> Vec<u8> {
+    let args =
+        [storage, int(offset), numbers(shape), numbers(strides), b"\x89".to_vec(), ordered()];
+    call("torch._utils", "_rebuild_tensor_v2", &args)
+}
+
+/// A dictionary with texts as keys.
+pub fn dict(items: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let items = items.iter().flat_map(|(key, value)| [text(key), value.clone()]);
+    [&b"}("[..], &items.collect::<Vec<_>>().concat(), b"u"].concat()
+}
+
+/// The pickle of a value, of protocol 2.
+pub fn pickle(value: &[u8]) -> Vec<u8> {
+    [b"\x80\x02", value, b"."].concat()
+}
+
+/// The members of an archive: a pickle, and the bytes of the storages `0`, `1`, and so on.
+pub fn members(pickle: &[u8], storages: &[&[u8]]) -> Vec<Member> {
+    let mut members = vec![
+        Member::stored("archive/data.pkl", pickle),
+        Member::stored("archive/byteorder", b"little"),
+    ];
+    for (bytes, key) in storages.iter().zip(0..) {
+        members.push(Member::stored(&format!("archive/data/{key}"), bytes));
+    }
+    members.push(Member::stored("archive/version", b"3\n"));
+    members
+}
+
+/// An archive of a value and of storages.
+pub fn file(value: &[u8], storages: &[&[u8]]) -> Vec<u8> {
+    Archive::new(&members(&pickle(value), storages)).bytes()
+}

@@ -1,0 +1,499 @@
+//! Checkpoints of PyTorch, as `torch.save` writes them: a zip archive of a pickle and of storages.
+//!
+//! The pickle is read by a machine that executes nothing (`pickle`), and names the tensors (`walk`). Each is a range of a
+//! member of the archive: a part of a storage, which several may share.
+
+mod globals;
+mod opcodes;
+mod pickle;
+mod walk;
+
+use zten::element::ByteOrder;
+use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules, StreamRules};
+use zten::num::{len_u32, sort_by, u64_from_usize, usize_from_u32};
+use zten::{Encoding, Error, Layout, Limits, OpenOptions, ReadAt};
+
+use super::cbor::Map;
+use super::front;
+use super::kind::{Kind, elements};
+use super::limits::{check_length, check_rank};
+use super::rules::Rule;
+use super::trouble::{Trouble, copied};
+use super::zip::{Content, Decoded, Directory, Extents, Member, Window, Writer, defer};
+use globals::{Dtype, Global};
+use pickle::{Pickle, Value};
+use walk::{Leaf, Walk};
+
+/// The format, for the index that it fills.
+static TORCH: FrontEnd = FrontEnd::new(
+    "PyTorch",
+    Blobs::Any,
+    Rules {
+        duplicate_name: Rule::TorchDuplicateName.row(),
+        bool_value: Some(Rule::TensorBoolValue.row()),
+        stream: Some(&StreamRules {
+            compression: Rule::NpzDeflate.row(),
+            length: Rule::NpzLength.row(),
+            checksum: Rule::NpzCrc.row(),
+        }),
+    },
+);
+
+/// The name of the pickle in the folder.
+const PICKLE: &str = "data.pkl";
+/// The longest note that is read.
+const NOTE: u64 = 128;
+/// The longest pickle that is read.
+const LONGEST: u64 = 64 << 20;
+
+/// Reads the directory of a file of `length` bytes, and the pickle in it.
+pub(super) fn open(
+    source: &dyn ReadAt,
+    length: u64,
+    options: &OpenOptions,
+) -> Result<Parsed, Trouble> {
+    let limits = options.limit();
+    let directory = Directory::find(source, length, limits, Writer::Torch)?;
+    let mut window = Window::new(source, length);
+    let mut folder = Folder::find(&directory, &mut window, (length, limits))?;
+    let big = folder.check_notes(&mut window)?;
+    let bytes = folder.read_pickle(&mut window, limits)?;
+    if bytes.first() != Some(&0x80) {
+        let sentence = "the pickle does not begin with its protocol";
+        return Err(Trouble::refused_at(Rule::TorchPickle, sentence, folder.pickle_at()));
+    }
+    let (mut pickle, root) = Pickle::read(&bytes, folder.pickle_at(), limits)?;
+    // What is not read hides nothing that is wrong.
+    let unsupported = pickle.check_supported().err();
+    let refused = |error: Error| {
+        front::refusal(error, Rule::TorchDuplicateName, |ordinal| {
+            nth(&pickle, root, ordinal, limits)
+        })
+    };
+    let mut builder =
+        Builder::new(&TORCH, directory.range.clone(), length, options).map_err(refused)?;
+    let mut attributes = Map::default();
+    let mut walk = Walk::new(&pickle, root, limits)?;
+    let mut skipped = unsupported;
+    while let Some(leaf) = walk.next()? {
+        match leaf {
+            Leaf::Tensor(node) => {
+                let about = |trouble: Trouble| trouble.about(walk.name());
+                let tensor = folder.tensor(&pickle, node, limits).map_err(about)?;
+                match tensor.component(big) {
+                    Ok(component) => {
+                        builder.push(&tensor.object(walk.name(), &[component])).map_err(refused)?;
+                    }
+                    Err(trouble) => drop(skipped.get_or_insert(about(trouble))),
+                }
+            }
+            Leaf::Attribute(value) => {
+                let mut left = walk.left();
+                attributes.put(walk.name(), |out| pickle.write(value, out, &mut left))?;
+                walk.take(left);
+            }
+        }
+    }
+    if let Some(trouble) = skipped.or(walk.into_unsupported()) {
+        return Err(trouble);
+    }
+    folder.check_used()?;
+    let attributes = attributes.finish(twice)?;
+    if !attributes.is_empty() {
+        builder.attributes(&attributes).map_err(refused)?;
+    }
+    builder.finish().map_err(refused)
+}
+
+/// Checks that a file, which is a pickle by itself, has nothing that may run code. What is not read says nothing of that,
+/// nor what is wrong with a pickle of a protocol before 2, but for the globals that it names before.
+pub(super) fn check_pickle(
+    source: &dyn ReadAt,
+    length: u64,
+    limits: &Limits,
+) -> Result<(), Trouble> {
+    check_length(length, limits, "the pickle")?;
+    check_longest(length, 0)?;
+    let mut bytes = Vec::new();
+    source.append_range(0..length, &mut bytes)?;
+    match Pickle::read(&bytes, 0, limits) {
+        Err(trouble) if bytes.first() != Some(&0x80) && !trouble.breaks(Rule::TorchGlobal) => {
+            Ok(())
+        }
+        read => read.map(drop),
+    }
+}
+
+/// Checks the length of a pickle, or of a member that is read as a whole, which begins at a byte of the file.
+fn check_longest(length: u64, at: u64) -> Result<(), Trouble> {
+    if length <= LONGEST {
+        return Ok(());
+    }
+    let sentence = format_args!("{length} bytes are more than the {LONGEST} that are read");
+    Err(Trouble::refused_at(Rule::LimitHeader, sentence, at))
+}
+
+/// Reads a member, and verifies its checksum.
+fn read_member(member: Member, window: &mut Window<'_>) -> Result<Vec<u8>, Trouble> {
+    check_longest(member.size, member.start)?;
+    let (mut read, mut decoder) = (Vec::new(), Vec::new());
+    Content::new(member, window, &mut decoder)?.extend(&mut read, usize::MAX)?;
+    if crc32(&read) != member.crc {
+        let sentence = Rule::NpzCrc.row().broken;
+        return Err(Trouble::refused_at(Rule::NpzCrc, sentence, member.start));
+    }
+    Ok(read)
+}
+
+/// The error for two attributes of one name.
+fn twice(key: &str) -> Trouble {
+    let sentence = "two values have this name";
+    Trouble::refused(Rule::TorchDuplicateKey, sentence).about(key)
+}
+
+/// The name of the tensor of that ordinal, and the byte of the file at which it is made.
+#[cold]
+fn nth(
+    pickle: &Pickle<'_>,
+    root: Value,
+    ordinal: u32,
+    limits: &Limits,
+) -> Result<(String, u64), Trouble> {
+    let mut walk = Walk::new(pickle, root, limits)?;
+    let mut left = ordinal;
+    while let Some(leaf) = walk.next()? {
+        match leaf {
+            Leaf::Tensor(node) if left == 0 => {
+                return Ok((copied(walk.name())?, pickle.node_at(node)));
+            }
+            Leaf::Tensor(_) => left = left.saturating_sub(1),
+            Leaf::Attribute(_) => {}
+        }
+    }
+    Err(Trouble::internal("a tensor is not in the pickle"))
+}
+
+/// The members of an archive.
+struct Folder<'d> {
+    pickle: Option<Member>,
+    /// What PyTorch notes of the archive: its name in the folder, and the member.
+    notes: Vec<(&'d str, Member)>,
+    records: Vec<Record<'d>>,
+    /// The byte at which the members end.
+    end: u64,
+}
+
+/// A storage.
+#[derive(Clone, Copy)]
+struct Record<'d> {
+    key: &'d str,
+    member: Member,
+    is_used: bool,
+}
+
+impl<'d> Folder<'d> {
+    /// Finds all members of a file of `length` bytes.
+    fn find(
+        directory: &'d Directory,
+        window: &mut Window<'_>,
+        (length, limits): (u64, &Limits),
+    ) -> Result<Self, Trouble> {
+        let end = directory.range.start;
+        let mut folder = Self { pickle: None, notes: Vec::new(), records: Vec::new(), end };
+        let (mut extents, mut decoded) = (Extents::new(end), Decoded::default());
+        let (mut names, mut pending, mut prefix) = (Vec::new(), None, None);
+        for entry in directory.entries() {
+            let entry = entry?;
+            let about = |trouble: Trouble| trouble.about(entry.name);
+            decoded.add(&entry, length, limits).map_err(about)?;
+            let found = entry.find(window, end).map_err(about);
+            let Some(found) = defer(found, &mut pending)? else { continue };
+            extents.add(found.start, found.end)?;
+            names.try_reserve(1).map_err(|_| Trouble::memory())?;
+            names.push(entry.name);
+            let inside = match (entry.name.split_once('/'), prefix) {
+                (Some((folder, inside)), None) => {
+                    prefix = Some(folder);
+                    Some(inside)
+                }
+                (Some((folder, inside)), Some(prefix)) if folder == prefix => Some(inside),
+                _ => None,
+            };
+            let inside = inside.ok_or_else(|| {
+                let sentence = "it is not in the folder that the first member is in";
+                Trouble::refused_at(Rule::TorchFolder, sentence, entry.at)
+            });
+            let inside = inside.map_err(about)?;
+            folder.add(inside, found.member).map_err(|trouble| about(trouble.or_at(entry.at)))?;
+        }
+        if let Some(pending) = pending {
+            return Err(pending);
+        }
+        directory.check_count(extents.count())?;
+        extents.check()?;
+        names.sort_unstable();
+        let mut pairs = names.iter().zip(names.iter().skip(1));
+        if let Some((name, _)) = pairs.find(|(name, next)| name == next) {
+            let sentence = Rule::TorchDuplicateMember.row().broken;
+            return Err(Trouble::refused(Rule::TorchDuplicateMember, sentence).about(name));
+        }
+        sort_by(&mut folder.records, |one, other| one.key.cmp(other.key));
+        Ok(folder)
+    }
+
+    /// Adds a member of that name in the folder.
+    fn add(&mut self, name: &'d str, member: Member) -> Result<(), Trouble> {
+        const NOTES: [&str; 5] = [
+            "version",
+            "byteorder",
+            ".format_version",
+            ".storage_alignment",
+            ".data/serialization_id",
+        ];
+        let is_number =
+            |key: &str| !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_digit());
+        if name == PICKLE {
+            self.pickle = Some(member);
+        } else if let Some(key) = name.strip_prefix("data/").filter(|key| is_number(key)) {
+            self.records.try_reserve(1).map_err(|_| Trouble::memory())?;
+            self.records.push(Record { key, member, is_used: false });
+        } else if NOTES.contains(&name) {
+            self.notes.try_reserve(1).map_err(|_| Trouble::memory())?;
+            self.notes.push((name, member));
+        } else {
+            let of_script = ["code/", "constants/", "constants.pkl"];
+            let is_script = of_script.iter().any(|prefix| name.starts_with(prefix));
+            let rule = if is_script { Rule::TorchScript } else { Rule::TorchMember };
+            return Err(Trouble::refused(rule, rule.row().broken));
+        }
+        Ok(())
+    }
+
+    /// Checks what is noted of the archive, and returns whether its numbers are big-endian.
+    fn check_notes(&self, window: &mut Window<'_>) -> Result<bool, Trouble> {
+        let (mut has_version, mut is_big) = (false, false);
+        for (name, member) in &self.notes {
+            let about = |trouble: Trouble| trouble.about(name);
+            if member.size > NOTE {
+                let sentence = "it is longer than PyTorch writes it";
+                return Err(about(Trouble::refused_at(Rule::TorchMember, sentence, member.start)));
+            }
+            let note = read_member(*member, window).map_err(about)?;
+            let text = str::from_utf8(&note).unwrap_or_default();
+            let is_known = match *name {
+                "version" => {
+                    has_version = true;
+                    let version = text.trim_end_matches('\n').parse::<u8>();
+                    version.is_ok_and(|version| (1..=10).contains(&version))
+                }
+                "byteorder" => {
+                    is_big = text == "big";
+                    is_big || text == "little"
+                }
+                _ => true,
+            };
+            if !is_known {
+                let rule = Rule::TorchVersion;
+                return Err(about(Trouble::refused_at(rule, rule.row().broken, member.start)));
+            }
+        }
+        if has_version {
+            return Ok(is_big);
+        }
+        Err(Trouble::refused_at(Rule::TorchVersion, "the archive has no version", self.end))
+    }
+
+    fn read_pickle(&self, window: &mut Window<'_>, limits: &Limits) -> Result<Vec<u8>, Trouble> {
+        let member = self.pickle.ok_or_else(|| {
+            Trouble::refused_at(Rule::TorchFolder, "the folder has no data.pkl", self.end)
+        })?;
+        let about = |trouble: Trouble| trouble.about(PICKLE);
+        check_length(member.size, limits, "the pickle").map_err(about)?;
+        read_member(member, window).map_err(about)
+    }
+
+    /// The byte of the file at which the pickle begins.
+    fn pickle_at(&self) -> u64 {
+        self.pickle.map_or(0, |member| member.start)
+    }
+
+    /// Finds the storage of a tensor, and checks that its elements lie within.
+    fn tensor(
+        &mut self,
+        pickle: &Pickle<'_>,
+        node: u32,
+        limits: &Limits,
+    ) -> Result<Tensor, Trouble> {
+        let at = pickle.node_at(node);
+        let refused = |rule: Rule| Trouble::refused_at(rule, rule.row().broken, at);
+        let [storage, offset, shape, strides, dtype] = pickle.first(node);
+        let (Value::Storage(storage), Value::Tuple(shape), Value::Tuple(strides)) =
+            (storage, shape, strides)
+        else {
+            return Err(Trouble::internal("a tensor has no storage"));
+        };
+        let storage = pickle.storage(storage)?;
+        let place = self.records.binary_search_by(|record| record.key.cmp(storage.key)).ok();
+        let record = place.and_then(|place| self.records.get_mut(place));
+        let record = record.ok_or_else(|| refused(Rule::TorchStorage))?;
+        record.is_used = true;
+        let member = record.member;
+        let bytes = storage.length.and_then(|length| length.checked_mul(storage.dtype.width()));
+        if bytes != Some(member.size) {
+            return Err(refused(Rule::TorchStorage));
+        }
+        let dtype = match dtype {
+            Value::Global(Global::Dtype(dtype)) => dtype,
+            _ => storage.dtype,
+        };
+        let rank = usize_from_u32(pickle.length(shape));
+        check_rank(rank, limits, "it").map_err(|trouble| trouble.or_at(at))?;
+        let wrong = || refused(Rule::TorchTensor);
+        let numbers = |node: u32| -> Result<Vec<u64>, Trouble> {
+            let mut numbers = Vec::new();
+            numbers.try_reserve_exact(rank).map_err(|_| Trouble::memory())?;
+            for value in pickle.items(node).take(rank) {
+                numbers.push(pickle.count(value).ok_or_else(wrong)?);
+            }
+            Ok(numbers)
+        };
+        let is_of_rank = pickle.length(strides) == len_u32(rank);
+        let (shape, strides) = (numbers(shape)?, numbers(strides)?);
+        let offset = pickle.count(offset).filter(|_| is_of_rank).ok_or_else(wrong)?;
+        let width = dtype.width();
+        let start = offset.checked_mul(width).ok_or_else(wrong)?;
+        let count = elements(&shape).ok_or_else(wrong)?;
+        // The last element is the one with the highest index in each dimension.
+        let last = shape.iter().zip(&strides).try_fold(offset, |last, (dimension, stride)| {
+            dimension.saturating_sub(1).checked_mul(*stride)?.checked_add(last)
+        });
+        let end = last.and_then(|last| last.checked_add(1)?.checked_mul(width));
+        let is_within = match count {
+            0 => start <= member.size,
+            _ => end.is_some_and(|end| end <= member.size),
+        };
+        if !is_within {
+            return Err(wrong());
+        }
+        Ok(Tensor { shape, strides, dtype, member, start, count, at })
+    }
+
+    /// Checks that every storage is that of a tensor.
+    fn check_used(&self) -> Result<(), Trouble> {
+        let Some(record) = self.records.iter().find(|record| !record.is_used) else {
+            return Ok(());
+        };
+        let sentence = "no tensor has this storage";
+        Err(Trouble::refused_at(Rule::TorchStorage, sentence, record.member.start)
+            .about(record.key))
+    }
+}
+
+/// A tensor, whose elements lie within a member.
+struct Tensor {
+    shape: Vec<u64>,
+    strides: Vec<u64>,
+    dtype: Dtype,
+    member: Member,
+    /// The byte of the member at which its elements begin.
+    start: u64,
+    count: u64,
+    at: u64,
+}
+
+impl Tensor {
+    fn object<'a>(&'a self, name: &'a str, components: &'a [RawComponent<'a>]) -> RawObject<'a> {
+        let (shape, layout) = (&*self.shape, Layout::Dense);
+        RawObject { name, shape, layout, layout_name: None, attributes: None, components }
+    }
+
+    /// Returns whether the elements lie one after the other, where the dimensions come in an order that begins with the
+    /// one that moves fastest.
+    fn is_contiguous<'s>(&self, dimensions: impl Iterator<Item = (&'s u64, &'s u64)>) -> bool {
+        let mut step = 1_u64;
+        self.count == 0
+            || dimensions.into_iter().filter(|(dimension, _)| **dimension != 1).all(
+                |(dimension, stride)| {
+                    let is_next = *stride == step;
+                    step = step.saturating_mul(*dimension);
+                    is_next
+                },
+            )
+    }
+
+    /// The component of the archive that it is; an error if it is not read.
+    fn component(&self, is_big: bool) -> Result<RawComponent<'static>, Trouble> {
+        let Self { member, start, dtype, at, count, .. } = self;
+        let unsupported =
+            |rule: Rule, what: &str| Trouble::refused_at(rule, format_args!("{what}"), *at);
+        let name = dtype.name();
+        let kind = dtype.kind().ok_or_else(|| {
+            let sentence = format_args!("the dtype {name} is not supported");
+            Trouble::refused_at(Rule::TorchDtype, sentence, *at)
+        })?;
+        let pairs = || self.shape.iter().zip(&self.strides);
+        let column_major = match self.is_contiguous(pairs().rev()) {
+            true => false,
+            false if self.is_contiguous(pairs()) => true,
+            false => return Err(unsupported(Rule::TorchStride, Rule::TorchStride.row().broken)),
+        };
+        let (storage, logical) = match kind {
+            Kind::Logical(logical) => (logical.storage(), Some(logical)),
+            Kind::Plain(storage) => (storage, None),
+        };
+        let length = count.saturating_mul(dtype.width());
+        let is_whole = *start == 0 && length == member.size;
+        let byte_order = if is_big { ByteOrder::Big } else { ByteOrder::Little };
+        let component = RawComponent {
+            logical,
+            byte_order,
+            column_major,
+            checksum: is_whole.then_some(member.crc),
+            ..RawComponent::raw(storage, member.start.saturating_add(*start), length)
+        };
+        if !member.is_deflated {
+            return Ok(component);
+        }
+        if !is_whole {
+            return Err(unsupported(
+                Rule::TorchValue,
+                "a part of a compressed storage is not read",
+            ));
+        }
+        Ok(RawComponent {
+            offset: member.start,
+            stored_length: member.packed,
+            decoded_length: Some(length),
+            encoding: Encoding::Deflate,
+            ..component
+        })
+    }
+}
+
+/// CRC-32 of zip.
+fn crc32(bytes: &[u8]) -> u32 {
+    const TABLE: [u32; 256] = {
+        let (mut table, mut byte) = ([0; 256], 0_u32);
+        let mut rest: &mut [u32] = &mut table;
+        while let [entry, others @ ..] = rest {
+            let (mut crc, mut bit) = (byte, 0_u8);
+            while bit < 8 {
+                crc = crc >> 1 ^ 0xedb8_8320 & (crc & 1).wrapping_neg();
+                bit = bit.wrapping_add(1);
+            }
+            *entry = crc;
+            byte = byte.wrapping_add(1);
+            rest = others;
+        }
+        table
+    };
+    !bytes.iter().fold(!0_u32, |crc, byte| {
+        let [low, ..] = crc.to_le_bytes();
+        crc >> 8 ^ TABLE.get(usize::from(low ^ byte)).copied().unwrap_or_default()
+    })
+}
+
+/// The number of bytes that stand for an attribute of so many values.
+const fn cost(bytes: usize) -> u64 {
+    u64_from_usize(bytes).saturating_add(16)
+}

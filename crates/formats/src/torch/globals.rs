@@ -1,0 +1,174 @@
+//! The globals that a checkpoint may name, and the types of elements. Nothing here is called: each name stands for a
+//! value that the machine knows.
+
+use zten::tools::{LogicalType, StorageType};
+
+use crate::kind::Kind::{self, Logical, Plain};
+
+/// A global that may be named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Global {
+    /// Makes the dictionary that a module returns as its state.
+    OrderedDict,
+    /// Makes a shape of a tuple.
+    Size,
+    /// Makes a device of its name.
+    Device,
+    /// Makes a set of a list, before protocol 4.
+    Set,
+    /// Makes a tensor of a storage: the fewest and the most arguments, and the one that is a dtype.
+    Tensor(u8, u8, Option<u8>),
+    /// Makes a parameter of a tensor: the number of arguments.
+    Parameter(u8),
+    /// A class of storages.
+    Storage(Dtype),
+    /// A storage of bytes.
+    Untyped,
+    /// A dtype.
+    Dtype(Dtype),
+    /// Known, harmless, and not read: what is made of it is unsupported.
+    Unread,
+}
+
+/// The type of elements: its place in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Dtype(u8);
+
+impl Dtype {
+    fn row(self) -> Option<&'static (&'static str, &'static str, u8, Option<Kind>)> {
+        DTYPES.get(usize::from(self.0))
+    }
+
+    /// The name.
+    pub(super) fn name(self) -> &'static str {
+        self.row().map_or("", |row| row.0)
+    }
+
+    /// Bytes of an element.
+    pub(super) fn width(self) -> u64 {
+        self.row().map_or(1, |row| row.2.into())
+    }
+
+    /// The elements, if zTensor has such.
+    pub(super) fn kind(self) -> Option<Kind> {
+        self.row().and_then(|row| row.3)
+    }
+}
+
+/// A dtype: its name, the class of its storages (none if it has none of its own), the bytes of an element, and the
+/// elements.
+const DTYPES: [(&str, &str, u8, Option<Kind>); 28] = [
+    ("float32", "FloatStorage", 4, Some(Plain(StorageType::F32))),
+    ("float64", "DoubleStorage", 8, Some(Plain(StorageType::F64))),
+    ("float16", "HalfStorage", 2, Some(Plain(StorageType::F16))),
+    ("bfloat16", "BFloat16Storage", 2, Some(Plain(StorageType::Bf16))),
+    ("int64", "LongStorage", 8, Some(Plain(StorageType::I64))),
+    ("int32", "IntStorage", 4, Some(Plain(StorageType::I32))),
+    ("int16", "ShortStorage", 2, Some(Plain(StorageType::I16))),
+    ("int8", "CharStorage", 1, Some(Plain(StorageType::I8))),
+    ("uint8", "ByteStorage", 1, Some(Plain(StorageType::U8))),
+    ("bool", "BoolStorage", 1, Some(Plain(StorageType::Bool))),
+    ("complex64", "ComplexFloatStorage", 8, Some(Logical(LogicalType::Complex64))),
+    ("complex128", "ComplexDoubleStorage", 16, Some(Logical(LogicalType::Complex128))),
+    ("uint16", "", 2, Some(Plain(StorageType::U16))),
+    ("uint32", "", 4, Some(Plain(StorageType::U32))),
+    ("uint64", "", 8, Some(Plain(StorageType::U64))),
+    ("float8_e4m3fn", "", 1, Some(Logical(LogicalType::F8E4M3Fn))),
+    ("float8_e5m2", "", 1, Some(Logical(LogicalType::F8E5M2))),
+    ("float8_e4m3fnuz", "", 1, Some(Logical(LogicalType::F8E4M3Fnuz))),
+    ("float8_e5m2fnuz", "", 1, Some(Logical(LogicalType::F8E5M2Fnuz))),
+    ("float8_e8m0fnu", "", 1, Some(Logical(LogicalType::F8E8M0))),
+    ("float4_e2m1fn_x2", "", 1, None),
+    ("complex32", "", 4, None),
+    ("quint8", "QUInt8Storage", 1, None),
+    ("qint8", "QInt8Storage", 1, None),
+    ("qint32", "QInt32Storage", 4, None),
+    ("quint4x2", "QUInt4x2Storage", 1, None),
+    ("quint2x4", "QUInt2x4Storage", 1, None),
+    ("bits8", "", 1, None),
+];
+
+/// Every other global: its module, its name, and what it stands for. The unread ones are those that PyTorch itself
+/// allows where it loads weights only.
+const GLOBALS: [(&str, &str, Global); 34] = [
+    ("collections", "OrderedDict", Global::OrderedDict),
+    ("torch._utils", "_rebuild_tensor_v2", Global::Tensor(6, 7, None)),
+    ("torch._utils", "_rebuild_tensor_v3", Global::Tensor(7, 8, Some(6))),
+    ("torch._utils", "_rebuild_tensor", Global::Tensor(4, 4, None)),
+    ("torch._utils", "_rebuild_parameter", Global::Parameter(3)),
+    ("torch.storage", "UntypedStorage", Global::Untyped),
+    ("torch", "UntypedStorage", Global::Untyped),
+    ("torch", "Size", Global::Size),
+    ("torch", "device", Global::Device),
+    ("__builtin__", "set", Global::Set),
+    ("builtins", "set", Global::Set),
+    ("collections", "Counter", Global::Unread),
+    ("torch._utils", "_rebuild_parameter_with_state", Global::Unread),
+    ("torch._utils", "_rebuild_sparse_tensor", Global::Unread),
+    ("torch._utils", "_rebuild_qtensor", Global::Unread),
+    ("torch._utils", "_rebuild_meta_tensor_no_storage", Global::Unread),
+    ("torch._utils", "_rebuild_wrapper_subclass", Global::Unread),
+    ("torch._utils", "_rebuild_device_tensor_from_numpy", Global::Unread),
+    ("torch._utils", "_rebuild_device_tensor_from_cpu_tensor", Global::Unread),
+    ("torch._tensor", "_rebuild_from_type_v2", Global::Unread),
+    ("torch.serialization", "_get_layout", Global::Unread),
+    ("torch.nn.parameter", "Parameter", Global::Unread),
+    ("torch", "per_tensor_affine", Global::Unread),
+    ("torch", "per_tensor_symmetric", Global::Unread),
+    ("torch", "per_channel_affine", Global::Unread),
+    ("torch", "per_channel_symmetric", Global::Unread),
+    ("torch", "per_channel_affine_float_qparams", Global::Unread),
+    ("torch", "Tensor", Global::Unread),
+    ("torch.storage", "TypedStorage", Global::Unread),
+    ("_codecs", "encode", Global::Unread),
+    ("__builtin__", "bytearray", Global::Unread),
+    ("builtins", "bytearray", Global::Unread),
+    ("__builtin__", "complex", Global::Unread),
+    ("builtins", "complex", Global::Unread),
+];
+
+/// Finds a global; none if it may not be named.
+pub(super) fn find(module: &[u8], name: &[u8]) -> Option<Global> {
+    let listed = GLOBALS.iter().find(|row| row.0.as_bytes() == module && row.1.as_bytes() == name);
+    if let Some((_, _, global)) = listed {
+        return Some(*global);
+    }
+    let is_torch = module == b"torch" && !name.is_empty();
+    let mut dtypes = DTYPES.iter().zip(0..).filter(|_| is_torch);
+    dtypes.find_map(|((dtype, class, ..), place)| match name {
+        _ if dtype.as_bytes() == name => Some(Global::Dtype(Dtype(place))),
+        _ if class.as_bytes() == name => Some(Global::Storage(Dtype(place))),
+        _ => None,
+    })
+}
+
+/// The type of the elements of an untyped storage: bytes.
+pub(super) const BYTES: Dtype = Dtype(8);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found() {
+        assert_eq!(BYTES.name(), "uint8");
+        for (name, class, width, kind) in DTYPES {
+            let Some(Global::Dtype(dtype)) = find(b"torch", name.as_bytes()) else {
+                panic!("{name}")
+            };
+            assert_eq!((dtype.name(), dtype.width()), (name, u64::from(width)));
+            if let Some(kind) = kind {
+                assert_eq!(kind.bytes(&[1]), Some(dtype.width()), "{name}");
+            }
+            if !class.is_empty() {
+                assert_eq!(find(b"torch", class.as_bytes()), Some(Global::Storage(dtype)));
+            }
+        }
+        for (module, name, global) in GLOBALS {
+            assert_eq!(find(module.as_bytes(), name.as_bytes()), Some(global));
+        }
+        for (module, name) in [("torch", ""), ("torch", "load"), ("os", "system"), ("", "set")] {
+            assert_eq!(find(module.as_bytes(), name.as_bytes()), None, "{module}.{name}");
+        }
+    }
+}

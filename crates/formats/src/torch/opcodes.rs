@@ -1,0 +1,143 @@
+//! The instructions of pickles: those that are carried out, and the names of those that are refused.
+
+use super::pickle::Value;
+
+/// What follows an instruction.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Operand {
+    /// So many bytes.
+    Fixed(u8),
+    /// A little-endian length of so many bytes, and as many bytes as it says.
+    Counted(u8),
+    /// Two lines.
+    Lines,
+}
+
+/// What an instruction does.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Op {
+    /// Pushes a value.
+    Push(Value),
+    /// Pushes the value that its operand is.
+    Scalar(fn(u32) -> Value),
+    /// Pushes an empty container.
+    Empty(fn(u32) -> Value),
+    /// Makes a tuple of so many values, or of those behind the mark.
+    Tuple(Option<u8>),
+    /// Adds to a list (`l`), a set (`s`) or a dictionary (`d`): one item, or those behind the mark.
+    Add(u8, bool),
+    Global,
+    StackGlobal,
+    Reduce,
+    Build,
+    New,
+    Persistent,
+    Put,
+    Memoize,
+    Get,
+    Protocol,
+    Frame,
+    Stop,
+}
+
+/// An instruction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row {
+    byte: u8,
+    pub(super) name: &'static str,
+    pub(super) operand: Operand,
+    /// None if it is refused.
+    pub(super) op: Option<Op>,
+}
+
+const fn plain(byte: u8, name: &'static str, op: Op) -> Row {
+    Row { byte, name, operand: Fixed(0), op: Some(op) }
+}
+
+const fn with(byte: u8, name: &'static str, operand: Operand, op: Op) -> Row {
+    Row { byte, name, operand, op: Some(op) }
+}
+
+const fn refused(byte: u8, name: &'static str) -> Row {
+    Row { byte, name, operand: Fixed(0), op: None }
+}
+
+use Operand::{Counted, Fixed, Lines};
+
+/// All instructions of protocols 0 to 5, the most frequent ones first. PyTorch writes those of protocol 2 and later, and
+/// no one who saves tensors needs the others.
+const ROWS: [Row; 68] = [
+    with(b'q', "BINPUT", Fixed(1), Op::Put),
+    with(b'h', "BINGET", Fixed(1), Op::Get),
+    with(b'r', "LONG_BINPUT", Fixed(4), Op::Put),
+    plain(0x94, "MEMOIZE", Op::Memoize),
+    with(b'K', "BININT1", Fixed(1), Op::Scalar(Value::Int)),
+    with(b'X', "BINUNICODE", Counted(4), Op::Scalar(Value::Text)),
+    plain(b'(', "MARK", Op::Push(Value::Mark)),
+    plain(b't', "TUPLE", Op::Tuple(None)),
+    plain(b'R', "REDUCE", Op::Reduce),
+    plain(b'Q', "BINPERSID", Op::Persistent),
+    plain(0x85, "TUPLE1", Op::Tuple(Some(1))),
+    plain(0x86, "TUPLE2", Op::Tuple(Some(2))),
+    plain(0x87, "TUPLE3", Op::Tuple(Some(3))),
+    plain(b')', "EMPTY_TUPLE", Op::Empty(Value::Tuple)),
+    plain(0x89, "NEWFALSE", Op::Push(Value::Bool(false))),
+    plain(0x88, "NEWTRUE", Op::Push(Value::Bool(true))),
+    with(b'M', "BININT2", Fixed(2), Op::Scalar(Value::Int)),
+    with(b'J', "BININT", Fixed(4), Op::Scalar(Value::Int)),
+    with(b'j', "LONG_BINGET", Fixed(4), Op::Get),
+    with(0x8c, "SHORT_BINUNICODE", Counted(1), Op::Scalar(Value::Text)),
+    plain(0x93, "STACK_GLOBAL", Op::StackGlobal),
+    with(b'c', "GLOBAL", Lines, Op::Global),
+    plain(b'N', "NONE", Op::Push(Value::None)),
+    with(b'G', "BINFLOAT", Fixed(8), Op::Scalar(Value::Float)),
+    with(0x8a, "LONG1", Counted(1), Op::Scalar(Value::Int)),
+    plain(b']', "EMPTY_LIST", Op::Empty(Value::List)),
+    plain(b'}', "EMPTY_DICT", Op::Empty(Value::Dict)),
+    plain(0x8f, "EMPTY_SET", Op::Empty(Value::Set)),
+    plain(b'a', "APPEND", Op::Add(b'l', false)),
+    plain(b'e', "APPENDS", Op::Add(b'l', true)),
+    plain(0x90, "ADDITEMS", Op::Add(b's', true)),
+    plain(b's', "SETITEM", Op::Add(b'd', false)),
+    plain(b'u', "SETITEMS", Op::Add(b'd', true)),
+    plain(b'b', "BUILD", Op::Build),
+    plain(0x81, "NEWOBJ", Op::New),
+    with(0x8d, "BINUNICODE8", Counted(8), Op::Scalar(Value::Text)),
+    with(b'C', "SHORT_BINBYTES", Counted(1), Op::Scalar(Value::Bytes)),
+    with(b'B', "BINBYTES", Counted(4), Op::Scalar(Value::Bytes)),
+    with(0x8e, "BINBYTES8", Counted(8), Op::Scalar(Value::Bytes)),
+    with(0x80, "PROTO", Fixed(1), Op::Protocol),
+    with(0x95, "FRAME", Fixed(8), Op::Frame),
+    plain(b'.', "STOP", Op::Stop),
+    refused(b'0', "POP"),
+    refused(b'1', "POP_MARK"),
+    refused(b'2', "DUP"),
+    refused(b'F', "FLOAT"),
+    refused(b'I', "INT"),
+    refused(b'L', "LONG"),
+    refused(b'P', "PERSID"),
+    refused(b'S', "STRING"),
+    refused(b'T', "BINSTRING"),
+    refused(b'U', "SHORT_BINSTRING"),
+    refused(b'V', "UNICODE"),
+    refused(b'd', "DICT"),
+    refused(b'g', "GET"),
+    refused(b'i', "INST"),
+    refused(b'l', "LIST"),
+    refused(b'o', "OBJ"),
+    refused(b'p', "PUT"),
+    refused(0x82, "EXT1"),
+    refused(0x83, "EXT2"),
+    refused(0x84, "EXT4"),
+    refused(0x8b, "LONG4"),
+    refused(0x91, "FROZENSET"),
+    refused(0x92, "NEWOBJ_EX"),
+    refused(0x96, "BYTEARRAY8"),
+    refused(0x97, "NEXT_BUFFER"),
+    refused(0x98, "READONLY_BUFFER"),
+];
+
+/// Finds an instruction.
+pub(super) fn find(byte: u8) -> Option<&'static Row> {
+    ROWS.iter().find(|row| row.byte == byte)
+}

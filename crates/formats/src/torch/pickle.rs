@@ -1,0 +1,664 @@
+//! A machine for pickles of checkpoints, which executes nothing.
+//!
+//! The stream is read once, from its first byte to its last, into an arena: containers are nodes, and what they hold
+//! are cells that are linked. Scalars stay in the stream, and a value has their place there. So nothing recurses, what
+//! is referred to twice is there once, and memory follows from the number of instructions. A number in the stream is
+//! never taken for an amount of memory.
+
+use zten::Limits;
+use zten::num::{len_u32, u64_from_usize, usize_from_u32};
+use zten::rules::Limit;
+use zten_report::escape::Short;
+
+use super::globals::{self, BYTES, Dtype, Global};
+use super::opcodes::{self, Op, Operand};
+use crate::rules::Rule;
+use crate::trouble::Trouble;
+
+/// A value. The number of a scalar is the place of its instruction in the stream, and that of a container its node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Value {
+    /// `None`.
+    None,
+    /// `True` or `False`.
+    Bool(bool),
+    /// An integer.
+    Int(u32),
+    /// A number of 64 bits.
+    Float(u32),
+    /// A text.
+    Text(u32),
+    /// Bytes.
+    Bytes(u32),
+    /// A global.
+    Global(Global),
+    /// A tuple.
+    Tuple(u32),
+    /// A list.
+    List(u32),
+    /// A set.
+    Set(u32),
+    /// A dictionary.
+    Dict(u32),
+    /// An ordered dictionary.
+    Ordered(u32),
+    /// A storage: its class, its key and the number of its elements.
+    Storage(u32),
+    /// A tensor: its storage, offset, shape, strides, and its dtype, or none if it is that of the storage.
+    Tensor(u32),
+    /// What is made of a global that is not read.
+    Unread(u32),
+    /// Where the items of a container begin. On the stack alone.
+    Mark,
+}
+
+/// A container: its first cell and its last, the number of cells, and the place of its instruction.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    first: u32,
+    last: u32,
+    length: u32,
+    at: u32,
+}
+
+/// An item of a container, and the next one.
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    value: Value,
+    next: u32,
+}
+
+/// The end of the cells of a node.
+const END: u32 = u32::MAX;
+/// Protocols that are read.
+const PROTOCOLS: std::ops::RangeInclusive<u8> = 2..=5;
+/// Arguments that anything here takes, at most.
+const ARGUMENTS: usize = 8;
+
+/// A pickle that has been read.
+#[derive(Debug)]
+pub(super) struct Pickle<'p> {
+    bytes: &'p [u8],
+    /// The byte of the file at which it begins.
+    base: u64,
+    nodes: Vec<Node>,
+    cells: Vec<Cell>,
+    /// What remains of the memory that the arena may take.
+    room: u64,
+    /// What is not read of it, which is told where nothing is wrong.
+    unsupported: Option<Trouble>,
+}
+
+/// The state of the machine.
+struct Machine<'p> {
+    pickle: Pickle<'p>,
+    at: usize,
+    /// The place of the instruction that is being carried out.
+    now: u32,
+    stack: Vec<Value>,
+    /// Values that are referred to later, by ascending numbers.
+    memo: Vec<(u32, Value)>,
+}
+
+impl<'p> Pickle<'p> {
+    /// Reads a pickle, which begins at that byte of a file, and returns its value.
+    pub(super) fn read(
+        bytes: &'p [u8],
+        base: u64,
+        limits: &Limits,
+    ) -> Result<(Self, Value), Trouble> {
+        let (nodes, cells, room) = (Vec::new(), Vec::new(), limits.manifest());
+        let pickle = Self { bytes, base, nodes, cells, room, unsupported: None };
+        let (stack, memo) = (Vec::new(), Vec::new());
+        let mut machine = Machine { pickle, at: 0, now: 0, stack, memo };
+        let value = machine.run()?;
+        Ok((machine.pickle, value))
+    }
+
+    /// The items of a container.
+    pub(super) fn items(&self, node: u32) -> Items<'_> {
+        Items { cells: &self.cells, next: self.node(node).map_or(END, |node| node.first) }
+    }
+
+    /// The number of items of a container.
+    pub(super) fn length(&self, node: u32) -> u32 {
+        self.node(node).map_or(0, |node| node.length)
+    }
+
+    /// The first items of a container: none where there are fewer.
+    pub(super) fn first<const N: usize>(&self, node: u32) -> [Value; N] {
+        let mut items = self.items(node);
+        [Value::None; N].map(|none| items.next().unwrap_or(none))
+    }
+
+    /// The byte of the file at which a container was made.
+    pub(super) fn node_at(&self, node: u32) -> u64 {
+        self.byte(self.node(node).map_or(0, |node| node.at))
+    }
+
+    fn node(&self, node: u32) -> Option<&Node> {
+        self.nodes.get(usize_from_u32(node))
+    }
+
+    /// The byte of the file at which an instruction stands.
+    pub(super) fn byte(&self, at: u32) -> u64 {
+        self.base.saturating_add(at.into())
+    }
+
+    /// The operand of the instruction at a place.
+    fn operand(&self, at: u32) -> &'p [u8] {
+        let rest = self.bytes.get(usize_from_u32(at)..).and_then(<[u8]>::split_first);
+        let operand = rest.and_then(|(byte, rest)| {
+            opcodes::find(*byte).and_then(|row| row.operand.split(rest)).map(|(operand, _)| operand)
+        });
+        operand.unwrap_or_default()
+    }
+
+    /// The bytes of a text, or bytes.
+    pub(super) fn bytes(&self, at: u32) -> &'p [u8] {
+        self.operand(at)
+    }
+
+    /// A text.
+    pub(super) fn text(&self, at: u32) -> Result<&'p str, Trouble> {
+        str::from_utf8(self.operand(at)).map_err(|_| {
+            Trouble::refused_at(Rule::TorchPickle, "a text is not UTF-8", self.byte(at))
+        })
+    }
+
+    /// An integer; none if it takes more than 64 bits.
+    pub(super) fn int(&self, at: u32) -> Option<i64> {
+        let operand = self.operand(at);
+        let is_signed = self.bytes.get(usize_from_u32(at)).is_some_and(|op| b"J\x8a".contains(op));
+        let is_negative = is_signed && operand.last().is_some_and(|last| *last >= 0x80);
+        let mut bytes = if is_negative { [0xff; 8] } else { [0; 8] };
+        bytes.get_mut(..operand.len())?.copy_from_slice(operand);
+        Some(i64::from_le_bytes(bytes))
+    }
+
+    /// A number that is not negative; none if it is none of 64 bits.
+    pub(super) fn count(&self, value: Value) -> Option<u64> {
+        match value {
+            Value::Int(at) => u64::try_from(self.int(at)?).ok(),
+            _ => None,
+        }
+    }
+
+    /// A number of 64 bits.
+    pub(super) fn float(&self, at: u32) -> f64 {
+        f64::from_be_bytes(self.operand(at).first_chunk().copied().unwrap_or_default())
+    }
+
+    /// Keeps what is not read, if nothing is kept yet.
+    pub(super) fn is_unsupported(&mut self, what: &str, at: u64) {
+        if self.unsupported.is_none() {
+            self.unsupported = Some(Trouble::refused_at(Rule::TorchValue, what, at));
+        }
+    }
+
+    /// Fails if something of it is not read.
+    pub(super) fn check_supported(&mut self) -> Result<(), Trouble> {
+        self.unsupported.take().map_or(Ok(()), Err)
+    }
+
+    /// Takes memory of the arena.
+    fn push<T>(room: &mut u64, list: &mut Vec<T>, item: T) -> Result<u32, Trouble> {
+        let Some(rest) = room.checked_sub(u64_from_usize(size_of::<T>())) else {
+            let sentence = "the values of the pickle take more memory than the limit allows";
+            return Err(Trouble::refused(Limit::Manifest, sentence));
+        };
+        *room = rest;
+        let place = len_u32(list.len());
+        list.try_reserve(1).map_err(|_| Trouble::memory())?;
+        list.push(item);
+        Ok(place)
+    }
+
+    /// An empty container.
+    fn container(&mut self, at: u32) -> Result<u32, Trouble> {
+        Self::push(&mut self.room, &mut self.nodes, Node { first: END, last: END, length: 0, at })
+    }
+
+    /// Adds items to a container.
+    fn extend(&mut self, node: u32, values: &[Value]) -> Result<(), Trouble> {
+        for value in values {
+            let cell = Cell { value: *value, next: END };
+            let place = Self::push(&mut self.room, &mut self.cells, cell)?;
+            let missing = || Trouble::internal("a container is not there");
+            let node = self.nodes.get_mut(usize_from_u32(node)).ok_or_else(missing)?;
+            match self.cells.get_mut(usize_from_u32(node.last)) {
+                Some(last) => last.next = place,
+                None => node.first = place,
+            }
+            node.last = place;
+            node.length = node.length.saturating_add(1);
+        }
+        Ok(())
+    }
+}
+
+/// The items of a container.
+#[derive(Clone, Debug)]
+pub(super) struct Items<'c> {
+    cells: &'c [Cell],
+    next: u32,
+}
+
+impl Items<'_> {
+    /// The cell that comes next, at which [`Pickle::resume`] goes on.
+    pub(super) fn place(&self) -> u32 {
+        self.next
+    }
+}
+
+impl Pickle<'_> {
+    /// The items of a container from a cell on.
+    pub(super) fn resume(&self, next: u32) -> Items<'_> {
+        Items { cells: &self.cells, next }
+    }
+}
+
+impl Iterator for Items<'_> {
+    type Item = Value;
+
+    fn next(&mut self) -> Option<Value> {
+        let cell = self.cells.get(usize_from_u32(self.next))?;
+        self.next = cell.next;
+        Some(cell.value)
+    }
+}
+
+impl Machine<'_> {
+    fn refused(&self, rule: Rule, sentence: impl std::fmt::Display) -> Trouble {
+        Trouble::refused_at(rule, sentence, self.pickle.byte(self.now))
+    }
+
+    /// Carries out all instructions, and returns what the last one leaves.
+    fn run(&mut self) -> Result<Value, Trouble> {
+        let has_version = self.pickle.bytes.first() == Some(&0x80);
+        if has_version && !self.pickle.bytes.get(1).is_some_and(|byte| PROTOCOLS.contains(byte)) {
+            let sentence = "the pickle is of no protocol from 2 to 5";
+            return Err(self.refused(Rule::TorchPickle, sentence));
+        }
+        loop {
+            self.now = len_u32(self.at);
+            let rest = self.pickle.bytes.get(self.at..).unwrap_or_default();
+            let Some((byte, rest)) = rest.split_first() else {
+                return Err(self.refused(Rule::TorchPickle, "the pickle ends without STOP"));
+            };
+            let Some(row) = opcodes::find(*byte) else {
+                let sentence = format_args!("the byte {byte:#04x} is no instruction of a pickle");
+                return Err(self.refused(Rule::TorchOpcode, sentence));
+            };
+            let Some(op) = row.op else {
+                let name = row.name;
+                let sentence = format_args!("the instruction {name} ({byte:#04x}) is not allowed");
+                return Err(self.refused(Rule::TorchOpcode, sentence));
+            };
+            let Some((operand, rest)) = row.operand.split(rest) else {
+                let name = row.name;
+                let sentence = format_args!("the pickle ends within the instruction {name}");
+                return Err(self.refused(Rule::TorchPickle, sentence));
+            };
+            self.at = self.pickle.bytes.len().saturating_sub(rest.len());
+            if matches!(op, Op::Stop) {
+                return self.stop(rest);
+            }
+            self.step(op, operand)?;
+        }
+    }
+
+    fn stop(&mut self, rest: &[u8]) -> Result<Value, Trouble> {
+        if !rest.is_empty() {
+            let count = rest.len();
+            let sentence = format_args!("{count} bytes stand behind STOP: another pickle, or data");
+            return Err(self.refused(Rule::TorchTrailing, sentence));
+        }
+        match *self.stack {
+            [value] if value != Value::Mark => Ok(value),
+            _ => Err(self.refused(Rule::TorchPickle, "STOP does not find exactly one value")),
+        }
+    }
+
+    fn step(&mut self, op: Op, operand: &[u8]) -> Result<(), Trouble> {
+        let now = self.now;
+        match op {
+            Op::Push(value) => self.push(value),
+            Op::Scalar(value) => self.push(value(now)),
+            Op::Empty(value) => {
+                let node = self.pickle.container(now)?;
+                self.push(value(node))
+            }
+            Op::Tuple(count) => {
+                let start = match count {
+                    Some(count) => self.from(count.into())?,
+                    None => self.mark()?,
+                };
+                let node = self.gather(start)?;
+                self.push(Value::Tuple(node))
+            }
+            Op::Add(target, many) => self.add(target, many),
+            Op::Global => self.global(operand),
+            Op::StackGlobal => self.stack_global(),
+            Op::Reduce => self.reduce(),
+            Op::Build => self.build(),
+            Op::New => self.new_object(),
+            Op::Persistent => self.persistent(),
+            Op::Put => self.put(number(operand)),
+            Op::Memoize => self.put(u64_from_usize(self.memo.len())),
+            Op::Get => {
+                let index = number(operand);
+                let found = self.memo.binary_search_by(|(kept, _)| u64::from(*kept).cmp(&index));
+                let found = found.ok().and_then(|place| self.memo.get(place));
+                let (_, value) = *found.ok_or_else(|| {
+                    let sentence = format_args!("nothing is kept under the number {index}");
+                    self.refused(Rule::TorchMemo, sentence)
+                })?;
+                self.push(value)
+            }
+            Op::Protocol if now == 0 => Ok(()),
+            Op::Protocol => Err(self.refused(Rule::TorchOpcode, "another protocol begins")),
+            Op::Frame => {
+                let left = self.pickle.bytes.len().saturating_sub(self.at);
+                if number(operand) <= u64_from_usize(left) {
+                    return Ok(());
+                }
+                Err(self.refused(Rule::TorchPickle, "a frame goes on behind the pickle"))
+            }
+            Op::Stop => Err(Trouble::internal("nothing stops the machine")),
+        }
+    }
+
+    fn push(&mut self, value: Value) -> Result<(), Trouble> {
+        self.stack.try_reserve(1).map_err(|_| Trouble::memory())?;
+        self.stack.push(value);
+        Ok(())
+    }
+
+    /// The place on the stack at which the last `count` values begin, none of them a mark.
+    fn from(&self, count: usize) -> Result<usize, Trouble> {
+        let start = self.stack.len().checked_sub(count);
+        let values = start.and_then(|start| Some((start, self.stack.get(start..)?)));
+        match values {
+            Some((start, values)) if !values.contains(&Value::Mark) => Ok(start),
+            _ => {
+                let sentence = "an instruction finds fewer values than it takes";
+                Err(self.refused(Rule::TorchPickle, sentence))
+            }
+        }
+    }
+
+    fn pop(&mut self) -> Result<Value, Trouble> {
+        self.from(1)?;
+        self.stack.pop().ok_or_else(|| Trouble::internal("a value is gone"))
+    }
+
+    fn top(&self) -> Result<Value, Trouble> {
+        let place = self.from(1)?;
+        self.stack.get(place).copied().ok_or_else(|| Trouble::internal("a value is gone"))
+    }
+
+    /// Takes the last mark, and returns the place of the values behind it.
+    fn mark(&mut self) -> Result<usize, Trouble> {
+        let Some(place) = self.stack.iter().rposition(|value| *value == Value::Mark) else {
+            return Err(self.refused(Rule::TorchPickle, "an instruction finds no mark"));
+        };
+        self.stack.remove(place);
+        Ok(place)
+    }
+
+    /// Makes a container of the values from a place on.
+    fn gather(&mut self, start: usize) -> Result<u32, Trouble> {
+        let node = self.pickle.container(self.now)?;
+        self.pickle.extend(node, self.stack.get(start..).unwrap_or_default())?;
+        self.stack.truncate(start);
+        Ok(node)
+    }
+
+    /// Adds values to a list, a set or a dictionary.
+    fn add(&mut self, target: u8, many: bool) -> Result<(), Trouble> {
+        let is_dict = target == b'd';
+        let start = if many { self.mark()? } else { self.from(if is_dict { 2 } else { 1 })? };
+        let place = start.checked_sub(1).and_then(|place| self.stack.get(place)).copied();
+        let ((b'l', Some(Value::List(node)))
+        | (b's', Some(Value::Set(node)))
+        | (b'd', Some(Value::Dict(node) | Value::Ordered(node)))) = (target, place)
+        else {
+            let sentence = "items are added to what is no list, set or dictionary";
+            return Err(self.refused(Rule::TorchPickle, sentence));
+        };
+        let values = self.stack.get(start..).unwrap_or_default();
+        if is_dict && values.len().checked_rem(2) != Some(0) {
+            return Err(self.refused(Rule::TorchPickle, "a key of a dictionary has no value"));
+        }
+        self.pickle.extend(node, values)?;
+        self.stack.truncate(start);
+        Ok(())
+    }
+
+    fn put(&mut self, index: u64) -> Result<(), Trouble> {
+        let value = self.top()?;
+        let index = u32::try_from(index).unwrap_or(u32::MAX);
+        if self.memo.last().is_some_and(|(last, _)| *last >= index) {
+            let sentence = format_args!("a value is kept under the number {index}, out of order");
+            return Err(self.refused(Rule::TorchMemo, sentence));
+        }
+        Pickle::push(&mut self.pickle.room, &mut self.memo, (index, value)).map(drop)
+    }
+
+    /// Names a global by its module and its name.
+    fn named(&mut self, module: &[u8], name: &[u8]) -> Result<(), Trouble> {
+        if let Some(global) = globals::find(module, name) {
+            return self.push(Value::Global(global));
+        }
+        let text = |bytes| str::from_utf8(bytes).unwrap_or("\u{fffd}");
+        let (module, name) = (Short(text(module)), Short(text(name)));
+        let sentence = format_args!("the global {name} of the module {module} is not allowed");
+        Err(self.refused(Rule::TorchGlobal, sentence))
+    }
+
+    fn global(&mut self, operand: &[u8]) -> Result<(), Trouble> {
+        let mut lines = operand.split(|byte| *byte == b'\n');
+        let (module, name) = (lines.next(), lines.next());
+        self.named(module.unwrap_or_default(), name.unwrap_or_default())
+    }
+
+    fn stack_global(&mut self) -> Result<(), Trouble> {
+        let (name, module) = (self.pop()?, self.pop()?);
+        let (Value::Text(module), Value::Text(name)) = (module, name) else {
+            return Err(self.refused(Rule::TorchGlobal, "a global has names that are no text"));
+        };
+        let (module, name) = (self.pickle.bytes(module), self.pickle.bytes(name));
+        self.named(module, name)
+    }
+
+    fn wrong_call(&self) -> Trouble {
+        let sentence = "a function does not get the arguments that it needs";
+        self.refused(Rule::TorchCall, sentence)
+    }
+
+    /// The value of what is not read.
+    fn unread(&mut self, what: &str) -> Value {
+        let at = self.pickle.byte(self.now);
+        self.pickle.is_unsupported(what, at);
+        Value::Unread(self.now)
+    }
+
+    /// Returns what a function makes of its arguments.
+    fn reduce(&mut self) -> Result<(), Trouble> {
+        let (args, function) = (self.pop()?, self.pop()?);
+        let (Value::Global(function), Value::Tuple(node)) = (function, args) else {
+            return Err(self.wrong_call());
+        };
+        let count = self.pickle.length(node);
+        let args: [Value; ARGUMENTS] = self.pickle.first(node);
+        let value = match (function, count, args) {
+            (Global::OrderedDict, 0, _) => Value::Ordered(self.pickle.container(self.now)?),
+            (Global::Size, 1, [shape @ Value::Tuple(_), ..]) => shape,
+            (Global::Device, 1, [name @ Value::Text(_), ..]) => name,
+            (Global::Device, 2, [Value::Text(_), Value::Int(_), ..]) => {
+                self.unread("a device with a number is not read")
+            }
+            (Global::Set, 1, [Value::List(node), ..]) => Value::Set(node),
+            (Global::Tensor(least, most, _), ..)
+                if (u32::from(least)..=most.into()).contains(&count) =>
+            {
+                self.tensor(function, args)?
+            }
+            (Global::Parameter(wanted), ..) if count == u32::from(wanted) => match args {
+                [tensor @ (Value::Tensor(_) | Value::Unread(_)), Value::Bool(_), hooks, ..] => {
+                    self.check_empty(hooks, "a parameter with hooks is not read");
+                    tensor
+                }
+                _ => return Err(self.wrong_call()),
+            },
+            (Global::Unread, ..) => self.unread("a value of this kind is not read"),
+            _ => return Err(self.wrong_call()),
+        };
+        self.push(value)
+    }
+
+    /// Notes that something is not read, unless it is empty.
+    fn check_empty(&mut self, value: Value, what: &str) {
+        match value {
+            Value::None => {}
+            Value::Dict(node) | Value::Ordered(node) if self.pickle.length(node) == 0 => {}
+            _ => drop(self.unread(what)),
+        }
+    }
+
+    fn tensor(&mut self, function: Global, args: [Value; ARGUMENTS]) -> Result<Value, Trouble> {
+        let Global::Tensor(least, _, dtype_at) = function else { return Err(self.wrong_call()) };
+        let [storage, offset, shape, strides, grad, hooks, seventh, eighth] = args;
+        let (dtype, extra) = match dtype_at {
+            Some(_) => (seventh, eighth),
+            None => (Value::None, seventh),
+        };
+        let is_dtype = match dtype_at {
+            Some(_) => matches!(dtype, Value::Global(Global::Dtype(_))),
+            None => true,
+        };
+        let is_grad = least < 6 || matches!(grad, Value::Bool(_));
+        let (Value::Storage(_), Value::Int(_), Value::Tuple(_), Value::Tuple(_), true) =
+            (storage, offset, shape, strides, is_dtype && is_grad)
+        else {
+            return Err(self.wrong_call());
+        };
+        self.check_empty(hooks, "a tensor with hooks is not read");
+        // Bits that say that elements are conjugated or negated.
+        self.check_empty(extra, "a tensor with metadata is not read");
+        let node = self.pickle.container(self.now)?;
+        self.pickle.extend(node, &[storage, offset, shape, strides, dtype])?;
+        Ok(Value::Tensor(node))
+    }
+
+    /// Gives a state to what has been made.
+    fn build(&mut self) -> Result<(), Trouble> {
+        let state = self.pop()?;
+        match (self.top()?, state) {
+            (Value::Ordered(_), Value::Dict(state)) => {
+                // The versions of modules: they say nothing of tensors.
+                let [key, value] = self.pickle.first(state);
+                let is_known = matches!(key, Value::Text(at) if self.pickle.bytes(at) == b"_metadata")
+                    && matches!(value, Value::Ordered(_))
+                    && self.pickle.length(state) == 2;
+                if !is_known && self.pickle.length(state) > 0 {
+                    self.unread("a dictionary with attributes is not read");
+                }
+            }
+            (Value::Tensor(_), _) => drop(self.unread("a tensor with a state is not read")),
+            (Value::Unread(_), _) => {}
+            _ => {
+                let sentence = "a state is given to what takes none";
+                return Err(self.refused(Rule::TorchCall, sentence));
+            }
+        }
+        Ok(())
+    }
+
+    fn new_object(&mut self) -> Result<(), Trouble> {
+        let (args, class) = (self.pop()?, self.pop()?);
+        let (Value::Global(Global::Unread), Value::Tuple(_)) = (class, args) else {
+            return Err(self.wrong_call());
+        };
+        let value = self.unread("an object of this class is not read");
+        self.push(value)
+    }
+
+    fn persistent(&mut self) -> Result<(), Trouble> {
+        let id = self.pop()?;
+        let (count, id): (_, [Value; 5]) = match id {
+            Value::Tuple(node) => (self.pickle.length(node), self.pickle.first(node)),
+            _ => (0, [Value::None; 5]),
+        };
+        let storage = match (count, id) {
+            (5, [Value::Text(kind), class, key, Value::Text(_), length])
+                if self.pickle.bytes(kind) == b"storage" =>
+            {
+                Some((class, key, length))
+            }
+            _ => None,
+        };
+        let Some((
+            class @ Value::Global(Global::Storage(_) | Global::Untyped),
+            key @ Value::Text(_),
+            length @ Value::Int(_),
+        )) = storage
+        else {
+            let sentence = "a persistent id is not that of a storage";
+            return Err(self.refused(Rule::TorchPersistentId, sentence));
+        };
+        let node = self.pickle.container(self.now)?;
+        self.pickle.extend(node, &[class, key, length])?;
+        self.push(Value::Storage(node))
+    }
+}
+
+/// A storage, as a persistent id has it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Storage<'p> {
+    pub(super) dtype: Dtype,
+    pub(super) key: &'p str,
+    /// The number of elements; none if it is negative or larger than 64 bits.
+    pub(super) length: Option<u64>,
+}
+
+impl<'p> Pickle<'p> {
+    /// Returns the storage of a node.
+    pub(super) fn storage(&self, node: u32) -> Result<Storage<'p>, Trouble> {
+        let [class, key, length] = self.first(node);
+        let Value::Text(key) = key else { return Err(Trouble::internal("a storage has no key")) };
+        let dtype = match class {
+            Value::Global(Global::Storage(dtype)) => dtype,
+            _ => BYTES,
+        };
+        Ok(Storage { dtype, key: self.text(key)?, length: self.count(length) })
+    }
+}
+
+/// A little-endian number without a sign.
+fn number(operand: &[u8]) -> u64 {
+    let mut bytes = [0; 8];
+    if let Some(start) = bytes.get_mut(..operand.len()) {
+        start.copy_from_slice(operand);
+    }
+    u64::from_le_bytes(bytes)
+}
+
+impl Operand {
+    /// Splits the operand off the bytes behind an instruction, without its length; none if they end before it does.
+    pub(super) fn split(self, rest: &[u8]) -> Option<(&[u8], &[u8])> {
+        match self {
+            Self::Fixed(length) => rest.split_at_checked(length.into()),
+            Self::Counted(width) => {
+                let (length, rest) = rest.split_at_checked(width.into())?;
+                rest.split_at_checked(usize::try_from(number(length)).ok()?)
+            }
+            Self::Lines => {
+                let mut ends = rest.iter().zip(1..).filter(|(byte, _)| **byte == b'\n');
+                let (_, end) = ends.nth(1)?;
+                rest.split_at_checked(end)
+            }
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! The tensors and attributes of a checkpoint, by the keys that lead to them.
+//!
+//! A container that is referred to twice is gone through twice, for its tensors have two names. What that takes is held
+//! against the limit for headers, as the names themselves are. A container within itself is too deep.
+
+use zten::Limits;
+use zten::attributes::Encoder;
+use zten::num::{sort_by, u64_from_usize, usize_from_u32};
+use zten::rules::Limit;
+use zten_report::escape::Short;
+
+use super::cost;
+use super::globals::Global;
+use super::pickle::{Pickle, Value};
+use crate::cbor::{self, Written};
+use crate::rules::Rule;
+use crate::trouble::{Trouble, copied};
+
+/// What a name leads to.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Leaf {
+    /// The node of a tensor.
+    Tensor(u32),
+    /// A scalar, or a list of scalars.
+    Attribute(Value),
+}
+
+/// A container that has been begun.
+struct Level {
+    /// The cell that comes next.
+    next: u32,
+    /// The number of items that have been gone through.
+    ordinal: u64,
+    is_map: bool,
+    /// Bytes of the name that leads to it.
+    name: usize,
+}
+
+/// Goes through a checkpoint.
+pub(super) struct Walk<'w, 'p> {
+    pickle: &'w Pickle<'p>,
+    limits: &'w Limits,
+    levels: Vec<Level>,
+    name: String,
+    /// What is left of the work that may be done.
+    left: u64,
+    /// A value at the top that is no container.
+    root: Option<Value>,
+    unsupported: Option<Trouble>,
+}
+
+impl<'w, 'p> Walk<'w, 'p> {
+    /// Begins with what the pickle is.
+    pub(super) fn new(
+        pickle: &'w Pickle<'p>,
+        root: Value,
+        limits: &'w Limits,
+    ) -> Result<Self, Trouble> {
+        let (levels, name) = (Vec::new(), String::new());
+        let left = limits.manifest();
+        let mut walk = Self { pickle, limits, levels, name, left, root: None, unsupported: None };
+        match root {
+            Value::Dict(_) | Value::Ordered(_) | Value::List(_) | Value::Tuple(_) => {
+                walk.enter(root)?;
+            }
+            root => {
+                walk.name = copied("data")?;
+                walk.root = Some(root);
+            }
+        }
+        Ok(walk)
+    }
+
+    /// The name that leads to what came last: the keys with dots between.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What is left of the work that may be done, which [`take`](Self::take) renews.
+    pub(super) fn left(&self) -> u64 {
+        self.left
+    }
+
+    pub(super) fn take(&mut self, left: u64) {
+        self.left = left;
+    }
+
+    /// The first value that is not read.
+    pub(super) fn into_unsupported(self) -> Option<Trouble> {
+        self.unsupported
+    }
+
+    /// The next tensor or attribute.
+    pub(super) fn next(&mut self) -> Result<Option<Leaf>, Trouble> {
+        if let Some(root) = self.root.take()
+            && let Some(leaf) = self.leaf(root)?
+        {
+            return Ok(Some(leaf));
+        }
+        while let Some(level) = self.levels.last_mut() {
+            let mut items = self.pickle.resume(level.next);
+            let key = if level.is_map { items.next() } else { None };
+            let Some(value) = items.next() else {
+                self.levels.pop();
+                continue;
+            };
+            level.next = items.place();
+            let ordinal = level.ordinal;
+            level.ordinal = ordinal.saturating_add(1);
+            self.name.truncate(level.name);
+            if self.extend_name(key, ordinal)?
+                && let Some(leaf) = self.leaf(value)?
+            {
+                return Ok(Some(leaf));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Appends a key to the name; false if keys of its kind are not read.
+    fn extend_name(&mut self, key: Option<Value>, ordinal: u64) -> Result<bool, Trouble> {
+        let text = match key {
+            None => return self.append(&copied(ordinal)?),
+            Some(Value::Text(at)) => self.pickle.text(at)?,
+            Some(Value::Int(at)) => match self.pickle.int(at) {
+                Some(key) => return self.append(&copied(key)?),
+                None => return Ok(self.note("a key of more than 64 bits is not read")),
+            },
+            Some(_) => return Ok(self.note("a key that is neither text nor number is not read")),
+        };
+        self.append(text)
+    }
+
+    fn append(&mut self, key: &str) -> Result<bool, Trouble> {
+        let dot = if self.levels.len() > 1 { "." } else { "" };
+        let more = key.len().saturating_add(1);
+        charge(&mut self.left, self.name.len().saturating_add(more))?;
+        self.name.try_reserve(more).map_err(|_| Trouble::memory())?;
+        self.name.push_str(dot);
+        self.name.push_str(key);
+        Ok(true)
+    }
+
+    /// Notes that something is not read, and returns false.
+    fn note(&mut self, what: &str) -> bool {
+        if self.unsupported.is_none() {
+            let trouble = Trouble::refused(Rule::TorchValue, what);
+            self.unsupported = Some(trouble.about(&self.name));
+        }
+        false
+    }
+
+    /// Goes into a container.
+    fn enter(&mut self, value: Value) -> Result<(), Trouble> {
+        let (node, is_map) = match value {
+            Value::Dict(node) | Value::Ordered(node) => (node, true),
+            Value::List(node) | Value::Tuple(node) | Value::Set(node) => (node, false),
+            _ => return Ok(()),
+        };
+        if u64_from_usize(self.levels.len()) >= u64::from(self.limits.depth()) {
+            let most = self.limits.depth();
+            let sentence = format_args!("it lies more than {most} levels deep");
+            return Err(Trouble::refused(Limit::Depth, sentence).about(&self.name));
+        }
+        if is_map {
+            self.check_keys(node)?;
+        }
+        let level = Level {
+            next: self.pickle.items(node).place(),
+            ordinal: 0,
+            is_map,
+            name: self.name.len(),
+        };
+        self.levels.try_reserve(1).map_err(|_| Trouble::memory())?;
+        self.levels.push(level);
+        Ok(())
+    }
+
+    /// What a value is: none of a container that is gone into, or of what is not read.
+    fn leaf(&mut self, value: Value) -> Result<Option<Leaf>, Trouble> {
+        match value {
+            Value::Tensor(node) => return Ok(Some(Leaf::Tensor(node))),
+            Value::List(node) | Value::Tuple(node) | Value::Set(node) if self.is_flat(node)? => {
+                return Ok(Some(Leaf::Attribute(value)));
+            }
+            Value::Set(_) => drop(self.note("a set of other values than scalars is not read")),
+            Value::Dict(_) | Value::Ordered(_) | Value::List(_) | Value::Tuple(_) => {
+                self.enter(value)?;
+            }
+            _ if self.is_scalar(value) => return Ok(Some(Leaf::Attribute(value))),
+            // It has been noted when it was made.
+            Value::Unread(_) => {}
+            Value::Storage(_) => drop(self.note("a storage that is no tensor is not read")),
+            _ => drop(self.note("this value is not read")),
+        }
+        Ok(None)
+    }
+
+    fn is_scalar(&self, value: Value) -> bool {
+        match value {
+            Value::Int(at) => self.pickle.int(at).is_some(),
+            Value::None | Value::Bool(_) | Value::Float(_) | Value::Text(_) | Value::Bytes(_) => {
+                true
+            }
+            Value::Global(global) => matches!(global, Global::Dtype(_)),
+            _ => false,
+        }
+    }
+
+    /// Returns whether a list has scalars alone.
+    fn is_flat(&mut self, node: u32) -> Result<bool, Trouble> {
+        charge(&mut self.left, usize_from_u32(self.pickle.length(node)))?;
+        Ok(self.pickle.items(node).all(|item| self.is_scalar(item)))
+    }
+
+    /// Checks that no key of a dictionary stands there twice. Of two that are written in one place this is known before
+    /// they are read, so that no text is read more often than there are different ones.
+    fn check_keys(&mut self, node: u32) -> Result<(), Trouble> {
+        charge(&mut self.left, usize_from_u32(self.pickle.length(node)))?;
+        let (mut places, mut texts, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
+        let mut items = self.pickle.items(node);
+        while let (Some(key), Some(_)) = (items.next(), items.next()) {
+            if let Value::Text(at) | Value::Int(at) = key {
+                places.try_reserve(1).map_err(|_| Trouble::memory())?;
+                places.push((at, matches!(key, Value::Text(_))));
+            }
+        }
+        places.sort_unstable();
+        let twice = |at: u32, key: &dyn std::fmt::Display| {
+            let sentence = format_args!("the key {key} stands there twice");
+            Trouble::refused_at(Rule::TorchDuplicateKey, sentence, self.pickle.byte(at))
+                .about(&self.name)
+        };
+        for (place, next) in places.iter().zip(places.iter().skip(1).map(Some).chain([None])) {
+            let (at, is_text) = *place;
+            match is_text {
+                _ if next.is_some_and(|next| next.0 == at) => {
+                    let key = copied(Short(str::from_utf8(self.pickle.bytes(at)).unwrap_or("")))?;
+                    return Err(twice(at, &key));
+                }
+                true => {
+                    texts.try_reserve(1).map_err(|_| Trouble::memory())?;
+                    texts.push((self.pickle.text(at)?, at));
+                }
+                false => {
+                    numbers.try_reserve(1).map_err(|_| Trouble::memory())?;
+                    numbers.push((self.pickle.int(at), at));
+                }
+            }
+        }
+        sort_by(&mut texts, Ord::cmp);
+        numbers.sort_unstable();
+        let text = texts.iter().zip(texts.iter().skip(1)).find(|(one, next)| one.0 == next.0);
+        if let Some(((key, _), (_, at))) = text {
+            return Err(twice(*at, &Short(key)));
+        }
+        let number = numbers.iter().zip(numbers.iter().skip(1)).find(|(one, next)| one.0 == next.0);
+        match number {
+            Some(((Some(key), _), (_, at))) => Err(twice(*at, key)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Takes from the work that may be done what a name or a value of so many bytes costs.
+fn charge(left: &mut u64, bytes: usize) -> Result<(), Trouble> {
+    let Some(rest) = left.checked_sub(cost(bytes)) else {
+        let sentence = "the names and values of the pickle take more bytes than the limit allows";
+        return Err(Trouble::refused(Limit::Manifest, sentence));
+    };
+    *left = rest;
+    Ok(())
+}
+
+impl Pickle<'_> {
+    /// Writes a scalar, or a list of scalars, as CBOR, within `left`.
+    pub(super) fn write(&self, value: Value, out: &mut Encoder, left: &mut u64) -> Written {
+        match value {
+            Value::List(node) | Value::Tuple(node) | Value::Set(node) => {
+                out.array(self.length(node).into())?;
+                self.items(node).try_for_each(|item| self.scalar(item, out, left))
+            }
+            value => self.scalar(value, out, left),
+        }
+    }
+
+    fn scalar(&self, value: Value, out: &mut Encoder, left: &mut u64) -> Written {
+        let bytes = match value {
+            Value::Text(at) | Value::Bytes(at) => self.bytes(at).len(),
+            _ => 0,
+        };
+        charge(left, bytes)?;
+        match value {
+            Value::Bool(value) => out.bool(value)?,
+            Value::Int(at) => cbor::int(out, self.int(at).unwrap_or_default())?,
+            Value::Float(at) => out.float(self.float(at))?,
+            Value::Text(at) => out.text(self.text(at)?)?,
+            Value::Bytes(at) => out.bytes(self.bytes(at))?,
+            Value::Global(Global::Dtype(dtype)) => out.text(dtype.name())?,
+            _ => out.null()?,
+        }
+        Ok(())
+    }
+}
