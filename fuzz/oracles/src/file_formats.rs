@@ -69,6 +69,7 @@ fn path(format: Format) -> &'static str {
         Format::Npz => "x.npz",
         Format::Gguf => "x.gguf",
         Format::Index => INDEX,
+        Format::Torch => "x.pt",
     }
 }
 
@@ -370,8 +371,7 @@ mod tests {
 
     use super::*;
 
-    const FORMATS: [Format; 5] =
-        [Format::Safetensors, Format::Index, Format::Gguf, Format::Npy, Format::Npz];
+    const FORMATS: [Format; 6] = Format::ALL;
 
     /// The input that is a file as it is.
     fn as_it_is(bytes: &[u8]) -> Vec<u8> {
@@ -422,7 +422,9 @@ mod tests {
         for version in [1, 3, 5] {
             assert!(file_format(Format::Npy, &[header.as_bytes(), &[0, 1, 2, version]].concat()));
         }
-        for (format, choice) in [(Format::Gguf, 1), (Format::Gguf, 3), (Format::Npz, 1)] {
+        for (format, choice) in
+            [(Format::Gguf, 1), (Format::Gguf, 3), (Format::Npz, 1), (Format::Torch, 1)]
+        {
             let made = |seed: &u64| file_format(format, &[&chance(*seed)[..], &[choice]].concat());
             let valid = (0..2000).filter(made).count();
             println!("{valid} of {format:?}");

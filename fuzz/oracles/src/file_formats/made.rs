@@ -3,7 +3,7 @@
 
 use arbitrary::{Result, Unstructured};
 use zten_corpus::other::zip::{Archive, Member};
-use zten_corpus::other::{gguf, npy, safetensors};
+use zten_corpus::other::{gguf, npy, safetensors, torch};
 use zten_formats::{Block, Format};
 
 use super::{Files, path};
@@ -31,6 +31,7 @@ pub(super) fn files(format: Format, choice: u8, input: &[u8]) -> Files {
         Format::Index => (files.file, files.beside) = index(input),
         Format::Npy => files.file = npy::versioned(1 + choice % 3, &header, data),
         Format::Npz => files.file = npz(&mut u).unwrap_or_default(),
+        Format::Torch => files.file = checkpoint(&mut u).unwrap_or_default(),
         Format::Gguf => {
             let count = 1 + u16::from(choice % 2);
             let mut made = gguf_files(&mut u, count).unwrap_or_default().into_iter();
@@ -41,7 +42,7 @@ pub(super) fn files(format: Format, choice: u8, input: &[u8]) -> Files {
             }
         }
     }
-    if matches!(format, Format::Npz | Format::Gguf) {
+    if matches!(format, Format::Npz | Format::Gguf | Format::Torch) {
         for _ in 0..u.int_in_range(0..=2).unwrap_or_default() {
             damage(&mut u, &mut files.file);
             files.beside.iter_mut().for_each(|part| damage(&mut u, &mut part.1));
@@ -157,4 +158,31 @@ fn bytes(u: &mut Unstructured<'_>, length: usize) -> Result<Vec<u8>> {
     let mut bytes = u.bytes(given.min(u.len()))?.to_vec();
     bytes.resize(length, 0);
     Ok(bytes)
+}
+
+/// Makes a checkpoint: tensors of a few storages, and values beside them.
+fn checkpoint(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
+    const CLASSES: [(&str, usize); 4] =
+        [("ByteStorage", 1), ("BFloat16Storage", 2), ("BoolStorage", 1), ("LongStorage", 8)];
+    let (mut storages, mut tensors) = (Vec::new(), Vec::new());
+    for key in 0..u.int_in_range(0..=3)? {
+        let (class, width) = *u.choose(&CLASSES)?;
+        let (rows, columns) = (u.int_in_range(0..=4_u8)?, u.int_in_range(1..=4_u8)?);
+        let (length, key) = (rows * columns, format!("{key}"));
+        let storage = || torch::storage(class, &key, length);
+        let whole = torch::tensor(storage(), 0, &[rows, columns], &[columns, 1]);
+        tensors.push((u.choose(&["a", "b", "c", "d"])?.to_string() + &key, whole));
+        if u.arbitrary()? {
+            let (offset, size) = (u.int_in_range(0..=length)?, u.int_in_range(0..=length)?);
+            let part = torch::tensor(storage(), offset, &[size], &[u.int_in_range(0..=2)?]);
+            tensors.push((format!("part{key}"), part));
+        }
+        storages.push(vec![u.int_in_range(0..=1)?; usize::from(length) * width]);
+    }
+    let nested = [("n", torch::int(1)), ("t", torch::text("x")), ("raw", u.bytes(3)?.to_vec())];
+    let count = u.int_in_range(0..=3)?;
+    tensors.push(("nested".to_owned(), torch::dict(&nested[..count])));
+    let tensors: Vec<_> = tensors.iter().map(|(name, value)| (&**name, value.clone())).collect();
+    let storages: Vec<_> = storages.iter().map(Vec::as_slice).collect();
+    Ok(torch::file(&torch::dict(&tensors), &storages))
 }

@@ -1,0 +1,9 @@
+//! Checkpoints of PyTorch: whole files, or archives of tensors and other values.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use zten_oracles::{Format, file_format};
+
+fuzz_target!(|input: &[u8]| {
+    file_format(Format::Torch, input);
+});
