@@ -192,7 +192,7 @@ const reported = (error: unknown): Report => report(wrapped(error))
 
 /** A file that was opened. `close` it, or declare it with `using`; what is collected is closed, too. */
 export class ZtenFile {
-  /** The format: `ztensor`, `safetensors`, `safetensors-index`, `gguf`, `npy` or `npz`. */
+  /** The format: `ztensor`, `safetensors`, `safetensors-index`, `gguf`, `npy`, `npz` or `torch`. */
   readonly format: string
   /** The generation of a zTensor file: `0.1`, `1.1`, `1.2` or `2`. */
   readonly generation: string | null

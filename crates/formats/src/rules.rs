@@ -262,12 +262,12 @@ catalogue! {
         "All members are in one folder, which has one `data.pkl`.",
         "the members are not in one folder that has one data.pkl", DISTRUST;
     TorchMember "torch-member", Refused, Policy("no byte belongs to what readers pass over"), TORCH,
-        "Members are `data.pkl`, `version`, `byteorder`, `data/` and a number, and what PyTorch notes of an archive.",
+        "Members are `data/` and a number, and, not compressed, `data.pkl`, `version`, `byteorder` and what else PyTorch notes.",
         "a member is none of those that PyTorch writes", DISTRUST;
     TorchDuplicateMember "torch-duplicate-member", Refused, Implied("readers differ on which of them counts"), TORCH,
         "No two members have one name.", "there are two members of one name", DISTRUST;
     TorchScript "torch-script", Refused, Policy("it is a program, which runs when it is loaded"), TORCH,
-        "The archive has no code.", "the archive has code, which loading it runs", DISTRUST;
+        "The archive has no code.", "the archive has code, which loading it runs", PICKLE;
     TorchVersion "torch-version", Refused, Spec("torch.save: zip"), TORCH,
         "`version` is a number from 1 to 10, and `byteorder`, where it is there, `little` or `big`.",
         "the version or the byte order is not one that is known", DAMAGED;

@@ -136,6 +136,10 @@ fn check_longest(length: u64, at: u64) -> Result<(), Trouble> {
 /// Reads a member, and verifies its checksum.
 fn read_member(member: Member, window: &mut Window<'_>) -> Result<Vec<u8>, Trouble> {
     check_longest(member.size, member.start)?;
+    if member.is_deflated {
+        let sentence = "it is compressed, and PyTorch compresses nothing";
+        return Err(Trouble::refused_at(Rule::TorchMember, sentence, member.start));
+    }
     let (mut read, mut decoder) = (Vec::new(), Vec::new());
     Content::new(member, window, &mut decoder)?.extend(&mut read, usize::MAX)?;
     if crc32(&read) != member.crc {

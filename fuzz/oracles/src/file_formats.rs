@@ -101,6 +101,8 @@ fn archive(bytes: &[u8], path: &'static str, format: Option<Format>) -> bool {
         Some(Format::Safetensors) => {
             bytes.first_chunk().map_or(0, |first| u64::from_le_bytes(*first)).min(length)
         }
+        // Values of a pickle take more than their bytes, also of one that is not read.
+        Some(Format::Torch) | None => (length + NPY_HEADER).saturating_mul(24),
         // Nothing says how many bytes of the file are headers, one of which may be deflated.
         _ => length + NPY_HEADER,
     };

@@ -14,7 +14,7 @@ use crate::suite::Expected;
 const TEMPLATE: &str = include_str!("template.md");
 
 /// The formats, as rows begin with them.
-const KINDS: [&str; 10] = [
+const KINDS: [&str; 11] = [
     "ztensor 0.1",
     "ztensor 1.1",
     "ztensor 1.2",
@@ -24,6 +24,7 @@ const KINDS: [&str; 10] = [
     "gguf",
     "npy",
     "npz",
+    "torch",
     "other",
 ];
 

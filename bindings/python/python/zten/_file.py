@@ -173,8 +173,8 @@ class File(Mapping[str, Tensor]):
 
     @property
     def format(self) -> str:
-        """The format: ``"ztensor"``, ``"safetensors"``, ``"safetensors-index"``, ``"gguf"``, ``"npy"`` or
-        ``"npz"``."""
+        """The format: ``"ztensor"``, ``"safetensors"``, ``"safetensors-index"``, ``"gguf"``, ``"npy"``,
+        ``"npz"`` or ``"torch"``."""
         return self._reader.format
 
     @property

@@ -75,6 +75,18 @@ const PROTOCOLS: std::ops::RangeInclusive<u8> = 2..=5;
 /// Arguments that anything here takes, at most.
 const ARGUMENTS: usize = 8;
 
+/// Bytes that the arena takes for each byte of the stream, at most, and so the names and values that are made of it.
+/// Tensors need a quarter of it.
+const FACTOR: u64 = 32;
+/// Bytes of any stream.
+const SLACK: u64 = 16 << 10;
+
+/// The memory that may be taken for a stream of so many bytes.
+pub(super) fn allowance(bytes: usize, limits: &Limits) -> u64 {
+    let most = u64_from_usize(bytes).saturating_mul(FACTOR).saturating_add(SLACK);
+    most.min(limits.manifest())
+}
+
 /// A pickle that has been read.
 #[derive(Debug)]
 pub(super) struct Pickle<'p> {
@@ -96,6 +108,8 @@ struct Machine<'p> {
     /// The place of the instruction that is being carried out.
     now: u32,
     stack: Vec<Value>,
+    /// The number of values on the stack for which memory has been taken.
+    highest: usize,
     /// Values that are referred to later, by ascending numbers.
     memo: Vec<(u32, Value)>,
 }
@@ -107,10 +121,10 @@ impl<'p> Pickle<'p> {
         base: u64,
         limits: &Limits,
     ) -> Result<(Self, Value), Trouble> {
-        let (nodes, cells, room) = (Vec::new(), Vec::new(), limits.manifest());
+        let (nodes, cells, room) = (Vec::new(), Vec::new(), allowance(bytes.len(), limits));
         let pickle = Self { bytes, base, nodes, cells, room, unsupported: None };
         let (stack, memo) = (Vec::new(), Vec::new());
-        let mut machine = Machine { pickle, at: 0, now: 0, stack, memo };
+        let mut machine = Machine { pickle, at: 0, now: 0, stack, highest: 0, memo };
         let value = machine.run()?;
         Ok((machine.pickle, value))
     }
@@ -138,6 +152,11 @@ impl<'p> Pickle<'p> {
 
     fn node(&self, node: u32) -> Option<&Node> {
         self.nodes.get(usize_from_u32(node))
+    }
+
+    /// What may be taken for the names and values that are made of it.
+    pub(super) fn allowance(&self, limits: &Limits) -> u64 {
+        allowance(self.bytes.len(), limits)
     }
 
     /// The byte of the file at which an instruction stands.
@@ -370,9 +389,12 @@ impl Machine<'_> {
     }
 
     fn push(&mut self, value: Value) -> Result<(), Trouble> {
-        self.stack.try_reserve(1).map_err(|_| Trouble::memory())?;
-        self.stack.push(value);
-        Ok(())
+        if self.stack.len() < self.highest {
+            self.stack.push(value);
+            return Ok(());
+        }
+        self.highest = self.highest.saturating_add(1);
+        Pickle::push(&mut self.pickle.room, &mut self.stack, value).map(drop)
     }
 
     /// The place on the stack at which the last `count` values begin, none of them a mark.

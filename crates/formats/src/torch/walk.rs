@@ -57,7 +57,7 @@ impl<'w, 'p> Walk<'w, 'p> {
         limits: &'w Limits,
     ) -> Result<Self, Trouble> {
         let (levels, name) = (Vec::new(), String::new());
-        let left = limits.manifest();
+        let left = pickle.allowance(limits);
         let mut walk = Self { pickle, limits, levels, name, left, root: None, unsupported: None };
         match root {
             Value::Dict(_) | Value::Ordered(_) | Value::List(_) | Value::Tuple(_) => {

@@ -211,6 +211,10 @@ fn archives() -> Vec<(&'static str, &'static str, Vec<u8>)> {
         ("torch-folder", "second", add("other/data.pkl", &system)),
         ("torch-folder", "top", add("data.pkl", &system)),
         ("torch-folder", "no-pickle", changed(|all| drop(all.remove(0)))),
+        ("torch-member", "compressed", {
+            let packed = pickle(&dict(&[("a", vector())]));
+            changed(|all| all[0] = Member::deflated("archive/data.pkl", &packed))
+        }),
         ("torch-member", "readme", add("archive/readme", b"text")),
         ("torch-member", "pickle", add("archive/extra.pkl", &system)),
         ("torch-member", "key", add("archive/data/x", b"")),
