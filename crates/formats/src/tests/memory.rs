@@ -9,6 +9,7 @@ use super::archive::Noted;
 use super::safetensors::file;
 use super::{Trouble, gguf, npy, npz};
 use crate::{open_bytes, open_source};
+use zten_corpus::other::torch;
 
 /// Bytes of heap for each byte of the header of a file that is opened as an archive, at most, and beside it:
 /// `SECURITY.md`.
@@ -17,6 +18,11 @@ const FIXED_OF_ARCHIVE: u64 = 64 << 10;
 
 /// Opens a file with a header of so many bytes in both ways, and checks the heap that it takes, whatever comes of it.
 fn validate_archive(what: &str, bytes: &[u8], header: usize) -> Result<usize, Trouble> {
+    validate_times(EACH_OF_ARCHIVE, what, bytes, header)
+}
+
+/// The same, for a format whose header may take so many times its bytes.
+fn validate_times(each: u64, what: &str, bytes: &[u8], header: usize) -> Result<usize, Trouble> {
     let length = u64_from_usize(bytes.len());
     // As many keys as there are, so that no limit keeps memory small.
     let limits = Limits::default().with_named("keys", u32::MAX.into()).unwrap();
@@ -33,7 +39,7 @@ fn validate_archive(what: &str, bytes: &[u8], header: usize) -> Result<usize, Tr
     let again = opened.unwrap().map(|archive| archive.len());
     assert_eq!(count.as_ref().ok(), again.as_ref().ok());
     let header = u64_from_usize(header);
-    let most = EACH_OF_ARCHIVE * header + FIXED_OF_ARCHIVE;
+    let most = each * header + FIXED_OF_ARCHIVE;
     let (borrowed, read) = (borrowed.bytes_max, read.bytes_max);
     let ratio = |bytes: u64| bytes * 100 / header;
     println!("{what}: {header} bytes, {} % borrowed, {} % read", ratio(borrowed), ratio(read));
@@ -226,4 +232,35 @@ fn entries_of_safetensors_are_parsed_without_allocating() {
     };
     let (few, many) = (count(10), count(10_000));
     assert!(many <= few + 4 * 11, "{few} and {many} allocations");
+}
+
+/// Pickles of one instruction many times, and tensors as they are saved.
+#[test]
+fn heap_follows_pickles() {
+    const EACH: u64 = 192;
+    let instructions =
+        [&b"N"[..], b"]", b")", b"K\x01", b"]\x94", b"X\0\0\0\0", b"(", b"](Nt", b"}N]s", b"h\0"];
+    for count in [100, 10_000, 65_537] {
+        for (place, instruction) in instructions.iter().enumerate() {
+            for end in [&b""[..], b"t", b"e", b"u"] {
+                let value = [b"]q\0(", &instruction.repeat(count)[..], end].concat();
+                let bytes = torch::file(&value, &[]);
+                let what = format!("instruction {place} {count} times");
+                drop(validate_times(EACH, &what, &bytes, value.len()));
+            }
+        }
+    }
+    // Each name of an empty list is long.
+    let value = [b"}(".to_vec(), torch::text(&"x".repeat(60_000)), b"](]]]]]]]]]]eu".to_vec()];
+    let value = value.concat();
+    drop(validate_times(EACH, "long names", &torch::file(&value, &[]), value.len()));
+    for count in [100, 10_000] {
+        let names: Vec<String> = (0..count).map(|at| format!("layer.{at}.weight")).collect();
+        let tensor = torch::tensor(torch::storage("ByteStorage", "0", 1), 0, &[1], &[1]);
+        let items: Vec<_> = names.iter().map(|name| (&**name, tensor.clone())).collect();
+        let value = torch::dict(&items);
+        let bytes = torch::file(&value, &[&[7]]);
+        let found = validate_times(EACH, "tensors", &bytes, value.len());
+        assert_eq!(found.unwrap(), count);
+    }
 }

@@ -1,0 +1,148 @@
+"""Compares `zten` with `torch.load(weights_only=True)`: files that PyTorch writes read equal, and none that it rejects is valid.
+
+    python lab/python/torch_checkpoints.py ZTEN [--seconds 600] [--seed 1]
+"""
+
+import argparse
+import io
+import json
+import os
+import pathlib
+import random
+import subprocess
+import tempfile
+import warnings
+import zipfile
+
+import torch
+from safetensors.torch import load_file
+
+TYPES = """float32 float64 float16 bfloat16 int64 int32 int16 int8 uint8 bool complex64 uint16 uint32 uint64
+float8_e4m3fn float8_e5m2""".split()
+
+
+def elements(name: str) -> torch.Tensor:
+    dtype = getattr(torch, name)
+    width = torch.empty((), dtype=dtype).element_size()
+    most = 2 if dtype == torch.bool else 256
+    return torch.randint(0, most, (6 * width,), dtype=torch.uint8).view(dtype).view(2, 3)
+
+
+def written() -> dict[str, object]:
+    """Values as people save them."""
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 2))
+    states = {}
+    for kind in (torch.optim.AdamW, torch.optim.Adam, torch.optim.RMSprop):
+        optimizer = kind(model.parameters())
+        model(torch.randn(5, 3)).sum().backward()
+        optimizer.step()
+        states[kind.__name__] = optimizer.state_dict()
+    base = torch.arange(24.0).view(4, 6)
+    return {
+        "types": {name: elements(name) for name in TYPES},
+        "state": model.state_dict(),
+        "training": {"model": model.state_dict(), "optimizers": states, "epoch": 7, "loss": 0.25, "none": None, "flag": True},
+        "views": {"base": base, "row": base[1], "t": base.t(), "part": base.view(-1)[5:9], "tied": base, "scalar": base[0, 0]},
+        "parameters": {"weight": model[0].weight, "list": list(model.parameters())},
+        "empty": {"none": torch.zeros(0, 3)},
+        "many": {f"layer.{at}.weight": torch.full((3,), float(at)) for at in range(3000)},
+    }
+
+
+def tensors(value: object, keys: tuple[str, ...] = ()) -> dict[str, torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return {".".join(keys): value.detach()}
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, (list, tuple)) else ()
+    found = {}
+    for key, item in items:
+        found |= tensors(item, (*keys, str(key)))
+    return found
+
+
+def raw(tensor: torch.Tensor) -> bytes:
+    return tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
+
+
+def compare(zten: str, folder: pathlib.Path) -> list[bytes]:
+    """Checks that files are read as they were written, and returns them."""
+    files = []
+    for name, value in written().items():
+        for protocol in range(2, 6):
+            path, out = folder / f"{name}-{protocol}.pt", folder / "out.safetensors"
+            torch.save(value, path, pickle_protocol=protocol)
+            files.append(path.read_bytes())
+            subprocess.run([zten, "check", "-q", path], check=True)
+            subprocess.run([zten, "convert", "--force", "--drop-attributes", path, out], check=True, stdout=subprocess.DEVNULL)
+            found, wanted = load_file(out), tensors(value)
+            assert found.keys() == wanted.keys(), (path, found.keys() ^ wanted.keys())
+            for key, tensor in wanted.items():
+                other = found[key]
+                assert (other.shape, other.dtype) == (tensor.shape, tensor.dtype), (path, key)
+                assert raw(other) == raw(tensor), (path, key)
+    print(f"{len(files)} files that PyTorch wrote read equal")
+    return [file for file in files if len(file) < 20_000]
+
+
+def damage(file: bytes, chance: random.Random) -> bytes:
+    """Changes some bytes of the pickle, and writes the archive again, with right checksums."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(file)) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            content = bytearray(old.read(name))
+            if name.endswith("data.pkl"):
+                for _ in range(chance.randint(1, 3)):
+                    at = chance.randrange(len(content))
+                    kind = chance.randrange(4)
+                    if kind == 0:
+                        content[at] ^= 1 << chance.randrange(8)
+                    elif kind == 1:
+                        content[at] = chance.choice(b"()Rtbcsuqh0.2Q}]NK\x81\x85\x86\x87\x88\x89\x93\x94")
+                    elif kind == 2:
+                        del content[at : at + chance.randint(1, 4)]
+                    else:
+                        start = chance.randrange(len(content))
+                        content[at:at] = content[start : start + chance.randint(1, 12)]
+            new.writestr(zipfile.ZipInfo(name), bytes(content))
+    return out.getvalue()
+
+
+def loads(path: pathlib.Path) -> bool:
+    try:
+        torch.load(path, weights_only=True)
+    except Exception:  # noqa: BLE001: any is a rejection
+        return False
+    return True
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("zten")
+    parser.add_argument("--files", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    chance = random.Random(options.seed)
+    counts = {"valid": 0, "refused": 0, "unsupported": 0, "limit": 0}
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        files = compare(options.zten, folder)
+        # PyTorch knows few instructions of later protocols.
+        files = [file for file in files if b"data.pkl" in file and b"\x80\x02" in file]
+        for first in range(0, options.files, 500):
+            paths = [folder / f"{at}.pt" for at in range(first, min(first + 500, options.files))]
+            for path in paths:
+                path.write_bytes(damage(chance.choice(files), chance))
+            done = subprocess.run([options.zten, "check", "--json", *paths], capture_output=True, text=True, check=False)
+            for line in done.stdout.splitlines():
+                report = json.loads(line)
+                counts[report["verdict"]] += 1
+                if report["verdict"] == "valid" and not loads(pathlib.Path(report["file"])):
+                    kept = pathlib.Path(report["file"]).rename(f"{os.getcwd()}/rejected-by-torch.pt")
+                    raise SystemExit(f"PyTorch rejects what is valid: {kept}")
+            for path in paths:
+                path.unlink(missing_ok=True)
+    print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+    assert counts["valid"] > options.files // 100, "too few are valid to say something"
+
+
+main()
