@@ -108,7 +108,7 @@ def damage(file: bytes, chance: random.Random) -> bytes:
 
 def loads(path: pathlib.Path) -> bool:
     try:
-        torch.load(path, weights_only=True)
+        torch.load(path, weights_only=True, map_location="cpu")
     except Exception:  # noqa: BLE001: any is a rejection
         return False
     return True

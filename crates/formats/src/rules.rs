@@ -275,7 +275,7 @@ catalogue! {
         "The pickle is of a protocol from 2 to 5, complete, and each instruction finds the values that it takes.",
         "the pickle is not one that can be read", DAMAGED;
     TorchOpcode "torch-opcode", Refused, Policy("PyTorch needs none of them, and some run code"), TORCH,
-        "The instructions are those with which PyTorch writes values, and the protocol stands at the start alone.",
+        "The instructions are those of the protocol with which PyTorch writes values, and the protocol stands at the start alone.",
         "an instruction of the pickle is not allowed", PICKLE;
     TorchGlobal "torch-global", Refused, Policy("it may run code"), TORCH,
         "Globals are those that PyTorch itself allows where it loads weights only.",

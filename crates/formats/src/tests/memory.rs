@@ -10,6 +10,7 @@ use super::safetensors::file;
 use super::{Trouble, gguf, npy, npz};
 use crate::{open_bytes, open_source};
 use zten_corpus::other::torch;
+use zten_corpus::other::zip::Archive;
 
 /// Bytes of heap for each byte of the header of a file that is opened as an archive, at most, and beside it:
 /// `SECURITY.md`.
@@ -244,7 +245,8 @@ fn heap_follows_pickles() {
         for (place, instruction) in instructions.iter().enumerate() {
             for end in [&b""[..], b"t", b"e", b"u"] {
                 let value = [b"]q\0(", &instruction.repeat(count)[..], end].concat();
-                let bytes = torch::file(&value, &[]);
+                let pickle = [b"\x80\x04", &value[..], b"."].concat();
+                let bytes = Archive::new(&torch::members(&pickle, &[])).bytes();
                 let what = format!("instruction {place} {count} times");
                 drop(validate_times(EACH, &what, &bytes, value.len()));
             }

@@ -1,11 +1,45 @@
 //! Checkpoints of PyTorch.
 
 use zten::tools::{LogicalType as L, StorageType as S};
-use zten::{Limits, OpenOptions};
+use zten::{Error, Limits, OpenOptions, ReadAt};
 use zten_corpus::other::torch::{dict, file, int, numbers, pickle, text, tuple};
 
 use super::{Kind, data, open_with, read, refusal};
-use crate::open_bytes;
+use crate::{open_bytes, open_source};
+
+/// A file that PyTorch wrote, without the zeros that one of its storages is: the byte at which they begin, and their number.
+struct Large(&'static [u8], u64, u64);
+
+impl ReadAt for Large {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        for (byte, offset) in buffer.iter_mut().zip(offset..) {
+            let place = match offset {
+                _ if offset < self.1 => offset,
+                _ if offset < self.1 + self.2 => {
+                    *byte = 0;
+                    continue;
+                }
+                _ => offset - self.2,
+            };
+            *byte = self.0[usize::try_from(place).unwrap()];
+        }
+        Ok(())
+    }
+}
+
+/// Members whose size or place takes more than 32 bits have numbers of 64 bits.
+#[test]
+fn large_files() {
+    const ZEROS: u64 = (1 << 32) + 4096;
+    let large = Large(include_bytes!("large.pt"), 1088, ZEROS);
+    let length = u64::try_from(large.0.len()).unwrap() + ZEROS;
+    let archive = open_source(large, length, "x".as_ref(), &OpenOptions::default()).unwrap();
+    assert_eq!(archive.tensor("big").unwrap().shape().to_vec(), [ZEROS]);
+    let elements = archive.tensor("z").unwrap().to_vec::<f32>().unwrap();
+    assert_eq!(elements, [0.0, 1.0, 2.0, 3.0, 4.0]);
+    let elements = archive.tensor("y").unwrap().to_vec::<i64>().unwrap();
+    assert_eq!(elements, [0, 1, 2, 3, 4, 5]);
+}
 
 fn floats(values: &[f32]) -> Vec<u8> {
     values.iter().copied().flat_map(f32::to_le_bytes).collect()

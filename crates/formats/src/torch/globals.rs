@@ -127,6 +127,17 @@ const GLOBALS: [(&str, &str, Global); 34] = [
     ("builtins", "complex", Global::Unread),
 ];
 
+/// Returns whether a text names a device: its kind, and perhaps a number.
+pub(super) fn is_device(name: &[u8]) -> bool {
+    const KINDS: [&[u8]; 9] =
+        [b"cpu", b"cuda", b"mps", b"meta", b"xpu", b"xla", b"hpu", b"mtia", b"privateuseone"];
+    let mut parts = name.splitn(2, |byte| *byte == b':');
+    let is_known = parts.next().is_some_and(|kind| KINDS.contains(&kind));
+    let is_number =
+        |number: &[u8]| (1..=3).contains(&number.len()) && number.iter().all(u8::is_ascii_digit);
+    is_known && parts.next().is_none_or(is_number)
+}
+
 /// Finds a global; none if it may not be named.
 pub(super) fn find(module: &[u8], name: &[u8]) -> Option<Global> {
     let listed = GLOBALS.iter().find(|row| row.0.as_bytes() == module && row.1.as_bytes() == name);
@@ -166,6 +177,12 @@ mod tests {
         }
         for (module, name, global) in GLOBALS {
             assert_eq!(find(module.as_bytes(), name.as_bytes()), Some(global));
+        }
+        for name in ["cpu", "cuda:0", "cuda:127", "mps"] {
+            assert!(is_device(name.as_bytes()), "{name}");
+        }
+        for name in ["", "11", "cpu:", "cuda:x", "cuda:0:1", "cuda:1000", "CPU"] {
+            assert!(!is_device(name.as_bytes()), "{name}");
         }
         for (module, name) in [("torch", ""), ("torch", "load"), ("os", "system"), ("", "set")] {
             assert_eq!(find(module.as_bytes(), name.as_bytes()), None, "{module}.{name}");

@@ -137,6 +137,18 @@ const ROWS: [Row; 68] = [
     refused(0x98, "READONLY_BUFFER"),
 ];
 
+impl Row {
+    /// The first protocol that has the instruction; 2 if it is an older one.
+    pub(super) fn protocol(&self) -> u8 {
+        match self.byte {
+            b'B' | b'C' => 3,
+            0x8c..=0x95 => 4,
+            0x96.. => 5,
+            _ => 2,
+        }
+    }
+}
+
 /// Finds an instruction.
 pub(super) fn find(byte: u8) -> Option<&'static Row> {
     ROWS.iter().find(|row| row.byte == byte)

@@ -294,11 +294,15 @@ impl Machine<'_> {
 
     /// Carries out all instructions, and returns what the last one leaves.
     fn run(&mut self) -> Result<Value, Trouble> {
-        let has_version = self.pickle.bytes.first() == Some(&0x80);
-        if has_version && !self.pickle.bytes.get(1).is_some_and(|byte| PROTOCOLS.contains(byte)) {
-            let sentence = "the pickle is of no protocol from 2 to 5";
-            return Err(self.refused(Rule::TorchPickle, sentence));
-        }
+        // Without its number it is a pickle by itself, of an old protocol.
+        let protocol = match self.pickle.bytes {
+            [0x80, protocol, ..] if PROTOCOLS.contains(protocol) => *protocol,
+            [0x80, ..] => {
+                let sentence = "the pickle is of no protocol from 2 to 5";
+                return Err(self.refused(Rule::TorchPickle, sentence));
+            }
+            _ => *PROTOCOLS.start(),
+        };
         loop {
             self.now = len_u32(self.at);
             let rest = self.pickle.bytes.get(self.at..).unwrap_or_default();
@@ -314,6 +318,13 @@ impl Machine<'_> {
                 let sentence = format_args!("the instruction {name} ({byte:#04x}) is not allowed");
                 return Err(self.refused(Rule::TorchOpcode, sentence));
             };
+            if row.protocol() > protocol {
+                let (name, first) = (row.name, row.protocol());
+                let sentence = format_args!(
+                    "the instruction {name} is of protocol {first}, and the pickle of {protocol}"
+                );
+                return Err(self.refused(Rule::TorchOpcode, sentence));
+            }
             let Some((operand, rest)) = row.operand.split(rest) else {
                 let name = row.name;
                 let sentence = format_args!("the pickle ends within the instruction {name}");
@@ -517,7 +528,11 @@ impl Machine<'_> {
         let value = match (function, count, args) {
             (Global::OrderedDict, 0, _) => Value::Ordered(self.pickle.container(self.now)?),
             (Global::Size, 1, [shape @ Value::Tuple(_), ..]) => shape,
-            (Global::Device, 1, [name @ Value::Text(_), ..]) => name,
+            (Global::Device, 1, [name @ Value::Text(at), ..])
+                if globals::is_device(self.pickle.bytes(at)) =>
+            {
+                name
+            }
             (Global::Device, 2, [Value::Text(_), Value::Int(_), ..]) => {
                 self.unread("a device with a number is not read")
             }
@@ -614,8 +629,9 @@ impl Machine<'_> {
             _ => (0, [Value::None; 5]),
         };
         let storage = match (count, id) {
-            (5, [Value::Text(kind), class, key, Value::Text(_), length])
-                if self.pickle.bytes(kind) == b"storage" =>
+            (5, [Value::Text(kind), class, key, Value::Text(device), length])
+                if self.pickle.bytes(kind) == b"storage"
+                    && globals::is_device(self.pickle.bytes(device)) =>
             {
                 Some((class, key, length))
             }

@@ -199,17 +199,28 @@ impl<'d> Entry<'d> {
     }
 
     /// Size and packed size, as the header has them that PyTorch writes: nothing, for what stands behind a member has
-    /// them, and beside that the numbers that take 64 bits, with the place of the member as the last.
+    /// them. Beside that it has the numbers that take 64 bits, of which the packed size is not known yet, and the place
+    /// of the member is the last.
     fn padded_sizes(&self, header: &Header, large: Option<&[[u8; 8]]>) -> Option<(u64, u64)> {
-        let (sizes, place) = match large {
-            Some(&[place]) => (None, Some(place)),
-            Some(&[size, packed, place]) => (Some([size, packed]), Some(place)),
-            large => return local_sizes(header, large, true),
+        let (sizes, place) = match *large.unwrap_or_default() {
+            [] => return local_sizes(header, large, false),
+            [place] => (None, Some(place)),
+            [size, packed] => (Some([size, packed]), None),
+            [size, packed, place] => (Some([size, packed]), Some(place)),
+            _ => return None,
         };
         if place.is_some_and(|place| u64::from_le_bytes(place) != self.start) {
             return None;
         }
-        local_sizes(header, sizes.as_ref().map(<[_; 2]>::as_slice), true)
+        let is_behind = header.flags & BEHIND != 0;
+        let sizes = sizes.map(|[size, packed]| {
+            if is_behind && packed == [0; 8] {
+                [size, self.packed.to_le_bytes()]
+            } else {
+                [size, packed]
+            }
+        });
+        local_sizes(header, sizes.as_ref().map(<[_; 2]>::as_slice), is_behind)
     }
 
     /// The number of bytes behind a member, if they begin `there` and say the same: checksum and sizes, of 64 bits where

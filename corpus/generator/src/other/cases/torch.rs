@@ -115,6 +115,8 @@ fn pickles() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     let value = |bytes: &[u8]| file(bytes, &[]);
     let list = |items: &[&[u8]]| [b"]", &items.concat()[..]].concat();
     let system = |module: &str| call(module, "system", &[text("true")]);
+    // Of protocol 4.
+    let later = |bytes: &[u8]| of(&[b"\x80\x04", bytes, b"."].concat());
     let stacked = [text("os"), text("system"), b"\x93".to_vec()].concat();
     let named = |items: &[(&str, Vec<u8>)]| file(&dict(items), &[TWO]);
     vec![
@@ -125,7 +127,7 @@ fn pickles() -> Vec<(&'static str, &'static str, Vec<u8>)> {
         ("torch-pickle", "underflow", value(b"\x86")),
         ("torch-pickle", "two-values", value(b"}}")),
         ("torch-pickle", "length", value(b"X\xff\xff\xff\x7fa")),
-        ("torch-pickle", "length-8", value(b"\x8d\xff\xff\xff\xff\xff\xff\xff\xffa")),
+        ("torch-pickle", "length-8", later(b"\x8d\xff\xff\xff\xff\xff\xff\xff\xffa")),
         ("torch-pickle", "frame", of(b"\x80\x04\x95\xff\0\0\0\0\0\0\0}.")),
         ("torch-pickle", "key-alone", value(b"}(K\x01u")),
         ("torch-pickle", "append-to-tuple", value(b")K\x01a")),
@@ -138,9 +140,10 @@ fn pickles() -> Vec<(&'static str, &'static str, Vec<u8>)> {
         ("torch-opcode", "persid", value(b"P0\n")),
         ("torch-opcode", "protocol-again", value(b"\x80\x02}")),
         ("torch-opcode", "unknown", value(b"\xff")),
+        ("torch-opcode", "later", value(b"C\x01a")),
         ("torch-global", "os", value(&system("os"))),
         ("torch-global", "posix", value(&list(&[&system("posix"), b"a"]))),
-        ("torch-global", "stacked", value(&stacked)),
+        ("torch-global", "stacked", later(&stacked)),
         ("torch-global", "getattr", value(&global("builtins", "getattr"))),
         ("torch-global", "old-name", value(&global("__builtin__", "eval"))),
         ("torch-global", "dotted", value(&global("torch", "serialization.os.system"))),
@@ -150,12 +153,16 @@ fn pickles() -> Vec<(&'static str, &'static str, Vec<u8>)> {
             let sparse = call("torch._utils", "_rebuild_sparse_tensor", &[]);
             value(&list(&[&sparse, b"a", &system("os"), b"a"]))
         }),
-        ("torch-global", "not-text", value(b"K\x01K\x02\x93")),
+        ("torch-global", "not-text", later(b"K\x01K\x02\x93")),
         ("torch-call", "no-function", value(b"})R")),
         ("torch-call", "count", value(&call("torch._utils", "_rebuild_tensor_v2", &[int(0)]))),
         ("torch-call", "dtype", value(&call("torch", "float32", &[]))),
         ("torch-call", "state", value(b"]}b")),
         ("torch-call", "object", value(b"ctorch\nSize\n)\x81")),
+        ("torch-persistent-id", "device", {
+            let id = [text("storage"), global("torch", "IntStorage"), text("0"), text("x"), int(0)];
+            value(&[tuple(&id), b"Q".to_vec()].concat())
+        }),
         ("torch-persistent-id", "number", value(b"K\x01Q")),
         ("torch-persistent-id", "module", {
             value(&[tuple(&[text("module"), int(1)]), b"Q".to_vec()].concat())
