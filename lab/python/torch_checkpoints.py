@@ -90,7 +90,7 @@ def damage(file: bytes, chance: random.Random) -> bytes:
         for name in old.namelist():
             content = bytearray(old.read(name))
             if name.endswith("data.pkl"):
-                for _ in range(chance.randint(1, 3)):
+                for _ in range(chance.randint(1, 2)):
                     at = chance.randrange(len(content))
                     kind = chance.randrange(4)
                     if kind == 0:

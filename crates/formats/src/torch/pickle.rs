@@ -354,7 +354,13 @@ impl Machine<'_> {
         let now = self.now;
         match op {
             Op::Push(value) => self.push(value),
-            Op::Scalar(value) => self.push(value(now)),
+            Op::Scalar(value) => {
+                let value = value(now);
+                if let Value::Text(at) = value {
+                    self.pickle.text(at)?;
+                }
+                self.push(value)
+            }
             Op::Empty(value) => {
                 let node = self.pickle.container(now)?;
                 self.push(value(node))

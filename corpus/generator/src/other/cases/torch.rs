@@ -132,6 +132,7 @@ fn pickles() -> Vec<(&'static str, &'static str, Vec<u8>)> {
         ("torch-pickle", "key-alone", value(b"}(K\x01u")),
         ("torch-pickle", "append-to-tuple", value(b")K\x01a")),
         ("torch-pickle", "utf8", value(b"}X\x01\0\0\0\xffNs")),
+        ("torch-pickle", "utf8-unused", value(b"}}X\x01\0\0\0\xffNsb")),
         ("torch-opcode", "inst", value(b"(ios\nsystem\n")),
         ("torch-opcode", "obj", value(b"(o")),
         ("torch-opcode", "ext", value(b"\x82\x01")),
