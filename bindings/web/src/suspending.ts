@@ -1,0 +1,41 @@
+/** An instance whose host has to wait for bytes: what it is doing is suspended meanwhile. */
+import { failure } from '../../js/src/errors.ts'
+import { Instance, type Host } from '../../js/src/instance.ts'
+
+/** A host that may have to wait for what it reads. */
+export interface WaitingHost extends Host {
+  /** Fills a buffer, which is there when the bytes are: whether it could. */
+  readLater(offset: number, buffer: () => Uint8Array, length: number): boolean | Promise<boolean>
+}
+
+type ReadAt = (offset: bigint, buffer: number, length: number) => number | Promise<number>
+
+/** JavaScript Promise Integration of WebAssembly. */
+interface Suspension {
+  Suspending?: new (read: ReadAt) => WebAssembly.ImportValue
+  promising?: (called: unknown) => (...args: number[]) => Promise<number>
+}
+
+const { Suspending, promising } = WebAssembly as Suspension
+
+export class SuspendingInstance extends Instance {
+  constructor(host: WaitingHost) {
+    super(host)
+    if (!Suspending) {
+      throw failure('this browser cannot suspend WebAssembly, which reading from an address needs; save the file and pick it')
+    }
+    const readAt: ReadAt = (offset, buffer, length) => {
+      const read = host.readLater(Number(offset), () => this.memory(buffer, length), length >>> 0)
+      return read instanceof Promise ? read.then(Number) : Number(read)
+    }
+    this.imports.host!.read_at = new Suspending(readAt)
+  }
+
+  /** Calls an export that may read. Nothing else is called until it has ended. */
+  async callLater(name: string, args: number[]): Promise<Uint8Array<ArrayBuffer>> {
+    const called = this.exports[name]
+    if (!promising || typeof called !== 'function') throw new Error(`there is no ${name}`)
+    this.answer = []
+    return this.answered(await promising(called)(...args))
+  }
+}

@@ -1,0 +1,74 @@
+/** The bytes of a file, of which a part is held: what was read last, and what is ahead of it. */
+import type { Reader } from '../../js/src/sources.ts'
+
+/** Bytes that are read at a time once reads have gone on from one to the next so often. */
+const AHEAD = 1 << 20
+const STREAK = 2
+
+/** A file that can be read. */
+export interface Opened {
+  reader: Reader
+  /** The beginning, as far as that is there already. */
+  head: Uint8Array
+  /** Bytes that are read at a time, at least. */
+  least: number
+}
+
+export class Window {
+  private start = 0
+  private bytes: Uint8Array
+  private streak = 0
+  /** Bytes of the file that have been read so far. */
+  read: number
+
+  constructor(private readonly file: Opened, private readonly onRead: () => void) {
+    this.bytes = file.head
+    this.read = file.head.length
+  }
+
+  get size(): number {
+    return this.file.reader.size
+  }
+
+  /** The bytes, where they are held. */
+  held(start: number, end: number): Uint8Array | undefined {
+    const from = start - this.start
+    return from >= 0 && end - this.start <= this.bytes.length ? this.bytes.subarray(from, from + end - start) : undefined
+  }
+
+  /** The bytes at once. */
+  now(start: number, end: number): Uint8Array {
+    const { readSync } = this.file.reader
+    if (!readSync) throw new Error('the file has to be waited for')
+    const held = this.held(start, end)
+    if (held) return held
+    const [from, to] = this.around(start, end)
+    return this.hold(from, readSync(from, to), start, end)
+  }
+
+  /** The bytes, which have to be waited for if they are not held. */
+  async later(start: number, end: number): Promise<Uint8Array> {
+    const held = this.held(start, end)
+    if (held) return held
+    const [from, to] = this.around(start, end)
+    return this.hold(from, await this.file.reader.read(from, to), start, end)
+  }
+
+  /** The range that is read for bytes that are not held. */
+  private around(start: number, end: number): [number, number] {
+    const { size, least } = { size: this.size, least: this.file.least }
+    this.streak = start > this.start && start <= this.start + this.bytes.length ? this.streak + 1 : 0
+    const length = Math.max(end - start, least, this.streak > STREAK ? AHEAD : 0)
+    // What is asked for after the end of the file is before it.
+    const from = end === size ? Math.max(0, Math.min(start, end - least)) : start
+    return [from, Math.max(end, Math.min(start + length, size))]
+  }
+
+  private hold(from: number, bytes: Uint8Array, start: number, end: number): Uint8Array {
+    this.start = from
+    this.bytes = bytes
+    this.read += bytes.length
+    this.onRead()
+    return bytes.subarray(start - from, end - from)
+  }
+}

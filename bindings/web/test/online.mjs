@@ -1,0 +1,252 @@
+// The page that may read addresses: what it asks of a server, and what it says of one that errs.
+//
+//   node test/online.mjs [TEXT]    only the tests with the text in their names
+import assert from 'node:assert/strict'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { serve } from '../../js/test/server.mjs'
+import { json, run } from './command.mjs'
+import { choose, corpus, launch, located, open, root, verdict } from './page.mjs'
+import { end, test } from './runner.mjs'
+import { write } from './sparse.mjs'
+
+const folder = mkdtempSync(join(tmpdir(), 'zten-web-'))
+const sizes = { large: write(join(folder, 'large.zt')), whole: write(join(folder, 'whole.zt'), 1000, 4000) }
+const { server, asked, now, url } = await serve(path =>
+  [join(corpus, path), join(folder, path)].find(path => existsSync(path) && statSync(path).isFile()))
+const { browser, page, index, requests } = await launch('online.html', '--host-resolver-rules=MAP example.org 127.0.0.1')
+const { origin, port } = new URL(url)
+
+/** Begins to open an address. */
+const begin = async address => {
+  asked.length = 0
+  await page.evaluate(() => { document.body.dataset.state = 'waiting' })
+  await page.fill('#url', address)
+  await page.click('#address button')
+}
+
+/** Opens an address and waits until the page has said what there is to say. */
+const openUrl = async address => {
+  await begin(address)
+  await page.waitForFunction(() => document.body.dataset.state === 'done')
+  return { ...await verdict(page), text: await page.textContent('#verdict') }
+}
+
+const sent = () => asked.reduce((sum, { sent }) => sum + sent, 0)
+
+await test('the verdict is that of the file', async () => {
+  const files = [
+    'accept/1.2.3/dense_all', 'accept/1.2.3/zstd', 'accept/1.2.3/csr_raw', 'accept/1.2.3/sha256', 'accept/0.1.0/dense_all', 'accept/1.1.1/dense_all',
+    'v2/accept/frames', 'v2/accept/mx',
+    'reject/digest-mismatch--v12-sha256', 'reject/cbor-truncated--v12-manifest-of-0', 'reject/cbor-truncated--v01-manifest-of-0',
+  ].filter(file => existsSync(`${corpus}${file}.zt`))
+  assert(files.length > 9, files.join())
+  const shown = async () => {
+    const { read, ...rest } = await verdict(page)
+    return { ...rest, map: await page.textContent('#map-caption') }
+  }
+  for (const file of files) {
+    await open(page, `${corpus}${file}.zt`)
+    const wanted = await shown()
+    const { heading } = await openUrl(`${url}${file}.zt`)
+    assert.deepEqual(await shown(), wanted, file)
+    const [{ verdict }] = json('check', '--json', `${corpus}${file}.zt`)
+    assert.equal(heading.slice(1).startsWith(verdict === 'valid' ? 'Valid' : 'Invalid'), true, `${file}: ${heading}`)
+    assert.equal(await page.textContent('#verdict .file'), `${origin}/${file}.zt`)
+    // A small file comes with its size.
+    assert.equal(asked.length, 1, file)
+    const { size } = statSync(`${corpus}${file}.zt`)
+    assert.equal(await page.textContent('#read'), `Bytes read: ${size.toLocaleString('en')}. The file has ${size.toLocaleString('en')} bytes.`)
+  }
+})
+
+await test('objects are listed, summed up and saved', async () => {
+  const path = `${corpus}accept/1.2.3/dense_all.zt`
+  await openUrl(`${url}accept/1.2.3/dense_all.zt`)
+  await page.uncheck('#grouping')
+  const [{ objects }] = json('ls', '--json', path)
+  const line = objects.findIndex(({ name }) => name === 't_f32')
+  await choose(page, line)
+  await page.waitForSelector('.numbers table')
+  assert.match(await page.textContent('.histogram figcaption'), /1 of 6/)
+  const [download] = await Promise.all([page.waitForEvent('download'), page.click('text=Save .npy')])
+  assert.deepEqual(readFileSync(await download.path()), run('cat', '--npy', path, 't_f32'))
+})
+
+await test('8 GB open with two requests and less than 1 MiB; work can be stopped', async () => {
+  const shown = await openUrl(`${url}large.zt`)
+  assert.match(shown.heading, /The manifest is valid; the data has not been read/)
+  assert.match(await page.textContent('#read'), /The file has 8,000,000,\d{3} bytes/)
+  assert.deepEqual([asked.length, sent()], [2, 2 * 65_536])
+  assert.equal(shown.read, sent())
+  assert.ok(sizes.large > 8e9)
+  await choose(page, 0)
+  await page.click('button:text("Draw")')
+  await page.waitForSelector('.picture canvas')
+  assert.match(await page.textContent('figcaption'), /^Values, 1,000,000 × 8,000.*Sampled: 160 rows/)
+  assert.ok(asked.length <= 162, `${asked.length} requests`)
+  await page.click('button.statistics')
+  await page.waitForSelector('#work:not([hidden])')
+  await page.waitForFunction(() => document.querySelector('#progress').value > 0)
+  await page.keyboard.press('Escape')
+  await page.waitForSelector('#work', { state: 'hidden' })
+  assert.equal(await page.textContent('.numbers'), '')
+  await choose(page, 0)
+  assert.equal(await page.textContent('#object h2'), 'zeros')
+  // Nothing is read ahead any more: while another thing is drawn, there are no requests but for that.
+  asked.length = 0
+  await page.click('button:text("Draw")')
+  await page.waitForSelector('.picture canvas')
+  assert.ok(asked.length > 100 && asked.every(({ sent }) => sent === 65_536), asked.map(({ range }) => range).join())
+})
+
+await test('what is stopped goes on with the same version only', async () => {
+  await openUrl(`${url}large.zt`)
+  await choose(page, 0)
+  await page.click('button.statistics')
+  await page.waitForFunction(() => document.querySelector('#progress').value > 0)
+  now.etag = '"2"'
+  await page.keyboard.press('Escape')
+  await page.waitForFunction(() => /changed on the server/.test(document.querySelector('#verdict').textContent))
+  now.etag = '"1"'
+})
+
+await test('what is read in one go is read ahead', async () => {
+  const shown = await openUrl(`${url}whole.zt`)
+  assert.equal(shown.kind, 'valid')
+  const length = sizes.whole
+  // The beginning, the end, three to see that reads go on, then a mebibyte each.
+  assert.ok(asked.length <= 5 + Math.ceil(length / (1 << 20)), `${asked.length} requests`)
+  assert.ok(sent() <= length + 3 * 65_536, `${sent()} of ${length} bytes`)
+  assert.equal(shown.read, sent())
+})
+
+/** Faults of a server, and what is said of them. */
+const LIES = {
+  ignores: /ignores ranges/, changes: /changed on the server/, grows: /changed on the server|gave the range/, shifts: /gave the range/,
+  less: /gave the range|does not tell the size/, unsized: /does not tell the size/, encodes: /encodes|bytes, expected|reached/,
+  long: /sent more than/, short: /sent \d+ bytes, expected|reached/,
+  unversioned: /no ETag/, empty: /no ETag/, tags: /more than one ETag/, ranges: /does not tell the size/, private: /could not be reached.*Access-Control-Allow-Origin/, unexposed: /has to expose/,
+}
+
+await test('servers that err', async () => {
+  for (const [how, message] of Object.entries(LIES)) {
+    // From the first reply on, and while the file is validated.
+    for (const from of [0, 100_000]) {
+      const shown = await openUrl(`${url}whole.zt?how=${how}&from=${from}`)
+      assert.deepEqual([shown.kind, shown.rule], ['unsure', null], `${how}, from ${from}: ${shown.text}`)
+      assert.match(shown.heading, /Not validated/, `${how}, from ${from}`)
+      assert.match(shown.text, message, `${how}, from ${from}`)
+      assert.equal(await page.textContent('#verdict .file'), `${origin}/whole.zt?...`)
+      assert.ok(asked.length < 10, `${how}, from ${from}: ${asked.length} requests`)
+    }
+  }
+  assert.match((await openUrl(`${url}missing`)).text, /status 404/)
+  // The page is none the worse.
+  assert.equal((await openUrl(`${url}whole.zt`)).kind, 'valid')
+})
+
+await test('a server that never answers can be stopped', async () => {
+  await begin(`${url}whole.zt?how=never`)
+  await page.waitForSelector('#work:not([hidden])')
+  await page.click('#stop')
+  await page.waitForFunction(() => document.body.dataset.state === 'done')
+  assert.match(await page.textContent('#verdict'), /Stopped before the file was open/)
+  assert.equal(asked.length, 1)
+})
+
+await test('redirects are followed where the policy allows', async () => {
+  const other = `http://localhost:${port}/whole.zt`
+  assert.equal((await openUrl(`${url}whole.zt?how=redirects&to=${other}`)).kind, 'valid')
+  // It would be reached: names are resolved for this test.
+  const shown = await openUrl(`${url}whole.zt?how=redirects&to=http://example.org:${port}/whole.zt`)
+  assert.match(shown.text, /could not be reached/)
+  assert.equal(asked.length, 1)
+})
+
+await test('what is asked of a server tells nothing of the page', async () => {
+  await page.context().addCookies([{ name: 'secret', value: '1', url }])
+  assert.equal((await openUrl(`${url}whole.zt`)).kind, 'valid')
+  for (const { method, range, cookie, referer, origin, authorization } of asked) {
+    assert.deepEqual([method, cookie, referer, origin, authorization], ['GET', undefined, undefined, 'null', undefined])
+    assert.match(range, /^bytes=\d+-\d+$/)
+  }
+})
+
+await test('only https is opened, and http of this machine', async () => {
+  for (const [address, message] of [
+    ['', /no address/], ['models/a.zt', /no address/], ['http://example.org/a.zt', /Only https/], ['ftp://example.org/a.zt', /Only https/],
+    ['https://example.org/a\tb.zt', /control character/], ['https:\\\\example.org\\a.zt', /backslash/],
+    ['file:///etc/passwd', /Only https/], ['javascript:alert(1)', /Only https/], ['http://localhost.example.org/', /Only https/],
+    [`http://name:word@127.0.0.1:${port}/whole.zt`, /user name or a password/],
+  ]) {
+    await page.fill('#url', address)
+    await page.click('#address button')
+    assert.match(await page.textContent('#url-note'), message, address)
+  }
+  const shown = await openUrl(`${url}whole.zt?signature=secret#part`)
+  assert.equal(shown.kind, 'valid')
+  assert.equal(await page.textContent('#verdict .file'), `${origin}/whole.zt?...`)
+  assert.equal(await page.textContent('#url-note'), '')
+})
+
+await test('an address in a link waits for a click', async () => {
+  asked.length = 0
+  await page.goto(`${index}?url=${encodeURIComponent(`${url}whole.zt`)}`)
+  assert.equal(await page.inputValue('#url'), `${url}whole.zt`)
+  assert.match(await page.textContent('#url-note'), /Nothing has been asked/)
+  assert.equal(asked.length, 0)
+  assert.equal((await openUrl(`${url}whole.zt`)).kind, 'valid')
+})
+
+await test('files of this machine stay there', async () => {
+  asked.length = 0
+  const before = requests.length
+  await open(page, `${corpus}accept/1.2.3/dense_all.zt`)
+  assert.equal((await verdict(page)).kind, 'valid')
+  assert.equal(asked.length, 0)
+  assert.deepEqual(requests.slice(before).filter(url => !/^(blob|data):/.test(url)), [])
+})
+
+await test('a browser that cannot suspend WebAssembly says so', async () => {
+  const old = await browser.newPage()
+  await old.addInitScript(() => {
+    // Workers begin with the same: theirs is taken away in front of their script.
+    const Real = Blob
+    globalThis.Blob = function (parts, options) {
+      return new Real(options?.type === 'text/javascript' ? ['delete WebAssembly.Suspending;', ...parts] : parts, options)
+    }
+  })
+  await old.goto(index)
+  await old.fill('#url', `${url}whole.zt`)
+  await old.click('#address button')
+  await old.waitForFunction(() => document.body.dataset.state === 'done')
+  assert.match(await old.textContent('#verdict'), /this browser cannot suspend WebAssembly/)
+  await old.close()
+})
+
+await test('a narrow page does not scroll sideways', async () => {
+  await page.setViewportSize({ width: 390, height: 800 })
+  await page.reload()
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 390)
+  await page.setViewportSize({ width: 1000, height: 1200 })
+  await page.screenshot({ path: `${root}web/dist/online.png` })
+})
+
+/** A page without what is packed into it. */
+const code = name => readFileSync(new URL(located(name)), 'utf8').replaceAll(/[A-Za-z0-9+/=]{2000,}|["`]\d+:[^"`]{2000,}["`]/g, '')
+
+await test('the page that cannot connect has no code for it', () => {
+  const network = /\bfetch\b|XMLHttpRequest|WebSocket|WebTransport|EventSource|sendBeacon|RTCPeerConnection|importScripts|Suspending|\bRange:/
+  assert.ok(network.test(code('online.html')))
+  assert.doesNotMatch(code('index.html'), network)
+  assert.match(code('index.html'), /connect-src 'none'/)
+  assert.doesNotMatch(code('online.html'), /connect-src 'none'/)
+})
+
+await browser.close()
+server.close()
+server.closeAllConnections()
+rmSync(folder, { recursive: true })
+end()

@@ -1,0 +1,62 @@
+// The page in a headless Chromium, as a person has it: opened from a folder.
+import { existsSync } from 'node:fs'
+import { pathToFileURL } from 'node:url'
+import { chromium } from 'playwright-core'
+
+export const root = new URL('../../../', import.meta.url).pathname
+export const corpus = `${root}corpus/`
+
+/** The address of a page. */
+export const located = name => pathToFileURL(`${root}bindings/web/dist/${name}`).href
+
+const browsers = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser']
+const executablePath = browsers.find(path => path && existsSync(path))
+if (!executablePath) throw new Error('there is no chromium; set CHROMIUM to its path')
+
+/** Starts the browser, and gives the page and what it asked the network for. */
+export const launch = async (name, ...args) => {
+  const index = located(name)
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', ...args] })
+  const page = await browser.newPage({ viewport: { width: 1000, height: 1200 } })
+  page.setDefaultTimeout(20_000)
+  const requests = []
+  const errors = []
+  page.on('request', request => requests.push(request.url()))
+  page.on('pageerror', error => errors.push(error.message))
+  page.on('console', message => message.type() === 'error' && errors.push(message.text()))
+  await page.goto(index)
+  return { browser, page, index, requests, errors }
+}
+
+/** Opens a file and waits until the page has said what there is to say. */
+export const open = async (page, path) => {
+  await page.evaluate(() => { document.body.dataset.state = 'waiting' })
+  await page.setInputFiles('#file', path)
+  await page.waitForFunction(() => document.body.dataset.state === 'done')
+}
+
+/** The verdict, as the page shows it. */
+export const verdict = page => page.evaluate(() => {
+  const text = selector => document.querySelector(selector)?.textContent ?? null
+  return {
+    kind: document.querySelector('#verdict').className,
+    heading: text('#verdict h2'),
+    rule: text('#rule'),
+    offset: text('#offset'),
+    sentence: text('.sentence'),
+    names: [...document.querySelectorAll('.place bdi')].map(element => element.textContent),
+    clause: [...document.querySelectorAll('#verdict dt')]
+      .find(term => term.textContent === 'clause')?.nextElementSibling.textContent ?? null,
+    marks: [...document.querySelectorAll('#bytes mark')].map(element => element.textContent),
+    lines: [...document.querySelectorAll('#bytes .line')].map(element => element.textContent),
+    objects: document.querySelector('#objects').hidden ? null : text('#list-count'),
+    read: Number(document.querySelector('#read').dataset.read),
+  }
+})
+
+/** Opens an object by its place among the lines of the list. */
+export const choose = async (page, line) => {
+  await page.evaluate(() => { document.querySelector('#object').hidden = true })
+  await page.click(`#row-${line}`)
+  await page.waitForFunction(() => !document.querySelector('#object').hidden)
+}

@@ -1,0 +1,452 @@
+//! `zten convert`: what it writes holds what was read, and what it cannot hold it names.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use zten::tools::{ElementType, StorageType};
+use zten::write::{Checksum, NewObject, WriteOptions, Writer};
+
+use super::{corpus_folder, ended, succeeded, succeeded_json, zten};
+
+/// A folder of its own, and the command to be run in it.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Converts a file into `out.zt`.
+    fn convert(&self, input: &Path, options: &[&str]) -> Output {
+        let (input, output) = (input.to_str().unwrap(), self.path("out.zt"));
+        let mut args = vec!["convert", "--force", input, output.to_str().unwrap()];
+        args.extend(options);
+        zten(args)
+    }
+
+    fn files(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.0.path()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+}
+
+fn data(name: &str) -> PathBuf {
+    let (_, format) = name.rsplit_once('.').unwrap();
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/other");
+    corpus.join(format).join("accept").join(name)
+}
+
+fn run(command: &str, path: &Path) -> Output {
+    zten([command, "--json", path.to_str().unwrap()])
+}
+
+const OPTIONS: [&[&str]; 10] = [
+    &[],
+    &["--to", "1.2"],
+    &["--to", "2"],
+    &["--to=2", "--zstd", "--digest=sha256"],
+    &["--canonical"],
+    &["--to=2", "--canonical"],
+    &["--zstd"],
+    &["--zstd", "1", "--digest", "crc32c"],
+    &["--zstd=5", "--digest=none"],
+    &["--digest", "none"],
+];
+
+#[test]
+fn other_formats_keep_their_tensors() {
+    let files = ["columns.npy", "stored.npz", "compressed.npz", "types.safetensors", "tiny.gguf"];
+    for name in files {
+        let folder = Folder::new();
+        let mut hashes = Vec::new();
+        for options in OPTIONS {
+            succeeded(folder.convert(&data(name), options));
+            let out = folder.path("out.zt");
+            let canonical = options.contains(&"--canonical");
+            let check = if canonical { vec!["check", "--canonical"] } else { vec!["check"] };
+            succeeded(zten(check.into_iter().chain([out.to_str().unwrap()])));
+            hashes.push(succeeded_json(run("hash", &out))["objects"].clone());
+            assert_eq!(folder.files(), ["out.zt"]);
+        }
+        assert!(hashes.iter().all(|hash| *hash == hashes[0]), "{name}");
+        assert!(!hashes[0].as_array().unwrap().is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn values_are_those_that_other_programs_wrote() {
+    let folder = Folder::new();
+    succeeded(folder.convert(&data("columns.npy"), &[]));
+    let out = folder.path("out.zt");
+    let printed = succeeded_json(zten(["cat", "--json", out.to_str().unwrap(), "columns"]));
+    let wanted: serde_json::Value = serde_json::from_str(
+        "[[[0,1,2,3],[4,5,6,7],[8,9,10,11]],[[12,13,14,15],[16,17,18,19],[20,21,22,23]]]",
+    )
+    .unwrap();
+    assert_eq!(printed["elements"], wanted);
+
+    succeeded(folder.convert(&data("stored.npz"), &[]));
+    let rows = succeeded_json(zten(["cat", "--json", out.to_str().unwrap(), "rows"]));
+    assert_eq!(rows["elements"], serde_json::json!([0, 1, 2, 3]));
+    let columns = succeeded_json(zten(["cat", "--json", out.to_str().unwrap(), "columns"]));
+    assert_eq!(columns["elements"], serde_json::json!([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]));
+
+    succeeded(folder.convert(&data("tiny.gguf"), &[]));
+    let listed = succeeded_json(run("ls", &out)).to_string();
+    for wanted in ["gguf.q4_0", "gguf.q6_k", "\"ggml_type\""] {
+        assert!(listed.contains(wanted), "{wanted} is not in {listed}");
+    }
+}
+
+#[test]
+fn files_of_every_generation_become_the_same_content() {
+    for version in ["0.1.0", "1.0.2", "1.1.1", "1.2.0", "1.2.3"] {
+        let mut files = 0;
+        for entry in fs::read_dir(corpus_folder().join("accept").join(version)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension() != Some("zt".as_ref()) {
+                continue;
+            }
+            for options in [&[][..], &["--zstd"]] {
+                let folder = Folder::new();
+                succeeded(folder.convert(&path, options));
+                let out = folder.path("out.zt");
+                let same = zten(["diff", "-q", path.to_str().unwrap(), out.to_str().unwrap()]);
+                assert_eq!(succeeded(same), b"", "{}", path.display());
+            }
+            files += 1;
+        }
+        assert!(files > 0, "no files of {version}");
+    }
+}
+
+/// To the other generation and back is the content that was there.
+#[test]
+fn generations_become_each_other() {
+    let mut files = 0;
+    let folders =
+        ["accept/0.1.0", "accept/1.1.1", "accept/1.2.0", "accept/1.2.3", "v2/accept", "v2/2.1"];
+    for (folder, levels) in
+        folders.iter().zip([[&[][..], &["--zstd"]], [&["--zstd"][..], &[]]].iter().cycle())
+    {
+        for entry in fs::read_dir(corpus_folder().join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension() != Some("zt".as_ref()) {
+                continue;
+            }
+            let folder = Folder::new();
+            // What it is in 1.2, then in 2, then in 1.2 again.
+            let name = |number: u8| folder.path(&format!("{number}.zt"));
+            let to = |from: &Path, to: &Path, generation: &str, level: &[&str]| {
+                let (from, to) = (from.to_str().unwrap(), to.to_str().unwrap());
+                zten([&["convert", from, to, "--to", generation][..], level].concat())
+            };
+            if ended(&to(&path, &name(1), "1.2", levels[0])).0 != Some(0) {
+                continue;
+            }
+            let other = to(&name(1), &name(2), "2", levels[1]);
+            let (status, text, why) = ended(&other);
+            if status != Some(0) {
+                assert_eq!((status, text), (Some(2), ""), "{}: {why}", path.display());
+                assert!(why.contains(": it can be read, and not be written: "), "{why}");
+                continue;
+            }
+            assert!(text.contains(": written (2, "), "{text}");
+            succeeded(zten(["check", "--manifest-only", name(2).to_str().unwrap()]));
+            succeeded(to(&name(2), &name(3), "1.2", levels[0]));
+            let same = zten(["diff", "-q", name(1).to_str().unwrap(), name(3).to_str().unwrap()]);
+            assert_eq!(succeeded(same), b"", "{}", path.display());
+            files += 1;
+        }
+    }
+    assert!(files > 80, "{files}");
+}
+
+#[test]
+fn the_canonical_form_does_not_depend_on_the_order() {
+    let folder = Folder::new();
+    let tensors = [("bb", 3_u8), ("a", 1), ("c", 2), ("aaaa", 4)];
+    let mut forms = Vec::new();
+    for turn in 0..tensors.len() {
+        let path = folder.path("in.zt");
+        let options = WriteOptions::default().checksum(Checksum::None);
+        let mut writer = options.create(&path).unwrap();
+        for (name, byte) in tensors.iter().cycle().skip(turn).take(tensors.len()) {
+            writer.add(name, &[1], &[*byte]).unwrap();
+        }
+        writer.finish().unwrap();
+        succeeded(folder.convert(&path, &["--canonical"]));
+        forms.push(fs::read(folder.path("out.zt")).unwrap());
+    }
+    assert!(forms.iter().all(|form| *form == forms[0]));
+}
+
+#[test]
+fn what_is_refused_leaves_what_was_there() {
+    let folder = Folder::new();
+    fs::write(folder.path("out.zt"), b"what was there").unwrap();
+    let whole = fs::read(data("types.safetensors")).unwrap();
+    let cut = folder.path("cut.safetensors");
+    fs::write(&cut, &whole[..whole.len() - 1]).unwrap();
+    let text = folder.path("text.txt");
+    fs::write(&text, b"no tensors at all").unwrap();
+    let corpus = corpus_folder();
+    let broken = [
+        cut,
+        text,
+        corpus.join("reject/blob-alignment--v12-72.zt"),
+        corpus.join("reject/digest-mismatch--v01-crc32c-first-digit.zt"),
+    ];
+    for input in &broken {
+        let output = folder.convert(input, &[]);
+        let (status, out, complaint) = ended(&output);
+        assert_eq!((status, out), (Some(1), ""), "{}: {complaint}", input.display());
+        assert!(complaint.contains(input.to_str().unwrap()), "{complaint}");
+        assert_eq!(fs::read(folder.path("out.zt")).unwrap(), b"what was there");
+    }
+    assert_eq!(folder.files(), ["cut.safetensors", "out.zt", "text.txt"]);
+}
+
+#[test]
+fn a_bool_that_is_none_is_named() {
+    let folder = Folder::new();
+    let header = br#"{"flags":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]}}"#;
+    let length = u64::try_from(header.len()).unwrap();
+    let file = [&length.to_le_bytes(), &header[..], &[0, 1, 2]].concat();
+    fs::write(folder.path("in.safetensors"), file).unwrap();
+    let output = folder.convert(&folder.path("in.safetensors"), &[]);
+    let (status, _, complaint) = ended(&output);
+    assert_eq!(status, Some(1));
+    for wanted in ["bool-value", "\"flags\""] {
+        assert!(complaint.contains(wanted), "{wanted} is not in {complaint}");
+    }
+}
+
+#[test]
+fn a_type_that_cannot_be_held_is_named() {
+    let folder = Folder::new();
+    for dtype in ["F6_E3M2", "F6_E2M3"] {
+        let header =
+            format!(r#"{{"odd one":{{"dtype":"{dtype}","shape":[4],"data_offsets":[0,3]}}}}"#);
+        let length = u64::try_from(header.len()).unwrap();
+        let file = [&length.to_le_bytes(), header.as_bytes(), &[0; 3]].concat();
+        fs::write(folder.path("in.safetensors"), file).unwrap();
+        let output = folder.convert(&folder.path("in.safetensors"), &[]);
+        let (status, _, complaint) = ended(&output);
+        assert_eq!(status, Some(3), "{complaint}");
+        for wanted in [dtype, "odd one"] {
+            assert!(complaint.contains(wanted), "{wanted} is not in {complaint}");
+        }
+        assert_eq!(folder.files(), ["in.safetensors"]);
+    }
+}
+
+/// A file that `check` calls valid is converted, or the command says what the new file cannot hold and
+/// does not blame the file.
+#[test]
+fn what_is_good_is_not_refused() {
+    let mut left = Vec::new();
+    for file in super::corpus::accepted() {
+        if super::corpus::foreign(&file).is_some() {
+            continue;
+        }
+        for options in [&[][..], &["--canonical"], &["--to", "2"]] {
+            let folder = Folder::new();
+            let output = folder.convert(&corpus_folder().join(&file), options);
+            let (status, out, complaint) = ended(&output);
+            if status == Some(0) {
+                continue;
+            }
+            assert_eq!((status, out), (Some(2), ""), "{file}: {complaint}");
+            assert!(complaint.contains(": it can be read, and not be written: "), "{complaint}");
+            for blame in ["at fault", "honest", "rule ", "refused"] {
+                assert!(!complaint.contains(blame), "{complaint}");
+            }
+            assert!(folder.files().is_empty());
+            left.push((complaint.to_owned(), file.clone(), options.len()));
+        }
+    }
+    for (file, canonical, wanted) in [
+        (
+            "unsupported-type--v11-on-complex64.zt",
+            0,
+            "the dtype is a `type` in 1.2, and there is another `type` already in \"w\"/data\n",
+        ),
+        (
+            "v12-ignored-map-with-duplicate-keys.zt",
+            1,
+            "an attribute with a key that stands twice has no canonical form\n",
+        ),
+        ("depth-64-tags-in-v01-entry.zt", 0, "would be nested too deep in \"w\"\n"),
+    ] {
+        let found = left.iter().any(|(complaint, name, options)| {
+            name.contains(file) && *options == canonical && complaint.ends_with(wanted)
+        });
+        assert!(found, "{file}: {left:#?}");
+    }
+}
+
+/// A GGUF file without tensors, whose key `k` is a float of those bits.
+fn gguf(bits: u32) -> Vec<u8> {
+    let head = [&b"GGUF\x03\0\0\0"[..], &0_u64.to_le_bytes(), &1_u64.to_le_bytes()].concat();
+    let key = [&1_u64.to_le_bytes()[..], b"k", &6_u32.to_le_bytes()].concat();
+    [head, key, bits.to_le_bytes().to_vec()].concat()
+}
+
+/// 1.2 keeps every bit of a NaN; 2 and canonical files have one NaN. It makes no difference what is read.
+#[test]
+fn a_nan_becomes_the_one_where_there_is_one() {
+    let folder = Folder::new();
+    let (path, again) = (folder.path("in.gguf"), folder.path("in.zt"));
+    for (bits, cbor) in [
+        (0x7fc0_0000_u32, &b"\xa1\x61k\xf9\x7e\x00"[..]),
+        (0xffc0_0000, b"\xa1\x61k\xf9\xfe\x00"),
+        (0x7f80_0001, b"\xa1\x61k\xfa\x7f\x80\x00\x01"),
+    ] {
+        let holds = |cbor: &[u8]| {
+            let file = fs::read(folder.path("out.zt")).unwrap();
+            file.windows(cbor.len()).any(|window| window == cbor)
+        };
+        fs::write(&path, gguf(bits)).unwrap();
+        succeeded(folder.convert(&path, &[]));
+        assert!(holds(cbor), "{bits:#x}");
+        fs::rename(folder.path("out.zt"), &again).unwrap();
+        succeeded(folder.convert(&again, &["--zstd"]));
+        assert!(holds(cbor), "{bits:#x}");
+        for options in [&["--canonical"][..], &["--to=2"], &["--to=2", "--canonical"]] {
+            let mut written = Vec::new();
+            for input in [&path, &again] {
+                succeeded(folder.convert(input, options));
+                assert!(holds(b"\xa1\x61k\xf9\x7e\x00"), "{bits:#x} {options:?}");
+                succeeded(zten(["check", folder.path("out.zt").to_str().unwrap()]));
+                written.push(fs::read(folder.path("out.zt")).unwrap());
+            }
+            assert_eq!(written[0], written[1], "{bits:#x} {options:?}");
+        }
+    }
+}
+
+/// All that is written is valid.
+#[test]
+fn blocks_of_every_type() {
+    let folder = Folder::new();
+    let path = folder.path("in.gguf");
+    let mut refused = Vec::new();
+    let mut written = 0;
+    for id in 0..100 {
+        let data = vec![7; 256 * 3 * 8];
+        // Rows of 256 elements are whole blocks of every type.
+        let file = |length: usize| {
+            let info = zten_corpus::other::gguf::info("t", &[256, 3], id, 0);
+            zten_corpus::other::gguf::file(&[], &[info], &data[..length])
+        };
+        // The length of the data says how large a block is.
+        let lengths = (1..=data.len()).filter(|length| length % 3 == 0);
+        let Some(bytes) = lengths.map(file).find(|bytes| is_valid(bytes)) else { continue };
+        fs::write(&path, bytes).unwrap();
+        for options in OPTIONS {
+            let output = folder.convert(&path, options);
+            let (status, _, why) = ended(&output);
+            if status == Some(0) {
+                written += 1;
+                let out = folder.path("out.zt");
+                let canonical = options.contains(&"--canonical").then_some("--canonical");
+                let check = ["check"].into_iter().chain(canonical);
+                succeeded(zten(check.chain([out.to_str().unwrap()])));
+                continue;
+            }
+            assert!(status == Some(2) && why.contains("2 has no profile for blocks of "), "{why}");
+            assert!(options.iter().any(|option| option.contains('2')), "{options:?}: {why}");
+            let (_, name) = why.trim_end().rsplit_once("blocks of ").unwrap();
+            refused.push(name.split_once(' ').unwrap().0.to_owned());
+        }
+    }
+    refused.sort();
+    refused.dedup();
+    assert_eq!(refused, ["NVFP4", "Q1_0", "Q2_0", "TQ1_0", "TQ2_0"]);
+    // Eight types of plain elements, and 26 of blocks, five of them in 1.2 alone.
+    let (all, in_2) = (OPTIONS.len(), 3);
+    assert_eq!(written, (8 + 26) * all - 5 * in_2);
+}
+
+fn is_valid(bytes: &[u8]) -> bool {
+    zten_formats::open_bytes(bytes, &zten::OpenOptions::default()).is_ok()
+}
+
+#[test]
+fn an_unknown_type_stays_what_it_is() {
+    let folder = Folder::new();
+    let path = folder.path("in.zt");
+    let mut writer = Writer::create(&path).unwrap();
+    let unknown = ElementType::UnknownLogical("f4", StorageType::U8);
+    writer.add_object(&NewObject::dense("x", &[2], unknown), &[("data", &[1, 2])]).unwrap();
+    writer.finish().unwrap();
+    succeeded(folder.convert(&path, &["--canonical"]));
+    let listed = succeeded_json(run("ls", &folder.path("out.zt"))).to_string();
+    assert!(listed.contains("f4"), "{listed}");
+}
+
+#[test]
+fn an_unknown_type_gets_no_meaning() {
+    let folder = Folder::new();
+    let path = folder.path("in.zt");
+    let mut writer = Writer::create(&path).unwrap();
+    let unknown = ElementType::UnknownLogical("bool", StorageType::U8);
+    writer.add_object(&NewObject::dense("flags", &[2], unknown), &[("data", &[0, 1])]).unwrap();
+    writer.finish().unwrap();
+    for options in [&["--to", "2"][..], &["--to", "2", "--zstd"], &["--to", "2", "--canonical"]] {
+        let output = folder.convert(&path, options);
+        let (status, out, complaint) = ended(&output);
+        assert_eq!((status, out), (Some(2), ""), "{complaint}");
+        let wanted = ": it can be read, and not be written: the `type` is unknown, and would get \
+                      a meaning in 2 in \"flags\"/data\n";
+        assert!(complaint.ends_with(wanted), "{complaint}");
+        assert_eq!(folder.files(), ["in.zt"]);
+    }
+    succeeded(folder.convert(&path, &["--canonical"]));
+}
+
+#[test]
+fn wrong_usage() {
+    let folder = Folder::new();
+    let input = data("columns.npy");
+    for options in [
+        &["--zstd", "--canonical"][..],
+        &["--canonical", "--digest", "none"],
+        &["--canonical", "--digest", "crc32c"],
+        &["--zstd=0"],
+        &["--zstd", "6"],
+        &["--digest", "md5"],
+        &["--digest", "xxh3"],
+        &["--to", "2", "--digest", "crc32c"],
+        &["--to", "2", "--canonical", "--digest", "sha256"],
+        &["--canonical", "--digest", "xxh3"],
+        &["--to", "2", "--canonical", "--zstd"],
+        &["--to", "1.1"],
+        &["--to", "3"],
+    ] {
+        let output = folder.convert(&input, options);
+        let (status, out, complaint) = ended(&output);
+        assert_eq!((status, out), (Some(2), ""), "{options:?}: {complaint}");
+    }
+    // A folder, a folder that is not there, a file that is not there.
+    let cases = [
+        (input.clone(), folder.0.path().to_owned()),
+        (input, folder.path("nowhere/out.zt")),
+        (folder.path("none.npy"), folder.path("out.zt")),
+        (folder.0.path().to_owned(), folder.path("out.zt")),
+    ];
+    for (from, to) in cases {
+        let output = zten(["convert", from.to_str().unwrap(), to.to_str().unwrap()]);
+        assert_eq!(ended(&output).0, Some(2), "{} to {}", from.display(), to.display());
+    }
+    assert_eq!(folder.files(), [""; 0]);
+}

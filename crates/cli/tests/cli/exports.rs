@@ -1,0 +1,213 @@
+//! `zten convert` into other formats: what comes back is what was there, and no file is written over
+//! or cut off.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use super::{corpus_folder, ended, succeeded_json, succeeded_text, zten};
+
+fn data(name: &str) -> std::path::PathBuf {
+    let (_, format) = name.rsplit_once('.').unwrap();
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/other");
+    corpus.join(format).join("accept").join(name)
+}
+
+fn convert(from: &Path, to: &Path, options: &[&str]) -> Output {
+    let args = [&["convert", from.to_str().unwrap(), to.to_str().unwrap()], options].concat();
+    zten(args)
+}
+
+fn hash(path: &Path) -> serde_json::Value {
+    succeeded_json(zten(["hash", "--json", path.to_str().unwrap()]))["objects"].clone()
+}
+
+/// What a pickle names is in a file without one, by the same names.
+#[test]
+fn checkpoints_become_safetensors() {
+    let folder = tempfile::tempdir().unwrap();
+    let corpus = corpus_folder().join("other/torch");
+    for (name, options) in
+        [("state", &[][..]), ("views", &[]), ("training", &["--drop-attributes"])]
+    {
+        let from = corpus.join("accept").join(format!("{name}.pt"));
+        let out = folder.path().join(format!("{name}.safetensors"));
+        succeeded_text(convert(&from, &out, options));
+        succeeded_text(zten(["check", out.to_str().unwrap()]));
+        assert_eq!(hash(&from), hash(&out), "{name}");
+    }
+    let out = folder.path().join("never.safetensors");
+    let evil = corpus.join("reject/torch-global--behind-unread.pt");
+    for options in [&[][..], &["--drop-attributes"]] {
+        let output = convert(&evil, &out, options);
+        let (status, _, complaint) = ended(&output);
+        assert_eq!(status, Some(1), "{complaint}");
+        assert!(complaint.contains("torch-global") && !out.exists(), "{complaint}");
+    }
+}
+
+#[test]
+fn there_and_back_is_the_same_content() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    succeeded_text(convert(&data("types.safetensors"), &path("types.zt"), &[]));
+    succeeded_text(convert(&data("compressed.npz"), &path("types-of-numpy.zt"), &["--zstd"]));
+    succeeded_text(convert(&data("columns.npy"), &path("columns.zt"), &[]));
+    let cases = [
+        (path("types.zt"), "safetensors", 18),
+        (path("types-of-numpy.zt"), "npz", 6),
+        (path("columns.zt"), "npy", 1),
+        (path("columns.zt"), "npz", 1),
+        (path("columns.zt"), "safetensors", 1),
+        (corpus_folder().join("v2/accept/tied.zt"), "safetensors", 2),
+        (corpus_folder().join("accept/0.1.0/big_endian.zt"), "safetensors", 15),
+    ];
+    for (from, suffix, objects) in cases {
+        let (out, again) = (path(&format!("columns.{suffix}")), path("again.zt"));
+        let text = succeeded_text(convert(&from, &out, &["--force"]));
+        let what = if objects == 1 { "1 object".to_owned() } else { format!("{objects} objects") };
+        assert!(text.contains(&format!(": written ({suffix}, {what}, ")), "{text}");
+        succeeded_text(convert(&out, &again, &["--force"]));
+        assert_eq!(hash(&from), hash(&again), "{} as {suffix}", from.display());
+        // Without a sandbox the same bytes are written.
+        let free = path(&format!("free.{suffix}"));
+        succeeded_text(convert(&from, &free, &["--force", "--no-sandbox"]));
+        assert_eq!(fs::read(&out).unwrap(), fs::read(&free).unwrap());
+    }
+    let listed = |name: &str| {
+        succeeded_json(zten(["ls", "--json", path(name).to_str().unwrap()]))["attributes"].clone()
+    };
+    succeeded_text(convert(&path("types.zt"), &path("x.safetensors"), &[]));
+    succeeded_text(convert(&path("x.safetensors"), &path("x.zt"), &[]));
+    assert_eq!(listed("types.zt"), listed("x.zt"));
+    assert_eq!(listed("x.zt")["format"], "pt");
+}
+
+/// The types of microscaling formats, which 1.2 has no names for that it knows.
+#[test]
+fn types_of_2_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let header = r#"{"scales":{"dtype":"F8_E8M0","shape":[2],"data_offsets":[0,2]},"w":{"dtype":"F4","shape":[3,2],"data_offsets":[2,5]}}   "#;
+    assert_eq!(header.len() % 8, 0);
+    let length = u64::try_from(header.len()).unwrap().to_le_bytes();
+    let file = [&length[..], header.as_bytes(), &[127, 128, 0x21, 0x43, 0x65]].concat();
+    fs::write(path("x.safetensors"), &file).unwrap();
+    succeeded_text(convert(&path("x.safetensors"), &path("2.zt"), &["--to=2"]));
+    succeeded_text(zten(["check", path("2.zt").to_str().unwrap()]));
+    let printed = succeeded_text(zten(["cat", path("2.zt").to_str().unwrap(), "w"]));
+    assert_eq!(printed, "[[0.5, 1.0],\n [1.5, 2.0],\n [3.0, 4.0]]\n");
+    succeeded_text(convert(&path("2.zt"), &path("y.safetensors"), &[]));
+    assert_eq!(fs::read(path("y.safetensors")).unwrap(), file);
+    // Through 1.2, where they are names that are not known.
+    succeeded_text(convert(&path("x.safetensors"), &path("1.zt"), &[]));
+    let listed = succeeded_text(zten(["ls", path("1.zt").to_str().unwrap()]));
+    assert!(listed.contains("f4_e2m1? (u8)") && listed.contains("f8_e8m0? (u8)"), "{listed}");
+    let refused = convert(&path("1.zt"), &path("z.safetensors"), &[]);
+    assert!(
+        ended(&refused).2.contains("its type \"f8_e8m0\" is not known"),
+        "{:?}",
+        ended(&refused)
+    );
+    succeeded_text(convert(&path("1.zt"), &path("again.zt"), &["--to", "2"]));
+    assert_eq!(hash(&path("again.zt")), hash(&path("2.zt")));
+    succeeded_text(convert(&path("again.zt"), &path("z.safetensors"), &[]));
+    assert_eq!(fs::read(path("z.safetensors")).unwrap(), file);
+}
+
+/// Without a zTensor file in between.
+#[test]
+fn other_formats_become_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    succeeded_text(convert(&data("stored.npz"), &path("x.safetensors"), &[]));
+    succeeded_text(convert(&path("x.safetensors"), &path("y.npz"), &[]));
+    succeeded_text(convert(&data("stored.npz"), &path("stored.zt"), &[]));
+    succeeded_text(convert(&path("y.npz"), &path("y.zt"), &[]));
+    assert_eq!(hash(&path("stored.zt")), hash(&path("y.zt")));
+    let blocks = convert(&data("tiny.gguf"), &path("z.safetensors"), &[]);
+    let (status, out, why) = ended(&blocks);
+    assert_eq!((status, out), (Some(2), ""));
+    assert!(why.contains(" is no text, and a .safetensors file holds none but texts"), "{why}");
+    let header = br#"{"flags":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]}}"#;
+    let length = u64::try_from(header.len()).unwrap().to_le_bytes();
+    fs::write(path("b.safetensors"), [&length[..], header, &[0, 1, 2]].concat()).unwrap();
+    for to in ["b.npz", "c.safetensors"] {
+        let output = convert(&path("b.safetensors"), &path(to), &[]);
+        let (status, out, why) = ended(&output);
+        assert_eq!((status, out), (Some(1), ""), "{why}");
+        let sentence =
+            "a bool is 2, and 0 or 1 is expected (rule tensor-bool-value, policy) in \"flags\"";
+        assert!(why.contains(sentence), "{why}");
+        assert!(!path(to).exists());
+    }
+}
+
+#[test]
+fn what_is_there_stays_unless_it_is_forced() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.npz");
+    fs::write(&out, "before").unwrap();
+    for options in [&[][..], &["--no-sandbox"]] {
+        let output = convert(&data("stored.npz"), &out, options);
+        let (status, text, why) = ended(&output);
+        assert_eq!((status, text), (Some(2), ""), "{why}");
+        assert!(why.ends_with(": a file exists there; --force replaces it\n"), "{why}");
+        assert_eq!(fs::read(&out).unwrap(), b"before");
+    }
+    succeeded_text(convert(&data("stored.npz"), &out, &["--force"]));
+    assert!(fs::read(&out).unwrap().starts_with(b"PK"));
+    // And also for a file that is refused, or cannot be held.
+    let sparse = corpus_folder().join("accept/1.2.3/coo_zstd_crc.zt");
+    for (from, status) in
+        [(sparse, 2), (corpus_folder().join("reject/blob-alignment--v12-72.zt"), 1)]
+    {
+        fs::write(&out, "before").unwrap();
+        let output = convert(&from, &out, &["--force"]);
+        assert_eq!(ended(&output).0, Some(status), "{}", ended(&output).2);
+        assert_eq!(fs::read(&out).unwrap(), b"before");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    }
+}
+
+/// The digest is at fault, which is found when all of the data has been written.
+#[test]
+fn what_was_not_verified_is_not_published() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut file = fs::read(corpus_folder().join("accept/canonical--dense.zt")).unwrap();
+    let path = folder.path().join("in.zt");
+    file[64] ^= 1;
+    fs::write(&path, file).unwrap();
+    for suffix in ["safetensors", "npz"] {
+        let output = convert(&path, &folder.path().join(format!("out.{suffix}")), &[]);
+        let (status, out, why) = ended(&output);
+        assert_eq!((status, out), (Some(1), ""), "{why}");
+        assert!(why.contains("digest-mismatch") || why.contains("bf16"), "{why}");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    }
+}
+
+#[test]
+fn suffixes_and_options() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = data("columns.npy");
+    for name in ["out", "out.ztensor", "out.gguf", "out.zt.bak", "out.pt"] {
+        let output = convert(&input, &folder.path().join(name), &[]);
+        let (status, out, why) = ended(&output);
+        assert_eq!((status, out), (Some(2), ""));
+        assert_eq!(
+            why,
+            "the name of OUT says what is written: it ends in .zt, .safetensors, .npz or .npy\n"
+        );
+    }
+    for suffix in ["safetensors", "npz", "npy"] {
+        for option in ["--zstd", "--digest=none", "--canonical"] {
+            let out = folder.path().join(format!("out.{suffix}"));
+            let output = convert(&input, &out, &[option]);
+            let (status, out, why) = ended(&output);
+            assert_eq!((status, out), (Some(2), ""));
+            assert!(why.contains("are for an OUT that ends in .zt"), "{why}");
+        }
+    }
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+}

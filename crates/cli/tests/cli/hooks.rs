@@ -1,0 +1,88 @@
+//! Tests of the integrations that run the command: `action.yml` and `.pre-commit-hooks.yaml`.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::sandbox::emulated;
+use crate::{command, corpus_folder, json_lines};
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+/// Runs what the action runs, as it would with those inputs.
+fn act(paths: &str, options: &str, to: &Path) -> Output {
+    let own = Path::new(command().get_program()).parent().unwrap().to_owned();
+    let path = format!("{}:{}", own.display(), std::env::var("PATH").unwrap());
+    Command::new(root().join(".ci/action"))
+        .env("PATH", path)
+        .env("ZTEN_PATHS", paths)
+        .env("ZTEN_OPTIONS", options)
+        .env("ZTEN_SARIF", to.join("zten.sarif"))
+        .env("GITHUB_OUTPUT", to.join("output"))
+        .current_dir(corpus_folder())
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn the_action_writes_sarif_and_ends_as_the_command_does() {
+    if emulated() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let results = || {
+        let written = fs::read(folder.path().join("zten.sarif")).unwrap();
+        let [document] = json_lines(&written).try_into().unwrap();
+        document["runs"][0]["results"].as_array().unwrap().len()
+    };
+    let valid = act("accept/1.2.3\nv2/accept/dense.zt\n", "--limit\nwindow=1G", folder.path());
+    assert_eq!((valid.status.code(), results()), (Some(0), 0), "{valid:?}");
+    let refused = act("reject/blob-alignment--v12-72.zt", "", folder.path());
+    assert_eq!((refused.status.code(), results()), (Some(1), 1), "{refused:?}");
+    assert!(String::from_utf8_lossy(&refused.stdout).ends_with("  blob-alignment: 1\n"));
+    let unread = "accept/unsupported-dtype--v01-unknown.zt";
+    let unsupported = act(unread, "", folder.path());
+    assert_eq!((unsupported.status.code(), results()), (Some(3), 1), "{unsupported:?}");
+    let allowed = act(unread, "--allow-unsupported", folder.path());
+    assert_eq!((allowed.status.code(), results()), (Some(0), 1), "{allowed:?}");
+    // A path is no option, and no more than a path.
+    let missing = act("--no such; $(file)", "", folder.path());
+    assert_eq!((missing.status.code(), results()), (Some(2), 1), "{missing:?}");
+    let output = fs::read_to_string(folder.path().join("output")).unwrap();
+    assert!(output.lines().all(|line| line.starts_with("sarif=/")), "{output}");
+}
+
+#[test]
+fn the_files_that_name_them_are_as_they_say() {
+    let action = fs::read_to_string(root().join("action.yml")).unwrap();
+    for name in [
+        "ZTEN_PATHS: ${{ inputs.paths }}",
+        "ZTEN_POLICY: ${{ inputs.policy }}",
+        "/.ci/action",
+        "using: composite",
+    ] {
+        assert!(action.contains(name), "{name}");
+    }
+    // Inputs are in the environment alone.
+    let script = action.split("run:").nth(1).unwrap();
+    assert!(!script.contains("${{"), "{script}");
+    let hook = fs::read_to_string(root().join(".pre-commit-hooks.yaml")).unwrap();
+    let entry = hook.lines().find_map(|line| line.trim().strip_prefix("entry: ")).unwrap();
+    // It is given the files that a folder is searched for, but for those that are looked into.
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("x.txt"), "").unwrap();
+    let searched = command().args(["check", "-r"]).arg(folder.path()).output().unwrap();
+    let searched = String::from_utf8(searched.stderr).unwrap();
+    let searched = searched.split("names that end in ").nth(1).unwrap();
+    let own: Vec<_> = searched.split(", ").filter_map(|suffix| suffix.strip_prefix('.')).collect();
+    let own: Vec<_> = own.into_iter().filter(|suffix| !["bin", "pb"].contains(suffix)).collect();
+    let files = hook.lines().find_map(|line| line.trim().strip_prefix("files: ")).unwrap();
+    assert_eq!(files, format!("\\.({})$", own.join("|").replace('.', "\\.")));
+    let mut words = entry.split(' ');
+    assert_eq!(words.next(), Some("zten"));
+    let files = ["accept/1.2.3/scalar.zt", "accept/1.2.3/dense_all.zt"];
+    let output = command().args(words).args(files).current_dir(corpus_folder()).output().unwrap();
+    assert!(output.status.success());
+}

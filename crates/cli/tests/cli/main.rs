@@ -1,0 +1,100 @@
+//! The command, from the outside: what it prints where, and how it ends.
+
+mod blocks;
+mod cat;
+mod check;
+#[cfg(unix)]
+mod colours;
+mod convert;
+mod corpus;
+mod diff;
+mod edit;
+mod explain;
+mod exports;
+mod files;
+#[cfg(target_os = "linux")]
+mod fleet;
+mod hash;
+#[cfg(target_os = "linux")]
+mod hooks;
+mod indices;
+mod ls;
+#[cfg(unix)]
+mod magic;
+#[cfg(target_os = "linux")]
+mod memory;
+mod numpy;
+mod options;
+mod other;
+mod pages;
+mod policy;
+mod profiles;
+mod remote;
+mod safetensors;
+mod sandbox;
+mod sarif;
+mod schema;
+#[cfg(unix)]
+mod sessions;
+mod sharded;
+mod shards;
+mod stat;
+#[cfg(unix)]
+mod terminal;
+mod threads;
+mod walk;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use zten_testkit::process;
+
+/// The command.
+fn command() -> Command {
+    process::command(env!("CARGO_BIN_EXE_zten"))
+}
+
+/// Runs it.
+fn zten<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Output {
+    command().args(args).output().unwrap()
+}
+
+/// Runs it in the corpus, whose files are then called by short names.
+fn in_corpus(args: &[&str]) -> Output {
+    command().args(args).current_dir(corpus_folder()).output().unwrap()
+}
+
+/// Returns the folder of the corpus.
+fn corpus_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")
+}
+
+/// Exit status, standard output and standard error.
+fn ended(output: &Output) -> (Option<i32>, &str, &str) {
+    let text = |bytes| std::str::from_utf8(bytes).unwrap();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+/// Standard output of a command that ends well and complains of nothing.
+fn succeeded(output: Output) -> Vec<u8> {
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), &*complaint), (Some(0), ""));
+    output.stdout
+}
+
+/// The same, as text.
+fn succeeded_text(output: Output) -> String {
+    String::from_utf8(succeeded(output)).unwrap()
+}
+
+/// The same, as JSON.
+fn succeeded_json(output: Output) -> serde_json::Value {
+    serde_json::from_slice(&succeeded(output)).unwrap()
+}
+
+/// The lines of JSON on standard output.
+fn json_lines(output: &[u8]) -> Vec<serde_json::Value> {
+    let text = std::str::from_utf8(output).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}

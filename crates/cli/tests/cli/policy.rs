@@ -1,0 +1,431 @@
+//! `zten check --policy`: which files are admitted, and which findings are tolerated.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+
+use serde_json::Value;
+
+use crate::files::{entry, file, object, old_file, raw};
+use crate::schema::Schema;
+use crate::{command, corpus_folder, ended, in_corpus, json_lines, succeeded_text, zten};
+
+/// A policy in a file of its own.
+fn policy(folder: &Path, text: &str) -> PathBuf {
+    let path = folder.join("policy.toml");
+    fs::write(&path, text).unwrap();
+    path
+}
+
+/// Checks files of the corpus against a policy.
+fn check(text: &str, more: &[&str], files: &[&str]) -> Output {
+    let folder = tempfile::tempdir().unwrap();
+    let path = policy(folder.path(), text);
+    let args = [&["check", "--policy", path.to_str().unwrap()], more, files].concat();
+    let output = in_corpus(&args);
+    // One process says the same.
+    let alone = in_corpus(&[&args[..], &["--no-sandbox"]].concat());
+    assert_eq!((output.status, &output.stdout), (alone.status, &alone.stdout));
+    assert_eq!(output.stderr, alone.stderr);
+    output
+}
+
+/// The exit status and the documents of files.
+fn found(text: &str, files: &[&str]) -> (i32, Vec<Value>) {
+    let output = check(text, &["--json"], files);
+    (output.status.code().unwrap(), json_lines(&output.stdout))
+}
+
+/// The rule and the message of one file that is refused.
+fn refused(text: &str, file: &str) -> (String, String) {
+    let (status, documents) = found(text, &[file]);
+    let [one] = documents.try_into().unwrap();
+    assert_eq!((status, &one["verdict"], &one["level"]), (1, &"refused".into(), &"error".into()));
+    assert!(!one["advice"].is_null() && one["clause"] == "policy", "{one}");
+    let text = |key: &str| one[key].as_str().unwrap().to_owned();
+    (text("rule"), text("message"))
+}
+
+#[test]
+fn each_requirement_has_a_rule() {
+    for (text, accepted, file, rule, message) in [
+        (
+            "allow-formats = ['safetensors', 'ztensor-2']",
+            "v2/accept/dense.zt",
+            "accept/1.2.3/scalar.zt",
+            "policy-format",
+            "format ztensor-1.2 is not allowed (rule policy-format, policy)",
+        ),
+        (
+            "forbid-formats = ['ztensor']",
+            "other/gguf/accept/blocks.gguf",
+            "v2/accept/dense.zt",
+            "policy-format",
+            "format ztensor-2 is not allowed (rule policy-format, policy)",
+        ),
+        (
+            "allow-dtypes = ['f32', 'Q4_0', 'f16', 'bf16', 'u64', 'i8', 'f64']",
+            "other/gguf/accept/blocks.gguf",
+            "accept/1.2.3/scalar.zt",
+            "policy-dtype",
+            "is not allowed (rule policy-dtype, policy) in ",
+        ),
+        (
+            "allow-dtypes = ['u32']",
+            "accept/1.2.3/empty.zt",
+            "v2/accept/coo-of-an-unknown-type.zt",
+            "policy-dtype",
+            "dtype \"later\" is not allowed (rule policy-dtype, policy) in ",
+        ),
+        (
+            "max-file-size = 200",
+            "other/npy/accept/scalar.npy",
+            "accept/1.2.3/scalar.zt",
+            "policy-size",
+            "exceeds the maximum of 200 bytes (200 B) (rule policy-size, policy)",
+        ),
+        (
+            "max-decoded-size = '13'",
+            "accept/1.2.3/empty.zt",
+            "accept/1.2.3/scalar.zt",
+            "policy-size",
+            "decoded size 14 exceeds the maximum of 13 bytes (13 B) (rule policy-size, policy)",
+        ),
+        (
+            "max-tensor-size = 7",
+            "accept/1.2.3/empty.zt",
+            "accept/1.2.3/scalar.zt",
+            "policy-size",
+            "decoded size 8 exceeds the maximum of 7 bytes (7 B) (rule policy-size, policy) in ",
+        ),
+        (
+            "max-tensors = 3",
+            "accept/1.2.3/empty.zt",
+            "accept/1.2.3/scalar.zt",
+            "policy-size",
+            "4 tensors exceed the maximum of 3 (rule policy-size, policy)",
+        ),
+        (
+            "require-digests = ['sha256']",
+            "accept/1.2.3/sha256.zt",
+            "accept/1.2.3/complex.zt",
+            "policy-digest",
+            "expected a digest by sha256, found \"crc32c\" (rule policy-digest, policy) in ",
+        ),
+        (
+            "require-digests = ['sha256', 'xxh3']",
+            "v2/accept/dense.zt",
+            "other/safetensors/accept/two.safetensors",
+            "policy-digest",
+            "expected a digest by sha256 or xxh3, found none (rule policy-digest, policy) in ",
+        ),
+        (
+            "forbid-compression = true",
+            "other/npz/accept/stored.npz",
+            "other/npz/accept/compressed.npz",
+            "policy-compression",
+            "encoding \"deflate\" is not allowed (rule policy-compression, policy) in ",
+        ),
+    ] {
+        let (status, documents) = found(text, &[accepted]);
+        assert_eq!(
+            (status, &documents[0]["verdict"]),
+            (0, &"valid".into()),
+            "{text} {documents:?}"
+        );
+        let (own, sentence) = refused(text, file);
+        assert_eq!(own, rule, "{text}");
+        assert!(sentence.contains(message), "{text}: {sentence}");
+        let explained = succeeded_text(zten(["explain", rule]));
+        assert!(
+            explained.contains("policy of the caller: the caller names a policy"),
+            "{explained}"
+        );
+    }
+}
+
+#[test]
+fn a_tensor_is_named_and_the_others_are_counted() {
+    let text = "allow-dtypes = ['bool']\nmax-file-size = '1GiB'";
+    let output = check(text, &[], &["accept/1.2.3/scalar.zt"]);
+    let (status, out, why) = ended(&output);
+    assert_eq!((status, out), (Some(1), ""));
+    assert!(why.contains("\n  2 more objects are against the policy: "), "{why}");
+    assert!(why.contains("/data at byte 0x"), "{why}");
+    let (_, documents) = found(text, &["accept/1.2.3/scalar.zt"]);
+    let [one] = documents.try_into().unwrap();
+    assert_eq!((&one["more"], &one["component"]), (&2.into(), &"data".into()));
+    assert!(one["object"].is_string() && one["offset"].is_u64(), "{one}");
+}
+
+#[test]
+fn formats_that_are_not_read_are_forbidden_by_name() {
+    let pickle = "other/named/reject/format-pickle--protocol-4.bin";
+    for text in ["forbid-formats = ['pickle']", "allow-formats = ['gguf']"] {
+        let (rule, message) = refused(text, pickle);
+        assert_eq!(rule, "policy-format");
+        assert!(message.starts_with("format pickle is not allowed"), "{message}");
+    }
+    let (status, documents) = found("forbid-formats = ['torch']", &[pickle]);
+    assert_eq!((status, &documents[0]["verdict"]), (3, &"unsupported".into()));
+    // A rule of the format says more than the policy.
+    let broken = "other/gguf/reject/gguf-magic--letters.gguf";
+    let (status, documents) = found("allow-formats = ['npy']", &[broken]);
+    assert_eq!((status, &documents[0]["rule"]), (1, &"gguf-magic".into()));
+}
+
+#[test]
+fn a_tolerated_finding_is_a_note_and_the_file_is_not_valid() {
+    let bools = "other/npy/reject/tensor-bool-value--2.npy";
+    let graph = "other/named/reject/format-onnx--graph.onnx";
+    let files = [bools, graph, "accept/1.2.3/scalar.zt"];
+    let text = "tolerate = ['tensor-bool-value', 'format-onnx']";
+    let (status, documents) = found(text, &files);
+    let verdicts: Vec<_> = documents.iter().map(|one| one["verdict"].as_str().unwrap()).collect();
+    assert_eq!((status, &verdicts[..]), (0, &["tolerated", "tolerated", "valid"][..]));
+    assert_eq!((&documents[0]["level"], &documents[2]["level"]), (&"note".into(), &Value::Null));
+    assert_eq!(documents[0]["rule"], "tensor-bool-value");
+    let output = check(text, &["--summary"], &files);
+    let (status, out, why) = ended(&output);
+    assert_eq!(status, Some(0));
+    assert!(
+        out.ends_with("3 files: 1 valid, 2 tolerated\n  format-onnx: 1\n  tensor-bool-value: 1\n")
+    );
+    assert_eq!(
+        why.matches("\n  tolerated by the policy; the file is not valid\n").count(),
+        2,
+        "{why}"
+    );
+    // It is a finding, which is printed with -q too.
+    assert_eq!(ended(&check(text, &["-q"], &files)).2, why);
+    let output = check(text, &["--sarif"], &files);
+    let [document] = json_lines(&output.stdout).try_into().unwrap();
+    assert!(Schema::at("tests/data/sarif-2.1.0.schema.json").allows_whole(&document));
+    let results = document["runs"][0]["results"].as_array().unwrap();
+    assert_eq!(results.len(), 2);
+    for result in results {
+        assert_eq!(
+            (&result["level"], &result["properties"]["verdict"]),
+            (&"note".into(), &"tolerated".into())
+        );
+        assert!(result["properties"]["advice"].is_string());
+    }
+}
+
+/// A tolerated problem of one object does not hide a problem of another, or of the padding.
+#[test]
+fn what_is_not_tolerated_is_found_behind_what_is() {
+    let text = "tolerate = ['bool-value', 'unsupported-digest']";
+    let digest = |words: &str| [("digest", crate::files::text(words))];
+    let bytes = |name: &str, second: &[(&'static str, Vec<u8>)]| {
+        let first = object("dense", &[1], &[("data", raw("bool", 64, 1, &[]))]);
+        let second = object("dense", &[1], &[("data", raw("u8", 128, 1, second))]);
+        let data = [&[2][..], &[0; 63], &[7]].concat();
+        file(name, &[("a", first), ("b", second)], &data)
+    };
+    let whole = bytes("policy-whole.zt", &[]);
+    let damaged = bytes("policy-damaged.zt", &digest("crc32c:0x00000000"));
+    let unknown = bytes("policy-unknown.zt", &digest("later:00"));
+    let files = [&whole, &damaged, &unknown].map(|path| path.to_str().unwrap());
+    let (status, documents) = found(text, &files);
+    let rules: Vec<_> = documents
+        .iter()
+        .map(|one| (one["verdict"].as_str().unwrap(), one["rule"].as_str().unwrap()))
+        .collect();
+    let wanted =
+        [("tolerated", "bool-value"), ("refused", "digest-mismatch"), ("tolerated", "bool-value")];
+    assert_eq!((status, &rules[..]), (1, &wanted[..]));
+    let (_, documents) = found("tolerate = ['bool-value']", &files[2..]);
+    assert_eq!(documents[0]["rule"], "unsupported-digest");
+    let output = check(text, &[], &files[1..2]);
+    assert!(ended(&output).2.contains("\n  1 more object is tolerated: a\n"), "{output:?}");
+}
+
+/// A text that begins as a digest is none.
+#[test]
+fn a_digest_is_one_that_can_be_verified() {
+    let checksum = |words: &str| {
+        let more = [("checksum", crate::files::text(words))];
+        vec![entry("a", ("uint8", "dense"), &[1], (64, 1), &more)]
+    };
+    for (name, words, rule) in [
+        ("policy-word.zt", "sha256", "policy-digest"),
+        ("policy-other.zt", "blake3:00", "policy-digest"),
+        ("policy-digest.zt", &format!("sha256:{}", "0".repeat(64)), "digest-mismatch"),
+    ] {
+        let path = old_file(name, &checksum(words), &[7]);
+        let (_, documents) = found("require-digests = ['sha256']", &[path.to_str().unwrap()]);
+        assert_eq!(documents[0]["rule"], rule, "{words} {documents:?}");
+    }
+}
+
+#[test]
+fn files_of_all_kinds_are_held_against_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = policy(
+        folder.path(),
+        "allow-formats = ['safetensors-index', 'safetensors', 'ztensor-2']\nmax-file-size = '10K'",
+    );
+    let policy = path.to_str().unwrap();
+    let verdict = |output: &Output| {
+        let document: Value = json_lines(&output.stdout).remove(0);
+        (document["rule"].clone(), document["shard"].clone())
+    };
+    let valid = (Value::Null, Value::Null);
+    // Shards and the files of an index are files, too.
+    for file in ["other/index/accept/two.index.json", "v2/shards/dense.zt"] {
+        let output = in_corpus(&["check", "--json", "--policy", policy, file]);
+        assert_eq!(
+            (output.status.code(), verdict(&output)),
+            (Some(0), valid.clone()),
+            "{output:?}"
+        );
+    }
+    let long = "1".repeat(400);
+    let index = format!("{{\"metadata\":{{}},\"weight_map\":{{\"{long}\":\"a.safetensors\"}}}}");
+    let header =
+        format!("{{\"{long}\":{{\"dtype\":\"U8\",\"shape\":[20000],\"data_offsets\":[0,20000]}}}}");
+    let length = u64::try_from(header.len()).unwrap().to_le_bytes();
+    fs::write(folder.path().join("m.safetensors.index.json"), index).unwrap();
+    let part = [&length[..], header.as_bytes(), &vec![0; 20000]].concat();
+    fs::write(folder.path().join("a.safetensors"), part).unwrap();
+    let index = folder.path().join("m.safetensors.index.json");
+    let output = zten(["check", "--json", "--policy", policy, index.to_str().unwrap()]);
+    assert_eq!(verdict(&output), ("policy-size".into(), "a.safetensors".into()), "{output:?}");
+    let stream = fs::File::open(corpus_folder().join("v2/accept/dense.zt")).unwrap();
+    let output = command()
+        .args(["check", "--json", "--policy", policy, "-"])
+        .stdin(Stdio::from(stream))
+        .output()
+        .unwrap();
+    assert_eq!(verdict(&output), valid);
+    let output = in_corpus(&["check", "-r", "--json", "--policy", policy, "other/npy/accept"]);
+    assert_eq!(output.status.code(), Some(1));
+    let documents = json_lines(&output.stdout);
+    assert!(documents.len() > 5 && documents.iter().all(|one| one["rule"] == "policy-format"));
+}
+
+#[test]
+fn a_policy_that_is_not_understood_is_refused_with_its_line_and_key() {
+    for (text, message) in [
+        ("", "policy without a requirement"),
+        ("# nothing\n", "policy without a requirement"),
+        (
+            "\nallow-format = ['npy']",
+            "line 2: unknown field `allow-format`, expected one of `allow-formats`, ",
+        ),
+        (
+            "max-tensors = true",
+            "line 1: invalid type: boolean `true`, expected u64 in `max-tensors`",
+        ),
+        ("\n\nmax-file-size = '12Q'", "line 3: invalid size \"12Q\": expected a number of bytes, "),
+        ("max-file-size = -1", "line 1: invalid size -1 in `max-file-size`"),
+        (
+            "max-file-size = []",
+            "expected a number of bytes, or a text such as \"10GiB\" in `max-file-size`",
+        ),
+        (
+            "allow-formats = 'npy'",
+            "line 1: invalid type: string \"npy\", expected a sequence in `allow-formats`",
+        ),
+        (
+            "forbid-formats = ['pkl']",
+            "line 1: unknown format \"pkl\": expected ztensor, ztensor-0.1, ",
+        ),
+        ("allow-dtypes = ['F32']", "unknown dtype \"F32\": expected f64, f32, "),
+        (
+            "require-digests = ['crc32c']",
+            "unknown digest algorithm \"crc32c\": expected sha256, xxh3",
+        ),
+        ("tolerate = ['x']", "unknown rule \"x\"; `zten explain` lists all in `tolerate`"),
+        ("tolerate = ['header-magic']", "rule header-magic cannot be tolerated: "),
+        ("tolerate = ['limit-rank']", "rule limit-rank cannot be tolerated: "),
+        ("tolerate = ['digest-mismatch']", "rule digest-mismatch cannot be tolerated: "),
+        ("[tensors]\nmax = 1", "line 1: unknown field `tensors`"),
+        ("max-tensors = 1\nmax-tensors = 2", "line 2: duplicate key"),
+        ("max-tensors", "line 1: "),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = policy(folder.path(), text);
+        let output =
+            in_corpus(&["check", "--policy", path.to_str().unwrap(), "accept/1.2.3/scalar.zt"]);
+        let (status, out, why) = ended(&output);
+        assert_eq!((status, out), (Some(2), ""), "{text}");
+        assert!(why.contains(message), "{text}: {why}");
+        assert!(why.starts_with("error: invalid value '"), "{why}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let large = policy(folder.path(), &"#".repeat((1 << 20) + 1));
+    let largest = format!("max-tensors = 4 #{}", "-".repeat((1 << 20) - 17));
+    let fits = folder.path().join("fits.toml");
+    fs::write(&fits, largest).unwrap();
+    let check = |path: &Path| {
+        in_corpus(&["check", "--policy", path.to_str().unwrap(), "accept/1.2.3/scalar.zt"])
+    };
+    assert!(ended(&check(&large)).2.contains("policy exceeds the maximum of 1048576 bytes"));
+    assert_eq!(check(&fits).status.code(), Some(0), "{:?}", check(&fits));
+    assert!(ended(&check(&folder.path().join("none"))).2.contains("No such file"));
+}
+
+/// Each example policy is applied to valid files of each format, and to files that are not read.
+#[test]
+fn examples_admit_what_they_say() {
+    let files = [
+        "accept/1.2.3/sha256.zt",
+        "accept/1.2.3/dense_all.zt",
+        "v2/accept/dense.zt",
+        "other/safetensors/accept/two.safetensors",
+        "other/index/accept/two.index.json",
+        "other/gguf/accept/blocks.gguf",
+        "other/npy/accept/two.npy",
+        "other/npz/accept/compressed.npz",
+        "other/named/reject/format-pickle--protocol-4.bin",
+        "other/named/reject/format-onnx--graph.onnx",
+        "other/npy/reject/tensor-bool-value--2.npy",
+    ];
+    let (format, unread) = ("policy-format", "format-pickle");
+    for (name, wanted) in [
+        (
+            "registry",
+            [
+                "",
+                "policy-digest",
+                "policy-digest",
+                format,
+                format,
+                format,
+                format,
+                format,
+                format,
+                format,
+                format,
+            ],
+        ),
+        ("lab-ci", ["", "", "", "", "", "", "", "", format, "format-onnx", "tensor-bool-value"]),
+        (
+            "air-gapped",
+            [
+                "policy-dtype",
+                "policy-dtype",
+                "",
+                "",
+                "",
+                "",
+                format,
+                format,
+                format,
+                format,
+                format,
+            ],
+        ),
+    ] {
+        let path = format!("../../docs/policies/{name}.toml");
+        let output = in_corpus(&[&["check", "--json", "--policy", &path], &files[..]].concat());
+        let rules = json_lines(&output.stdout);
+        let rules: Vec<_> =
+            rules.iter().map(|one| one["rule"].as_str().unwrap_or_default()).collect();
+        assert_eq!(rules, wanted, "{name}");
+    }
+    let output = in_corpus(&["check", "--json", files[8]]);
+    assert_eq!(json_lines(&output.stdout)[0]["rule"], unread);
+}
