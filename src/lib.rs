@@ -75,9 +75,9 @@
 //! * Services: no panic, no allocation out of proportion to the file's bytes, every limit a number
 //!   that can be set ([`Limits`]). The library maps nothing: a map changes under its reader.
 //! * `no_std` + `alloc`: without default features. A model is read in place from flash;
-//!   [`ReadAt`] reads one that is not in the address space. `examples/embedded` can be copied.
+//!   [`ReadAt`] reads one that is not in the address space. `embedded/src/layer.rs` can be copied.
 //! * `wasm32-unknown-unknown`, without a C toolchain: [`mod@open`] asks for byte ranges, the caller
-//!   fetches them. `examples/wasm` can be copied.
+//!   fetches them. `bindings/js` does so.
 //!
 //! # Features
 //!

@@ -2,7 +2,7 @@
 
 blocks.py FOLDER SEED COUNT
 
-The files here: `blocks.py . 1 4`, with the packages of `lab/interop/python/formats.txt`. A file `TYPE.bin` has the elements and
+The files here: `blocks.py . 1 4`, with the packages of `lab/python/interop/formats.txt`. A file `TYPE.bin` has the elements and
 the bytes of one block (u32), the blocks, and the elements of all of them (f32). `TYPE` is not always one that gguf computes: those
 are below. `.ci/interop` makes other blocks of each type and has the same test read them.
 

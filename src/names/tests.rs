@@ -121,7 +121,7 @@ fn hashes_that_crowd() {
     }
 }
 
-/// `lab/proof` makes texts that look alike by these.
+/// `lab/src/proof` makes texts that look alike by these.
 #[test]
 fn known_seeds_give_known_hashes() {
     for (text, hash) in

@@ -16,7 +16,7 @@ use pyo3::types::PyBytes;
 use zten::{Archive, Component, Error, Manifest, ReadAt, Tensor, error::Misuse};
 use zten_formats::{Begun, Detected, Part};
 use zten_report::network::{is_remote, shown};
-use zten_shards::{Beside, Runs, Want};
+use zten_formats::shards::{Beside, Runs, Want};
 
 use crate::digests::Enforced;
 use crate::error::Failure;
@@ -153,7 +153,7 @@ impl Open {
         };
         match begun.map_err(refused)? {
             Begun::Archive(archive) => {
-                let wanted = zten_shards::wanted(archive.manifest());
+                let wanted = zten_formats::shards::wanted(archive.manifest());
                 let shards = list(wanted.into_iter().map(Want::Shard).collect())?;
                 Ok(Self { archive, shards, digests: None })
             }
@@ -253,7 +253,7 @@ impl Open {
         if !self.is_remote() {
             return Ok(());
         }
-        self.plan_runs(zten_shards::runs(components))
+        self.plan_runs(zten_formats::shards::runs(components))
     }
 
     /// Does the same as [`plan`](Self::plan) for several files. Of others nothing that was fetched ahead is held any longer.

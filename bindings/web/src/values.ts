@@ -3,7 +3,7 @@ import { button, fill, make } from './dom.ts'
 import { grouped } from './format.ts'
 import type { Bytes } from './protocol.ts'
 
-/** Elements that are shown at a time, at most: `web/wasm/src/values.rs`. */
+/** Elements that are shown at a time, at most: `bindings/js/wasm/src/page/values.rs`. */
 const MOST = 1024
 /** Rows and columns that are shown at first. */
 const FIRST = 8

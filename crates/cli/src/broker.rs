@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use zten_shards::{ShardFile, Want};
+use zten_formats::shards::{ShardFile, Want};
 
 use crate::app::App;
 use crate::channel::{Packet, is_gone, is_too_many};

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 
 use zten::verify::Verifier;
 use zten::{Archive, OpenOptions, source};
+use zten_formats::shards::{Beside, Want, parent, runs, wanted};
 use zten_formats::{Begun as Parsed, Detected, Part, Root, Trouble};
-use zten_shards::{Beside, Want, parent, runs, wanted};
 
 use crate::handle::{Companion, Finder, Handle};
 use crate::remote::{Remote, is_remote};

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use zten::ReadAt;
-use zten_shards::{ShardFile, Want};
+use zten_formats::shards::{ShardFile, Want};
 
 use crate::escape;
 use crate::remote::Remote;

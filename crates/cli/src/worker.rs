@@ -10,8 +10,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use zten_formats::shards::{ShardFile, Want};
 use zten_sandbox::{Budget, Role, confine};
-use zten_shards::{ShardFile, Want};
 
 use crate::app::App;
 use crate::channel::{self, Received};

@@ -34,6 +34,7 @@ mod record;
 mod root;
 pub mod rules;
 mod safetensors;
+pub mod shards;
 mod torch;
 mod trouble;
 mod zip;

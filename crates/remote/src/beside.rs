@@ -1,7 +1,7 @@
 //! The files that a remote one names: its shards, and those of an index. They are in its folder, or below.
 
 use url::Url;
-use zten_shards::{Place, Want, stem};
+use zten_formats::shards::{Place, Want, stem};
 
 use crate::error::RemoteError;
 use crate::name::{Location, RemoteName, encoded};
@@ -85,7 +85,7 @@ impl RemoteObject {
 
 #[cfg(test)]
 mod tests {
-    use zten_shards::{Beside, Wanted};
+    use zten_formats::shards::{Beside, Wanted};
 
     use super::*;
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::task::JoinHandle;
 use zten::ReadAt;
 use zten::num::u64_from_usize;
-use zten_shards::Want;
+use zten_formats::shards::Want;
 
 use crate::error::RemoteError;
 use crate::name::RemoteName;

@@ -46,12 +46,15 @@ pub struct Build<'a> {
     pub features: &'a str,
     /// The flags of the compiler, separated by 0x1f; those of the environment if none.
     pub flags: Option<&'a str>,
+    /// More arguments of Cargo.
+    pub arguments: &'a [&'a str],
 }
 
 impl<'a> Build<'a> {
     /// A package as it is released.
     pub fn released(manifest: &'a Path, package: &'a str) -> Self {
-        Self { manifest, package, profile: "release", target: None, features: "", flags: None }
+        let (profile, arguments) = ("release", [].as_slice());
+        Self { manifest, package, profile, target: None, features: "", flags: None, arguments }
     }
 
     /// Builds it into a folder: where what it makes is put.
@@ -62,6 +65,7 @@ impl<'a> Build<'a> {
         let mut cargo = Command::new(var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo
             .args(["build", "--quiet", "--locked", "--package", self.package])
+            .args(self.arguments)
             .args(["--profile", self.profile, "--features", self.features, "--manifest-path"])
             .arg(self.manifest)
             .arg("--target-dir")

@@ -1,85 +1,33 @@
-//! The functions that the package for JavaScript calls: each answers with one JSON document, and bytes
-//! are handed to the host as they come. How a file is opened is in `zten_guest`.
-#![cfg(target_arch = "wasm32")]
+//! The wasm modules over `zten`: opening a file, describing what is not valid, the border with the host,
+//! and the functions that the package for JavaScript or the page calls.
+//!
+//! An instance serves one file. What belongs to a file is never freed, and goes with the
+//! instance: the host makes a new one for each file, so that no file meets what another left.
+#![forbid(unsafe_code)]
+// Beyond the lints of the workspace: a module that panics answers nothing.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
 
-mod check;
-#[cfg(feature = "full")]
-mod dequantize;
-mod list;
-mod read;
+#[cfg(target_arch = "wasm32")]
+pub mod border;
+#[cfg(feature = "formats")]
+pub mod formats;
+#[cfg(all(target_arch = "wasm32", not(feature = "page")))]
+pub mod package;
+#[cfg(feature = "page")]
+pub mod page;
+pub mod problem;
+pub mod session;
 
-use rlsf::SmallGlobalTlsf;
-use wasm_bindgen::prelude::wasm_bindgen;
-use zten_guest::border::{input, on_file};
-
+#[cfg(target_arch = "wasm32")]
 #[global_allocator]
-static ALLOCATOR: SmallGlobalTlsf = SmallGlobalTlsf::new();
-
-/// Says what the file is.
-#[wasm_bindgen]
-pub fn file() -> u32 {
-    on_file(list::file)
-}
-
-/// Lists up to `count` objects from the one at `first` on.
-#[wasm_bindgen]
-pub fn list(first: u32, count: u32) -> u32 {
-    on_file(|file, out| list::objects(file, first, count, out))
-}
-
-/// Hands out the attributes of an object, or of the file (2^32 - 1), as CBOR; nothing where there is no map of them.
-#[wasm_bindgen]
-pub fn attributes(object: u32) -> u32 {
-    on_file(|file, out| list::attributes(file, object, out))
-}
-
-/// Lists the object whose name comes with the call, or says which name is near.
-#[wasm_bindgen]
-pub fn find(length: usize) -> u32 {
-    on_file(|file, out| list::find(file, &input(length)?, out))
-}
-
-/// Begins to read a component.
-#[wasm_bindgen]
-pub fn stream(object: u32, component: u32) -> u32 {
-    on_file(|file, out| read::stream(file, object, component, out))
-}
-
-/// Reads so many decoded bytes of it, or some more, and hands them to the host where `hand` says
-/// so. The answer is empty as long as there may be more.
-#[wasm_bindgen]
-pub fn advance(bytes: u64, hand: bool) -> u32 {
-    on_file(|file, out| read::advance(file, bytes, hand, out))
-}
-
-/// Reads the part of a dense object whose ranges come with the call: a start and an end for each
-/// dimension, `u64`, little-endian.
-#[wasm_bindgen]
-pub fn slice(object: u32, length: usize) -> u32 {
-    on_file(|file, out| read::slice(file, object, &input(length)?, out))
-}
-
-/// Hands out the elements of a quantized object as little-endian `f32`.
-#[cfg(feature = "full")]
-#[wasm_bindgen]
-pub fn dequantize(object: u32) -> u32 {
-    on_file(|file, out| dequantize::object(file, object, out))
-}
-
-/// Begins to validate the file.
-#[wasm_bindgen]
-pub fn check_begin() -> u32 {
-    on_file(|file, _| check::begin(file))
-}
-
-/// Validates one object. The answer is empty as long as no rule is broken.
-#[wasm_bindgen]
-pub fn check_object(object: u32) -> u32 {
-    on_file(|file, out| check::object(file, object, out))
-}
-
-/// Says what has been found of the file, all of whose objects have been validated.
-#[wasm_bindgen]
-pub fn check_end() -> u32 {
-    on_file(check::end)
-}
+static ALLOCATOR: rlsf::SmallGlobalTlsf = rlsf::SmallGlobalTlsf::new();

@@ -9,7 +9,7 @@ use zten::shards::{BoundShard, Candidate, Find, Shard, Shards};
 use zten::tools::VerifiedBlocks;
 use zten::{Component, Error};
 use zten_report::escape;
-use zten_shards::Want;
+use zten_formats::shards::Want;
 
 use super::{Open, Source, Watched};
 use crate::interrupt::Cancel;

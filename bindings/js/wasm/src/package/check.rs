@@ -1,0 +1,61 @@
+//! Validating all of a file, object by object: what `zten check` says of it.
+
+use std::io;
+use std::sync::Mutex;
+
+use crate::border::Answer;
+use crate::problem;
+use crate::session::{self, File};
+use zten::Error;
+use zten::verify::Verifier;
+use zten_report::finding::{Report, Scope, Valid, format_name, summary};
+use zten_report::json;
+
+/// The state of a validation that has begun.
+struct Checking {
+    verifier: Verifier,
+    /// The first error that breaks no rule. It does not keep the rest from being validated.
+    unsupported: Option<Error>,
+}
+
+static CHECKING: Mutex<Option<Checking>> = Mutex::new(None);
+
+pub(crate) fn begin(file: &File) -> io::Result<()> {
+    let Ok(mut checking) = CHECKING.try_lock() else {
+        return Err(io::ErrorKind::WouldBlock.into());
+    };
+    let verifier = Verifier::new(file.manifest());
+    *checking = Some(Checking { verifier, unsupported: None });
+    Ok(())
+}
+
+pub(crate) fn object(file: &File, ordinal: u32, out: &mut Answer) -> io::Result<()> {
+    let Ok(mut checking) = CHECKING.try_lock() else {
+        return Err(io::ErrorKind::WouldBlock.into());
+    };
+    let (Some(checking), Ok(tensor)) = (checking.as_mut(), session::tensor(file, ordinal)) else {
+        return Err(io::ErrorKind::NotFound.into());
+    };
+    match checking.verifier.check(&tensor) {
+        Ok(()) => Ok(()),
+        Err(error) if error.is_unsupported() => {
+            checking.unsupported.get_or_insert(error);
+            Ok(())
+        }
+        Err(error) => problem::reading(file, &error, out),
+    }
+}
+
+pub(crate) fn end(file: &'static File, out: &mut Answer) -> io::Result<()> {
+    let Ok(mut checking) = CHECKING.try_lock() else {
+        return Err(io::ErrorKind::WouldBlock.into());
+    };
+    let Some(checking) = checking.take() else { return Err(io::ErrorKind::NotFound.into()) };
+    let alone = checking.verifier.alone(file.manifest()).err();
+    if let Some(error) = checking.unsupported.or(alone) {
+        return problem::reading(file, &error, out);
+    }
+    let (verdict, message) = summary(file.manifest(), Scope::All, false, file.file_len());
+    let format = format_name(file.manifest());
+    json::to_writer(out, &Report::valid(&Valid { verdict, format, message: &message }))
+}

@@ -1,0 +1,113 @@
+//! Descriptions of the file and of its objects by the manifest, with names as the file has them.
+
+use std::io::{self, Write as _};
+
+use crate::border::Answer;
+use crate::problem;
+use crate::session::{self, File};
+use serde::Serialize;
+use zten::attributes::Encoder;
+use zten::{Component, DType, Encoding, Generation, Layout, Tensor};
+use zten_report::archive::Object;
+use zten_report::finding::format_name;
+use zten_report::json::{Integer, List, to_writer};
+use zten_report::spelled::version;
+
+pub(crate) fn file(file: &'static File, out: &mut Answer) -> io::Result<()> {
+    #[derive(Serialize)]
+    struct Head {
+        format: &'static str,
+        generation: Option<&'static str>,
+        version: Option<String>,
+        objects: usize,
+    }
+    let manifest = file.manifest();
+    let head = Head {
+        format: format_name(manifest),
+        generation: manifest.generation().map(Generation::as_str),
+        version: version(manifest),
+        objects: manifest.len(),
+    };
+    to_writer(out, &head)
+}
+
+pub(crate) fn objects(file: &File, first: u32, count: u32, out: &mut Answer) -> io::Result<()> {
+    to_writer(out, &List(|| session::tensors(file, first, count).map(Listed::new)))
+}
+
+pub(crate) fn find(file: &File, name: &[u8], out: &mut Answer) -> io::Result<()> {
+    let name = std::str::from_utf8(name).map_err(|_| io::ErrorKind::InvalidInput)?;
+    match session::find(file, name) {
+        Ok(tensor) => to_writer(out, &Listed::new(tensor)),
+        Err(error) => problem::reading(file, &error, out),
+    }
+}
+
+pub(crate) fn attributes(file: &File, object: u32, out: &mut Answer) -> io::Result<()> {
+    let attributes = if object == u32::MAX {
+        file.manifest().own_attributes()
+    } else {
+        let tensor = session::tensor(file, object).map_err(|_| io::ErrorKind::NotFound)?;
+        tensor.own_attributes()
+    };
+    let Some(attributes) = attributes else { return Ok(()) };
+    // A map without a length, for which nothing is counted or held.
+    out.write_all(&[0xbf])?;
+    for (key, item) in attributes {
+        let mut text = Encoder::default();
+        text.text(key).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        out.write_all(text.as_bytes())?;
+        out.write_all(item.as_bytes())?;
+    }
+    out.write_all(&[0xff])
+}
+
+/// An object, and how it is read.
+#[derive(Serialize)]
+struct Listed<'a> {
+    object: Object<'a, false>,
+    /// True if its components are valid where each is by itself.
+    independent: bool,
+    components: Vec<Reading>,
+}
+
+impl<'a> Listed<'a> {
+    fn new(tensor: Tensor<'a>) -> Self {
+        let independent = match tensor.layout() {
+            Layout::Dense => true,
+            Layout::Unknown => tensor.components().all(|one| one.generation().is_none()),
+            _ => false,
+        };
+        let components = tensor.components().map(|one| Reading::new(&one)).collect();
+        Self { object: Object(tensor), independent, components }
+    }
+}
+
+/// The way to read a component.
+#[derive(Serialize)]
+struct Reading {
+    /// The offset of the first byte that is read for its content.
+    start: Integer,
+    /// The number of elements that share bytes.
+    elements: Option<Integer>,
+    windowed: bool,
+}
+
+impl Reading {
+    fn new(component: &Component<'_>) -> Self {
+        Self {
+            start: Integer(component.read_range().start),
+            elements: component.packed_elements().map(Integer),
+            windowed: is_windowed(component),
+        }
+    }
+}
+
+/// Returns whether its bytes are its elements in order, of which any part can be read without a later one.
+fn is_windowed(component: &Component<'_>) -> bool {
+    let is_bool = component.dtype() == DType::Bool;
+    // A bool that is wrong is damage if the checksum is wrong, too, which takes the rest.
+    component.encoding() == Encoding::Raw
+        && !component.is_column_major()
+        && !(is_bool && component.has_checksum())
+}

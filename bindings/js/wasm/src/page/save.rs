@@ -1,0 +1,92 @@
+//! Saving a component for NumPy.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use zten::tools::StorageType;
+use zten::{Component, Error, Layout};
+use zten_report::finding::{Finding, Verdict};
+use zten_report::json::to_writer;
+
+use crate::problem;
+use crate::session::{self, File};
+use zten_report::element::Kind;
+use zten_report::npy;
+
+/// Writes one component to `data` as a NumPy file, and to `out` what there is to say about it.
+///
+/// The data of a dense object has its shape; anything else is a list.
+pub fn component(
+    file: &File,
+    place: (u32, u32),
+    data: &mut impl Write,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    match write(file, place, data) {
+        Ok(Ok(note)) => {
+            #[derive(Serialize)]
+            struct Saved {
+                note: Option<&'static str>,
+            }
+            to_writer(out, &Saved { note })
+        }
+        Ok(Err(sentence)) => problem::write(&Finding::new(Verdict::Error, sentence), None, out),
+        Err(error) => problem::reading(file, &error, out),
+    }
+}
+
+fn write(
+    file: &File,
+    place: (u32, u32),
+    data: &mut impl Write,
+) -> Result<Result<Option<&'static str>, String>, Error> {
+    let component = session::component(file, place)?;
+    let mut reader = component.reader()?;
+    let (kind, note) = saved(&component);
+    let length = match component.decoded_length() {
+        Some(length) => length,
+        None => measure(&component)?,
+    };
+    let width = u64::try_from(kind.width()).unwrap_or(1);
+    let elements = length.checked_div(width).unwrap_or_default();
+    let tensor = component.tensor();
+    let shaped = tensor.layout() == Layout::Dense && component.role() == "data";
+    let shape: Vec<u64> = if shaped && tensor.shape().elements() == Some(elements) {
+        tensor.shape().to_vec()
+    } else {
+        vec![elements]
+    };
+    let header = match npy::header(kind, &shape) {
+        Ok(header) => header,
+        Err(sentence) => return Ok(Err(sentence)),
+    };
+    let mut failed = data.write_all(&header).is_err();
+    while let Some(chunk) = reader.next_chunk()? {
+        failed |= data.write_all(chunk).is_err();
+    }
+    Ok(if failed { Err("there is no room for it".to_owned()) } else { Ok(note) })
+}
+
+/// The kind that the elements are saved as, and a note on it.
+fn saved(component: &Component<'_>) -> (Kind, Option<&'static str>) {
+    let kind = Kind::of_component(component).unwrap_or(Kind::Plain(StorageType::U8));
+    match kind {
+        Kind::Plain(StorageType::Bf16) => (
+            Kind::Plain(StorageType::U16),
+            Some("NumPy has no bf16: saved as uint16, to be viewed as ml_dtypes.bfloat16"),
+        ),
+        Kind::Fp8(_) => {
+            (kind, Some("NumPy has no 8-bit floats: saved as uint8, to be viewed by ml_dtypes"))
+        }
+        kind => (kind, None),
+    }
+}
+
+fn measure(component: &Component<'_>) -> Result<u64, Error> {
+    let mut reader = component.reader()?;
+    let mut length = 0_u64;
+    while let Some(chunk) = reader.next_chunk()? {
+        length = length.saturating_add(u64::try_from(chunk.len()).unwrap_or_default());
+    }
+    Ok(length)
+}

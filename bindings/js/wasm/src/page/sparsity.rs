@@ -1,0 +1,91 @@
+//! Counting the entries of a sparse object in each cell of a picture.
+
+use zten::error::{Misuse, OutOfMemory};
+use zten::view::{Coo, Csr, Widened};
+use zten::{Component, Error, Layout, Tensor};
+
+use super::picture::{Grid, MOST};
+
+/// Bytes of indices and values that are held to draw them, at most.
+const HELD: u64 = 256 << 20;
+
+/// Counts the entries of each cell; none where the tensor is not sparse.
+pub(crate) fn count(tensor: &Tensor<'_>) -> Result<Option<Grid>, Error> {
+    let layout = tensor.layout();
+    if !matches!(layout, Layout::SparseCsr | Layout::SparseCoo) {
+        return Ok(None);
+    }
+    let held = |component: Component<'_>| component.decoded_length().unwrap_or(HELD);
+    if tensor.components().map(held).fold(0, u64::saturating_add) > HELD {
+        return Err(OutOfMemory.into());
+    }
+    let grid = if layout == Layout::SparseCsr { csr(&tensor.csr()?) } else { coo(&tensor.coo()?)? };
+    Ok(Some(grid))
+}
+
+fn csr(matrix: &Csr<'_>) -> Grid {
+    let mut count = Count::new(matrix.rows(), matrix.columns());
+    let mut pointers = matrix.indptr().widened();
+    let mut end = pointers.next().unwrap_or_default();
+    let mut columns = matrix.indices().widened();
+    for row in 0.. {
+        let start = end;
+        let Some(next) = pointers.next() else { break };
+        end = next;
+        for column in (start..end).map_while(|_| columns.next()) {
+            count.add(row, column);
+        }
+    }
+    count.grid
+}
+
+/// Takes the tensor as a matrix: all but the last dimension are rows.
+fn coo(tensor: &Coo<'_>) -> Result<Grid, Error> {
+    let shape = tensor.shape().to_vec();
+    let (columns, leading) = shape.split_last().unwrap_or((&1, &[]));
+    let rows = leading.iter().try_fold(1_u64, |rows, dimension| rows.checked_mul(*dimension));
+    let mut count = Count::new(rows.ok_or(Misuse::Slice)?, *columns);
+    let mut axes: Vec<Widened<'_>> = (0..shape.len())
+        .filter_map(|dimension| tensor.axis(dimension))
+        .map(|axis| axis.widened())
+        .collect();
+    let Some((last, outer)) = axes.split_last_mut() else { return Ok(count.grid) };
+    for column in last {
+        let row = outer.iter_mut().zip(leading).fold(0_u64, |row, (axis, dimension)| {
+            let index = axis.next().unwrap_or_default();
+            row.saturating_mul(*dimension).saturating_add(index)
+        });
+        count.add(row, column);
+    }
+    Ok(count.grid)
+}
+
+/// Cells that are counted into.
+struct Count {
+    grid: Grid,
+}
+
+impl Count {
+    fn new(rows: u64, columns: u64) -> Self {
+        let mut grid = Grid { rows, columns, numbers: Vec::new() };
+        let cells = usize::try_from(grid.height().saturating_mul(grid.width()));
+        grid.numbers = vec![0.0; cells.unwrap_or_default()];
+        Self { grid }
+    }
+
+    fn add(&mut self, row: u64, column: u64) {
+        let row = cell(row, self.grid.rows).saturating_mul(self.grid.width());
+        let at = row.saturating_add(cell(column, self.grid.columns));
+        let number = usize::try_from(at).ok().and_then(|at| self.grid.numbers.get_mut(at));
+        if let Some(number) = number {
+            *number += 1.0;
+        }
+    }
+}
+
+/// The cell, of as many as there are at most, that an index below `count` falls into.
+fn cell(index: u64, count: u64) -> u64 {
+    let most = u128::from(count.min(MOST));
+    let cell = (u128::from(index) * most).checked_div(count.into());
+    cell.and_then(|cell| u64::try_from(cell).ok()).unwrap_or_default()
+}

@@ -1,0 +1,62 @@
+//! The elements of a part of a dense array, as they are written down.
+
+use std::io::{self, Write};
+use std::ops::Range;
+use std::sync::Mutex;
+
+use serde::Serialize;
+use zten::error::Misuse;
+use zten::{Error, Tensor};
+use zten_report::element::Style;
+use zten_report::json::to_writer;
+
+use crate::problem;
+use crate::session::{self, File};
+use zten_report::element::Kind;
+
+/// Elements that are written down at a time, at most.
+pub const MOST: u64 = 1024;
+
+/// The ranges that the next call shows.
+static SELECTED: Mutex<Vec<Range<u64>>> = Mutex::new(Vec::new());
+
+/// Selects a part: for each dimension the index at which it starts, and the one at which it ends, each as 8 bytes,
+/// little-endian.
+pub fn select(ranges: &[u8]) {
+    let numbers = ranges.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
+    let (starts, ends) = (numbers.clone().step_by(2), numbers.skip(1).step_by(2));
+    if let Ok(mut selected) = SELECTED.lock() {
+        *selected = starts.zip(ends).map(|(start, end)| start..end).collect();
+    }
+}
+
+/// Writes the elements of the part of an object that has been selected, in row-major order.
+pub fn object(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()> {
+    #[derive(Serialize)]
+    struct Values {
+        values: Vec<String>,
+    }
+    match session::tensor(file, ordinal).and_then(|tensor| read(&tensor)) {
+        Ok(values) => to_writer(out, &Values { values }),
+        Err(error) => problem::reading(file, &error, out),
+    }
+}
+
+fn read(tensor: &Tensor<'_>) -> Result<Vec<String>, Error> {
+    let ranges = SELECTED.lock().map(|ranges| ranges.clone()).unwrap_or_default();
+    let slice = tensor.slice(&ranges[..])?;
+    let kind = Kind::of_component(&tensor.dense()?).ok_or(Misuse::Type)?;
+    let width = u64::try_from(kind.width()).unwrap_or(1);
+    if slice.elements() > MOST || Some(slice.byte_len()) != slice.elements().checked_mul(width) {
+        return Err(Misuse::Slice.into());
+    }
+    let mut bytes = vec![0; usize::try_from(slice.byte_len()).unwrap_or_default()];
+    slice.read(&mut bytes)?;
+    let text = |element: &[u8]| {
+        let mut text = Vec::new();
+        // Writing into memory does not fail.
+        kind.write(&mut text, element, Style::Text)
+            .map_or_else(|_| String::new(), |()| String::from_utf8(text).unwrap_or_default())
+    };
+    Ok(bytes.chunks_exact(kind.width()).map(text).collect())
+}

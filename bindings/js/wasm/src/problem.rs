@@ -1,0 +1,93 @@
+//! Findings as answers: verdict, rule, and place.
+
+use std::io::{self, Write};
+use std::ops::Range;
+
+use serde::Serialize;
+use zten::rules::Source;
+use zten::{Error, ErrorKind, Generation};
+use zten_report::escape::whole;
+use zten_report::finding::{Finding, Report, Verdict};
+use zten_report::json::to_writer;
+
+use crate::session::File;
+
+/// Says why the content of an open file could not be read.
+///
+/// # Errors
+/// Those of `out`.
+pub fn reading(file: &File, error: &Error, out: &mut impl Write) -> io::Result<()> {
+    if error.kind() == ErrorKind::Read {
+        let lost = "the file could not be read: it may have been changed or removed";
+        return write(&Finding::new(Verdict::Error, lost.to_owned()), None, out);
+    }
+    let finding = Finding::reading(file.manifest(), error);
+    write(&finding, Some(&file.manifest().extent()), out)
+}
+
+/// Writes what has been found: the document of `zten check --json`, without the name of the file,
+/// and with the feature `details` what only a page has room for. `manifest` is where the manifest lies.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(
+    finding: &Finding,
+    manifest: Option<&Range<u64>>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let report = Report::found(finding, None);
+    if cfg!(feature = "page") {
+        to_writer(out, &Detailed::new(report, finding, manifest))
+    } else {
+        to_writer(out, &report)
+    }
+}
+
+/// The rule, the place and the range, each by itself.
+#[derive(Serialize)]
+struct Detailed<'a> {
+    #[serde(flatten)]
+    report: Report<'a>,
+    sentence: &'a str,
+    holds: Option<&'a str>,
+    source: Option<&'a str>,
+    why: Option<&'a str>,
+    generation: Option<&'a str>,
+    length: Option<u64>,
+    ordinal: Option<u32>,
+    part: Option<u32>,
+    manifest_start: Option<u64>,
+    manifest_end: Option<u64>,
+    /// The names as they are shown: nothing in them is hidden.
+    object_shown: Option<String>,
+    component_shown: Option<String>,
+}
+
+impl<'a> Detailed<'a> {
+    fn new(report: Report<'a>, finding: &'a Finding, manifest: Option<&Range<u64>>) -> Self {
+        let row = finding.row;
+        let (source, why) = row
+            .map(|row| match row.source {
+                Source::Implied(why) => ("implied", why),
+                Source::Policy(why) => ("policy", why),
+                Source::Fault(_) => ("fault", ""),
+                _ => ("spec", ""),
+            })
+            .unzip();
+        Self {
+            report,
+            sentence: &finding.sentence,
+            holds: row.map(|row| row.holds),
+            source,
+            why,
+            generation: finding.generation.map(Generation::as_str),
+            length: finding.length,
+            ordinal: finding.place.object(),
+            part: finding.place.component(),
+            manifest_start: manifest.map(|manifest| manifest.start),
+            manifest_end: manifest.map(|manifest| manifest.end),
+            object_shown: finding.object.as_deref().map(whole),
+            component_shown: finding.component.as_deref().map(whole),
+        }
+    }
+}

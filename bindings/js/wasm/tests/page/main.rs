@@ -1,0 +1,278 @@
+//! Tests of the guest's answers about every file of the corpus, and to a host that errs.
+#![allow(
+    clippy::allow_attributes,
+    clippy::cast_possible_truncation,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that panics has failed, and its numbers are small"
+)]
+
+mod histogram;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::Value;
+use zten::verify::Verifier;
+use zten::{Archive, Error, ReadAt};
+use zten_js::page::{describe, picture, save, statistics, validate, values};
+use zten_js::session::{File, Session};
+
+fn corpus(folder: &str) -> Vec<PathBuf> {
+    let is_ztensor = |path: &PathBuf| path.extension().is_some_and(|end| end == "zt");
+    files(folder).into_iter().filter(is_ztensor).collect()
+}
+
+fn files(folder: &str) -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../corpus").join(folder);
+    let entries = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = entries.collect();
+    files.sort();
+    files
+}
+
+fn accepted() -> Vec<PathBuf> {
+    let old = ["accept", "accept/0.1.0", "accept/1.0.2", "accept/1.1.1", "accept/1.2.0"];
+    let new = ["accept/1.2.3", "v2/accept", "v2/2.1"];
+    old.iter().chain(&new).flat_map(|folder| corpus(folder)).collect()
+}
+
+/// The source of a session lasts as long as it does.
+fn leaked(source: impl ReadAt + 'static) -> &'static dyn ReadAt {
+    Box::leak(Box::new(source))
+}
+
+/// Opens a file: the session, and what it said.
+fn open(bytes: &[u8]) -> (Session, Value) {
+    open_from(bytes, leaked(bytes.to_vec()))
+}
+
+/// Opens a file of that name.
+fn open_named(path: &Path) -> (Session, Value) {
+    let bytes = fs::read(path).unwrap();
+    let name = path.file_name().unwrap().to_str().unwrap();
+    opened(name, &bytes, leaked(bytes.clone()))
+}
+
+/// Opens a file that is read from another source once it is open.
+fn open_from(bytes: &[u8], source: &'static dyn ReadAt) -> (Session, Value) {
+    opened("", bytes, source)
+}
+
+fn opened(name: &str, bytes: &[u8], source: &'static dyn ReadAt) -> (Session, Value) {
+    let (mut session, mut out) = (Session::default(), Vec::new());
+    session.begin(name.as_bytes().to_vec(), bytes.len() as u64, &mut out).unwrap();
+    while let Some(range) = session.needs() {
+        let part = bytes[range.start as usize..range.end as usize].to_vec();
+        session.supply(part, source, &mut out).unwrap();
+    }
+    if let Session::Open(file) = session {
+        describe::file(file, &mut out).unwrap();
+    }
+    (session, serde_json::from_slice(&out).unwrap())
+}
+
+fn answer(ask: impl FnOnce(&mut Vec<u8>)) -> Value {
+    let mut out = Vec::new();
+    ask(&mut out);
+    serde_json::from_slice(&out).unwrap()
+}
+
+/// Asks everything about a file: what all of it is.
+fn everything(file: &File) -> Value {
+    for object in file.tensors() {
+        let ordinal = object.ordinal();
+        answer(|out| describe::object(file, ordinal, out).unwrap());
+        let mut drawn = Vec::new();
+        picture::object(file, ordinal, &mut drawn).unwrap();
+        let line = drawn.split(|byte| *byte == b'\n').next().unwrap();
+        let said: Value = serde_json::from_slice(line).unwrap();
+        if let Some((width, height)) = said["width"].as_u64().zip(said["height"].as_u64()) {
+            assert_eq!(drawn.len() as u64, line.len() as u64 + 1 + 4 * width * height);
+        }
+        for (part, component) in (0_u32..).zip(object.components()) {
+            let said = answer(|out| statistics::component(file, (ordinal, part), out).unwrap());
+            if let Some(elements) = said["statistics"]["count"].as_u64() {
+                let count = |key: &str| said["statistics"][key].as_u64().unwrap();
+                let finite = elements - count("nan") - count("infinities");
+                let counts = said["histogram"]["counts"].as_array().cloned().unwrap_or_default();
+                let counted: u64 = counts.iter().map(|count| count.as_u64().unwrap()).sum();
+                assert_eq!(counted, finite);
+            }
+            answer(|out| validate::component(file, (ordinal, part), out).unwrap());
+            let mut data = Vec::new();
+            let said = answer(|out| {
+                save::component(file, (ordinal, part), &mut data, out).unwrap();
+            });
+            if let (Some(length), None) = (component.decoded_length(), said.get("verdict")) {
+                assert_eq!((data.len() as u64 - length) % 64, 0);
+            }
+        }
+    }
+    answer(|out| validate::all(file, out).unwrap())
+}
+
+#[test]
+fn good_files() {
+    let mut objects = 0;
+    for path in accepted() {
+        let bytes = fs::read(&path).unwrap();
+        let archive = Archive::from_bytes(&bytes).unwrap();
+        let (session, said) = open(&bytes);
+        let Session::Open(file) = session else { panic!("{}: {said}", path.display()) };
+        assert_eq!(said["totals"]["objects"], archive.len());
+        let listed = answer(|out| describe::list(file, 0, u32::MAX, out).unwrap());
+        assert_eq!(listed.as_array().unwrap().len(), archive.len());
+        let mut verifier = Verifier::new(archive.manifest());
+        let valid = archive.tensors().all(|tensor| verifier.object(&tensor, |_, _| ()).is_ok());
+        let all = everything(file);
+        assert_eq!(all["verdict"] == "valid", valid, "{}: {all}", path.display());
+        objects += archive.len();
+    }
+    assert!(objects > 1000, "{objects}");
+}
+
+#[test]
+fn bad_files() {
+    let (mut refused, mut late) = (0, 0);
+    for path in corpus("reject").into_iter().chain(corpus("v2/reject")).step_by(3) {
+        let bytes = fs::read(&path).unwrap();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        // Those that need an option are valid without it, and generation 2 is read.
+        if ["canonical-", "limit-"].iter().any(|it| name.starts_with(it)) {
+            continue;
+        }
+        let (rule, _) = name.split_once("--").unwrap();
+        match open(&bytes) {
+            (Session::Open(file), _) => {
+                assert_eq!(everything(file)["rule"], rule, "{name}");
+                late += 1;
+            }
+            (_, said) => assert_eq!(said["rule"], rule, "{name}"),
+        }
+        refused += 1;
+    }
+    assert!(refused > 500 && late > 100, "{refused} {late}");
+}
+
+#[test]
+fn files_of_other_formats() {
+    let (mut valid, mut refused) = (0, 0);
+    for format in ["gguf", "npy", "npz", "safetensors"] {
+        for path in files(&format!("other/{format}/accept")) {
+            match open_named(&path) {
+                (Session::Open(file), said) => {
+                    assert_eq!(said["generation"], Value::Null);
+                    assert_eq!(everything(file)["verdict"], "valid", "{}", path.display());
+                    valid += 1;
+                }
+                (_, said) => assert_eq!(said["rule"], "gguf-split-file", "{}", path.display()),
+            }
+        }
+        for path in files(&format!("other/{format}/reject")) {
+            // One of several files is valid by itself.
+            if path.to_str().unwrap().contains("-of-0") {
+                continue;
+            }
+            let said = match open_named(&path) {
+                (Session::Open(file), _) => everything(file),
+                (_, said) => said,
+            };
+            assert_ne!(said["verdict"], "valid", "{}", path.display());
+            refused += 1;
+        }
+    }
+    assert!(valid > 30 && refused > 100, "{valid} {refused}");
+}
+
+#[test]
+fn values_of_a_part() {
+    let path = corpus("accept/1.2.3").into_iter().find(|path| path.ends_with("dense_all.zt"));
+    let (Session::Open(file), _) = open(&fs::read(path.unwrap()).unwrap()) else { panic!("valid") };
+    let ordinal = file.tensor("t_f32").unwrap().ordinal();
+    let select = |ranges: &[u64]| {
+        values::select(&ranges.iter().flat_map(|index| index.to_le_bytes()).collect::<Vec<_>>());
+        answer(|out| values::object(file, ordinal, out).unwrap())
+    };
+    assert_eq!(select(&[0, 2, 1, 2])["values"], serde_json::json!(["-0.75", "0.75"]));
+    assert_eq!(select(&[])["values"].as_array().unwrap().len(), 6);
+    for beyond in [&[0, 3][..], &[2, 1], &[0, 1, 0, 1, 0, 1], &[0, u64::MAX]] {
+        assert_eq!(select(beyond)["verdict"], "error", "{beyond:?}");
+    }
+}
+
+#[test]
+fn a_host_that_errs_gets_answers() {
+    let path = corpus("accept/1.2.3").into_iter().find(|path| path.ends_with("csr_raw.zt"));
+    let bytes = fs::read(path.unwrap()).unwrap();
+    let (length, source) = (bytes.len() as u64, leaked(bytes.clone()));
+    let mut session = Session::default();
+    // Out of turn.
+    session.supply(vec![1; 9], source, &mut Vec::new()).unwrap();
+    assert!(session.needs().is_none());
+    // Too few bytes, or too many.
+    for wrong in [0, 7, 9] {
+        let mut out = Vec::new();
+        session.begin(Vec::new(), length, &mut out).unwrap();
+        session.supply(vec![0; wrong], source, &mut out).unwrap();
+        let said: Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!(said["verdict"], "error");
+    }
+    // A length that is not the file's.
+    for wrong in [0, 8, 23, u64::MAX] {
+        let (mut session, mut out) = (Session::default(), Vec::new());
+        session.begin(Vec::new(), wrong, &mut out).unwrap();
+        while let Some(range) = session.needs() {
+            let part = vec![0; (range.end - range.start).min(1 << 20) as usize];
+            session.supply(part, source, &mut out).unwrap();
+        }
+        assert!(!matches!(session, Session::Open(_)));
+    }
+    // No such object, no such component, and a file that has become shorter.
+    let (Session::Open(file), _) = open(&bytes) else { panic!("it is valid") };
+    assert_eq!(answer(|out| describe::object(file, 99, out).unwrap()), Value::Null);
+    for place in [(99, 0), (0, 99), (u32::MAX, u32::MAX)] {
+        let said = answer(|out| statistics::component(file, place, out).unwrap());
+        assert_eq!(said["verdict"], "error");
+    }
+    for end in [0, 64, 65, 200] {
+        let (session, _) = open_from(&bytes, leaked(bytes[..end].to_vec()));
+        let Session::Open(file) = session else { panic!("it is valid") };
+        assert_ne!(everything(file)["verdict"], "valid");
+    }
+}
+
+/// A host that gives up after so many reads.
+struct Fails {
+    bytes: Vec<u8>,
+    left: AtomicU32,
+}
+
+impl ReadAt for Fails {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        let left = self.left.load(Ordering::Relaxed).checked_sub(1).ok_or(Error::reading())?;
+        self.left.store(left, Ordering::Relaxed);
+        self.bytes.read_at(offset, buffer).map_err(|_| Error::reading())
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_not_validated() {
+    for path in accepted().into_iter().filter(|path| path.parent().unwrap().ends_with("1.2.3")) {
+        let bytes = fs::read(&path).unwrap();
+        for reads in 0..4_u32 {
+            let source: &Fails =
+                Box::leak(Box::new(Fails { bytes: bytes.clone(), left: reads.into() }));
+            let (Session::Open(file), _) = open_from(&bytes, source) else { panic!("it is valid") };
+            let said = answer(|out| validate::all(file, out).unwrap());
+            let left = source.left.load(Ordering::Relaxed);
+            assert!(said["verdict"] == "error" || left > 0 || said["verdict"] == "valid");
+            let mut components = file.tensors().flat_map(|tensor| tensor.components());
+            if reads == 0 && components.any(|component| component.extent().length() > 0) {
+                assert_eq!(said["verdict"], "error", "{}", path.display());
+            }
+        }
+    }
+}

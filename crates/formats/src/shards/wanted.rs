@@ -1,0 +1,95 @@
+//! The shards that are looked for.
+
+use std::fmt;
+
+use zten::shards::Shard;
+
+use super::place::Place;
+
+/// The folder of files that are called by their digests.
+pub const BLOBS: &str = "blobs";
+/// Characters of a file's name, at most.
+pub const NAME: usize = 255;
+
+/// A shard that is to be looked for: no more of what the file says than is needed for that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    pub(super) name: String,
+    pub(super) algorithm: String,
+    pub(super) digits: String,
+}
+
+impl Wanted {
+    /// None where it is something else than the names of files are made of.
+    pub(super) fn new(name: &str, algorithm: &str, digits: &str) -> Option<Self> {
+        let is_name = |text: &str, most: usize, allowed: &dyn Fn(u8) -> bool| {
+            (1..=most).contains(&text.len()) && text.bytes().all(allowed)
+        };
+        let label = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        let lower = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let valid = is_name(name, 64, &label)
+            && !name.starts_with('.')
+            && is_name(algorithm, NAME, &lower)
+            && is_name(digits, NAME, &lower);
+        let [name, algorithm, digits] = [name, algorithm, digits].map(str::to_owned);
+        valid.then_some(Self { name, algorithm, digits })
+    }
+
+    /// Returns the shard that is to be looked for; none if no file can have such a name.
+    pub fn from_shard(shard: &Shard<'_>) -> Option<Self> {
+        let digest = shard.digest()?.to_string();
+        let (algorithm, digits) = digest.split_once(':')?;
+        Self::new(shard.name(), algorithm, digits)
+    }
+
+    /// Returns the name in the file that lists it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the places where it may be: the first file that is there is the shard.
+    pub fn places(&self) -> [Place<'_>; 2] {
+        let by_digest = vec![BLOBS, &self.algorithm, &self.digits];
+        [Place::Beside(format!("-{}.zt", self.name)), Place::Below(by_digest)]
+    }
+
+    /// Reads what [`Display`](fmt::Display) has written.
+    pub fn read(text: &str) -> Option<Self> {
+        let mut words = text.split(' ');
+        let (name, algorithm, digits) = (words.next()?, words.next()?, words.next()?);
+        Self::new(name, algorithm, digits).filter(|_| words.next().is_none())
+    }
+}
+
+impl fmt::Display for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.name, self.algorithm, self.digits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Wanted;
+
+    #[test]
+    fn names_are_no_paths() {
+        assert!(Wanted::new("00001-of-00002", "xxh3", "0123456789abcdef").is_some());
+        for name in ["", ".", "..", ".s", "a/b", "/a", "a\\b", "a b", "a\n", "ä", &"s".repeat(65)]
+        {
+            assert!(Wanted::new(name, "xxh3", "00").is_none(), "{name:?}");
+        }
+        for word in ["", ".", "..", "a/b", "A", "-", "0 0", &"0".repeat(256)] {
+            assert!(Wanted::new("s", word, "00").is_none(), "{word:?}");
+            assert!(Wanted::new("s", "xxh3", word).is_none(), "{word:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_listed_is_read() {
+        let wanted = Wanted::new("s", "xxh3", "00").unwrap();
+        assert_eq!(Wanted::read(&wanted.to_string()), Some(wanted));
+        for wrong in ["", "s xxh3", "s xxh3 00 1", "../s xxh3 00", "s  xxh3 00", "s xxh3 ../00"] {
+            assert_eq!(Wanted::read(wrong), None, "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The network in flash: opened in place, its digests verified, its weights borrowed. A layer that
+//! is compressed is decoded in chunks.
+#![cfg_attr(target_os = "none", no_std, no_main)]
+
+#[cfg(target_os = "none")]
+mod image {
+    use cortex_m_rt::entry;
+    use zten::{
+        Component, DType, Encoding, Limits, OpenOptions, element::F8E4M3Fn, verify::Verified,
+    };
+    use zten_embedded::image::failure::Failure;
+    use zten_embedded::image::network::classify;
+    use zten_embedded::image::{MODEL, report, stream};
+
+    #[entry]
+    fn main() -> ! {
+        report::run(|out| {
+            let options = OpenOptions::default().limits(Limits::embedded());
+            let archive = options.from_bytes(MODEL)?;
+            let logits = classify(&archive, each)?;
+            report::digits(out, &logits)
+        })
+    }
+
+    /// Hands all elements to `take`: those that lie raw in flash are verified, and then borrowed.
+    fn each(component: &Component<'_>, take: &mut dyn FnMut(f32)) -> Result<(), Failure> {
+        if component.encoding() != Encoding::Raw {
+            return stream::each(component, take);
+        }
+        verify(component)?;
+        // As native elements, which are not copied.
+        if component.dtype() == DType::F8E4M3Fn {
+            for element in component.as_slice::<F8E4M3Fn>()? {
+                take(element.to_f32());
+            }
+        } else {
+            for element in component.as_slice::<f32>()? {
+                take(*element);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads all of a component where it lies.
+    fn verify(component: &Component<'_>) -> Result<(), Failure> {
+        let mut reader = component.reader()?;
+        while reader.next_chunk()?.is_some() {}
+        match reader.verified() {
+            Some(Verified::Digest) => Ok(()),
+            _ => Err(Failure::Unverified),
+        }
+    }
+}
+
+#[cfg(not(target_os = "none"))]
+fn main() {}

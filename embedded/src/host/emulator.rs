@@ -1,0 +1,40 @@
+//! Running an image in an emulated board.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::Result;
+
+/// An image that has not ended by then never will: the slowest takes a second.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Runs an image to its end: what it prints. Fails where the image does.
+pub fn run(image: &Path) -> Result<String> {
+    let mut qemu = Command::new("qemu-system-arm");
+    qemu.args(["-machine", "mps2-an386", "-nographic"]);
+    qemu.args(["-semihosting-config", "enable=on,target=native", "-kernel"]).arg(image);
+    let spawned = qemu.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+    let mut child = spawned.map_err(|error| format!("qemu-system-arm: {error}"))?;
+    let mut stdout = child.stdout.take().ok_or("no output")?;
+    let reader = thread::spawn(move || {
+        let mut text = String::new();
+        stdout.read_to_string(&mut text).map(|_| text)
+    });
+    let begun = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if begun.elapsed() > PATIENCE {
+            child.kill()?;
+            child.wait()?;
+            return Err("it does not end".into());
+        }
+        thread::sleep(Duration::from_millis(10));
+    };
+    let text = reader.join().map_err(|_| "the reader of its output has failed")??;
+    if status.success() { Ok(text) } else { Err(format!("it fails: {}", text.trim()).into()) }
+}

@@ -1,0 +1,63 @@
+//! Checks of the output of images.
+
+use std::path::Path;
+
+use zten::{Archive, Limits, OpenOptions};
+
+use super::printed::Printed;
+use super::{Result, network, path};
+
+/// The largest difference of a logit from NumPy's, which sums in another order. The largest logit is 19.
+const TOLERANCE: f32 = 1e-4;
+
+/// Files that the image `hostile` has.
+const HOSTILE: usize = 5;
+
+/// The digits have NumPy's classes, and its logits within the tolerance.
+pub fn digits(printed: &Printed) -> Result<()> {
+    let expected = network::expected()?;
+    if printed.digits.len() != expected.len() {
+        return Err(format!("{} digits and not {}", printed.digits.len(), expected.len()).into());
+    }
+    for (at, (here, numpy)) in printed.digits.iter().zip(&expected).enumerate() {
+        let near = |pair: (&f32, &f32)| (pair.0 - pair.1).abs() <= TOLERANCE;
+        let same = here.1.len() == numpy.1.len() && here.1.iter().zip(&numpy.1).all(near);
+        if here.0 != numpy.0 || !same {
+            return Err(format!("digit {at} is {here:?}, and {numpy:?} by NumPy").into());
+        }
+    }
+    Ok(())
+}
+
+/// The objects are those that the library finds in the file here.
+pub fn objects(printed: &Printed, file: &Path) -> Result<()> {
+    let file = std::fs::read(file)?;
+    let archive = Archive::from_bytes(&file)?;
+    let mut found = Vec::new();
+    for tensor in &archive {
+        let element = tensor.dense()?.type_name();
+        found.push((tensor.name().to_owned(), element.to_owned()));
+    }
+    if found == printed.objects {
+        return Ok(());
+    }
+    Err(format!("it lists {:?} and not {found:?}", printed.objects).into())
+}
+
+/// Every hostile file is refused by the rule and at the byte by which the library refuses it here.
+pub fn refused(printed: &Printed) -> Result<()> {
+    if printed.refused.len() != HOSTILE {
+        return Err(format!("{} files refused and not {HOSTILE}", printed.refused.len()).into());
+    }
+    let options = OpenOptions::default().limits(Limits::embedded());
+    for (name, rule, offset) in &printed.refused {
+        let file = std::fs::read(path("../corpus/reject").join(name))?;
+        let Err(error) = options.from_bytes(&file) else {
+            return Err(format!("{name} is accepted here").into());
+        };
+        if (error.rule(), error.offset()) != (Some(rule.as_str()), Some(*offset)) {
+            return Err(format!("{name}: {rule} at {offset}, and here {error}").into());
+        }
+    }
+    Ok(())
+}

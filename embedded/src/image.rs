@@ -1,0 +1,46 @@
+//! The code that all images share.
+
+extern crate alloc;
+
+pub mod failure;
+pub mod flash;
+pub mod memory;
+pub mod network;
+pub mod report;
+pub mod stream;
+
+use cortex_m_semihosting::debug;
+
+/// Bytes in flash where every element can be borrowed: as blobs are in a file, they begin at a
+/// multiple of 64 at least.
+#[repr(C, align(64))]
+struct Aligned<T: ?Sized>(T);
+
+#[cfg(not(any(feature = "zstd", feature = "generation-2")))]
+static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../network/digits.zt"));
+#[cfg(feature = "generation-2")]
+static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../network/digits-2.zt"));
+#[cfg(all(feature = "zstd", not(feature = "generation-2")))]
+static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../network/digits-zstd.zt"));
+
+/// The file with the network, of 1.2, or with the feature `generation-2` of 2; with the feature `zstd`, one
+/// layer of it is compressed.
+pub static MODEL: &[u8] = &FILE.0;
+
+/// Ends the emulator, which ends as the image does.
+pub fn end(valid: bool) -> ! {
+    debug::exit(if valid { debug::EXIT_SUCCESS } else { debug::EXIT_FAILURE });
+    loop {
+        cortex_m::asm::bkpt();
+    }
+}
+
+#[cfg(feature = "messages")]
+use panic_semihosting as _;
+
+/// Ends the image with a failure on a panic, where nothing may be formatted.
+#[cfg(not(feature = "messages"))]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    end(false)
+}
