@@ -1,6 +1,6 @@
 """Races the Python package with safetensors, gguf and the reference wheel, in one run.
 
-    python lab/python/race.py [--quick] [--write docs/python-races.md]
+    python lab/python/race.py [--quick] [--write lab/results/python-races.md]
 
 Needs zten, numpy, ml_dtypes, safetensors, gguf, torch and ztensor 2.1.2: `.ci/campaigns python-races` installs them.
 `--quick` races with little data, to see that it runs.

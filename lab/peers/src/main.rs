@@ -1,4 +1,4 @@
-//! Races zten beside its peers in one run, and writes `docs/benchmarks.md` with its charts.
+//! Races zten beside its peers in one run, and writes `lab/results/benchmarks.md` with its charts.
 //!
 //! `cargo run --release --manifest-path lab/peers/Cargo.toml [-- --quick] [GROUP...]`
 //!

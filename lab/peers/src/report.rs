@@ -80,8 +80,8 @@ pub(crate) fn claims(groups: &[Group]) -> String {
 
 /// Writes the document and its charts.
 pub(crate) fn write(groups: &[Group]) -> Result<()> {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    let charts = docs.join("benchmarks");
+    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results");
+    let charts = results.join("benchmarks");
     fs::create_dir_all(&charts)?;
     let mut out = include_str!("report/head.md").replace("{{claims}}", &claims(groups));
     for one in groups {
@@ -89,6 +89,6 @@ pub(crate) fn write(groups: &[Group]) -> Result<()> {
         fs::write(charts.join(format!("{name}.svg")), chart::bars(one))?;
         _ = write!(out, "\n{}\n![{}](benchmarks/{name}.svg)\n", group(one), one.title);
     }
-    fs::write(docs.join("benchmarks.md"), out)?;
+    fs::write(results.join("benchmarks.md"), out)?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! No panic is in a linked image but those that `docs/no-panic.md` gives a reason for.
+//! No panic is in a linked image but those that `lab/results/no-panic.md` gives a reason for.
 //!
 //! `cargo test --release --test panics -- --nocapture` lists them.
 

@@ -38,7 +38,7 @@ impl Row {
         each.windows(2).map(|pair| 2.0 * pair[1] / pair[0]).fold(0.0, f64::max)
     }
 
-    /// Returns the entry that `docs/work-bound.md` must have for this row: without measured figures,
+    /// Returns the entry that `lab/results/work-bound.md` must have for this row: without measured figures,
     /// which depend on the compiler.
     fn listed(&self) -> String {
         format!("{}, {}: {}", self.name, self.call.name(), self.ceiling)
@@ -133,12 +133,12 @@ fn work_is_bounded() {
         .collect();
     assert!(broken.is_empty(), "{}", broken.join("\n"));
     let listed: Vec<String> = rows.iter().map(Row::listed).collect();
-    assert!(documented() == listed, "docs/work-bound.md has other rows: {listed:#?}");
+    assert!(documented() == listed, "lab/results/work-bound.md has other rows: {listed:#?}");
 }
 
 /// The rows of the document: file, call and ceiling. The rest of a row is what a compiler made.
 fn documented() -> Vec<String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/work-bound.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results/work-bound.md");
     let document = std::fs::read_to_string(path).expect("the document");
     let rows = document.lines().filter(|line| line.starts_with("| ")).skip(2);
     let cells = |row: &str| row.split('|').map(str::trim).map(str::to_owned).collect();
