@@ -131,7 +131,7 @@ fn rules_that_are_named_exist() {
     }
 }
 
-/// The bytes of a listing: an offset, bytes or `00 × n`, and after three spaces what they are.
+/// The bytes of a listing, of which each line has an offset, bytes or `00 × n`, and after three spaces their meaning.
 fn listed(listing: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     for line in listing.lines() {
@@ -141,8 +141,9 @@ fn listed(listing: &str) -> Vec<u8> {
         if let Some(count) = these.strip_prefix("00 × ") {
             bytes.resize(bytes.len() + count.trim().parse::<usize>().unwrap(), 0);
         } else {
-            let these = these.split_whitespace();
-            bytes.extend(these.map(|byte| u8::from_str_radix(byte, 16).unwrap()));
+            let digits = these.replace(' ', "");
+            let pairs = digits.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).unwrap());
+            bytes.extend(pairs.map(|byte| u8::from_str_radix(byte, 16).unwrap()));
         }
     }
     bytes
