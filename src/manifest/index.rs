@@ -325,7 +325,7 @@ impl<'a> ManifestRef<'a> {
 mod tests {
     use super::{ComponentRecord, ObjectRecord};
 
-    /// Records of an ordinary object take 80 bytes: SECURITY.md.
+    /// Records of an ordinary object take 80 bytes: `docs/limits.md`.
     #[test]
     fn records_are_small() {
         assert_eq!((size_of::<ObjectRecord>(), size_of::<ComponentRecord>()), (32, 48));

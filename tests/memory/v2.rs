@@ -264,7 +264,7 @@ fn every_corpus_file_is_bounded() {
     }
 }
 
-/// Verifying a shard takes what SECURITY.md says, of many parts without digests as of a large one.
+/// Verifying a shard takes what `docs/limits.md` says, of many parts without digests as of a large one.
 #[test]
 fn verifying_shards_is_bounded() {
     use zten_corpus::cbor::{fields, text as name, uint};

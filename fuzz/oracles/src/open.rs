@@ -47,7 +47,7 @@ fn bounded<'d>(bytes: &'d [u8], options: &OpenOptions) -> Result<InMemory<'d>, E
     opened
 }
 
-/// The most heap that opening may take beside so many bytes of manifest, or of what a front end told: SECURITY.md.
+/// The most heap that opening may take beside so many bytes of manifest, or of what a front end told: `docs/limits.md`.
 pub(crate) fn bound(manifest: u64) -> u64 {
     8 * manifest + (64 << 10)
 }

@@ -14,7 +14,7 @@ use crate::args::{Args, Command};
 use crate::command::Call;
 use crate::file::Opened;
 
-/// Bytes of memory for each byte of a header, at most: `SECURITY.md`.
+/// Bytes of memory for each byte of a header, at most: `docs/limits.md`.
 const EACH: u64 = 9;
 
 /// The same for a byte of the manifest that is written.

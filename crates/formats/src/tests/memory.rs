@@ -13,7 +13,7 @@ use zten_corpus::other::torch;
 use zten_corpus::other::zip::Archive;
 
 /// Bytes of heap for each byte of the header of a file that is opened as an archive, at most, and beside it:
-/// `SECURITY.md`.
+/// `docs/limits.md`.
 const EACH_OF_ARCHIVE: u64 = 8;
 const FIXED_OF_ARCHIVE: u64 = 64 << 10;
 
