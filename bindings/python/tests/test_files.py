@@ -310,7 +310,10 @@ def test_reports(tmp_path: Path) -> None:
     report = zten.check(DENSE)
     assert report and report.verdict == "valid"
     assert report.message == "valid (1.2, 13 objects, 13 components, 282 B of data)"
-    assert zten.check(DENSE, manifest_only=True).verdict == "manifest-valid"
+    shard = corpus.CORPUS / "v2/accept/data-shard.zt"
+    for path in (DENSE, shard):
+        assert zten.check(path).verdict == "valid"
+        assert zten.check(path, manifest_only=True).verdict == "manifest-valid"
     assert not zten.check(DENSE, canonical=True)
     missing = zten.check(tmp_path / "none.zt")
     assert missing.verdict == "error" and "No such file" in missing.message

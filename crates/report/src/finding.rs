@@ -102,7 +102,11 @@ pub fn summary(
         // Nothing says what is in it but the file that lists it.
         let size = human(length);
         let summary = format!("a data shard, valid as far as its frame tells (2, {size})");
-        return (Verdict::Valid, summary);
+        let verdict = match scope {
+            Scope::Manifest => Verdict::ManifestValid,
+            Scope::All => Verdict::Valid,
+        };
+        return (verdict, summary);
     }
     let tensors = u64_from_usize(manifest.len());
     let Some(generation) = manifest.generation() else {

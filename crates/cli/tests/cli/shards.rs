@@ -305,6 +305,8 @@ fn a_data_shard_by_itself_says_so() {
         text.ends_with(": a data shard, valid as far as its frame tells (2, 4.0 KiB)\n"),
         "{text}"
     );
+    assert_eq!(line(&shard, &[])["verdict"], "valid");
+    assert_eq!(line(&shard, &["--manifest-only"])["verdict"], "manifest-valid");
     let listed = succeeded_text(zten(["ls".as_ref(), shard.as_os_str()]));
     assert!(listed.starts_with("a data shard: another file says what is in it\n"), "{listed}");
     let listed = succeeded_json(zten(["ls".as_ref(), "--json".as_ref(), shard.as_os_str()]));
