@@ -143,7 +143,7 @@ impl Verifier {
             });
             deferred.pass(read)?;
         }
-        deferred.note(object.unknown_layout());
+        deferred.note(object.unknown_layout().or_else(|| object.type_beyond_profile()));
         deferred.finish(())
     }
 

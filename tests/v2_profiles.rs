@@ -173,6 +173,32 @@ fn attributes_of_profiles_can_be_asked_for() {
 }
 
 #[test]
+fn types_that_profiles_do_not_define_are_unsupported_when_used() {
+    for (name, part) in [
+        ("mx-of-an-unknown-type", "data"),
+        ("mx-of-an-unknown-size", "data"),
+        ("quant-typed", "data"),
+        ("quant-of-an-unknown-type", "data"),
+        ("quant-zeros-typed", "zeros"),
+        ("quant-scales-typed", "scales"),
+    ] {
+        let file = read(&format!("accept/{name}"));
+        let archive = Archive::from_bytes(&file).unwrap();
+        let object = archive.tensor("w").unwrap();
+        let used = object.mx().map(drop).and_then(|()| object.mx_blocks().map(drop));
+        let used = if name.starts_with("mx") { used } else { object.quant_group().map(drop) };
+        for error in [used.unwrap_err(), archive.verify().map(drop).unwrap_err()] {
+            assert_eq!(error.rule(), Some("unsupported-type"), "{name}");
+            assert!(error.is_unsupported());
+            assert_eq!(error.component(), Some(part), "{name}");
+        }
+        // Other parts can be read, and all can be listed.
+        let other = object.components().find(|other| other.role() != part).unwrap();
+        other.bytes().unwrap();
+    }
+}
+
+#[test]
 fn values_of_sparse_objects_may_share_bytes() {
     let file = read("accept/csr-nibbles");
     let archive = Archive::from_bytes(&file).unwrap();

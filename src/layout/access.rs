@@ -145,7 +145,8 @@ impl<'a> Tensor<'a> {
     /// decoded. The elements stay as they are.
     ///
     /// # Errors
-    /// [`Misuse::Layout`] where it is of another layout; the errors of [`Component::data`]; `nibble-value`.
+    /// [`Misuse::Layout`] where it is of another layout; the errors of [`Component::data`]; `nibble-value`;
+    /// `unsupported-type` where the `type` of its elements is unknown.
     pub fn mx(&self) -> Result<Mx<'a>, Error> {
         self.read_as(Layout::Mx, Mx::of)
     }
@@ -153,7 +154,7 @@ impl<'a> Tensor<'a> {
     /// The blocks of such an object, without its elements.
     ///
     /// # Errors
-    /// [`Misuse::Layout`] where it is of another layout.
+    /// [`Misuse::Layout`] where it is of another layout; `unsupported-type`.
     #[doc(hidden)]
     pub fn mx_blocks(&self) -> Result<MxBlocks, Error> {
         self.read_as(Layout::Mx, MxBlocks::of)
@@ -162,7 +163,8 @@ impl<'a> Tensor<'a> {
     /// The object as groups of codes (2).
     ///
     /// # Errors
-    /// [`Misuse::Layout`] where it is of another layout.
+    /// [`Misuse::Layout`] where it is of another layout; `unsupported-type` where a part has a `type`, but for scales that
+    /// are exponents.
     pub fn quant_group(&self) -> Result<QuantGroup<'a>, Error> {
         self.read_as(Layout::QuantGroup, QuantGroup::of)
     }
@@ -178,6 +180,9 @@ impl<'a> Tensor<'a> {
     fn read_as<T>(&self, format: Layout, read: fn(&Self) -> Result<T, Error>) -> Result<T, Error> {
         if self.layout() != format {
             return Err(self.other_format());
+        }
+        if let Some(error) = self.type_beyond_profile() {
+            return Err(self.named(error));
         }
         read(self).map_err(|error| self.named(error))
     }
@@ -199,6 +204,12 @@ impl<'a> Tensor<'a> {
     pub(crate) fn unknown_layout(&self) -> Option<BareError> {
         let why = self.dialect().unknown_format.filter(|_| self.layout() == Layout::Unknown)?;
         self.components().next().map(|first| first.error(why))
+    }
+
+    /// The error of the first component with a `type` that the profile of the object (2) does not define.
+    pub(crate) fn type_beyond_profile(&self) -> Option<BareError> {
+        let part = self.components().find(Component::is_beyond_profile)?;
+        Some(part.error(Unsupported::LogicalType))
     }
 
     /// The array of a dense object where it lies, in its shape and row-major order: nothing is copied.

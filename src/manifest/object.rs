@@ -461,6 +461,11 @@ impl<'a> Component<'a> {
         elements.checked_mul(self.element_size()?)
     }
 
+    /// Returns whether it has a `type` that the profile of the object does not define.
+    pub(crate) fn is_beyond_profile(&self) -> bool {
+        self.record.is_beyond_profile(self.tensor().layout())
+    }
+
     /// Bytes of one logical element, where its types are known: width of the storage type times
     /// the ratio of the logical one. None for `f4_e2m1`, of which a byte holds two.
     pub fn element_size(&self) -> Option<u64> {

@@ -30,8 +30,8 @@ catalogue! {
         "the library was built without what the file needs",
         "Build it with the features `zstd` and `digest`.";
     LogicalType "unsupported-type", Spec("v1.2 §2, v2 §4.2"), From1,
-        "The component's `type` is one that the specification lists.",
-        "the component's `type` is not known", "In 1.x it can be read as storage elements.";
+        "The component's `type` is one that the specification lists, on parts of `zt.mx/1` and `zt.quant_group/1` one that their profile defines.",
+        "unsupported `type` of a component", "In 1.x it can be read as storage elements.";
     Shard "unsupported-shard", Spec("v2 §7.3"), V2,
         "Every shard that the file lists is found.", "shard not found",
         "Put it beside the file `STEM.zt`, as `STEM-NAME.zt` or as `blobs/ALGORITHM/DIGITS` after its digest.";

@@ -4,7 +4,7 @@
 use crate::cbor::{Checked, Fault, Input, Parsed, Remaining, skip};
 use crate::element::{LogicalType, StorageType};
 use crate::format::context::{ParseContext, Slot};
-use crate::format::record::{RawObject, Shape, Text, Uint};
+use crate::format::record::{ComponentRecord, Logical, RawObject, Shape, Text, Uint};
 use crate::format::table::table;
 use crate::format::{Layout, Role};
 use crate::limits::format::DEPTH_CAP;
@@ -44,10 +44,10 @@ table! {
 table! {
     /// The zero points: their form, and their value or packing.
     ZeroPointFields<'m>, keys ZeroPointKey, reader ZeroPointReader, within 4 levels of deterministic CBOR, else Rule::AttributeType;
-    // key        slot     type      presence                          else
-    "form"    => form:    Text<'m>, required(Rule::AttributeMissing), else Rule::AttributeType;
-    "value"   => value:   Integer,  optional,                         else Rule::AttributeType;
-    "packing" => packing: Text<'m>, optional,                         else Rule::AttributeType;
+    // key        slot     type        presence                          else
+    "form"    => form:    Text<'m>,   required(Rule::AttributeMissing), else Rule::AttributeType;
+    "value"   => value:   Unread<'m>, optional,                         else Rule::AttributeType;
+    "packing" => packing: Unread<'m>, optional,                         else Rule::AttributeType;
 }
 
 table! {
@@ -101,20 +101,52 @@ pub(crate) enum Count {
 }
 
 impl Types {
-    /// Returns whether elements may have those types.
-    pub(crate) fn allow(self, storage: StorageType, logical: Option<LogicalType>) -> bool {
+    /// Returns whether the elements of a component may have its types. Of a `type` that the profile does not define, only
+    /// the dtype is checked: [`ComponentRecord::is_beyond_profile`].
+    pub(crate) fn allow(self, part: &ComponentRecord) -> bool {
         use LogicalType as L;
         use StorageType as S;
-        match (self, logical) {
-            (Self::Mx, Some(logical)) => matches!(logical, L::F4E2M1 | L::F8E4M3Fn | L::F8E5M2),
-            (Self::E8M0, logical) => logical == Some(L::F8E8M0),
-            (_, Some(_)) => false,
-            (Self::Mx, None) => storage == S::I8,
-            (Self::Floats, None) => matches!(storage, S::F64 | S::F32 | S::F16 | S::Bf16),
-            (Self::Halves, None) => matches!(storage, S::F16 | S::Bf16),
-            (Self::U8, None) => storage == S::U8,
-            (Self::Word(word), None) => storage.is_integer() && storage.width() == word.width(),
-            (Self::Plain, None) => true,
+        let Logical { known, unknown } = part.logical;
+        let Some(storage) = part.storage else { return false };
+        match self {
+            Self::Mx if known.is_some() => {
+                matches!(known, Some(L::F4E2M1 | L::F8E4M3Fn | L::F8E5M2))
+            }
+            Self::Mx => unknown || storage == S::I8,
+            Self::E8M0 => known == Some(L::F8E8M0),
+            Self::U8 => !part.has_type && storage == S::U8,
+            Self::Floats => matches!(storage, S::F64 | S::F32 | S::F16 | S::Bf16),
+            Self::Halves => matches!(storage, S::F16 | S::Bf16),
+            // The dtype of a `bool` is `u8`.
+            Self::Word(word) => {
+                (storage.is_integer() || storage == S::Bool) && storage.width() == word.width()
+            }
+            Self::Plain => true,
+        }
+    }
+
+    /// Returns the bytes of that many elements of a component; none where its `type` does not tell.
+    pub(crate) fn bytes(self, part: &ComponentRecord, count: u64) -> Option<Option<u64>> {
+        match self {
+            Self::Mx if part.logical.unknown => None,
+            Self::Mx if part.logical.is_packed() => Some(Some(count.div_ceil(2))),
+            // Words are those of the dtype.
+            Self::Floats | Self::Halves | Self::Plain if part.has_type => None,
+            _ => Some(part.storage.and_then(|own| count.checked_mul(own.width().into()))),
+        }
+    }
+}
+
+impl ComponentRecord {
+    /// Returns whether a component of that layout has a `type` that the layout's profile does not define.
+    pub(crate) fn is_beyond_profile(&self, layout: Layout) -> bool {
+        match layout {
+            Layout::Mx => self.logical.unknown,
+            Layout::QuantGroup => {
+                let exponents = Logical::known(LogicalType::F8E8M0);
+                self.has_type && (self.role, self.logical) != (Some(Role::Scales), exponents)
+            }
+            _ => false,
         }
     }
 }
@@ -291,39 +323,48 @@ impl<'m> Slot<'m, true> for ZeroPoint {
     const BLANK: Self = Self::Absent;
 
     fn parse(cx: &mut ParseContext<'_>, _: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        ZeroPointFields::read(cx, at, |_, ZeroPointFields { form, value, packing, .. }| {
+        ZeroPointFields::read(cx, at, |cx, ZeroPointFields { form, value, packing, .. }| {
             let unknown = |text: Text<'_>| Fault::new(Rule::QuantZeroPoint, text.remaining).into();
             let missing = Fault::new(Rule::AttributeMissing, Remaining::of(at));
             match form.bytes {
                 b"none" => Ok(Self::Absent),
-                b"implied" => value.map(|_| Self::Absent).ok_or(missing.into()),
-                b"tensor" => {
-                    let packing = packing.ok_or(missing)?;
-                    match packing.bytes {
-                        b"plain" => Ok(Self::Plain),
-                        b"same_as_data" => Ok(Self::Packed),
-                        _ => Err(unknown(packing)),
-                    }
-                }
+                b"implied" => value.ok_or(missing)?.integer().map(|()| Self::Absent),
+                b"tensor" => match packing.ok_or(missing)?.text(cx)? {
+                    Text { bytes: b"plain", .. } => Ok(Self::Plain),
+                    Text { bytes: b"same_as_data", .. } => Ok(Self::Packed),
+                    packing => Err(unknown(packing)),
+                },
                 _ => Err(unknown(form)),
             }
         })
     }
 }
 
-/// An integer of either sign.
+/// A value of any type, which is read only where the form asks for the field.
 #[derive(Clone, Copy)]
-struct Integer;
+struct Unread<'m>(Input<'m>);
 
-impl<'m> Slot<'m, true> for Integer {
-    const BLANK: Self = Self;
+impl<'m> Slot<'m, true> for Unread<'m> {
+    const BLANK: Self = Self(&[]);
 
-    fn parse(_: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        // Major types 0 and 1.
-        if at.first().is_none_or(|initial| *initial >= 0x40) {
-            return Err(Fault::new(wrong, Remaining::of(at)).into());
-        }
+    fn parse(_: &mut ParseContext<'_>, _: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        // How deep it is has been counted.
         let (rest, ()) = skip(at, 0, DEPTH_CAP)?;
-        Ok((rest, Self))
+        Ok((rest, Self(at)))
+    }
+}
+
+impl<'m> Unread<'m> {
+    /// Checks that it is an integer of either sign: major types 0 and 1.
+    fn integer(self) -> Checked<()> {
+        if self.0.first().is_none_or(|initial| *initial >= 0x40) {
+            return Err(Fault::new(Rule::AttributeType, Remaining::of(self.0)).into());
+        }
+        Ok(())
+    }
+
+    /// Reads it as a text.
+    fn text(self, cx: &mut ParseContext<'_>) -> Checked<Text<'m>> {
+        Ok(<Text<'m> as Slot<'m, true>>::parse(cx, Rule::AttributeType, self.0)?.1)
     }
 }

@@ -15,15 +15,23 @@ impl Candidate<'_> {
         rules().try_for_each(|rule| part(rule.role).map(|_| ()))?;
         for rule in rules() {
             let part = part(rule.role)?;
-            part.check_type(rule.types)?;
+            if !rule.types.allow(part.record) {
+                return Err(part.fault(Rule::ProfileDtype, Site::Type));
+            }
             match rule.count {
-                Count::Exactly(count) => part.check_elements(count)?,
+                Count::Exactly(count) => part.check_elements(rule.types, count)?,
                 Count::Either(one, other) => {
-                    part.check_elements(one).or_else(|_| part.check_elements(other))?;
+                    let one = part.check_elements(rule.types, one);
+                    one.or_else(|_| part.check_elements(rule.types, other))?;
                 }
                 Count::PerScales(scales) => {
-                    let count = self.get(Role::Scales).and_then(|part| part.record.count());
-                    part.check_elements(count.and_then(|count| divide_exactly(count, scales)))?;
+                    let each = self.require(Role::Scales, rules().count(), Rule::ProfileRoles)?;
+                    // The number of scales follows from their bytes.
+                    if !each.record.is_beyond_profile(self.layout) {
+                        let count = each.record.count();
+                        let count = count.and_then(|count| divide_exactly(count, scales));
+                        part.check_elements(rule.types, count)?;
+                    }
                 }
             }
         }
@@ -32,27 +40,13 @@ impl Candidate<'_> {
 }
 
 impl Part<'_> {
-    /// Checks its types.
-    fn check_type(&self, types: Types) -> Result<(), ObjectFault> {
-        let logical = self.record.logical;
-        let known = self.record.storage.filter(|_| !logical.unknown);
-        if known.is_some_and(|storage| types.allow(storage, logical.known)) {
-            return Ok(());
-        }
-        Err(self.fault(Rule::ProfileDtype, Site::Type))
-    }
-
-    /// Checks that it has the bytes of just so many elements.
-    fn check_elements(&self, count: Option<u64>) -> Result<(), ObjectFault> {
-        let bytes = count.and_then(|count| match self.record.element_size() {
-            Some(each) => count.checked_mul(each.get().into()),
-            None => Some(count.div_ceil(2)),
-        });
-        match self.record.size() {
-            Some(size) if bytes != Some(size) => {
-                Err(self.found(Rule::ProfileSize, Site::Size, size))
-            }
-            _ => Ok(()),
+    /// Checks that it has the bytes of just that many elements, as far as its `type` tells.
+    fn check_elements(&self, types: Types, count: Option<u64>) -> Result<(), ObjectFault> {
+        let bytes = count.map(|count| types.bytes(self.record, count));
+        match (self.record.size(), bytes) {
+            (None, _) | (_, Some(None)) => Ok(()),
+            (size, Some(Some(bytes))) if bytes == size => Ok(()),
+            (size, _) => Err(self.found(Rule::ProfileSize, Site::Size, size.unwrap_or_default())),
         }
     }
 }

@@ -94,6 +94,8 @@ fn quant_group(u: &mut Unstructured<'_>) -> Result<Object> {
         fields([("word", text("u8")), ("order", text("lsb_first")), ("per_word", uint(2))]);
     let (form, packed) = (*u.choose(&["none", "same_as_data", "plain"])?, groups * 2);
     let zero_point = match form {
+        // A field that the form does not ask for.
+        "none" if u.arbitrary()? => fields([("form", text("none")), ("value", text("mine"))]),
         "none" => fields([("form", text("none"))]),
         packing => fields([("form", text("tensor")), ("packing", text(packing))]),
     };
@@ -116,7 +118,9 @@ fn quant_group(u: &mut Unstructured<'_>) -> Result<Object> {
         _ => parts.push(Part::any(u, "zeros", bytes, groups)?),
     }
     let body = (vec![groups * 2, 2], parts);
-    Ok(Object::new("zt.quant_group/1", body, Some(map_of(attributes))))
+    let mut object = Object::new("zt.quant_group/1", body, Some(map_of(attributes)));
+    object.logical = u.ratio(1, 8)?.then_some("mine.type");
+    Ok(object)
 }
 
 /// Fields in the order of deterministic CBOR.

@@ -7,6 +7,7 @@ use crate::v2::{FileV2, gguf, mx, part, quant_group, typed};
 pub(super) fn profiles(t: &mut Table) {
     of_mx(t);
     of_quant_group(t);
+    types_of_codes(t);
     scales_and_zeros(t);
     of_gguf(t);
 }
@@ -60,7 +61,7 @@ fn of_mx(t: &mut Table) {
     }
     reject("profile-roles", "mx-lacks", mx().without("w:scales").mark("w:/parts"));
     reject("profile-roles", "mx-more", mx().set("w:zeros", part("u8", 4096, 0)).mark("w:/parts"));
-    for (case, logical) in [("fnuz", "f8_e4m3fnuz"), ("scale", "f8_e8m0"), ("unknown", "x")] {
+    for (case, logical) in [("fnuz", "f8_e4m3fnuz"), ("scale", "f8_e8m0")] {
         reject("profile-dtype", &format!("mx-{case}"), mx().bad("w:data/type", text(logical)));
     }
     reject("profile-dtype", "mx-bytes", mx().without("w:data/type").mark("w:data/dtype"));
@@ -72,6 +73,16 @@ fn of_mx(t: &mut Table) {
     };
     reject("profile-size", "mx-data", of("w:data", mx(), 3));
     reject("profile-size", "mx-scales", of("w:scales", mx(), 2));
+    // Of an unknown type, neither the dtype nor the size says anything; of the scales, both do.
+    let near = "mx-of-an-unknown-type";
+    let later = || mx().set("w:data/type", text("later"));
+    t.opens_only_v2(near, later(), "unsupported-type");
+    let short = later().set("w:data/blob/#1", uint(3)).set("w:data/dtype", text("i8"));
+    t.opens_only_v2("mx-of-an-unknown-size", short, "unsupported-type");
+    let mut reject = |rule, case: &str, file| t.reject_v2(rule, case, file, near);
+    reject("profile-size", "mx-behind-a-type", of("w:scales", later(), 2));
+    reject("profile-dtype", "mx-behind-a-type", later().bad("w:scales/type", text("later")));
+    reject("mx-block-size", "of-a-type", later().bad("w:/attributes/block_size", uint(3)));
 }
 
 fn of_quant_group(t: &mut Table) {
@@ -102,7 +113,7 @@ fn of_quant_group(t: &mut Table) {
         ("quant-word", "packing/word", uint(8)),
         ("quant-per-word", "packing/per_word", raw(&[0x20])),
         ("quant-zero-point", "zero_point", text("none")),
-        ("quant-value", "zero_point/value", text("8")),
+        ("quant-zeros", "zero_point/packing", uint(0)),
     ] {
         reject("attribute-type", case, file().bad(&at(field), value));
     }
@@ -123,7 +134,6 @@ fn of_quant_group(t: &mut Table) {
     let none = file().set(&at("zero_point/form"), text("none")).mark("w:/parts");
     reject("profile-roles", "quant-no-zeros", none);
     reject("profile-dtype", "quant-data", file().bad("w:data/dtype", text("u16")));
-    reject("profile-dtype", "quant-typed", file().bad("w:data/type", text("f8_e5m2")));
     reject("profile-dtype", "quant-scales", file().bad("w:scales/dtype", text("i16")));
     let wide = file().set("w:scales/blob/#1", uint(16)).blob(12288, &[0; 16]);
     reject("profile-dtype", "quant-wide-scales", wide.bad("w:scales/dtype", text("f32")));
@@ -140,6 +150,27 @@ fn of_quant_group(t: &mut Table) {
     let odd = odd.set("w:scales/blob", uints(&[12288, 2]));
     // One scale, and half a word of zeros.
     reject("profile-size", "quant-half-a-word", odd.mark_length_of("w:zeros"));
+}
+
+/// Adds cases about parts of `zt.quant_group/1` with a `type`, which its profile does not define.
+fn types_of_codes(t: &mut Table) {
+    let typed = |part: &str, name: &str| quant_group().set(&format!("{part}/type"), text(name));
+    let near = "quant-typed";
+    t.opens_only_v2(near, typed("w:data", "f8_e5m2"), "unsupported-type");
+    t.opens_only_v2("quant-of-an-unknown-type", typed("w:data", "later"), "unsupported-type");
+    t.opens_only_v2("quant-zeros-typed", typed("w:zeros", "f8_e4m3fn"), "unsupported-type");
+    // How many bytes such scales take is not known, so neither is the number of zeros.
+    let scales = typed("w:scales", "later").set("w:scales/blob/#1", uint(4));
+    t.opens_only_v2("quant-scales-typed", scales, "unsupported-type");
+    let mut reject = |rule, case: &str, file| t.reject_v2(rule, case, file, near);
+    let wide = typed("w:data", "later").set("w:data/dtype", text("u16")).mark("w:data/type");
+    reject("profile-dtype", "quant-typed", wide);
+    let halves = typed("w:scales", "later").set("w:scales/dtype", text("i16"));
+    reject("profile-dtype", "quant-typed-scales", halves.mark("w:scales/type"));
+    let long = typed("w:data", "f8_e5m2").set("w:data/blob/#1", uint(8));
+    reject("profile-size", "quant-typed", long.mark_length_of("w:data"));
+    let bools = typed("w:data", "bool").at_data(4096, 0, 0);
+    reject("bool-value", "quant-typed", bools);
 }
 
 /// Adds cases about the sizes that the forms of scales and zero points require.
@@ -171,9 +202,23 @@ fn scales_and_zeros(t: &mut Table) {
     t.accept_v2("quant-exponents", exponents.clone());
     let untyped = exponents.without("w:scales/type").mark("w:scales/dtype");
     t.reject_v2("profile-dtype", "quant-exponents", untyped, "quant-exponents");
+    let later = quant_group().set(&at("scale_form"), text("e8m0_exponent"));
+    let later = later.set("w:scales", typed("u8", "later", 12288, 4)).mark("w:scales/type");
+    t.reject_v2("profile-dtype", "quant-exponents-typed", later, "quant-exponents");
     let without = |point| quant_group().without("w:zeros").set(&at("zero_point"), point);
     let implied = fields([("form", text("implied")), ("value", raw(&[0x27]))]);
     t.accept_v2("quant-implied", without(implied));
+    let value = fields([("form", text("implied")), ("value", text("8"))]);
+    let value = without(value).mark(&at("zero_point/value"));
+    t.reject_v2("attribute-type", "quant-value", value, "quant-implied");
+    // Fields that the form does not ask for are not judged.
+    let point = |form, value, packing| {
+        fields([("form", text(form)), ("value", value), ("packing", packing)])
+    };
+    t.accept_v2("quant-none-and-more", without(point("none", text("8"), array(vec![]))));
+    t.accept_v2("quant-implied-and-more", without(point("implied", uint(8), text("x"))));
+    let tensor = point("tensor", raw(&[0xf6]), text("same_as_data"));
+    t.accept_v2("quant-tensor-and-more", quant_group().set(&at("zero_point"), tensor));
     let symmetric = || without(fields([("form", text("none"))]));
     t.accept_v2("quant-symmetric", symmetric());
     t.accept_v2("quant-signed", quant_group().set("w:data/dtype", text("i8")));
