@@ -41,7 +41,7 @@ pub(crate) enum Call {
     /// Compare the contents of two files, whatever their format, generation, encoding and byte order
     #[command(after_help = crate::args::diff::AFTER_HELP)]
     Diff(Diff),
-    /// Write a zTensor, safetensors, NumPy (.npy, .npz) or GGUF file as a zTensor (1.2 or 2),
+    /// Write a zTensor, safetensors, NumPy (.npy, .npz), GGUF or PyTorch file as a zTensor (1.2 or 2),
     /// safetensors or NumPy file
     #[command(after_help = CONVERT_STATUS)]
     Convert(Convert),

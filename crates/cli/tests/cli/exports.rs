@@ -22,30 +22,6 @@ fn hash(path: &Path) -> serde_json::Value {
     succeeded_json(zten(["hash", "--json", path.to_str().unwrap()]))["objects"].clone()
 }
 
-/// What a pickle names is in a file without one, by the same names.
-#[test]
-fn checkpoints_become_safetensors() {
-    let folder = tempfile::tempdir().unwrap();
-    let corpus = corpus_folder().join("other/torch");
-    for (name, options) in
-        [("state", &[][..]), ("views", &[]), ("training", &["--drop-attributes"])]
-    {
-        let from = corpus.join("accept").join(format!("{name}.pt"));
-        let out = folder.path().join(format!("{name}.safetensors"));
-        succeeded_text(convert(&from, &out, options));
-        succeeded_text(zten(["check", out.to_str().unwrap()]));
-        assert_eq!(hash(&from), hash(&out), "{name}");
-    }
-    let out = folder.path().join("never.safetensors");
-    let evil = corpus.join("reject/torch-global--behind-unread.pt");
-    for options in [&[][..], &["--drop-attributes"]] {
-        let output = convert(&evil, &out, options);
-        let (status, _, complaint) = ended(&output);
-        assert_eq!(status, Some(1), "{complaint}");
-        assert!(complaint.contains("torch-global") && !out.exists(), "{complaint}");
-    }
-}
-
 #[test]
 fn there_and_back_is_the_same_content() {
     let folder = tempfile::tempdir().unwrap();

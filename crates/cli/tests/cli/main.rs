@@ -42,6 +42,7 @@ mod stat;
 #[cfg(unix)]
 mod terminal;
 mod threads;
+mod torch;
 mod walk;
 
 use std::ffi::OsStr;

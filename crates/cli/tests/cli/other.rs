@@ -5,6 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::Value;
+use zten_formats::rules;
+use zten_report::finding::Verdict;
 use zten_testkit::other_formats;
 
 use crate::{corpus_folder, ended, json_lines, succeeded_text, zten};
@@ -44,6 +46,49 @@ fn processes_and_the_sandbox_make_no_difference() {
             all.chunks(8).flat_map(|few| checked(&["--require-sandbox"], few)).collect();
         assert_eq!(few, here);
     }
+}
+
+#[test]
+fn what_one_command_refuses_all_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.zt");
+    for (format, least) in [("safetensors", 20), ("torch", 80)] {
+        let mut tried = 0;
+        let files = corpus_folder().join("other").join(format).join("reject");
+        for entry in fs::read_dir(files).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            let Some((id, _)) = name.split_once("--") else { continue };
+            let verdict = rules::rows().find(|row| row.id == id).map(rules::verdict);
+            let wanted = if verdict == Some(Verdict::Unsupported) { 3 } else { 1 };
+            // It is about data, which these do not read.
+            let unread: &[&str] = match name {
+                "npz-crc--storage.pt" | "tensor-bool-value--2.pt" => &["ls"],
+                _ if id == "tensor-bool-value" => &["ls", "cat"],
+                _ => &[],
+            };
+            for (command, options) in [
+                ("check", &[][..]),
+                ("ls", &[]),
+                ("stat", &[]),
+                ("hash", &[]),
+                ("diff", &[path.to_str().unwrap()]),
+                ("cat", &["--index=0"]),
+                ("convert", &[out.to_str().unwrap()]),
+            ] {
+                if unread.contains(&command) {
+                    continue;
+                }
+                let output = zten([&[command, path.to_str().unwrap()], options].concat());
+                let (status, text, why) = ended(&output);
+                assert_eq!((status, text), (Some(wanted), ""), "{command} {name}: {why}");
+                assert!(why.contains(&format!("(rule {id}, ")), "{command} {name}: {why}");
+            }
+            tried += 1;
+        }
+        assert!(tried > least, "{format}: {tried}");
+    }
+    assert!(!out.exists());
 }
 
 #[test]

@@ -177,38 +177,6 @@ fn bools_are_validated_by_every_command() {
     assert!(succeeded_text(run("check", &path, &["--manifest-only"])).contains("valid headers"));
 }
 
-#[test]
-fn what_one_command_refuses_all_do() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("out.zt");
-    let mut tried = 0;
-    for entry in fs::read_dir(corpus_folder().join("other/safetensors/reject")).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_str().unwrap();
-        let Some((rule, _)) = name.split_once("--") else { continue };
-        for (command, options) in [
-            ("check", &[][..]),
-            ("ls", &[]),
-            ("hash", &[]),
-            ("diff", &[path.to_str().unwrap()]),
-            ("cat", &["--index=0"]),
-            ("convert", &[out.to_str().unwrap()]),
-        ] {
-            // It is about data, which these do not read.
-            if rule == "tensor-bool-value" && matches!(command, "ls" | "cat") {
-                continue;
-            }
-            let output = run(command, &path, options);
-            let (status, text, why) = ended(&output);
-            let expected = if rule == "safetensors-dtype" { 3 } else { 1 };
-            assert_eq!((status, text), (Some(expected), ""), "{command} {name}: {why}");
-            assert!(why.contains(&format!("(rule {rule}, ")), "{command} {name}: {why}");
-        }
-        tried += 1;
-    }
-    assert!(tried > 20, "{tried}");
-}
-
 /// An index is one archive, whose tensors are in the files that it names.
 #[test]
 fn an_index_is_read_by_all_commands() {

@@ -6,6 +6,7 @@ use std::path::Path;
 use zten::DType;
 use zten::attributes::Attributes;
 
+use crate::escape;
 use crate::report::Problem;
 
 /// An array: dense, its last index moving fastest.
@@ -87,6 +88,13 @@ impl Failure {
     /// The source as a whole has no place in the file.
     pub(crate) fn file(sentence: impl Into<String>) -> Self {
         Self::Inexpressible { object: None, sentence: sentence.into() }
+    }
+
+    /// An attribute of the source has no place in the file.
+    pub(super) fn attribute(key: &str, sentence: &str) -> Self {
+        let key = escape::quoted(key);
+        let advice = "`zten convert --drop-attributes` leaves attributes out";
+        Self::file(format!("the attribute {key} {sentence}; {advice}"))
     }
 
     /// An object has no place in the file.

@@ -6,7 +6,7 @@ use zten::num::u64_from_usize;
 
 use super::array::{self, Array, Failure, Source};
 use super::element;
-use crate::{escape, npy};
+use crate::npy;
 
 /// Dimensions that NumPy's arrays have, at most.
 const RANK: usize = 64;
@@ -64,6 +64,5 @@ fn data(array: &Array, width: usize) -> Option<u64> {
 /// There is no place for attributes.
 pub(super) fn no_attributes(source: &dyn Source, suffix: &str) -> Result<(), Failure> {
     let Some((key, _)) = source.attributes().next() else { return Ok(()) };
-    let key = escape::quoted(key);
-    Err(Failure::file(format!("the attribute {key} has no place in a .{suffix} file")))
+    Err(Failure::attribute(key, &format!("has no place in a .{suffix} file")))
 }

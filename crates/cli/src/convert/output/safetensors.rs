@@ -14,7 +14,6 @@ use zten::num::u64_from_usize;
 
 use super::array::{self, Array, Failure, Source};
 use super::element;
-use crate::escape;
 use crate::json;
 use crate::value;
 
@@ -40,10 +39,7 @@ pub(super) fn write(source: &mut dyn Source, out: &mut impl Write) -> Result<(),
 fn check_texts(attributes: &Attributes<'_>) -> Result<(), Failure> {
     let is_other = |(_, item): &(_, Item<'_>)| !matches!(item.value(), Value::Text(_));
     let Some((key, _)) = attributes.clone().find(is_other) else { return Ok(()) };
-    let key = escape::quoted(key);
-    Err(Failure::file(format!(
-        "the attribute {key} is no text, and a .safetensors file holds none but texts"
-    )))
+    Err(Failure::attribute(key, "is no text, and a .safetensors file holds none but texts"))
 }
 
 /// The tensors of a header, in the order of their data.
