@@ -27,6 +27,7 @@ FILES = {
     "blocks.gguf": ("other/gguf/accept/blocks.gguf", "-", F, "=", "="),
     "with space; $(touch x).npy": ("other/npy/accept/two.npy", "-", F, "=", F),
     "compressed.npz": ("other/npz/accept/compressed.npz", "-", F, "=", F),
+    "module.pt": ("other/torch/accept/module.pt", "-", F, "=", F),
     "invalid.zt": ("reject/blob-alignment--v12-72.zt", "blob-alignment", "=", "=", "="),
     "element.zt": ("reject/bool-value--v12-2-first.zt", "bool-value", D, "=", "="),
     "invalid.safetensors": (
@@ -37,7 +38,8 @@ FILES = {
     "invalid.npz": ("other/npz/reject/npz-crc--bool.npz", "npz-crc", F, "=", F),
     "later.zt": ("accept/unsupported-dtype--v01-unknown.zt", "?unsupported-dtype", F, "=", "policy-dtype"),
     "model.pkl": ("other/named/reject/format-pickle--protocol-2.pkl", "?format-pickle", F, F, F),
-    "saved.pt": ("other/named/reject/format-torch--legacy.pt", "?format-torch", F, F, F),
+    "invalid.pt": ("other/torch/reject/torch-global--os.pt", "torch-global", "=", "=", "="),
+    "saved.pt": ("other/named/reject/format-torch--legacy.pt", "?format-torch", F, "=", F),
     "graph.onnx": ("other/named/reject/format-onnx--graph.onnx", "?format-onnx", F, "~format-onnx", F),
     "weights.h5": ("other/named/reject/format-hdf5--weights.h5", "?format-hdf5", F, "~format-hdf5", F),
 }
