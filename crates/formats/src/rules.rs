@@ -314,11 +314,11 @@ catalogue! {
     TensorBoolValue "tensor-bool-value", Refused, Policy("readers differ on what another byte is"), ANY,
         "A bool is 0 or 1.", "a bool is {}, and 0 or 1 is expected", WRITER;
     LimitHeader "limit-header", Limit, Policy("memory while opening follows the headers"), ANY,
-        "A header takes at most 64 KiB (.npy), 100 MB (safetensors, GGUF, an index), 64 MiB (.npz), and what is kept of it 128 MiB.",
+        "A header takes at most 64 KiB (.npy), 100 MB (safetensors, GGUF, an index), 64 MiB (.npz, PyTorch), and what is kept of it 128 MiB.",
         "the header is longer than it may be", DISTRUST;
 
     FormatUnknown "format-unknown", Refused, Policy("nothing is guessed"), ANY,
-        "The file begins as one that is known does.", "the file is none of safetensors, .npy, .npz and GGUF", CONVERT;
+        "The file begins as one that is known does.", "the file is none of safetensors, GGUF, .npy, .npz and PyTorch", CONVERT;
 
     // What is named, and not read.
     FormatPickle "format-pickle", Unsupported, Policy("reading it runs code"), NONE,
@@ -326,13 +326,14 @@ catalogue! {
     FormatTorch "format-torch", Unsupported, Policy("reading it runs code"), NONE,
         "The file is none that `torch.save` wrote before it wrote zip archives.",
         "this is a file of PyTorch before 1.6, which is several pickles: loading it may run code of its author", PICKLE;
-    FormatTorchIndex "format-torch-index", Unsupported, Policy("reading what it names runs code"), NONE,
-        "The index names no pickles.",
-        "this is an index of PyTorch files, which have pickles in them: loading them may run code of their authors", PICKLE;
+    FormatTorchIndex "format-torch-index", Unsupported, Policy("it is not read"), NONE,
+        "The index names no files of PyTorch.", "this is an index of PyTorch files",
+        "Check each of the files that it names, and load none that is not valid.";
     FormatTar "format-tar", Unsupported, Policy("it has no tensors of its own"), NONE,
         "The file is no tar archive.", "this is a tar archive", "Unpack it, and check what is in it.";
     FormatZip "format-zip", Unsupported, Policy("it has no tensors of its own"), NONE,
-        "The file is no zip archive of anything but NumPy files.", "this is a zip archive of other files than NumPy's",
+        "The file is no zip archive of anything but NumPy files or a checkpoint.",
+        "this is a zip archive of other files than NumPy's and PyTorch's",
         "Unpack it, and check what is in it.";
     FormatKeras "format-keras", Unsupported, Policy("it is not read"), NONE,
         "The file is no archive of Keras.",
