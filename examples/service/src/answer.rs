@@ -53,7 +53,7 @@ pub enum Answer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Facts {
-    /// The format, as `zten check --json` gives it: `ztensor`, `safetensors`, `gguf`, `npy` or `npz`.
+    /// The format, as `zten check --json` gives it: `ztensor`, `safetensors`, `gguf`, `npy`, `npz` or `torch`.
     pub format: String,
     /// The version of zTensor: `1.2`. Empty for files of other formats.
     pub generation: String,

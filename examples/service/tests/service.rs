@@ -63,6 +63,9 @@ fn content_is_what_the_library_reads() {
         "other/npy/accept/columns.npy",
         "other/npz/accept/stored.npz",
         "other/npz/accept/compressed.npz",
+        "other/torch/accept/module.pt",
+        "other/torch/accept/training.pt",
+        "other/torch/accept/deflated.pt",
     ] {
         let path = corpus(name);
         let model = valid(check(patient(), &path, Want::Content));
