@@ -1,4 +1,4 @@
-"""Files of other formats: safetensors, their indices, GGUF, ``.npy`` and ``.npz``."""
+"""Files of other formats: safetensors, their indices, GGUF, ``.npy``, ``.npz`` and PyTorch."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import io
 import json
 import shutil
 import subprocess
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -424,6 +425,64 @@ def test_blocks_of_every_type() -> None:
 
 
 @command
+def test_checkpoints_of_pytorch(tmp_path: Path) -> None:
+    folder = corpus.CORPUS / "other/torch"
+    weight = [[0.5, -1.0], [2.0, float("inf")], [0.0, 3.25]]
+    turned = [[0, 3], [1, 4], [2, 5]]
+    path = folder / "accept/module.pt"
+    for source in (path, path.read_bytes()):
+        for how in WAYS:
+            with zten.open(source, **how) as file:
+                assert file.format == "torch" and file.generation is None and not file.attributes
+                assert file["turned"].dtype == "bf16" and file["turned"].shape == (3, 2)
+                assert file["turned"].numpy().astype("f4").tolist() == turned
+                assert file["turned"][1:].numpy().astype("f4").tolist() == turned[1:]
+                file.verify()
+            arrays = zten.numpy.load_file(source, **how)
+            assert arrays["embed.weight"].tolist() == arrays["head.weight"].tolist() == weight
+            assert arrays["mask"].tolist() == [True, False, True]
+    with zten.open(folder / "accept/training.pt") as file:
+        assert file.attributes["epoch"] == 7 and file.attributes["note"] == "x"
+        assert file.attributes["optimizer.param_groups.0.betas"] == [0.9, 0.999]
+    for generation in ("1.2", "2"):
+        zten.convert(path, tmp_path / "w.zt", generation=generation)
+        with zten.open(tmp_path / "w.zt") as file:
+            assert {name: tensor.numpy().tobytes() for name, tensor in file.items()} == {
+                name: array.tobytes() for name, array in zten.numpy.load_file(path).items()
+            }
+
+
+def test_a_pickle_that_may_run_code_is_refused(tmp_path: Path) -> None:
+    """None of the calls that read a file runs it, or writes another from it."""
+    folder, ran = corpus.CORPUS / "other/torch/reject", tmp_path / "ran"
+    hostile = tmp_path / "hostile.pt"
+    command = f"touch {ran}".encode()
+    pickle = b"\x80\x02cos\nsystem\nX" + len(command).to_bytes(4, "little") + command + b"\x85R."
+    with zipfile.ZipFile(hostile, "w") as archive:
+        archive.writestr("archive/data.pkl", pickle)
+        archive.writestr("archive/version", "3\n")
+    (tmp_path / "hostile.pkl").write_bytes(pickle)
+    for path, rule in (
+        (hostile, "torch-global"),
+        (tmp_path / "hostile.pkl", "torch-global"),
+        (folder / "torch-global--behind-unread.pt", "torch-global"),
+        (folder / "torch-opcode--inst.pt", "torch-opcode"),
+        (folder / "torch-trailing--pickle.pt", "torch-trailing"),
+    ):
+        assert zten.check(path).rule == rule
+        for call in (
+            lambda path=path: zten.open(path),
+            lambda path=path: zten.open(path.read_bytes()),
+            lambda path=path: zten.numpy.load_file(path),
+            lambda path=path: zten.safe_open(path),
+            lambda path=path: zten.convert(path, tmp_path / "out.zt"),
+        ):
+            with pytest.raises(zten.Refused) as raised:
+                call()
+            assert raised.value.rule == rule and raised.value.offset is not None
+    assert not ran.exists() and not (tmp_path / "out.zt").exists()
+
+
 def test_files_are_converted_as_the_command_converts_them(tmp_path: Path) -> None:
     ours, theirs = tmp_path / "ours.zt", tmp_path / "theirs.zt"
     for path in ACCEPTED:

@@ -124,3 +124,39 @@ def test_tensors_of_other_formats(tmp_path: Path) -> None:
             if tensor.quantization is not None:
                 with pytest.raises(zten.Unsupported, match="dequantize"):
                     tensor.torch()
+
+
+def test_checkpoints_are_loaded_as_pytorch_loads_them(tmp_path: Path) -> None:
+    import zten.torch
+
+    def tied() -> Any:
+        model = torch.nn.ModuleDict({
+            "embed": torch.nn.Embedding(5, 3),
+            "norm": torch.nn.BatchNorm1d(3),
+            "head": torch.nn.Linear(3, 5, bias=False),
+        })
+        model["head"].weight = model["embed"].weight
+        return model
+
+    model, path = tied(), tmp_path / "model.pt"
+    model["norm"](torch.randn(4, 3))
+    state = model.state_dict()
+    state["turned"] = torch.arange(6, dtype=torch.bfloat16).reshape(2, 3).t()
+    hows: list[dict[str, Any]] = [{}, {"map": True}, {"verify": False}]
+    for protocol in (2, 4):
+        torch.save(state, path, pickle_protocol=protocol)
+        for how in hows:
+            for source in (path, path.read_bytes()):
+                read = zten.torch.load_file(source, **how)
+                assert list(read) == list(state)
+                for name, tensor in state.items():
+                    assert read[name].dtype == tensor.dtype and torch.equal(read[name], tensor)
+    torch.save(model.state_dict(), path)
+    other = tied()
+    assert zten.torch.load_model(other, path) == ([], [])
+    assert torch.equal(other["head"].weight, model["embed"].weight)
+    with zten.safe_open(path, framework="pt") as file:
+        assert torch.equal(file.get_tensor("head.weight"), model["head"].weight)
+    with pytest.raises(zten.Refused) as raised:
+        zten.torch.load_file(corpus.CORPUS / "other/torch/reject/torch-global--os.pt")
+    assert raised.value.rule == "torch-global" and raised.value.file is not None

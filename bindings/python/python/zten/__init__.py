@@ -1,5 +1,5 @@
-"""A strict reader of zTensor, safetensors, GGUF and NumPy files, and writer of zTensor files (``.zt``), for
-untrusted input.
+"""A strict reader of zTensor, safetensors, GGUF, NumPy and PyTorch files, and writer of zTensor files (``.zt``),
+for untrusted input.
 
     import zten
 
@@ -22,9 +22,9 @@ untrusted input.
     zten.convert("model.gguf", "new.zt")       # any format, as zTensor 1.2 or 2
 
 zTensor files of all generations are read: 0.1, 1.1, 1.2 and 2; 1.2 is written, and 2 where
-``generation="2"`` asks for it. So are safetensors, also in several files with an index, GGUF, ``.npy`` and
-``.npz``, by every function that takes a file. A file that breaks a rule is
-:class:`Refused`, with the rule, the object and the byte; one that may be valid for another reader is
+``generation="2"`` asks for it. So are safetensors, also in several files with an index, GGUF, ``.npy``,
+``.npz`` and checkpoints of PyTorch, of which nothing is executed, by every function that takes a file. A file that
+breaks a rule is :class:`Refused`, with the rule, the object and the byte; one that may be valid for another reader is
 :class:`Unsupported`; one that asks for more than a limit allows has :class:`LimitExceeded`.
 
 All that is validated is validated by the library ``zten``, which is written in Rust without ``unsafe``:

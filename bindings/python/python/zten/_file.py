@@ -268,7 +268,8 @@ def open(
     digests: Digests | None = None,
 ) -> File:
     """Opens a file of any format that is read: zTensor of any generation (0.1, 1.1, 1.2 or 2), safetensors,
-    an index of several safetensors files, whose files lie beside it (``*.index.json``), GGUF, ``.npy`` or ``.npz``.
+    an index of several safetensors files, whose files lie beside it (``*.index.json``), GGUF, ``.npy``, ``.npz`` or a
+    checkpoint of PyTorch, of which nothing is executed.
     The first bytes tell the format, and only where they do not, the name; ``bytes`` and objects have none.
 
     Every rule that the manifest or header can be validated by is validated, and no data is read: names, types,
