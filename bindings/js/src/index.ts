@@ -1,5 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-/** Reading zTensor, safetensors, GGUF, `.npy` and `.npz` files, which are validated as the command `zten` validates them. */
+/** Reading zTensor, safetensors, GGUF, `.npy`, `.npz` and PyTorch files, which are validated as the command `zten` validates them. */
 import { attributes, Simple, Tagged, type Attribute, type Attributes } from './attributes.ts'
 import { elements, toFloat32, type Elements } from './elements.ts'
 import { ZtenError, failure, report, trouble, wrapped, type Report } from './errors.ts'
