@@ -1,11 +1,10 @@
 // Makes the pages: each is one file that needs nothing else, with style, scripts, worker and wasm.
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 
 const [wasmPath] = process.argv.slice(2)
-if (!wasmPath) throw new Error('usage: bundle.mjs WASM')
+if (!wasmPath) throw new Error('usage: bundle.mjs WASM.gz')
 
 const pages = [
   {
@@ -58,7 +57,7 @@ const report = (what, size, limit) => {
   if (size > limit) process.exitCode = 1
 }
 
-const wasm = gzipSync(readFileSync(wasmPath), { level: 9 })
+const wasm = readFileSync(wasmPath)
 report('wasm, gzipped', wasm.length, 308 * 1024)
 const style = await bundle('src/style.css', {})
 mkdirSync('dist', { recursive: true })

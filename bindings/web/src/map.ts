@@ -113,7 +113,11 @@ export class FileMap {
 
   private legend(): void {
     const sums = new Map<Kind, number>()
-    for (const { kind, start, end } of this.shown.regions) sums.set(kind, (sums.get(kind) ?? 0) + end - start)
+    let covered = 0
+    for (const { kind, start, end } of this.shown.regions) {
+      sums.set(kind, (sums.get(kind) ?? 0) + Math.max(0, end - Math.max(start, covered)))
+      covered = Math.max(covered, end)
+    }
     fill(byId('map-legend'), ...[...sums].map(([kind, bytes]) =>
       make('li', {}, make('i', { class: `swatch ${kind}` }), `${NAMES[kind]} ${size(bytes)}`)))
   }

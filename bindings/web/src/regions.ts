@@ -22,30 +22,32 @@ export const regions = (
   opened: { objects: Listed[]; summary: Summary } | null,
   other = opened?.summary.generation === null,
 ): Region[] => {
-  const found: Region[] = other ? [] : [{ kind: 'header', start: 0, end: Math.min(MAGIC, length) }]
-  if (!manifest) return add(found, 'unknown', length)
-  const known: Region[] = [{ kind: other ? 'header' : 'manifest', ...manifest }]
-  opened?.objects.forEach(({ components }, object) => {
-    for (const { offset, length, role, shard } of components) {
-      if (length > 0 && !shard) known.push({ kind: 'blob', start: offset, end: offset + length, object, role })
-    }
-  })
-  // Each member of an archive has a header of its own.
-  const gap = !opened ? 'unknown' : opened.summary.format === '.npz' ? 'header' : 'padding'
-  known.sort((one, next) => one.start - next.start)
-  // What says how long a header is belongs to it.
-  if (other && known[0]?.kind === 'header') known[0].start = 0
-  for (const region of known) {
-    add(found, gap, region.start)
+  const found: Region[] = []
+  // Tensors may share bytes: all bytes before this one are in a region.
+  let covered = 0
+  const add = (region: Region, gap: Kind) => {
+    if (region.start > covered) found.push({ kind: gap, start: covered, end: region.start })
     if (region.end > region.start) found.push(region)
+    covered = Math.max(covered, region.end)
   }
-  return add(found, other ? gap : 'footer', length)
-}
-
-/** Adds what lies between the last region and `end`. */
-const add = (found: Region[], kind: Kind, end: number): Region[] => {
-  const start = found.at(-1)?.end ?? 0
-  if (end > start) found.push({ kind, start, end })
+  if (!other) add({ kind: 'header', start: 0, end: Math.min(MAGIC, length) }, 'header')
+  // Each member of an archive has a header of its own.
+  const isArchive = ['.npz', 'PyTorch'].includes(opened?.summary.format ?? '')
+  const gap = !opened ? 'unknown' : isArchive ? 'header' : 'padding'
+  if (manifest) {
+    const known: Region[] = [{ kind: other ? 'header' : 'manifest', ...manifest }]
+    opened?.objects.forEach(({ components }, object) => {
+      for (const { offset, length, role, shard } of components) {
+        if (length > 0 && !shard) known.push({ kind: 'blob', start: offset, end: offset + length, object, role })
+      }
+    })
+    known.sort((one, next) => one.start - next.start)
+    // What says how long a header is belongs to it.
+    if (other && known[0]?.kind === 'header') known[0].start = 0
+    for (const region of known) add(region, gap)
+  }
+  const last = !manifest ? 'unknown' : other ? gap : 'footer'
+  add({ kind: last, start: length, end: length }, last)
   return found
 }
 
@@ -58,5 +60,7 @@ export const regionAt = (all: Region[], offset: number): number => {
     if ((all[middle]?.start ?? 0) <= offset) low = middle
     else high = middle - 1
   }
+  // One that begins later may end before.
+  while (low > 0 && (all[low]?.end ?? 0) <= offset) low--
   return low
 }

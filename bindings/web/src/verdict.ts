@@ -32,7 +32,7 @@ const OWN: Record<string, typeof OTHER> = {
 
 /** Advice for this page in the place of that for the command. */
 const ADVICE: Record<string, string> = {
-  'header-magic': 'Formats that are read: zTensor, safetensors, GGUF, .npy and .npz. Convert a file of another format with the program that wrote it.',
+  'header-magic': 'Formats that are read: zTensor, safetensors, GGUF, .npy, .npz and PyTorch (.pt). Convert a file of another format with the program that wrote it.',
   'index-file': 'Open the files that the index refers to, one by one. To check them together, run `zten check` on the index.',
   'gguf-split-file': 'This page cannot check a model in several files. Run `zten check` on the first of them, in the folder that holds all.',
 }

@@ -251,7 +251,7 @@ const BESIDE = ['index-file', 'gguf-split-file']
 
 await test('every format that is read opens, with the verdict of the command', async () => {
   const seen = {}
-  for (const format of ['safetensors', 'gguf', 'npy', 'npz', 'index', 'named']) {
+  for (const format of ['safetensors', 'gguf', 'npy', 'npz', 'index', 'torch', 'named']) {
     for (const kind of ['accept', 'reject'].filter(kind => existsSync(`${corpus}other/${format}/${kind}`))) {
       const under = `${corpus}other/${format}/${kind}/`
       for (const file of readdirSync(under)) {
@@ -280,16 +280,32 @@ await test('every format that is read opens, with the verdict of the command', a
       }
     }
   }
-  for (const [format, most] of Object.entries({ safetensors: 20, gguf: 40, npy: 20, npz: 20, index: 10, named: 15 })) {
+  for (const [format, most] of Object.entries({ safetensors: 20, gguf: 40, npy: 20, npz: 20, index: 10, torch: 90, named: 15 })) {
     assert.ok(seen[format] > most, `${format}: ${seen[format]}`)
   }
+})
+
+await test('a checkpoint of PyTorch: tensors that share bytes are counted once', async () => {
+  await open(page, `${corpus}other/torch/accept/views.pt`)
+  // Members have headers and paddings; all tensors are of one storage of 8 bytes.
+  assert.match(await page.textContent('#map-legend'), /blob 8 B/)
+  assert.equal((await verdict(page)).objects, '6 objects')
+  await open(page, `${corpus}other/torch/accept/module.pt`)
+  await page.fill('#search', 'turned')
+  await choose(page, await page.$eval('.row:not(.group)', row => row.dataset.line))
+  await page.waitForSelector('.elements td')
+  const cells = await page.$$eval('.elements td', cells => cells.map(cell => cell.textContent).filter(Boolean))
+  assert.deepEqual(cells.map(Number), [0, 3, 1, 4, 2, 5])
+  await open(page, `${corpus}other/torch/reject/torch-global--os.pt`)
+  assert.equal((await verdict(page)).rule, 'torch-global')
+  assert.match(await page.textContent('#verdict'), /Do not load it/)
 })
 
 await test('a file of no format that is known is told which are read', async () => {
   await open(page, `${corpus}other/named/reject/format-unknown--text.bin`)
   assert.equal((await verdict(page)).rule, 'header-magic')
   assert.match((await verdict(page)).heading, /^✗Unknown format/)
-  assert.match(await page.textContent('#verdict'), /safetensors, GGUF, \.npy and \.npz/)
+  assert.match(await page.textContent('#verdict'), /safetensors, GGUF, \.npy, \.npz and PyTorch/)
 })
 
 /** A safetensors file of those names, each of 4 × 6 numbers, as a zTensor file. */
@@ -626,6 +642,7 @@ const PAGES = [
   ['large', language(), 'lm_head'],
   ['gguf', `${corpus}other/gguf/accept/tiny.gguf`, 'blk'],
   ['safetensors', language(true), 'down'],
+  ['checkpoint', `${corpus}other/torch/accept/training.pt`, 'tied'],
 ]
 
 /** Shows one of the pages, in that width and those colors. */

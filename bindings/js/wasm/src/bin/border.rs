@@ -4,8 +4,10 @@
 //! instance. Each file has an instance of its own, so the hosts (`instance.ts`) call the module
 //! directly: imports get their plain names back, in the module `host`, and what only the glue would
 //! need goes. An import that no host gives is an error here, and not when a page is opened.
+//!
+//! Beside a file that is named `.gz`, and is packed as densely as gzip allows, the module lies as it is.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use wasm_bindgen_cli_support::Bindgen;
@@ -41,7 +43,17 @@ fn main() -> Result<()> {
         import.name = plain(&import.name)?.to_owned();
         "host".clone_into(&mut import.module);
     }
-    std::fs::write(&out, module.emit_wasm()).with_context(|| out.display().to_string())
+    let wasm = module.emit_wasm();
+    let write = |path: &Path, bytes: &[u8]| {
+        std::fs::write(path, bytes).with_context(|| path.display().to_string())
+    };
+    if out.extension().is_none_or(|suffix| suffix != "gz") {
+        return write(&out, &wasm);
+    }
+    let mut packed = Vec::new();
+    zopfli::compress(zopfli::Options::default(), zopfli::Format::Gzip, &*wasm, &mut packed)?;
+    write(&out, &packed)?;
+    write(&out.with_extension(""), &wasm)
 }
 
 /// The name of an import, of `__wbg_NAME_HASH`.
