@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use candle_core::npy::NpzTensors;
+use candle_core::pickle::PthTensors;
 use candle_core::quantized::gguf_file::Content;
 use candle_core::safetensors::BufferedSafetensors;
 use candle_core::{CpuStorage, Device, Result, Storage, Tensor};
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
         Some("gguf") => gguf,
         Some("npy") => npy,
         Some("npz") => npz,
+        Some("pt") => pt,
         _ => return ExitCode::from(2),
     };
     zten_readers::subject::run(file, read);
@@ -66,6 +68,16 @@ fn npy(path: &Path, report: &mut Report) {
 fn npz(path: &Path, report: &mut Report) {
     let Some(tensors) = report.opened(NpzTensors::new(path)) else { return };
     for name in tensors.names() {
+        let tensor = tensors.get(name).and_then(|tensor| tensor.as_ref().map(bytes).transpose());
+        if let Some(Some(bytes)) = report.read(tensor) {
+            report.content(name, "data", &bytes);
+        }
+    }
+}
+
+fn pt(path: &Path, report: &mut Report) {
+    let Some(tensors) = report.opened(PthTensors::new(path, None)) else { return };
+    for name in tensors.tensor_infos().keys() {
         let tensor = tensors.get(name).and_then(|tensor| tensor.as_ref().map(bytes).transpose());
         if let Some(Some(bytes)) = report.read(tensor) {
             report.content(name, "data", &bytes);

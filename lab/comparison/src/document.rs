@@ -93,12 +93,13 @@ fn outcomes(results: &[Given]) -> String {
 
 /// Counts what was not rejected of the files that break a rule, by what the rule is about.
 fn groups(results: &[Given]) -> String {
-    let families: [(&str, &[&str]); 5] = [
+    let families: [(&str, &[&str]); 6] = [
         ("zTensor 0.1 and 1.x", &["ztensor 0.1", "ztensor 1.1", "ztensor 1.2"]),
         ("zTensor 2", &["ztensor 2"]),
         ("safetensors", &["safetensors"]),
         ("GGUF", &["gguf"]),
         ("NumPy", &["npy", "npz"]),
+        ("PyTorch", &["torch"]),
     ];
     families.iter().fold(String::new(), |text, (family, kinds)| {
         let is_of =

@@ -8,7 +8,10 @@ pub(crate) fn group(format: &str, rule: &str) -> &'static str {
 /// The group of a rule of another format than zTensor, by its last words.
 fn of_other(rule: &str) -> &'static str {
     let ends = |with: &[&str]| with.iter().any(|with| rule.ends_with(with));
-    if ends(&["-value", "-crc", "-deflate"]) {
+    let of_pickle = ["pickle", "opcode", "global", "call", "persistent-id", "memo", "trailing"];
+    if rule.strip_prefix("torch-").is_some_and(|rule| of_pickle.contains(&rule)) {
+        "pickle"
+    } else if ends(&["-value", "-crc", "-deflate"]) {
         "values"
     } else if ends(&["-duplicate-name", "-duplicate-key", "-name", "-utf8"]) {
         "keys and names"
@@ -105,9 +108,10 @@ fn of_ztensor(rule: &str) -> &'static str {
 }
 
 /// All groups, in the order of the document.
-pub(crate) const GROUPS: [&str; 11] = [
+pub(crate) const GROUPS: [&str; 12] = [
     "framing",
     "CBOR",
+    "pickle",
     "keys and names",
     "schema",
     "extents",

@@ -71,7 +71,7 @@ pub(crate) static ZTEN: Reader =
 static DEMO: Reader = Reader::new(Program::Runner, ["demo", "demo", ""], &[]);
 
 /// The others. Each is called in its strictest setting.
-pub(crate) static READERS: [Reader; 11] = [
+pub(crate) static READERS: [Reader; 15] = [
     Reader::new(
         Program::Runner,
         ["ztensor-1.2.3", "ztensor 1.2.3", "`Reader::open_any_path`: read, checksums verified"],
@@ -117,9 +117,9 @@ pub(crate) static READERS: [Reader; 11] = [
         [
             "candle",
             "candle-core 0.11.1",
-            "`BufferedSafetensors`, `gguf_file::Content`, `Tensor::read_npy`, `NpzTensors`, every tensor",
+            "`BufferedSafetensors`, `gguf_file::Content`, `Tensor::read_npy`, `NpzTensors`, `PthTensors`, every tensor",
         ],
-        &["safetensors", "gguf", "npy", "npz"],
+        &["safetensors", "gguf", "npy", "npz", "torch"],
     ),
     Reader::new(
         Program::Python,
@@ -130,6 +130,26 @@ pub(crate) static READERS: [Reader; 11] = [
         Program::Python,
         ["numpy", "NumPy 2.4.6", "`numpy.load` with `allow_pickle=False`, every array"],
         &["npy", "npz"],
+    ),
+    Reader::new(
+        Program::Python,
+        ["torch", "PyTorch 2.15.0", "`torch.load` with `weights_only=True`, every tensor"],
+        &["torch"],
+    ),
+    Reader::new(
+        Program::Python,
+        ["fickling", "fickling 0.1.12", "`scan_zip_archive`, which reads no tensors"],
+        &["torch"],
+    ),
+    Reader::new(
+        Program::Python,
+        ["picklescan", "picklescan 1.0.5", "`scan_file_path`, which reads no tensors"],
+        &["torch"],
+    ),
+    Reader::new(
+        Program::Python,
+        ["modelscan", "modelscan 0.8.8", "`ModelScan.scan`, which reads no tensors"],
+        &["torch"],
     ),
 ];
 

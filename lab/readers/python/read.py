@@ -1,7 +1,8 @@
 """Reads one file by a Python package, within limits, and prints what came of it: `read.py worker READER FILE`.
 
 The lines are those of `zten_readers::subject`: what opening gave, the first error of reading, and one sum over all
-that was read. An exception is an error that a caller can handle, but for the lack of memory.
+that was read, or `-` of what scans a file and reads nothing. An exception is an error that a caller can handle, but for
+the lack of memory.
 """
 
 import hashlib
@@ -46,10 +47,58 @@ def numpy(path: Path) -> Tensors:
         yield name, content(opened[name])
 
 
-READERS: dict[str, Callable[[Path], Tensors]] = {
+def torch(path: Path) -> Tensors:
+    import torch
+
+    def tensors(value: object, keys: tuple[str, ...]) -> Tensors:
+        if isinstance(value, torch.Tensor):
+            flat = value.detach().clone(memory_format=torch.contiguous_format).reshape(-1)
+            yield ".".join(keys) or "data", flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
+        if isinstance(value, (list, tuple)):
+            value = dict(enumerate(value))
+        for key, item in value.items() if isinstance(value, dict) else ():
+            yield from tensors(item, (*keys, str(key)))
+
+    yield from tensors(torch.load(path, map_location="cpu", weights_only=True), ())
+
+
+class Unsafe(Exception):
+    """A scanner says that a file is not safe."""
+
+
+def fickling(path: Path) -> None:
+    from fickling import scan_zip_archive
+
+    for member, result in scan_zip_archive(str(path)).items():
+        if not result:
+            raise Unsafe(f"{member}: {result.severity.name}")
+
+
+def picklescan(path: Path) -> None:
+    from picklescan.scanner import scan_file_path
+
+    found = scan_file_path(str(path))
+    if found.issues_count or found.suspicious_count or found.scan_err:
+        raise Unsafe(f"{found.issues_count} issues")
+
+
+def modelscan(path: Path) -> None:
+    from modelscan.modelscan import ModelScan
+
+    found = ModelScan().scan(path)
+    if found["issues"] or found["errors"]:
+        raise Unsafe(f"{len(found['issues'])} issues")
+
+
+# What reads tensors, and what scans a file alone.
+READERS: dict[str, Callable[[Path], Tensors | None]] = {
     "safetensors-python": safetensors,
     "gguf": gguf,
     "numpy": numpy,
+    "torch": torch,
+    "fickling": fickling,
+    "picklescan": picklescan,
+    "modelscan": modelscan,
 }
 
 
@@ -65,9 +114,11 @@ def main(reader: str, path: Path) -> None:
         (resource.RLIMIT_CORE, 0),
     ):
         resource.setrlimit(limit, (value, resource.getrlimit(limit)[1]))
-    contents, refused = {}, None
+    contents, refused, is_scanned = {}, None, False
     try:
-        for name, content in READERS[reader](path):
+        read = READERS[reader](path)
+        is_scanned = read is None
+        for name, content in read or ():
             contents[name.encode("utf-8", "surrogateescape")] = hashlib.sha256(content).digest()
     except MemoryError as error:
         print(line(error), file=sys.stderr)
@@ -87,7 +138,7 @@ def main(reader: str, path: Path) -> None:
         for part in (name, b"data"):
             total.update(len(part).to_bytes(8, "little") + part)
         total.update(content)
-    print(f"content\t{total.hexdigest()}")
+    print(f"content\t{'-' if is_scanned else total.hexdigest()}")
 
 
 if __name__ == "__main__":
