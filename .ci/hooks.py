@@ -35,7 +35,7 @@ FILES = {
     "lost.safetensors.index.json": ("other/index/accept/of-one.index.json", "index-file", "=", "=", "="),
     "invalid.gguf": ("other/gguf/reject/gguf-magic--letters.gguf", "gguf-magic", "=", "=", "="),
     "invalid.npy": ("other/npy/reject/tensor-bool-value--2.npy", "tensor-bool-value", F, "~tensor-bool-value", F),
-    "invalid.npz": ("other/npz/reject/npz-crc--bool.npz", "npz-crc", F, "=", F),
+    "invalid.npz": ("other/npz/reject/zip-crc--bool.npz", "zip-crc", F, "=", F),
     "later.zt": ("accept/unsupported-dtype--v01-unknown.zt", "?unsupported-dtype", F, "=", "policy-dtype"),
     "model.pkl": ("other/named/reject/format-pickle--protocol-2.pkl", "?format-pickle", F, F, F),
     "invalid.pt": ("other/torch/reject/torch-global--os.pt", "torch-global", "=", "=", "="),

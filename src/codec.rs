@@ -1,7 +1,6 @@
 //! Reading the content of a component, wherever its bytes come from: in chunks, verified on
 //! the way, in memory that does not depend on its size.
 
-mod columns;
 mod content;
 mod content_digest;
 #[cfg(feature = "deflate")]
@@ -12,6 +11,7 @@ mod parallel;
 #[cfg(feature = "zstd")]
 mod seekable;
 mod shard;
+mod strided;
 #[cfg(feature = "zstd")]
 mod zstd;
 

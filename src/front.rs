@@ -12,7 +12,7 @@ use crate::cbor::{Encoder, Fault, Remaining, fault};
 use crate::element::{ByteOrder, LogicalType, StorageType};
 use crate::error::{BareError, Error, ErrorKind, Misuse, OutOfMemory, Place};
 use crate::format::{
-    ComponentRecord, Dialect, ElementOrder, Encoding, Extent, Header, Layout, Logical,
+    ComponentRecord, Dialect, ElementOrder, Encoding, Extent, Header, Layout, Lie, Logical,
     ParseContext, Product, Role, ShardRecord, pass_attributes, push, reserve,
 };
 use crate::limits::OpenOptions;
@@ -95,10 +95,17 @@ pub struct RawComponent<'a> {
     pub byte_order: ByteOrder,
     /// True if the first index is the one that moves fastest: in dense tensors, of whose elements no two share a byte.
     pub column_major: bool,
+    /// The elements from one index to the next in each dimension, outermost first, if neither order follows from the shape.
+    /// The blob begins with the first element and ends with the last. In dense tensors of formats with
+    /// [`StreamRules`], of whose elements no two share a byte.
+    pub strides: Option<&'a [u64]>,
     /// The encoding of its blob: raw, zstd or deflate.
     pub encoding: Encoding,
     /// The CRC-32 of the prefix and the elements, decoded.
     pub checksum: Option<u32>,
+    /// The range of its file that the checksum is over instead, its start and its end, of which the blob is a part. It is
+    /// read where all of a file is verified, and nowhere else.
+    pub checksum_range: Option<[u64; 2]>,
 }
 
 impl RawComponent<'_> {
@@ -115,8 +122,10 @@ impl RawComponent<'_> {
             logical: None,
             byte_order: ByteOrder::Little,
             column_major: false,
+            strides: None,
             encoding: Encoding::Raw,
             checksum: None,
+            checksum_range: None,
         }
     }
 }
@@ -137,6 +146,8 @@ pub struct Builder<'o> {
     cx: ParseContext<'o>,
     /// The dimensions of the tensor that is being taken, as CBOR numbers.
     dimensions: Encoder,
+    /// Bytes of the tensors whose strides repeat elements.
+    repeated: u64,
     index: IndexBuilder,
     /// The first error.
     failed: Option<BareError>,
@@ -188,6 +199,7 @@ impl<'o> Builder<'o> {
             attributes: None,
             cx: ParseContext::new(options.limit(), &front.dialect, 0..0, file_len),
             dimensions: Encoder::default(),
+            repeated: 0,
             index: IndexBuilder::new(front.blobs, options.limit().shared_total(file_len)),
             failed: None,
         })
@@ -283,14 +295,19 @@ impl<'o> Builder<'o> {
             }
         }
         for (component, at) in object.components.iter().zip(0..) {
-            // Vectors have one order.
-            let column_major = component.column_major && object.shape.len() > 1;
+            let lie = lie(object.shape, component)?;
             let is_packed = component.logical == Some(LogicalType::F4E2M1);
-            if column_major && (object.layout != Layout::Dense || is_packed) {
+            if lie != Lie::Rows && (object.layout != Layout::Dense || is_packed) {
                 return Err(BareError::misuse(Misuse::Layout));
             }
-            let kept = self.component(&RawComponent { column_major, ..*component });
-            kept.map_err(|error| error.at(Place::new(Some(ordinal), Some(at))))?;
+            let place = Place::new(Some(ordinal), Some(at));
+            let strided = match lie {
+                Lie::Strides => Some(self.strided(object.shape, component)),
+                Lie::Rows | Lie::Columns => None,
+            };
+            let strided = strided.transpose().map_err(|error| error.at(place))?;
+            let kept = self.component(component, (lie, strided));
+            kept.map_err(|error| error.at(place))?;
         }
         self.dimensions.truncate(0);
         object.shape.iter().try_for_each(|dimension| self.dimensions.uint(*dimension))?;
@@ -361,8 +378,43 @@ impl<'o> Builder<'o> {
         Ok(Parsed(validated, text.into_bytes()))
     }
 
-    /// Checks a component by itself and keeps it.
-    fn component(&mut self, raw: &RawComponent<'_>) -> Result<(), BareError> {
+    /// Returns the bytes that elements take which lie by strides, and begin and end with the blob.
+    fn strided(&mut self, shape: &[u64], raw: &RawComponent<'_>) -> Result<u64, BareError> {
+        let limits = self.options.limit();
+        let width = u64::from(raw.logical.map_or(1, LogicalType::ratio))
+            .saturating_mul(raw.storage.width().into());
+        let strides = raw.strides.unwrap_or_default();
+        let last = shape.iter().zip(strides).try_fold(0_u64, |last, (dimension, stride)| {
+            dimension.saturating_sub(1).checked_mul(*stride)?.checked_add(last)
+        });
+        let lies_in = last.and_then(|last| last.checked_add(1)?.checked_mul(width));
+        let held = raw.decoded_length.unwrap_or(raw.stored_length);
+        if lies_in != Some(held) {
+            return Err(BareError::nowhere(Rule::DenseSize).found(held));
+        }
+        let bytes = shape.iter().try_fold(width, |bytes, dimension| bytes.checked_mul(*dimension));
+        let bytes = bytes.ok_or(BareError::nowhere(Rule::ShapeOverflow))?;
+        if raw.encoding != Encoding::Raw && bytes != held {
+            return Err(BareError::misuse(Misuse::Layout));
+        }
+        if bytes > held {
+            self.repeated = self.repeated.saturating_add(bytes);
+            if bytes > limits.decoded() {
+                return Err(BareError::nowhere(Limit::Decoded).found(bytes));
+            }
+            if self.repeated > limits.decoded_total(self.file_len) {
+                return Err(BareError::nowhere(Limit::DecodedTotal).found(self.repeated));
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Checks a component by itself and keeps it. Elements that lie by strides take so many bytes.
+    fn component(
+        &mut self,
+        raw: &RawComponent<'_>,
+        (lie, strided): (Lie, Option<u64>),
+    ) -> Result<(), BareError> {
         let RawComponent { offset, stored_length, storage, encoding, prefix, .. } = *raw;
         let shard = raw.file.map(|file| self.cx.shards.get(usize_from_u32(file)));
         let shard = match shard {
@@ -391,7 +443,7 @@ impl<'o> Builder<'o> {
             // Nothing here reads them.
             _ => return Err(BareError::misuse(Misuse::Settings)),
         }
-        let is_streamed = prefix > 0 || raw.checksum.is_some();
+        let is_streamed = prefix > 0 || raw.checksum.is_some() || strided.is_some();
         if is_streamed && (encoding == Encoding::Zstd || self.cx.dialect.stream.is_none()) {
             return Err(BareError::misuse(Misuse::Settings));
         }
@@ -400,7 +452,15 @@ impl<'o> Builder<'o> {
         }
         let digest = if is_streamed {
             let checksum = raw.checksum.map_or(ComponentRecord::NO_CHECKSUM, u64::from);
-            self.item(|text| [prefix, checksum].iter().try_for_each(|number| text.uint(*number)))?
+            let [start, end] = raw.checksum_range.unwrap_or_default();
+            if start > end || end > file_len {
+                return Err(BareError::nowhere(Rule::BlobBounds).found(end));
+            }
+            let strides = raw.strides.filter(|_| strided.is_some()).unwrap_or_default();
+            let numbers = [prefix, checksum, start, end];
+            self.item(|text| {
+                numbers.iter().chain(strides).try_for_each(|number| text.uint(*number))
+            })?
         } else {
             Remaining::END
         };
@@ -410,16 +470,17 @@ impl<'o> Builder<'o> {
             None => self.item(|text| text.text(raw.role))?,
         };
         let logical = raw.logical.map_or(Logical::NONE, Logical::known);
+        let decoded = strided.or(raw.decoded_length);
         let record = ComponentRecord {
-            decoded: raw.decoded_length.unwrap_or(0),
-            has_decoded: raw.decoded_length.is_some(),
+            decoded: decoded.unwrap_or(0),
+            has_decoded: decoded.is_some(),
             at,
             role,
             storage: Some(storage),
             logical,
             has_type: raw.logical.is_some(),
             encoding,
-            order: ElementOrder::new(is_big, raw.column_major),
+            order: ElementOrder::new(is_big, lie),
             digest,
             shard,
             ..ComponentRecord::raw(extent)
@@ -464,6 +525,34 @@ impl<'o> Builder<'o> {
         }
         Ok(Remaining::from_start(at))
     }
+}
+
+/// The way in which the elements of a component lie.
+fn lie(shape: &[u64], raw: &RawComponent<'_>) -> Result<Lie, BareError> {
+    let Some(strides) = raw.strides else {
+        // Vectors have one order.
+        let is_column_major = raw.column_major && shape.len() > 1;
+        return Ok(if is_column_major { Lie::Columns } else { Lie::Rows });
+    };
+    if strides.len() != shape.len() || raw.column_major {
+        return Err(BareError::misuse(Misuse::Layout));
+    }
+    let pairs = || shape.iter().copied().zip(strides.iter().copied());
+    Ok(match (shape.contains(&0) || is_contiguous(pairs().rev()), is_contiguous(pairs())) {
+        (true, _) => Lie::Rows,
+        (false, true) => Lie::Columns,
+        (false, false) => Lie::Strides,
+    })
+}
+
+/// Returns whether elements lie one after the other, where dimensions and their strides begin with the one that moves fastest.
+fn is_contiguous(mut dimensions: impl Iterator<Item = (u64, u64)>) -> bool {
+    let mut next = 1_u64;
+    dimensions.all(|(dimension, stride)| {
+        let is_next = dimension == 1 || stride == next;
+        next = next.saturating_mul(dimension);
+        is_next
+    })
 }
 
 /// A fault in a header that has no place in it.

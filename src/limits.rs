@@ -130,8 +130,8 @@ limits! {
     /// These limits with another number of bytes of a zstd window.
     with_window;
 
-    /// Bytes that a compressed component decodes to, and that the rows or cells of a sparse object of
-    /// 2 take while they are validated, 8 each. Default 4 GiB.
+    /// Bytes that a compressed component decodes to, that one with strides lies in or is read as, and that the rows or cells
+    /// of a sparse object of 2 take while they are validated, 8 each. Default 4 GiB.
     decoded: u64 = 4 << 30, in (0, u64::MAX);
     /// These limits with another number of bytes that a compressed component decodes to.
     with_decoded;

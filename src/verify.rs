@@ -243,8 +243,13 @@ impl Verifier {
         let compressed = component.encoding() != Encoding::Raw;
         let mut content = match order {
             Order::Rows => component.any_reader()?,
+            // Bytes between bools are none.
+            Order::Stored if component.strides().is_some() && component.bool_rule().is_some() => {
+                component.any_reader()?
+            }
             Order::Stored => component.reader_as_stored()?,
         };
+        component.check_surrounding().map_err(|error| error.at(component.place()))?;
         self.admit(component)?;
         let mut bytes = 0_u64;
         self.mismatch = None;

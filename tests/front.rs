@@ -327,7 +327,7 @@ fn columns_are_handed_out_as_rows() {
         archive.verify().unwrap();
         let tensor = archive.tensor("a").unwrap();
         let component = tensor.component("data").unwrap();
-        assert!(component.is_column_major() && component.digest().is_none());
+        assert!(component.is_strided() && component.digest().is_none());
         let misuse = component.view().unwrap_err().kind();
         assert_eq!(misuse, ErrorKind::Misuse(Misuse::Compressed), "there is nothing to borrow");
         assert_eq!(*tensor.to_cow::<u16>().unwrap(), [0, 1, 2, 3, 4, 5]);
@@ -414,6 +414,173 @@ fn columns_of_any_shape_are_read_in_pieces() {
             }
         }
     }
+}
+
+/// An archive of one array of `i16`, each of which is its place in the blob, big-endian or not.
+fn strided(
+    (shape, strides): (&[u64], &[u64]),
+    byte_order: ByteOrder,
+    limits: Limits,
+) -> Result<Archive<InMemory<Vec<u8>>>, Error> {
+    let last = |(dimension, stride): (&u64, &u64)| (dimension - 1) * stride;
+    let span = shape.iter().zip(strides).map(last).sum::<u64>() + 1;
+    let elements = 0..i16::try_from(span).unwrap();
+    let bytes = match byte_order {
+        ByteOrder::Big => elements.flat_map(i16::to_be_bytes).collect::<Vec<_>>(),
+        _ => elements.flat_map(i16::to_le_bytes).collect(),
+    };
+    let file = [&[0; 8][..], &bytes].concat();
+    let options = OpenOptions::default().limits(limits);
+    let raw = RawComponent {
+        strides: Some(strides),
+        byte_order,
+        ..RawComponent::raw(StorageType::I16, 8, 2 * span)
+    };
+    let mut builder = Builder::new(&DISJOINT, 0..8, file.len() as u64, &options)?;
+    builder.push(&RawObject { shape, ..dense("a", &[raw]) })?;
+    Ok(opened(file, builder.finish()?))
+}
+
+const STRIDES: [(&[u64], &[u64], &[i16]); 9] = [
+    (&[2, 2, 2], &[4, 1, 2], &[0, 2, 1, 3, 4, 6, 5, 7]),
+    (&[3], &[2], &[0, 2, 4]),
+    (&[2, 2], &[5, 3], &[0, 3, 5, 8]),
+    (&[3, 2], &[0, 1], &[0, 1, 0, 1, 0, 1]),
+    (&[4], &[0], &[0, 0, 0, 0]),
+    (&[3, 2], &[1, 1], &[0, 1, 1, 2, 2, 3]),
+    (&[2, 1, 2], &[3, 7, 2], &[0, 2, 3, 5]),
+    (&[2, 2], &[1, 2], &[0, 2, 1, 3]),
+    (&[2, 2], &[2, 1], &[0, 1, 2, 3]),
+];
+
+/// Elements that are permuted, lie apart or are repeated, wherever chunks end.
+#[test]
+fn strides_are_read_as_rows() {
+    for (shape, strides, wanted) in STRIDES {
+        for byte_order in [ByteOrder::Little, ByteOrder::Big] {
+            for limits in [Limits::default(), Limits::default().with_chunk(16)] {
+                let archive = strided((shape, strides), byte_order, limits).unwrap();
+                archive.verify().unwrap();
+                let tensor = archive.tensor("a").unwrap();
+                let component = tensor.dense().unwrap();
+                assert_eq!(tensor.to_vec::<i16>().unwrap(), wanted, "{shape:?} {strides:?}");
+                assert_eq!(component.decoded_length(), Some(2 * wanted.len() as u64));
+                let is_in_rows = strides == [2, 1];
+                assert_eq!(
+                    (component.is_strided(), component.view().is_ok()),
+                    (!is_in_rows, is_in_rows)
+                );
+                let mut buffer = vec![0; 2 * wanted.len()];
+                component.read_into(&mut buffer).unwrap();
+                let little: Vec<_> = wanted.iter().copied().flat_map(i16::to_le_bytes).collect();
+                assert_eq!((&buffer, &*component.read().unwrap()), (&little, &*little));
+                let slice = tensor.slice(1..).unwrap();
+                let rows = wanted.len() / usize::try_from(shape[0]).unwrap();
+                assert_eq!(slice.to_vec::<i16>().unwrap(), wanted[rows..]);
+                let mut verifier = Verifier::new(archive.manifest());
+                let mut tapped = Vec::new();
+                verifier.object(&tensor, |_, chunk| tapped.extend_from_slice(chunk)).unwrap();
+                assert_eq!(tapped, little);
+            }
+        }
+    }
+}
+
+#[test]
+fn strides_are_held_against_the_limits() {
+    let of = |shape: &'static [u64], strides: &'static [u64], limits: Limits| {
+        let archive = strided((shape, strides), ByteOrder::Little, limits)?;
+        archive.tensor("a")?.to_vec::<i16>()
+    };
+    let rule = |read: Result<Vec<i16>, Error>| read.map_err(|error| error.rule());
+    let limits = Limits::default();
+    assert!(of(&[4], &[0], limits.with_decoded(8)).is_ok());
+    assert_eq!(rule(of(&[4], &[0], limits.with_decoded(7))), Err(Some("limit-decoded")));
+    assert_eq!(
+        rule(of(&[4], &[0], limits.with_decoded_total(7))),
+        Err(Some("limit-decoded-total"))
+    );
+    assert!(of(&[4], &[0], limits.with_decoded_total(8)).is_ok());
+    // The blob is held, and counts if it is what takes more.
+    assert_eq!(rule(of(&[2], &[4], limits.with_decoded(9))), Err(Some("limit-decoded")));
+    assert!(of(&[2], &[4], limits.with_decoded(10).with_decoded_total(0)).is_ok());
+    // Nothing is taken for what is claimed.
+    let large: &[u64] = &[1 << 40];
+    assert_eq!(rule(of(large, &[0], limits)), Err(Some("limit-decoded")));
+    assert_eq!(rule(of(&[1 << 40, 1 << 40], &[0, 0], limits)), Err(Some("shape-overflow")));
+}
+
+#[test]
+fn strides_have_the_blob_that_they_need() {
+    let options = OpenOptions::default();
+    let push = |shape: &[u64], raw: RawComponent<'_>| {
+        let mut builder = Builder::new(&DISJOINT, 0..8, 100, &options).unwrap();
+        builder.push(&RawObject { shape, ..dense("a", &[raw]) }).map_err(|error| error.kind())
+    };
+    fn raw(length: u64, strides: &[u64]) -> RawComponent<'_> {
+        RawComponent { strides: Some(strides), ..RawComponent::raw(StorageType::I16, 8, length) }
+    }
+    let size = Err(ErrorKind::Malformed(zten::rules::Rule::DenseSize));
+    let misuse = Err(ErrorKind::Misuse(Misuse::Layout));
+    assert_eq!(push(&[2], raw(6, &[2])), Ok(()));
+    assert_eq!(push(&[2], raw(8, &[2])), size);
+    assert_eq!(push(&[2], raw(4, &[2])), size);
+    assert_eq!(push(&[2], raw(6, &[u64::MAX])), size);
+    assert_eq!(push(&[2], raw(6, &[2, 1])), misuse);
+    assert_eq!(push(&[2], RawComponent { column_major: true, ..raw(6, &[2]) }), misuse);
+    let deflated = RawComponent { encoding: Encoding::Deflate, ..raw(9, &[1, 1]) };
+    let of = |decoded| RawComponent { decoded_length: Some(decoded), ..deflated };
+    assert_eq!(push(&[2, 2], of(6)), misuse);
+    let permuted = RawComponent { strides: Some(&[4, 1, 2]), ..of(16) };
+    assert_eq!(push(&[2, 2, 2], permuted), Ok(()));
+    let packed = RawComponent {
+        logical: Some(LogicalType::F4E2M1),
+        ..RawComponent::raw(StorageType::U8, 8, 3)
+    };
+    assert_eq!(push(&[2], RawComponent { strides: Some(&[2]), ..packed }), misuse);
+}
+
+/// Bytes between bools are none; bools are found wherever they lie.
+#[test]
+fn bools_that_lie_apart() {
+    for (bytes, is_valid) in [([1, 7, 0], true), ([1, 0, 7], false)] {
+        let file = [&[0; 8][..], &bytes].concat();
+        let options = OpenOptions::default();
+        let mut builder = Builder::new(&DISJOINT, 0..8, 11, &options).unwrap();
+        let raw =
+            RawComponent { strides: Some(&[2]), ..RawComponent::raw(StorageType::Bool, 8, 3) };
+        builder.push(&RawObject { shape: &[2], ..dense("a", &[raw]) }).unwrap();
+        let archive = opened(file, builder.finish().unwrap());
+        assert_eq!(archive.verify().is_ok(), is_valid);
+        assert_eq!(archive.tensor("a").unwrap().dense().unwrap().read().is_ok(), is_valid);
+    }
+}
+
+/// A checksum over more than the blob is verified with all of the file, and by no reader.
+#[test]
+fn checksums_of_more_than_a_blob() {
+    let sum = crc::Crc::<u32>::new(&crc::CRC_32_ISO_HDLC).checksum(&[1, 2, 3, 4]);
+    let built = |checksum: u32, range: [u64; 2]| {
+        let options = OpenOptions::default();
+        let mut builder = Builder::new(&DISJOINT, 0..8, 12, &options).unwrap();
+        let raw = RawComponent {
+            checksum: Some(checksum),
+            checksum_range: Some(range),
+            ..RawComponent::raw(StorageType::U8, 9, 2)
+        };
+        builder.push(&RawObject { shape: &[2], ..dense("a", &[raw]) })?;
+        Ok::<_, Error>(opened([&[0; 8][..], &[1, 2, 3, 4]].concat(), builder.finish()?))
+    };
+    built(sum, [8, 12]).unwrap().verify().unwrap();
+    for (checksum, range) in [(sum ^ 1, [8, 12]), (sum, [8, 11]), (sum, [9, 12])] {
+        let archive = built(checksum, range).unwrap();
+        let error = archive.verify().unwrap_err();
+        assert_eq!((error.rule(), error.offset()), (Some("test-crc"), Some(range[0])));
+        let component = archive.tensor("a").unwrap().dense().unwrap();
+        assert!(!component.has_checksum() && *component.read().unwrap() == [2, 3]);
+    }
+    assert_eq!(built(sum, [8, 13]).unwrap_err().rule(), Some("blob-bounds"));
+    assert_eq!(built(sum, [9, 8]).unwrap_err().rule(), Some("blob-bounds"));
 }
 
 /// A flipped bit is not the fault of what wrote the file.

@@ -4,10 +4,12 @@
 """
 
 import argparse
+import contextlib
 import io
 import json
 import os
 import pathlib
+import pickle
 import random
 import subprocess
 import tempfile
@@ -19,6 +21,8 @@ from safetensors.torch import load_file
 
 TYPES = """float32 float64 float16 bfloat16 int64 int32 int16 int8 uint8 bool complex64 uint16 uint32 uint64
 float8_e4m3fn float8_e5m2""".split()
+# Those that safetensors does not have.
+OTHERS = "complex128 float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu".split()
 
 
 def elements(name: str) -> torch.Tensor:
@@ -28,8 +32,67 @@ def elements(name: str) -> torch.Tensor:
     return torch.randint(0, most, (6 * width,), dtype=torch.uint8).view(dtype).view(2, 3)
 
 
+def noted() -> torch.nn.Parameter:
+    """A parameter with an attribute."""
+    parameter = torch.nn.Parameter(torch.arange(3.0))
+    parameter.tag = "x"
+    return parameter
+
+
+def unread() -> dict[str, object]:
+    """Values that are unsupported, and never valid or invalid."""
+    base = torch.arange(6.0).view(2, 3)
+    return {
+        "sparse": base.to_sparse(),
+        "csr": base.to_sparse_csr(),
+        "nested": {"a": base.to_sparse(), "b": base},
+        "conjugated": torch.conj(base.to(torch.complex64)),
+        "meta": base.to("meta"),
+        "set": {"a": {base}},
+        "float4": torch.zeros(4, dtype=torch.uint8).view(torch.float4_e2m1fn_x2),
+    }
+
+
+def verdict(zten: str, path: pathlib.Path) -> tuple[str, str]:
+    done = subprocess.run([zten, "check", "--json", path], capture_output=True, text=True, check=False)
+    report = json.loads(done.stdout.splitlines()[0])
+    return report["verdict"], done.stdout
+
+
+def compare_others(zten: str, folder: pathlib.Path) -> None:
+    """Checks verdicts: what is not read is unsupported, and so are streams and pickles by themselves, if they are harmless."""
+    path, count = folder / "other.pt", 0
+    for protocol in range(2, 6):
+        for name, value in unread().items():
+            torch.save(value, path, pickle_protocol=protocol)
+            found, report = verdict(zten, path)
+            assert found == "unsupported", (name, protocol, report)
+            count += 1
+    for protocol in range(6):
+        for name, value in written().items():
+            with contextlib.suppress(pickle.PicklingError):
+                torch.save(value, path, pickle_protocol=protocol, _use_new_zipfile_serialization=False)
+                found, report = verdict(zten, path)
+                assert found == "unsupported", (name, protocol, report)
+                count += 1
+        for value in ({"a": [1, -2, 1 << 80, 0.5, "ä\n", b"x", None, True, (1, 2)]}, [frozenset((1,)), {2}] if protocol >= 4 else []):
+            path.with_suffix(".pkl").write_bytes(pickle.dumps(value, protocol))
+            found, report = verdict(zten, path.with_suffix(".pkl"))
+            assert found == "unsupported", (value, protocol, report)
+            count += 1
+    values = {name: elements(name) for name in OTHERS}
+    torch.save(values, path)
+    subprocess.run([zten, "check", "-q", path], check=True)
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(folder / "deflated.pt", "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            new.writestr(zipfile.ZipInfo(name), old.read(name), zipfile.ZIP_DEFLATED)
+    subprocess.run([zten, "check", "-q", folder / "deflated.pt"], check=True)
+    print(f"{count} other files have the verdict that they should")
+
+
 def written() -> dict[str, object]:
     """Values as people save them."""
+    torch.manual_seed(1)
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 2))
     states = {}
     for kind in (torch.optim.AdamW, torch.optim.Adam, torch.optim.RMSprop):
@@ -43,7 +106,21 @@ def written() -> dict[str, object]:
         "state": model.state_dict(),
         "training": {"model": model.state_dict(), "optimizers": states, "epoch": 7, "loss": 0.25, "none": None, "flag": True},
         "views": {"base": base, "row": base[1], "t": base.t(), "part": base.view(-1)[5:9], "tied": base, "scalar": base[0, 0]},
-        "parameters": {"weight": model[0].weight, "list": list(model.parameters())},
+        "parts": {"row": base[1], "column": base[:, 2]},
+        "strides": {
+            "column": base[:, 1],
+            "every-other": base[::2, 1::2],
+            "expanded": base[:1].expand(5, 6),
+            "repeated": torch.tensor(1.5).expand(7),
+            "windows": base.view(-1).unfold(0, 4, 2),
+            "permuted": base.view(2, 3, 4).permute(1, 2, 0),
+            "channels": torch.arange(48.0).view(2, 2, 3, 4).to(memory_format=torch.channels_last),
+            "flags": (base > 7)[:, ::2],
+            "strided-f8": elements("float8_e5m2")[:, ::2],
+            "strided-complex": elements("complex64")[:, ::2],
+        },
+        "parameters": {"weight": model[0].weight, "list": list(model.parameters()), "noted": noted()},
+        "devices": {"cpu": torch.device("cpu"), "cuda": torch.device("cuda", 1), "x": base},
         "empty": {"none": torch.zeros(0, 3)},
         "many": {f"layer.{at}.weight": torch.full((3,), float(at)) for at in range(3000)},
     }
@@ -126,6 +203,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         files = compare(options.zten, folder)
+        compare_others(options.zten, folder)
         # PyTorch knows few instructions of later protocols.
         files = [file for file in files if b"data.pkl" in file and b"\x80\x02" in file]
         for first in range(0, options.files, 500):

@@ -4,12 +4,12 @@ use alloc::vec::Vec;
 use core::num::NonZeroUsize;
 use core::ops::Range;
 
-use super::columns::Columns;
 #[cfg(feature = "deflate")]
 use super::deflate::Inflate;
 use super::hasher::{Hasher, Mismatch, Verified};
 #[cfg(feature = "zstd")]
 use super::seekable::Seekable;
+use super::strided::Strided;
 #[cfg(feature = "zstd")]
 use super::zstd::Frames;
 use super::{Located, ReadAt, extend, grow};
@@ -119,7 +119,7 @@ pub(super) enum Stored {
     Seekable(Seekable),
     #[cfg(feature = "deflate")]
     Deflate(Inflate),
-    Columns(Columns),
+    Strided(Strided),
 }
 
 impl Stored {
@@ -169,7 +169,7 @@ impl<'a> Component<'a> {
 
     /// The same as [`reader`](Self::reader), whatever its elements mean.
     pub(crate) fn any_reader(&self) -> Result<Reader<'a>, Error> {
-        if self.is_column_major() && self.decoded_length() != Some(0) {
+        if self.is_strided() && self.decoded_length() != Some(0) {
             return self.rows();
         }
         self.reader_as_stored()
@@ -193,21 +193,64 @@ impl<'a> Component<'a> {
         Ok(self.reading(source, storage, stored, hasher))
     }
 
-    /// The elements in row-major order, which lie in column-major order. All of them are read.
+    /// The elements in row-major order, which lie by strides. All of the blob is read.
     fn rows(&self) -> Result<Reader<'a>, Error> {
         let (place, extent, shape) = (self.place(), self.extent(), self.tensor().shape());
         let declared = self.decoded_length().ok_or(BareError::internal().at(place))?;
-        if declared > self.limits().decoded() {
-            let over = BareError::new(Limit::Decoded, extent.offset()).found(declared);
+        // The blob is held, and so may be the elements.
+        let most = declared.max(extent.length());
+        if most > self.limits().decoded() {
+            let over = BareError::new(Limit::Decoded, extent.offset()).found(most);
             return Err(over.at(place).into());
         }
         let mut reader = self.reader_as_stored()?;
+        // Elements are checked as they are handed out, and what lies between them is none.
+        reader.reading.validates_bools = self.strides().is_none();
         let bytes = reader.collect()?;
         let Reader { source, reading, .. } = reader;
         let width = self.element_size().ok_or(BareError::internal().at(place))?;
-        let columns = Columns::new(bytes, shape, width).map_err(|error| error.at(place))?;
+        let strided = match self.strides() {
+            Some(strides) => Strided::new(bytes, shape.iter().zip(strides), width),
+            None => {
+                let mut next = 1_u64;
+                let columns = shape.iter().map(|dimension| {
+                    let stride = next;
+                    // No byte of the blob lies beyond.
+                    next = next.saturating_mul(dimension);
+                    (dimension, stride)
+                });
+                Strided::new(bytes, columns, width)
+            }
+        };
+        let strided = strided.map_err(|error| error.at(place))?;
         let hasher = Hasher::found(reading.verified.ok_or(BareError::internal().at(place))?);
-        Ok(self.reading(source, reading.storage, Stored::Columns(columns), hasher))
+        Ok(self.reading(source, reading.storage, Stored::Strided(strided), hasher))
+    }
+
+    /// Reads the range of the file that its checksum is over, if that is another than its own, and compares them.
+    pub(crate) fn check_surrounding(&self) -> Result<(), Error> {
+        let Some((range, wanted)) = self.surrounding()? else { return Ok(()) };
+        let (source, mut hasher) = (self.located()?, Hasher::new(None).with_checksum(Some(wanted)));
+        let (mut at, mut buffer) = (range.start, Vec::new());
+        while at < range.end {
+            let left = range.end.saturating_sub(at).min(self.limits().chunk().into());
+            let length = usize::try_from(left).unwrap_or(usize::MAX);
+            if let Some(lent) = source.bytes_at(at, length) {
+                hasher.update(lent);
+            } else {
+                extend(&mut buffer, length)?;
+                source.read_at(at, &mut buffer)?;
+                hasher.update(&buffer);
+            }
+            at = at.saturating_add(left);
+        }
+        match (hasher.wrong_checksum(), self.dialect().stream) {
+            (Some(computed), Some(rules)) => {
+                let checksum = BareError::new(ErrorKind::Format(rules.checksum), range.start);
+                Err(checksum.found(computed.into()).into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A content of which nothing has been read.
@@ -300,11 +343,11 @@ impl Reader<'_> {
 
     /// All of a content of which nothing has been read.
     fn collect(&mut self) -> Result<Vec<u8>, Error> {
-        let declared = self.reading.component.decoded_length();
+        let declared = self.reading.length();
         let most = declared.and_then(|length| usize::try_from(length).ok()).unwrap_or(usize::MAX);
         let mut bytes = Vec::new();
-        if matches!(self.reading.stored, Stored::Raw(_) | Stored::Columns(_)) {
-            // All of it lies in the file, or in memory.
+        if matches!(self.reading.stored, Stored::Raw(_)) {
+            // All of it lies in the file.
             bytes.try_reserve_exact(most).map_err(|_| BareError::from(OutOfMemory))?;
         }
         loop {
@@ -338,7 +381,7 @@ impl Reader<'_> {
     pub(crate) fn seeks(&mut self) -> bool {
         let is_stream =
             matches!(self.reading.component.encoding(), Encoding::Zstd | Encoding::Deflate);
-        let seeks = !is_stream || matches!(self.reading.stored, Stored::Columns(_));
+        let seeks = !is_stream || matches!(self.reading.stored, Stored::Strided(_));
         if seeks {
             self.reading.hasher = Some(Hasher::new(None));
         }
@@ -418,11 +461,19 @@ impl Reading<'_> {
         Ok((length > 0).then_some(buffer))
     }
 
+    /// Bytes that come in all, where that is known.
+    fn length(&self) -> Option<u64> {
+        match &self.stored {
+            Stored::Raw(extent) => Some(extent.length()),
+            _ => self.component.decoded_length(),
+        }
+    }
+
     /// Bytes of the next chunk; of compressed content one where no more is declared, which shows that
     /// no more comes. 0 at the end.
     fn wanted(&self) -> usize {
-        let least = u64::from(!matches!(self.stored, Stored::Raw(_) | Stored::Columns(_)));
-        let left = match self.component.decoded_length() {
+        let least = u64::from(!matches!(self.stored, Stored::Raw(_) | Stored::Strided(_)));
+        let left = match self.length() {
             _ if self.hasher.is_none() => 0,
             Some(length) => length.saturating_sub(self.position).max(least),
             None => u64::MAX,
@@ -497,9 +548,9 @@ impl Reading<'_> {
             }
             #[cfg(feature = "deflate")]
             Stored::Deflate(stream) => stream.read(source, room, |bytes| hasher.update(bytes))?,
-            Stored::Columns(columns) => {
+            Stored::Strided(strided) => {
                 let room = room.get_mut(..wanted).ok_or(BareError::internal())?;
-                columns.read(self.position, room)?;
+                strided.read(self.position, room)?;
                 wanted
             }
         };
@@ -509,7 +560,7 @@ impl Reading<'_> {
         }
         let bytes = room.get_mut(..length).ok_or(BareError::internal())?;
         self.pass(bytes)?;
-        let is_little = matches!(self.stored, Stored::Columns(_));
+        let is_little = matches!(self.stored, Stored::Strided(_));
         if !is_little && self.component.byte_order() == ByteOrder::Big {
             let width = usize::from(self.storage.width()).max(1);
             bytes.chunks_exact_mut(width).for_each(<[u8]>::reverse);

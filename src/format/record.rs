@@ -134,7 +134,7 @@ impl RawComponent {
             logical: dtype.logical,
             has_type: dtype.type_remaining.is_some(),
             encoding: self.encoding,
-            order: ElementOrder::new(self.big_endian.is_some() && width > 1, false),
+            order: ElementOrder::new(self.big_endian.is_some() && width > 1, Lie::Rows),
         };
         self.check_size(&record, dialect, facts)?;
         if let (Some(remaining), Encoding::Zstd, 2..) = (self.big_endian, self.encoding, width) {
@@ -187,35 +187,48 @@ impl RawComponent {
     }
 }
 
-/// The order of the bytes of an element, and of the elements.
+/// The way in which the elements of an array lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ElementOrder {
-    Little,
-    Big,
-    /// The first index is the one that moves fastest.
-    LittleColumns,
-    BigColumns,
+pub(crate) enum Lie {
+    /// One after the other, and the last index is the one that moves fastest.
+    Rows,
+    /// One after the other, and the first index is the one that moves fastest.
+    Columns,
+    /// By strides, which stand among the [numbers](ComponentRecord::digest) of the component.
+    Strides,
 }
 
+/// The order of the bytes of an element, and the way in which elements lie: a bit, and two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ElementOrder(u8);
+
 impl ElementOrder {
+    const BIG: u8 = 1;
+    const COLUMNS: u8 = 2;
+    const STRIDES: u8 = 4;
+
     #[inline]
-    pub(crate) fn new(is_big: bool, is_column_major: bool) -> Self {
-        match (is_big, is_column_major) {
-            (false, false) => Self::Little,
-            (true, false) => Self::Big,
-            (false, true) => Self::LittleColumns,
-            (true, true) => Self::BigColumns,
-        }
+    pub(crate) const fn new(is_big: bool, lie: Lie) -> Self {
+        let big = if is_big { Self::BIG } else { 0 };
+        Self(match lie {
+            Lie::Rows => big,
+            Lie::Columns => big | Self::COLUMNS,
+            Lie::Strides => big | Self::STRIDES,
+        })
     }
 
     #[inline]
     pub(crate) fn is_big(self) -> bool {
-        matches!(self, Self::Big | Self::BigColumns)
+        self.0 & Self::BIG != 0
     }
 
     #[inline]
-    pub(crate) fn is_column_major(self) -> bool {
-        matches!(self, Self::LittleColumns | Self::BigColumns)
+    pub(crate) fn lie(self) -> Lie {
+        match self.0 & !Self::BIG {
+            0 => Lie::Rows,
+            Self::COLUMNS => Lie::Columns,
+            _ => Lie::Strides,
+        }
     }
 }
 
@@ -228,8 +241,9 @@ pub(crate) struct ComponentRecord {
     pub(crate) has_decoded: bool,
     /// The role, a text; in 0.1 the entry, which is its map.
     pub(crate) at: Remaining,
-    /// The digest, a text; in other formats two numbers: the bytes in front of the content, and the CRC-32 over both, or
-    /// [`NO_CHECKSUM`](Self::NO_CHECKSUM).
+    /// The digest, a text; in other formats four numbers: the bytes in front of the content, the CRC-32 over both, or
+    /// [`NO_CHECKSUM`](Self::NO_CHECKSUM), and the range of the file that the CRC-32 is over instead, which is empty if there
+    /// is none. The strides follow if elements lie by them.
     pub(crate) digest: Remaining,
     /// The name of the shard, a text.
     pub(crate) shard: Remaining,
@@ -265,14 +279,14 @@ impl ComponentRecord {
             logical: Logical::NONE,
             has_type: false,
             encoding: Encoding::Raw,
-            order: ElementOrder::Little,
+            order: ElementOrder::new(false, Lie::Rows),
         }
     }
 
     /// Returns whether its blob is its elements, one after the other in row-major order.
     #[inline]
     pub(crate) fn is_raw(&self) -> bool {
-        self.encoding == Encoding::Raw && !self.order.is_column_major()
+        self.encoding == Encoding::Raw && self.order.lie() == Lie::Rows
     }
 
     /// Returns whether its blob is in another file.
@@ -284,7 +298,7 @@ impl ComponentRecord {
     /// Decoded bytes, if the manifest gives them.
     #[inline]
     pub(crate) fn size(&self) -> Option<u64> {
-        if self.encoding == Encoding::Raw {
+        if self.encoding == Encoding::Raw && self.order.lie() != Lie::Strides {
             return Some(self.extent.length());
         }
         self.has_decoded.then_some(self.decoded)
@@ -590,6 +604,13 @@ impl<T: AsRef<[u64]> + ?Sized> PartialEq<T> for Shape<'_> {
 #[doc(hidden)]
 #[derive(Clone)]
 pub struct Dimensions<'a>(&'a [u8]);
+
+impl<'a> Dimensions<'a> {
+    /// The numbers that stand one after the other.
+    pub(crate) fn of(numbers: &'a [u8]) -> Self {
+        Self(numbers)
+    }
+}
 
 impl fmt::Debug for Dimensions<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

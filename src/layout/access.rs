@@ -461,9 +461,9 @@ impl<'a> Component<'a> {
         let no_memory = |error| self.tensor().named(BareError::from(error).at(self.place()));
         let mut lines = Lines::default();
         if self.encoding() == Encoding::Raw {
-            // All of it lies in the file.
+            // So much lies in the file. Strides may repeat it.
             let length = usize::try_from(self.extent().length()).unwrap_or(usize::MAX);
-            lines.reserve(length).map_err(no_memory)?;
+            lines.reserve(length.min(most)).map_err(no_memory)?;
         }
         loop {
             // A byte more than is declared would take a line more.

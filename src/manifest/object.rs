@@ -11,7 +11,8 @@ use crate::digest::Digest;
 use crate::element::{ByteOrder, DType, LogicalType, StorageType};
 use crate::error::{BareError, Error, Misuse, Named, Place};
 use crate::format::{
-    ComponentRecord, Dialect, Encoding, Extent, Field, Layout, Logical, Role, Shape,
+    ComponentRecord, Dialect, Dimensions, Encoding, Extent, Field, Layout, Lie, Logical, Role,
+    Shape,
 };
 use crate::limits::Limits;
 use crate::num::{displayed, len_u32, usize_from_u32};
@@ -506,10 +507,16 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// Returns whether the first index is the one that moves fastest, as it may in other formats: the elements are handed
-    /// out in row-major order all the same, and cannot be borrowed.
-    pub fn is_column_major(&self) -> bool {
-        self.record.order.is_column_major()
+    /// Returns whether the elements lie in another order than row-major, or not one after the other, as they may in other
+    /// formats: they are handed out in row-major order all the same, and cannot be borrowed.
+    pub fn is_strided(&self) -> bool {
+        self.record.order.lie() != Lie::Rows
+    }
+
+    /// The strides of its dimensions in elements, outermost first; none if they follow from the shape.
+    pub(crate) fn strides(&self) -> Option<impl Iterator<Item = u64> + use<'a>> {
+        let is_listed = self.record.order.lie() == Lie::Strides;
+        is_listed.then(|| self.numbers().skip(4).take(self.tensor().shape().len()))
     }
 
     /// Returns whether its blob is its elements, one after the other in row-major order.
@@ -518,22 +525,39 @@ impl<'a> Component<'a> {
         self.record.is_raw()
     }
 
-    /// The number of bytes in front of its content that its checksum is over as well, and that are deflated with it; and
-    /// the checksum, a CRC-32, if it has one. In other formats only.
-    pub(crate) fn stream(&self) -> Result<(u64, Option<u32>), BareError> {
+    /// The numbers that [`ComponentRecord::digest`] is in other formats, and whatever stands behind them.
+    fn numbers(&self) -> Dimensions<'a> {
+        Dimensions::of(seek(self.parts.as_bytes(), self.record.digest))
+    }
+
+    /// The number of bytes in front of its content that its checksum is over as well, and that are deflated with it; the
+    /// checksum, a CRC-32, if it has one; and the range that it is over instead, if that is not empty. In other formats only.
+    fn checksum(&self) -> Result<(u64, Option<u32>, Range<u64>), BareError> {
         if self.record.digest == Remaining::END || self.dialect().stream.is_none() {
-            return Ok((0, None));
+            return Ok((0, None, 0..0));
         }
-        // The builder wrote both.
+        // The builder wrote them all.
         let internal = BareError::internal().at(self.place());
-        let at = seek(self.parts.as_bytes(), self.record.digest);
-        let (rest, prefix) = uint(Rule::DigestType, at).map_err(|_| internal)?;
-        let (_, checksum) = uint(Rule::DigestType, rest).map_err(|_| internal)?;
-        let checksum = match checksum {
+        let mut numbers = self.numbers();
+        let mut next = || numbers.next().ok_or(internal);
+        let prefix = next()?;
+        let checksum = match next()? {
             ComponentRecord::NO_CHECKSUM => None,
             sum => Some(u32::try_from(sum).map_err(|_| internal)?),
         };
-        Ok((prefix, checksum))
+        Ok((prefix, checksum, next()?..next()?))
+    }
+
+    /// The bytes in front of its content, and the checksum over both, if it has one.
+    pub(crate) fn stream(&self) -> Result<(u64, Option<u32>), BareError> {
+        let (prefix, checksum, range) = self.checksum()?;
+        Ok((prefix, checksum.filter(|_| range.is_empty())))
+    }
+
+    /// The range of the file that it lies in, and the checksum over all of that.
+    pub(crate) fn surrounding(&self) -> Result<Option<(Range<u64>, u32)>, BareError> {
+        let (_, checksum, range) = self.checksum()?;
+        Ok(checksum.filter(|_| !range.is_empty()).map(|checksum| (range, checksum)))
     }
 
     /// Returns whether it has a checksum, which is over all of its content, as members of an `.npz` file have. A checksum is

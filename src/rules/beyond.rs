@@ -55,7 +55,7 @@ catalogue! {
         "the window of a zstd frame is {} bytes, over the limit",
         "Raise the limit `window`: memory follows the declared output where that is smaller.";
     Decoded "limit-decoded", Policy("a few bytes of zstd can ask for any amount of work"), All,
-        "A compressed component decodes to at most 4 GiB; so do the rows or cells of a sparse object of 2, of 8 bytes each.",
+        "A compressed component, or one with strides, decodes to at most 4 GiB; so do the rows or cells of a sparse object of 2, of 8 bytes each.",
         "the component decodes to {} bytes or more, over the limit",
         "Raise the limit `decoded` if you trust the file.";
     DecodedTotal "limit-decoded-total", Policy("work on a whole file follows its size"), All,

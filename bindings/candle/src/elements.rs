@@ -62,7 +62,7 @@ fn read_f8(data: &Component<'_>, shape: Vec<usize>, device: &Device) -> Result<T
 
 /// All elements, in memory of their own.
 fn read<T: Element + Default>(data: &Component<'_>) -> Result<Vec<T>> {
-    if data.encoding() != Encoding::Raw || data.is_column_major() {
+    if data.encoding() != Encoding::Raw || data.is_strided() {
         // Memory grows as bytes are decoded, for the file may claim any number of them. Elements in column-major order
         // are held as they lie before they are put into rows.
         return data.to_vec().map_err(Error::wrap);

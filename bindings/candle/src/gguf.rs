@@ -168,7 +168,7 @@ fn kind(tensor: &zten::Tensor<'_>) -> Result<Option<(u32, u64)>> {
             (*number, blocks.block.elements, blocks.block.bytes)
         })),
         None => tensor.dense().ok().and_then(|data| {
-            let mut plain = PLAIN.iter().filter(|_| !data.is_column_major());
+            let mut plain = PLAIN.iter().filter(|_| !data.is_strided());
             plain
                 .find(|(own, ..)| *own == data.dtype())
                 .map(|(_, number, bytes)| (*number, 1, *bytes))

@@ -176,7 +176,7 @@ pub(crate) fn slice(
     bound(open, ordinal, cancel, |tensor| {
         let (component, slice) = (tensor.dense()?, tensor.slice(ranges)?);
         if component.encoding() == Encoding::Raw {
-            if component.is_column_major() || open.is_compared(&component) {
+            if component.is_strided() || open.is_compared(&component) {
                 // More is read, to be put in order or compared.
                 open.plan_components([component])?;
             } else {

@@ -471,7 +471,7 @@ fn is_direct(component: &Component<'_>) -> bool {
 /// every byte has to be 0 or 1.
 fn is_plain(component: &Component<'_>) -> bool {
     component.encoding() == Encoding::Raw
-        && !component.is_column_major()
+        && !component.is_strided()
         && component.byte_order() == ByteOrder::Little
         && component.storage_type() != Some(StorageType::Bool)
 }

@@ -104,7 +104,7 @@ pub fn by_start(start: &[u8], path: &Path) -> Option<Detected> {
         Some(Rule::FormatTflite)
     } else if start.get(257..262) == Some(b"ustar") {
         Some(Rule::FormatTar)
-    } else if start.starts_with(LEGACY) {
+    } else if is_stream(start) {
         Some(Rule::FormatTorch)
     } else if is_pickle(start) {
         Some(Rule::FormatPickle)
@@ -130,8 +130,17 @@ const MAGICS: [(&[u8], Detected); 8] = [
     (b"algg", Detected::Named(Rule::FormatGgml)),
 ];
 
-/// The pickle of a number with which PyTorch began files before it wrote zip archives.
-const LEGACY: &[u8] = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
+/// Returns whether a file begins with the pickle of the number with which PyTorch began files before it wrote zip archives.
+fn is_stream(start: &[u8]) -> bool {
+    const DECIMAL: &[u8] = b"L119547037146038801333356L\n.";
+    const BINARY: &[u8] = b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
+    match start {
+        [0x80, 4..=5, 0x95, _, _, _, _, _, _, _, _, rest @ ..] | [0x80, 2..=5, rest @ ..] => {
+            rest.starts_with(BINARY)
+        }
+        start => start.starts_with(DECIMAL),
+    }
+}
 
 /// Tells formats of zip archives apart, by the name of the first member.
 fn of_zip(start: &[u8], path: &Path) -> Detected {
@@ -166,7 +175,16 @@ fn is_pickle(start: &[u8]) -> bool {
     if let [0x80, 2..=5, next, ..] = start {
         return b"\x8a}]()c\x95NKJXU\x88\x89GMB\x8c\x8e\x8f\x96".contains(next);
     }
-    let usual = [&b"(dp"[..], b"(lp", b"(ip", b"ccopy_reg\n", b"ccollections\n", b"c__builtin__\n"];
+    let usual = [
+        &b"(dp"[..],
+        b"(lp",
+        b"(ip",
+        b"}q\0",
+        b"]q\0",
+        b"ccopy_reg\n",
+        b"ccollections\n",
+        b"c__builtin__\n",
+    ];
     let more = [&b"cbuiltins\n"[..], b"cnumpy", b"ctorch", b"cposix\n", b"cos\n"];
     usual.iter().chain(&more).any(|prefix| start.starts_with(prefix))
 }
@@ -234,6 +252,12 @@ mod tests {
             (b"\x80\x04\x95\x10\0\0\0\0\0\0\0}", Rule::FormatPickle),
             (b"\x80\x03}q\0.", Rule::FormatPickle),
             (b"(dp0\n.", Rule::FormatPickle),
+            (b"}q\0.", Rule::FormatPickle),
+            (
+                b"\x80\x05\x95\x0d\0\0\0\0\0\0\0\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.",
+                Rule::FormatTorch,
+            ),
+            (b"L119547037146038801333356L\n.", Rule::FormatTorch),
             (b"cos\nsystem\n", Rule::FormatPickle),
             (&zip("metadata.json"), Rule::FormatKeras),
             (&zip("readme"), Rule::FormatZip),
@@ -262,7 +286,7 @@ mod tests {
 
     #[test]
     fn the_length_of_a_header_is_no_pickle() {
-        for length in [0x280_u64, 0x480, 0x0108, 0x0708, 0x5d_0280] {
+        for length in [0x280_u64, 0x480, 0x0108, 0x0708, 0x717d, 0x5d_0280] {
             let start = [&length.to_le_bytes()[..], b"{\"a\":"].concat();
             assert_eq!(named(&start), Some(Detected::Read(Format::Safetensors)), "{length:#x}");
         }

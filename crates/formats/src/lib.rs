@@ -194,11 +194,13 @@ fn parse(
     }
     let format = known(&start, path).or_else(|trouble| match trouble {
         // It is not read. That it is harmless is more than is known of others.
-        Trouble::Refused(refusal)
-            if cfg!(feature = "torch") && refusal.blame == Rule::FormatPickle.into() =>
+        trouble
+            if cfg!(feature = "torch")
+                && (trouble.breaks(Rule::FormatPickle) || trouble.breaks(Rule::FormatTorch)) =>
         {
-            torch::check_pickle(source, length, options.limit())?;
-            Err(Trouble::Refused(refusal))
+            let is_stream = trouble.breaks(Rule::FormatTorch);
+            torch::check_pickles(source, length, (options.limit(), is_stream))?;
+            Err(trouble)
         }
         trouble => Err(trouble),
     });

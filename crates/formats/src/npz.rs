@@ -7,7 +7,6 @@
 use miniz_oxide::inflate::core::DecompressorOxide;
 use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules, StreamRules};
 use zten::num::usize_from_u32;
-use zten::tools::StorageType;
 use zten::verify::Verifier;
 use zten::{Archive, Encoding, Error, ErrorKind, Layout, OpenOptions, ReadAt};
 use zten_report::escape::Short;
@@ -16,13 +15,12 @@ use super::front;
 use super::npy::Header;
 use super::rules::Rule;
 use super::trouble::{Trouble, copied};
-use super::zip::{Content, Decoded, Directory, Entry, Extents, Member, Window, Writer, defer};
+use super::zip::{
+    Content, Decoded, Directory, Entry, Extents, Member, Window, Writer, damage, defer,
+};
 
 /// The end of the names of members, which those of tensors do not have.
 const SUFFIX: &str = ".npy";
-
-/// Rules of what is found when a member is read.
-const STREAM: [Rule; 3] = [Rule::NpzDeflate, Rule::NpzLength, Rule::NpzCrc];
 
 /// The format, for the index that it fills.
 static NPZ: FrontEnd = FrontEnd::new(
@@ -32,9 +30,9 @@ static NPZ: FrontEnd = FrontEnd::new(
         duplicate_name: Rule::NpzDuplicateName.row(),
         bool_value: Some(Rule::TensorBoolValue.row()),
         stream: Some(&StreamRules {
-            compression: Rule::NpzDeflate.row(),
-            length: Rule::NpzLength.row(),
-            checksum: Rule::NpzCrc.row(),
+            compression: Rule::ZipDeflate.row(),
+            length: Rule::ZipLength.row(),
+            checksum: Rule::ZipCrc.row(),
         }),
     },
 );
@@ -181,14 +179,7 @@ impl<'s> Arrays<'s> {
     /// Reads all of a member, and returns what is wrong with it as such, if anything is.
     #[cold]
     fn damage(&self, member: &Member) -> Result<Option<Trouble>, Trouble> {
-        let raw = RawComponent::raw(StorageType::U8, member.start, member.packed);
-        let raw = RawComponent {
-            decoded_length: Some(member.size),
-            checksum: Some(member.crc),
-            encoding: if member.is_deflated { Encoding::Deflate } else { Encoding::Raw },
-            ..raw
-        };
-        let (shape, components) = ([member.size], [raw]);
+        let (shape, components) = ([member.size], [member.component(member.start)]);
         let object = RawObject {
             name: "",
             shape: &shape,
@@ -207,8 +198,8 @@ impl<'s> Arrays<'s> {
                 Err(error.into())
             }
             Err(error) => {
-                let broken = STREAM.iter().find(|rule| error.rule() == Some(rule.row().id));
-                Ok(broken.map(|rule| Trouble::refused_at(*rule, rule.row().broken, member.start)))
+                let is_of_member = matches!(error.kind(), ErrorKind::Format(_));
+                Ok(is_of_member.then(|| damage(error, member.start)))
             }
             Ok(()) => Ok(None),
         }

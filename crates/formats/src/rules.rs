@@ -213,48 +213,52 @@ catalogue! {
     NpzMagic "npz-magic", Refused, Spec("APPNOTE 4.3.7"), NPZ,
         "A file that is named `.npz` begins with a member, or is an archive without any.",
         "the file does not begin as .npz files do", DAMAGED;
-    NpzEndRecord "npz-end-record", Refused, Spec("APPNOTE 4.3.16"), ZIP,
+    ZipEndRecord "zip-end-record", Refused, Spec("APPNOTE 4.3.16"), ZIP,
         "The file ends with its end record, of one archive, without a comment.",
         "the file does not end with the end record of an archive", DAMAGED;
-    NpzEndRecord64 "npz-end-record-64", Refused, Spec("APPNOTE 4.3.14"), ZIP,
+    ZipEndRecord64 "zip-end-record-64", Refused, Spec("APPNOTE 4.3.14"), ZIP,
         "Where there is an end record for large archives, it is needed, complete, where it is said to be, and agrees with the other.",
         "the archive has two end records, and they do not agree", DISTRUST;
-    NpzDirectory "npz-directory", Refused, Spec("APPNOTE 4.3.12"), ZIP,
+    ZipDirectory "zip-directory", Refused, Spec("APPNOTE 4.3.12"), ZIP,
         "The directory lies right before the end record, and is of members without comments.",
         "the directory is not one that can be read", DISTRUST;
-    NpzCount "npz-count", Refused, Spec("APPNOTE 4.3.16"), ZIP,
+    ZipCount "zip-count", Refused, Spec("APPNOTE 4.3.16"), ZIP,
         "There are as many members as the end record counts.", "there are more or fewer members than are counted",
         DISTRUST;
-    NpzContiguous "npz-contiguous", Refused, Policy("no byte belongs to two members, or to none"), ZIP,
+    ZipContiguous "zip-contiguous", Refused, Policy("no byte belongs to two members, or to none"), ZIP,
         "Members lie one after the other, from the first byte to the directory.",
         "a member does not begin where the one before it ends", DISTRUST;
-    NpzBounds "npz-bounds", Refused, Spec("APPNOTE 4.3.7"), ZIP,
+    ZipBounds "zip-bounds", Refused, Spec("APPNOTE 4.3.7"), ZIP,
         "A member begins where the directory says, and ends before it.",
         "a member is not where the directory says", DAMAGED;
-    NpzHeader "npz-header", Refused, Spec("APPNOTE 4.3.7"), ZIP,
+    ZipHeader "zip-header", Refused, Spec("APPNOTE 4.3.7"), ZIP,
         "A member's own header says what the directory says.", "the header does not say what the directory says",
         DISTRUST;
-    NpzDescriptor "npz-descriptor", Refused, Spec("APPNOTE 4.3.9"), ZIP,
+    ZipDescriptor "zip-descriptor", Refused, Spec("APPNOTE 4.3.9"), ZIP,
         "What stands behind a member says what the directory says.",
         "what stands behind it does not say what the directory says", DISTRUST;
-    NpzExtra "npz-extra", Refused, Spec("APPNOTE 4.5"), ZIP,
+    ZipExtra "zip-extra", Refused, Spec("APPNOTE 4.5"), ZIP,
         "Extra fields are whole, and of times, owners or large sizes.", "an extra field is not one that can be read",
         DISTRUST;
+    ZipName "zip-name", Refused, Implied("readers differ on which name it is"), ZIP,
+        "The name of each member is UTF-8 without a zero in it.", "the name is not UTF-8, or has a zero in it", DISTRUST;
     NpzName "npz-name", Refused, Policy("a member that is no array is none of a tensor file"), NPZ,
-        "The name of each member is text and ends in `.npy`.", "a member is no NumPy array", DISTRUST;
+        "The name of each member ends in `.npy`.", "a member is no NumPy array", DISTRUST;
     NpzDuplicateName "npz-duplicate-name", Refused, Implied("readers differ on which of them counts"), NPZ,
         "No two members have one name, with or without their suffix.", "there are two members of one name", DISTRUST;
-    NpzFeature "npz-feature", Unsupported, Policy("NumPy writes none of them"), ZIP,
-        "Members are stored or deflated, and not encrypted.", "it uses a feature of zip that is not supported", TYPE;
-    NpzStoredSize "npz-stored-size", Refused, Implied("both sizes count the same bytes"), ZIP,
+    ZipEncrypted "zip-encrypted", Refused, Policy("what cannot be read cannot be checked"), ZIP,
+        "No member is encrypted.", "it is encrypted", DISTRUST;
+    ZipFeature "zip-feature", Unsupported, Policy("no writer of tensors uses others"), ZIP,
+        "Members are stored or deflated, by version 4.5 of zip at most.", "it uses a feature of zip that is not supported", TYPE;
+    ZipStoredSize "zip-stored-size", Refused, Implied("both sizes count the same bytes"), ZIP,
         "A member that is not compressed has one size.", "it is not compressed, and has two sizes", DISTRUST;
-    NpzDeflate "npz-deflate", Refused, Spec("RFC 1951"), ZIP,
+    ZipDeflate "zip-deflate", Refused, Spec("RFC 1951"), ZIP,
         "Compressed data can be decompressed, and ends with its last byte.",
         "the compressed data cannot be decompressed, or does not end with its last byte", DAMAGED;
     // A bit that is flipped in compressed data may change how much comes of it.
-    NpzLength "npz-length", Refused, Spec("APPNOTE 4.4.9"), ZIP,
+    ZipLength "zip-length", Refused, Spec("APPNOTE 4.4.9"), ZIP,
         "A member is as long as is said.", "a member is longer or shorter than is said", DAMAGED;
-    NpzCrc "npz-crc", Refused, Spec("APPNOTE 4.4.7"), ZIP,
+    ZipCrc "zip-crc", Refused, Spec("APPNOTE 4.4.7"), ZIP,
         "A member has its checksum.", "a member does not have its checksum", DAMAGED;
 
     // Checkpoints of PyTorch.
@@ -262,7 +266,7 @@ catalogue! {
         "All members are in one folder, which has one `data.pkl`.",
         "the members are not in one folder that has one data.pkl", DISTRUST;
     TorchMember "torch-member", Refused, Policy("no byte belongs to what readers pass over"), TORCH,
-        "Members are `data/` and a number, and, not compressed, `data.pkl`, `version`, `byteorder` and what else PyTorch notes.",
+        "Members are `data/` and a number, `data.pkl`, `version`, `byteorder` and what else PyTorch notes.",
         "a member is none of those that PyTorch writes", DISTRUST;
     TorchDuplicateMember "torch-duplicate-member", Refused, Implied("readers differ on which of them counts"), TORCH,
         "No two members have one name.", "there are two members of one name", DISTRUST;
@@ -272,10 +276,10 @@ catalogue! {
         "`version` is a number from 1 to 10, and `byteorder`, where it is there, `little` or `big`.",
         "the version or the byte order is not one that is known", DAMAGED;
     TorchPickle "torch-pickle", Refused, Spec("PEP 307, PEP 3154, PEP 574"), TORCH,
-        "The pickle is of a protocol from 2 to 5, complete, and each instruction finds the values that it takes.",
+        "The pickle is complete, in an archive of a protocol from 2 to 5, and each instruction finds the values that it takes.",
         "the pickle is not one that can be read", DAMAGED;
     TorchOpcode "torch-opcode", Refused, Policy("PyTorch needs none of them, and some run code"), TORCH,
-        "The instructions are those of the protocol with which PyTorch writes values, and the protocol stands at the start alone.",
+        "The instructions are those of the protocol that hold data, in an archive those with which PyTorch writes values, and the protocol stands at the start alone.",
         "an instruction of the pickle is not allowed", PICKLE;
     TorchGlobal "torch-global", Refused, Policy("it may run code"), TORCH,
         "Globals are those that PyTorch itself allows where it loads weights only.",
@@ -304,8 +308,6 @@ catalogue! {
         "the elements of a tensor do not lie within its storage", DISTRUST;
     TorchDtype "torch-dtype", Unsupported, Policy("zTensor has no such elements"), TORCH,
         "The dtype is one that is known here.", "the dtype is not supported", TYPE;
-    TorchStride "torch-stride", Unsupported, Policy("its elements lie neither row by row nor column by column"), TORCH,
-        "Elements lie row by row or column by column.", "the strides are not supported", TYPE;
     TorchValue "torch-value", Unsupported, Policy("it is not read"), TORCH,
         "Values are tensors, dictionaries, lists, numbers, texts, bytes, flags and None.",
         "a value is not read", TYPE;
@@ -314,7 +316,7 @@ catalogue! {
     TensorBoolValue "tensor-bool-value", Refused, Policy("readers differ on what another byte is"), ANY,
         "A bool is 0 or 1.", "a bool is {}, and 0 or 1 is expected", WRITER;
     LimitHeader "limit-header", Limit, Policy("memory while opening follows the headers"), ANY,
-        "A header takes at most 64 KiB (.npy), 100 MB (safetensors, GGUF, an index), 64 MiB (.npz, PyTorch), and what is kept of it 128 MiB.",
+        "A header takes at most 64 KiB (.npy), 100 MB (safetensors, GGUF, an index), 64 MiB (.npz, a pickle), and what is kept of it 128 MiB.",
         "the header is longer than it may be", DISTRUST;
 
     FormatUnknown "format-unknown", Refused, Policy("nothing is guessed"), ANY,

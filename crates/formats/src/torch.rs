@@ -11,7 +11,7 @@ mod walk;
 use zten::element::ByteOrder;
 use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules, StreamRules};
 use zten::num::{len_u32, sort_by, u64_from_usize, usize_from_u32};
-use zten::{Encoding, Error, Layout, Limits, OpenOptions, ReadAt};
+use zten::{Archive, Error, InMemory, Layout, Limits, OpenOptions, ReadAt};
 
 use super::cbor::Map;
 use super::front;
@@ -19,7 +19,7 @@ use super::kind::{Kind, elements};
 use super::limits::{check_length, check_rank};
 use super::rules::Rule;
 use super::trouble::{Trouble, copied};
-use super::zip::{Content, Decoded, Directory, Extents, Member, Window, Writer, defer};
+use super::zip::{Decoded, Directory, Extents, Member, Window, Writer, damage, defer};
 use globals::{Dtype, Global};
 use pickle::{Pickle, Value};
 use walk::{Leaf, Walk};
@@ -32,9 +32,9 @@ static TORCH: FrontEnd = FrontEnd::new(
         duplicate_name: Rule::TorchDuplicateName.row(),
         bool_value: Some(Rule::TensorBoolValue.row()),
         stream: Some(&StreamRules {
-            compression: Rule::NpzDeflate.row(),
-            length: Rule::NpzLength.row(),
-            checksum: Rule::NpzCrc.row(),
+            compression: Rule::ZipDeflate.row(),
+            length: Rule::ZipLength.row(),
+            checksum: Rule::ZipCrc.row(),
         }),
     },
 );
@@ -45,6 +45,13 @@ const PICKLE: &str = "data.pkl";
 const NOTE: u64 = 128;
 /// The longest pickle that is read.
 const LONGEST: u64 = 64 << 20;
+/// The bytes to which a member may be decompressed that is read as a whole: so many times as many, and some more.
+const EACH: u64 = 64;
+const MORE: u64 = 64 << 10;
+/// Bytes of a stream of pickles that are read at first.
+const FIRST: u64 = 64 << 10;
+/// The pickles of such a stream: a magic number, the protocol, facts of the system, the value, the keys of its storages.
+const PICKLES: usize = 5;
 
 /// Reads the directory of a file of `length` bytes, and the pickle in it.
 pub(super) fn open(
@@ -56,12 +63,8 @@ pub(super) fn open(
     let directory = Directory::find(source, length, limits, Writer::Torch)?;
     let mut window = Window::new(source, length);
     let mut folder = Folder::find(&directory, &mut window, (length, limits))?;
-    let big = folder.check_notes(&mut window)?;
-    let bytes = folder.read_pickle(&mut window, limits)?;
-    if bytes.first() != Some(&0x80) {
-        let sentence = "the pickle does not begin with its protocol";
-        return Err(Trouble::refused_at(Rule::TorchPickle, sentence, folder.pickle_at()));
-    }
+    let big = folder.check_notes(&mut window, options)?;
+    let bytes = folder.read_pickle(&mut window, options)?;
     let (mut pickle, root) = Pickle::read(&bytes, folder.pickle_at(), limits)?;
     // What is not read hides nothing that is wrong.
     let unsupported = pickle.check_supported().err();
@@ -82,7 +85,11 @@ pub(super) fn open(
                 let tensor = folder.tensor(&pickle, node, limits).map_err(about)?;
                 match tensor.component(big) {
                     Ok(component) => {
-                        builder.push(&tensor.object(walk.name(), &[component])).map_err(refused)?;
+                        let pushed = builder.push(&tensor.object(walk.name(), &[component]));
+                        pushed.map_err(|error| match error.rule() {
+                            Some(id) if id.starts_with("limit-decoded") => about(refused(error)),
+                            _ => refused(error),
+                        })?;
                     }
                     Err(trouble) => drop(skipped.get_or_insert(about(trouble))),
                 }
@@ -105,23 +112,44 @@ pub(super) fn open(
     builder.finish().map_err(refused)
 }
 
-/// Checks that a file, which is a pickle by itself, has nothing that may run code. What is not read says nothing of that,
-/// nor what is wrong with a pickle of a protocol before 2, but for the globals that it names before.
-pub(super) fn check_pickle(
+/// Checks that a file, which is a pickle by itself or a stream of several in front of storages, has nothing that may run code.
+pub(super) fn check_pickles(
     source: &dyn ReadAt,
     length: u64,
-    limits: &Limits,
+    (limits, is_stream): (&Limits, bool),
 ) -> Result<(), Trouble> {
-    check_length(length, limits, "the pickle")?;
-    check_longest(length, 0)?;
-    let mut bytes = Vec::new();
-    source.append_range(0..length, &mut bytes)?;
-    match Pickle::read(&bytes, 0, limits) {
-        Err(trouble) if bytes.first() != Some(&0x80) && !trouble.breaks(Rule::TorchGlobal) => {
-            Ok(())
-        }
-        read => read.map(drop),
+    if !is_stream {
+        check_length(length, limits, "the pickle")?;
+        check_longest(length, 0)?;
     }
+    // Nothing says where the pickles of a stream end.
+    let most = length.min(LONGEST).min(limits.manifest());
+    let mut held = if is_stream { most.min(FIRST) } else { length };
+    loop {
+        let mut bytes = Vec::new();
+        source.append_range(0..held, &mut bytes)?;
+        match check_in_order(&bytes, (limits, is_stream)) {
+            Err(trouble) if held < length && trouble.breaks(Rule::TorchPickle) => {
+                if held == most {
+                    check_length(held.saturating_add(1), limits, "a pickle of the stream")?;
+                    check_longest(held.saturating_add(1), 0)?;
+                }
+                held = held.saturating_mul(2).min(most);
+            }
+            checked => return checked,
+        }
+    }
+}
+
+/// Checks a pickle, or the pickles of a stream, in bytes that may go on.
+fn check_in_order(bytes: &[u8], (limits, is_stream): (&Limits, bool)) -> Result<(), Trouble> {
+    let mut at = 0;
+    for _ in 0..if is_stream { PICKLES } else { 1 } {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let length = Pickle::check(rest, u64_from_usize(at), (limits, is_stream))?;
+        at = at.saturating_add(length);
+    }
+    Ok(())
 }
 
 /// Checks the length of a pickle, or of a member that is read as a whole, which begins at a byte of the file.
@@ -133,20 +161,33 @@ fn check_longest(length: u64, at: u64) -> Result<(), Trouble> {
     Err(Trouble::refused_at(Rule::LimitHeader, sentence, at))
 }
 
-/// Reads a member, and verifies its checksum.
-fn read_member(member: Member, window: &mut Window<'_>) -> Result<Vec<u8>, Trouble> {
-    check_longest(member.size, member.start)?;
-    if member.is_deflated {
-        let sentence = "it is compressed, and PyTorch compresses nothing";
-        return Err(Trouble::refused_at(Rule::TorchMember, sentence, member.start));
+/// Reads all of a member, and verifies its checksum.
+fn read_member(
+    member: Member,
+    window: &mut Window<'_>,
+    options: &OpenOptions,
+) -> Result<Vec<u8>, Trouble> {
+    let Member { start, packed, size, .. } = member;
+    check_longest(size, start)?;
+    if size > packed.saturating_mul(EACH).saturating_add(MORE) {
+        let sentence = format_args!("{packed} bytes decompress to {size}, more than are read");
+        return Err(Trouble::refused_at(Rule::LimitHeader, sentence, start));
     }
-    let (mut read, mut decoder) = (Vec::new(), Vec::new());
-    Content::new(member, window, &mut decoder)?.extend(&mut read, usize::MAX)?;
-    if crc32(&read) != member.crc {
-        let sentence = Rule::NpzCrc.row().broken;
-        return Err(Trouble::refused_at(Rule::NpzCrc, sentence, member.start));
-    }
-    Ok(read)
+    let end = start.saturating_add(packed);
+    let bytes = window.get(start..end, end)?;
+    let components = [member.component(0)];
+    let mut builder = Builder::new(&TORCH, 0..0, packed, options)?;
+    builder.push(&RawObject {
+        name: "",
+        shape: &[size],
+        layout: Layout::Dense,
+        layout_name: None,
+        attributes: None,
+        components: &components,
+    })?;
+    let archive = Archive::from_front(InMemory(bytes), builder.finish()?);
+    let read = archive.tensor("").and_then(|tensor| tensor.dense()?.to_vec::<u8>());
+    read.map_err(|error| damage(error, start))
 }
 
 /// The error for two attributes of one name.
@@ -274,7 +315,7 @@ impl<'d> Folder<'d> {
     }
 
     /// Checks what is noted of the archive, and returns whether its numbers are big-endian.
-    fn check_notes(&self, window: &mut Window<'_>) -> Result<bool, Trouble> {
+    fn check_notes(&self, window: &mut Window<'_>, options: &OpenOptions) -> Result<bool, Trouble> {
         let (mut has_version, mut is_big) = (false, false);
         for (name, member) in &self.notes {
             let about = |trouble: Trouble| trouble.about(name);
@@ -282,7 +323,7 @@ impl<'d> Folder<'d> {
                 let sentence = "it is longer than PyTorch writes it";
                 return Err(about(Trouble::refused_at(Rule::TorchMember, sentence, member.start)));
             }
-            let note = read_member(*member, window).map_err(about)?;
+            let note = read_member(*member, window, options).map_err(about)?;
             let text = str::from_utf8(&note).unwrap_or_default();
             let is_known = match *name {
                 "version" => {
@@ -307,13 +348,17 @@ impl<'d> Folder<'d> {
         Err(Trouble::refused_at(Rule::TorchVersion, "the archive has no version", self.end))
     }
 
-    fn read_pickle(&self, window: &mut Window<'_>, limits: &Limits) -> Result<Vec<u8>, Trouble> {
+    fn read_pickle(
+        &self,
+        window: &mut Window<'_>,
+        options: &OpenOptions,
+    ) -> Result<Vec<u8>, Trouble> {
         let member = self.pickle.ok_or_else(|| {
             Trouble::refused_at(Rule::TorchFolder, "the folder has no data.pkl", self.end)
         })?;
         let about = |trouble: Trouble| trouble.about(PICKLE);
-        check_length(member.size, limits, "the pickle").map_err(about)?;
-        read_member(member, window).map_err(about)
+        check_length(member.size, options.limit(), "the pickle").map_err(about)?;
+        read_member(member, window, options).map_err(about)
     }
 
     /// The byte of the file at which the pickle begins.
@@ -340,7 +385,8 @@ impl<'d> Folder<'d> {
         let place = self.records.binary_search_by(|record| record.key.cmp(storage.key)).ok();
         let record = place.and_then(|place| self.records.get_mut(place));
         let record = record.ok_or_else(|| refused(Rule::TorchStorage))?;
-        record.is_used = true;
+        // Of several tensors one verifies all of the storage.
+        let is_first = !std::mem::replace(&mut record.is_used, true);
         let member = record.member;
         let bytes = storage.length.and_then(|length| length.checked_mul(storage.dtype.width()));
         if bytes != Some(member.size) {
@@ -368,18 +414,19 @@ impl<'d> Folder<'d> {
         let start = offset.checked_mul(width).ok_or_else(wrong)?;
         let count = elements(&shape).ok_or_else(wrong)?;
         // The last element is the one with the highest index in each dimension.
-        let last = shape.iter().zip(&strides).try_fold(offset, |last, (dimension, stride)| {
+        let last = shape.iter().zip(&strides).try_fold(0_u64, |last, (dimension, stride)| {
             dimension.saturating_sub(1).checked_mul(*stride)?.checked_add(last)
         });
-        let end = last.and_then(|last| last.checked_add(1)?.checked_mul(width));
-        let is_within = match count {
-            0 => start <= member.size,
-            _ => end.is_some_and(|end| end <= member.size),
+        let span = match count {
+            0 => Some(0),
+            _ => last.and_then(|last| last.checked_add(1)?.checked_mul(width)),
         };
-        if !is_within {
+        let span = span.ok_or_else(wrong)?;
+        if start.checked_add(span).is_none_or(|end| end > member.size) {
             return Err(wrong());
         }
-        Ok(Tensor { shape, strides, dtype, member, start, count, at })
+        let bytes = count.saturating_mul(width);
+        Ok(Tensor { shape, strides, dtype, member, start, span, bytes, is_first, at })
     }
 
     /// Checks that every storage is that of a tensor.
@@ -399,9 +446,13 @@ struct Tensor {
     strides: Vec<u64>,
     dtype: Dtype,
     member: Member,
-    /// The byte of the member at which its elements begin.
+    /// The byte of the member at which its elements begin, and the bytes from there to the end of the last.
     start: u64,
-    count: u64,
+    span: u64,
+    /// The bytes of all elements.
+    bytes: u64,
+    /// True if no tensor before has the storage.
+    is_first: bool,
     at: u64,
 }
 
@@ -411,90 +462,39 @@ impl Tensor {
         RawObject { name, shape, layout, layout_name: None, attributes: None, components }
     }
 
-    /// Returns whether the elements lie one after the other, where the dimensions come in an order that begins with the
-    /// one that moves fastest.
-    fn is_contiguous<'s>(&self, dimensions: impl Iterator<Item = (&'s u64, &'s u64)>) -> bool {
-        let mut step = 1_u64;
-        self.count == 0
-            || dimensions.into_iter().filter(|(dimension, _)| **dimension != 1).all(
-                |(dimension, stride)| {
-                    let is_next = *stride == step;
-                    step = step.saturating_mul(*dimension);
-                    is_next
-                },
-            )
-    }
-
     /// The component of the archive that it is; an error if it is not read.
-    fn component(&self, is_big: bool) -> Result<RawComponent<'static>, Trouble> {
-        let Self { member, start, dtype, at, count, .. } = self;
-        let unsupported =
-            |rule: Rule, what: &str| Trouble::refused_at(rule, format_args!("{what}"), *at);
-        let name = dtype.name();
-        let kind = dtype.kind().ok_or_else(|| {
+    fn component(&self, is_big: bool) -> Result<RawComponent<'_>, Trouble> {
+        let Self { member, start, span, .. } = *self;
+        let name = self.dtype.name();
+        let kind = self.dtype.kind().ok_or_else(|| {
             let sentence = format_args!("the dtype {name} is not supported");
-            Trouble::refused_at(Rule::TorchDtype, sentence, *at)
+            Trouble::refused_at(Rule::TorchDtype, sentence, self.at)
         })?;
-        let pairs = || self.shape.iter().zip(&self.strides);
-        let column_major = match self.is_contiguous(pairs().rev()) {
-            true => false,
-            false if self.is_contiguous(pairs()) => true,
-            false => return Err(unsupported(Rule::TorchStride, Rule::TorchStride.row().broken)),
-        };
         let (storage, logical) = match kind {
             Kind::Logical(logical) => (logical.storage(), Some(logical)),
             Kind::Plain(storage) => (storage, None),
         };
-        let length = count.saturating_mul(dtype.width());
-        let is_whole = *start == 0 && length == member.size;
-        let byte_order = if is_big { ByteOrder::Big } else { ByteOrder::Little };
-        let component = RawComponent {
+        let is_whole = start == 0 && span == member.size;
+        if member.is_deflated && (!is_whole || span != self.bytes) {
+            let sentence = "a part of a compressed storage is not read";
+            return Err(Trouble::refused_at(Rule::TorchValue, sentence, self.at));
+        }
+        let mut component = RawComponent {
+            storage,
             logical,
-            byte_order,
-            column_major,
-            checksum: is_whole.then_some(member.crc),
-            ..RawComponent::raw(storage, member.start.saturating_add(*start), length)
+            byte_order: if is_big { ByteOrder::Big } else { ByteOrder::Little },
+            strides: Some(&self.strides),
+            ..member.component(member.start)
         };
-        if !member.is_deflated {
-            return Ok(component);
-        }
         if !is_whole {
-            return Err(unsupported(
-                Rule::TorchValue,
-                "a part of a compressed storage is not read",
-            ));
+            component.offset = member.start.saturating_add(start);
+            component.stored_length = span;
+            let end = member.start.saturating_add(member.size);
+            component.checksum_range = Some([member.start, end]);
+            component.checksum = component.checksum.filter(|_| self.is_first);
         }
-        Ok(RawComponent {
-            offset: member.start,
-            stored_length: member.packed,
-            decoded_length: Some(length),
-            encoding: Encoding::Deflate,
-            ..component
-        })
+        Ok(component)
     }
-}
-
-/// CRC-32 of zip.
-fn crc32(bytes: &[u8]) -> u32 {
-    const TABLE: [u32; 256] = {
-        let (mut table, mut byte) = ([0; 256], 0_u32);
-        let mut rest: &mut [u32] = &mut table;
-        while let [entry, others @ ..] = rest {
-            let (mut crc, mut bit) = (byte, 0_u8);
-            while bit < 8 {
-                crc = crc >> 1 ^ 0xedb8_8320 & (crc & 1).wrapping_neg();
-                bit = bit.wrapping_add(1);
-            }
-            *entry = crc;
-            byte = byte.wrapping_add(1);
-            rest = others;
-        }
-        table
-    };
-    !bytes.iter().fold(!0_u32, |crc, byte| {
-        let [low, ..] = crc.to_le_bytes();
-        crc >> 8 ^ TABLE.get(usize::from(low ^ byte)).copied().unwrap_or_default()
-    })
 }
 
 /// The number of bytes that stand for an attribute of so many values.

@@ -9,7 +9,7 @@ mod member;
 pub(super) use cursor::Window;
 pub(super) use directory::Directory;
 pub(super) use entry::Entry;
-pub(super) use member::{Content, Member};
+pub(super) use member::{Content, Member, damage};
 
 use zten::Limits;
 use zten::rules::Limit;
@@ -91,7 +91,7 @@ impl Extents {
             if start != from {
                 let sentence =
                     "a member of the archive does not begin where the one before it ends";
-                return Err(Trouble::refused_at(Rule::NpzContiguous, sentence, start));
+                return Err(Trouble::refused_at(Rule::ZipContiguous, sentence, start));
             }
             from = after;
         }

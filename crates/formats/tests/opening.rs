@@ -153,7 +153,7 @@ fn what_is_kept_is_limited() {
     bytes[at] = b'D';
     let limits = *OpenOptions::default().limit();
     let (_, opened) = open_in_steps(Path::new("x.npz"), &bytes, &OpenOptions::default());
-    assert_eq!(opened.unwrap_err().finding().row.unwrap().id, "npz-crc");
+    assert_eq!(opened.unwrap_err().finding().row.unwrap().id, "zip-crc");
     let options = OpenOptions::default().limits(limits.with_manifest(64 << 10));
     let (cost, opened) = open_in_steps(Path::new("x.npz"), &bytes, &options);
     assert!(cost.bytes <= (64 << 10) + (1 << 20) + 8192, "{cost:?}");

@@ -63,7 +63,7 @@ pub(crate) fn read(
     let raw = component.encoding() == Encoding::Raw;
     let bound = component.bind(file);
     let is_here = component.shard().is_none();
-    let in_place = raw && !component.is_column_major() && is_here;
+    let in_place = raw && !component.is_strided() && is_here;
     assert_eq!(bound.is_ok(), in_place && component.readable().is_ok(), "{bound:?}");
     assert_eq!(raw, component.encoding_name() == "raw");
     let bytes = |view: &Result<View<'_>, Error>| {

@@ -103,6 +103,7 @@ struct Component {
     byte_order: ByteOrder,
     encoding: Encoding,
     column_major: bool,
+    strides: Option<Vec<u64>>,
     prefix: u64,
     checksum: Option<u32>,
 }
@@ -119,6 +120,7 @@ impl Component {
             byte_order,
             encoding,
             column_major,
+            strides: self.strides.as_deref(),
             prefix,
             checksum,
             ..RawComponent::raw(storage, offset, stored_length)
@@ -144,7 +146,9 @@ impl Object {
         let dimensions = self.shape.iter().map(|n| 8 - n.leading_zeros() as usize / 8);
         let texts = self.layout_name.as_ref().map_or(0, String::len) + self.name.len();
         let attributes = self.attributes.as_ref().map_or(0, Vec::len);
-        let components = self.components.iter().map(|component| 40 + component.role.len());
+        let components = self.components.iter().map(|component| {
+            40 + component.role.len() + 9 * component.strides.as_ref().map_or(0, Vec::len)
+        });
         24 + texts + attributes + dimensions.sum::<usize>() + components.sum::<usize>()
     }
 }
@@ -392,7 +396,9 @@ impl Component {
         assert_eq!(extent.offset().checked_add(extent.length()), Some(extent.end()));
         assert_eq!(read.encoding(), self.encoding);
         let is_matrix = read.tensor().shape().len() > 1;
-        assert_eq!(read.is_column_major(), self.column_major && is_matrix);
+        if self.strides.is_none() {
+            assert_eq!(read.is_strided(), self.column_major && is_matrix);
+        }
         assert_eq!(read.storage_type(), Some(self.storage));
         let element = match self.logical {
             Some(logical) => ElementType::Logical(logical),
@@ -403,6 +409,9 @@ impl Component {
         assert_eq!(read.byte_order() == ByteOrder::Big, big);
         let raw = self.encoding == Encoding::Raw;
         let length = if raw { Some(self.stored_length) } else { self.decoded_length };
+        let elements = || read.tensor().shape().elements()?.checked_mul(read.element_size()?);
+        let is_strided = self.strides.is_some() && read.is_strided();
+        let length = if is_strided { elements() } else { length };
         assert_eq!(read.decoded_length(), length);
         assert!(read.fields().is_none() && read.shard().is_none() && read.digest().is_none());
     }

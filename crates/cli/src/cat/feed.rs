@@ -112,7 +112,7 @@ impl ComponentReader<'_> {
         let strict = component.storage_type() == Some(StorageType::Bool)
             && component.generation() != Some(Generation::V0_1);
         let whole = little && !strict && self.packed.is_none();
-        let lies_in_rows = component.encoding() == Encoding::Raw && !component.is_column_major();
+        let lies_in_rows = component.encoding() == Encoding::Raw && !component.is_strided();
         let is_verified = component.digest().is_some() || component.has_checksum();
         lies_in_rows && !is_verified && whole
     }

@@ -82,7 +82,7 @@ fn slices_of_damaged_members_are_refused() {
     let output = slice();
     let (status, out, complaint) = ended(&output);
     assert_eq!((status, out), (Some(1), ""), "{complaint}");
-    assert!(complaint.contains("npz-crc"), "{complaint}");
+    assert!(complaint.contains("zip-crc"), "{complaint}");
 }
 
 /// An array of that many zeros is a few bytes of an archive, and is held to be put in order.

@@ -103,7 +103,7 @@ pub(super) fn facts(tensor: &Tensor<'_>) -> (String, (Vec<u64>, Kind, std::ops::
 fn tensor(read: &Tensor<'_>, borrowed: &Tensor<'_>, file: &[u8]) -> Result<Read, Trouble> {
     let (name, (shape, kind, range)) = facts(read);
     let component = read.component("data").unwrap();
-    let is_raw = component.encoding() == Encoding::Raw && !component.is_column_major();
+    let is_raw = component.encoding() == Encoding::Raw && !component.is_strided();
     let bytes = match component.read() {
         // What is wrong with a bool shows only in what is verified.
         Err(error) if is_raw && error.rule() == Some("tensor-bool-value") => {

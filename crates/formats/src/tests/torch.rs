@@ -183,3 +183,137 @@ fn instructions_that_are_cut_off() {
         assert!(sentence.contains("the pickle ends"), "{end}: {sentence}");
     }
 }
+
+fn corpus_file(name: &str) -> Vec<u8> {
+    let cases = zten_corpus::files();
+    let path = format!("other/torch/accept/{name}.pt");
+    cases.into_iter().find(|output| output.path == path).expect(name).bytes
+}
+
+/// Elements in any order are read row by row; of several parts of a storage one verifies all of it.
+#[test]
+fn strides() {
+    let mut bytes = corpus_file("strided");
+    let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+    archive.verify().unwrap();
+    for (name, wanted) in [
+        ("every-other", &[1, 3][..]),
+        ("part", &[2, 4]),
+        ("repeated", &[1, 2, 1, 2, 1, 2]),
+        ("windows", &[1, 2, 2, 3, 3, 4]),
+        ("middle", &[1, 3, 2, 4]),
+    ] {
+        assert_eq!(archive.tensor(name).unwrap().to_vec::<i16>().unwrap(), wanted, "{name}");
+    }
+    // The last element is in no tensor but those behind the first.
+    let place = bytes.windows(8).position(|bytes| bytes == [1, 0, 2, 0, 3, 0, 4, 0]).unwrap();
+    bytes[place + 6] ^= 8;
+    let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+    assert_eq!(archive.verify().unwrap_err().rule(), Some("zip-crc"));
+    assert_eq!(archive.tensor("part").unwrap().to_vec::<i16>().unwrap(), [2, 12]);
+}
+
+#[test]
+fn attributes_of_devices() {
+    let bytes = corpus_file("nested");
+    let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+    for (name, wanted) in [("device", "cpu"), ("numbered", "cuda:1"), ("dtype", "float16")] {
+        let (_, value) = archive.attributes().find(|(key, _)| *key == name).unwrap();
+        assert_eq!(value.get::<&str>().unwrap(), wanted);
+    }
+}
+
+/// A deflated pickle says the same, and takes no more bytes than are worth its own.
+#[test]
+fn deflated_pickles() {
+    let stored = read("x", &file(&dict(&[("a", int(1))]), &[])).unwrap();
+    assert!(stored.1.is_empty());
+    let found = read("x", &corpus_file("deflated-pickle")).unwrap();
+    assert_eq!(found.1[0].3, [1, 0, 2, 0]);
+}
+
+/// Pickles of a stream are read as far as they go, and what is behind them is not.
+#[test]
+fn streams() {
+    let magic = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
+    let stream = |object: &[u8], keys: &[u8], behind: usize| {
+        let parts = [&magic[..], b"\x80\x02M\xe9\x03.", b"\x80\x02}.", object, keys];
+        [parts.concat(), vec![0xff; behind]].concat()
+    };
+    let long = pickle(&dict(&[("a", text(&"x".repeat(300_000)))]));
+    let system = pickle(&[&long[2..long.len() - 1], b"cos\nsystem\n"].concat());
+    let keys = &pickle(b"]")[..];
+    let refused = |bytes: &[u8]| refusal("x.pt", bytes);
+    for behind in [0, 1, 1 << 20] {
+        assert!(refused(&stream(&long, keys, behind)).contains("several pickles"));
+        assert!(refused(&stream(&pickle(b"}"), keys, behind)).contains("several pickles"));
+        assert!(
+            refused(&stream(&system, keys, behind)).contains("\"system\" of the module \"os\"")
+        );
+    }
+    let cut = stream(&long[..250_000], b"", 0);
+    assert!(refused(&cut).contains("the pickle ends within the instruction BINUNICODE"));
+    let limits = Limits::default().with_named("manifest", 100_000).unwrap();
+    let sentence = open_with("x.pt", &stream(&long, keys, 0), &limits).unwrap_err().to_string();
+    assert!(sentence.contains("limit of 100000"), "{sentence}");
+    assert!(
+        open_with("x.pt", &stream(&pickle(b"}"), keys, 1 << 20), &limits)
+            .unwrap_err()
+            .to_string()
+            .contains("several pickles")
+    );
+}
+
+/// A pickle by itself may have instructions of old protocols, and no others.
+#[test]
+fn old_instructions() {
+    let refused = |rest: &[u8]| refusal("x.pkl", &[b"(dp0\n0", rest].concat());
+    for harmless in [
+        &b"I5\n."[..],
+        b"I-5\n.",
+        b"I00\n.",
+        b"I123456789012345678901234567890\n.",
+        b"L-5L\n.",
+        b"F1e5\n.",
+        b"S'a'\n.",
+        b"V\\u00e4\xe4\n.",
+        b"T\x01\0\0\0a.",
+        b"U\x01\xff.",
+        b"(l.",
+        b"(NNd.",
+        b"(I1\nt.",
+        b"Np5\n0g5\n.",
+        b"N(NN1.",
+        b"]I1\na.",
+    ] {
+        assert!(refused(harmless).contains("this is a pickle"), "{harmless:?}");
+    }
+    for (bytes, why) in [
+        (&b"I\n."[..], "a line is no number"),
+        (b"I1x\n.", "a line is no number"),
+        (b"L-\n.", "a line is no number"),
+        (b"(NNNd.", "a key of a dictionary has no value"),
+        (b"Np\n.", "a line is no number"),
+        (b"Np-1\n.", "a line is no number"),
+        (b"Np4294967296\ng4294967295\n.", "out of order"),
+        (b"Np9\ng8\n.", "nothing is kept under the number 8"),
+        (b"0.", "finds fewer values"),
+        (b"N1.", "finds no mark"),
+        (b"l.", "finds no mark"),
+        (b"(.", "exactly one value"),
+        (b"I1", "ends within the instruction INT"),
+        (b"N2.", "the instruction DUP (0x32) is not allowed"),
+        (b"(ios\nsystem\n.", "the instruction INST (0x69) is not allowed"),
+        (b"(o.", "the instruction OBJ (0x6f) is not allowed"),
+        (b"P1\n.", "the instruction PERSID (0x50) is not allowed"),
+        (b"N\x85.", "of protocol 2, and the pickle of 1"),
+        (b"S'os'\nS'system'\n\x93.", "of protocol 4, and the pickle of 1"),
+    ] {
+        let sentence = refused(bytes);
+        assert!(sentence.contains(why), "{bytes:?}: {sentence}");
+    }
+    for byte in [0x82, 0x83, 0x84] {
+        let sentence = refusal("x.pkl", &[0x80, 2, b'N', byte, 1, 0, 0, 0, b'.']);
+        assert!(sentence.contains(" (0x8") && sentence.ends_with("at byte 0x3"), "{sentence}");
+    }
+}

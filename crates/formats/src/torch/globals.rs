@@ -12,7 +12,7 @@ pub(super) enum Global {
     OrderedDict,
     /// Makes a shape of a tuple.
     Size,
-    /// Makes a device of its name.
+    /// Makes a device of its name, or of its kind and a number.
     Device,
     /// Makes a set of a list, before protocol 4.
     Set,
@@ -57,7 +57,7 @@ impl Dtype {
 
 /// A dtype: its name, the class of its storages (none if it has none of its own), the bytes of an element, and the
 /// elements.
-const DTYPES: [(&str, &str, u8, Option<Kind>); 28] = [
+const DTYPES: [(&str, &str, u8, Option<Kind>); 47] = [
     ("float32", "FloatStorage", 4, Some(Plain(StorageType::F32))),
     ("float64", "DoubleStorage", 8, Some(Plain(StorageType::F64))),
     ("float16", "HalfStorage", 2, Some(Plain(StorageType::F16))),
@@ -86,6 +86,25 @@ const DTYPES: [(&str, &str, u8, Option<Kind>); 28] = [
     ("quint4x2", "QUInt4x2Storage", 1, None),
     ("quint2x4", "QUInt2x4Storage", 1, None),
     ("bits8", "", 1, None),
+    ("int1", "", 1, None),
+    ("int2", "", 1, None),
+    ("int3", "", 1, None),
+    ("int4", "", 1, None),
+    ("int5", "", 1, None),
+    ("int6", "", 1, None),
+    ("int7", "", 1, None),
+    ("uint1", "", 1, None),
+    ("uint2", "", 1, None),
+    ("uint3", "", 1, None),
+    ("uint4", "", 1, None),
+    ("uint5", "", 1, None),
+    ("uint6", "", 1, None),
+    ("uint7", "", 1, None),
+    ("bits1x8", "", 1, None),
+    ("bits2x4", "", 1, None),
+    ("bits4x2", "", 1, None),
+    ("bits16", "", 2, None),
+    ("bcomplex32", "", 4, None),
 ];
 
 /// Every other global: its module, its name, and what it stands for. The unread ones are those that PyTorch itself
@@ -96,6 +115,7 @@ const GLOBALS: [(&str, &str, Global); 34] = [
     ("torch._utils", "_rebuild_tensor_v3", Global::Tensor(7, 8, Some(6))),
     ("torch._utils", "_rebuild_tensor", Global::Tensor(4, 4, None)),
     ("torch._utils", "_rebuild_parameter", Global::Parameter(3)),
+    ("torch._utils", "_rebuild_parameter_with_state", Global::Parameter(4)),
     ("torch.storage", "UntypedStorage", Global::Untyped),
     ("torch", "UntypedStorage", Global::Untyped),
     ("torch", "Size", Global::Size),
@@ -103,7 +123,6 @@ const GLOBALS: [(&str, &str, Global); 34] = [
     ("__builtin__", "set", Global::Set),
     ("builtins", "set", Global::Set),
     ("collections", "Counter", Global::Unread),
-    ("torch._utils", "_rebuild_parameter_with_state", Global::Unread),
     ("torch._utils", "_rebuild_sparse_tensor", Global::Unread),
     ("torch._utils", "_rebuild_qtensor", Global::Unread),
     ("torch._utils", "_rebuild_meta_tensor_no_storage", Global::Unread),
@@ -127,12 +146,17 @@ const GLOBALS: [(&str, &str, Global); 34] = [
     ("builtins", "complex", Global::Unread),
 ];
 
-/// Returns whether a text names a device: its kind, and perhaps a number.
-pub(super) fn is_device(name: &[u8]) -> bool {
+/// Returns whether a text is a kind of device.
+pub(super) fn is_kind(name: &[u8]) -> bool {
     const KINDS: [&[u8]; 9] =
         [b"cpu", b"cuda", b"mps", b"meta", b"xpu", b"xla", b"hpu", b"mtia", b"privateuseone"];
+    KINDS.contains(&name)
+}
+
+/// Returns whether a text names a device: its kind, and perhaps a number.
+pub(super) fn is_device(name: &[u8]) -> bool {
     let mut parts = name.splitn(2, |byte| *byte == b':');
-    let is_known = parts.next().is_some_and(|kind| KINDS.contains(&kind));
+    let is_known = parts.next().is_some_and(is_kind);
     let is_number =
         |number: &[u8]| (1..=3).contains(&number.len()) && number.iter().all(u8::is_ascii_digit);
     is_known && parts.next().is_none_or(is_number)
@@ -144,12 +168,19 @@ pub(super) fn find(module: &[u8], name: &[u8]) -> Option<Global> {
     if let Some((_, _, global)) = listed {
         return Some(*global);
     }
-    let is_torch = module == b"torch" && !name.is_empty();
-    let mut dtypes = DTYPES.iter().zip(0..).filter(|_| is_torch);
-    dtypes.find_map(|((dtype, class, ..), place)| match name {
-        _ if dtype.as_bytes() == name => Some(Global::Dtype(Dtype(place))),
-        _ if class.as_bytes() == name => Some(Global::Storage(Dtype(place))),
-        _ => None,
+    DTYPES.iter().zip(0..).find_map(|((dtype, class, ..), place)| {
+        let stem = class.strip_suffix("Storage").unwrap_or_default();
+        let kind = name.strip_prefix(stem.as_bytes()).filter(|_| !stem.is_empty());
+        match (module, kind) {
+            (b"torch", _) if dtype.as_bytes() == name => Some(Global::Dtype(Dtype(place))),
+            (b"torch" | b"torch.cuda", Some(b"Storage")) => Some(Global::Storage(Dtype(place))),
+            // Classes of tensors, by which old programs name a type.
+            (
+                b"torch" | b"torch.cuda" | b"torch.sparse" | b"torch.cuda.sparse",
+                Some(b"Tensor"),
+            ) => Some(Global::Unread),
+            _ => None,
+        }
     })
 }
 

@@ -9,8 +9,8 @@ pub(super) enum Operand {
     Fixed(u8),
     /// A little-endian length of so many bytes, and as many bytes as it says.
     Counted(u8),
-    /// Two lines.
-    Lines,
+    /// So many lines.
+    Lines(u8),
 }
 
 /// What an instruction does.
@@ -22,8 +22,12 @@ pub(super) enum Op {
     Scalar(fn(u32) -> Value),
     /// Pushes an empty container.
     Empty(fn(u32) -> Value),
-    /// Makes a tuple of so many values, or of those behind the mark.
-    Tuple(Option<u8>),
+    /// Pushes the integer that its line is, or a flag.
+    Int,
+    /// Makes a tuple of so many values.
+    Tuple(u8),
+    /// Makes a container of the values behind the mark.
+    Gather(fn(u32) -> Value),
     /// Adds to a list (`l`), a set (`s`) or a dictionary (`d`): one item, or those behind the mark.
     Add(u8, bool),
     Global,
@@ -35,6 +39,8 @@ pub(super) enum Op {
     Put,
     Memoize,
     Get,
+    /// Drops the value on top, or all down to the mark.
+    Pop(bool),
     Protocol,
     Frame,
     Stop,
@@ -48,24 +54,31 @@ pub(super) struct Row {
     pub(super) operand: Operand,
     /// None if it is refused.
     pub(super) op: Option<Op>,
+    /// True if it is refused in archives.
+    pub(super) is_alone: bool,
 }
 
 const fn plain(byte: u8, name: &'static str, op: Op) -> Row {
-    Row { byte, name, operand: Fixed(0), op: Some(op) }
+    with(byte, name, Fixed(0), op)
 }
 
 const fn with(byte: u8, name: &'static str, operand: Operand, op: Op) -> Row {
-    Row { byte, name, operand, op: Some(op) }
+    Row { byte, name, operand, op: Some(op), is_alone: false }
+}
+
+/// One that PyTorch writes in no archive.
+const fn alone(byte: u8, name: &'static str, operand: Operand, op: Op) -> Row {
+    Row { byte, name, operand, op: Some(op), is_alone: true }
 }
 
 const fn refused(byte: u8, name: &'static str) -> Row {
-    Row { byte, name, operand: Fixed(0), op: None }
+    Row { byte, name, operand: Fixed(0), op: None, is_alone: false }
 }
 
 use Operand::{Counted, Fixed, Lines};
 
-/// All instructions of protocols 0 to 5, the most frequent ones first. PyTorch writes those of protocol 2 and later, and
-/// no one who saves tensors needs the others.
+/// All instructions of protocols 0 to 5, the most frequent ones first. In archives PyTorch writes those of protocol 2 and
+/// later that hold tensors; pickles by themselves have others that are as harmless.
 const ROWS: [Row; 68] = [
     with(b'q', "BINPUT", Fixed(1), Op::Put),
     with(b'h', "BINGET", Fixed(1), Op::Get),
@@ -74,12 +87,12 @@ const ROWS: [Row; 68] = [
     with(b'K', "BININT1", Fixed(1), Op::Scalar(Value::Int)),
     with(b'X', "BINUNICODE", Counted(4), Op::Scalar(Value::Text)),
     plain(b'(', "MARK", Op::Push(Value::Mark)),
-    plain(b't', "TUPLE", Op::Tuple(None)),
+    plain(b't', "TUPLE", Op::Gather(Value::Tuple)),
     plain(b'R', "REDUCE", Op::Reduce),
     plain(b'Q', "BINPERSID", Op::Persistent),
-    plain(0x85, "TUPLE1", Op::Tuple(Some(1))),
-    plain(0x86, "TUPLE2", Op::Tuple(Some(2))),
-    plain(0x87, "TUPLE3", Op::Tuple(Some(3))),
+    plain(0x85, "TUPLE1", Op::Tuple(1)),
+    plain(0x86, "TUPLE2", Op::Tuple(2)),
+    plain(0x87, "TUPLE3", Op::Tuple(3)),
     plain(b')', "EMPTY_TUPLE", Op::Empty(Value::Tuple)),
     plain(0x89, "NEWFALSE", Op::Push(Value::Bool(false))),
     plain(0x88, "NEWTRUE", Op::Push(Value::Bool(true))),
@@ -88,7 +101,7 @@ const ROWS: [Row; 68] = [
     with(b'j', "LONG_BINGET", Fixed(4), Op::Get),
     with(0x8c, "SHORT_BINUNICODE", Counted(1), Op::Scalar(Value::Text)),
     plain(0x93, "STACK_GLOBAL", Op::StackGlobal),
-    with(b'c', "GLOBAL", Lines, Op::Global),
+    with(b'c', "GLOBAL", Lines(2), Op::Global),
     plain(b'N', "NONE", Op::Push(Value::None)),
     with(b'G', "BINFLOAT", Fixed(8), Op::Scalar(Value::Float)),
     with(0x8a, "LONG1", Counted(1), Op::Scalar(Value::Int)),
@@ -109,42 +122,43 @@ const ROWS: [Row; 68] = [
     with(0x80, "PROTO", Fixed(1), Op::Protocol),
     with(0x95, "FRAME", Fixed(8), Op::Frame),
     plain(b'.', "STOP", Op::Stop),
-    refused(b'0', "POP"),
-    refused(b'1', "POP_MARK"),
+    alone(b'0', "POP", Fixed(0), Op::Pop(false)),
+    alone(b'1', "POP_MARK", Fixed(0), Op::Pop(true)),
+    alone(b'F', "FLOAT", Lines(1), Op::Scalar(Value::Float)),
+    alone(b'I', "INT", Lines(1), Op::Int),
+    alone(b'L', "LONG", Lines(1), Op::Int),
+    alone(b'S', "STRING", Lines(1), Op::Scalar(Value::Bytes)),
+    alone(b'T', "BINSTRING", Counted(4), Op::Scalar(Value::Bytes)),
+    alone(b'U', "SHORT_BINSTRING", Counted(1), Op::Scalar(Value::Bytes)),
+    alone(b'V', "UNICODE", Lines(1), Op::Scalar(Value::Bytes)),
+    alone(b'd', "DICT", Fixed(0), Op::Gather(Value::Dict)),
+    alone(b'g', "GET", Lines(1), Op::Get),
+    alone(b'l', "LIST", Fixed(0), Op::Gather(Value::List)),
+    alone(b'p', "PUT", Lines(1), Op::Put),
+    alone(0x8b, "LONG4", Counted(4), Op::Scalar(Value::Int)),
+    alone(0x91, "FROZENSET", Fixed(0), Op::Gather(Value::Set)),
+    alone(0x96, "BYTEARRAY8", Counted(8), Op::Scalar(Value::Bytes)),
     refused(b'2', "DUP"),
-    refused(b'F', "FLOAT"),
-    refused(b'I', "INT"),
-    refused(b'L', "LONG"),
     refused(b'P', "PERSID"),
-    refused(b'S', "STRING"),
-    refused(b'T', "BINSTRING"),
-    refused(b'U', "SHORT_BINSTRING"),
-    refused(b'V', "UNICODE"),
-    refused(b'd', "DICT"),
-    refused(b'g', "GET"),
     refused(b'i', "INST"),
-    refused(b'l', "LIST"),
     refused(b'o', "OBJ"),
-    refused(b'p', "PUT"),
     refused(0x82, "EXT1"),
     refused(0x83, "EXT2"),
     refused(0x84, "EXT4"),
-    refused(0x8b, "LONG4"),
-    refused(0x91, "FROZENSET"),
     refused(0x92, "NEWOBJ_EX"),
-    refused(0x96, "BYTEARRAY8"),
     refused(0x97, "NEXT_BUFFER"),
     refused(0x98, "READONLY_BUFFER"),
 ];
 
 impl Row {
-    /// The first protocol that has the instruction; 2 if it is an older one.
+    /// The first protocol that has the instruction; 0 if it is one before 2.
     pub(super) fn protocol(&self) -> u8 {
         match self.byte {
             b'B' | b'C' => 3,
             0x8c..=0x95 => 4,
             0x96.. => 5,
-            _ => 2,
+            0x80..=0x8b => 2,
+            _ => 0,
         }
     }
 }

@@ -46,6 +46,8 @@ pub(super) enum Value {
     Storage(u32),
     /// A tensor: its storage, offset, shape, strides, and its dtype, or none if it is that of the storage.
     Tensor(u32),
+    /// A device of a kind and a number.
+    Device(u32),
     /// What is made of a global that is not read.
     Unread(u32),
     /// Where the items of a container begin. On the stack alone.
@@ -70,8 +72,14 @@ struct Cell {
 
 /// The end of the cells of a node.
 const END: u32 = u32::MAX;
-/// Protocols that are read.
-const PROTOCOLS: std::ops::RangeInclusive<u8> = 2..=5;
+/// The place of a pickle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// In an archive.
+    Archived,
+    /// By itself, or one of several that follow each other.
+    Alone,
+}
 /// Arguments that anything here takes, at most.
 const ARGUMENTS: usize = 8;
 
@@ -104,6 +112,7 @@ pub(super) struct Pickle<'p> {
 /// The state of the machine.
 struct Machine<'p> {
     pickle: Pickle<'p>,
+    found: Found,
     at: usize,
     /// The place of the instruction that is being carried out.
     now: u32,
@@ -115,18 +124,31 @@ struct Machine<'p> {
 }
 
 impl<'p> Pickle<'p> {
-    /// Reads a pickle, which begins at that byte of a file, and returns its value.
+    /// Reads the pickle of an archive, which begins at that byte of the file, and returns its value.
     pub(super) fn read(
         bytes: &'p [u8],
         base: u64,
         limits: &Limits,
     ) -> Result<(Self, Value), Trouble> {
-        let (nodes, cells, room) = (Vec::new(), Vec::new(), allowance(bytes.len(), limits));
-        let pickle = Self { bytes, base, nodes, cells, room, unsupported: None };
-        let (stack, memo) = (Vec::new(), Vec::new());
-        let mut machine = Machine { pickle, at: 0, now: 0, stack, highest: 0, memo };
+        let mut machine = Machine::new(bytes, base, (Found::Archived, limits));
         let value = machine.run()?;
+        machine.check_end()?;
         Ok((machine.pickle, value))
+    }
+
+    /// Checks a pickle that is by itself, and begins at that byte of the file, and returns its length. Others may follow only
+    /// where that is said.
+    pub(super) fn check(
+        bytes: &'p [u8],
+        base: u64,
+        (limits, is_followed): (&Limits, bool),
+    ) -> Result<usize, Trouble> {
+        let mut machine = Machine::new(bytes, base, (Found::Alone, limits));
+        machine.run()?;
+        if !is_followed {
+            machine.check_end()?;
+        }
+        Ok(machine.at)
     }
 
     /// The items of a container.
@@ -188,7 +210,11 @@ impl<'p> Pickle<'p> {
     /// An integer; none if it takes more than 64 bits.
     pub(super) fn int(&self, at: u32) -> Option<i64> {
         let operand = self.operand(at);
-        let is_signed = self.bytes.get(usize_from_u32(at)).is_some_and(|op| b"J\x8a".contains(op));
+        let op = self.bytes.get(usize_from_u32(at)).copied().unwrap_or_default();
+        if b"IL".contains(&op) {
+            return decimal(operand);
+        }
+        let is_signed = b"J\x8a\x8b".contains(&op);
         let is_negative = is_signed && operand.last().is_some_and(|last| *last >= 0x80);
         let mut bytes = if is_negative { [0xff; 8] } else { [0; 8] };
         bytes.get_mut(..operand.len())?.copy_from_slice(operand);
@@ -200,6 +226,18 @@ impl<'p> Pickle<'p> {
         match value {
             Value::Int(at) => u64::try_from(self.int(at)?).ok(),
             _ => None,
+        }
+    }
+
+    /// Returns whether a value is a scalar that can be an attribute.
+    pub(super) fn is_scalar(&self, value: Value) -> bool {
+        match value {
+            Value::Int(at) => self.int(at).is_some(),
+            Value::None | Value::Bool(_) | Value::Float(_) | Value::Text(_) | Value::Bytes(_) => {
+                true
+            }
+            Value::Device(_) | Value::Global(Global::Dtype(_)) => true,
+            _ => false,
         }
     }
 
@@ -287,21 +325,27 @@ impl Iterator for Items<'_> {
     }
 }
 
-impl Machine<'_> {
+impl<'p> Machine<'p> {
+    fn new(bytes: &'p [u8], base: u64, (found, limits): (Found, &Limits)) -> Self {
+        let (nodes, cells, room) = (Vec::new(), Vec::new(), allowance(bytes.len(), limits));
+        let pickle = Pickle { bytes, base, nodes, cells, room, unsupported: None };
+        Self { pickle, found, at: 0, now: 0, stack: Vec::new(), highest: 0, memo: Vec::new() }
+    }
+
     fn refused(&self, rule: Rule, sentence: impl std::fmt::Display) -> Trouble {
         Trouble::refused_at(rule, sentence, self.pickle.byte(self.now))
     }
 
     /// Carries out all instructions, and returns what the last one leaves.
     fn run(&mut self) -> Result<Value, Trouble> {
-        // Without its number it is a pickle by itself, of an old protocol.
-        let protocol = match self.pickle.bytes {
-            [0x80, protocol, ..] if PROTOCOLS.contains(protocol) => *protocol,
-            [0x80, ..] => {
-                let sentence = "the pickle is of no protocol from 2 to 5";
+        // Protocols 0 and 1 have no number.
+        let protocol = match (self.pickle.bytes, self.found) {
+            ([0x80, protocol @ 2..=5, ..], _) => *protocol,
+            ([0x80, ..], _) | (_, Found::Archived) => {
+                let sentence = "the pickle does not begin with a protocol from 2 to 5";
                 return Err(self.refused(Rule::TorchPickle, sentence));
             }
-            _ => *PROTOCOLS.start(),
+            (_, Found::Alone) => 1,
         };
         loop {
             self.now = len_u32(self.at);
@@ -313,7 +357,8 @@ impl Machine<'_> {
                 let sentence = format_args!("the byte {byte:#04x} is no instruction of a pickle");
                 return Err(self.refused(Rule::TorchOpcode, sentence));
             };
-            let Some(op) = row.op else {
+            let allowed = row.op.filter(|_| self.found == Found::Alone || !row.is_alone);
+            let Some(op) = allowed else {
                 let name = row.name;
                 let sentence = format_args!("the instruction {name} ({byte:#04x}) is not allowed");
                 return Err(self.refused(Rule::TorchOpcode, sentence));
@@ -332,18 +377,23 @@ impl Machine<'_> {
             };
             self.at = self.pickle.bytes.len().saturating_sub(rest.len());
             if matches!(op, Op::Stop) {
-                return self.stop(rest);
+                return self.stop();
             }
             self.step(op, operand)?;
         }
     }
 
-    fn stop(&mut self, rest: &[u8]) -> Result<Value, Trouble> {
-        if !rest.is_empty() {
-            let count = rest.len();
-            let sentence = format_args!("{count} bytes stand behind STOP: another pickle, or data");
-            return Err(self.refused(Rule::TorchTrailing, sentence));
+    /// Checks that nothing stands behind the instruction that was the last.
+    fn check_end(&self) -> Result<(), Trouble> {
+        let count = self.pickle.bytes.len().saturating_sub(self.at);
+        if count == 0 {
+            return Ok(());
         }
+        let sentence = format_args!("{count} bytes stand behind STOP: another pickle, or data");
+        Err(self.refused(Rule::TorchTrailing, sentence))
+    }
+
+    fn stop(&self) -> Result<Value, Trouble> {
         match *self.stack {
             [value] if value != Value::Mark => Ok(value),
             _ => Err(self.refused(Rule::TorchPickle, "STOP does not find exactly one value")),
@@ -365,13 +415,33 @@ impl Machine<'_> {
                 let node = self.pickle.container(now)?;
                 self.push(value(node))
             }
+            Op::Int => match (operand.trim_ascii_end(), decimal(operand)) {
+                (b"00", _) => self.push(Value::Bool(false)),
+                (b"01", _) => self.push(Value::Bool(true)),
+                (line, None) if !is_long(line) => {
+                    Err(self.refused(Rule::TorchPickle, "a line is no number"))
+                }
+                _ => self.push(Value::Int(now)),
+            },
             Op::Tuple(count) => {
-                let start = match count {
-                    Some(count) => self.from(count.into())?,
-                    None => self.mark()?,
-                };
+                let start = self.from(count.into())?;
                 let node = self.gather(start)?;
                 self.push(Value::Tuple(node))
+            }
+            Op::Gather(value) => {
+                let start = self.mark()?;
+                let node = self.gather(start)?;
+                let is_odd = self.pickle.length(node) & 1 == 1;
+                if matches!(value(node), Value::Dict(_)) && is_odd {
+                    return Err(self.refused(Rule::TorchPickle, ODD));
+                }
+                self.push(value(node))
+            }
+            Op::Pop(false) if self.stack.last() != Some(&Value::Mark) => self.pop().map(drop),
+            Op::Pop(_) => {
+                let start = self.mark()?;
+                self.stack.truncate(start);
+                Ok(())
             }
             Op::Add(target, many) => self.add(target, many),
             Op::Global => self.global(operand),
@@ -380,10 +450,13 @@ impl Machine<'_> {
             Op::Build => self.build(),
             Op::New => self.new_object(),
             Op::Persistent => self.persistent(),
-            Op::Put => self.put(number(operand)),
+            Op::Put => {
+                let index = self.index(operand)?;
+                self.put(index)
+            }
             Op::Memoize => self.put(u64_from_usize(self.memo.len())),
             Op::Get => {
-                let index = number(operand);
+                let index = self.index(operand)?;
                 let found = self.memo.binary_search_by(|(kept, _)| u64::from(*kept).cmp(&index));
                 let found = found.ok().and_then(|place| self.memo.get(place));
                 let (_, value) = *found.ok_or_else(|| {
@@ -403,6 +476,15 @@ impl Machine<'_> {
             }
             Op::Stop => Err(Trouble::internal("nothing stops the machine")),
         }
+    }
+
+    /// The number under which a value is kept.
+    fn index(&self, operand: &[u8]) -> Result<u64, Trouble> {
+        if !self.pickle.bytes.get(usize_from_u32(self.now)).is_some_and(|op| b"gp".contains(op)) {
+            return Ok(number(operand));
+        }
+        let index = decimal(operand).and_then(|index| u64::try_from(index).ok());
+        index.ok_or_else(|| self.refused(Rule::TorchPickle, "a line is no number"))
     }
 
     fn push(&mut self, value: Value) -> Result<(), Trouble> {
@@ -468,7 +550,7 @@ impl Machine<'_> {
         };
         let values = self.stack.get(start..).unwrap_or_default();
         if is_dict && values.len().checked_rem(2) != Some(0) {
-            return Err(self.refused(Rule::TorchPickle, "a key of a dictionary has no value"));
+            return Err(self.refused(Rule::TorchPickle, ODD));
         }
         self.pickle.extend(node, values)?;
         self.stack.truncate(start);
@@ -477,11 +559,12 @@ impl Machine<'_> {
 
     fn put(&mut self, index: u64) -> Result<(), Trouble> {
         let value = self.top()?;
-        let index = u32::try_from(index).unwrap_or(u32::MAX);
-        if self.memo.last().is_some_and(|(last, _)| *last >= index) {
+        let last = self.memo.last().map(|(last, _)| *last);
+        let kept = u32::try_from(index).ok().filter(|index| last.is_none_or(|last| last < *index));
+        let Some(index) = kept else {
             let sentence = format_args!("a value is kept under the number {index}, out of order");
             return Err(self.refused(Rule::TorchMemo, sentence));
-        }
+        };
         Pickle::push(&mut self.pickle.room, &mut self.memo, (index, value)).map(drop)
     }
 
@@ -539,8 +622,13 @@ impl Machine<'_> {
             {
                 name
             }
-            (Global::Device, 2, [Value::Text(_), Value::Int(_), ..]) => {
-                self.unread("a device with a number is not read")
+            (Global::Device, 2, [kind @ Value::Text(at), number @ Value::Int(_), ..])
+                if globals::is_kind(self.pickle.bytes(at))
+                    && self.pickle.count(number).is_some_and(|number| number < 128) =>
+            {
+                let node = self.pickle.container(self.now)?;
+                self.pickle.extend(node, &[kind, number])?;
+                Value::Device(node)
             }
             (Global::Set, 1, [Value::List(node), ..]) => Value::Set(node),
             (Global::Tensor(least, most, _), ..)
@@ -549,8 +637,15 @@ impl Machine<'_> {
                 self.tensor(function, args)?
             }
             (Global::Parameter(wanted), ..) if count == u32::from(wanted) => match args {
-                [tensor @ (Value::Tensor(_) | Value::Unread(_)), Value::Bool(_), hooks, ..] => {
+                [
+                    tensor @ (Value::Tensor(_) | Value::Unread(_)),
+                    Value::Bool(_),
+                    hooks,
+                    state,
+                    ..,
+                ] => {
                     self.check_empty(hooks, "a parameter with hooks is not read");
+                    self.check_attributes(state);
                     tensor
                 }
                 _ => return Err(self.wrong_call()),
@@ -567,6 +662,18 @@ impl Machine<'_> {
             Value::None => {}
             Value::Dict(node) | Value::Ordered(node) if self.pickle.length(node) == 0 => {}
             _ => drop(self.unread(what)),
+        }
+    }
+
+    /// Notes that the state of a parameter is not read, unless it is of scalars, which say nothing of the tensor.
+    fn check_attributes(&mut self, state: Value) {
+        let is_known = match state {
+            Value::None => true,
+            Value::Dict(node) => self.pickle.items(node).all(|item| self.pickle.is_scalar(item)),
+            _ => false,
+        };
+        if !is_known {
+            self.unread("a parameter with a state is not read");
         }
     }
 
@@ -630,28 +737,30 @@ impl Machine<'_> {
 
     fn persistent(&mut self) -> Result<(), Trouble> {
         let id = self.pop()?;
-        let (count, id): (_, [Value; 5]) = match id {
+        let (count, [kind, class, key, device, length, view]): (_, [Value; 6]) = match id {
             Value::Tuple(node) => (self.pickle.length(node), self.pickle.first(node)),
-            _ => (0, [Value::None; 5]),
+            _ => (0, [Value::None; 6]),
         };
-        let storage = match (count, id) {
-            (5, [Value::Text(kind), class, key, Value::Text(device), length])
-                if self.pickle.bytes(kind) == b"storage"
-                    && globals::is_device(self.pickle.bytes(device)) =>
-            {
-                Some((class, key, length))
-            }
+        let is_alone = self.found == Found::Alone;
+        let text = |value: Value| match value {
+            Value::Text(at) => Some(self.pickle.bytes(at)),
+            // Python 2 had no other.
+            Value::Bytes(at) if is_alone => Some(self.pickle.bytes(at)),
             _ => None,
         };
-        let Some((
-            class @ Value::Global(Global::Storage(_) | Global::Untyped),
-            key @ Value::Text(_),
-            length @ Value::Int(_),
-        )) = storage
-        else {
+        // A storage of a stream may be a part of another.
+        let is_whole =
+            count == 5 || is_alone && count == 6 && matches!(view, Value::None | Value::Tuple(_));
+        let is_storage = is_whole
+            && text(kind) == Some(b"storage")
+            && text(device).is_some_and(globals::is_device)
+            && text(key).is_some()
+            && matches!(class, Value::Global(Global::Storage(_) | Global::Untyped))
+            && matches!(length, Value::Int(_));
+        if !is_storage {
             let sentence = "a persistent id is not that of a storage";
             return Err(self.refused(Rule::TorchPersistentId, sentence));
-        };
+        }
         let node = self.pickle.container(self.now)?;
         self.pickle.extend(node, &[class, key, length])?;
         self.push(Value::Storage(node))
@@ -680,6 +789,23 @@ impl<'p> Pickle<'p> {
     }
 }
 
+/// The sentence for a dictionary of an odd number of items.
+const ODD: &str = "a key of a dictionary has no value";
+
+/// A number in decimal digits, as lines have it; none if it is none of 64 bits.
+fn decimal(line: &[u8]) -> Option<i64> {
+    let line = line.trim_ascii_end();
+    let digits = line.strip_suffix(b"L").unwrap_or(line);
+    str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// Returns whether a line is a number, of however many digits.
+fn is_long(line: &[u8]) -> bool {
+    let digits = line.strip_suffix(b"L").unwrap_or(line);
+    let digits = digits.strip_prefix(b"-").unwrap_or(digits);
+    !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+}
+
 /// A little-endian number without a sign.
 fn number(operand: &[u8]) -> u64 {
     let mut bytes = [0; 8];
@@ -698,9 +824,9 @@ impl Operand {
                 let (length, rest) = rest.split_at_checked(width.into())?;
                 rest.split_at_checked(usize::try_from(number(length)).ok()?)
             }
-            Self::Lines => {
+            Self::Lines(count) => {
                 let mut ends = rest.iter().zip(1..).filter(|(byte, _)| **byte == b'\n');
-                let (_, end) = ends.nth(1)?;
+                let (_, end) = ends.nth(usize::from(count).saturating_sub(1))?;
                 rest.split_at_checked(end)
             }
         }

@@ -187,7 +187,7 @@ impl<'w, 'p> Walk<'w, 'p> {
             Value::Dict(_) | Value::Ordered(_) | Value::List(_) | Value::Tuple(_) => {
                 self.enter(value)?;
             }
-            _ if self.is_scalar(value) => return Ok(Some(Leaf::Attribute(value))),
+            _ if self.pickle.is_scalar(value) => return Ok(Some(Leaf::Attribute(value))),
             // It has been noted when it was made.
             Value::Unread(_) => {}
             Value::Storage(_) => drop(self.note("a storage that is no tensor is not read")),
@@ -196,21 +196,10 @@ impl<'w, 'p> Walk<'w, 'p> {
         Ok(None)
     }
 
-    fn is_scalar(&self, value: Value) -> bool {
-        match value {
-            Value::Int(at) => self.pickle.int(at).is_some(),
-            Value::None | Value::Bool(_) | Value::Float(_) | Value::Text(_) | Value::Bytes(_) => {
-                true
-            }
-            Value::Global(global) => matches!(global, Global::Dtype(_)),
-            _ => false,
-        }
-    }
-
     /// Returns whether a list has scalars alone.
     fn is_flat(&mut self, node: u32) -> Result<bool, Trouble> {
         charge(&mut self.left, usize_from_u32(self.pickle.length(node)))?;
-        Ok(self.pickle.items(node).all(|item| self.is_scalar(item)))
+        Ok(self.pickle.items(node).all(|item| self.pickle.is_scalar(item)))
     }
 
     /// Checks that no key of a dictionary stands there twice. Of two that are written in one place this is known before
@@ -297,6 +286,13 @@ impl Pickle<'_> {
             Value::Text(at) => out.text(self.text(at)?)?,
             Value::Bytes(at) => out.bytes(self.bytes(at))?,
             Value::Global(Global::Dtype(dtype)) => out.text(dtype.name())?,
+            Value::Device(node) => {
+                let [kind, number] = self.first(node);
+                let (Value::Text(kind), Some(number)) = (kind, self.count(number)) else {
+                    return Err(Trouble::internal("a device has no kind"));
+                };
+                out.text(&copied(format_args!("{}:{number}", self.text(kind)?))?)?;
+            }
             _ => out.null()?,
         }
         Ok(())

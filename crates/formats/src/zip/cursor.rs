@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn nothing_is_read_from_beyond_the_end() {
-        let mut cursor = Cursor::new(&[1; 6], 100, 300, Rule::NpzBounds);
+        let mut cursor = Cursor::new(&[1; 6], 100, 300, Rule::ZipBounds);
         assert_eq!(cursor.u32().unwrap(), 0x0101_0101);
         let sentence = cursor.u32().unwrap_err().to_string();
         assert!(

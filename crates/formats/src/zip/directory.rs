@@ -58,7 +58,7 @@ impl Directory {
         let Claim { members, length, start, end } = claimed(source, length, writer)?;
         if start.checked_add(length) != Some(end) {
             let sentence = "the directory of the archive does not end where its end record begins";
-            return Err(Trouble::refused_at(Rule::NpzDirectory, sentence, end));
+            return Err(Trouble::refused_at(Rule::ZipDirectory, sentence, end));
         }
         if length > DIRECTORY {
             let sentence =
@@ -75,7 +75,7 @@ impl Directory {
     /// The entries of the members, in order.
     pub(crate) fn entries(&self) -> impl Iterator<Item = Result<Entry<'_>, Trouble>> {
         let (Range { start, end }, writer) = (self.range.clone(), self.writer);
-        let mut cursor = Cursor::new(&self.bytes, start, end, Rule::NpzDirectory);
+        let mut cursor = Cursor::new(&self.bytes, start, end, Rule::ZipDirectory);
         std::iter::from_fn(move || (!cursor.is_at_end()).then(|| Entry::read(&mut cursor, writer)))
     }
 
@@ -87,14 +87,14 @@ impl Directory {
         }
         let sentence =
             format_args!("the archive has {found} members, and its end record counts {counted}");
-        Err(Trouble::refused_at(Rule::NpzCount, sentence, self.range.end))
+        Err(Trouble::refused_at(Rule::ZipCount, sentence, self.range.end))
     }
 }
 
 /// Reads the end record, and the one for large archives if there is one.
 fn claimed(source: &dyn ReadAt, length: u64, writer: Writer) -> Result<Claim, Trouble> {
     let Some(at) = length.checked_sub(END) else {
-        return Err(Trouble::refused_at(Rule::NpzEndRecord, "the archive is cut off", length));
+        return Err(Trouble::refused_at(Rule::ZipEndRecord, "the archive is cut off", length));
     };
     // All of them, if they are where they should be.
     let first = at.saturating_sub(LOCATOR).saturating_sub(END64);
@@ -104,10 +104,10 @@ fn claimed(source: &dyn ReadAt, length: u64, writer: Writer) -> Result<Claim, Tr
         let place = usize::try_from(offset.saturating_sub(first)).unwrap_or(usize::MAX);
         Cursor::new(tail.get(place..).unwrap_or_default(), offset, length, rule)
     };
-    let mut cursor = from(at, Rule::NpzEndRecord);
+    let mut cursor = from(at, Rule::ZipEndRecord);
     if cursor.u32()? != END_SIGNATURE {
         let sentence = "the file does not end with the end record of an archive";
-        return Err(Trouble::refused_at(Rule::NpzEndRecord, sentence, at));
+        return Err(Trouble::refused_at(Rule::ZipEndRecord, sentence, at));
     }
     let disks = [cursor.u16()?, cursor.u16()?];
     let (here, members) = (cursor.u16()?, cursor.u16()?);
@@ -115,21 +115,21 @@ fn claimed(source: &dyn ReadAt, length: u64, writer: Writer) -> Result<Claim, Tr
     let comment = cursor.u16()?;
     if disks != [0, 0] || here != members || comment != 0 {
         let sentence = "the archive is divided, or something stands behind it";
-        return Err(Trouble::refused_at(Rule::NpzEndRecord, sentence, at));
+        return Err(Trouble::refused_at(Rule::ZipEndRecord, sentence, at));
     }
     let small =
         Claim { members: members.into(), length: length.into(), start: start.into(), end: at };
     let Some(locator) = at.checked_sub(LOCATOR) else { return Ok(small) };
-    let mut cursor = from(locator, Rule::NpzEndRecord64);
+    let mut cursor = from(locator, Rule::ZipEndRecord64);
     if cursor.u32()? != LOCATOR_SIGNATURE {
         return Ok(small);
     }
     let (disk, at, disks) = (cursor.u32()?, cursor.u64()?, cursor.u32()?);
     if disk != 0 || disks != 1 || at.checked_add(END64) != Some(locator) {
         let sentence = "the end record of the archive is not right before what points at it";
-        return Err(Trouble::refused_at(Rule::NpzEndRecord64, sentence, locator));
+        return Err(Trouble::refused_at(Rule::ZipEndRecord64, sentence, locator));
     }
-    agree(&small, large(from(at, Rule::NpzEndRecord64))?, writer)
+    agree(&small, large(from(at, Rule::ZipEndRecord64))?, writer)
 }
 
 /// The end record for large archives.
@@ -144,7 +144,7 @@ fn large(mut cursor: Cursor<'_>) -> Result<Claim, Trouble> {
     let whole = rest.checked_add(12) == Some(END64);
     if signature != END64_SIGNATURE || !whole || disks != [0, 0] || here != members {
         let sentence = "the end record of the archive is not one that can be read";
-        return Err(Trouble::refused_at(Rule::NpzEndRecord64, sentence, at));
+        return Err(Trouble::refused_at(Rule::ZipEndRecord64, sentence, at));
     }
     Ok(Claim { members, length, start, end: at })
 }
@@ -163,5 +163,5 @@ fn agree(small: &Claim, large: Claim, writer: Writer) -> Result<Claim, Trouble> 
         return Ok(large);
     }
     let sentence = "the archive has two end records, and they do not agree";
-    Err(Trouble::refused_at(Rule::NpzEndRecord64, sentence, small.end))
+    Err(Trouble::refused_at(Rule::ZipEndRecord64, sentence, small.end))
 }

@@ -91,7 +91,7 @@ impl<'d> Entry<'d> {
         let at = cursor.at();
         if cursor.u32()? != DIRECTORY {
             return Err(Trouble::refused_at(
-                Rule::NpzDirectory,
+                Rule::ZipDirectory,
                 "there is no member of the archive",
                 at,
             ));
@@ -108,7 +108,7 @@ impl<'d> Entry<'d> {
         let extra = Extra::parse(cursor.bytes(header.extra.into())?, writer).map_err(about)?;
         if comment != 0 || disk != 0 {
             let sentence = "it has a comment, or lies in another part of the archive";
-            return Err(about(Trouble::refused(Rule::NpzDirectory, sentence)));
+            return Err(about(Trouble::refused(Rule::ZipDirectory, sentence)));
         }
         let has_large = extra.large.is_some();
         let numbers = extra.large.unwrap_or_default().iter();
@@ -119,7 +119,7 @@ impl<'d> Entry<'d> {
         let all = (number(header.size), number(header.packed), number(start), numbers.next());
         let (Some(size), Some(packed), Some(start), None) = all else {
             let sentence = "its extra field for large files has other numbers than are missing";
-            return Err(about(Trouble::refused(Rule::NpzExtra, sentence)));
+            return Err(about(Trouble::refused(Rule::ZipExtra, sentence)));
         };
         let name = validate(&header, name, packed == size, writer).map_err(about)?;
         Ok(Self { at, header, has_large, name, writer, start, packed, size })
@@ -133,13 +133,13 @@ impl<'d> Entry<'d> {
     /// Finds the member, which ends before `end`, and holds what is said there to the directory.
     pub(crate) fn find(&self, window: &mut Window<'_>, end: u64) -> Result<Found, Trouble> {
         let differs =
-            || Trouble::refused(Rule::NpzHeader, "its header does not say what the directory says");
+            || Trouble::refused(Rule::ZipHeader, "its header does not say what the directory says");
         let start = self.start;
-        let within = (end, Rule::NpzBounds);
+        let within = (end, Rule::ZipBounds);
         let mut fixed = window.cursor(start, FIXED, within)?;
         if fixed.u32()? != LOCAL {
             return Err(Trouble::refused_at(
-                Rule::NpzBounds,
+                Rule::ZipBounds,
                 "it is not where the directory says",
                 start,
             ));
@@ -166,7 +166,7 @@ impl<'d> Entry<'d> {
         };
         let sizes = sizes.ok_or_else(|| {
             Trouble::refused(
-                Rule::NpzExtra,
+                Rule::ZipExtra,
                 "its extra field for large files contradicts its header",
             )
         })?;
@@ -181,13 +181,13 @@ impl<'d> Entry<'d> {
         let behind = behind.ok_or_else(|| {
             let packed = self.packed;
             let sentence = format_args!("its {packed} bytes are more than there are");
-            Trouble::refused_at(Rule::NpzBounds, sentence, first)
+            Trouble::refused_at(Rule::ZipBounds, sentence, first)
         })?;
         let descriptor = if is_behind {
             let there = window.get(behind..behind.saturating_add(BEHIND_MOST), end)?;
             self.descriptor(there, is_large).ok_or_else(|| {
                 let sentence = "what stands behind it does not say what the directory says";
-                Trouble::refused_at(Rule::NpzDescriptor, sentence, behind)
+                Trouble::refused_at(Rule::ZipDescriptor, sentence, behind)
             })?
         } else {
             0
@@ -274,18 +274,18 @@ fn validate<'d>(
         _ if writer == Writer::NumPy && !name.ends_with(SUFFIX) => {
             (Rule::NpzName, "it is no NumPy array")
         }
-        _ if flags & ENCRYPTED != 0 => (Rule::NpzFeature, "it is encrypted"),
+        _ if flags & ENCRYPTED != 0 => (Rule::ZipEncrypted, "it is encrypted"),
         _ if flags & !FLAGS != 0 || version > VERSION64 => {
-            (Rule::NpzFeature, "it uses a feature of zip that is not supported")
+            (Rule::ZipFeature, "it uses a feature of zip that is not supported")
         }
-        (_, None) => (Rule::NpzName, "its name is not UTF-8"),
+        (_, None) => (Rule::ZipName, "its name is not UTF-8"),
         // Some readers end it there.
-        _ if name.contains(&0) => (Rule::NpzName, "its name has a zero in it"),
+        _ if name.contains(&0) => (Rule::ZipName, "its name has a zero in it"),
         (STORED, _) if !is_of_one_size => {
-            (Rule::NpzStoredSize, "it is not compressed, and has two sizes")
+            (Rule::ZipStoredSize, "it is not compressed, and has two sizes")
         }
         (STORED | DEFLATED, Some(text)) => return Ok(text),
-        _ => (Rule::NpzFeature, "the method of its compression is not supported"),
+        _ => (Rule::ZipFeature, "the method of its compression is not supported"),
     };
     Err(Trouble::refused(rule, sentence))
 }

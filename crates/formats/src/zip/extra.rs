@@ -32,14 +32,14 @@ impl<'b> Extra<'b> {
         let mut extra = Self::default();
         while !bytes.is_empty() {
             let (id, field, rest) = next(bytes).ok_or_else(|| {
-                Trouble::refused(Rule::NpzExtra, "an extra field of it is cut off")
+                Trouble::refused(Rule::ZipExtra, "an extra field of it is cut off")
             })?;
             bytes = rest;
             if id == LARGE {
                 let (numbers, over) = field.as_chunks::<8>();
                 if field.is_empty() || !over.is_empty() || extra.large.replace(numbers).is_some() {
                     let sentence = "its extra field for large files is not one that can be read";
-                    return Err(Trouble::refused(Rule::NpzExtra, sentence));
+                    return Err(Trouble::refused(Rule::ZipExtra, sentence));
                 }
             } else if !match writer {
                 Writer::NumPy => OF_FILES
@@ -50,7 +50,7 @@ impl<'b> Extra<'b> {
                 let length = field.len();
                 let sentence =
                     format_args!("its extra field {id:#06x} of {length} bytes is not supported");
-                return Err(Trouble::refused(Rule::NpzExtra, sentence));
+                return Err(Trouble::refused(Rule::ZipExtra, sentence));
             }
         }
         Ok(extra)

@@ -9,7 +9,10 @@ use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 use super::cursor::Window;
 use crate::rules::Rule;
 use crate::trouble::Trouble;
+use zten::front::RawComponent;
 use zten::num::u64_from_usize;
+use zten::tools::StorageType;
+use zten::{Encoding, Error, ErrorKind};
 
 /// Bytes that are decompressed at first, for which memory is taken: as many as most headers have, and more.
 const FIRST: usize = 256;
@@ -26,6 +29,29 @@ pub(crate) struct Member {
     /// The checksum of the content.
     pub(crate) crc: u32,
     pub(crate) is_deflated: bool,
+}
+
+impl Member {
+    /// The component of bytes that it is, if its first byte is at that offset.
+    pub(crate) fn component(&self, offset: u64) -> RawComponent<'static> {
+        RawComponent {
+            decoded_length: Some(self.size),
+            checksum: Some(self.crc),
+            encoding: if self.is_deflated { Encoding::Deflate } else { Encoding::Raw },
+            ..RawComponent::raw(StorageType::U8, offset, self.packed)
+        }
+    }
+}
+
+/// The error of reading all of a member that begins at a byte of the file.
+pub(crate) fn damage(error: Error, start: u64) -> Trouble {
+    let rules = [Rule::ZipDeflate, Rule::ZipLength, Rule::ZipCrc];
+    let broken = rules.iter().find(|rule| error.rule() == Some(rule.row().id));
+    match (broken, error.kind()) {
+        (Some(rule), _) => Trouble::refused_at(*rule, rule.row().broken, start),
+        (None, ErrorKind::Limit(limit)) => Trouble::refused_at(limit, error.sentence(), start),
+        (None, _) => error.into(),
+    }
 }
 
 /// Reads the first bytes of a member.
@@ -95,12 +121,12 @@ impl<'m, 's> Content<'m, 's> {
             match status {
                 TINFLStatus::Done | TINFLStatus::HasMoreOutput => {}
                 TINFLStatus::NeedsMoreInput if more > 0 && taken > 0 => {}
-                _ => return Err(damaged(Rule::NpzDeflate)),
+                _ => return Err(damaged(Rule::ZipDeflate)),
             }
         }
         read.truncate(filled);
         if filled < length {
-            return Err(damaged(Rule::NpzLength));
+            return Err(damaged(Rule::ZipLength));
         }
         Ok(())
     }

@@ -138,6 +138,7 @@ fn unknown(u: &mut Unstructured<'_>, front: &mut Front, object: &mut Object) -> 
             byte_order: ByteOrder::Little,
             encoding: Encoding::Raw,
             column_major: false,
+            strides: None,
             prefix: 0,
             checksum: None,
         });
@@ -211,6 +212,7 @@ fn component(u: &mut Unstructured<'_>, front: &mut Front, part: Part) -> Result<
         byte_order,
         encoding,
         column_major: false,
+        strides: None,
         prefix: prefix as u64,
         checksum,
     })
@@ -277,7 +279,12 @@ fn of_object(u: &mut Unstructured<'_>, object: &mut Object) -> Result<()> {
 }
 
 fn of_component(u: &mut Unstructured<'_>, component: &mut Component, length: u64) -> Result<()> {
-    match u.int_in_range(0..=12)? {
+    match u.int_in_range(0..=13)? {
+        13 => {
+            let rank = u.int_in_range(0..=3)?;
+            let strides = (0..rank).map(|_| u.int_in_range(0..=6)).collect::<Result<_>>()?;
+            component.strides = Some(strides);
+        }
         10 => component.column_major = !component.column_major,
         11 => component.prefix = any(u, length)?,
         12 => component.checksum = u.arbitrary()?,

@@ -108,6 +108,6 @@ fn is_windowed(component: &Component<'_>) -> bool {
     let is_bool = component.dtype() == DType::Bool;
     // A bool that is wrong is damage if the checksum is wrong, too, which takes the rest.
     component.encoding() == Encoding::Raw
-        && !component.is_column_major()
+        && !component.is_strided()
         && !(is_bool && component.has_checksum())
 }

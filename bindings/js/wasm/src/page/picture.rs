@@ -102,7 +102,7 @@ fn pick(file: &File, tensor: &Tensor<'_>) -> Result<Grid, Error> {
     let rows = elements.checked_div(columns).unwrap_or_default();
     let mut grid = Grid { rows, columns, numbers: Vec::new() };
     let mut cells = Cells::new(&grid, kind);
-    if component.encoding() == Encoding::Raw {
+    if component.encoding() == Encoding::Raw && !component.is_strided() {
         cells.seek(file, &component)?;
     } else {
         while let Some(chunk) = reader.next_chunk()? {

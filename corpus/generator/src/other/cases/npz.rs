@@ -75,30 +75,30 @@ pub(super) fn all(cases: &mut Cases) {
     };
     let rejected = [
         ("npz-magic", "letters", b"PK\x03\x05".to_vec()),
-        ("npz-end-record", "cut", valid[..valid.len() - 1].to_vec()),
-        ("npz-end-record", "behind", [&valid[..], b"x"].concat()),
-        ("npz-end-record", "comment", patched(&|archive| archive.end[20] = 1)),
-        ("npz-end-record", "disks", patched(&|archive| archive.end[4] = 1)),
-        ("npz-end-record-64", "differs", large(&both, 3, [2, 0])),
-        ("npz-end-record-64", "not-needed", large(&both, 2, [2, 0])),
-        ("npz-directory", "length", patched(&|archive| archive.end[12] ^= 1)),
-        ("npz-directory", "signature", patched(&|archive| archive.directory[entry] = b'X')),
-        ("npz-directory", "comment", of(Member { comment: b"x".to_vec(), ..one.clone() })),
+        ("zip-end-record", "cut", valid[..valid.len() - 1].to_vec()),
+        ("zip-end-record", "behind", [&valid[..], b"x"].concat()),
+        ("zip-end-record", "comment", patched(&|archive| archive.end[20] = 1)),
+        ("zip-end-record", "disks", patched(&|archive| archive.end[4] = 1)),
+        ("zip-end-record-64", "differs", large(&both, 3, [2, 0])),
+        ("zip-end-record-64", "not-needed", large(&both, 2, [2, 0])),
+        ("zip-directory", "length", patched(&|archive| archive.end[12] ^= 1)),
+        ("zip-directory", "signature", patched(&|archive| archive.directory[entry] = b'X')),
+        ("zip-directory", "comment", of(Member { comment: b"x".to_vec(), ..one.clone() })),
         (
-            "npz-count",
+            "zip-count",
             "3",
             patched(&|archive| {
                 let (length, start) = (archive.directory.len(), archive.members.len());
                 archive.end = end(3, length, start);
             }),
         ),
-        ("npz-contiguous", "between", of(Member { behind: vec![0], ..one.clone() })),
-        ("npz-bounds", "signature", patched(&|archive| archive.directory[entry + 42] ^= 1)),
-        ("npz-header", "crc", patched(&|archive| archive.directory[16] ^= 1)),
-        ("npz-header", "name", patched(&|archive| archive.members[30] = b'x')),
-        ("npz-descriptor", "crc", descriptor(one.crc ^ 1)),
-        ("npz-extra", "unknown", of(Member { extra: b"\xfe\xca\0\0".to_vec(), ..one.clone() })),
-        ("npz-extra", "cut", of(Member { extra: b"UT\x05".to_vec(), ..one.clone() })),
+        ("zip-contiguous", "between", of(Member { behind: vec![0], ..one.clone() })),
+        ("zip-bounds", "signature", patched(&|archive| archive.directory[entry + 42] ^= 1)),
+        ("zip-header", "crc", patched(&|archive| archive.directory[16] ^= 1)),
+        ("zip-header", "name", patched(&|archive| archive.members[30] = b'x')),
+        ("zip-descriptor", "crc", descriptor(one.crc ^ 1)),
+        ("zip-extra", "unknown", of(Member { extra: b"\xfe\xca\0\0".to_vec(), ..one.clone() })),
+        ("zip-extra", "cut", of(Member { extra: b"UT\x05".to_vec(), ..one.clone() })),
         (
             "npz-name",
             "no-array",
@@ -109,8 +109,8 @@ pub(super) fn all(cases: &mut Cases) {
             "pickle",
             Archive::new(&[one.clone(), Member::stored("x/data.pkl", b"\x80\x02}.")]).bytes(),
         ),
-        ("npz-name", "zero", of(Member { name: b"a\0.npy".to_vec(), ..one.clone() })),
-        ("npz-name", "code-page", of(Member { name: "ä.npy".into(), ..one.clone() })),
+        ("zip-name", "zero", of(Member { name: b"a\0.npy".to_vec(), ..one.clone() })),
+        ("zip-name", "code-page", of(Member { name: "ä.npy".into(), ..one.clone() })),
         ("npz-duplicate-name", "two", Archive::new(&[one.clone(), one.clone()]).bytes()),
         (
             "npz-duplicate-name",
@@ -122,22 +122,22 @@ pub(super) fn all(cases: &mut Cases) {
             "suffix-before",
             Archive::new(&[named("a.npy.npy"), named("b.npy"), named("a.npy")]).bytes(),
         ),
-        ("npz-feature", "encrypted", of(Member { flags: 1, ..one.clone() })),
-        ("npz-feature", "bzip2", of(Member { method: 12, ..one.clone() })),
-        ("npz-stored-size", "two", of(Member { size: one.size + 1, ..one.clone() })),
-        ("npz-crc", "content", deflate(&|packed| *packed.last_mut().unwrap() = 9)),
+        ("zip-encrypted", "flag", of(Member { flags: 1, ..one.clone() })),
+        ("zip-feature", "bzip2", of(Member { method: 12, ..one.clone() })),
+        ("zip-stored-size", "two", of(Member { size: one.size + 1, ..one.clone() })),
+        ("zip-crc", "content", deflate(&|packed| *packed.last_mut().unwrap() = 9)),
         // One bit each, in the header and in the elements: damage, whatever comes of it.
-        ("npz-crc", "dtype", deflate(&|packed| packed[5 + 10 + 12] ^= 0x08)),
-        ("npz-crc", "bool", {
+        ("zip-crc", "dtype", deflate(&|packed| packed[5 + 10 + 12] ^= 0x08)),
+        ("zip-crc", "bool", {
             let mut member = bools(1);
             *member.packed.last_mut().unwrap() ^= 2;
             of(member)
         }),
-        ("npz-deflate", "kind", deflate(&|packed| packed[0] = 7)),
-        ("npz-deflate", "behind", deflate(&|packed| packed.push(0))),
-        ("npz-deflate", "cut", deflate(&|packed| packed.truncate(packed.len() - 1))),
+        ("zip-deflate", "kind", deflate(&|packed| packed[0] = 7)),
+        ("zip-deflate", "behind", deflate(&|packed| packed.push(0))),
+        ("zip-deflate", "cut", deflate(&|packed| packed.truncate(packed.len() - 1))),
         (
-            "npz-length",
+            "zip-length",
             "longer",
             of(Member {
                 size: two.size,
@@ -145,12 +145,12 @@ pub(super) fn all(cases: &mut Cases) {
             }),
         ),
         (
-            "npz-length",
+            "zip-length",
             "shorter",
             of(Member { size: two.size, ..Member::deflated("b.npy", &array[..array.len() - 1]) }),
         ),
-        ("npz-crc", "stored", of(Member { crc: one.crc ^ 1, ..one.clone() })),
-        ("npz-crc", "deflated", of(Member { crc: two.crc ^ 1, ..two.clone() })),
+        ("zip-crc", "stored", of(Member { crc: one.crc ^ 1, ..one.clone() })),
+        ("zip-crc", "deflated", of(Member { crc: two.crc ^ 1, ..two.clone() })),
         (
             "npy-magic",
             "member",

@@ -62,11 +62,26 @@ fn accepted() -> Vec<(&'static str, Vec<u8>)> {
         ("dtype", global("torch", "float16")),
         ("size", call("torch", "Size", &[numbers(&[2, 3])])),
         ("device", call("torch", "device", &[text("cpu")])),
+        ("numbered", call("torch", "device", &[text("cuda"), int(1)])),
         ("groups", list(&[dict(&[("betas", numbers(&[1, 2]))])])),
         ("state", [b"}".to_vec(), int(0), dict(&[]), b"s".to_vec()].concat()),
     ];
     let parameter =
         call("torch._utils", "_rebuild_parameter", &[vector(), b"\x88".to_vec(), ordered()]);
+    let with_state = |state: Vec<u8>| {
+        let args = [vector(), b"\x88".to_vec(), ordered(), state];
+        call("torch._utils", "_rebuild_parameter_with_state", &args)
+    };
+    let strided = [
+        ("every-other", four(&[2], &[2])),
+        ("part", tensor(shorts("0", 4), 1, &[2], &[2])),
+        ("repeated", four(&[3, 2], &[0, 1])),
+        ("windows", four(&[3, 2], &[1, 1])),
+        ("middle", four(&[2, 1, 2], &[1, 9, 2])),
+    ];
+    let bools = |offset: u8, size: u8, stride: u8| {
+        tensor(storage("BoolStorage", "0", 3), offset, &[size], &[stride])
+    };
     let untyped = [
         text("storage"),
         global("torch.storage", "UntypedStorage"),
@@ -100,11 +115,18 @@ fn accepted() -> Vec<(&'static str, Vec<u8>)> {
         ("views", file(&dict(&views), &[FOUR])),
         ("nested", file(&dict(&nested), &[TWO])),
         ("parameter", file(&parameter, &[TWO])),
+        ("parameter-with-state", file(&with_state(dict(&[("tag", text("x"))])), &[TWO])),
+        ("strided", file(&dict(&strided), &[FOUR])),
+        ("bools-apart", file(&bools(0, 2, 2), &[&[0, 2, 1]])),
         ("untyped", file(&dict(&[("a", third)]), &[TWO])),
         ("protocol-4", of(&modern.concat())),
         ("none", file(b"}", &[])),
         ("big", changed(|all| all[1] = Member::stored("archive/byteorder", b"big"))),
         ("deflated", changed(|all| all[2] = Member::deflated("archive/data/0", TWO))),
+        ("deflated-pickle", {
+            let packed = pickle(&dict(&[("a", vector())]));
+            changed(|all| all[0] = Member::deflated("archive/data.pkl", &packed))
+        }),
         ("padded", changed(|all| all[2].extra = padding)),
         ("bool", file(&tensor(storage("BoolStorage", "0", 2), 0, &[2], &[1]), &[&[0, 1]])),
     ]
@@ -142,6 +164,11 @@ fn pickles() -> Vec<(&'static str, &'static str, Vec<u8>)> {
         ("torch-opcode", "protocol-again", value(b"\x80\x02}")),
         ("torch-opcode", "unknown", value(b"\xff")),
         ("torch-opcode", "later", value(b"C\x01a")),
+        ("torch-opcode", "string", value(b"U\x01a")),
+        ("torch-opcode", "line", value(b"I1\n")),
+        ("torch-opcode", "new-with-keys", later(b"ctorch\nTensor\n)}\x92")),
+        ("torch-opcode", "buffer", of(b"\x80\x05\x97.")),
+        ("torch-opcode", "frozen", later(b"(\x91")),
         ("torch-global", "os", value(&system("os"))),
         ("torch-global", "posix", value(&list(&[&system("posix"), b"a"]))),
         ("torch-global", "stacked", later(&stacked)),
@@ -155,16 +182,98 @@ fn pickles() -> Vec<(&'static str, &'static str, Vec<u8>)> {
             value(&list(&[&sparse, b"a", &system("os"), b"a"]))
         }),
         ("torch-global", "not-text", later(b"K\x01K\x02\x93")),
+        ("torch-global", "memo", {
+            let kept = [text("os"), b"\x94".to_vec(), text("system"), b"\x94".to_vec()].concat();
+            later(&[b"(", &kept[..], b"th\0h\x01\x93\x86"].concat())
+        }),
+        ("torch-global", "memo-changed", {
+            value(
+                &[&global("torch", "Size")[..], b"q\0", &global("os", "system"), b"q\x01h\0\x87"]
+                    .concat(),
+            )
+        }),
+        ("torch-global", "computed", {
+            // The name is what another call would return.
+            let name = call("torch", "Size", &[tuple(&[])]);
+            later(&[text("torch"), name, b"\x93".to_vec()].concat())
+        }),
+        ("torch-global", "dotted-stacked", {
+            later(&[text("torch"), text("serialization.os.system"), b"\x93".to_vec()].concat())
+        }),
+        ("torch-global", "copyreg", value(&global("copyreg", "_reconstructor"))),
+        ("torch-global", "partial", value(&global("functools", "partial"))),
+        ("torch-global", "attrgetter", value(&global("operator", "attrgetter"))),
+        ("torch-global", "methodcaller", value(&global("_operator", "methodcaller"))),
+        ("torch-global", "jit", value(&global("torch.jit.unsupported_tensor_ops", "execWrapper"))),
+        ("torch-global", "jit-load", value(&global("torch.jit", "load"))),
+        ("torch-global", "nested-pickle", {
+            value(&call("torch.storage", "_load_from_bytes", &[text("x")]))
+        }),
+        ("torch-global", "loads", value(&global("_pickle", "loads"))),
+        ("torch-global", "pip", value(&global("pip._internal", "main"))),
+        ("torch-global", "runpy", value(&global("runpy", "_run_code"))),
+        ("torch-global", "space", value(&global("torch ", "Size"))),
+        ("torch-global", "carriage-return", value(b"ctorch\r\nSize\r\n")),
+        ("torch-global", "not-utf8", value(b"c\xff\xfe\nsystem\n")),
+        ("torch-global", "in-state", {
+            let state = dict(&[("__setstate__", system("os"))]);
+            value(&[ordered(), state, b"b".to_vec()].concat())
+        }),
+        ("torch-global", "in-key", value(&[b"}", &system("os")[..], b"Ns"].concat())),
+        ("torch-global", "in-persistent-id", {
+            value(&[tuple(&[text("storage"), global("os", "system")]), b"Q".to_vec()].concat())
+        }),
         ("torch-call", "no-function", value(b"})R")),
         ("torch-call", "count", value(&call("torch._utils", "_rebuild_tensor_v2", &[int(0)]))),
         ("torch-call", "dtype", value(&call("torch", "float32", &[]))),
         ("torch-call", "state", value(b"]}b")),
         ("torch-call", "object", value(b"ctorch\nSize\n)\x81")),
+        (
+            "torch-call",
+            "result",
+            value(&[call("torch", "Size", &[tuple(&[])]), b")R".to_vec()].concat()),
+        ),
+        ("torch-call", "attribute", value(&[text("system"), b")R".to_vec()].concat())),
+        (
+            "torch-call",
+            "state-of-class",
+            value(&[global("torch", "Size"), b"}b".to_vec()].concat()),
+        ),
+        ("torch-call", "device", value(&call("torch", "device", &[text("cuda:0"), int(1)]))),
+        ("torch-call", "device-number", value(&call("torch", "device", &[text("cuda"), int(128)]))),
+        ("torch-call", "grad", {
+            let args = [shorts("0", 2), int(0), numbers(&[2]), numbers(&[1]), int(1), ordered()];
+            file(&call("torch._utils", "_rebuild_tensor_v2", &args), &[TWO])
+        }),
+        ("torch-call", "no-dtype", {
+            let [none, flag] = [b"N".to_vec(), b"\x89".to_vec()];
+            let args =
+                [shorts("0", 2), int(0), numbers(&[2]), numbers(&[1]), flag, ordered(), none];
+            file(&call("torch._utils", "_rebuild_tensor_v3", &args), &[TWO])
+        }),
+        ("torch-call", "parameter", {
+            value(&call("torch._utils", "_rebuild_parameter", &[int(0), int(1), ordered()]))
+        }),
         ("torch-persistent-id", "device", {
             let id = [text("storage"), global("torch", "IntStorage"), text("0"), text("x"), int(0)];
             value(&[tuple(&id), b"Q".to_vec()].concat())
         }),
+        ("torch-persistent-id", "kind", {
+            let id = [text("x"), global("torch", "IntStorage"), text("0"), text("cpu"), int(0)];
+            value(&[tuple(&id), b"Q".to_vec()].concat())
+        }),
         ("torch-persistent-id", "number", value(b"K\x01Q")),
+        ("torch-persistent-id", "six", {
+            let id = [
+                text("storage"),
+                global("torch", "IntStorage"),
+                text("0"),
+                text("cpu"),
+                int(0),
+                b"N".to_vec(),
+            ];
+            value(&[tuple(&id), b"Q".to_vec()].concat())
+        }),
         ("torch-persistent-id", "module", {
             value(&[tuple(&[text("module"), int(1)]), b"Q".to_vec()].concat())
         }),
@@ -191,6 +300,12 @@ fn pickles() -> Vec<(&'static str, &'static str, Vec<u8>)> {
         ("torch-value", "storage", file(&shorts("0", 2), &[TWO])),
         ("torch-value", "large-number", value(b"\x8a\x09\0\0\0\0\0\0\0\0\x01")),
         ("torch-value", "key", value(b"}NNs")),
+        ("torch-value", "quantized", value(&call("torch._utils", "_rebuild_qtensor", &[]))),
+        ("torch-value", "class", value(&global("torch", "FloatTensor"))),
+        ("torch-value", "parameter-state", {
+            let args = [vector(), b"\x88".to_vec(), ordered(), dict(&[("tag", b"]".to_vec())])];
+            file(&call("torch._utils", "_rebuild_parameter_with_state", &args), &[TWO])
+        }),
         ("torch-value", "hooks", {
             let hooks = dict(&[("a", int(1))]);
             let args =
@@ -219,9 +334,14 @@ fn archives() -> Vec<(&'static str, &'static str, Vec<u8>)> {
         ("torch-folder", "second", add("other/data.pkl", &system)),
         ("torch-folder", "top", add("data.pkl", &system)),
         ("torch-folder", "no-pickle", changed(|all| drop(all.remove(0)))),
-        ("torch-member", "compressed", {
-            let packed = pickle(&dict(&[("a", vector())]));
-            changed(|all| all[0] = Member::deflated("archive/data.pkl", &packed))
+        ("torch-global", "deflated", {
+            changed(|all| all[0] = Member::deflated("archive/data.pkl", &system))
+        }),
+        ("limit-header", "deflated", {
+            changed(|all| {
+                all[0] = Member::deflated("archive/data.pkl", &system);
+                all[0].size = 1 << 20;
+            })
         }),
         ("torch-member", "readme", add("archive/readme", b"text")),
         ("torch-member", "pickle", add("archive/extra.pkl", &system)),
@@ -232,6 +352,7 @@ fn archives() -> Vec<(&'static str, &'static str, Vec<u8>)> {
         ("torch-version", "none", changed(|all| drop(all.pop()))),
         ("torch-version", "11", note(3, b"11\n")),
         ("torch-version", "byteorder", note(1, b"middle")),
+        ("torch-version", "pickle", note(3, &system)),
         ("torch-storage", "missing", file(&tensor(shorts("1", 2), 0, &[2], &[1]), &[TWO])),
         ("torch-storage", "longer", file(&tensor(shorts("0", 3), 0, &[2], &[1]), &[TWO])),
         ("torch-storage", "unused", file(&dict(&[("a", vector())]), &[TWO, TWO])),
@@ -249,16 +370,65 @@ fn archives() -> Vec<(&'static str, &'static str, Vec<u8>)> {
         ("torch-dtype", "quantized", {
             file(&tensor(storage("QInt8Storage", "0", 4), 0, &[4], &[1]), &[TWO])
         }),
-        ("torch-stride", "every-other", of_four(0, &[2], &[2])),
-        ("torch-stride", "repeated", of_four(0, &[2], &[0])),
-        ("npz-crc", "pickle", changed(|all| all[0].crc ^= 1)),
-        ("npz-crc", "storage", changed(|all| all[2].crc ^= 1)),
-        ("npz-feature", "encrypted", changed(|all| all[0].flags = 1)),
-        ("npz-extra", "padding", changed(|all| all[2].extra = b"FB\x01\0X".to_vec())),
-        ("npz-contiguous", "between", changed(|all| all[2].behind = vec![0])),
-        ("npz-end-record", "behind", [&changed(|_| {})[..], b"x"].concat()),
+        ("limit-decoded", "repeated", of_four(0, &[255, 255, 255, 255], &[0, 0, 0, 0])),
+        ("limit-decoded-total", "repeated", {
+            let large = tensor(shorts("0", 4), 0, &[255, 255, 255, 127], &[0, 0, 0, 0]);
+            let list = [&b"]("[..], &large, b"q\0", &b"h\0".repeat(20), b"e"].concat();
+            file(&list, &[FOUR])
+        }),
+        ("torch-value", "deflated-part", {
+            changed(|all| {
+                all[0] = Member::stored(
+                    "archive/data.pkl",
+                    &pickle(&tensor(shorts("0", 2), 1, &[1], &[1])),
+                );
+                all[2] = Member::deflated("archive/data/0", TWO);
+            })
+        }),
+        ("zip-crc", "pickle", changed(|all| all[0].crc ^= 1)),
+        ("zip-crc", "byteorder", changed(|all| all[1].crc ^= 1)),
+        ("zip-crc", "version", changed(|all| all[3].crc ^= 1)),
+        ("zip-crc", "storage", changed(|all| all[2].crc ^= 1)),
+        ("zip-crc", "part", {
+            changed(|all| {
+                let part = dict(&[
+                    ("a", tensor(shorts("0", 2), 1, &[1], &[1])),
+                    ("b", tensor(shorts("0", 2), 0, &[1], &[1])),
+                ]);
+                all[0] = Member::stored("archive/data.pkl", &pickle(&part));
+                all[2].crc ^= 1;
+            })
+        }),
+        ("zip-crc", "strided", {
+            let value = tensor(shorts("0", 4), 0, &[2], &[3]);
+            let mut all = members(&pickle(&value), &[FOUR]);
+            all[2].crc ^= 1;
+            Archive::new(&all).bytes()
+        }),
+        ("zip-deflate", "pickle", {
+            let packed = pickle(&dict(&[("a", vector())]));
+            changed(|all| {
+                all[0] = Member::deflated("archive/data.pkl", &packed);
+                all[0].packed[0] |= 6;
+            })
+        }),
+        ("zip-length", "pickle", {
+            let packed = pickle(&dict(&[("a", vector())]));
+            changed(|all| {
+                all[0] = Member::deflated("archive/data.pkl", &packed);
+                all[0].size -= 1;
+            })
+        }),
+        ("zip-name", "code-page", changed(|all| all[2].name = b"archive/data/\xe4".to_vec())),
+        ("zip-encrypted", "flag", changed(|all| all[0].flags = 1)),
+        ("zip-extra", "padding", changed(|all| all[2].extra = b"FB\x01\0X".to_vec())),
+        ("zip-contiguous", "between", changed(|all| all[2].behind = vec![0])),
+        ("zip-end-record", "behind", [&changed(|_| {})[..], b"x"].concat()),
         ("tensor-bool-value", "2", {
             file(&tensor(storage("BoolStorage", "0", 2), 0, &[2], &[1]), &[&[0, 2]])
+        }),
+        ("tensor-bool-value", "apart", {
+            file(&tensor(storage("BoolStorage", "0", 3), 0, &[2], &[2]), &[&[0, 1, 2]])
         }),
     ]
 }

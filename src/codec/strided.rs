@@ -1,13 +1,12 @@
-//! Elements that lie in column-major order, handed out in row-major order.
+//! Elements that lie by strides, in column-major order among them, handed out in row-major order.
 
 use alloc::vec::Vec;
 
 use crate::error::{BareError, OutOfMemory};
-use crate::format::Shape;
 use crate::num::u64_from_usize;
 
-/// All of an array, which has been read and verified.
-pub(super) struct Columns {
+/// All bytes that an array lies in, which have been read and verified.
+pub(super) struct Strided {
     bytes: Vec<u8>,
     /// Bytes of an element.
     width: usize,
@@ -23,19 +22,21 @@ struct Axis {
     index: u64,
 }
 
-impl Columns {
-    /// The array of that shape, which is not empty, and whose elements take `width` bytes each.
-    pub(super) fn new(bytes: Vec<u8>, shape: Shape<'_>, width: u64) -> Result<Self, BareError> {
+impl Strided {
+    /// The array of those dimensions and their strides in elements, which is not empty, and whose elements take `width` bytes
+    /// each.
+    pub(super) fn new(
+        bytes: Vec<u8>,
+        dimensions: impl Iterator<Item = (u64, u64)>,
+        width: u64,
+    ) -> Result<Self, BareError> {
         let internal = BareError::internal();
         let mut axes = Vec::new();
-        axes.try_reserve_exact(shape.len()).map_err(|_| BareError::from(OutOfMemory))?;
-        let mut stride = width;
-        for dimension in shape {
-            // Many dimensions of one would be work for each element.
-            if dimension > 1 {
-                axes.push(Axis { dimension, stride, index: 0 });
-            }
-            stride = stride.checked_mul(dimension).ok_or(internal)?;
+        // Many dimensions of one would be work for each element.
+        for (dimension, stride) in dimensions.filter(|(dimension, _)| *dimension > 1) {
+            axes.try_reserve(1).map_err(|_| BareError::from(OutOfMemory))?;
+            let stride = stride.checked_mul(width).ok_or(internal)?;
+            axes.push(Axis { dimension, stride, index: 0 });
         }
         axes.reverse();
         Ok(Self { bytes, width: usize::try_from(width).map_err(|_| internal)?, axes })
