@@ -304,13 +304,16 @@ pub(crate) fn finish(
     (summary, mut deferred): (Summary, Deferred),
     last: Option<BareError>,
 ) -> Result<Summary, Error> {
-    #[cfg(feature = "digest")]
-    if manifest.options().is_canonical() {
-        canonical::validate(manifest, root)?;
-    }
-    deferred.note(last);
-    deferred.finish(summary).map_err(|error| {
-        // What was deferred has no names.
+    let finished = || {
+        #[cfg(feature = "digest")]
+        if manifest.options().is_canonical() {
+            canonical::validate(manifest, root)?;
+        }
+        deferred.note(last);
+        deferred.finish(summary)
+    };
+    finished().map_err(|error| {
+        // What was deferred, and what comes behind the objects, has no names.
         let object = error.place().object().and_then(|ordinal| manifest.object(ordinal));
         match object {
             Some(object) => object.named(error),
