@@ -63,6 +63,72 @@ pub struct Built {
     pub in_content: bool,
 }
 
+/// Changes of a manifest. Paths are those of `Item::find`, and `NAME:ROLE` is short for `objects/NAME/…/ROLE`, `NAME:`
+/// for `objects/NAME`.
+macro_rules! edits {
+    ($file:ty, $components:literal, $sort:expr) => {
+        impl $file {
+            /// That value there, instead of the one there is or as a new field: at the end of its map, or in 2 where
+            /// deterministic CBOR puts it.
+            pub fn set(mut self, path: &str, value: Item) -> Self {
+                let path = $crate::file::expand(path, $components);
+                let (parent, step) = path.rsplit_once('/').unwrap_or(("", &path));
+                if path.is_empty() {
+                    self.manifest = value;
+                } else if self.manifest.find(parent).position(step).is_some() {
+                    *self.manifest.find(&path) = value;
+                } else {
+                    let pairs = self.manifest.pairs(parent);
+                    pairs.push((text(step), value));
+                    $sort(pairs);
+                }
+                self
+            }
+
+            /// That value there, and the error expected at its initial byte.
+            pub fn bad(self, path: &str, value: Item) -> Self {
+                self.set(path, marked(value))
+            }
+
+            /// The error is expected at the value there.
+            pub fn mark(self, path: &str) -> Self {
+                self.edit(path, marked)
+            }
+
+            /// Another item in the place of the one there.
+            pub fn edit(mut self, path: &str, change: impl FnOnce(Item) -> Item) -> Self {
+                let item = self.manifest.find(&$crate::file::expand(path, $components));
+                *item = change(item.clone());
+                self
+            }
+
+            /// Without the field there.
+            pub fn without(mut self, path: &str) -> Self {
+                let path = $crate::file::expand(path, $components);
+                let (parent, step) = path.rsplit_once('/').unwrap_or(("", &path));
+                self.manifest.pairs(parent).retain(|(key, _)| *key != text(step));
+                self
+            }
+
+            /// Without the field there, and the error expected at the map that lacks it.
+            pub fn lacks(self, path: &str) -> Self {
+                let full = $crate::file::expand(path, $components);
+                let (parent, _) = full.rsplit_once('/').unwrap_or(("", &full));
+                self.without(path).mark(parent)
+            }
+
+            /// One more pair at the end of the map there.
+            pub fn push(mut self, path: &str, key: Item, value: Item) -> Self {
+                self.manifest.pairs(&$crate::file::expand(path, $components)).push((key, value));
+                self
+            }
+        }
+    };
+}
+pub(crate) use edits;
+
+edits!(File, "components", |_: &mut Vec<_>| ());
+
 impl File {
     /// A 1.x file with that manifest.
     pub fn v1(manifest: Item) -> Self {
@@ -171,44 +237,17 @@ impl File {
         self
     }
 
-    // Changes of the manifest. Paths are those of `Item::find`, and `NAME:ROLE` is short for
-    // `objects/NAME/components/ROLE`, `NAME:` for `objects/NAME`.
-
-    /// That value there, instead of the one there is or as a new field at the end of its map.
-    pub fn set(mut self, path: &str, value: Item) -> Self {
-        let path = expand(path);
-        let (parent, step) = path.rsplit_once('/').unwrap_or(("", &path));
-        if path.is_empty() {
-            self.manifest = value;
-        } else if self.manifest.find(parent).position(step).is_some() {
-            *self.manifest.find(&path) = value;
-        } else {
-            self.manifest.pairs(parent).push((text(step), value));
-        }
-        self
-    }
-
     /// Sets a value as [`Self::set`] does, with a new field where deterministic CBOR puts it.
     pub fn put(self, path: &str, value: Item) -> Self {
-        let full = expand(path);
+        let full = expand(path, "components");
         let mut file = self.set(path, value);
         sort(file.manifest.pairs(full.rsplit_once('/').map_or("", |(parent, _)| parent)));
         file
     }
 
-    /// That value there, and the error expected at its initial byte.
-    pub fn bad(self, path: &str, value: Item) -> Self {
-        self.set(path, marked(value))
-    }
-
-    /// The error is expected at the value there.
-    pub fn mark(self, path: &str) -> Self {
-        self.edit(path, marked)
-    }
-
     /// The error is expected at the key there.
     pub fn mark_key(mut self, path: &str) -> Self {
-        let path = expand(path);
+        let path = expand(path, "components");
         let (parent, step) = path.rsplit_once('/').unwrap_or(("", &path));
         let pairs = self.manifest.pairs(parent);
         let index = match step.strip_prefix('#') {
@@ -219,48 +258,20 @@ impl File {
         self
     }
 
-    /// Another item in the place of the one there.
-    pub fn edit(mut self, path: &str, change: impl FnOnce(Item) -> Item) -> Self {
-        let item = self.manifest.find(&expand(path));
-        *item = change(item.clone());
-        self
-    }
-
     /// The item there, by itself.
     pub fn take(mut self, path: &str) -> Item {
-        self.manifest.find(&expand(path)).clone()
-    }
-
-    /// Without the field there.
-    pub fn without(mut self, path: &str) -> Self {
-        let path = expand(path);
-        let (parent, step) = path.rsplit_once('/').unwrap_or(("", &path));
-        self.manifest.pairs(parent).retain(|(key, _)| *key != text(step));
-        self
-    }
-
-    /// Without the field there, and the error expected at the map that lacks it.
-    pub fn lacks(self, path: &str) -> Self {
-        let full = expand(path);
-        let (parent, _) = full.rsplit_once('/').unwrap_or(("", &full));
-        self.without(path).mark(parent)
-    }
-
-    /// One more pair at the end of the map there.
-    pub fn push(mut self, path: &str, key: Item, value: Item) -> Self {
-        self.manifest.pairs(&expand(path)).push((key, value));
-        self
+        self.manifest.find(&expand(path, "components")).clone()
     }
 
     /// One more pair at the beginning of the map there.
     pub fn push_front(mut self, path: &str, key: Item, value: Item) -> Self {
-        self.manifest.pairs(&expand(path)).insert(0, (key, value));
+        self.manifest.pairs(&expand(path, "components")).insert(0, (key, value));
         self
     }
 
     /// Another head for the map or array there.
     pub fn head(mut self, path: &str, head: Head) -> Self {
-        *self.manifest.head_mut(&expand(path)) = head;
+        *self.manifest.head_mut(&expand(path, "components")) = head;
         self
     }
 
@@ -352,35 +363,35 @@ const BLOB_RULES: &[&str] = &[
 /// Rules about the manifest as a whole, which name no object.
 const WHOLE_RULES: &[&str] = &["canonical-generation", "canonical-cbor", "canonical-manifest"];
 
-/// The object and the component that a mark lies in.
+/// The object and the component that a mark lies in, of a rule that names them.
 fn place(rule: &str, is_v0: bool, mark: &Mark) -> (Option<usize>, Option<usize>) {
-    let path = mark.path.as_slice();
-    let is = |index: usize, key: &str| {
-        path.get(index).is_some_and(|step| Item::Raw(step.key.clone()) == text(key))
-    };
     if WHOLE_RULES.contains(&rule) {
         return (None, None);
     }
     if is_v0 {
-        let object = path.first().map(|step| step.index);
+        let object = mark.path.first().map(|step| step.index);
         return (object, object.filter(|_| BLOB_RULES.contains(&rule)).map(|_| 0));
     }
-    if !is(0, "objects") {
-        return (None, None);
-    }
-    let object = path.get(1).map(|step| step.index);
-    let component = path.get(3).filter(|_| is(2, "components")).map(|step| step.index);
-    (object, component)
+    place_below(mark, "components")
 }
 
-/// A path with its short form spelt out.
-fn expand(path: &str) -> String {
+/// The object that a mark lies in, and what of its map of that name.
+pub(crate) fn place_below(mark: &Mark, components: &str) -> (Option<usize>, Option<usize>) {
+    let path = mark.path.as_slice();
+    let is = |index: usize, key: &str| {
+        path.get(index).is_some_and(|step| Item::Raw(step.key.clone()) == text(key))
+    };
+    let object = path.get(1).filter(|_| is(0, "objects")).map(|step| step.index);
+    (object, path.get(3).filter(|_| object.is_some() && is(2, components)).map(|step| step.index))
+}
+
+/// A path with its short form spelt out, `components` being the name of their map.
+pub(crate) fn expand(path: &str, components: &str) -> String {
     let (first, rest) = path.split_once('/').unwrap_or((path, ""));
-    match first.split_once(':') {
-        None => path.to_owned(),
-        Some((name, "")) => format!("objects/{name}/{rest}").trim_end_matches('/').to_owned(),
-        Some((name, role)) => {
-            format!("objects/{name}/components/{role}/{rest}").trim_end_matches('/').to_owned()
-        }
-    }
+    let full = match first.split_once(':') {
+        None => return path.to_owned(),
+        Some((name, "")) => format!("objects/{name}/{rest}"),
+        Some((name, role)) => format!("objects/{name}/{components}/{role}/{rest}"),
+    };
+    full.trim_end_matches('/').to_owned()
 }

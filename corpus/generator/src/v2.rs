@@ -9,8 +9,8 @@ pub use samples::{
 
 use twox_hash::XxHash3_64;
 
-use crate::cbor::{Item, Mark, marked, text};
-use crate::file::{Built, MAGIC_V2};
+use crate::cbor::{Item, marked, sort, text};
+use crate::file::{Built, MAGIC_V2, edits, expand, place_below};
 
 /// The location of the expected error of a file.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +69,8 @@ const WHOLE: &[&str] = &[
     "key-order",
     "duplicate-key",
 ];
+
+edits!(FileV2, "parts", |pairs: &mut Vec<_>| sort(pairs));
 
 impl FileV2 {
     /// A file with that manifest, which begins at 8192.
@@ -171,53 +173,6 @@ impl FileV2 {
         self
     }
 
-    /// That value there, instead of the one there is or as a new field at the end of its map.
-    /// Paths are those of `Item::find`, and `NAME:PART` is short for `objects/NAME/parts/PART`.
-    pub fn set(mut self, path: &str, value: Item) -> Self {
-        let path = expand(path);
-        let (parent, step) = path.rsplit_once('/').unwrap_or(("", &path));
-        if path.is_empty() {
-            self.manifest = value;
-        } else if self.manifest.find(parent).position(step).is_some() {
-            *self.manifest.find(&path) = value;
-        } else {
-            let pairs = self.manifest.pairs(parent);
-            pairs.push((text(step), value));
-            crate::cbor::sort(pairs);
-        }
-        self
-    }
-
-    /// That value there, and the error expected at its initial byte.
-    pub fn bad(self, path: &str, value: Item) -> Self {
-        self.set(path, marked(value))
-    }
-
-    /// Without the field there, and the error expected at the map that lacks it.
-    pub fn lacks(mut self, path: &str) -> Self {
-        let full = expand(path);
-        let (parent, step) = full.rsplit_once('/').unwrap_or(("", &full));
-        self.manifest.pairs(parent).retain(|(key, _)| *key != text(step));
-        let item = self.manifest.find(parent);
-        *item = marked(item.clone());
-        self
-    }
-
-    /// Without the field there.
-    pub fn without(mut self, path: &str) -> Self {
-        let full = expand(path);
-        let (parent, step) = full.rsplit_once('/').unwrap_or(("", &full));
-        self.manifest.pairs(parent).retain(|(key, _)| *key != text(step));
-        self
-    }
-
-    /// The error is expected at the value there.
-    pub fn mark(mut self, path: &str) -> Self {
-        let item = self.manifest.find(&expand(path));
-        *item = marked(item.clone());
-        self
-    }
-
     /// The error is expected at the length of the part `data` of `w`.
     pub fn mark_length(self) -> Self {
         self.mark_length_of("w:data")
@@ -235,13 +190,7 @@ impl FileV2 {
 
     /// The pairs of the map there replaced, in the order in which they are given.
     pub fn pairs(mut self, path: &str, pairs: Vec<(Item, Item)>) -> Self {
-        *self.manifest.pairs(&expand(path)) = pairs;
-        self
-    }
-
-    /// One more pair at the end of the map there.
-    pub fn push(mut self, path: &str, key: Item, value: Item) -> Self {
-        self.manifest.pairs(&expand(path)).push((key, value));
+        *self.manifest.pairs(&expand(path, "parts")) = pairs;
         self
     }
 
@@ -291,37 +240,16 @@ impl FileV2 {
             (Spot::End(before), None) => (Some(bytes.len() - before), (None, None)),
             (Spot::At(at) | Spot::Padding(at), None) => (Some(at), (None, None)),
             (Spot::Data(at, object, part), None) => (at, (Some(object), Some(part))),
-            (Spot::Mark, Some(mark)) => (Some(start + mark.offset), place(rule, mark)),
+            (Spot::Mark, Some(mark)) if WHOLE.contains(&rule) => {
+                (Some(start + mark.offset), (None, None))
+            }
+            (Spot::Mark, Some(mark)) => (Some(start + mark.offset), place_below(mark, "parts")),
             (Spot::Mark, None) => (None, (None, None)),
             _ => panic!("one file, one expected error"),
         };
         let in_content = matches!(self.spot, Spot::Data(..) | Spot::Padding(_));
         Built { bytes, offset, object, component, in_content }
     }
-}
-
-/// The object and the part that a mark lies in.
-fn place(rule: &str, mark: &Mark) -> (Option<usize>, Option<usize>) {
-    let path = mark.path.as_slice();
-    let is = |index: usize, key: &str| {
-        path.get(index).is_some_and(|step| Item::Raw(step.key.clone()) == text(key))
-    };
-    if WHOLE.contains(&rule) || !is(0, "objects") {
-        return (None, None);
-    }
-    let object = path.get(1).map(|step| step.index);
-    (object, path.get(3).filter(|_| is(2, "parts")).map(|step| step.index))
-}
-
-/// A path with its short form spelt out.
-fn expand(path: &str) -> String {
-    let (first, rest) = path.split_once('/').unwrap_or((path, ""));
-    let full = match first.split_once(':') {
-        None => return path.to_owned(),
-        Some((name, "")) => format!("objects/{name}/{rest}"),
-        Some((name, part)) => format!("objects/{name}/parts/{part}/{rest}"),
-    };
-    full.trim_end_matches('/').to_owned()
 }
 
 /// The footer of a file whose manifest lies there.

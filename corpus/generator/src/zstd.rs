@@ -101,8 +101,9 @@ impl Frame {
         let last = *self.blocks.last().expect("a block");
         self.bytes[last] |= 1;
         if self.checked {
-            let low = u32::try_from(xxh64(&self.content) & 0xffff_ffff).expect("32 bits");
-            self.bytes.extend((low ^ wrong).to_le_bytes());
+            let [low @ .., _, _, _, _] =
+                twox_hash::XxHash64::oneshot(0, &self.content).to_le_bytes();
+            self.bytes.extend((u32::from_le_bytes(low) ^ wrong).to_le_bytes());
         }
         self
     }
@@ -125,49 +126,4 @@ pub fn raw_literals(literals: &[u8]) -> Vec<u8> {
         _ => (u16::try_from(size << 4).expect("12 bits") | 4).to_le_bytes().to_vec(),
     };
     [&header, literals].concat()
-}
-
-/// XXH64 with seed 0.
-fn xxh64(bytes: &[u8]) -> u64 {
-    const P1: u64 = 0x9e37_79b1_85eb_ca87;
-    const P2: u64 = 0xc2b2_ae3d_27d4_eb4f;
-    const P3: u64 = 0x1656_67b1_9e37_79f9;
-    const P4: u64 = 0x85eb_ca77_c2b2_ae63;
-    const P5: u64 = 0x27d4_eb2f_1656_67c5;
-    fn round(lane: u64, word: u64) -> u64 {
-        lane.wrapping_add(word.wrapping_mul(P2)).rotate_left(31).wrapping_mul(P1)
-    }
-    let (stripes, rest) = bytes.as_chunks::<32>();
-    let mut hash = P5;
-    if !stripes.is_empty() {
-        let mut lanes = [P1.wrapping_add(P2), P2, 0, 0_u64.wrapping_sub(P1)];
-        for stripe in stripes {
-            for (lane, word) in lanes.iter_mut().zip(stripe.as_chunks::<8>().0) {
-                *lane = round(*lane, u64::from_le_bytes(*word));
-            }
-        }
-        let turned = lanes.iter().zip([1, 7, 12, 18]);
-        hash = turned.fold(0, |sum, (lane, by)| sum.wrapping_add(lane.rotate_left(by)));
-        hash = lanes
-            .iter()
-            .fold(hash, |hash, &lane| (hash ^ round(0, lane)).wrapping_mul(P1).wrapping_add(P4));
-    }
-    hash = hash.wrapping_add(bytes.len() as u64);
-    let (words, rest) = rest.as_chunks::<8>();
-    for word in words {
-        hash = (hash ^ round(0, u64::from_le_bytes(*word))).rotate_left(27);
-        hash = hash.wrapping_mul(P1).wrapping_add(P4);
-    }
-    let (halves, rest) = rest.as_chunks::<4>();
-    for half in halves {
-        hash ^= u64::from(u32::from_le_bytes(*half)).wrapping_mul(P1);
-        hash = hash.rotate_left(23).wrapping_mul(P2).wrapping_add(P3);
-    }
-    for &byte in rest {
-        hash = (hash ^ u64::from(byte).wrapping_mul(P5)).rotate_left(11);
-        hash = hash.wrapping_mul(P1);
-    }
-    hash = (hash ^ hash >> 33).wrapping_mul(P2);
-    hash = (hash ^ hash >> 29).wrapping_mul(P3);
-    hash ^ hash >> 32
 }
