@@ -9,23 +9,31 @@ use zten::verify::{Verified, Verifier};
 use zten::{Archive, Error, ErrorKind, ReadAt, error::Misuse};
 use zten_corpus::base::{dense_object, v1, zstd_component, zstd_frame};
 use zten_corpus::v2::words;
-use zten_testkit::reject_index;
 use zten_testkit::sample::least;
+use zten_testkit::{reads, reject_index};
 
 /// A file that fails once, at the read of that number.
-struct Failing<'a> {
-    file: &'a [u8],
-    reads: AtomicU32,
-    fails_at: u32,
-}
-
-impl ReadAt for Failing<'_> {
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
-        if self.reads.fetch_add(1, Ordering::Relaxed) + 1 == self.fails_at {
+fn failing(file: &[u8], fails_at: u32) -> impl ReadAt {
+    let count = AtomicU32::new(0);
+    reads(move |offset, buffer| {
+        if count.fetch_add(1, Ordering::Relaxed) + 1 == fails_at {
             return Err(io::Error::other("the disk is gone").into());
         }
-        self.file.read_at(offset, buffer)
-    }
+        file.read_at(offset, buffer)
+    })
+}
+
+/// A file that is another one in the reads for whose number that holds.
+#[cfg(feature = "zstd")]
+fn changing<'a>(
+    files: [&'a [u8]; 2],
+    is_other: impl Fn(u32) -> bool + Sync + 'a,
+) -> impl ReadAt + 'a {
+    let count = AtomicU32::new(0);
+    reads(move |offset, buffer| {
+        let number = count.fetch_add(1, Ordering::Relaxed);
+        files[usize::from(is_other(number))].read_at(offset, buffer)
+    })
 }
 
 /// Checks that an error is the one of such a file.
@@ -88,22 +96,6 @@ fn what_may_be_decoded_is_decoded() {
     }
 }
 
-/// A file that is another one from a number of reads on.
-#[cfg(feature = "zstd")]
-struct Changing<'a> {
-    files: [&'a [u8]; 2],
-    reads: AtomicU32,
-    changes_at: u32,
-}
-
-#[cfg(feature = "zstd")]
-impl ReadAt for Changing<'_> {
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
-        let has_changed = self.reads.fetch_add(1, Ordering::Relaxed) >= self.changes_at;
-        self.files[usize::from(has_changed)].read_at(offset, buffer)
-    }
-}
-
 /// Components whose size the manifest of 1.1 does not give are read twice: to measure them, and
 /// to validate them. What is validated is as many elements as were measured.
 #[cfg(feature = "zstd")]
@@ -128,8 +120,7 @@ fn what_is_measured_is_what_is_validated() {
     let (honest, other) = (file(3, 3), file(5, 3));
     let validate = |changes_at| {
         let archive = Archive::from_bytes(&honest).unwrap();
-        let (files, reads) = ([&honest[..], &other], AtomicU32::new(0));
-        let source = Changing { files, reads, changes_at };
+        let source = changing([&honest, &other], move |number| number >= changes_at);
         let mut values = 0;
         let object = archive.get("x").unwrap().read_from(&source);
         let validated = Verifier::new(archive.manifest()).object(&object, |component, chunk| {
@@ -205,22 +196,6 @@ fn indices_are_read_once() {
     assert_eq!(repeated, Err((Some("coo-cell-repeated"), Some(8196))));
 }
 
-/// The file of another content, at the read of one number.
-#[cfg(all(feature = "zstd", feature = "digest"))]
-struct Once<'a> {
-    files: [&'a [u8]; 2],
-    reads: AtomicU32,
-    lies_at: u32,
-}
-
-#[cfg(all(feature = "zstd", feature = "digest"))]
-impl ReadAt for Once<'_> {
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
-        let lies = self.reads.fetch_add(1, Ordering::Relaxed) == self.lies_at;
-        self.files[usize::from(lies)].read_at(offset, buffer)
-    }
-}
-
 /// Headers of blocks are read before the blocks, and again with them. A source that makes the last
 /// block of the first of two frames as long as both would have the second left out, of a component
 /// whose digest is right.
@@ -247,7 +222,7 @@ fn a_block_ends_where_its_header_says() {
     let archive = Archive::from_bytes(&files[0]).unwrap();
     let component = archive.get("x").unwrap().component("a").unwrap();
     let read = |lies_at| {
-        let source = Once { files: [&files[0], &files[1]], reads: AtomicU32::new(0), lies_at };
+        let source = changing([&files[0], &files[1]], move |number| number == lies_at);
         component.read_from(&source).read()
     };
     let whole = [[7; 300], [8; 300]];
@@ -298,7 +273,7 @@ fn a_failed_read_is_not_gone_on_with() {
         let component = archive.tensors().next().unwrap().component("data").unwrap();
         let mut failed = 0;
         for fails_at in 1.. {
-            let source = Failing { file: &file, reads: AtomicU32::new(0), fails_at };
+            let source = failing(&file, fails_at);
             let mut content = match component.read_from(&source).reader() {
                 Ok(content) => content,
                 Err(error) => {

@@ -9,8 +9,8 @@ use zten::rules::{Row, Scope, Source};
 use zten::shards::Files;
 use zten::tools::{LogicalType, StorageType};
 use zten::verify::Verifier;
-use zten::{Archive, Encoding, Error, ErrorKind, InMemory, Layout, Limits, OpenOptions, ReadAt};
-use zten_testkit::Shards;
+use zten::{Archive, Encoding, Error, ErrorKind, InMemory, Layout, Limits, OpenOptions};
+use zten_testkit::{Far, Shards};
 
 static TWICE: Row = Row {
     id: "test-duplicate-name",
@@ -62,15 +62,6 @@ fn file() -> Vec<u8> {
 
 fn opened(file: Vec<u8>, parsed: Parsed) -> Archive<InMemory<Vec<u8>>> {
     Archive::from_front(InMemory(file), parsed)
-}
-
-/// A file that is not in memory.
-struct Far(Vec<u8>);
-
-impl ReadAt for Far {
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
-        self.0.read_at(offset, buffer)
-    }
 }
 
 fn parse(front: &'static FrontEnd, objects: &[RawObject<'_>]) -> Result<Parsed, Error> {

@@ -1,5 +1,6 @@
 //! One component of many frames, read on several threads: the same bytes and errors as frame by frame, and each
 //! frame is read once.
+#![cfg(not(miri))]
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Mutex;
@@ -14,6 +15,7 @@ use zten::{Archive, Component, Error, Generation, Loader, ReadAt, verify::Verifi
 use zten_corpus::base::{dense_object, v1, zstd_component};
 use zten_corpus::cbor::text;
 use zten_corpus::v2::{encoded, table};
+use zten_testkit::reads;
 use zten_zstd::encode;
 
 /// Frames of 1.2, and what each decodes to: bytes of noise, and bools, which compress to an eighth. Each of three threads
@@ -120,7 +122,6 @@ impl ReadAt for Noted<'_> {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "decodes zstd")]
 fn as_alone() {
     for made in [made_v1("u8", noise(FRAMES * NOISE)), made_v2(large())] {
         let wanted = Ok((made.content.clone(), Verified::Digest));
@@ -140,7 +141,6 @@ fn as_alone() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "decodes zstd")]
 fn a_thread_that_has_nothing_to_do_decodes_frames_and_each_is_read_once() {
     let made = made_v1("u8", noise(FRAMES * NOISE));
     let noted = Noted::new(&made.file);
@@ -158,7 +158,6 @@ fn a_thread_that_has_nothing_to_do_decodes_frames_and_each_is_read_once() {
 
 /// Memory follows what is stored: frames that claim to be much larger are decoded one after another.
 #[test]
-#[cfg_attr(miri, ignore = "decodes zstd")]
 fn frames_that_claim_much_more_than_is_stored_have_one_thread() {
     let zeros = vec![0; FRAMES * NOISE];
     // Of noise, but for one frame.
@@ -173,7 +172,6 @@ fn frames_that_claim_much_more_than_is_stored_have_one_thread() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "decodes zstd")]
 fn damage_is_the_same_error() {
     let mut rng = Rng::with_seed(2);
     let mut failed = BTreeSet::new();
@@ -218,7 +216,6 @@ fn frame(content: &[u8], has_checksum: bool) -> Vec<u8> {
 
 /// Frames of 2 each have a checksum, and there is one frame for an entry of the table.
 #[test]
-#[cfg_attr(miri, ignore = "decodes zstd")]
 fn frames_of_a_table_are_single_and_have_checksums() {
     let content = noise(FRAMES * NOISE);
     let build = |wrong: Option<usize>, split: usize| {
@@ -256,7 +253,6 @@ fn frames_of_a_table_are_single_and_have_checksums() {
 
 /// A frame of no bytes is validated as any other, also where it is the one too many for several threads.
 #[test]
-#[cfg_attr(miri, ignore = "decodes zstd")]
 fn an_empty_frame_is_not_passed_over() {
     const LITTLE: usize = 26_650;
     // Each is stored in little more than 16 KiB, so that one more is not worth the while; three threads have a mebibyte.
@@ -279,7 +275,6 @@ fn an_empty_frame_is_not_passed_over() {
 
 /// A bool that is 3 stands in a frame, and a frame behind it is corrupt, or in front of it.
 #[test]
-#[cfg_attr(miri, ignore = "decodes zstd")]
 fn of_two_errors_the_same_is_told() {
     let mut rng = Rng::with_seed(3);
     let mut content: Vec<u8> = (0..FRAMES * BOOLS).map(|_| rng.u8(..2)).collect();
@@ -299,32 +294,21 @@ fn of_two_errors_the_same_is_told() {
     assert_eq!(together(&made.file, &made.file, 4), alone(&made.file));
 }
 
-/// A source that gives other bytes in one of its reads.
-struct Lying<'d> {
-    file: &'d [u8],
-    reads: Mutex<usize>,
-    lie: usize,
-}
-
-impl ReadAt for Lying<'_> {
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
-        self.file.read_at(offset, buffer)?;
-        let mut reads = self.reads.lock().unwrap();
-        *reads += 1;
-        if *reads == self.lie {
-            buffer[buffer.len() / 2] ^= 1;
-        }
-        Ok(())
-    }
-}
-
 #[test]
-#[cfg_attr(miri, ignore = "decodes zstd")]
 fn what_is_verified_is_what_has_been_read() {
     for made in [made_v1("u8", noise(FRAMES * NOISE)), made_v2(large())] {
         let mut right = 0;
         for lie in 0..60 {
-            let source = Lying { file: &made.file, reads: Mutex::new(0), lie };
+            let count = Mutex::new(0);
+            let source = reads(|offset, buffer| {
+                made.file.read_at(offset, buffer)?;
+                let mut count = count.lock().unwrap();
+                *count += 1;
+                if *count == lie {
+                    buffer[buffer.len() / 2] ^= 1;
+                }
+                Ok(())
+            });
             if let Ok(read) = together(&made.file, &source, 3) {
                 assert!(read == (made.content.clone(), Verified::Digest), "lie {lie}");
                 right += 1;

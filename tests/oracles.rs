@@ -3,7 +3,8 @@
 use zten::attributes::Value;
 use zten_oracles::{Filled, Form, Front, Grown, Lie, Lied, Model, Outcome, Plan};
 use zten_testkit::sample::{chance, least, rounds};
-use zten_testkit::{Accepted, Reject, accepted, accepted_v2, reject_index, reject_index_v2};
+use zten_testkit::{Accepted, Reject, Sharded, accepted, accepted_v2, reject_index};
+use zten_testkit::{reject_index_v2, sharded};
 
 /// Says which input it was, if the test ends in a panic.
 struct Named(String);
@@ -21,7 +22,12 @@ fn corpus() -> impl Iterator<Item = (Named, std::path::PathBuf, Vec<u8>)> {
     let valid = |file: Accepted| (Named(file.name), file.path, file.bytes);
     let bad = |row: Reject| (Named(row.file.clone()), row.path.clone(), row.read());
     let of_1 = accepted().map(valid).chain(reject_index().map(bad));
-    of_1.chain(accepted_v2().map(valid)).chain(reject_index_v2().map(bad))
+    let root = |row: Sharded| {
+        let (name, bytes) = (row.path.display().to_string(), std::fs::read(&row.path).unwrap());
+        (Named(name), row.path, bytes)
+    };
+    let of_2 = accepted_v2().map(valid).chain(reject_index_v2().map(bad));
+    of_1.chain(of_2).chain(sharded().map(root))
 }
 
 #[test]

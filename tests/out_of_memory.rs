@@ -1,5 +1,10 @@
 //! Out of memory: whichever allocation fails, what was asked for ends in an error.
-#![cfg(all(feature = "std", feature = "write", feature = "zstd", not(feature = "zstd-ruzstd")))]
+#![cfg(all(
+    feature = "std",
+    feature = "write",
+    feature = "zstd",
+    not(any(feature = "zstd-ruzstd", miri))
+))]
 
 #[path = "out_of_memory/work.rs"]
 mod work;
@@ -74,7 +79,6 @@ impl Tally {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "an allocator of its own")]
 fn accepted_files() {
     let _one = ONE.lock();
     for (name, work) in WORKS {
@@ -88,7 +92,6 @@ fn accepted_files() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "an allocator of its own")]
 fn refused_files() {
     let _one = ONE.lock();
     for (name, work) in &WORKS[..4] {
@@ -103,7 +106,6 @@ fn refused_files() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "an allocator of its own")]
 fn files_that_are_read_at_positions() {
     let _one = ONE.lock();
     let mut tally = Tally::default();
@@ -116,7 +118,6 @@ fn files_that_are_read_at_positions() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "an allocator of its own")]
 fn what_is_written() {
     let _one = ONE.lock();
     for level in [None, Some(1), Some(5)] {
@@ -132,7 +133,6 @@ fn what_is_written() {
 
 /// An error may come without its names, and is made all the same.
 #[test]
-#[cfg_attr(miri, ignore = "an allocator of its own")]
 fn errors_with_names() {
     let _one = ONE.lock();
     for (what, work) in work::NAMED {
@@ -145,7 +145,6 @@ fn errors_with_names() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "an allocator of its own")]
 fn shards_that_are_written() {
     let _one = ONE.lock();
     let mut tally = Tally::default();
@@ -154,7 +153,6 @@ fn shards_that_are_written() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "an allocator of its own")]
 fn files_with_shards() {
     let _one = ONE.lock();
     let mut tally = Tally::default();

@@ -17,7 +17,7 @@ use zten::{
     Tensor,
 };
 use zten_corpus::cbor::{fields, text, uint};
-use zten_testkit::{Expected, Shards, corpus, misuse, sharded};
+use zten_testkit::{Expected, Shards, corpus, misuse, reads, sharded};
 
 /// Bytes, and how many have been read of them and of its clones.
 #[derive(Clone, Debug, Default)]

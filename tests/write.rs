@@ -22,88 +22,6 @@ fn refusal(object: &NewObject<'_>, parts: &[(&str, &[u8])]) -> Error {
 }
 
 #[test]
-fn every_format_can_be_read_again() {
-    for checksum in [Checksum::None, Checksum::Crc32c, Checksum::Sha256] {
-        let mut writer = writer(&WriteOptions::default().checksum(checksum));
-        let dense = NewObject::dense("dense", &[2, 3], DType::BF16);
-        writer.add_object(&dense, &[("data", &[7; 12])]).unwrap();
-        let scalar = NewObject::dense("scalar", &[], DType::Complex128);
-        writer.add_object(&scalar, &[("data", &[1; 16])]).unwrap();
-        let empty = NewObject::dense("empty", &[5, 0], DType::F8E5M2);
-        writer.add_object(&empty, &[]).unwrap();
-        let csr = NewObject::sparse_csr("csr", &[2, 9], DType::U8, 3);
-        let parts = [
-            ("indptr", &words(&[0, 1, 3])[..]),
-            ("values", &[1, 2, 3]),
-            ("indices", &words(&[8, 0, 4])),
-        ];
-        writer.add_object(&csr, &parts).unwrap();
-        let coo = NewObject::sparse_coo("coo", &[4, 5, 6], DType::I16, 1);
-        writer.add_object(&coo, &[("coords", &words(&[3, 4, 5])), ("values", &[1, 0])]).unwrap();
-        let quantized = [(DType::I32, 2), (DType::F16, 1), (DType::F16, 1)];
-        let quantized = NewObject::quantized_group("quantized", &[16, 1], quantized);
-        let attributes =
-            Encoded::from_value(&BTreeMap::from([("bits", 4_u8), ("group_size", 16)])).unwrap();
-        let parts = [("zeros", &[0; 2][..]), ("scales", &[0; 2]), ("packed_weight", &[0; 8])];
-        writer.add_object(&quantized.attributes(&attributes), &parts).unwrap();
-        let unknown = ElementType::UnknownLogical("f4", StorageType::U8);
-        let own = [NewComponent::new("blocks", unknown, 3)];
-        let custom = NewObject::custom("custom", &[6], "mine", &own);
-        writer.add_object(&custom, &[("blocks", &[1, 2, 3])]).unwrap();
-        writer.attributes(&BTreeMap::from([("made by", "a test")])).unwrap();
-        let file = writer.finish().unwrap();
-
-        check(&file, &OpenOptions::default()).unwrap();
-        let archive = Archive::from_bytes(&file).unwrap();
-        let made_by: Option<&str> = archive.attributes().get("made by").unwrap();
-        assert_eq!(made_by, Some("a test"));
-        assert_eq!(archive.len(), 7);
-        let csr = archive.tensor("csr").unwrap().csr().unwrap();
-        let entries: Vec<_> = csr.entries::<u8>().unwrap().collect();
-        assert_eq!(entries.len(), 3);
-        let bits: Option<u8> =
-            archive.tensor("quantized").unwrap().attributes().get("bits").unwrap();
-        assert_eq!(bits, Some(4));
-        let custom = archive.tensor("custom").unwrap();
-        assert_eq!(custom.layout_name(), "mine");
-        assert_eq!(custom.component("blocks").unwrap().element_type(), unknown);
-        for part in archive.tensors().flat_map(|object| object.components()) {
-            let algorithm = part.digest().map(|digest| digest.algorithm());
-            let wanted = match checksum {
-                Checksum::Crc32c => Some("crc32c"),
-                Checksum::Sha256 => Some("sha256"),
-                _ => None,
-            };
-            assert_eq!(algorithm, wanted);
-            assert_eq!(part.extent().offset() % 64, 0);
-        }
-    }
-}
-
-#[test]
-fn chunks_may_have_any_size() {
-    let (indptr, indices) = (words(&[0, 2, 2, 5]), words(&[1, 0, 3, 2, 1]));
-    let parts = [("indptr", &indptr[..]), ("values", &[1, 0, 1, 1, 0]), ("indices", &indices)];
-    let csr = NewObject::sparse_csr("csr", &[3, 4], DType::Bool, 5);
-    let files: Vec<Vec<u8>> = [1, 2, 3, 7, 8, 9, 11, 64]
-        .into_iter()
-        .map(|size| {
-            let mut writer = writer(&WriteOptions::default());
-            let mut out = writer.object(&csr).unwrap();
-            for (role, bytes) in parts {
-                for chunk in bytes.chunks(size) {
-                    out.write_part(role, chunk).unwrap();
-                }
-            }
-            out.finish().unwrap();
-            writer.finish().unwrap()
-        })
-        .collect();
-    check(&files[0], &OpenOptions::default()).unwrap();
-    assert!(files.iter().all(|file| *file == files[0]));
-}
-
-#[test]
 fn bad_objects_are_refused_before_a_byte_is_written() {
     let u8s = |role, count| NewComponent::new(role, DType::U8, count);
     let u64s = |role, count| NewComponent::new(role, DType::U64, count);
@@ -690,31 +608,6 @@ fn canonical_files_need_their_order() {
             .tensors()
             .all(|object| { object.component("data").unwrap().digest().is_some() })
     );
-}
-
-#[test]
-fn appending_keeps_what_is_there() {
-    let mut first = writer(&WriteOptions::default());
-    first.attributes(&BTreeMap::from([("a", 1)])).unwrap();
-    for name in ["b", "a"] {
-        first.add_object(&NewObject::dense(name, &[3], DType::U8), &[("data", &[1; 3])]).unwrap();
-    }
-    let old = first.finish().unwrap();
-    let archive = Archive::from_bytes(&old).unwrap();
-    let start = usize::try_from(archive.manifest().extent().start).unwrap();
-    let mut second =
-        Writer::append(old[..start].to_vec(), archive.manifest(), &WriteOptions::default())
-            .unwrap();
-    let twice = second.object(&NewObject::dense("b", &[], DType::U8)).err().unwrap();
-    assert_eq!(twice.rule(), Some("duplicate-name"));
-    second.add_object(&NewObject::dense("c", &[2], DType::U8), &[("data", &[2; 2])]).unwrap();
-    let new = second.finish().unwrap();
-    check(&new, &OpenOptions::default()).unwrap();
-    let archive = Archive::from_bytes(&new).unwrap();
-    let names: Vec<_> = archive.tensors().map(|object| object.name().to_owned()).collect();
-    assert_eq!(names, ["b", "a", "c"]);
-    assert_eq!(archive.attributes().get("a").unwrap(), Some(1));
-    assert_eq!(new[..start], old[..start]);
 }
 
 #[cfg(feature = "zstd")]

@@ -3,7 +3,7 @@
 use std::io::Read as _;
 
 use zten::tools::StorageType;
-use zten::{Archive, Limits, OpenOptions, element::ByteOrder, error::Misuse, verify::Verified};
+use zten::{Archive, element::ByteOrder, error::Misuse};
 
 use super::{misuse, read};
 
@@ -80,51 +80,4 @@ fn buffers_of_the_callers_are_filled() {
             }
         }
     }
-}
-
-#[test]
-fn a_digest_is_verified_or_not() {
-    let outcome = |name: &str, object: &str| {
-        let file = read(name);
-        let archive = Archive::from_bytes(&file).unwrap();
-        let component = archive.get(object).unwrap().components().next().unwrap();
-        component.read().unwrap().verified()
-    };
-    let known = if cfg!(feature = "digest") { Verified::Digest } else { Verified::Unverifiable };
-    assert_eq!(outcome("1.1.1/csr_zstd_sha.zt", "csr_f32"), known);
-    assert_eq!(outcome("1.2.3/csr_raw.zt", "csr_f32"), Verified::NoDigest);
-}
-
-#[test]
-fn limits_are_spent_before_memory() {
-    let file = read("1.2.3/zstd.zt");
-    let limits = Limits::default().with_decoded(1);
-    let archive = OpenOptions::default().limits(limits).from_bytes(&file).unwrap();
-    let mut refused = 0;
-    for object in archive.tensors() {
-        let component = object.components().next().unwrap();
-        if component.decoded_length().is_some_and(|length| length > 1) {
-            assert_eq!(component.read().unwrap_err().rule(), Some("limit-decoded"));
-            refused += 1;
-        }
-    }
-    assert!(refused > 0);
-}
-
-#[test]
-fn content_that_ends_within_an_element_is_refused() {
-    let rows = zten_testkit::reject_index().filter(|row| row.content);
-    let mut count = 0;
-    for row in rows.filter(|row| row.expected.rule == "whole-elements") {
-        let file = row.read();
-        let archive = row.options.from_bytes(&file).unwrap();
-        let [object, component] = [row.expected.object, row.expected.component]
-            .map(|ordinal| usize::try_from(ordinal.unwrap()).unwrap());
-        let object = archive.tensors().nth(object).unwrap();
-        let component = object.components().nth(component).unwrap();
-        let error = component.read().unwrap_err();
-        assert_eq!(zten_testkit::Expected::from_error(&error), row.expected, "{}", row.file);
-        count += 1;
-    }
-    assert!(count > 0, "the corpus has no such file");
 }

@@ -17,7 +17,7 @@ pub use corpus::{
     other_formats, read, read_accepted, reject_index, reject_index_v2, sharded,
 };
 pub use layout::Layout;
-pub use open::{Far, Shards, body, canonical, copy, misuse, slice, write};
+pub use open::{Far, Shards, body, canonical, copy, misuse, reads, slice, write};
 pub use placed::{Placed, borrows, placed};
 
 /// The most heap, in bytes, that opening a file may take beside so many bytes of manifest: `docs/limits.md`.

@@ -73,6 +73,19 @@ impl<B: AsRef<[u8]> + Sync> ReadAt for Far<B> {
     }
 }
 
+/// Returns a source that is a function of the offset and the buffer to be filled.
+pub fn reads(read: impl Fn(u64, &mut [u8]) -> Result<(), Error> + Sync) -> impl ReadAt {
+    struct Reads<F>(F);
+
+    impl<F: Fn(u64, &mut [u8]) -> Result<(), Error> + Sync> ReadAt for Reads<F> {
+        fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+            (self.0)(offset, buffer)
+        }
+    }
+
+    Reads(read)
+}
+
 /// Finds shards by a function of their names, which gives a source and its length.
 pub struct Shards<F>(pub F);
 
