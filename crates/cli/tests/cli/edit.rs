@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use zten::write::{Checksum, Level, NewObject, WriteOptions, Writer};
 use zten::{Archive, DType, Generation};
 
-use super::{corpus_folder, ended, succeeded_text, zten};
+use super::{corpus_folder, ended, names_in, run, succeeded_text, zten};
 
 const MODES: [&[&str]; 2] = [&[], &["--no-sandbox"]];
 
@@ -36,11 +36,11 @@ fn safetensors(path: &Path, header: &str) -> Vec<u8> {
 const HEADER: &str = r#"{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[],"data_offsets":[4,5]}}"#;
 
 fn edit(path: &Path, options: &[&str]) -> String {
-    succeeded_text(zten([&["edit", path.to_str().unwrap()], options].concat()))
+    succeeded_text(run("edit", path, options))
 }
 
 fn refused(path: &Path, options: &[&str]) -> (i32, String) {
-    let output = zten([&["edit", path.to_str().unwrap()], options].concat());
+    let output = run("edit", path, options);
     let (status, out, why) = ended(&output);
     assert_eq!(out, "");
     (status.unwrap(), why.to_owned())
@@ -57,14 +57,6 @@ fn content(path: &Path) -> (Vec<Named<Vec<u8>>>, Vec<Named<String>>) {
     let attributes =
         archive.attributes().map(|(key, own)| (key.to_owned(), format!("{:?}", own.value())));
     (tensors, attributes.collect())
-}
-
-fn files(folder: &Path) -> Vec<String> {
-    let names = fs::read_dir(folder).unwrap();
-    let mut names: Vec<_> =
-        names.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
 }
 
 fn pair(key: &str, value: &str) -> (String, String) {
@@ -108,7 +100,7 @@ fn names_and_attributes_of_ztensor_files_change_and_their_blobs_do_not() {
                 edit(&path, &["--rename=s/b/b/", "-q"]);
             }
             assert!(fs::read(&path).unwrap().len() < new.len() + 8192);
-            assert_eq!(files(folder.path()), ["x.zt"]);
+            assert_eq!(names_in(folder.path(), ""), ["x.zt"]);
         }
     }
 }
@@ -213,7 +205,7 @@ fn what_cannot_be_edited_is_told_and_stays() {
             assert_eq!(fs::read(path(name)).ok(), before);
         }
     }
-    assert_eq!(files(folder.path()).len(), 6);
+    assert_eq!(names_in(folder.path(), "").len(), 6);
 }
 
 /// The message of the confined process goes where that of any other does.

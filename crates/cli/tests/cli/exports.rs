@@ -5,30 +5,26 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-use super::{corpus_folder, ended, succeeded_json, succeeded_text, zten};
-
-fn data(name: &str) -> std::path::PathBuf {
-    let (_, format) = name.rsplit_once('.').unwrap();
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/other");
-    corpus.join(format).join("accept").join(name)
-}
+use super::{
+    corpus_folder, ended, failed, hash_of, other_format, succeeded_json, succeeded_text, zten,
+};
 
 fn convert(from: &Path, to: &Path, options: &[&str]) -> Output {
     let args = [&["convert", from.to_str().unwrap(), to.to_str().unwrap()], options].concat();
     zten(args)
 }
 
-fn hash(path: &Path) -> serde_json::Value {
-    succeeded_json(zten(["hash", "--json", path.to_str().unwrap()]))["objects"].clone()
-}
-
 #[test]
 fn there_and_back_is_the_same_content() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
-    succeeded_text(convert(&data("types.safetensors"), &path("types.zt"), &[]));
-    succeeded_text(convert(&data("compressed.npz"), &path("types-of-numpy.zt"), &["--zstd"]));
-    succeeded_text(convert(&data("columns.npy"), &path("columns.zt"), &[]));
+    succeeded_text(convert(&other_format("types.safetensors"), &path("types.zt"), &[]));
+    succeeded_text(convert(
+        &other_format("compressed.npz"),
+        &path("types-of-numpy.zt"),
+        &["--zstd"],
+    ));
+    succeeded_text(convert(&other_format("columns.npy"), &path("columns.zt"), &[]));
     let cases = [
         (path("types.zt"), "safetensors", 18),
         (path("types-of-numpy.zt"), "npz", 6),
@@ -44,7 +40,7 @@ fn there_and_back_is_the_same_content() {
         let what = if objects == 1 { "1 object".to_owned() } else { format!("{objects} objects") };
         assert!(text.contains(&format!(": written ({suffix}, {what}, ")), "{text}");
         succeeded_text(convert(&out, &again, &["--force"]));
-        assert_eq!(hash(&from), hash(&again), "{} as {suffix}", from.display());
+        assert_eq!(hash_of(&from), hash_of(&again), "{} as {suffix}", from.display());
         // Without a sandbox the same bytes are written.
         let free = path(&format!("free.{suffix}"));
         succeeded_text(convert(&from, &free, &["--force", "--no-sandbox"]));
@@ -86,7 +82,7 @@ fn types_of_2_are_kept() {
         ended(&refused)
     );
     succeeded_text(convert(&path("1.zt"), &path("again.zt"), &["--to", "2"]));
-    assert_eq!(hash(&path("again.zt")), hash(&path("2.zt")));
+    assert_eq!(hash_of(&path("again.zt")), hash_of(&path("2.zt")));
     succeeded_text(convert(&path("again.zt"), &path("z.safetensors"), &[]));
     assert_eq!(fs::read(path("z.safetensors")).unwrap(), file);
 }
@@ -96,22 +92,18 @@ fn types_of_2_are_kept() {
 fn other_formats_become_each_other() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
-    succeeded_text(convert(&data("stored.npz"), &path("x.safetensors"), &[]));
+    succeeded_text(convert(&other_format("stored.npz"), &path("x.safetensors"), &[]));
     succeeded_text(convert(&path("x.safetensors"), &path("y.npz"), &[]));
-    succeeded_text(convert(&data("stored.npz"), &path("stored.zt"), &[]));
+    succeeded_text(convert(&other_format("stored.npz"), &path("stored.zt"), &[]));
     succeeded_text(convert(&path("y.npz"), &path("y.zt"), &[]));
-    assert_eq!(hash(&path("stored.zt")), hash(&path("y.zt")));
-    let blocks = convert(&data("tiny.gguf"), &path("z.safetensors"), &[]);
-    let (status, out, why) = ended(&blocks);
-    assert_eq!((status, out), (Some(2), ""));
+    assert_eq!(hash_of(&path("stored.zt")), hash_of(&path("y.zt")));
+    let why = failed(convert(&other_format("tiny.gguf"), &path("z.safetensors"), &[]), 2);
     assert!(why.contains(" is no text, and a .safetensors file holds none but texts"), "{why}");
     let header = br#"{"flags":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]}}"#;
     let length = u64::try_from(header.len()).unwrap().to_le_bytes();
     fs::write(path("b.safetensors"), [&length[..], header, &[0, 1, 2]].concat()).unwrap();
     for to in ["b.npz", "c.safetensors"] {
-        let output = convert(&path("b.safetensors"), &path(to), &[]);
-        let (status, out, why) = ended(&output);
-        assert_eq!((status, out), (Some(1), ""), "{why}");
+        let why = failed(convert(&path("b.safetensors"), &path(to), &[]), 1);
         let sentence =
             "a bool is 2, and 0 or 1 is expected (rule tensor-bool-value, policy) in \"flags\"";
         assert!(why.contains(sentence), "{why}");
@@ -125,13 +117,11 @@ fn what_is_there_stays_unless_it_is_forced() {
     let out = folder.path().join("out.npz");
     fs::write(&out, "before").unwrap();
     for options in [&[][..], &["--no-sandbox"]] {
-        let output = convert(&data("stored.npz"), &out, options);
-        let (status, text, why) = ended(&output);
-        assert_eq!((status, text), (Some(2), ""), "{why}");
+        let why = failed(convert(&other_format("stored.npz"), &out, options), 2);
         assert!(why.ends_with(": a file exists there; --force replaces it\n"), "{why}");
         assert_eq!(fs::read(&out).unwrap(), b"before");
     }
-    succeeded_text(convert(&data("stored.npz"), &out, &["--force"]));
+    succeeded_text(convert(&other_format("stored.npz"), &out, &["--force"]));
     assert!(fs::read(&out).unwrap().starts_with(b"PK"));
     // And also for a file that is refused, or cannot be held.
     let sparse = corpus_folder().join("accept/1.2.3/coo_zstd_crc.zt");
@@ -155,9 +145,7 @@ fn what_was_not_verified_is_not_published() {
     file[64] ^= 1;
     fs::write(&path, file).unwrap();
     for suffix in ["safetensors", "npz"] {
-        let output = convert(&path, &folder.path().join(format!("out.{suffix}")), &[]);
-        let (status, out, why) = ended(&output);
-        assert_eq!((status, out), (Some(1), ""), "{why}");
+        let why = failed(convert(&path, &folder.path().join(format!("out.{suffix}")), &[]), 1);
         assert!(why.contains("digest-mismatch") || why.contains("bf16"), "{why}");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
     }
@@ -166,11 +154,9 @@ fn what_was_not_verified_is_not_published() {
 #[test]
 fn suffixes_and_options() {
     let folder = tempfile::tempdir().unwrap();
-    let input = data("columns.npy");
+    let input = other_format("columns.npy");
     for name in ["out", "out.ztensor", "out.gguf", "out.zt.bak", "out.pt"] {
-        let output = convert(&input, &folder.path().join(name), &[]);
-        let (status, out, why) = ended(&output);
-        assert_eq!((status, out), (Some(2), ""));
+        let why = failed(convert(&input, &folder.path().join(name), &[]), 2);
         assert_eq!(
             why,
             "the name of OUT says what is written: it ends in .zt, .safetensors, .npz or .npy\n"
@@ -179,9 +165,7 @@ fn suffixes_and_options() {
     for suffix in ["safetensors", "npz", "npy"] {
         for option in ["--zstd", "--digest=none", "--canonical"] {
             let out = folder.path().join(format!("out.{suffix}"));
-            let output = convert(&input, &out, &[option]);
-            let (status, out, why) = ended(&output);
-            assert_eq!((status, out), (Some(2), ""));
+            let why = failed(convert(&input, &out, &[option]), 2);
             assert!(why.contains("are for an OUT that ends in .zt"), "{why}");
         }
     }

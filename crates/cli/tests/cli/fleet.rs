@@ -10,7 +10,7 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::sandbox::{FILTERED, emulated};
+use crate::sandbox::FILTERED;
 use crate::{command, corpus_folder, json_lines, succeeded_text};
 
 /// A valid file, and what is said of it.
@@ -74,9 +74,7 @@ fn str_of(value: &Value) -> &str {
 
 #[test]
 fn any_number_of_files_at_any_limit_on_descriptors() {
-    if emulated() {
-        return;
-    }
+    unless_emulated!();
     let (folder, paths) = folder_of(20_000);
     let line = "ulimit -n 256; exec \"$0\" check \"$@\"";
     let run = |args: &[&str]| {
@@ -102,9 +100,7 @@ fn any_number_of_files_at_any_limit_on_descriptors() {
 
 #[test]
 fn nothing_is_lost_and_nothing_comes_twice() {
-    if emulated() {
-        return;
-    }
+    unless_emulated!();
     let (folder, paths) = folder_of(3_000);
     paths.iter().skip(7).step_by(150).for_each(|path| refuse(path));
     let root = text(folder.path());
@@ -124,9 +120,7 @@ fn nothing_is_lost_and_nothing_comes_twice() {
 
 #[test]
 fn files_that_cannot_be_read_are_a_line_each() {
-    if emulated() {
-        return;
-    }
+    unless_emulated!();
     let (folder, paths) = folder_of(40);
     fs::remove_file(&paths[3]).unwrap();
     fs::remove_file(&paths[5]).unwrap();
@@ -161,9 +155,7 @@ fn files_that_cannot_be_read_are_a_line_each() {
 
 #[test]
 fn a_file_that_vanishes_is_a_line() {
-    if emulated() {
-        return;
-    }
+    unless_emulated!();
     let (folder, paths) = folder_of(8_000);
     // One folder, so that all names are known before the first file is read.
     for path in &paths {
@@ -194,9 +186,7 @@ fn a_file_that_vanishes_is_a_line() {
 
 #[test]
 fn lists_hold_any_name() {
-    if emulated() {
-        return;
-    }
+    unless_emulated!();
     let (folder, paths) = folder_of(3);
     let odd = folder.path().join("a\nb \u{1b}.zt");
     fs::rename(&paths[1], &odd).unwrap();
@@ -225,9 +215,7 @@ fn lists_hold_any_name() {
 
 #[test]
 fn names_are_answered_as_they_come() {
-    if emulated() {
-        return;
-    }
+    unless_emulated!();
     let (_folder, paths) = folder_of(3);
     for more in [&["--jobs=1"][..], &["--jobs=2"], &["--no-sandbox"]] {
         let mut child = start(&[&["--files-from", "-"], more].concat());
@@ -246,9 +234,7 @@ fn names_are_answered_as_they_come() {
 /// A worker may take more time with each file that it is sent, and none for files to come.
 #[test]
 fn limits_follow_the_files() {
-    if emulated() {
-        return;
-    }
+    unless_emulated!();
     let (_folder, paths) = folder_of(3);
     let mut child = start(&["--files-from", "-"]);
     let (mut names, out) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
@@ -272,9 +258,7 @@ fn limits_follow_the_files() {
 
 #[test]
 fn shards_are_handed_over() {
-    if emulated() {
-        return;
-    }
+    unless_emulated!();
     let folder = corpus_folder().join("v2/shards");
     for more in [&[][..], &["--limit=shards=1"], &["--no-shards"], &["--manifest-only"]] {
         let args = [&["-r", "--json", text(&folder)], more].concat();
@@ -292,9 +276,7 @@ fn shards_are_handed_over() {
 fn a_name_that_is_too_long_for_an_answer_is_a_number() {
     use crate::files::{file, object, raw};
 
-    if emulated() {
-        return;
-    }
+    unless_emulated!();
     let name = "n".repeat(1 << 20);
     let objects = [(&*name, object("x", &[], &[("data", raw("bool", 64, 1, &[]))]))];
     let path = file("fleet-long-name.zt", &objects, &[2; 64]);

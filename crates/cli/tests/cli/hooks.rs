@@ -4,7 +4,6 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::sandbox::emulated;
 use crate::{command, corpus_folder, json_lines};
 
 fn root() -> &'static Path {
@@ -28,9 +27,7 @@ fn act(paths: &str, options: &str, to: &Path) -> Output {
 
 #[test]
 fn the_action_writes_sarif_and_ends_as_the_command_does() {
-    if emulated() {
-        return;
-    }
+    unless_emulated!();
     let folder = tempfile::tempdir().unwrap();
     let results = || {
         let written = fs::read(folder.path().join("zten.sarif")).unwrap();

@@ -1,5 +1,14 @@
 //! The command, from the outside: what it prints where, and how it ends.
 
+/// Ends a test where an emulator runs it, which starts no processes that are not its own and knows nothing of confinement.
+macro_rules! unless_emulated {
+    () => {
+        if crate::emulated() {
+            return;
+        }
+    };
+}
+
 mod blocks;
 mod cat;
 mod check;
@@ -71,10 +80,52 @@ fn corpus_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")
 }
 
+/// Runs a command on a file.
+fn run(command: &str, path: &Path, options: &[&str]) -> Output {
+    zten([&[command, path.to_str().unwrap()], options].concat())
+}
+
+/// Returns a valid file of another format, by its name.
+fn other_format(name: &str) -> PathBuf {
+    let (_, format) = name.rsplit_once('.').unwrap();
+    corpus_folder().join("other").join(format).join("accept").join(name)
+}
+
+/// Returns what `zten hash` says of the objects of a file.
+fn hash_of(path: &Path) -> serde_json::Value {
+    succeeded_json(run("hash", path, &["--json"]))["objects"].clone()
+}
+
+/// Returns the names in a folder that begin so, sorted.
+fn names_in(folder: &Path, start: &str) -> Vec<String> {
+    let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
+    names.retain(|name| name.starts_with(start));
+    names.sort();
+    names
+}
+
 /// Exit status, standard output and standard error.
 fn ended(output: &Output) -> (Option<i32>, &str, &str) {
     let text = |bytes| std::str::from_utf8(bytes).unwrap();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+/// Standard error of a command that prints nothing else, and ends with that status.
+#[track_caller]
+fn failed(output: Output, wanted: i32) -> String {
+    let (status, out, complaint) = ended(&output);
+    assert_eq!((status, out), (Some(wanted), ""), "{complaint}");
+    complaint.to_owned()
+}
+
+/// Returns whether an emulator runs the command.
+fn emulated() -> bool {
+    let emulated = std::env::var_os("ZTEN_TEST_RUNNER").is_some();
+    if emulated {
+        eprintln!("NOT TESTED: emulated");
+    }
+    emulated
 }
 
 /// Standard output of a command that ends well and complains of nothing.

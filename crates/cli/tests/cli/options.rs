@@ -226,7 +226,7 @@ fn many_objects_are_renamed() {
         let text = convert(
             &path("in.zt"),
             &path(to),
-            if crate::sandbox::emulated() { &options[..4] } else { &options },
+            if crate::emulated() { &options[..4] } else { &options },
         );
         assert!(text.contains("46875 objects"), "{text}");
     }

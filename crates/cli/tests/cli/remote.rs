@@ -39,7 +39,7 @@ mod built_in {
     use zten_testkit::server::{Reply, Server, honest};
 
     use super::{ended, zten};
-    use crate::{corpus_folder, succeeded, succeeded_json};
+    use crate::{corpus_folder, failed, succeeded, succeeded_json};
 
     fn file(name: &str) -> Vec<u8> {
         fs::read(corpus_folder().join(name)).unwrap()
@@ -76,9 +76,10 @@ mod built_in {
         let policy = folder.path().join("policy.toml");
         fs::write(&policy, "require-digests = ['sha256']").unwrap();
         for how in ["--require-sandbox", "--no-sandbox"] {
-            let output = zten(["check", "--policy", policy.to_str().unwrap(), &server.url(), how]);
-            let (status, _, complaint) = ended(&output);
-            assert_eq!(status, Some(1));
+            let complaint = failed(
+                zten(["check", "--policy", policy.to_str().unwrap(), &server.url(), how]),
+                1,
+            );
             assert!(complaint.contains("(rule policy-digest, policy) in "), "{complaint}");
         }
     }
@@ -147,9 +148,7 @@ mod built_in {
         ] {
             for command in ["ls", "check", "hash"] {
                 let name = format!("{}?X-Signature=hidden", server.url());
-                let output = zten([command, &name]);
-                let (status, _, complaint) = ended(&output);
-                assert_eq!(status, Some(2), "{complaint}");
+                let complaint = failed(zten([command, &name]), 2);
                 assert!(
                     complaint.contains(sentence) && !complaint.contains("hidden"),
                     "{complaint}"

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 #[cfg(target_pointer_width = "64")]
 use crate::files::{file, object, raw};
-use crate::{command, corpus_folder, ended, succeeded_text, zten};
+use crate::{command, corpus_folder, ended, failed, succeeded_text, zten};
 
 /// Machines for which there is a filter of system calls.
 pub(crate) const FILTERED: bool =
@@ -32,15 +32,6 @@ const WITHOUT_FILTER: [&str; 16] = [
     "too-large-file",
 ];
 
-/// An emulator starts no processes that are not its own, and knows nothing of confinement.
-pub(crate) fn emulated() -> bool {
-    let emulated = std::env::var_os("ZTEN_TEST_RUNNER").is_some();
-    if emulated {
-        eprintln!("NOT TESTED: emulated");
-    }
-    emulated
-}
-
 fn valid_file() -> String {
     corpus_folder().join("accept/1.2.3/dense_all.zt").to_str().unwrap().to_owned()
 }
@@ -55,9 +46,7 @@ fn others<'j>(report: &'j serde_json::Value, outcome: &str) -> Vec<&'j str> {
 
 #[test]
 fn what_is_forbidden_is_denied() {
-    if emulated() {
-        return;
-    }
+    unless_emulated!();
     let output = zten(["sandbox", "--json"]);
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let allowed = others(&report, "denied");
@@ -93,9 +82,7 @@ fn what_is_forbidden_is_denied() {
 
 #[test]
 fn what_is_forbidden_is_possible_otherwise() {
-    if emulated() {
-        return;
-    }
+    unless_emulated!();
     let output = zten(["--no-sandbox", "sandbox", "--json"]);
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((ended(&output).0, others(&report, "allowed")), (Some(1), vec![]));
@@ -121,7 +108,7 @@ fn results_are_the_same_without() {
 /// Runs a line of a shell, in which `$0` is the command.
 fn shell(line: &str, args: &[&str]) -> Option<Output> {
     // What is limited here is the emulator.
-    if emulated() {
+    if crate::emulated() {
         return None;
     }
     Some(
@@ -215,9 +202,7 @@ mod linux {
     /// A confined process that printed a backtrace would be killed, as if it had been taken over.
     #[test]
     fn a_fault_ends_the_same_whatever_backtraces_are_wanted() {
-        if emulated() {
-            return;
-        }
+        unless_emulated!();
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("kept"), "kept").unwrap();
         let fault = |name: &str, backtrace: &str, options: &[&str]| {
@@ -247,9 +232,7 @@ mod linux {
         use std::io::Read as _;
         use std::process::Stdio;
 
-        if emulated() {
-            return;
-        }
+        unless_emulated!();
         let length = 1 << 20;
         let header = format!(
             "{{\"x\":{{\"dtype\":\"U8\",\"shape\":[{length}],\"data_offsets\":[0,{length}]}}}}"
@@ -340,9 +323,7 @@ mod linux {
         std::os::unix::fs::symlink(&to, &link).unwrap();
         for options in [&[][..], &["--no-sandbox"]] {
             let args = ["convert", &valid_file(), link.to_str().unwrap()];
-            let output = zten([&args, options].concat());
-            let (status, out, message) = ended(&output);
-            assert_eq!((status, out), (Some(2), ""), "{message}");
+            let message = failed(zten([&args, options].concat()), 2);
             assert!(
                 message.contains("it is a symbolic link; a regular file is expected"),
                 "{message}"
@@ -353,9 +334,7 @@ mod linux {
 
     #[test]
     fn a_folder_without_permission_is_told_before_anything_is_read() {
-        let output = zten(["convert", &valid_file(), "/proc/out.zt"]);
-        let (status, _, message) = ended(&output);
-        assert_eq!(status, Some(2));
+        let message = failed(zten(["convert", &valid_file(), "/proc/out.zt"]), 2);
         assert!(message.starts_with("/proc/out.zt: "), "{message}");
     }
 }

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::corpus_folder;
-use crate::sandbox::emulated;
 
 /// Writes the files that the sessions use.
 fn prepare(folder: &Path) {
@@ -70,9 +69,7 @@ fn run(folder: &Path, command: &str) -> String {
 
 #[test]
 fn sessions_are_what_the_command_prints() {
-    if emulated() {
-        return;
-    }
+    unless_emulated!();
     let records = std::env::var_os("RECORD_SESSIONS").is_some();
     let sessions = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/sessions");
     let mut paths: Vec<_> =

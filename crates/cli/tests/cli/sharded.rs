@@ -5,23 +5,11 @@ use std::path::Path;
 
 use zten::write::{WriteOptions, Writer};
 
-use super::{ended, succeeded, succeeded_json, succeeded_text, zten};
+use super::{ended, hash_of, names_in, succeeded, succeeded_text, zten};
 
 fn convert(from: &Path, to: &Path, options: &[&str]) -> String {
     let args = ["convert", from.to_str().unwrap(), to.to_str().unwrap()];
     succeeded_text(zten(args.iter().chain(options)))
-}
-
-fn hash(path: &Path) -> serde_json::Value {
-    succeeded_json(zten(["hash", "--json", path.to_str().unwrap()]))["objects"].clone()
-}
-
-fn files(folder: &Path, stem: &str) -> Vec<String> {
-    let names = fs::read_dir(folder).unwrap().map(|it| it.unwrap().file_name());
-    let mut names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
-    names.retain(|name| name.starts_with(stem));
-    names.sort();
-    names
 }
 
 /// Ten objects of 400 bytes, and attributes.
@@ -40,7 +28,7 @@ fn several_files_are_written_and_become_one_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     input(&path("in.zt"));
-    let wanted = hash(&path("in.zt"));
+    let wanted = hash_of(&path("in.zt"));
 
     let text = convert(&path("in.zt"), &path("m.safetensors"), &["--shard-size=1600"]);
     assert!(
@@ -49,7 +37,7 @@ fn several_files_are_written_and_become_one_again() {
     );
     let names = [1, 2, 3].map(|at| format!("m-0000{at}-of-00003.safetensors"));
     assert_eq!(
-        files(folder.path(), "m"),
+        names_in(folder.path(), "m"),
         [&names[..], &["m.safetensors.index.json".into()]].concat()
     );
     let index = fs::read(path("m.safetensors.index.json")).unwrap();
@@ -58,23 +46,23 @@ fn several_files_are_written_and_become_one_again() {
     assert_eq!(index["weight_map"]["layers.4.weight"], *names[1]);
     let text = convert(&path("in.zt"), &path("r.zt"), &["--to=2", "--shard-size", "1600"]);
     assert!(text.contains("r.zt: written (2, 10 objects, 4 files, "), "{text}");
-    assert_eq!(files(folder.path(), "r"), ["r-00001.zt", "r-00002.zt", "r-00003.zt", "r.zt"]);
+    assert_eq!(names_in(folder.path(), "r"), ["r-00001.zt", "r-00002.zt", "r-00003.zt", "r.zt"]);
     for from in ["m.safetensors.index.json", "r.zt"] {
         succeeded(zten(["check", path(from).to_str().unwrap()]));
-        assert_eq!(hash(&path(from)), wanted);
+        assert_eq!(hash_of(&path(from)), wanted);
         for to in ["one.zt", "one.safetensors"] {
             convert(&path(from), &path(to), &["--force"]);
-            assert_eq!(hash(&path(to)), wanted);
+            assert_eq!(hash_of(&path(to)), wanted);
         }
     }
     // What fits in one file is one.
     convert(&path("in.zt"), &path("s.safetensors"), &["--shard-size=4000"]);
     convert(&path("in.zt"), &path("s.zt"), &["--to=2", "--shard-size=1KiB", "--only=*.[01].*"]);
-    assert_eq!(files(folder.path(), "s"), ["s.safetensors", "s.zt"]);
+    assert_eq!(names_in(folder.path(), "s"), ["s.safetensors", "s.zt"]);
     // Halves take half as much.
     let options = ["--to=2", "--shard-size=1000", "--dtype=f16", "--zstd", "--set=a=1"];
     convert(&path("in.zt"), &path("h.zt"), &options);
-    assert_eq!(files(folder.path(), "h"), ["h-00001.zt", "h-00002.zt", "h.zt"]);
+    assert_eq!(names_in(folder.path(), "h"), ["h-00001.zt", "h-00002.zt", "h.zt"]);
     succeeded(zten(["check", path("h.zt").to_str().unwrap()]));
 }
 
@@ -90,7 +78,7 @@ fn what_is_in_the_way_leaves_no_file() {
         let output = zten([&args, options].concat());
         let (status, out, why) = ended(&output);
         assert!((status, out) == (Some(2), "") && why.contains(wanted), "{why}");
-        assert_eq!(files(folder.path(), "").len(), 2);
+        assert_eq!(names_in(folder.path(), "").len(), 2);
     };
     let sandbox = "--no-sandbox";
     refused("m.safetensors", &["--shard-size=1600", sandbox], "--force replaces it");

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use zten_testkit::sharded;
 
-use crate::sandbox::emulated;
-use crate::{command, corpus_folder, ended, json_lines, succeeded_json, succeeded_text, zten};
+use crate::{
+    command, corpus_folder, ended, failed, json_lines, succeeded_json, succeeded_text, zten,
+};
 
 fn folder() -> PathBuf {
     corpus_folder().join("v2/shards")
@@ -33,9 +34,7 @@ fn line(path: &Path, more: &[&str]) -> Value {
 
 #[test]
 fn every_root_of_the_corpus_ends_as_the_index_says() {
-    if emulated() {
-        return;
-    }
+    unless_emulated!();
     for row in sharded() {
         let name = row.path.display();
         let limit = if row.options == zten::OpenOptions::default() {
@@ -78,9 +77,7 @@ fn every_root_of_the_corpus_ends_as_the_index_says() {
 
 #[test]
 fn shards_are_found_beside_the_file_or_by_their_digests() {
-    if emulated() {
-        return;
-    }
+    unless_emulated!();
     let to = tempfile::tempdir().unwrap();
     let root = copied("dense", to.path());
     let beside = to.path().join("m-s.zt");
@@ -109,9 +106,7 @@ fn shards_are_found_beside_the_file_or_by_their_digests() {
 
 #[test]
 fn every_command_reads_shards() {
-    if emulated() {
-        return;
-    }
+    unless_emulated!();
     let root = folder().join("dense.zt");
     let root = root.to_str().unwrap();
     assert_eq!(succeeded_text(zten(["cat", root, "w"])), "[1.0, -2.0, 0.5, 3.25]\n");
@@ -142,9 +137,7 @@ fn every_command_reads_shards() {
     for command in
         [&["cat", missing.to_str().unwrap(), "w"][..], &["hash", missing.to_str().unwrap()]]
     {
-        let output = zten(command);
-        let (status, out, error) = ended(&output);
-        assert_eq!((status, out), (Some(3), ""));
+        let error = failed(zten(command), 3);
         assert!(
             error.contains("shard not found (rule unsupported-shard")
                 && error.contains("in the shard \"s\""),
@@ -161,9 +154,7 @@ fn status_of(rule: &str) -> i32 {
 /// A part without a digest of its own is printed once that of its shard has been compared.
 #[test]
 fn nothing_is_printed_of_a_shard_with_another_digest() {
-    if emulated() {
-        return;
-    }
+    unless_emulated!();
     for root in ["shard-digest--v2-xxh3", "shard-digest--v2-sha256", "unsupported-digest--v2-shard"]
     {
         let path = folder().join(root).with_extension("zt");
@@ -181,9 +172,7 @@ fn nothing_is_printed_of_a_shard_with_another_digest() {
 /// The content of shards is written into the one file, whatever its format, and verified as a whole.
 #[test]
 fn convert_reads_shards_in() {
-    if emulated() {
-        return;
-    }
+    unless_emulated!();
     let to = tempfile::tempdir().unwrap();
     let (csr, whole) = (folder().join("csr.zt"), corpus_folder().join("v2/accept/csr.zt"));
     let convert = |more: &[&str], from: &Path, name: &str| {
@@ -238,30 +227,12 @@ fn convert_reads_shards_in() {
     assert!(error.contains("unsupported-shard") && error.contains("in the shard \"s\""), "{error}");
 }
 
-#[test]
-fn many_files_are_asked_for_at_once() {
-    if emulated() {
-        return;
-    }
-    let folder = folder();
-    let names = ["dense.zt", "csr.zt", "nothing.zt", "sha256.zt", "../accept/dense.zt"];
-    for more in [&[][..], &["--no-sandbox"]] {
-        let args = [&["check", "--json"], more, &names].concat();
-        let output = command().args(args).current_dir(&folder).output().unwrap();
-        let verdicts: Vec<_> =
-            json_lines(&output.stdout).iter().map(|line| line["verdict"].clone()).collect();
-        assert_eq!(verdicts, ["valid", "valid", "error", "valid", "valid"]);
-    }
-}
-
 #[cfg(unix)]
 #[test]
 fn no_link_leads_out_of_the_folder() {
     use std::os::unix::fs::symlink;
 
-    if emulated() {
-        return;
-    }
+    unless_emulated!();
     let to = tempfile::tempdir().unwrap();
     let root = copied("dense", to.path());
     let beside = to.path().join("m-s.zt");

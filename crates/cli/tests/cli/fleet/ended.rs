@@ -12,7 +12,6 @@ use nix::unistd::Pid;
 use super::{check, folder_of, start, text, verdicts};
 use crate::files::{file, object, raw};
 use crate::json_lines;
-use crate::sandbox::emulated;
 
 /// The processes that a process has started.
 pub(super) fn children(of: u32) -> Vec<u32> {
@@ -51,9 +50,7 @@ fn at_work(args: &[&str]) -> (Child, Vec<u32>) {
 
 #[test]
 fn readers_that_leave_are_no_failure() {
-    if emulated() {
-        return;
-    }
+    unless_emulated!();
     let (folder, _) = folder_of(5_000);
     for more in [&["--jobs=2"][..], &["--jobs=1", "--json"], &["--no-sandbox"]] {
         let mut child = start(&[&["-r", text(folder.path())], more].concat());
@@ -67,9 +64,7 @@ fn readers_that_leave_are_no_failure() {
 
 #[test]
 fn a_signal_leaves_no_process() {
-    if emulated() {
-        return;
-    }
+    unless_emulated!();
     let (folder, _) = folder_of(5_000);
     let (mut child, workers) = at_work(&["-r", "--jobs=2", text(folder.path())]);
     // An interrupt does the same, but shells let what they start in the background ignore it.
@@ -84,9 +79,7 @@ fn a_signal_leaves_no_process() {
 
 #[test]
 fn what_was_not_told_of_is_checked_by_another() {
-    if emulated() {
-        return;
-    }
+    unless_emulated!();
     let (folder, paths) = folder_of(5_000);
     let (child, mut workers) = at_work(&["-r", "--json", "--jobs=2", text(folder.path())]);
     let id = child.id();
@@ -116,9 +109,7 @@ fn what_was_not_told_of_is_checked_by_another() {
 /// The one that a process was checking is reported, and no other.
 #[test]
 fn a_file_that_ends_a_process_is_a_line() {
-    if emulated() {
-        return;
-    }
+    unless_emulated!();
     let length = 3_usize << 30;
     let component = ("data", raw("u8", 64, length, &[]));
     let path = file("fleet-3-gib.zt", &[("x", object("dense", &[length], &[component]))], &[]);

@@ -8,7 +8,6 @@ use zten::write::{Checksum, Level, NewObject, ShardWriter, WriteOptions, Writer}
 use zten::{DType, Generation};
 use zten_testkit::server::{Reply, Server, honest};
 
-use crate::sandbox::emulated;
 use crate::{ended, zten};
 
 /// More than one tail of a file, so that the middle is fetched by itself.
@@ -64,9 +63,7 @@ fn serve(root: &[u8], shard: &[u8], lies: fn(usize) -> bool) -> Server {
 
 #[test]
 fn what_is_handed_out_is_what_was_verified() {
-    if emulated() {
-        return;
-    }
+    unless_emulated!();
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out.zt");
     let out = out.to_str().unwrap();

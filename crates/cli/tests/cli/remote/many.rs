@@ -52,7 +52,7 @@ fn lists_of_remote_files_are_checked_in_order() {
 #[cfg(target_os = "linux")]
 #[test]
 fn many_files_may_be_named_and_confined() {
-    if !crate::sandbox::FILTERED || crate::sandbox::emulated() {
+    if !crate::sandbox::FILTERED || crate::emulated() {
         return;
     }
     let server = Server::of_folder(&corpus_folder(), 404);

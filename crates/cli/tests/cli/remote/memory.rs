@@ -8,7 +8,6 @@ use std::sync::{Arc, OnceLock};
 use zten_testkit::server::{Reply, Server, claimed};
 
 use crate::command;
-use crate::sandbox::emulated;
 
 /// The most memory that a process and those that it started have had, each by itself, in bytes.
 fn peaks(process: u32) -> Vec<u64> {
@@ -56,9 +55,7 @@ fn lies() -> Vec<Lie> {
 
 #[test]
 fn what_a_server_claims_takes_no_memory() {
-    if emulated() {
-        return;
-    }
+    unless_emulated!();
     for (name, begins, ends, length) in lies() {
         for options in [&["ls"][..], &["ls", "--no-sandbox"], &["check", "--jobs=2"]] {
             let (process, most) = (Arc::<OnceLock<u32>>::default(), Arc::<AtomicU64>::default());

@@ -7,7 +7,6 @@ use serde_json::Value;
 use zten_testkit::server::{Reply, Server, honest};
 use zten_testkit::sharded;
 
-use crate::sandbox::emulated;
 use crate::{corpus_folder, ended, json_lines, succeeded, succeeded_text, zten};
 
 fn server() -> Server {
@@ -24,9 +23,7 @@ fn line(name: &str, more: &[&str]) -> Value {
 
 #[test]
 fn every_root_of_the_corpus_ends_as_in_its_folder() {
-    if emulated() {
-        return;
-    }
+    unless_emulated!();
     let server = server();
     for row in sharded() {
         let name = row.path.file_name().unwrap().to_str().unwrap();
@@ -164,9 +161,7 @@ fn what_cannot_be_looked_for_is_an_error() {
 
 #[test]
 fn every_command_reads_shards() {
-    if emulated() {
-        return;
-    }
+    unless_emulated!();
     let server = server();
     let folder = corpus_folder().join("v2/shards");
     let (here, there) = (folder.join("csr.zt"), server.at("csr.zt"));
@@ -190,9 +185,7 @@ fn every_command_reads_shards() {
 
 #[test]
 fn the_files_of_an_index_are_read() {
-    if emulated() {
-        return;
-    }
+    unless_emulated!();
     let folder = corpus_folder().join("other/index");
     let server = Server::of_folder(&folder, 404);
     let mut indices = 0;
