@@ -24,6 +24,24 @@ pub(crate) fn read([object, other]: [&Tensor<'_>; 2], file: &[u8], work: &mut Wo
     if work.is_left() {
         sparse(object, other);
         quantized(object, other);
+        profiles(object, file);
+    }
+}
+
+/// Reads what the profiles of 2 hold, and values that share bytes: all of it can be had, and is no more than the file.
+fn profiles(object: &Tensor<'_>, file: &[u8]) {
+    if let Ok(group) = object.quant_group() {
+        assert!([2, 4, 8].contains(&group.bits));
+    }
+    if let Ok(blocks) = object.gguf_blocks() {
+        assert!(blocks.elements_per_block > 0 && blocks.block_bytes > 0);
+    }
+    if let Ok(coo) = object.coo() {
+        let _ = coo.values().nibbles(coo.nnz()).map(Iterator::count);
+    }
+    if let Ok(array) = object.mx() {
+        assert!(array.len() <= 2 * file.len());
+        array.dequantize(&mut vec![0.0; array.len()]).expect("a buffer of that length");
     }
 }
 
