@@ -48,7 +48,7 @@ fn root_of(keys: u16) -> Vec<u8> {
     for key in 2..keys {
         manifest.extend(format!("\x65{key:05}\x01").into_bytes());
     }
-    zten_oracles::file(&[], &manifest)
+    zten_testkit::oracles::file(&[], &manifest)
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn a_file_that_becomes_shorter_may_be_refused() {
             let size = if role < 16 { 4 << 30 } else { last };
             manifest.extend(size.to_be_bytes());
         }
-        zten_oracles::file(&[0; 17 * 64], &manifest)
+        zten_testkit::oracles::file(&[0; 17 * 64], &manifest)
     };
     let length = manifest(0).len() as u64;
     let plain = OpenOptions::default();

@@ -6,7 +6,7 @@ use zten::Generation::V2;
 use zten::tools::{ElementType, LogicalType, StorageType};
 use zten::write::{Copier, Level, NewObject, WriteOptions, Writer};
 use zten::{Archive, Error, ErrorKind, Generation, OpenOptions, Tensor};
-use zten_oracles::{Model, written};
+use zten_testkit::oracles::{Model, written};
 use zten_testkit::sample::chance;
 use zten_testkit::{accepted, accepted_v2, canonical, check, slice};
 

@@ -1,7 +1,7 @@
 //! The checks of the fuzz targets, run on the corpus and on pseudo-random models.
 
 use zten::attributes::Value;
-use zten_oracles::{Filled, Form, Front, Grown, Lie, Lied, Model, Outcome, Plan};
+use zten_testkit::oracles::{Filled, Form, Front, Grown, Lie, Lied, Model, Outcome, Plan};
 use zten_testkit::sample::{chance, least, rounds};
 use zten_testkit::{Accepted, Reject, Sharded, accepted, accepted_v2, reject_index};
 use zten_testkit::{reject_index_v2, sharded};
@@ -15,6 +15,10 @@ impl Drop for Named {
             eprintln!("the input was {}", self.0);
         }
     }
+}
+
+fn measure_heap() {
+    zten_testkit::oracles::measure_heap_by(|run| allocation_counter::measure(run).bytes_max);
 }
 
 /// Every file of the corpus: its name, its path, and its bytes.
@@ -33,27 +37,30 @@ fn corpus() -> impl Iterator<Item = (Named, std::path::PathBuf, Vec<u8>)> {
 #[test]
 #[cfg_attr(feature = "zstd-ruzstd", ignore = "the memory of that decoder is not bounded so")]
 fn opening_holds_for_the_corpus() {
-    let opened = corpus().filter(|(_name, _, bytes)| zten_oracles::open(bytes)).count();
+    measure_heap();
+    let opened = corpus().filter(|(_name, _, bytes)| zten_testkit::oracles::open(bytes)).count();
     assert!(opened >= least(401), "only {opened} files open");
 }
 
 #[test]
 fn steps_hold_for_the_corpus() {
+    measure_heap();
     let mut opened = 0;
     for (_name, path, bytes) in corpus() {
         for splits in [&[][..], &[1], &[3, 8, 200], &[64, 0, 7, 255]] {
-            opened += u32::from(zten_oracles::steps(&bytes, splits));
+            opened += u32::from(zten_testkit::oracles::steps(&bytes, splits));
         }
-        zten_oracles::steps_on_disk(&bytes, &path);
+        zten_testkit::oracles::steps_on_disk(&bytes, &path);
     }
     assert!(opened >= least(1601), "only {opened} files open");
 }
 
 #[test]
 fn the_canonical_form_holds_for_the_corpus() {
+    measure_heap();
     let (mut own, mut other) = (0, 0);
     for (_name, _, bytes) in corpus() {
-        match zten_oracles::canonical(&bytes) {
+        match zten_testkit::oracles::canonical(&bytes) {
             Form::Own => own += 1,
             Form::Other => other += 1,
             _ => {}
@@ -67,11 +74,12 @@ fn the_canonical_form_holds_for_the_corpus() {
 
 #[test]
 fn appending_holds_for_the_corpus() {
+    measure_heap();
     let (mut files, mut edges, mut refused) = (0, 0, 0);
     for (at, (_name, _, bytes)) in corpus().enumerate() {
         // Each limit for each file, and over the files each with everything that is appended.
         for addition in 0..7 {
-            let appended = zten_oracles::append(&bytes, addition, addition + at);
+            let appended = zten_testkit::oracles::append(&bytes, addition, addition + at);
             files += appended.files;
             edges += appended.edges;
             refused += appended.refused;
@@ -91,21 +99,26 @@ fn add(sum: &mut Lied, lied: Lied) {
 
 #[test]
 fn lies_are_found_or_harmless_for_the_corpus() {
+    measure_heap();
     let mut sum = Lied::default();
     for (_name, _, bytes) in corpus() {
         for lends in [false, true] {
-            let truth = zten_oracles::lies(&bytes, Plan::Once(Lie::Error, usize::MAX, lends));
+            let truth =
+                zten_testkit::oracles::lies(&bytes, Plan::Once(Lie::Error, usize::MAX, lends));
             add(&mut sum, truth);
             for lie in Lie::ALL {
                 // The first times that a source is asked, and the last.
                 let times = truth.times;
                 for time in (0..times).filter(|time| *time < 3 || time + 2 > times) {
-                    add(&mut sum, zten_oracles::lies(&bytes, Plan::Once(lie, time, lends)));
+                    add(
+                        &mut sum,
+                        zten_testkit::oracles::lies(&bytes, Plan::Once(lie, time, lends)),
+                    );
                 }
             }
         }
         for plan in [&[0x03][..], &[0x41, 0x41, 1, 0x41, 5], &[0x40, 0x40, 0, 0x40]] {
-            add(&mut sum, zten_oracles::lies(&bytes, Plan::Often(plan)));
+            add(&mut sum, zten_testkit::oracles::lies(&bytes, Plan::Often(plan)));
         }
     }
     println!("{sum:?}");
@@ -114,14 +127,15 @@ fn lies_are_found_or_harmless_for_the_corpus() {
 
 #[test]
 fn other_decoders_of_cbor_agree_on_the_corpus() {
+    measure_heap();
     let mut compared = 0;
     for (_name, _, bytes) in corpus() {
         let Ok(archive) = zten::Archive::from_bytes(&bytes) else { continue };
         for (_, item) in archive.manifest().fields().into_iter().flatten() {
-            compared += u32::from(zten_oracles::cbor(item.as_bytes()));
+            compared += u32::from(zten_testkit::oracles::cbor(item.as_bytes()));
             if let Value::Map(entries) = item.value() {
                 for (_, item) in entries {
-                    compared += u32::from(zten_oracles::cbor(item.as_bytes()));
+                    compared += u32::from(zten_testkit::oracles::cbor(item.as_bytes()));
                 }
             }
         }
@@ -131,11 +145,12 @@ fn other_decoders_of_cbor_agree_on_the_corpus() {
 
 #[test]
 fn what_is_written_can_be_read_again() {
+    measure_heap();
     let mut sum = Outcome::default();
     for seed in 0..rounds(6000) as u64 {
         let _name = Named(format!("the model of seed {seed}"));
         let model = Model::from_bytes(&chance(seed));
-        let outcome = zten_oracles::model(&model);
+        let outcome = zten_testkit::oracles::model(&model);
         sum.written += outcome.written;
         sum.refused += outcome.refused;
         sum.spoiled += outcome.spoiled;
@@ -153,10 +168,11 @@ fn what_is_written_can_be_read_again() {
 #[test]
 #[cfg_attr(feature = "zstd-ruzstd", ignore = "the memory of that decoder is not bounded so")]
 fn what_a_front_end_says_is_checked() {
+    measure_heap();
     let mut sum = Filled::default();
     for seed in 0..rounds(6000) as u64 {
         let _name = Named(format!("the front end of seed {seed}"));
-        let filled = zten_oracles::front(&Front::from_bytes(&chance(seed)));
+        let filled = zten_testkit::oracles::front(&Front::from_bytes(&chance(seed)));
         sum.opened += filled.opened;
         sum.valid += filled.valid;
         sum.refused += filled.refused;
@@ -171,10 +187,11 @@ fn what_a_front_end_says_is_checked() {
 
 #[test]
 fn files_of_a_grammar_are_valid_and_damaged_keep_their_promises() {
+    measure_heap();
     let mut sum = Grown::default();
     for seed in 0..rounds(3000) as u64 {
         let _name = Named(format!("the file of seed {seed}"));
-        let grown = zten_oracles::grammar(&chance(seed));
+        let grown = zten_testkit::oracles::grammar(&chance(seed));
         sum.objects += grown.objects;
         sum.damaged += grown.damaged;
         sum.opened += grown.opened;
@@ -189,6 +206,7 @@ fn files_of_a_grammar_are_valid_and_damaged_keep_their_promises() {
 /// Lists of names of all kinds, and what comes of damage.
 #[test]
 fn lists_of_digests_hold() {
+    measure_heap();
     const PIECES: [&str; 24] = [
         "# zten digests 1\n",
         "#",
@@ -230,8 +248,82 @@ fn lists_of_digests_hold() {
             let end = (at + next() % 3).min(list.len());
             list.splice(at..end, PIECES[next() % PIECES.len()].bytes());
         }
-        let outcome = if zten_oracles::digests(&list) { &mut accepted } else { &mut refused };
+        let outcome =
+            if zten_testkit::oracles::digests(&list) { &mut accepted } else { &mut refused };
         *outcome += 1;
     }
     assert!(accepted >= least(1000) && refused >= least(500), "{accepted} {refused}");
+}
+
+/// Files of other formats.
+mod file_formats {
+    use zten_testkit::oracles::{Format, file_format};
+    use zten_testkit::sample::chance;
+
+    use super::measure_heap;
+
+    const FORMATS: [Format; 6] = Format::ALL;
+
+    /// The input that is a file as it is.
+    fn as_it_is(bytes: &[u8]) -> Vec<u8> {
+        [bytes, &[0]].concat()
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "it takes hours")]
+    fn it_holds_for_the_corpus_and_for_damage_to_it() {
+        measure_heap();
+        let mut valid = 0;
+        for output in zten_corpus::files().iter().filter(|file| file.path.starts_with("other/")) {
+            println!("{}", output.path);
+            let bytes = &output.bytes;
+            let own = FORMATS
+                .iter()
+                .filter(|format| output.path.contains(&format!("/{format:?}/").to_lowercase()));
+            for format in own {
+                valid += u32::from(file_format(*format, &as_it_is(bytes)));
+                for at in (0..bytes.len()).step_by(1 + bytes.len() / 64) {
+                    for change in [0x01, 0x80, 0xff] {
+                        let mut damaged = bytes.clone();
+                        damaged[at] ^= change;
+                        file_format(*format, &as_it_is(&damaged));
+                    }
+                    file_format(*format, &as_it_is(&bytes[..at]));
+                }
+            }
+            for format in FORMATS {
+                file_format(format, &as_it_is(bytes));
+            }
+        }
+        assert!(valid > 25, "only {valid} are valid");
+    }
+
+    /// The parts that an index and files of safetensors and NumPy are made of.
+    #[test]
+    #[cfg_attr(miri, ignore = "it takes hours")]
+    fn it_holds_for_files_that_are_made() {
+        measure_heap();
+        let index = br#"{"weight_map":{"x":"a.safetensors","y":"b.safetensors"}}"#;
+        let header = |name: &str| {
+            format!(r#"{{"{name}":{{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}}}"#)
+        };
+        let [one, other] = [header("x"), header("y")];
+        let texts = [&index[..], one.as_bytes(), other.as_bytes(), &[2, 1, 2, 3, 4, 1]].join(&0);
+        assert!(file_format(Format::Index, &texts));
+        let wrong = [&index[..], one.as_bytes(), other.as_bytes(), &[1, 1, 2, 3, 4, 1]].join(&0);
+        assert!(!file_format(Format::Index, &wrong));
+        assert!(file_format(Format::Safetensors, &[one.as_bytes(), &[0, 1, 2, 1]].concat()));
+        let header = "{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }\n";
+        for version in [1, 3, 5] {
+            assert!(file_format(Format::Npy, &[header.as_bytes(), &[0, 1, 2, version]].concat()));
+        }
+        for (format, choice) in
+            [(Format::Gguf, 1), (Format::Gguf, 3), (Format::Npz, 1), (Format::Torch, 1)]
+        {
+            let made = |seed: &u64| file_format(format, &[&chance(*seed)[..], &[choice]].concat());
+            let valid = (0..2000).filter(made).count();
+            println!("{valid} of {format:?}");
+            assert!(valid > 20, "only {valid} of {format:?} are valid");
+        }
+    }
 }

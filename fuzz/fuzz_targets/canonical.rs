@@ -1,6 +1,6 @@
 //! Any bytes as a file: one content has one file.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|file: &[u8]| {
-    zten_oracles::canonical(file);
+libfuzzer_sys::fuzz_target!(init: zten_fuzz::measure_heap(), |file: &[u8]| {
+    zten_testkit::oracles::canonical(file);
 });

@@ -3,6 +3,6 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|input: &[u8]| {
-    zten_oracles::digests(input);
+fuzz_target!(init: zten_fuzz::measure_heap(), |input: &[u8]| {
+    zten_testkit::oracles::digests(input);
 });

@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use zten_oracles::Front;
+use zten_testkit::oracles::Front;
 
-fuzz_target!(|front: Front| {
-    zten_oracles::front(&front);
+fuzz_target!(init: zten_fuzz::measure_heap(), |front: Front| {
+    zten_testkit::oracles::front(&front);
 });

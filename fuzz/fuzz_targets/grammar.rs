@@ -1,6 +1,6 @@
 //! Any bytes as a choice among the files of generation 2 that a grammar has, and what damages them.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|choices: &[u8]| {
-    zten_oracles::grammar(choices);
+libfuzzer_sys::fuzz_target!(init: zten_fuzz::measure_heap(), |choices: &[u8]| {
+    zten_testkit::oracles::grammar(choices);
 });

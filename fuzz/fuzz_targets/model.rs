@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use zten_oracles::Model;
+use zten_testkit::oracles::Model;
 
-fuzz_target!(|model: Model| {
-    zten_oracles::model(&model);
+fuzz_target!(init: zten_fuzz::measure_heap(), |model: Model| {
+    zten_testkit::oracles::model(&model);
 });

@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use zten_oracles::{Format, file_format};
+use zten_testkit::oracles::{Format, file_format};
 
-fuzz_target!(|input: &[u8]| {
+fuzz_target!(init: zten_fuzz::measure_heap(), |input: &[u8]| {
     file_format(Format::Npz, input);
 });

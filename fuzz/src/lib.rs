@@ -1,4 +1,4 @@
-//! The oracle that needs libzstd, which is C and so stays out of the library's own workspace.
+//! The oracle that needs libzstd, which is C and so stays out of the library's own workspace; and what all targets do first.
 
 use std::io::Read as _;
 
@@ -11,6 +11,11 @@ const MOST: u64 = 1 << 20;
 const BOUNDS: Bounds = Bounds { window: MOST, decoded: MOST, declared: None };
 /// The smallest window that is not the content itself: RFC 8878 §3.1.1.1.2.
 const SMALLEST_WINDOW: usize = 1 << 10;
+
+/// Has the oracles measure the heap.
+pub fn measure_heap() {
+    zten_testkit::oracles::measure_heap_by(|run| allocation_counter::measure(run).bytes_max);
+}
 
 /// Decodes frames, or encodes content, which the first byte of the input decides. What both libzstd
 /// and we accept are equal bytes, no block that libzstd decodes is corrupt to us, `ruzstd` decodes
@@ -109,7 +114,7 @@ fn by_feature(frames: &[u8]) -> Option<Vec<u8>> {
     manifest.extend(b"\x66format\x61x\x6acomponents\xa1\x64data\xa4\x65dtype\x62u8");
     manifest.extend(b"\x66offset\x18\x40\x68encoding\x64zstd\x66length\x1b");
     manifest.extend((frames.len() as u64).to_be_bytes());
-    let file = zten_oracles::file(frames, &manifest);
+    let file = zten_testkit::oracles::file(frames, &manifest);
     let limits = zten::Limits::default().with_decoded(MOST);
     let options = zten::OpenOptions::default().limits(limits);
     let archive = options.from_bytes(&file).expect("a file around the frames");

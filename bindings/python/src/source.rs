@@ -14,9 +14,9 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use zten::{Archive, Component, Error, Manifest, ReadAt, Tensor, error::Misuse};
+use zten_formats::shards::{Beside, Runs, Want};
 use zten_formats::{Begun, Detected, Part};
 use zten_report::network::{is_remote, shown};
-use zten_formats::shards::{Beside, Runs, Want};
 
 use crate::digests::Enforced;
 use crate::error::Failure;

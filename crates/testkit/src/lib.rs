@@ -7,6 +7,8 @@ pub mod generate;
 mod layout;
 pub mod objects;
 mod open;
+#[cfg(feature = "oracles")]
+pub mod oracles;
 mod placed;
 pub mod process;
 pub mod sample;

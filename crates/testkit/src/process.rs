@@ -53,8 +53,15 @@ pub struct Build<'a> {
 impl<'a> Build<'a> {
     /// A package as it is released.
     pub fn released(manifest: &'a Path, package: &'a str) -> Self {
-        let (profile, arguments) = ("release", [].as_slice());
-        Self { manifest, package, profile, target: None, features: "", flags: None, arguments }
+        Self {
+            manifest,
+            package,
+            profile: "release",
+            target: None,
+            features: "",
+            flags: None,
+            arguments: &[],
+        }
     }
 
     /// Builds it into a folder: where what it makes is put.

@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock};
 use zten::shards::{BoundShard, Candidate, Find, Shard, Shards};
 use zten::tools::VerifiedBlocks;
 use zten::{Component, Error};
-use zten_report::escape;
 use zten_formats::shards::Want;
+use zten_report::escape;
 
 use super::{Open, Source, Watched};
 use crate::interrupt::Cancel;

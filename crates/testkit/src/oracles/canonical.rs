@@ -1,0 +1,126 @@
+//! The canonical form: one content has one file.
+
+use zten::tools::StorageType;
+use zten::write::{Copier, WriteOptions};
+use zten::{Error, ErrorKind, Generation, Layout, OpenOptions, Tensor, verify::Verifier};
+
+use crate::oracles::meaning::all;
+use crate::oracles::options;
+
+/// The relation of a file to its canonical form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// It is not accepted.
+    Refused,
+    /// It is accepted, and has no canonical form.
+    None,
+    /// It has a canonical form, which is another file.
+    Other,
+    /// It is in canonical form.
+    Own,
+}
+
+/// Writes what a file holds in canonical form: the form is accepted as one, holds the same, and
+/// is its own form; and a file that is accepted as one is its own form.
+///
+/// # Panics
+/// Where a promise does not hold.
+pub fn canonical(bytes: &[u8]) -> Form {
+    let own = validate(bytes, &options().canonical());
+    let plain = validate(bytes, &options());
+    if plain.is_err() {
+        assert!(own.is_err(), "canonical, and not accepted: {plain:?}");
+        let opened = options().from_bytes(bytes).map(drop);
+        let first = opened.is_ok() || own == opened;
+        assert!(first, "an ordinary rule comes before the canonical form: {own:?}");
+        return Form::Refused;
+    }
+    let form = match rewritten(bytes) {
+        Ok(form) => form,
+        Err(error) => {
+            assert!(own.is_err(), "canonical, and has no form: {error}");
+            // What a content that was found to be valid may still be unable to say in its form.
+            let id = error.rule().unwrap_or("misuse");
+            assert!(HAS_NO_FORM.contains(&id), "refused by {id}");
+            return Form::None;
+        }
+    };
+    assert!(own.is_err() || form == bytes, "canonical, and written as another file");
+    // A form is as long as its content, which the limits on its source bound.
+    let validated = validate(&form, &OpenOptions::default().canonical());
+    validated.unwrap_or_else(|error| panic!("the form is refused: {error}"));
+    assert!(rewritten(&form).as_ref() == Ok(&form), "a form has another form");
+    same_content(bytes, &form);
+    if own.is_ok() { Form::Own } else { Form::Other }
+}
+
+/// The rules that keep what is accepted from being written as 1.2: a key twice in a value, a field
+/// of 0.1 that is too deep as an attribute, and an unknown type on a dtype of 1.1 that becomes one.
+const HAS_NO_FORM: [&str; 3] = ["duplicate-key", "limit-depth", "type-storage"];
+
+/// Validates all of a file.
+fn validate(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
+    let archive = options.from_bytes(file)?;
+    let mut verifier = Verifier::new(archive.manifest());
+    archive.tensors().try_for_each(|tensor| verifier.object(&tensor, |_, _| ()))?;
+    if *options == options.canonical() {
+        verifier.padding(archive.manifest(), archive.source())?;
+    }
+    Ok(())
+}
+
+/// The canonical form of a file that is accepted: in 2 if it is of 2, else in 1.2.
+fn rewritten(file: &[u8]) -> Result<Vec<u8>, Error> {
+    let archive = options().from_bytes(file).expect("a file that was accepted");
+    let copier = Copier::new(archive.manifest());
+    let form = if archive.generation() == Some(Generation::V2) {
+        Generation::V2
+    } else {
+        Generation::V1_2
+    };
+    let settings = WriteOptions::default().generation(form).canonical();
+    copier.file(archive.manifest(), archive.source(), Vec::new(), &settings).inspect_err(|error| {
+        // It was found to be valid, and a vector takes all.
+        let is_inexpressible = error.kind() == ErrorKind::Inexpressible(form);
+        assert!(is_inexpressible, "it cannot be read again: {error:?}");
+    })
+}
+
+/// A form holds what the file holds, each thing under its name.
+fn same_content(file: &[u8], form: &[u8]) {
+    let (archive, form) = (options().from_bytes(file), options().from_bytes(form));
+    let (archive, form) = (archive.expect("accepted"), form.expect("accepted"));
+    assert_eq!(archive.len(), form.len());
+    assert_eq!(all(archive.attributes()), all(form.attributes()), "attributes of the file");
+    for object in archive.tensors() {
+        let other = form.get(object.name()).expect("an object of that name");
+        assert!(object.shape().iter().eq(other.shape()), "{object:?} has another shape");
+        assert_eq!(object.layout_name(), other.layout_name());
+        assert_eq!(object.components().len(), other.components().len());
+        let first = object.components().next();
+        if first.is_some_and(|first| first.generation() != Some(Generation::V0_1)) {
+            assert_eq!(all(object.attributes()), all(other.attributes()), "of {object:?}");
+        }
+        same_components(&object, &other);
+    }
+}
+
+fn same_components(object: &Tensor<'_>, other: &Tensor<'_>) {
+    for component in object.components() {
+        let there = other.component(component.role()).expect("a component of that role");
+        let (here, there) = (component.read(), there.read());
+        let (here, there) = (here.expect("found to be valid"), there.expect("found to be valid"));
+        let (storage, written) = (here.view().storage_type(), there.view().storage_type());
+        // Indices are widened; a bool of 0.1 is any byte.
+        if storage != written {
+            assert!(matches!(object.layout(), Layout::SparseCsr | Layout::SparseCoo));
+            assert_eq!(here.view().len(), there.view().len());
+        } else if storage == StorageType::Bool {
+            let same = here.iter().zip(&*there).all(|(a, b)| (*a != 0) == (*b != 0));
+            assert!(same && here.len() == there.len(), "other bools");
+        } else {
+            assert_eq!(*here, *there, "other bytes in {component:?}");
+        }
+        assert_eq!(here.view().logical_type(), there.view().logical_type());
+    }
+}

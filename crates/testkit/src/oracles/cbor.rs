@@ -1,0 +1,153 @@
+//! Our decoder of CBOR beside two others.
+
+use ciborium::Value as Other;
+use serde_cbor_2::Value as Serde;
+use zten::write::{Encoded, WriteOptions, Writer};
+use zten::{Archive, OpenOptions};
+
+use crate::oracles::file::around;
+use crate::oracles::meaning::Meaning;
+
+/// Decodes an item as the value of an attribute: what we accept two other decoders accept, and it
+/// means the same to them; so does its canonical form to us. Whether we accept it.
+///
+/// Known differences of theirs are not compared:
+///
+/// | | `ciborium` | `serde_cbor_2` |
+/// | --- | --- | --- |
+/// | `undefined` | is `null` | is `null` |
+/// | other simple values | refused | refused |
+/// | tags | a bignum may be an integer, and is refused below -2^127 | dropped |
+/// | a key that stands twice in a map | kept | the last is what stays |
+///
+/// # Panics
+/// Where a promise does not hold.
+pub fn cbor(item: &[u8]) -> bool {
+    let file = around(item);
+    let Ok(archive) = Archive::from_bytes(&file) else { return false };
+    let attributes = archive.attributes();
+    let read = attributes.item("a").expect("the attribute that was written");
+    assert_eq!(read.as_bytes(), item, "the item is all of its bytes");
+    let ours = Meaning::from_item(&read);
+    rewritten(item, &ours);
+    if ours.any(&|part| matches!(part, Meaning::Simple(_))) {
+        return true;
+    }
+    let plain = ours.clone().map(&as_ciborium);
+    if !plain.any(&is_vast) {
+        let other: Other = ciborium::from_reader(item).expect("ciborium accepts what we accept");
+        assert_eq!(of_ciborium(other).map(&as_ciborium), plain, "to ciborium");
+    }
+    let serde: Serde = serde_cbor_2::from_slice(item).expect("serde_cbor_2 accepts it too");
+    let again: Serde = read.get().expect("the same by our own interface");
+    let untagged = ours.map(&as_serde);
+    if !untagged.any(&repeats) {
+        let untagged = untagged.sorted();
+        assert_eq!(of_serde(serde).sorted(), untagged, "to serde_cbor_2");
+        assert_eq!(of_serde(again).sorted(), untagged, "to our own interface");
+    }
+    true
+}
+
+/// Writes the item in canonical form: it means the same, unless it cannot have that form.
+fn rewritten(item: &[u8], ours: &Meaning) {
+    let attributes = Encoded::from_cbor([b"\xa1\x61a", item].concat());
+    let mut writer =
+        Writer::new(Vec::new(), &WriteOptions::default().canonical()).expect("a vector");
+    if let Err(error) = writer.attributes_encoded(&attributes) {
+        assert_eq!(error.rule(), Some("duplicate-key"), "{error}");
+        // Two NaN of several spellings are one key to us, as they are one in canonical form.
+        assert!(ours.any(&repeats), "no key stands twice");
+        return;
+    }
+    assert!(!ours.any(&repeats), "a key that stands twice has a form");
+    let file = writer.finish().expect("a vector");
+    let canonical = OpenOptions::default().canonical();
+    let archive = canonical.from_bytes(&file).expect("the canonical form");
+    let form = archive.attributes().item("a");
+    let form = Meaning::from_item(&form.expect("the attribute that was written"));
+    assert_eq!(form.sorted(), ours.clone().sorted(), "the form means something else");
+}
+
+/// Returns whether an item is a map with a duplicate key.
+fn repeats(part: &Meaning) -> bool {
+    let Meaning::Map(entries) = part else { return false };
+    let mut keys: Vec<_> = entries.iter().map(|(key, _)| key.clone().sorted()).collect();
+    keys.sort();
+    keys.windows(2).any(|pair| pair[0] == pair[1])
+}
+
+/// Returns the meaning that `ciborium` should find: bignums are integers, or have no leading zeros.
+fn as_ciborium(part: Meaning) -> Meaning {
+    match part {
+        Meaning::Undefined => Meaning::Null,
+        Meaning::Tag(tag @ (2 | 3), inner) => match *inner {
+            Meaning::Bytes(bytes) => bignum(tag, &bytes),
+            inner => Meaning::Tag(tag, Box::new(inner)),
+        },
+        other => other,
+    }
+}
+
+fn bignum(tag: u64, bytes: &[u8]) -> Meaning {
+    let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+    let digits = &bytes[zeros..];
+    let number =
+        digits.iter().take(17).fold(0_u128, |number, digit| number << 8 | u128::from(*digit));
+    match i128::try_from(number) {
+        Ok(number) if digits.len() <= 16 => {
+            Meaning::Integer(if tag == 2 { number } else { !number })
+        }
+        _ => Meaning::Tag(tag, Box::new(Meaning::Bytes(digits.to_vec()))),
+    }
+}
+
+/// Returns whether an item is a negative bignum that is too large for `ciborium`.
+fn is_vast(part: &Meaning) -> bool {
+    matches!(part, Meaning::Tag(3, inner) if matches!(**inner, Meaning::Bytes(_)))
+}
+
+fn of_ciborium(value: Other) -> Meaning {
+    match value {
+        Other::Integer(number) => Meaning::Integer(number.into()),
+        Other::Bytes(bytes) => Meaning::Bytes(bytes),
+        Other::Text(text) => Meaning::Text(text),
+        Other::Float(value) => Meaning::float(value),
+        Other::Bool(value) => Meaning::Bool(value),
+        Other::Null => Meaning::Null,
+        Other::Tag(number, inner) => Meaning::Tag(number, Box::new(of_ciborium(*inner))),
+        Other::Array(items) => Meaning::Array(items.into_iter().map(of_ciborium).collect()),
+        Other::Map(entries) => {
+            let entry = |(key, value)| (of_ciborium(key), of_ciborium(value));
+            Meaning::Map(entries.into_iter().map(entry).collect())
+        }
+        other => panic!("a value of another kind: {other:?}"),
+    }
+}
+
+/// Returns the meaning that `serde_cbor_2` should find: tags are dropped.
+fn as_serde(part: Meaning) -> Meaning {
+    match part {
+        Meaning::Undefined => Meaning::Null,
+        Meaning::Tag(_, inner) => *inner,
+        other => other,
+    }
+}
+
+fn of_serde(value: Serde) -> Meaning {
+    match value {
+        Serde::Null => Meaning::Null,
+        Serde::Bool(value) => Meaning::Bool(value),
+        Serde::Integer(number) => Meaning::Integer(number),
+        Serde::Float(value) => Meaning::float(value),
+        Serde::Bytes(bytes) => Meaning::Bytes(bytes),
+        Serde::Text(text) => Meaning::Text(text),
+        Serde::Array(items) => Meaning::Array(items.into_iter().map(of_serde).collect()),
+        Serde::Map(entries) => {
+            let entry = |(key, value)| (of_serde(key), of_serde(value));
+            Meaning::Map(entries.into_iter().map(entry).collect())
+        }
+        Serde::Tag(_, inner) => of_serde(*inner),
+        other => panic!("a value of another kind: {other:?}"),
+    }
+}

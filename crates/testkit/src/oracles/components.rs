@@ -1,0 +1,279 @@
+//! Components: their bytes borrowed, streamed and decoded, and their elements as every type.
+
+use core::fmt::Debug;
+use std::io::{self, Read as _};
+
+use zten::tools::StorageType;
+use zten::{
+    Component, Element, Encoding, Error, ErrorKind, Generation, Layout, element::ByteOrder,
+    error::Misuse, view::View,
+};
+
+use crate::oracles::{DECODED, DECODED_TOTAL, FEW, InMemory, heap};
+
+/// The name of a format that has no rule for bools: any byte is one.
+pub(crate) const ANY_BOOLS: &str = "front-any-bools";
+
+/// The number of bytes that may still be decoded.
+pub(crate) struct Work(u64);
+
+impl Default for Work {
+    fn default() -> Self {
+        Self(DECODED_TOTAL)
+    }
+}
+
+impl Work {
+    pub(crate) fn is_left(&self) -> bool {
+        self.0 > 0
+    }
+
+    fn spend(&mut self, bytes: u64) {
+        self.0 = self.0.saturating_sub(bytes);
+    }
+}
+
+/// Reads one component in every way that there is. The other is the same one, of a source that lends nothing.
+pub(crate) fn read(
+    [component, other]: [&Component<'_>; 2],
+    archive: &InMemory<'_>,
+    work: &mut Work,
+) {
+    let file = archive.bytes();
+    let extent = component.extent();
+    let generation = component.generation();
+    let alignment = match generation {
+        Some(Generation::V2) => 4096,
+        Some(_) => 64,
+        None => 1,
+    };
+    assert_eq!(extent.offset() % alignment, 0);
+    assert_eq!(extent.offset().checked_add(extent.length()), Some(extent.end()));
+    let before_manifest = extent.end() <= archive.manifest().extent().start || extent.length() == 0;
+    assert!(alignment != 64 || before_manifest);
+    assert_eq!(component.element_type().storage(), component.storage_type());
+    assert_eq!(component.generation(), archive.generation());
+    let width = component.storage_type().map(|storage| u64::from(storage.width()));
+    if let (Some(size), Some(width)) = (component.element_size(), width) {
+        assert!(size == width || size == 2 * width);
+    }
+    let _ = component.digest().map(|digest| digest.algorithm().len());
+
+    let any_bools = generation == Some(Generation::V0_1) || archive.format() == ANY_BOOLS;
+    let raw = component.encoding() == Encoding::Raw;
+    let bound = component.bind(file);
+    let is_here = component.shard().is_none();
+    let in_place = raw && !component.is_strided() && is_here;
+    assert_eq!(bound.is_ok(), in_place && component.readable().is_ok(), "{bound:?}");
+    assert_eq!(raw, component.encoding_name() == "raw");
+    let bytes = |view: &Result<View<'_>, Error>| {
+        view.as_ref().ok().map(|view| view.as_bytes().as_ptr_range())
+    };
+    let view = component.view();
+    assert_eq!(bytes(&view), bytes(&bound));
+    let not_lent = other.view().expect_err("a source that lends nothing");
+    let is_misuse = not_lent.kind() == ErrorKind::Misuse(Misuse::NotInMemory);
+    assert_eq!(is_misuse, bound.is_ok(), "{not_lent}");
+    if is_here {
+        assert_eq!(view.as_ref().err(), bound.as_ref().err());
+        assert!(is_misuse || Some(&not_lent) == bound.as_ref().err(), "{not_lent}");
+    } else {
+        // Which of the things that are not supported comes first is not said.
+        let errors = [view.as_ref().err(), bound.as_ref().err(), Some(&not_lent)];
+        assert!(errors.into_iter().all(|error| error.is_some_and(Error::is_unsupported)));
+    }
+    if let Ok(view) = &bound {
+        let place = |at| usize::try_from(at).expect("a place in memory");
+        let blob = &file[place(extent.offset())..place(extent.end())];
+        assert_eq!(view.as_bytes(), blob);
+        assert_eq!(component.bind_blob(blob).expect("its own blob").as_bytes(), blob);
+        every_type(view, any_bools);
+    }
+    if !work.is_left() {
+        return;
+    }
+    let streamed = streamed(component);
+    match component.read() {
+        Ok(decoded) => {
+            let length = decoded.len() as u64;
+            work.spend(length + 256);
+            assert_eq!(streamed, Ok(length));
+            if let (Ok(view), ByteOrder::Little) = (bound, component.byte_order()) {
+                assert_eq!(&*decoded, view.as_bytes());
+            }
+            every_type(&decoded.view(), any_bools);
+            every_way(component, &decoded.view());
+            assert!(in_buffers(component).expect("it was decoded") == *decoded, "other bytes");
+            assert!(*other.read().expect("it was decoded") == *decoded, "other bytes of a source");
+            let data = component.data().expect("it was decoded");
+            assert!(component.byte_order() == ByteOrder::Big || *data == *decoded, "other data");
+            let mut buffer = vec![0; decoded.len()];
+            let view = component.read_into(&mut buffer).expect("it was decoded");
+            assert_eq!(view.as_bytes(), &*decoded);
+            let mut longer = vec![0; decoded.len() + 1];
+            assert!(component.read_into(&mut longer).is_err());
+        }
+        Err(error) => {
+            work.spend(DECODED / 8);
+            assert_eq!(streamed.as_ref(), Err(&error));
+            let failed = in_buffers(component).expect_err("it cannot be decoded");
+            assert_eq!(failed, error);
+            assert_eq!(other.read().expect_err("it cannot be decoded"), error);
+        }
+    }
+}
+
+/// Reads a component as [`io::Read`], into small and large buffers in turn.
+fn in_buffers(component: &Component<'_>) -> Result<Vec<u8>, Error> {
+    let (mut reader, mut all) = (component.reader()?, Vec::new());
+    let mut room = vec![0; 100_000];
+    for length in [1, 3, 0, 15, 16, 5000, 7, 100_000, 0, 2].into_iter().cycle() {
+        let buffer = &mut room[..length];
+        match reader.read(buffer) {
+            Ok(0) if length > 0 => break,
+            Ok(read) => all.extend_from_slice(&buffer[..read]),
+            Err(error) => return Err(own(error)),
+        }
+    }
+    assert_eq!(reader.read(&mut room).expect("the end"), 0, "the end is the end");
+    assert!(reader.verified().is_some(), "the end has come, and nothing has been shown");
+    Ok(all)
+}
+
+/// The error of the library that an error of reading holds.
+fn own(error: io::Error) -> Error {
+    let held = error.into_inner().expect("an error of the library");
+    *held.downcast().expect("an error of the library")
+}
+
+/// The elements of a component, and of the tensor that it is all of, are the same, whichever way they are read.
+fn every_way(component: &Component<'_>, decoded: &View<'_>) {
+    macro_rules! all {
+        ($($element:ty),+) => { $(one_way::<$element>(component, decoded);)+ };
+    }
+    every_element!(all);
+}
+
+/// The elements of one type, if they are of that: in one call as one by one.
+fn one_way<T: Element + Debug>(component: &Component<'_>, decoded: &View<'_>) {
+    let expected: Vec<T> = match decoded.elements() {
+        Ok(elements) => elements.collect(),
+        Err(error) => {
+            assert_eq!(component.to_vec::<T>(), Err(error));
+            assert!(component.to_cow::<T>().is_err());
+            return;
+        }
+    };
+    // Part of an element (0.1) is no element.
+    if !decoded.as_bytes().len().is_multiple_of(size_of::<T>()) {
+        assert!(component.to_vec::<T>().is_err());
+        return;
+    }
+    let is_same = |elements: &[T]| {
+        let pairs = elements.iter().zip(&expected);
+        elements.len() == expected.len() && pairs.into_iter().all(|(a, b)| same(*a, *b))
+    };
+    let read = component.to_vec().expect("it was decoded");
+    assert!(is_same(&read), "other elements in {component:?}");
+    assert!(is_same(&component.to_cow().expect("it was decoded")), "other elements to borrow");
+    let mut buffer = vec![T::ZERO; expected.len()];
+    component.read_elements(&mut buffer).expect("it was decoded");
+    assert!(is_same(&buffer), "other elements in a buffer");
+    assert!(component.read_elements(&mut vec![T::ZERO; expected.len() + 1]).is_err());
+    let tensor = component.tensor();
+    if tensor.layout() == Layout::Dense && component.role() == "data" {
+        assert!(is_same(&tensor.to_vec().expect("it was decoded")), "other elements in a tensor");
+        assert!(is_same(&tensor.to_cow().expect("it was decoded")), "other elements to borrow");
+        buffer.fill(T::ZERO);
+        tensor.read_into(&mut buffer).expect("it was decoded");
+        assert!(is_same(&buffer), "other elements of a tensor in a buffer");
+        let lent = tensor.as_slice::<T>();
+        assert_eq!(lent.is_ok(), component.as_slice::<T>().is_ok());
+        assert!(lent.is_ok_and(is_same) || component.as_slice::<T>().is_err(), "other elements");
+    }
+}
+
+/// The most heap that reading any component takes, and that decoding takes beside that and windows:
+/// tables, and two blocks.
+const CHUNKS: u64 = 64 << 10;
+const BLOCKS: u64 = (32 << 10) + 2 * (128 << 10);
+
+/// Streams a component, in as much heap as is promised: how many bytes it holds.
+fn streamed(component: &Component<'_>) -> Result<u64, Error> {
+    let (peak, read) = heap::peak(|| {
+        let mut content = component.reader()?;
+        let mut length = 0;
+        loop {
+            match content.next_chunk() {
+                Ok(None) => break,
+                Ok(Some(chunk)) => {
+                    assert!(!chunk.is_empty() && chunk.len() <= 64 << 10);
+                    length += chunk.len() as u64;
+                }
+                Err(error) => {
+                    let again = content.next_chunk().map(|_| ());
+                    assert_eq!(again.as_ref(), Err(&error), "an error is final");
+                    return Err(error);
+                }
+            }
+        }
+        assert!(content.verified().is_some(), "the end has come, and nothing has been shown");
+        assert_eq!(content.next_chunk(), Ok(None), "the end is the end");
+        Ok(length)
+    });
+    let declared = component.decoded_length();
+    let window = declared.map_or(DECODED, |length| length.min(DECODED));
+    let compressed = component.encoding() != Encoding::Raw;
+    let bound = CHUNKS + if compressed { BLOCKS + 3 * window } else { 0 };
+    assert!(peak <= bound + 4096, "{peak} bytes of heap to read {component:?}");
+    if let (Ok(length), Some(declared)) = (&read, declared) {
+        assert_eq!(*length, declared);
+    }
+    if let (Ok(length), Some(size)) = (&read, component.element_size()) {
+        let free = matches!(component.generation(), Some(Generation::V0_1 | Generation::V2));
+        assert!(free || length.is_multiple_of(size), "part of an element");
+    }
+    read
+}
+
+/// Asks a view for elements of every type.
+fn every_type(view: &View<'_>, any_bools: bool) {
+    macro_rules! all {
+        ($($element:ty),+) => { $(elements::<$element>(view, any_bools);)+ };
+    }
+    every_element!(all);
+}
+
+/// Elements are there if their type is right, and the same however they are asked for.
+fn elements<T: Element + Debug>(view: &View<'_>, any_bools: bool) {
+    let meant = T::LOGICAL.is_none() || T::LOGICAL == view.logical_type();
+    let typed = T::DTYPE == view.storage_type() && meant;
+    let bool = T::DTYPE == StorageType::Bool && !any_bools;
+    let valid = typed && (!bool || view.as_bytes().iter().all(|byte| *byte < 2));
+    let elements = view.elements::<T>();
+    assert_eq!(elements.is_ok(), valid, "{view:?}");
+    let Ok(elements) = elements else {
+        assert!(view.as_slice::<T>().is_err());
+        return;
+    };
+    let count = view.as_bytes().len() / size_of::<T>();
+    assert_eq!((elements.len(), elements.get(count).is_none()), (count, true));
+    match view.as_slice::<T>() {
+        Ok(slice) => {
+            assert_eq!(slice.len(), count);
+            assert!(slice.iter().zip(elements).take(FEW).all(|(one, other)| same(*one, other)));
+        }
+        Err(error) => {
+            let ErrorKind::Misuse(why) = error.kind() else { panic!("{error}") };
+            let known = [Misuse::Alignment, Misuse::ByteOrder, Misuse::BoolBytes, Misuse::Size];
+            assert!(known.contains(&why), "{error}");
+            assert!(elements.count() >= count.min(1));
+        }
+    }
+}
+
+/// Returns whether two elements are equal, or neither is equal to itself.
+pub(crate) fn same<T: PartialEq + Copy>(one: T, other: T) -> bool {
+    let differ = |a: T, b: T| a != b;
+    one == other || (differ(one, one) && differ(other, other))
+}

@@ -1,0 +1,41 @@
+//! Lists of digests.
+
+use zten_report::digests::{Difference, Digests, Entry, HEADER};
+
+use crate::oracles::heap::peak;
+
+/// Parses a list of digests, in heap of at most 8 times its bytes and 1 KiB. One that is accepted is the same when it is
+/// written and parsed again; it has no difference to itself, and each entry that is left out or changed is found. Whether it
+/// is accepted.
+///
+/// # Panics
+/// If a promise does not hold.
+pub fn digests(input: &[u8]) -> bool {
+    let (heap, list) = peak(|| Digests::parse(input));
+    let most = 8 * input.len() as u64 + 1024;
+    assert!(heap <= most, "{heap} bytes of heap, and {most} at most");
+    let Ok(list) = list else { return false };
+    let lines = list.entries().iter().map(|entry| format!("{entry}\n"));
+    let written = format!("{HEADER}\n{}", lines.collect::<Vec<_>>().concat());
+    let again = Digests::parse(written.as_bytes()).expect("what is written is accepted");
+    assert!(list == again, "what is written is the same list");
+    let entries = list.entries();
+    assert!(entries.windows(2).all(|two| two[0].key() < two[1].key()), "entries are in order");
+    assert_eq!(list.differences(entries.to_vec()), [], "a list has no difference to itself");
+    for place in [0, entries.len() / 2, entries.len().saturating_sub(1)] {
+        let Some(entry) = entries.get(place) else { continue };
+        let [before, after] = [&entries[..place], &entries[place + 1..]];
+        let mut rest = [before, after].concat();
+        let found = |difference| [(difference, entry.name.clone(), entry.role.clone())];
+        let missing = list.differences(rest.clone());
+        assert_eq!(missing, found(Difference::Missing), "what is missing is found");
+        let other = Digests::new(rest.clone()).expect("entries of a list");
+        let added = other.differences(entries.to_vec());
+        assert_eq!(added, found(Difference::Added), "what was added is found");
+        let changed =
+            Entry { sha256: entry.sha256.map(|sum| sum.map(|byte| !byte)), ..entry.clone() };
+        rest.insert(place, changed);
+        assert_eq!(list.differences(rest), found(Difference::Changed), "so is a change");
+    }
+    true
+}

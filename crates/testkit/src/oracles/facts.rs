@@ -1,0 +1,55 @@
+//! All that a file says and holds, in a form that can be compared.
+
+use core::fmt::Write as _;
+
+use zten::{Component, Error, ErrorKind, Manifest, Tensor};
+
+use crate::oracles::DECODED_TOTAL;
+
+/// All that a manifest says.
+///
+/// # Panics
+/// Never: a string takes all.
+pub fn said(manifest: &Manifest<impl AsRef<[u8]>>) -> String {
+    let mut text = String::new();
+    write(manifest, &mut text).expect("a string takes all");
+    text
+}
+
+fn write(manifest: &Manifest<impl AsRef<[u8]>>, to: &mut String) -> core::fmt::Result {
+    let generation = manifest.generation().expect("a zTensor file");
+    let version = manifest.version();
+    writeln!(to, "{generation:?} {version:?} {:?}", manifest.extent())?;
+    let fields = (manifest.attributes().count(), manifest.fields().map(Iterator::count));
+    writeln!(to, "{fields:?}")?;
+    for object in manifest.tensors() {
+        let shape: Vec<u64> = object.shape().to_vec();
+        writeln!(to, "{:?} {shape:?} {:?}", object.name(), object.layout_name())?;
+        writeln!(to, " {:?}", object.attributes())?;
+        for component in object.components() {
+            let (length, digest) = (component.decoded_length(), component.digest());
+            let order = component.byte_order();
+            let encoding = component.encoding_name();
+            writeln!(to, " {component:?} {length:?} {digest:?} {order:?} {encoding}")?;
+        }
+    }
+    Ok(())
+}
+
+/// The content of one component, or why it cannot be read; none where the source failed.
+pub(crate) type Held = Option<Result<Vec<u8>, Error>>;
+
+/// The content of components as long as the work stays small.
+pub(crate) fn held<'t>(tensors: impl Iterator<Item = Tensor<'t>>) -> Vec<Held> {
+    let mut left = DECODED_TOTAL;
+    let mut read = |component: Component<'_>| {
+        let held = match component.read() {
+            Err(error) if error.kind() == ErrorKind::Read => None,
+            read => Some(read.map(|decoded| decoded.to_vec())),
+        };
+        let cost = held.iter().flatten().map(|bytes| bytes.len() as u64).sum::<u64>() + 4096;
+        left = left.saturating_sub(cost);
+        (left > 0).then_some(held)
+    };
+    tensors.flat_map(|tensor| tensor.components()).map_while(&mut read).collect()
+}

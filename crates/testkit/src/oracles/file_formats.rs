@@ -1,0 +1,383 @@
+//! Files of other formats.
+
+mod made;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use safetensors::SafeTensors;
+use zten::element::ByteOrder;
+use zten::shards::{Candidate, Find, Shard};
+use zten::verify::Verifier;
+use zten::{Archive, Encoding, Error, ReadAt, Tensor};
+use zten_formats::{
+    Begun, Block, Detected, Format, Opening, Part, START, Step, Trouble, begin, by_name, by_start,
+    open_bytes, open_source,
+};
+
+use crate::oracles::open::{bound, objects};
+use crate::oracles::{InMemory, heap, options};
+
+/// Bytes of the header of a NumPy array, at most.
+const NPY_HEADER: u64 = 12 + 0xffff;
+
+/// A file, and those beside it, by their names.
+struct Files {
+    path: &'static str,
+    file: Vec<u8>,
+    beside: Vec<(&'static str, Vec<u8>)>,
+}
+
+/// Opens a file of a format and reads all of it: memory follows its length, all ways to open it end alike, and what
+/// tensors take lies within the file. Returns whether it is valid.
+///
+/// The last byte of the input says what the others are. Even: the file as it is; of an index what comes before the first
+/// zero, and the rest the file `a.safetensors` beside it. Odd: what files are made of.
+///
+/// # Panics
+/// A promise does not hold.
+pub fn file_format(format: Format, input: &[u8]) -> bool {
+    let Some((choice, input)) = input.split_last() else { return false };
+    let is_whole = choice.is_multiple_of(2);
+    let files =
+        if is_whole { whole(format, input) } else { made::files(format, choice >> 1, input) };
+    if !files.beside.is_empty() {
+        return read_several(&files);
+    }
+    let names = ["x", files.path].map(|name| read_named(&files.file, name));
+    names.contains(&true)
+}
+
+fn whole(format: Format, input: &[u8]) -> Files {
+    let mut halves = input.splitn(2, |byte| *byte == 0).map(<[u8]>::to_vec);
+    let mut half = || halves.next().unwrap_or_default();
+    if format == Format::Index {
+        return Files { path: INDEX, file: half(), beside: vec![("a.safetensors", half())] };
+    }
+    Files { path: path(format), file: input.to_vec(), beside: Vec::new() }
+}
+
+/// The name of an index.
+const INDEX: &str = "x.index.json";
+
+/// The name of a file that is alone.
+fn path(format: Format) -> &'static str {
+    match format {
+        Format::Safetensors => "x.safetensors",
+        Format::Npy => "x.npy",
+        Format::Npz => "x.npz",
+        Format::Gguf => "x.gguf",
+        Format::Index => INDEX,
+        Format::Torch => "x.pt",
+    }
+}
+
+fn read_named(bytes: &[u8], path: &'static str) -> bool {
+    let start = &bytes[..bytes.len().min(START)];
+    let (start, name) = (by_start(start, Path::new(path)), by_name(Path::new(path)));
+    match start.or(name) {
+        Some(Detected::Read(format)) => archive(bytes, path, Some(format)),
+        _ => archive(bytes, path, None),
+    }
+}
+
+/// Bytes that are read at positions.
+struct Positions<'b>(&'b [u8]);
+
+impl ReadAt for Positions<'_> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        let read = self.0.read_at(offset, buffer);
+        Ok(read.map_err(|_| io::Error::from(io::ErrorKind::UnexpectedEof))?)
+    }
+}
+
+/// Opens a file in memory and at positions, which agree.
+fn archive(bytes: &[u8], path: &'static str, format: Option<Format>) -> bool {
+    let length = length(bytes);
+    let (peak, opened) =
+        heap::peak(|| open_source(Positions(bytes), length, Path::new(path), &options()));
+    let header = match format {
+        Some(Format::Safetensors) => {
+            bytes.first_chunk().map_or(0, |first| u64::from_le_bytes(*first)).min(length)
+        }
+        // Values of a pickle take more than their bytes, also of one that is not read.
+        Some(Format::Torch) | None => {
+            // The pickle may be deflated.
+            let each = if bytes.windows(10).any(is_deflated) { 24 * 64 } else { 24 };
+            (length + NPY_HEADER).saturating_mul(each)
+        }
+        // Nothing says how many bytes of the file are headers, one of which may be deflated.
+        _ => length + NPY_HEADER,
+    };
+    let most = bound(header);
+    assert!(peak <= most, "{peak} bytes of heap for {header} of a header");
+    Files { path, file: bytes.to_vec(), beside: Vec::new() }.assert_same_in_steps(&opened);
+    let (peak, again) = heap::peak(|| open_bytes(bytes, &options()));
+    assert!(peak <= most, "{peak} bytes of heap for {header} of a header in memory");
+    match (opened, again) {
+        (Ok(opened), Ok(archive)) => {
+            objects(&archive, &opened);
+            read_archive(&archive, &opened);
+            if format == Some(Format::Safetensors) {
+                as_the_crate_does(&archive);
+            }
+            archive.verify().is_ok()
+        }
+        (Err(one), other) => {
+            refused(&one, length);
+            match other {
+                Err(other) if one.finding().row == other.finding().row => {
+                    assert_eq!(one.to_string(), other.to_string());
+                }
+                // Bytes alone have no name that tells what they should be.
+                other => assert!(other.is_err_and(|other| {
+                    let row = other.finding().row.expect("a rule");
+                    row.id.starts_with("format-")
+                })),
+            }
+            false
+        }
+        (Ok(_), Err(other)) => panic!("{other} in memory alone"),
+    }
+}
+
+/// Every tensor is found by its name and can be read, by views, in memory of its own and at positions, unless what only
+/// data shows breaks a rule.
+fn read_archive(archive: &InMemory<'_>, opened: &Archive<Positions<'_>>) {
+    assert_eq!(archive.generation(), None);
+    assert_eq!(archive.format(), opened.format());
+    let verified = archive.verify();
+    assert_eq!(verified, opened.verify());
+    let is_verified = verified.is_ok();
+    assert_eq!(archive.len(), opened.len());
+    let mut is_valid = true;
+    for (object, again) in archive.tensors().zip(opened.tensors()) {
+        let found = archive.get(object.name()).expect("a tensor that is there by its name");
+        assert_eq!(found.ordinal(), object.ordinal());
+        let component = object.component("data").expect("the data of a tensor");
+        // The array of an .npy file is named after the file.
+        let is_named = archive.format() != ".npy";
+        assert!(!is_named || again.name() == object.name());
+        assert_eq!(again.shape(), object.shape());
+        let data_again = again.component("data").expect("the data of a tensor");
+        assert_eq!(data_again.extent(), component.extent());
+        let decoded = read(&object);
+        assert_eq!(decoded, read(&again));
+        let is_raw = component.encoding() == Encoding::Raw && !component.is_strided();
+        if let Some(block) = Block::of(&object) {
+            assert_eq!(data_length(block, &object), component.extent().length());
+        } else {
+            let view = object.dense().expect("a dense tensor").view();
+            assert_eq!(view.is_ok(), is_raw);
+            if let Ok(view) = &view {
+                assert_eq!(view.as_bytes(), data(archive, &object));
+            }
+        }
+        match decoded {
+            Ok(decoded) if is_raw && component.byte_order() == ByteOrder::Little => {
+                assert_eq!(decoded, data(archive, &object));
+            }
+            Ok(decoded) => {
+                assert_eq!(u64::try_from(decoded.len()).ok(), component.decoded_length());
+            }
+            // Elements in another order are held.
+            Err(error) if error.rule() == Some("limit-decoded") => {
+                assert!(component.is_strided());
+            }
+            Err(error) => {
+                let rules = ["tensor-bool-value", "zip-crc", "zip-deflate", "zip-length"];
+                assert!(error.rule().is_some_and(|id| rules.contains(&id)), "{error}");
+                is_valid = false;
+            }
+        }
+    }
+    // What lies around tensors is verified with all of the file.
+    let is_around = verified.is_err_and(|error| {
+        let id = error.rule().unwrap_or_default();
+        archive.format() == "PyTorch" && ["zip-crc", "limit-decoded"].contains(&id)
+    });
+    assert!(is_valid == is_verified || is_valid && is_around);
+}
+
+/// Returns whether a member begins so that is deflated.
+fn is_deflated(start: &[u8]) -> bool {
+    start.starts_with(b"PK\x03\x04") && start.ends_with(&[8, 0])
+}
+
+/// The bytes that a tensor of such blocks takes.
+fn data_length(block: &Block, object: &Tensor<'_>) -> u64 {
+    object.shape().elements().expect("a number of elements") / block.elements * block.bytes
+}
+
+/// Reads all of a tensor.
+fn read(tensor: &Tensor<'_>) -> Result<Vec<u8>, Error> {
+    let data = tensor.component("data").expect("the data of a tensor");
+    data.read().map(|decoded| decoded.to_vec())
+}
+
+/// The bytes of a tensor where they lie.
+fn data<'a>(archive: &'a InMemory<'_>, object: &Tensor<'_>) -> &'a [u8] {
+    let range = object.component("data").expect("the data of a tensor").extent().range();
+    &archive.bytes()[place(range.start)..place(range.end)]
+}
+
+/// The same tensors are in the file for the `safetensors` crate.
+fn as_the_crate_does(archive: &InMemory<'_>) {
+    let other = SafeTensors::deserialize(archive.bytes()).expect("a file that is valid here");
+    assert_eq!(other.len(), archive.len());
+    for object in archive.tensors() {
+        let tensor = other.tensor(object.name()).expect("a tensor of the same name");
+        assert_eq!(tensor.data(), data(archive, &object));
+        let shape =
+            tensor.shape().iter().map(|dimension| u64::try_from(*dimension).expect("64 bits"));
+        assert!(shape.eq(object.shape().iter()));
+    }
+    let (_, header) = SafeTensors::read_metadata(archive.bytes()).expect("it has been read");
+    let mut metadata = header.metadata().clone().unwrap_or_default();
+    for (key, value) in archive.attributes() {
+        assert_eq!(value.get::<&str>().ok(), metadata.remove(key).as_deref());
+    }
+    assert!(metadata.is_empty(), "{metadata:?}");
+}
+
+/// An error is about the file, and shows nothing that is hidden.
+fn refused(trouble: &Trouble, length: u64) {
+    assert!(trouble.is_refusal(), "{trouble}");
+    let finding = trouble.finding();
+    assert!(finding.row.is_some(), "{trouble}");
+    assert!(finding.offset.is_none_or(|offset| offset <= length), "{trouble} of {length} bytes");
+    assert!(!finding.to_string().chars().any(char::is_control), "{trouble:?}");
+}
+
+impl<'f> Find for &'f Files {
+    type Source = Positions<'f>;
+
+    fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<Positions<'f>>>, Error> {
+        let found = self.beside.iter().find(|part| part.0 == shard.name());
+        Ok(found.map(|(_, bytes)| Candidate { source: Positions(bytes), length: length(bytes) }))
+    }
+}
+
+impl Files {
+    /// Opens the file without I/O.
+    fn open_in_steps(&self) -> Result<Archive<zten::InMemory<[u8; 0]>>, Trouble> {
+        let beside = |name: &str| self.beside.iter().find(|part| part.0 == name);
+        let mut opening = Opening::new(self.path, length(&self.file), &options());
+        for _ in 0..64 {
+            match opening.step()? {
+                Step::Read(all) => {
+                    for wanted in all {
+                        let name = wanted.file.as_deref();
+                        let file = match name {
+                            Some(name) => &beside(name).expect("a file that is there").1,
+                            None => &self.file,
+                        };
+                        let bytes =
+                            file[place(wanted.range.start)..place(wanted.range.end)].to_vec();
+                        assert!(!bytes.is_empty(), "{wanted:?}");
+                        opening.supply(&wanted, bytes).expect("bytes that were asked for");
+                    }
+                }
+                Step::Open(names) => {
+                    for name in names {
+                        let found = beside(&name).map(|part| length(&part.1));
+                        opening.opened(name, found);
+                    }
+                }
+                Step::Done(archive) => return Ok(*archive),
+            }
+        }
+        panic!("it is not open after 64 steps")
+    }
+
+    /// Opening without I/O ends as opening did.
+    fn assert_same_in_steps(&self, opened: &Result<Archive<Positions<'_>>, Trouble>) {
+        match (opened, self.open_in_steps()) {
+            (Ok(archive), Ok(header)) => {
+                assert_eq!(archive.len(), header.len());
+                for (object, again) in archive.tensors().zip(header.tensors()) {
+                    assert_eq!((object.name(), object.shape()), (again.name(), again.shape()));
+                    let own = |tensor: &Tensor<'_>| {
+                        let data = tensor.component("data").expect("data");
+                        let shard = data.shard().map(ToOwned::to_owned);
+                        (data.extent(), data.dtype(), shard)
+                    };
+                    assert_eq!(own(&object), own(&again));
+                    if own(&object).2.is_none() {
+                        let source = Positions(&self.file);
+                        let bound = again.read_from(&source);
+                        assert_eq!(read(&object), read(&bound), "bound to the source");
+                    }
+                }
+            }
+            (Err(one), Err(other)) => assert_eq!(one.to_string(), other.to_string()),
+            (one, other) => panic!("{:?}, and in steps {:?}", one.as_ref().err(), other.err()),
+        }
+    }
+}
+
+fn place(at: u64) -> usize {
+    usize::try_from(at).expect("a place in memory")
+}
+
+fn length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).expect("a length")
+}
+
+/// Opens a file and those beside it: its tensors are its own and those of the files that it names.
+fn read_several(files: &Files) -> bool {
+    let sources: Vec<_> =
+        files.beside.iter().map(|(name, bytes)| (*name, Positions(bytes))).collect();
+    let parts: Vec<_> = sources
+        .iter()
+        .map(|(name, source)| Part { name, source, length: length(source.0) })
+        .collect();
+    let own = length(&files.file);
+    let open = || match begin(Positions(&files.file), own, Path::new(files.path), &options())? {
+        Begun::Root(root) => root.open(&parts, &options()),
+        Begun::Archive(archive) => Ok(archive),
+    };
+    let (peak, opened) = heap::peak(open);
+    let all = own + parts.iter().map(|part| part.length).sum::<u64>();
+    assert!(peak <= bound(all), "{peak} bytes of heap for files of {all}");
+    files.assert_same_in_steps(&opened);
+    let archive = match opened {
+        Ok(archive) => archive,
+        Err(trouble) => {
+            refused(&trouble, all);
+            return false;
+        }
+    };
+    let manifest = archive.manifest();
+    let named = |name: &str| manifest.shards().any(|shard| shard.name() == name);
+    let alone: BTreeMap<_, _> = files
+        .beside
+        .iter()
+        .filter(|(name, _)| named(name))
+        .map(|(name, bytes)| {
+            (*name, open_bytes(bytes, &options()).expect("a header that was read"))
+        })
+        .collect();
+    assert_eq!(manifest.shards().len(), alone.len());
+    let mut shards = manifest.bind_shards(&files).expect("files that are there");
+    let of_shards = alone.values().map(Archive::file_len).sum();
+    let mut verifier = Verifier::new(manifest).with_shard_bytes(of_shards);
+    let summary = verifier.file_in(manifest, archive.source(), &mut shards);
+    let mut tensors: usize = alone.values().map(Archive::len).sum();
+    for object in archive.tensors() {
+        let here = object.component("data").expect("data");
+        let Some(part) = here.shard() else {
+            assert!(here.extent().end() <= own);
+            tensors += 1;
+            continue;
+        };
+        let of_part = alone[part].tensor(object.name()).expect("a tensor of the part");
+        let there = of_part.component("data").expect("data");
+        assert_eq!(here.extent(), there.extent());
+        assert_eq!((object.shape(), here.dtype()), (of_part.shape(), there.dtype()));
+    }
+    assert_eq!(archive.len(), tensors);
+    assert_eq!(summary.is_ok(), alone.values().all(|part| part.verify().is_ok()));
+    summary.is_ok()
+}

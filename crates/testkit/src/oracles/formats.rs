@@ -1,0 +1,211 @@
+//! Views of each format: bound where they lie, decoded, and walked.
+
+use core::fmt::Debug;
+
+use half::{bf16, f16};
+use zten::tools::StorageType;
+use zten::{
+    Element, Error, ErrorKind, Layout, Tensor,
+    error::Misuse,
+    view::{Coo, Csr, Quantized},
+};
+
+use crate::oracles::components::{Work, same};
+use crate::oracles::{FEW, slices};
+
+/// Reads an object as each layout, of which it is one at most. The other is the same one, of a source that lends nothing.
+pub(crate) fn read([object, other]: [&Tensor<'_>; 2], file: &[u8], work: &mut Work) {
+    let dense = object.dense();
+    assert_eq!(dense.is_ok(), object.layout() == Layout::Dense);
+    if let Ok(dense) = dense {
+        assert_eq!(dense.view().is_ok(), dense.bind(file).is_ok());
+        slices::cut(object, file);
+    }
+    if work.is_left() {
+        sparse(object, other);
+        quantized(object, other);
+        profiles(object, file);
+    }
+}
+
+/// Reads what the profiles of 2 hold, and values that share bytes: all of it can be had, and is no more than the file.
+fn profiles(object: &Tensor<'_>, file: &[u8]) {
+    if let Ok(group) = object.quant_group() {
+        assert!([2, 4, 8].contains(&group.bits));
+    }
+    if let Ok(blocks) = object.gguf_blocks() {
+        assert!(blocks.elements_per_block > 0 && blocks.block_bytes > 0);
+    }
+    if let Ok(coo) = object.coo() {
+        let _ = coo.values().nibbles(coo.nnz()).map(Iterator::count);
+    }
+    if let Ok(array) = object.mx() {
+        assert!(array.len() <= 2 * file.len());
+        array.dequantize(&mut vec![0.0; array.len()]).expect("a buffer of that length");
+    }
+}
+
+/// Reads an object that was found to be valid: nothing is in the way, whether it is borrowed or decoded.
+pub(crate) fn valid(object: &Tensor<'_>, other: &Tensor<'_>) {
+    if object.layout() == Layout::SparseCsr {
+        object.csr().expect("indices that were found to be valid");
+        other.csr().expect("indices that were found to be valid");
+    }
+    if object.layout() == Layout::SparseCoo {
+        object.coo().expect("coordinates that were found to be valid");
+        other.coo().expect("coordinates that were found to be valid");
+    }
+}
+
+/// Returns what was read, if it was. An object of another layout cannot be read.
+fn of_layout<T>(object: &Tensor<'_>, layout: Layout, read: Result<T, Error>) -> Option<T> {
+    let misuse = ErrorKind::Misuse(Misuse::Layout);
+    let is_other = read.as_ref().is_err_and(|error| {
+        error.kind() == misuse || (object.layout() == Layout::Unknown && error.is_unsupported())
+    });
+    assert_eq!(is_other, object.layout() != layout, "{object:?} as {layout:?}");
+    read.ok()
+}
+
+/// Checks that borrowed bytes are those that are decoded from a source that lends nothing.
+fn sparse(object: &Tensor<'_>, other: &Tensor<'_>) {
+    let bound = of_layout(object, Layout::SparseCsr, object.csr());
+    let decoded = of_layout(object, Layout::SparseCsr, other.csr());
+    bound.iter().chain(&decoded).for_each(rows);
+    if let (Some(bound), Some(decoded)) = (&bound, &decoded) {
+        assert!(bound.indices().widened().eq(decoded.indices().widened()));
+        assert!(bound.indptr().widened().eq(decoded.indptr().widened()));
+    }
+    let bound = of_layout(object, Layout::SparseCoo, object.coo());
+    let decoded = of_layout(object, Layout::SparseCoo, other.coo());
+    bound.iter().chain(&decoded).for_each(coordinates);
+    if let (Some(bound), Some(decoded)) = (&bound, &decoded) {
+        assert!(bound.coords().widened().eq(decoded.coords().widened()));
+        assert_eq!(bound.shape(), decoded.shape());
+    }
+}
+
+/// Calls a function of a sparse view with the type that its values are stored as.
+macro_rules! typed {
+    ($run:ident, $view:expr) => {
+        match $view.values().storage_type() {
+            StorageType::F64 => $run::<f64>($view),
+            StorageType::F32 => $run::<f32>($view),
+            StorageType::F16 => $run::<f16>($view),
+            StorageType::Bf16 => $run::<bf16>($view),
+            StorageType::I64 => $run::<i64>($view),
+            StorageType::I32 => $run::<i32>($view),
+            StorageType::I16 => $run::<i16>($view),
+            StorageType::I8 => $run::<i8>($view),
+            StorageType::U64 => $run::<u64>($view),
+            StorageType::U32 => $run::<u32>($view),
+            StorageType::U16 => $run::<u16>($view),
+            StorageType::U8 => $run::<u8>($view),
+            StorageType::Bool => $run::<bool>($view),
+        }
+    };
+}
+
+/// Walks a matrix whatever its values are.
+fn rows(csr: &Csr<'_>) {
+    let (rows, nnz) = (csr.rows(), csr.nnz());
+    assert_eq!(csr.indptr().len() as u64, rows + 1);
+    assert!(csr.indices().widened().take(FEW).all(|column| column < csr.columns()));
+    assert_eq!(csr.indptr().widened().next(), Some(0));
+    assert!(csr.row_range(rows).is_none());
+    let last = rows.checked_sub(1).and_then(|last| csr.row_range(last));
+    assert!(last.is_none_or(|range| range.start <= range.end && range.end == nnz));
+    if nnz <= FEW {
+        let (sorted, twice) = (csr.is_sorted(), csr.has_duplicates().expect("memory"));
+        assert!(nnz > 1 || (sorted && !twice));
+    }
+    typed!(matrix, csr);
+}
+
+/// Walks a matrix by entries, by rows, and whole.
+fn matrix<T: Element + Debug>(csr: &Csr<'_>) {
+    let (entries, by_row) = (csr.entries::<T>(), csr.by_row::<T>());
+    assert_eq!(entries.is_ok(), by_row.is_ok());
+    let (Ok(entries), Ok(by_row)) = (entries, by_row) else { return };
+    assert_eq!(entries.len(), csr.nnz());
+    let walked = (0..)
+        .zip(by_row)
+        .flat_map(|(row, entries)| entries.map(move |(column, value)| (row, column, value)));
+    for (one, other) in entries.clone().zip(walked).take(FEW) {
+        assert!(one.0 < csr.rows() && one.1 < csr.columns());
+        assert!((one.0, one.1) == (other.0, other.1) && same(one.2, other.2));
+    }
+    let Some(length) = small(csr.rows().checked_mul(csr.columns())) else { return };
+    let mut dense = vec![T::ZERO; length];
+    csr.to_dense(&mut dense).expect("a buffer of that length");
+    let kept = entries.last();
+    let place = kept.map(|(row, column, value)| (row * csr.columns() + column, value));
+    let holds = |(at, value)| same(dense[usize::try_from(at).expect("a place")], value);
+    assert!(place.is_none_or(holds), "the last entry is what stays");
+    assert!(csr.to_dense(&mut vec![T::ZERO; length + 1]).is_err());
+}
+
+/// Walks a tensor whatever its values are.
+fn coordinates(coo: &Coo<'_>) {
+    let (rank, nnz) = (coo.shape().len(), coo.nnz());
+    assert_eq!(coo.coords().len(), rank * nnz);
+    assert!(coo.axis(rank).is_none() && coo.coordinate(nnz).is_none());
+    for (at, dimension) in coo.shape().iter().enumerate() {
+        let axis = coo.axis(at).expect("an axis for each dimension");
+        assert_eq!(axis.len(), nnz);
+        assert!(axis.widened().take(FEW).all(|place| place < dimension));
+    }
+    if nnz <= FEW {
+        let (sorted, twice) = (coo.is_sorted(), coo.has_duplicates().expect("memory"));
+        assert!(nnz > 1 || (sorted && !twice));
+    }
+    typed!(tensor, coo);
+}
+
+/// Walks a tensor by entries, and whole.
+fn tensor<T: Element + Debug>(coo: &Coo<'_>) {
+    let Ok(entries) = coo.entries::<T>() else { return };
+    assert_eq!(entries.len(), coo.nnz());
+    for (at, (place, _)) in entries.clone().take(FEW).enumerate() {
+        let again = coo.coordinate(at).expect("a coordinate for each entry");
+        assert_eq!(place.len(), coo.shape().len());
+        assert!(place.clone().zip(coo.shape()).all(|(place, dimension)| place < dimension));
+        assert!(place.eq(again));
+    }
+    let product = coo.shape().iter().try_fold(1_u64, u64::checked_mul);
+    let Some(length) = small(product) else { return };
+    let mut dense = vec![T::ZERO; length];
+    coo.to_dense(&mut dense).expect("a buffer of that length");
+    let kept = entries.last().map(|(_, value)| value);
+    assert!(kept.is_none_or(|kept| dense.iter().any(|value| same(*value, kept))));
+}
+
+/// A number of elements that is worth a buffer.
+fn small(product: Option<u64>) -> Option<usize> {
+    usize::try_from(product?).ok().filter(|length| *length <= 4 * FEW)
+}
+
+fn quantized(object: &Tensor<'_>, other: &Tensor<'_>) {
+    let bound = of_layout(object, Layout::QuantizedGroup, object.quantized());
+    let decoded = of_layout(object, Layout::QuantizedGroup, other.quantized());
+    let one = bound.as_ref().and_then(weights);
+    let other = decoded.as_ref().and_then(weights);
+    if let (Some(one), Some(other)) = (one, other) {
+        assert_eq!(one.0, other.0, "codes differ");
+        assert!(one.1.iter().zip(&other.1).all(|(a, b)| same(*a, *b)), "weights differ");
+    }
+    let readable = object.quantization().is_ok();
+    assert!(readable || (bound.is_none() && decoded.is_none()));
+}
+
+/// The codes and weights of a small matrix.
+fn weights(matrix: &Quantized<'_>) -> Option<(Vec<u8>, Vec<f32>)> {
+    let length = small(matrix.inputs().checked_mul(matrix.outputs()))?;
+    let (mut codes, mut weights) = (vec![0; length], vec![0.0; length]);
+    matrix.unpack(&mut codes).expect("a buffer of that length");
+    matrix.dequantize(&mut weights).expect("a buffer of that length");
+    let most = u8::MAX >> (8 - matrix.quantization().bits());
+    assert!(codes.iter().all(|code| *code <= most));
+    assert!(matrix.packed_weight().logical_type().is_none());
+    Some((codes, weights))
+}

@@ -1,0 +1,484 @@
+//! Front ends that may push anything, of which nothing may be believed.
+
+mod generate;
+
+use core::ops::Range;
+use std::collections::BTreeSet;
+
+use arbitrary::{Arbitrary as _, Unstructured};
+use zten::attributes::{Attributes, Item};
+use zten::element::ByteOrder;
+use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules, StreamRules};
+use zten::rules::{Row, Scope, Source};
+use zten::tools::{ElementType, LogicalType, StorageType};
+use zten::verify::Verifier;
+use zten::view::Decoded;
+use zten::write::{Copier, WriteOptions, Writer};
+use zten::{
+    Archive, Component as Read, Encoding, Error, ErrorKind, InMemory, Layout, OpenOptions, Tensor,
+};
+
+use crate::oracles::components::ANY_BOOLS;
+use crate::oracles::strict::Strict;
+use crate::oracles::{heap, open};
+
+const ROW: Row = Row {
+    id: "front-duplicate-name",
+    holds: "No two tensors have one name.",
+    broken: "there are two tensors of one name",
+    source: Source::Policy("names tell tensors apart"),
+    scope: Scope::Other("front"),
+    advice: "",
+};
+static DUPLICATE: Row = ROW;
+static BOOL: Row = Row {
+    id: "front-bool",
+    holds: "A bool is 0 or 1.",
+    broken: "a bool is {}, expected 0 or 1",
+    ..ROW
+};
+
+static STREAM: StreamRules =
+    StreamRules { compression: &DUPLICATE, length: &DUPLICATE, checksum: &DUPLICATE };
+
+const RULES: Rules =
+    Rules { duplicate_name: &DUPLICATE, bool_value: Some(&BOOL), stream: Some(&STREAM) };
+const NO_BOOLS: Rules = Rules { bool_value: None, ..RULES };
+
+/// Formats, and how their blobs may overlap.
+static FORMATS: [(FrontEnd, Blobs); 4] = [
+    (FrontEnd::new("front", Blobs::Disjoint, RULES), Blobs::Disjoint),
+    (FrontEnd::new("front", Blobs::Identical, RULES), Blobs::Identical),
+    (FrontEnd::new("front", Blobs::Any, RULES), Blobs::Any),
+    (FrontEnd::new(ANY_BOOLS, Blobs::Any, NO_BOOLS), Blobs::Any),
+];
+
+/// A file, and what a front end says that it holds, right or wrong.
+#[derive(Clone, Debug)]
+pub struct Front {
+    /// The index of its format in `FORMATS`.
+    format: usize,
+    options: OpenOptions,
+    header: Range<u64>,
+    file: Vec<u8>,
+    steps: Vec<Step>,
+}
+
+impl Front {
+    /// The claims that those bytes stand for; any do.
+    ///
+    /// # Panics
+    /// Never: where bytes run out, zeros follow.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        Self::arbitrary(&mut Unstructured::new(bytes)).expect("zeros follow")
+    }
+}
+
+/// One thing that a builder is told.
+#[derive(Clone, Debug)]
+enum Step {
+    Attributes(Vec<u8>),
+    Object(Object),
+}
+
+#[derive(Clone, Debug)]
+struct Object {
+    name: String,
+    shape: Vec<u64>,
+    layout: Layout,
+    layout_name: Option<String>,
+    /// CBOR.
+    attributes: Option<Vec<u8>>,
+    components: Vec<Component>,
+}
+
+#[derive(Clone, Debug)]
+struct Component {
+    role: String,
+    offset: u64,
+    stored_length: u64,
+    decoded_length: Option<u64>,
+    storage: StorageType,
+    logical: Option<LogicalType>,
+    byte_order: ByteOrder,
+    encoding: Encoding,
+    column_major: bool,
+    strides: Option<Vec<u64>>,
+    prefix: u64,
+    checksum: Option<u32>,
+}
+
+impl Component {
+    fn raw(&self) -> RawComponent<'_> {
+        let Self { offset, stored_length, decoded_length, storage, .. } = *self;
+        let Self { ref role, logical, byte_order, encoding, .. } = *self;
+        let Self { column_major, prefix, checksum, .. } = *self;
+        RawComponent {
+            role,
+            decoded_length,
+            logical,
+            byte_order,
+            encoding,
+            column_major,
+            strides: self.strides.as_deref(),
+            prefix,
+            checksum,
+            ..RawComponent::raw(storage, offset, stored_length)
+        }
+    }
+}
+
+impl Object {
+    fn raw<'a>(&'a self, components: &'a [RawComponent<'a>]) -> RawObject<'a> {
+        RawObject {
+            name: &self.name,
+            shape: &self.shape,
+            layout: self.layout,
+            layout_name: self.layout_name.as_deref(),
+            attributes: self.attributes.as_deref(),
+            components,
+        }
+    }
+
+    /// Bytes that a header takes at least to say so much: numbers of 8 bytes, texts, and of a dimension those that
+    /// are not zero.
+    fn bytes(&self) -> usize {
+        let dimensions = self.shape.iter().map(|n| 8 - n.leading_zeros() as usize / 8);
+        let texts = self.layout_name.as_ref().map_or(0, String::len) + self.name.len();
+        let attributes = self.attributes.as_ref().map_or(0, Vec::len);
+        let components = self.components.iter().map(|component| {
+            40 + component.role.len() + 9 * component.strides.as_ref().map_or(0, Vec::len)
+        });
+        24 + texts + attributes + dimensions.sum::<usize>() + components.sum::<usize>()
+    }
+}
+
+/// The counts of claims by how far they came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Filled {
+    /// Objects of archives.
+    pub opened: usize,
+    /// Objects that were validated with their content.
+    pub valid: usize,
+    /// Headers that were refused for one object.
+    pub refused: usize,
+    /// Headers that were refused for all objects together.
+    pub ended: usize,
+    /// Archives that were written as files of 1.2.
+    pub copied: usize,
+}
+
+/// Tells a builder of tensors, right or wrong, and goes on after an error: what it was told is there once it opens, can
+/// be read and validated within the file, from memory and from a source; after an error nothing opens. Memory follows
+/// what it was told.
+///
+/// # Panics
+/// A promise does not hold.
+pub fn front(front: &Front) -> Filled {
+    let told: usize = front.steps.iter().map(Step::bytes).sum();
+    let raw = front.raw_components();
+    let (peak, (failed, parsed)) = heap::peak(|| front.parse(&raw));
+    let bound = open::bound(told as u64);
+    assert!(peak <= bound, "{peak} bytes of heap for {told} that were told");
+    let (again, parsed_again) = front.parse(&raw);
+    assert_eq!(failed, again, "two runs end alike");
+    let (parsed, parsed_again) = match (parsed, parsed_again) {
+        (Ok(parsed), Ok(again)) => (parsed, again),
+        (Err(error), Err(again)) => {
+            assert_eq!(error, again, "two runs end alike");
+            front.refused(failed.as_ref(), &error);
+            let (refused, ended) = (failed.is_some().into(), failed.is_none().into());
+            return Filled { refused, ended, ..Filled::default() };
+        }
+        (one, other) => panic!("{:?} and then {:?}", one.err(), other.err()),
+    };
+    assert_eq!(failed, None, "what was refused is passed over");
+    let archive = Archive::from_front(InMemory(&front.file[..]), parsed);
+    let source = Archive::from_front(Strict(&front.file), parsed_again);
+    assert_eq!(archive.file_len(), front.length(), "a file of that length");
+    let mut filled = Filled { opened: archive.len(), ..Filled::default() };
+    front.compare(&archive);
+    open::objects(&archive, &source);
+    filled.valid = compare_source(&archive, &source);
+    filled.copied = usize::from(copy(&archive));
+    filled
+}
+
+impl Step {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Attributes(map) => map.len(),
+            Self::Object(object) => object.bytes(),
+        }
+    }
+}
+
+impl Front {
+    fn objects(&self) -> impl Iterator<Item = &Object> + Clone {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Object(object) => Some(object),
+            Step::Attributes(_) => None,
+        })
+    }
+
+    fn raw_components(&self) -> Vec<Vec<RawComponent<'_>>> {
+        self.objects()
+            .map(|object| object.components.iter().map(Component::raw).collect())
+            .collect()
+    }
+
+    /// Tells a builder everything: the first error, after which there is no other, and what came of it.
+    fn parse(
+        &self,
+        components: &[Vec<RawComponent<'_>>],
+    ) -> (Option<Error>, Result<Parsed, Error>) {
+        let length = self.file.len() as u64;
+        let (format, _) = &FORMATS[self.format];
+        let begin = || Builder::new(format, self.header.clone(), length, &self.options);
+        let mut builder = match begin() {
+            Ok(builder) => builder,
+            Err(error) => return (begin().err(), Err(error)),
+        };
+        let (mut failed, mut objects) = (None::<Error>, components.iter());
+        let mut pushed = 0;
+        for step in &self.steps {
+            let told = match step {
+                Step::Attributes(map) => builder.attributes(map),
+                Step::Object(object) => {
+                    let components = objects.next().map_or(&[][..], Vec::as_slice);
+                    let told = builder.push(&object.raw(components));
+                    if let (Err(error), None) = (&told, &failed) {
+                        assert_eq!(error.place().object(), Some(pushed), "{error}");
+                    }
+                    pushed += 1;
+                    told
+                }
+            };
+            let is_final = failed.is_none() || told.as_ref().err() == failed.as_ref();
+            assert!(is_final, "{told:?} after {failed:?}");
+            failed = failed.or(told.err());
+        }
+        (failed, builder.finish())
+    }
+
+    /// A header was refused for a reason that holds.
+    fn refused(&self, failed: Option<&Error>, error: &Error) {
+        assert_ne!(error.kind(), ErrorKind::OutOfMemory);
+        assert!(failed.is_none_or(|failed| failed == error), "{error} after {failed:?}");
+        let inside = self.header.start <= self.header.end && self.header.end <= self.length();
+        assert_eq!(error.kind() == ErrorKind::Internal, !inside, "{error}");
+        if failed.is_some() {
+            return;
+        }
+        match error.rule() {
+            Some("front-duplicate-name") => assert!(self.names().len() < self.objects().count()),
+            Some("blob-overlap") => assert!(self.overlaps(), "{error}"),
+            Some("limit-decoded-total") => assert!(self.overlaps() || self.shares(), "{error}"),
+            _ => panic!("{error}"),
+        }
+        assert!(error.place().object().is_some(), "{error} of no object");
+    }
+
+    fn length(&self) -> u64 {
+        self.file.len() as u64
+    }
+
+    fn names(&self) -> BTreeSet<&str> {
+        self.objects().map(|object| &*object.name).collect()
+    }
+
+    /// Pairs of blobs that share a byte.
+    fn sharing(&self) -> impl Iterator<Item = (&Component, &Component)> {
+        let components = self.objects().flat_map(|object| &object.components);
+        let filled = components.filter(|component| component.stored_length > 0);
+        let pairs = filled.clone().enumerate();
+        pairs
+            .flat_map(move |(at, one)| filled.clone().take(at).map(move |other| (one, other)))
+            .filter(|(one, other)| {
+                one.offset < other.offset + other.stored_length
+                    && other.offset < one.offset + one.stored_length
+            })
+    }
+
+    fn shares(&self) -> bool {
+        self.sharing().next().is_some()
+    }
+
+    /// Blobs overlap as the format does not let them.
+    fn overlaps(&self) -> bool {
+        let identical = |(one, other): &(&Component, &Component)| {
+            (one.offset, one.stored_length) == (other.offset, other.stored_length)
+        };
+        match FORMATS[self.format].1 {
+            Blobs::Disjoint => self.shares(),
+            Blobs::Identical => !self.sharing().all(|pair| identical(&pair)),
+            _ => false,
+        }
+    }
+
+    /// Checks that an archive holds what was pushed.
+    fn compare(&self, archive: &crate::oracles::InMemory<'_>) {
+        let (names, objects) = (self.names(), self.objects());
+        assert_eq!(archive.len(), objects.clone().count());
+        assert_eq!(names.len(), archive.len(), "a name is there twice");
+        assert!(!self.overlaps(), "blobs overlap");
+        let manifest = archive.manifest();
+        assert_eq!((manifest.generation(), manifest.version()), (None, None));
+        assert_eq!((manifest.extent(), manifest.as_bytes()), (self.header.clone(), &[][..]));
+        assert!(manifest.fields().is_none());
+        let attributes = self.steps.iter().rev().find_map(|step| match step {
+            Step::Attributes(map) => Some(map),
+            Step::Object(_) => None,
+        });
+        same_attributes(archive.attributes(), attributes);
+        crate::oracles::tree::fields(archive.attributes());
+        for (object, opened) in objects.zip(archive.tensors()) {
+            object.compare(&opened, self.length());
+            for wrong in [format!("{}\0", object.name), format!("x{}", object.name)] {
+                let there = names.contains(&*wrong);
+                assert_eq!(archive.get(&wrong).is_some(), there, "{wrong:?}");
+            }
+            let shorter = object.name.char_indices().next_back().map(|(at, _)| &object.name[..at]);
+            if let Some(name) = shorter {
+                assert_eq!(archive.get(name).is_some(), names.contains(name), "{name:?}");
+            }
+        }
+    }
+}
+
+/// Attributes are the map that was told, whose keys are no strings in chunks.
+fn same_attributes(read: Attributes<'_>, told: Option<&Vec<u8>>) {
+    let Some(told) = told else {
+        assert_eq!(read.count(), 0, "attributes that were not told");
+        return;
+    };
+    let range = |item: &Item<'_>| item.as_bytes().as_ptr_range();
+    let last = read.clone().last().map(|(_, item)| range(&item).end.addr());
+    let told_end = told.len() - usize::from(told[0] == 0xbf);
+    let mut count = 0;
+    for (key, item) in read {
+        let left = last.expect("an item") - range(&item).start.addr();
+        let (before, there) = told.split_at(told_end - left);
+        assert!(before.ends_with(key.as_bytes()) && there.starts_with(item.as_bytes()));
+        count += 1;
+    }
+    let few = told[0] & 0x1f;
+    assert!(few > 23 || count == few, "{count} attributes of {few}");
+}
+
+impl Object {
+    fn compare(&self, opened: &Tensor<'_>, length: u64) {
+        assert_eq!(opened.name(), self.name);
+        assert_eq!(opened.shape(), self.shape);
+        assert_eq!(opened.layout(), self.layout);
+        let unknown = self.layout_name.as_deref().unwrap_or(Layout::Unknown.name());
+        let named = if self.layout == Layout::Unknown { unknown } else { self.layout.name() };
+        assert_eq!(opened.layout_name(), named);
+        assert!(opened.fields().is_none());
+        same_attributes(opened.attributes(), self.attributes.as_ref());
+        assert_eq!(opened.components().len(), self.components.len());
+        for (told, read) in self.components.iter().zip(opened.components()) {
+            told.compare(&read);
+            assert!(read.extent().end() <= length, "{read:?} ends behind {length}");
+        }
+        for role in ["", "data", "values", "zzz"] {
+            let told = self.components.iter().any(|component| component.role == role);
+            assert_eq!(opened.component(role).is_some(), told, "{role:?}");
+        }
+    }
+}
+
+impl Component {
+    fn compare(&self, read: &Read<'_>) {
+        assert_eq!(read.role(), self.role);
+        let extent = read.extent();
+        assert_eq!((extent.offset(), extent.length()), (self.offset, self.stored_length));
+        assert_eq!(extent.offset().checked_add(extent.length()), Some(extent.end()));
+        assert_eq!(read.encoding(), self.encoding);
+        let is_matrix = read.tensor().shape().len() > 1;
+        if self.strides.is_none() {
+            assert_eq!(read.is_strided(), self.column_major && is_matrix);
+        }
+        assert_eq!(read.storage_type(), Some(self.storage));
+        let element = match self.logical {
+            Some(logical) => ElementType::Logical(logical),
+            None => ElementType::Plain(self.storage),
+        };
+        assert_eq!(read.element_type(), element);
+        let big = self.byte_order == ByteOrder::Big && self.storage.width() > 1;
+        assert_eq!(read.byte_order() == ByteOrder::Big, big);
+        let raw = self.encoding == Encoding::Raw;
+        let length = if raw { Some(self.stored_length) } else { self.decoded_length };
+        let elements = || read.tensor().shape().elements()?.checked_mul(read.element_size()?);
+        let is_strided = self.strides.is_some() && read.is_strided();
+        let length = if is_strided { elements() } else { length };
+        assert_eq!(read.decoded_length(), length);
+        assert!(read.fields().is_none() && read.shard().is_none() && read.digest().is_none());
+    }
+}
+
+/// Checks that a source, which is asked for bytes of the file only, gives what memory gives. Returns the number of
+/// objects that are valid.
+pub(crate) fn compare_source(
+    archive: &crate::oracles::InMemory<'_>,
+    source: &Archive<Strict<'_>>,
+) -> usize {
+    let mut valid = 0;
+    let mut from_memory = Verifier::new(archive.manifest());
+    let mut from_source = Verifier::new(source.manifest());
+    for (one, other) in archive.tensors().zip(source.tensors()) {
+        let expected = from_memory.object(&one, |_, _| ());
+        let found = from_source.object(&other, |_, _| ());
+        assert_eq!(found, expected);
+        valid += usize::from(expected.is_ok());
+        for (one, other) in one.components().zip(other.components()) {
+            let [found, expected] = [other, one].map(|component| component.read());
+            assert_eq!(bytes(&found), bytes(&expected));
+        }
+        compare_sparse(&one, &other);
+        if other.dense().is_ok() {
+            crate::oracles::slices::read(&other);
+        }
+    }
+    assert_eq!(source.verify().map(drop), archive.verify().map(drop));
+    valid
+}
+
+fn bytes(read: &Result<Decoded, Error>) -> Result<&[u8], &Error> {
+    read.as_ref().map(|decoded| &**decoded)
+}
+
+/// Compares a sparse tensor that is borrowed as far as it lies raw in memory with one of a source, all of which is
+/// decoded. Only what is decoded shows whether checksums and bools are right.
+fn compare_sparse(one: &Tensor<'_>, other: &Tensor<'_>) {
+    const ROLES: [&str; 4] = ["values", "indices", "indptr", "coords"];
+    let parts = other.components().filter(|component| ROLES.contains(&component.role()));
+    let is_readable = parts.into_iter().all(|component| component.read().is_ok());
+    let compare = |found: Result<(), Error>, expected: Result<(), Error>| {
+        if is_readable {
+            assert_eq!(found, expected);
+        } else {
+            assert!(found.is_err(), "a component cannot be read: {other:?}");
+        }
+    };
+    compare(other.csr().map(drop), one.csr().map(drop));
+    compare(other.coo().map(drop), one.coo().map(drop));
+}
+
+/// Writes an archive as a file of 1.2, if it can be one: with the same names and shapes.
+fn copy(archive: &crate::oracles::InMemory<'_>) -> bool {
+    let settings = WriteOptions::default();
+    assert!(Writer::append(Vec::new(), archive.manifest(), &settings).is_err());
+    let copier = Copier::new(archive.manifest());
+    let Ok(file) = copier.file(archive.manifest(), archive.source(), Vec::new(), &settings) else {
+        return false;
+    };
+    let written = Archive::from_bytes(&file).expect("a file that was written");
+    assert_eq!(written.len(), archive.len());
+    for object in archive.tensors() {
+        let again = written.get(object.name()).expect("an object that was written");
+        assert_eq!(again.shape(), object.shape());
+        assert_eq!(again.layout_name(), object.layout_name());
+    }
+    true
+}

@@ -1,0 +1,195 @@
+//! Files of generation 2 by a grammar, without the library's writer: v2 §2 to §8. Chance alone never
+//! makes the hash of a manifest, nor keys in order.
+
+mod objects;
+mod values;
+
+use crate::hex;
+use crate::objects::Part;
+use arbitrary::{Result, Unstructured};
+use sha2::{Digest as _, Sha256};
+use twox_hash::XxHash3_64;
+use zten::tools::{LogicalType, StorageType};
+use zten::verify::Verifier;
+use zten_corpus::cbor::{Item, fields, sorted_map, text, uint, uints};
+use zten_corpus::v2::{FileV2, frame, table};
+
+use self::objects::Object;
+use crate::oracles::damage::{Broken, Damage};
+use crate::oracles::{open, options, steps};
+
+/// Objects of a file, at most.
+const OBJECTS: u8 = 4;
+/// Changes made to a file, at most.
+const DAMAGES: u8 = 4;
+/// The alignment of blobs.
+const BLOCK: usize = 4096;
+
+/// Counts of objects and of damaged files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Grown {
+    /// Objects in it.
+    pub objects: usize,
+    /// Damaged files.
+    pub damaged: usize,
+    /// Damaged files that open.
+    pub opened: usize,
+}
+
+/// Makes a file of 2 out of chance, which is valid, and keeps the promises of [`open`] and
+/// [`steps`]; so do the files that come of damaging it.
+///
+/// # Panics
+/// Where a promise does not hold.
+pub fn grammar(bytes: &[u8]) -> Grown {
+    let mut u = Unstructured::new(bytes);
+    let (file, objects) = file(&mut u).expect("zeros follow");
+    valid(&file, objects);
+    assert!(open(&file), "what is valid opens");
+    let mut grown = Grown { objects, ..Grown::default() };
+    let mut broken = Broken::parse(&file);
+    for _ in 0..u.int_in_range(0..=DAMAGES).expect("zeros follow") {
+        let damage: Damage = u.arbitrary().expect("zeros follow");
+        broken.suffer(&damage);
+        let file = broken.file();
+        grown.damaged += 1;
+        grown.opened += usize::from(open(&file));
+        steps(&file, &[u.arbitrary().expect("zeros follow"), 1, 200]);
+    }
+    grown
+}
+
+/// The file is what the grammar says: valid, but for what it made unsupported.
+fn valid(file: &[u8], objects: usize) {
+    let archive = options().from_bytes(file).unwrap_or_else(|error| panic!("refused: {error}"));
+    assert_eq!(archive.len(), objects);
+    let mut verifier = Verifier::new(archive.manifest());
+    for object in archive.tensors() {
+        if let Err(error) = verifier.object(&object, |_, _| ()) {
+            assert!(error.is_unsupported(), "invalid: {error}");
+        }
+    }
+}
+
+/// A file, and how many objects it has.
+fn file(u: &mut Unstructured<'_>) -> Result<(Vec<u8>, usize)> {
+    let mut data = Vec::new();
+    let (mut objects, mut names) = (Vec::new(), Vec::new());
+    for ordinal in 0..u.int_in_range(0..=OBJECTS)? {
+        names.push(values::name(u, ordinal)?);
+    }
+    let has_shard = u.ratio(1, 8)?;
+    let (mut elsewhere, mut shared) = (has_shard.then_some(4096), None);
+    for name in &names {
+        let Object { layout, shape, attributes, parts, logical } = objects::object(u)?;
+        let mut all = Vec::new();
+        for part in parts {
+            let role = text(part.role);
+            all.push((
+                role,
+                stored(
+                    u,
+                    (&part, logical),
+                    Placing { data: &mut data, shared: &mut shared, elsewhere: &mut elsewhere },
+                )?,
+            ));
+        }
+        let mut object = vec![
+            (text("parts"), sorted_map(all)),
+            (text("shape"), uints(&shape)),
+            (text("layout"), text(&layout)),
+        ];
+        let attributes = attributes.map_or_else(|| values::attributes(u), |own| Ok(Some(own)))?;
+        object.extend(attributes.map(|attributes| (text("attributes"), attributes)));
+        object.extend(values::unknown(u)?);
+        objects.push((text(name), sorted_map(object)));
+    }
+    let count = objects.len();
+    let mut root = vec![(text("objects"), sorted_map(objects))];
+    root.extend(values::attributes(u)?.map(|attributes| (text("attributes"), attributes)));
+    if has_shard {
+        let listed = fields([("size", uint(1 << 20)), ("digest", text("xxh3:0123456789abcdef"))]);
+        root.push((text("shards"), fields([("s", listed)])));
+    }
+    root.extend(values::unknown(u)?);
+    let start = (1 + data.len().div_ceil(BLOCK)) * BLOCK;
+    let file = FileV2::new(sorted_map(root)).blob(BLOCK, &data).start(start);
+    Ok((file.bytes(), count))
+}
+
+/// The destination of blobs.
+struct Placing<'d> {
+    /// All blobs, from the first on.
+    data: &'d mut Vec<u8>,
+    /// The last blob, which another part may have, too.
+    shared: &'d mut Option<(u64, Vec<u8>)>,
+    /// The offset of the next blob in the shard, if there is one.
+    elsewhere: &'d mut Option<u64>,
+}
+
+/// The fields of a part, whose bytes go into the file.
+fn stored(
+    u: &mut Unstructured<'_>,
+    (part, unknown_type): (&Part, Option<&'static str>),
+    placing: Placing<'_>,
+) -> Result<Item> {
+    let compressed = u.ratio(1, 4)?;
+    let bytes = if compressed { compress(u, &part.content)? } else { part.content.clone() };
+    // Bools are a type of bytes here.
+    let (dtype, logical) = match part.of.storage {
+        StorageType::Bool => ("u8", Some("bool")),
+        storage => (storage.name(), part.of.logical.map(LogicalType::name)),
+    };
+    let mut fields = vec![(text("dtype"), text(dtype))];
+    fields.extend(unknown_type.or(logical).map(|logical| (text("type"), text(logical))));
+    if compressed {
+        let unknown = u.ratio(1, 16)?;
+        let name = if unknown { "mine.coding/1" } else { "zt.zstd-seekable/1" };
+        fields.push((text("encoding"), text(name)));
+        fields.push((text("decoded_length"), uint(part.content.len() as u64)));
+    }
+    let digest = match u.int_in_range(0..=7)? {
+        0..3 => None,
+        3..6 => Some(format!("xxh3:{:016x}", XxHash3_64::oneshot(&part.content))),
+        6 => Some(format!("sha256:{}", hex(&Sha256::digest(&part.content)))),
+        _ => Some("mine:0".to_owned()),
+    };
+    fields.extend(digest.map(|digest| (text("digest"), text(&digest))));
+    fields.extend(values::unknown(u)?);
+    let Placing { data, shared, elsewhere } = placing;
+    let mut offset = None;
+    if let Some(next) = elsewhere
+        && u.ratio(1, 4)?
+    {
+        fields.push((text("shard"), text("s")));
+        offset = Some(*next);
+        *next += (bytes.len().next_multiple_of(BLOCK)) as u64;
+    } else if let Some((at, blob)) = shared
+        && *blob == bytes
+        && u.arbitrary()?
+    {
+        offset = Some(*at);
+    }
+    let offset = offset.unwrap_or_else(|| {
+        data.resize(data.len().next_multiple_of(BLOCK), u8::from(bytes.len() > 7));
+        let at = (BLOCK + data.len()) as u64;
+        data.extend(&bytes);
+        *shared = Some((at, bytes.clone()));
+        at
+    });
+    fields.push((text("blob"), uints(&[offset, bytes.len() as u64])));
+    Ok(sorted_map(fields))
+}
+
+/// Frames of one raw block each, and the table of them.
+fn compress(u: &mut Unstructured<'_>, content: &[u8]) -> Result<Vec<u8>> {
+    let most = content.len().clamp(1, 255);
+    let piece = u.int_in_range(1..=most)?.max(content.len() / 16).min(255);
+    let frames: Vec<(Vec<u8>, usize)> =
+        content.chunks(piece).map(|piece| (frame(piece), piece.len())).collect();
+    let entries: Vec<(usize, usize)> =
+        frames.iter().map(|(frame, decoded)| (frame.len(), *decoded)).collect();
+    let mut bytes: Vec<u8> = frames.into_iter().flat_map(|(frame, _)| frame).collect();
+    bytes.extend(table(&entries, u.int_in_range(0..=3)?));
+    Ok(bytes)
+}

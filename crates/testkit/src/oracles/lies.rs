@@ -1,0 +1,250 @@
+//! Reading from a source that lies: what it gave may be refused, but nothing is said of it that is
+//! not so.
+
+use sha2::Digest as _;
+use zten::write::{Copier, WriteOptions};
+use zten::{
+    Archive, Component, Digest, Encoding, Generation, Layout, OpenOptions, Tensor,
+    element::ByteOrder,
+    verify::{Verified, Verifier},
+};
+
+use crate::oracles::liar::{Liar, Plan};
+use crate::oracles::shard_lies::shard_lies;
+use crate::oracles::steps::opened;
+use crate::oracles::{DECODED, DECODED_TOTAL, FEW, InMemory, options, tolerant};
+
+/// Counts of readings from sources that lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lied {
+    /// The most that a source was asked by one reading.
+    pub times: usize,
+    /// Readings that came to an end.
+    pub ended: usize,
+    /// Finished readings whose digest was verified.
+    pub verified: usize,
+    /// Readings that ended in an error.
+    pub refused: usize,
+}
+
+/// Reads a file, if it is one, from a source that lies by that plan: each component, all objects,
+/// and a copy; and the same, put into a shard. What is verified has the digest that it should have, whatever the source gave;
+/// what ends without an error is as long as it was declared.
+///
+/// # Panics
+/// Where a promise does not hold.
+pub fn lies(bytes: &[u8], plan: Plan<'_>) -> Lied {
+    let mut lied = Lied::default();
+    let opens = |options: &OpenOptions| options.from_bytes(bytes).is_ok();
+    let Some(options) = [options(), tolerant(options())].into_iter().find(opens) else {
+        return lied;
+    };
+    let archive = options.from_bytes(bytes).expect("a file that opens");
+    let other = Liar::other(bytes);
+    let liar = || Liar::new(bytes, &other, plan);
+    let mut left = DECODED_TOTAL;
+    for component in archive.tensors().flat_map(|object| object.components()) {
+        left = left.saturating_sub(component.decoded_length().unwrap_or(DECODED / 8) + 256);
+        if left > 0 {
+            streamed(&component, &liar(), &mut lied);
+            decoded(&component, &liar(), &mut lied);
+        }
+    }
+    if left > 0 {
+        verified(&archive, &liar(), &mut lied);
+        copied(&archive, &liar(), &mut lied);
+        let alone = opened(&bytes, bytes.len(), &options).expect("a file that opens");
+        alone.tensors().for_each(|object| of_layouts(&object.read_from(&liar())));
+        shard_lies(&archive, plan, &mut lied);
+    }
+    lied
+}
+
+impl Lied {
+    pub(crate) fn note(&mut self, source: &Liar<'_>, verified: Option<Verified>) {
+        self.times = self.times.max(source.times());
+        match verified {
+            None => self.refused += 1,
+            Some(verified) => {
+                self.ended += 1;
+                self.verified += usize::from(verified == Verified::Digest);
+            }
+        }
+    }
+}
+
+/// Reads one component chunk by chunk.
+fn streamed(component: &Component<'_>, source: &Liar<'_>, lied: &mut Lied) {
+    let mut read = Vec::new();
+    let mut run = || {
+        let mut content = component.read_from(source).reader().ok()?;
+        loop {
+            match content.next_chunk() {
+                Ok(Some(chunk)) => {
+                    assert!(!chunk.is_empty() && chunk.len() <= 64 << 10);
+                    read.extend_from_slice(chunk);
+                }
+                Ok(None) => return content.verified(),
+                Err(_) => {
+                    assert!(content.next_chunk().is_err(), "an error is final");
+                    assert_eq!(content.verified(), None, "verified, and refused");
+                    return None;
+                }
+            }
+        }
+    };
+    let verified = run();
+    if let Some(verified) = verified {
+        validate(component, &read, verified);
+    }
+    lied.note(source, verified);
+}
+
+/// Reads one component into memory.
+fn decoded(component: &Component<'_>, source: &Liar<'_>, lied: &mut Lied) {
+    let decoded = component.read_from(source).read();
+    if let Ok(decoded) = &decoded {
+        validate(component, decoded, decoded.verified());
+        assert_eq!(decoded.view().verified(), Some(decoded.verified()));
+    }
+    lied.note(source, decoded.ok().map(|decoded| decoded.verified()));
+}
+
+/// Validates what was read of a component, which is one of the true file, to its end.
+fn validate(component: &Component<'_>, read: &[u8], verified: Verified) {
+    let length = read.len() as u64;
+    assert!(component.decoded_length().is_none_or(|declared| declared == length), "{length} bytes");
+    if !matches!(component.generation(), Some(Generation::V0_1 | Generation::V2)) {
+        assert!(component.element_size().is_none_or(|size| length.is_multiple_of(size)));
+    }
+    if verified != Verified::Digest {
+        return;
+    }
+    if component.encoding() == Encoding::Raw {
+        let mut stored = read.to_vec();
+        let width = component.storage_type().map_or(1, |storage| storage.width().into());
+        if component.byte_order() == ByteOrder::Big {
+            stored.chunks_exact_mut(width).for_each(<[u8]>::reverse);
+        }
+        assert!(has_digest(&stored, component), "verified, and other bytes: {component:?}");
+    } else if let Ok(decoded) = component.read() {
+        // No two contents here have one digest.
+        assert!(*decoded == *read, "verified, and decoded to something else: {component:?}");
+    }
+}
+
+/// Returns whether those bytes have the digest of a component, as other packages compute it.
+fn has_digest(stored: &[u8], component: &Component<'_>) -> bool {
+    const CRC32C: crc::Crc<u32> = crc::Crc::<u32>::new(&crc::CRC_32_ISCSI);
+    match component.digest() {
+        Some(Digest::Sha256(digest)) => sha2::Sha256::digest(stored)[..] == digest,
+        Some(Digest::Crc32c(digest)) => CRC32C.checksum(stored) == digest,
+        Some(Digest::Xxh3(digest)) => twox_hash::XxHash3_64::oneshot(stored) == digest,
+        _ => false,
+    }
+}
+
+/// Validates all objects.
+fn verified(archive: &InMemory<'_>, source: &Liar<'_>, lied: &mut Lied) {
+    let mut verifier = Verifier::new(archive.manifest());
+    for object in archive.tensors() {
+        let mut read = vec![Vec::new(); object.components().len()];
+        let validated = verifier.object(&object.read_from(source), |component, chunk| {
+            let ordinal = component.place().component().expect("a component");
+            read[usize::try_from(ordinal).expect("a small number")].extend_from_slice(chunk);
+        });
+        if validated.is_ok() {
+            for (component, read) in object.components().zip(&read) {
+                // Nothing that cannot be verified is found to be valid.
+                let digest = component.digest().map(|_| Verified::Digest);
+                validate(&component, read, digest.unwrap_or(Verified::NoDigest));
+            }
+            counts(&object, &read);
+            rows(&object, &read);
+        }
+        lied.note(source, validated.ok().map(|()| Verified::NoDigest));
+    }
+}
+
+/// The components of a sparse object that was found to be valid fit each other, as they were read.
+fn counts(object: &Tensor<'_>, read: &[Vec<u8>]) {
+    let count = |role| {
+        let (at, component) =
+            object.components().enumerate().find(|(_, component)| component.role() == role)?;
+        Some(read[at].len() as u64 / component.element_size()?)
+    };
+    let (indices, each) = match object.layout() {
+        Layout::SparseCsr => ("indices", 1),
+        Layout::SparseCoo => ("coords", object.shape().len() as u64),
+        _ => return,
+    };
+    let Some(values) = count("values") else { return };
+    assert_eq!(count(indices), values.checked_mul(each), "values without their indices");
+    if let (Some(bounds), Some(rows)) = (count("indptr"), object.shape().first())
+        && object.layout() == Layout::SparseCsr
+    {
+        assert_eq!(Some(bounds), rows.checked_add(1), "rows without their bounds");
+    }
+}
+
+/// The rows of a matrix of 2 that was found to be valid ascend, as they were read.
+fn rows(object: &Tensor<'_>, read: &[Vec<u8>]) {
+    let numbers = |role| {
+        let (at, component) =
+            object.components().enumerate().find(|(_, component)| component.role() == role)?;
+        let width = usize::from(component.storage_type()?.width());
+        let number =
+            |bytes: &[u8]| bytes.iter().rfold(0_u64, |all, byte| all << 8 | u64::from(*byte));
+        Some(read[at].chunks(width).map(number).collect::<Vec<_>>())
+    };
+    let generation = object.components().next().and_then(|component| component.generation());
+    if object.layout() != Layout::SparseCsr || generation != Some(Generation::V2) {
+        return;
+    }
+    let (Some(indices), Some(bounds)) = (numbers("indices"), numbers("indptr")) else { return };
+    for bounds in bounds.windows(2) {
+        let place = |bound: u64| usize::try_from(bound).expect("a place in memory");
+        let row = &indices[place(bounds[0])..place(bounds[1])];
+        assert!(row.is_sorted_by(|one, next| one < next), "a row that does not ascend");
+    }
+}
+
+/// Copies the file: what the copy holds may be lies, but it is a valid file.
+fn copied(archive: &InMemory<'_>, source: &Liar<'_>, lied: &mut Lied) {
+    let copier = Copier::new(archive.manifest());
+    let copy = copier.file(archive.manifest(), source, Vec::new(), &WriteOptions::default());
+    if let Ok(copy) = &copy {
+        let opened = Archive::from_bytes(copy);
+        let opened = opened.unwrap_or_else(|error| panic!("copied, and refused: {error}"));
+        let mut verifier = Verifier::new(opened.manifest());
+        for object in opened.tensors() {
+            let validated = verifier.object(&object, |_, _| ());
+            validated.unwrap_or_else(|error| panic!("copied, and refused when read: {error}"));
+        }
+    }
+    lied.note(source, copy.ok().map(|_| Verified::NoDigest));
+}
+
+/// Borrows and decodes what objects hold: it fits, whatever the source lent.
+fn of_layouts(object: &Tensor<'_>) {
+    for component in object.components() {
+        if let Ok(view) = component.view() {
+            let length = component.extent().length();
+            assert_eq!(view.as_bytes().len() as u64, length, "another length: {component:?}");
+        }
+    }
+    if let Ok(csr) = object.csr() {
+        assert_eq!(csr.indptr().len() as u64, csr.rows() + 1);
+        assert!(csr.indices().widened().take(FEW).all(|column| column < csr.columns()));
+        let last = csr.rows().checked_sub(1).and_then(|last| csr.row_range(last));
+        assert!(last.is_none_or(|range| range.start <= range.end && range.end == csr.nnz()));
+    }
+    if let Ok(coo) = object.coo() {
+        for (at, dimension) in coo.shape().iter().enumerate() {
+            let axis = coo.axis(at).expect("an axis for each dimension");
+            assert_eq!(axis.len(), coo.nnz());
+            assert!(axis.widened().take(FEW).all(|place| place < dimension));
+        }
+    }
+    let _ = (object.quantized(), object.mx());
+}

@@ -1,0 +1,103 @@
+//! Reading a model back.
+
+use zten::tools::{ElementType, LogicalType};
+use zten::write::Checksum;
+use zten::{Archive, Encoding, OpenOptions, attributes::Attributes, verify::Verifier};
+
+use super::{Element, Model, Object, Part};
+use crate::oracles::file::around;
+use crate::oracles::meaning::{self, Meaning};
+
+/// Validates that a file is what was written: those objects, and the attributes if they were
+/// accepted.
+pub(super) fn read_back(model: &Model, objects: &[&Object], attributes: bool, file: &[u8]) {
+    let options = OpenOptions::default();
+    let options = if model.canonical { options.canonical() } else { options };
+    let archive =
+        options.from_bytes(file).unwrap_or_else(|error| panic!("written, and refused: {error}"));
+    let mut verifier = Verifier::new(archive.manifest());
+    for object in archive.tensors() {
+        let validated = verifier.object(&object, |_, _| ());
+        validated.unwrap_or_else(|error| panic!("written, and refused when read: {error}"));
+    }
+    if model.canonical {
+        verifier
+            .padding(archive.manifest(), archive.source())
+            .expect("padding of the canonical form");
+    }
+    let given = model.attributes.as_deref().filter(|_| attributes);
+    same_attributes(archive.attributes(), archive.manifest().fields(), given, model.canonical);
+    let read: Vec<_> = archive.tensors().map(|object| object.name().to_owned()).collect();
+    let wanted: Vec<_> = objects.iter().map(|object| object.name.clone()).collect();
+    assert_eq!(read, wanted, "names");
+    for (read, wanted) in archive.tensors().zip(objects) {
+        assert!(read.shape().iter().eq(wanted.shape.iter().copied()), "shape of {wanted:?}");
+        assert_eq!(read.layout_name(), wanted.format);
+        let given = wanted.attributes.as_deref();
+        same_attributes(read.attributes(), read.fields(), given, model.canonical);
+        assert_eq!(read.components().len(), wanted.parts.len(), "components of {wanted:?}");
+        for (read, wanted) in read.components().zip(&wanted.parts) {
+            component(&read, wanted, model);
+        }
+    }
+}
+
+fn component(read: &zten::Component<'_>, wanted: &Part, model: &Model) {
+    assert_eq!(read.role(), wanted.role);
+    assert_eq!(read.element_type(), meant(&wanted.element), "{wanted:?}");
+    let content = read.read().expect("found to be valid");
+    assert!(*content == wanted.content, "bytes of {wanted:?}");
+    let compressed = wanted.level.is_some() && !wanted.content.is_empty();
+    assert_eq!(read.encoding() == Encoding::Zstd, compressed);
+    let digest = match model.checksum {
+        _ if model.canonical => Some("sha256"),
+        Checksum::Sha256 => Some("sha256"),
+        Checksum::Crc32c => Some("crc32c"),
+        _ => None,
+    };
+    assert_eq!(read.digest().map(|digest| digest.algorithm()), digest);
+}
+
+/// Returns the type that readers report: the name of a known type is that type.
+fn meant(element: &Element) -> ElementType<'_> {
+    match element {
+        Element::Named(name, storage) if name == storage.name() => ElementType::Plain(*storage),
+        Element::Named(name, _) => {
+            let known = LogicalType::V1_2.into_iter().find(|logical| logical.name() == name);
+            known.map_or(element.element(), ElementType::Logical)
+        }
+        _ => element.element(),
+    }
+}
+
+/// Attributes are those that were given, byte for byte; in canonical form, by their meaning.
+fn same_attributes(
+    read: Attributes<'_>,
+    fields: Option<Attributes<'_>>,
+    given: Option<&[u8]>,
+    canonical: bool,
+) {
+    let spelled = fields.and_then(|fields| fields.item("attributes"));
+    if canonical {
+        assert_eq!(meaning::all(read), given.map(meaning_of).unwrap_or_default());
+    } else {
+        assert_eq!(spelled.map(|item| item.as_bytes()), given, "attributes");
+    }
+}
+
+/// Returns the meaning of attributes in CBOR, sorted by key.
+fn meaning_of(attributes: &[u8]) -> Vec<(String, Meaning)> {
+    let file = around(attributes);
+    let archive = Archive::from_bytes(&file).expect("attributes that were accepted");
+    let all = archive.attributes().item("a");
+    let Meaning::Map(entries) = Meaning::from_item(&all.expect("it was put there")).sorted() else {
+        panic!("attributes are a map");
+    };
+    let entry = |(key, value)| match key {
+        Meaning::Text(key) => (key, value),
+        other => panic!("a key of another kind: {other:?}"),
+    };
+    let mut entries: Vec<_> = entries.into_iter().map(entry).collect();
+    entries.sort();
+    entries
+}

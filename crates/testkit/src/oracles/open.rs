@@ -1,0 +1,188 @@
+//! Opening: how much heap it takes, who accepts what, and everything that can then be read.
+
+use zten::open::Opening;
+use zten::{Archive, Component, Error, Generation, OpenOptions, ReadAt, Tensor, verify::Verifier};
+
+use crate::oracles::components::{self, Work};
+use crate::oracles::strict::Strict;
+use crate::oracles::{InMemory, formats, heap, options, tolerant, tree};
+
+/// Opens a file by several options, and reads all that can be read of it: whether it opens by
+/// default.
+///
+/// # Panics
+/// Where a promise does not hold.
+pub fn open(bytes: &[u8]) -> bool {
+    let options = options();
+    match bounded(bytes, &options) {
+        Ok(archive) => {
+            disjoint(&archive);
+            walk(&archive, &options);
+            let _ = bounded(bytes, &options.canonical());
+            bounded(bytes, &tolerant(options)).expect("accepted by who asks for less");
+            true
+        }
+        Err(error) => {
+            if error.rule().is_some_and(|rule| TOLERATED.contains(&rule))
+                && let Ok(archive) = bounded(bytes, &tolerant(options))
+            {
+                walk(&archive, &tolerant(options));
+            }
+            false
+        }
+    }
+}
+
+/// The rules that a tolerance lifts.
+const TOLERATED: [&str; 3] = ["index-dtype", "blob-overlap", "quantized-zeros"];
+
+/// Opens a file, and holds the heap that it takes against the bound for any file.
+fn bounded<'d>(bytes: &'d [u8], options: &OpenOptions) -> Result<InMemory<'d>, Error> {
+    let (peak, opened) = heap::peak(|| options.from_bytes(bytes));
+    let manifest = match &opened {
+        Ok(archive) => archive.manifest().as_bytes().len() as u64,
+        Err(_) => manifest(bytes, options).unwrap_or_default(),
+    };
+    assert!(peak <= bound(manifest), "{peak} bytes of heap to open {manifest} of manifest");
+    opened
+}
+
+/// The most heap that opening may take beside so many bytes of manifest, or of what a front end told: `docs/limits.md`.
+pub(crate) fn bound(manifest: u64) -> u64 {
+    8 * manifest + (64 << 10)
+}
+
+/// Returns the length of the manifest, if opening the file requests it at all.
+fn manifest(bytes: &[u8], options: &OpenOptions) -> Result<u64, Error> {
+    let fetch = |range: core::ops::Range<u64>| {
+        let place = |at| usize::try_from(at).expect("a place in memory");
+        &bytes[place(range.start)..place(range.end)]
+    };
+    let opening = Opening::new(bytes.len() as u64, options)?;
+    let footer = opening.header(fetch(opening.needs()))?;
+    let needs = footer.footer(fetch(footer.needs()))?.needs();
+    Ok(needs.end - needs.start)
+}
+
+/// No byte of a file is in two blobs, in the header, or in the manifest; in 2 blobs, of which the
+/// manifest is one, may be identical.
+fn disjoint(archive: &InMemory<'_>) {
+    if archive.generation() == Some(Generation::V2) {
+        return identical_or_disjoint(archive);
+    }
+    let components = archive.tensors().flat_map(|object| object.components());
+    let extents = components.map(|component| component.extent());
+    let mut blobs: Vec<_> = extents.filter(|extent| extent.length() > 0).collect();
+    blobs.sort_unstable_by_key(zten::manifest::Extent::offset);
+    let mut end = 64;
+    for blob in blobs {
+        assert!(blob.offset() >= end, "{blob:?} begins before {end}");
+        end = blob.end();
+    }
+    assert!(
+        end <= archive.manifest().extent().start || end == 64,
+        "a blob ends behind the manifest"
+    );
+}
+
+fn identical_or_disjoint(archive: &InMemory<'_>) {
+    let components = archive.tensors().flat_map(|object| object.components());
+    let own = components.filter(|component| component.shard().is_none());
+    let manifest = archive.manifest().extent();
+    let mut blobs: Vec<_> = own.map(|component| component.extent().range()).collect();
+    blobs.push(manifest.clone());
+    blobs.retain(|blob| !blob.is_empty());
+    blobs.sort_unstable_by_key(|blob| (blob.start, blob.end));
+    blobs.dedup();
+    let mut end = if blobs.is_empty() { 0 } else { 4096 };
+    for blob in blobs {
+        assert!(blob.start >= end && blob.start.is_multiple_of(4096), "{blob:?} before {end}");
+        end = blob.end;
+    }
+    assert!(end + 40 <= archive.bytes().len() as u64, "a blob in the footer");
+}
+
+/// Reads all that an opened file says and holds.
+fn walk(archive: &InMemory<'_>, options: &OpenOptions) {
+    let manifest = archive.manifest();
+    let extent = manifest.extent();
+    assert_eq!(extent.end - extent.start, manifest.as_bytes().len() as u64);
+    let generation = manifest.generation().expect("a zTensor file");
+    let old = generation == Generation::V0_1;
+    assert_eq!(old || generation == Generation::V2, manifest.version().is_none());
+    assert_eq!(old || manifest.is_data_shard(), manifest.fields().is_none());
+    assert!(matches!(generation.as_str(), "0.1" | "1.1" | "1.2" | "2"));
+    manifest.fields().into_iter().for_each(tree::fields);
+    tree::fields(manifest.attributes());
+    let count = manifest.tensors().len();
+    assert_eq!(count, manifest.len());
+    assert_eq!(manifest.is_empty(), count == 0);
+    assert!(manifest.tensor_at(u32::try_from(count).expect("a number of tensors")).is_none());
+    // All heap of an opened file is its index.
+    assert!(manifest.index_bytes() as u64 <= bound(manifest.as_bytes().len() as u64));
+    let source = options.open_source(Strict(archive.bytes()), archive.file_len());
+    objects(archive, &source.expect("a file that opens"));
+}
+
+/// Reads all objects, whatever format the file is of, from memory and from a source that lends nothing.
+pub(crate) fn objects<S: ReadAt>(archive: &InMemory<'_>, source: &Archive<S>) {
+    let manifest = archive.manifest();
+    let mut work = Work::default();
+    let mut verifier = Verifier::new(manifest);
+    assert_eq!((archive.len(), archive.is_empty()), (manifest.len(), manifest.is_empty()));
+    assert_eq!(archive.tensors().len(), manifest.len());
+    assert!(archive.names().eq(manifest.tensors().map(|tensor| tensor.name())));
+    for ((ordinal, one), other) in (0..).zip(archive.tensors()).zip(source.tensors()) {
+        assert_eq!(one.ordinal(), ordinal);
+        let found = manifest.get(one.name()).expect("an object that is there by its name");
+        assert_eq!(found.ordinal(), ordinal, "another object of that name");
+        let found = archive.tensor(one.name()).expect("an object that is there by its name");
+        assert_eq!(found.ordinal(), ordinal, "another object of that name in the archive");
+        let again = manifest.tensor_at(ordinal).expect("an object that is there by its ordinal");
+        assert_eq!(again.name(), one.name());
+        object([&one, &other], archive, &mut work);
+        if work.is_left() {
+            validated([&one, &other], &mut verifier);
+        }
+    }
+}
+
+/// Reads one object.
+fn object<'a>([object, other]: [&Tensor<'a>; 2], archive: &InMemory<'_>, work: &mut Work) {
+    let shape = object.shape();
+    assert_eq!(shape.iter().count(), shape.len());
+    let zero = shape.iter().any(|dimension| dimension == 0);
+    let product = shape.iter().try_fold(1_u64, u64::checked_mul);
+    assert_eq!(shape.elements(), if zero { Some(0) } else { product });
+    object.fields().into_iter().for_each(tree::fields);
+    tree::fields(object.attributes());
+    let all: Vec<Component<'a>> = object.components().collect();
+    assert_eq!(all.len(), object.components().len());
+    assert_eq!(all.len(), other.components().len());
+    for ((ordinal, component), again) in (0..).zip(&all).zip(other.components()) {
+        let found = object.component(component.role()).expect("a component by its role");
+        assert_eq!(found.place(), component.place());
+        let place = component.place();
+        assert_eq!((place.object(), place.component()), (Some(object.ordinal()), Some(ordinal)));
+        assert_eq!(component.tensor().ordinal(), object.ordinal());
+        components::read([component, &again], archive, work);
+    }
+    formats::read([object, other], archive.bytes(), work);
+}
+
+/// Checks that validating an object as a whole agrees with reading it component by component.
+fn validated([object, other]: [&Tensor<'_>; 2], verifier: &mut Verifier) {
+    let (mut seen, before) = (0_u64, verifier.decoded());
+    let verdict = verifier.object(object, |_, chunk| seen += chunk.len() as u64);
+    assert!(verifier.decoded() >= before, "bytes were given back");
+    if verdict.is_err() {
+        return;
+    }
+    let mut bytes = 0;
+    for component in object.components() {
+        let content = component.read();
+        bytes += content.expect("content that was found to be valid").len() as u64;
+    }
+    assert_eq!(seen, bytes, "bytes validated are the bytes read");
+    formats::valid(object, other);
+}

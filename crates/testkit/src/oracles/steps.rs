@@ -1,0 +1,130 @@
+//! Whatever the source of the bytes of a file, and whatever pieces they come in: it is the same file, or the same
+//! error.
+
+use std::fs::File;
+use std::path::Path;
+
+use zten::open::Opening;
+use zten::{Archive, Error, Manifest, OpenOptions, ReadAt};
+
+use crate::oracles::facts::{Held, held, said};
+use crate::oracles::pieces::Pieces;
+use crate::oracles::{options, tolerant};
+
+/// The results of reading a file: the bytes of its manifest, what that says, and the content.
+type Read = (Vec<u8>, String, Vec<Held>);
+
+/// Reads an archive, whose tensors know their source.
+fn read<S: ReadAt>(archive: &Archive<S>) -> Read {
+    let manifest = archive.manifest();
+    (manifest.as_bytes().to_vec(), said(manifest), held(archive.tensors()))
+}
+
+/// Reads a manifest alone, each tensor of which is bound to the source.
+fn read_bound<R: ReadAt>(manifest: &Manifest<impl AsRef<[u8]>>, source: &R) -> Read {
+    let tensors = manifest.tensors().map(|tensor| tensor.read_from(source));
+    (manifest.as_bytes().to_vec(), said(manifest), held(tensors))
+}
+
+/// Opens a file whole, step by step and in pieces of those sizes, as an archive and as a manifest alone, by several
+/// options: all agree, in what they accept, in every part of an error, and in what they read. Whether it opens by
+/// default.
+///
+/// # Panics
+/// Where a promise does not hold.
+pub fn steps(bytes: &[u8], splits: &[u8]) -> bool {
+    let opens = options().from_bytes(bytes).is_ok();
+    for options in every_options(opens) {
+        let whole = whole(bytes, &options);
+        let pieces = Pieces::new(bytes, splits);
+        agree(&whole, &in_steps(&pieces, bytes.len(), &options), "in steps");
+        let bound = opened(&bytes, bytes.len(), &options);
+        agree(&whole, &bound.map(|manifest| read_bound(&manifest, &bytes)), "bound to its bytes");
+        let length = bytes.len() as u64;
+        let archive = options.open_source(Pieces::new(bytes, splits), length);
+        agree(&whole, &archive.map(|archive| read(&archive)), "as an archive in pieces");
+        given_up(bytes, splits, pieces.reads(), &options);
+    }
+    opens
+}
+
+/// Opens the file at `path`, which holds `bytes`: it is what [`steps`] finds.
+///
+/// # Panics
+/// Where a promise does not hold, or the file cannot be read.
+pub fn steps_on_disk(bytes: &[u8], path: &Path) {
+    let opens = options().from_bytes(bytes).is_ok();
+    for options in every_options(opens) {
+        let whole = whole(bytes, &options);
+        let file = File::open(path).expect("a file that is there");
+        let disk = options.open_source(file, bytes.len() as u64);
+        let has_shards = disk.as_ref().is_ok_and(|disk| disk.manifest().shards().len() > 0);
+        agree(&whole, &disk.map(|archive| read(&archive)), "on disk");
+        // By its path, its shards are looked for beside it, too.
+        if !has_shards {
+            agree(&whole, &options.open(path).map(|archive| read(&archive)), "by its path");
+        }
+    }
+}
+
+/// Panics unless the file was found to be the same, or refused with the same error, down to the names in it.
+fn agree(whole: &Result<Read, Error>, other: &Result<Read, Error>, how: &str) {
+    match (whole, other) {
+        (Ok(whole), Ok(other)) => assert!(whole == other, "another file {how}"),
+        (Err(whole), Err(other)) => {
+            assert_eq!(whole, other, "{how}");
+            // An archive says of which other format a file is; a manifest alone has no bytes to tell it by.
+            let is_ztensor = whole.rule() != Some("header-magic");
+            assert!(!is_ztensor || whole.to_string() == other.to_string(), "{how}: {other}");
+        }
+        (whole, other) => {
+            panic!("whole {:?}, {how} {:?}", whole.as_ref().err(), other.as_ref().err())
+        }
+    }
+}
+
+/// The default options, and those that may have another outcome.
+fn every_options(opens: bool) -> [OpenOptions; 2] {
+    [options(), if opens { options().canonical() } else { tolerant(options()) }]
+}
+
+fn whole(bytes: &[u8], options: &OpenOptions) -> Result<Read, Error> {
+    Ok(read(&options.from_bytes(bytes)?))
+}
+
+fn in_steps(source: &Pieces<'_>, length: usize, options: &OpenOptions) -> Result<Read, Error> {
+    let manifest = opened(source, length, options)?;
+    Ok(read_bound(&manifest, source))
+}
+
+/// Opens a file by asking for what is needed.
+pub(crate) fn opened<R: ReadAt>(
+    source: &R,
+    length: usize,
+    options: &OpenOptions,
+) -> Result<Manifest<Vec<u8>>, Error> {
+    let fetch = |range: core::ops::Range<u64>| {
+        assert!(range.start <= range.end && range.end <= length as u64, "beyond the file");
+        let mut bytes = vec![0; usize::try_from(range.end - range.start).expect("a length")];
+        source.read_at(range.start, &mut bytes)?;
+        Ok::<_, Error>(bytes)
+    };
+    let opening = Opening::new(length as u64, options)?;
+    assert!(opening.header(&[]).is_err(), "nothing is no header");
+    let footer = opening.header(&fetch(opening.needs())?)?;
+    let body = footer.footer(&fetch(footer.needs())?)?;
+    let bytes = fetch(body.needs())?;
+    body.manifest(bytes)
+}
+
+/// A source that gives up spoils what needs it, and no more: what is read all the same is right.
+fn given_up(bytes: &[u8], splits: &[u8], reads: usize, options: &OpenOptions) {
+    let valid = splits.iter().fold(0, |sum, split| sum + usize::from(*split)) % reads.max(1);
+    let source = Pieces::failing(bytes, splits, valid);
+    let Ok(manifest) = opened(&source, bytes.len(), options) else { return };
+    let (_, _, right) = read_bound(&manifest, &bytes);
+    let (_, _, found) = read_bound(&manifest, &source);
+    for (found, right) in found.iter().zip(right) {
+        assert!(found.is_none() || *found == right, "a failed read became {found:?}");
+    }
+}

@@ -1,0 +1,55 @@
+//! The program that reads one file with ztensor 1.1.1 and reports: `worker ztensor-1.1.1[-mapped] FILE`.
+
+#[path = "compared/legacy.rs"]
+mod legacy;
+#[path = "compared/read.rs"]
+mod read;
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use zten_lab::readers::subject::{Component, Report};
+use ztensor::{Component as Theirs, Encoding, is_legacy_file};
+
+#[global_allocator]
+static GUARDED: zten_lab::readers::subject::Guarded = zten_lab::readers::subject::Guarded;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (read, file): (fn(&Path, &mut Report), _) = match arguments[..] {
+        ["worker", "ztensor-1.1.1", file, ..] => (stream, file),
+        ["worker", "ztensor-1.1.1-mapped", file, ..] => (mapped, file),
+        _ => return ExitCode::from(2),
+    };
+    zten_lab::readers::subject::run(Path::new(file), read);
+    ExitCode::SUCCESS
+}
+
+fn stream(path: &Path, report: &mut Report) {
+    let bytes = fs::read(path).unwrap_or_default();
+    match is_legacy_file(path) {
+        Ok(true) => legacy::stream(path, &bytes, report),
+        Ok(false) => read::stream(path, &bytes, report),
+        Err(error) => drop(report.opened::<(), _>(Err(error))),
+    }
+}
+
+fn mapped(path: &Path, report: &mut Report) {
+    let bytes = fs::read(path).unwrap_or_default();
+    match is_legacy_file(path) {
+        Ok(true) => legacy::mapped(path, &bytes, report),
+        Ok(false) => read::mapped(path, &bytes, report),
+        Err(error) => drop(report.opened::<(), _>(Err(error))),
+    }
+}
+
+/// Returns the location of a component, as `ztensor` read it from the manifest.
+fn component(theirs: &Theirs) -> Component {
+    Component {
+        offset: theirs.offset,
+        length: theirs.length,
+        packed: theirs.encoding == Encoding::Zstd,
+    }
+}

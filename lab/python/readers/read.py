@@ -1,0 +1,147 @@
+"""Reads one file by a Python package, within limits, and prints what came of it: `read.py worker READER FILE`.
+
+The lines are those of `zten_lab::readers::subject`: what opening gave, the first error of reading, and one sum over all
+that was read, or `-` of what scans a file and reads nothing. An exception is an error that a caller can handle, but for
+the lack of memory.
+"""
+
+import hashlib
+import os
+import resource
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+# As `zten_lab::readers::subject` has them: addresses, seconds of the processor, and how a process ends.
+ADDRESSES, SECONDS = 4 << 30, 10
+PANICKED, OUT_OF_MEMORY = 101, 99
+
+Tensors = Iterator[tuple[str, bytes]]
+
+
+def safetensors(path: Path) -> Tensors:
+    from safetensors import deserialize
+
+    for name, tensor in deserialize(path.read_bytes()):
+        yield name, bytes(tensor["data"])
+
+
+def gguf(path: Path) -> Tensors:
+    from gguf import GGUFReader
+
+    for tensor in GGUFReader(path).tensors:
+        yield tensor.name, tensor.data.tobytes()
+
+
+def numpy(path: Path) -> Tensors:
+    import numpy as np
+
+    def content(array: np.ndarray) -> bytes:
+        return np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<")).tobytes()
+
+    opened = np.load(path, allow_pickle=False)
+    if path.suffix == ".npy":
+        yield path.stem, content(opened)
+        return
+    for name in opened.files:
+        yield name, content(opened[name])
+
+
+def torch(path: Path) -> Tensors:
+    import torch
+
+    def tensors(value: object, keys: tuple[str, ...]) -> Tensors:
+        if isinstance(value, torch.Tensor):
+            flat = value.detach().clone(memory_format=torch.contiguous_format).reshape(-1)
+            yield ".".join(keys) or "data", flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
+        if isinstance(value, (list, tuple)):
+            value = dict(enumerate(value))
+        for key, item in value.items() if isinstance(value, dict) else ():
+            yield from tensors(item, (*keys, str(key)))
+
+    yield from tensors(torch.load(path, map_location="cpu", weights_only=True), ())
+
+
+class Unsafe(Exception):
+    """A scanner says that a file is not safe."""
+
+
+def fickling(path: Path) -> None:
+    from fickling import scan_zip_archive
+
+    for member, result in scan_zip_archive(str(path)).items():
+        if not result:
+            raise Unsafe(f"{member}: {result.severity.name}")
+
+
+def picklescan(path: Path) -> None:
+    from picklescan.scanner import scan_file_path
+
+    found = scan_file_path(str(path))
+    if found.issues_count or found.suspicious_count or found.scan_err:
+        raise Unsafe(f"{found.issues_count} issues")
+
+
+def modelscan(path: Path) -> None:
+    from modelscan.modelscan import ModelScan
+
+    found = ModelScan().scan(path)
+    if found["issues"] or found["errors"]:
+        raise Unsafe(f"{len(found['issues'])} issues")
+
+
+# What reads tensors, and what scans a file alone.
+READERS: dict[str, Callable[[Path], Tensors | None]] = {
+    "safetensors-python": safetensors,
+    "gguf": gguf,
+    "numpy": numpy,
+    "torch": torch,
+    "fickling": fickling,
+    "picklescan": picklescan,
+    "modelscan": modelscan,
+}
+
+
+def line(error: BaseException) -> str:
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def main(reader: str, path: Path) -> None:
+    for limit, value in (
+        (resource.RLIMIT_AS, ADDRESSES),
+        (resource.RLIMIT_CPU, SECONDS),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        resource.setrlimit(limit, (value, resource.getrlimit(limit)[1]))
+    contents, refused, is_scanned = {}, None, False
+    try:
+        read = READERS[reader](path)
+        is_scanned = read is None
+        for name, content in read or ():
+            contents[name.encode("utf-8", "surrogateescape")] = hashlib.sha256(content).digest()
+    except MemoryError as error:
+        print(line(error), file=sys.stderr)
+        os._exit(OUT_OF_MEMORY)
+    except Exception as error:
+        refused = line(error)
+    except BaseException as error:
+        # A panic of Rust is no exception that callers catch.
+        print(f"panicked\t\t{line(error)}", file=sys.stderr)
+        os._exit(PANICKED)
+    if refused is not None:
+        print(f"opened\t{refused}" if not contents else f"opened\tyes\nrefused\t{refused}")
+    else:
+        print("opened\tyes")
+    total = hashlib.sha256()
+    for name, content in sorted(contents.items()):
+        for part in (name, b"data"):
+            total.update(len(part).to_bytes(8, "little") + part)
+        total.update(content)
+    print(f"content\t{'-' if is_scanned else total.hexdigest()}")
+
+
+if __name__ == "__main__":
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    _, _, reader, file, *_ = sys.argv
+    main(reader, Path(file))

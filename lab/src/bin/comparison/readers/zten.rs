@@ -1,0 +1,66 @@
+//! This library.
+
+use std::fs;
+use std::path::Path;
+
+use zten::shards::{Candidate, Find, Shard};
+use zten::{Error, InMemory, verify::Verifier};
+use zten_lab::readers::subject::Report;
+
+/// Everything that `zten check` looks at.
+pub(super) fn read(path: &Path, options: &str, report: &mut Report) {
+    if path.extension().is_none_or(|suffix| suffix != "zt") {
+        return other(path, report);
+    }
+    let file = fs::read(path).unwrap_or_default();
+    let options = zten_testkit::options(options);
+    let Some(archive) = report.opened(rule(options.from_bytes(file))) else { return };
+    let Some(archive) = report.read(rule(archive.find_shards(&Beside(path)))) else { return };
+    report.read(rule(archive.verify()));
+    let mut verifier = Verifier::new(archive.manifest());
+    for tensor in &archive {
+        if report.read(rule(verifier.object(&tensor, |_, _| ()))).is_none() {
+            continue;
+        }
+        for component in tensor.components() {
+            if let Some(bytes) = report.read(rule(component.read())) {
+                report.content(tensor.name(), component.role(), &bytes);
+            }
+        }
+    }
+    if options == options.canonical() {
+        report.read(rule(verifier.padding(archive.manifest(), archive.source())));
+    }
+}
+
+/// The same for a file of another format, and those that it names.
+fn other(path: &Path, report: &mut Report) {
+    let Some(archive) = report.opened(rule(zten_formats::open(path))) else { return };
+    report.read(rule(archive.verify()));
+    for tensor in archive.tensors() {
+        for component in tensor.components() {
+            if let Some(bytes) = report.read(rule(component.read())) {
+                report.content(tensor.name(), component.role(), &bytes);
+            }
+        }
+    }
+}
+
+/// Finds the shards of a file as `STEM-NAME.zt` beside it.
+struct Beside<'p>(&'p Path);
+
+impl Find for Beside<'_> {
+    type Source = InMemory<Vec<u8>>;
+
+    fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<Self::Source>>, Error> {
+        let stem = self.0.file_stem().unwrap_or_default().display();
+        let path = self.0.with_file_name(format!("{stem}-{}.zt", shard.name()));
+        let found = fs::read(path).ok();
+        Ok(found.map(|bytes| Candidate { length: bytes.len() as u64, source: InMemory(bytes) }))
+    }
+}
+
+/// The result, and in place of an error the rule that it names; the corpus says it too.
+fn rule<T>(result: Result<T, Error>) -> Result<T, String> {
+    result.map_err(|error| error.rule().unwrap_or("misuse").to_owned())
+}

@@ -1,0 +1,122 @@
+//! The programs that race: this one, those that are built by themselves, and the command.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result};
+use zten_lab::proof::guest;
+use zten_testkit::process::{Build, target_folder};
+
+use crate::race::Contestant;
+
+/// The paths of this program and of the target folder of the others.
+pub(crate) struct Programs {
+    ours: PathBuf,
+    target: PathBuf,
+}
+
+impl Programs {
+    /// This program, and the others, built beside it.
+    pub(crate) fn build() -> Result<Self> {
+        let own = Self { ours: std::env::current_exe()?, target: target_folder()? };
+        own.cargo("others/Cargo.toml", "zten-others", "ztensor")?;
+        own.cargo("../Cargo.toml", "zten-cli", "")?;
+        Ok(own)
+    }
+
+    /// Builds a package, whose manifest is so called from `lab` on.
+    fn cargo(&self, manifest: &str, package: &str, features: &str) -> Result<()> {
+        let manifest = laboratory().join(manifest);
+        Build { features, ..Build::released(&manifest, package) }.run(&self.target)?;
+        Ok(())
+    }
+
+    /// A program that Cargo has built.
+    pub(crate) fn built(&self, name: &str) -> PathBuf {
+        self.target.join("release").join(name)
+    }
+
+    /// A reader of this program, and what it does.
+    pub(crate) fn worker(&self, reader: &str, case: &str, files: &[&Path]) -> Result<Contestant> {
+        Contestant::start(reader, &self.ours, words(reader, case, files))
+    }
+
+    /// Returns the count, by callgrind, of what a reader does in one pass of its work: a run in
+    /// which it is asked once less a run in which it is not asked.
+    pub(crate) fn count(
+        &self,
+        counted: Counted,
+        reader: &str,
+        case: &str,
+        files: &[&Path],
+    ) -> Result<u64> {
+        let run = |asked: &str| -> Result<u64> {
+            let mut child = Command::new("valgrind")
+                .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+                .args(counted.options())
+                .arg(&self.ours)
+                .args(words(reader, case, files))
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()?;
+            child.stdin.take().context("no input")?.write_all(asked.as_bytes())?;
+            let said = String::from_utf8(child.wait_with_output()?.stderr)?;
+            let counts = said.rsplit_once("Collected : ").context("callgrind counted nothing")?.1;
+            let counts = counts.lines().next().context("no count")?.split_whitespace();
+            let counts: Vec<u64> = counts.map(str::parse).collect::<Result<_, _>>()?;
+            counted.of(&counts).context("another number of counts")
+        };
+        run("\n")?.checked_sub(run("")?).context("it did nothing when it was asked")
+    }
+
+    /// The guest that counts in `work-bound.md`, for `wasm32-unknown-unknown`; an error where
+    /// that target is not installed.
+    pub(crate) fn guest(&self) -> Result<PathBuf> {
+        Ok(guest::module(&self.target, "")?)
+    }
+
+    /// `ztensor` 1.1.1, opening a file.
+    pub(crate) fn ztensor_1_1(&self, file: &Path) -> Result<Contestant> {
+        Contestant::start("ztensor 1.1.1", self.built("ztensor-1-1-1-raced"), [file])
+    }
+}
+
+/// The folder of the laboratory's workspace.
+fn laboratory() -> PathBuf {
+    env!("CARGO_MANIFEST_DIR").into()
+}
+
+/// Returns the command-line arguments of a worker.
+fn words(reader: &str, case: &str, files: &[&Path]) -> Vec<PathBuf> {
+    let files = files.iter().map(|file| file.to_path_buf());
+    ["worker", reader, case].map(PathBuf::from).into_iter().chain(files).collect()
+}
+
+/// The events that callgrind counts.
+#[derive(Clone, Copy)]
+pub(crate) enum Counted {
+    Instructions,
+    /// Reads and writes of what is not among the lines of cache that were used last: 1 MiB of them.
+    Misses,
+}
+
+impl Counted {
+    fn options(self) -> &'static [&'static str] {
+        match self {
+            Self::Instructions => &[],
+            Self::Misses => &["--cache-sim=yes", "--D1=32768,8,64", "--LL=1048576,16,64"],
+        }
+    }
+
+    /// Returns the figure from callgrind's counts: the instructions, or the reads and writes
+    /// that miss the last cache.
+    fn of(self, counts: &[u64]) -> Option<u64> {
+        match (self, counts) {
+            (Self::Instructions, [instructions, ..]) => Some(*instructions),
+            (Self::Misses, [_, _, _, _, _, _, _, reads, writes]) => Some(reads + writes),
+            _ => None,
+        }
+    }
+}

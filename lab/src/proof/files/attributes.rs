@@ -1,0 +1,98 @@
+//! Attribute maps, and fields that are hard to find.
+
+use zten_corpus::base::{bare_object, dense_object, v1};
+use zten_corpus::cbor::{Item, fields, keyed, text, uint};
+use zten_testkit::generate;
+
+use crate::proof::search::known;
+
+/// Objects with attributes of those keys; more keys than `keys` begin a new object.
+fn objects(keys: &[Vec<String>]) -> Vec<u8> {
+    let objects = keys.iter().enumerate().map(|(n, keys)| {
+        let mut object = bare_object();
+        let own = keyed(keys.iter().map(|key| (key, uint(0))));
+        object.pairs("").push((text("attributes"), own));
+        (format!("{n:06}"), object)
+    });
+    v1("1.2.0", objects).build("").bytes
+}
+
+/// Bytes of an object with no attributes.
+const OBJECT: usize = 46;
+
+/// A short name.
+fn short(n: usize) -> String {
+    let digit = |n: usize| char::from(b'0' + u8::try_from(n % 64).expect("a digit"));
+    [n, n / 64].map(digit).iter().collect()
+}
+
+/// Objects with `keys` attributes each, whose keys descend.
+pub(super) fn maps(size: usize, keys: usize, longer: usize) -> Vec<u8> {
+    let count = super::count(size, OBJECT + keys * (3 + longer));
+    let own: Vec<String> = (0..keys).rev().map(short).collect();
+    objects(&vec![own; count])
+}
+
+/// Objects with 4,096 attributes each, in no order.
+pub(super) fn shuffled(size: usize) -> Vec<u8> {
+    let own: Vec<String> = generate::shuffled((0..4096).map(short).collect());
+    let count = super::count(size, OBJECT + 4096 * 4);
+    objects(&vec![own; count])
+}
+
+/// Objects with 4,096 attributes each, in no order, whose keys are equal but for where they end.
+pub(super) fn prefixes(size: usize) -> Vec<u8> {
+    let letter = |n: usize| char::from(b'0' + u8::try_from(n % 64).expect("a letter"));
+    let key = |n: usize| format!("{}{}{}", letter(n / 512), "z".repeat(1 + n % 9), letter(n / 8));
+    let mut own: Vec<String> = (0..8 * 512).map(key).collect();
+    own.sort_unstable();
+    own.dedup();
+    let own = generate::shuffled(own);
+    let count = super::count(size, OBJECT + own.len() * 9);
+    objects(&vec![own; count])
+}
+
+/// Objects with 500 attributes each, in no order, whose hashes are equal by the seeds that are used where a process
+/// has none of its own.
+pub(super) fn colliding(size: usize) -> Vec<u8> {
+    let own: Vec<String> = generate::shuffled((0..500).map(known::colliding).collect());
+    let count = super::count(size, OBJECT + 500 * 47);
+    objects(&vec![own; count])
+}
+
+/// Objects whose keys leave a group of alike ones one at a time.
+pub(super) fn slow(size: usize) -> Vec<u8> {
+    let own: Vec<String> = (0..14).rev().map(|n| "a".repeat(n)).collect();
+    let count = super::count(size, OBJECT + 14 * 2 + 91);
+    objects(&vec![own; count])
+}
+
+/// Objects with 4,096 attributes each, of which the very last stands there twice.
+pub(super) fn twice(size: usize) -> Vec<u8> {
+    let count = super::count(size, OBJECT + 4096 * 4);
+    let own: Vec<String> = (0..4096).rev().map(short).collect();
+    let mut keys = vec![own; count];
+    let last = keys.last_mut().expect("an object");
+    let first = last[0].clone();
+    last[4095] = first;
+    objects(&keys)
+}
+
+/// Components whose fields stand behind unknown ones, and a shape that does.
+pub(super) fn unknown(size: usize) -> Vec<u8> {
+    let unknown = || (0..2000).map(|n| (text(&short(n)), uint(0)));
+    let behind = |mut item: Item| {
+        item.pairs("").splice(..0, unknown());
+        item
+    };
+    let data = fields([
+        ("dtype", text("u8")),
+        ("offset", uint(64)),
+        ("length", uint(0)),
+        ("digest", text("sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")),
+    ]);
+    let object = behind(dense_object(&[0], behind(data)));
+    let count = super::count(size, 2 * 2000 * 4);
+    let objects = (0..count).map(|n| (format!("{n:06}"), object.clone()));
+    v1("1.2.0", objects).start(64).build("").bytes
+}

@@ -1,0 +1,93 @@
+//! A machine that runs a guest and says how many instructions that took.
+
+use wasmi::{
+    CompilationMode, Config, Engine, Global, Instance, Linker, Memory, Module, Store, Val,
+};
+
+use crate::proof::count::WORK;
+
+/// The outcome of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The rule that the file breaks; empty if it breaks none.
+    pub rule: String,
+    /// Instructions.
+    pub work: u64,
+}
+
+/// A guest with a file.
+pub struct Machine {
+    store: Store<()>,
+    instance: Instance,
+    memory: Memory,
+    work: Global,
+}
+
+/// Makes machines that are alike.
+pub struct Maker {
+    engine: Engine,
+    module: Module,
+}
+
+impl Maker {
+    /// For a module that counts its instructions.
+    ///
+    /// # Errors
+    /// Where it is not a module.
+    pub fn new(module: &[u8]) -> Result<Self, wasmi::Error> {
+        let engine = Engine::new(Config::default().compilation_mode(CompilationMode::Eager));
+        let module = Module::new(&engine, module)?;
+        Ok(Self { engine, module })
+    }
+
+    /// A machine on which nothing has run.
+    ///
+    /// # Errors
+    /// Where the module asks its host for anything.
+    pub fn machine(&self) -> Result<Machine, wasmi::Error> {
+        let mut store = Store::new(&self.engine, ());
+        let linker = Linker::new(&self.engine);
+        let instance = linker.instantiate_and_start(&mut store, &self.module)?;
+        let memory = instance.get_memory(&store, "memory").expect("a module has a memory");
+        let work = instance.get_global(&store, WORK).expect("a module that counts");
+        Ok(Machine { store, instance, memory, work })
+    }
+}
+
+impl Machine {
+    /// Hands it a file.
+    ///
+    /// # Errors
+    /// Where the guest traps: it has no room.
+    pub fn file(&mut self, file: &[u8]) -> Result<(), wasmi::Error> {
+        let length = u32::try_from(file.len()).expect("a small file");
+        let reserve = self.instance.get_typed_func::<u32, u32>(&self.store, "reserve")?;
+        let at = reserve.call(&mut self.store, length)?;
+        let at = usize::try_from(at).expect("32 bits");
+        self.memory.write(&mut self.store, at, file).expect("there is room");
+        Ok(())
+    }
+
+    /// Calls one of the guest's functions.
+    ///
+    /// # Errors
+    /// Where the guest traps, which is how it panics.
+    pub fn call(&mut self, name: &str, canonical: bool) -> Result<Outcome, wasmi::Error> {
+        let function = self.instance.get_typed_func::<u32, u64>(&self.store, name)?;
+        let before = self.work();
+        let result = function.call(&mut self.store, u32::from(canonical))?;
+        let work = self.work() - before;
+        let [at, length] = [result >> 32, result & u64::from(u32::MAX)]
+            .map(|n| usize::try_from(n).expect("32 bits"));
+        let mut rule = vec![0; length];
+        self.memory.read(&self.store, at, &mut rule).expect("a text of the guest");
+        Ok(Outcome { rule: String::from_utf8_lossy(&rule).into_owned(), work })
+    }
+
+    fn work(&self) -> u64 {
+        match self.work.get(&self.store) {
+            Val::I64(work) => work.cast_unsigned(),
+            _ => unreachable!("it is an i64"),
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Finds the sites of an image at which a panic begins.
+
+use std::collections::BTreeSet;
+
+use crate::proof::image::Calls;
+
+/// The name of the panic handler of the image, in which every panic ends.
+const HANDLER: &str = "rust_begin_unwind";
+
+/// Functions that do nothing but panic, or that take memory and panic where there is none: by how
+/// their names begin.
+const MACHINERY: &[&str] = &[
+    "core::panicking::",
+    "core::option::unwrap_failed",
+    "core::option::expect_failed",
+    "core::result::unwrap_failed",
+    "core::slice::index::slice_",
+    "core::slice::copy_from_slice_impl::len_mismatch_fail",
+    "core::str::slice_error_fail",
+    "core::cell::panic_",
+    "core::num::int_log10::panic_",
+    "core::slice::sort::shared::smallsort::panic_on_ord_violation",
+    "alloc::raw_vec::",
+    "<alloc::raw_vec::",
+    "alloc::alloc::handle_alloc_error",
+    "__rustc::__rust_alloc_error_handler",
+    "__rust_alloc_error_handler",
+    "__rustc::__rdl_alloc_error_handler",
+    "__rdl_alloc_error_handler",
+    "__rdl_oom",
+    "__rustc::__rdl_oom",
+];
+
+/// A function that can panic of its own, and what it calls to do so.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Site {
+    /// The function that calls.
+    pub caller: String,
+    /// The function that panics.
+    pub callee: String,
+}
+
+fn is_machinery(name: &str) -> bool {
+    MACHINERY.iter().any(|start| name.starts_with(start))
+}
+
+/// All sites of an image. None is missed for its name: whatever calls the handler, or what calls
+/// it, is a site unless it is known to be part of the machinery.
+pub fn sites(calls: &Calls) -> BTreeSet<Site> {
+    let mut panicking: BTreeSet<&str> =
+        calls.keys().map(String::as_str).filter(|name| name.contains(HANDLER)).collect();
+    loop {
+        let before = panicking.len();
+        for (caller, callees) in calls {
+            if callees.iter().all(|callee| !panicking.contains(callee.as_str())) {
+                continue;
+            }
+            if is_machinery(caller) {
+                panicking.insert(caller);
+            }
+        }
+        if panicking.len() == before {
+            break;
+        }
+    }
+    calls
+        .iter()
+        .filter(|(caller, _)| !panicking.contains(caller.as_str()))
+        .flat_map(|(caller, callees)| callees.iter().map(move |callee| (caller, callee)))
+        .filter(|(_, callee)| panicking.contains(callee.as_str()))
+        .map(|(caller, callee)| Site { caller: caller.clone(), callee: callee.clone() })
+        .collect()
+}

@@ -1,0 +1,66 @@
+//! The crate `safetensors`.
+
+use std::fs;
+use std::path::Path;
+
+use super::subject::Report;
+use safetensors::tensor::{Dtype, Metadata, TensorView};
+use safetensors::{SafeTensorError, SafeTensors, serialize_to_file};
+
+/// Every tensor.
+pub fn read(path: &Path, report: &mut Report) {
+    let file = fs::read(path).unwrap_or_default();
+    let Some(tensors) = report.opened(deserialize(&file)) else { return };
+    for (name, tensor) in tensors.iter() {
+        report.content(name, "data", tensor.data());
+    }
+}
+
+/// Opens a file that is in memory: its header alone.
+///
+/// # Errors
+/// As `safetensors` has it.
+pub fn open(file: &[u8]) -> Result<(usize, Metadata), SafeTensorError> {
+    SafeTensors::read_metadata(file)
+}
+
+/// Opens a file that is in memory, to look up what is in it.
+///
+/// # Errors
+/// As `safetensors` has it.
+pub fn deserialize(file: &[u8]) -> Result<SafeTensors<'_>, SafeTensorError> {
+    SafeTensors::deserialize(file)
+}
+
+/// Writes vectors of `f32` to a file.
+///
+/// # Errors
+/// As `safetensors` has it.
+pub fn write(path: &Path, tensors: &[(String, Vec<u8>)]) -> Result<(), SafeTensorError> {
+    let views = tensors.iter().map(|(name, bytes)| {
+        Ok((name, TensorView::new(Dtype::F32, vec![bytes.len() / 4], bytes)?))
+    });
+    serialize_to_file(views.collect::<Result<Vec<_>, SafeTensorError>>()?, None, path)
+}
+
+/// A file of so many tensors of `bf16`, all of one shape and of zeros.
+///
+/// # Errors
+/// As `safetensors` has it.
+pub fn zeros(names: &[String], shape: &[usize]) -> Result<Vec<u8>, SafeTensorError> {
+    let bytes = vec![0; 2 * shape.iter().product::<usize>()];
+    let tensor = |name| Ok((name, TensorView::new(Dtype::BF16, shape.to_vec(), &bytes)?));
+    let tensors = names.iter().map(tensor).collect::<Result<Vec<_>, SafeTensorError>>()?;
+    safetensors::serialize(tensors, None)
+}
+
+/// A file of tensors of `bf16`: names, shapes and bytes.
+///
+/// # Errors
+/// As `safetensors` has it.
+pub fn serialize(tensors: &[(String, Vec<usize>, &[u8])]) -> Result<Vec<u8>, SafeTensorError> {
+    let views = tensors.iter().map(|(name, shape, bytes)| {
+        Ok((name, TensorView::new(Dtype::BF16, shape.clone(), bytes)?))
+    });
+    safetensors::serialize(views.collect::<Result<Vec<_>, SafeTensorError>>()?, None)
+}

@@ -1,0 +1,101 @@
+//! The crate `ztensor` 2.1.1, which reads and writes generation 2 only.
+
+use std::fs;
+use std::path::Path;
+
+use super::subject::{Component, Report};
+use ztensor_2::provide::Payload;
+use ztensor_2::read::manifest_of;
+use ztensor_2::{DType, Error, Part, Source, Vocabulary, Writer};
+
+/// Everything, read from the file and its shards, with digests verified.
+pub fn stream(path: &Path, report: &mut Report) {
+    everything(Source::options().map(false).open(path), report);
+}
+
+/// Everything, borrowed from the mapped files where that can be done, with digests verified: what
+/// `Source::open` opens.
+pub fn mapped(path: &Path, report: &mut Report) {
+    everything(Source::open(path), report);
+}
+
+/// Opens a file, which it maps.
+///
+/// # Errors
+/// As `ztensor` has it.
+pub fn open(path: &Path) -> Result<Source, Error> {
+    Source::open(path)
+}
+
+/// Returns whether `ztensor` knows the layouts of all objects of a file, its shards aside, and so validates them;
+/// it returns the components of objects of other layouts as they are.
+///
+/// # Errors
+/// As `ztensor` has it.
+pub fn knows_layouts(path: &Path) -> Result<bool, Error> {
+    let known = Vocabulary::standard();
+    let manifest = manifest_of(path)?;
+    let mut objects = manifest.iter().flat_map(|manifest| manifest.objects.values());
+    Ok(objects.all(|object| known.layout(&object.layout).is_some()))
+}
+
+/// Writes matrices of `bf16` of that shape, each of bytes of its own, so that no
+/// two share a blob, as close to each other as the format allows.
+///
+/// # Errors
+/// As `ztensor` has it.
+pub fn write(path: &Path, names: &[String], shape: [u64; 2]) -> Result<(), Error> {
+    let elements: u64 = shape.iter().product();
+    let mut writer = Writer::options().canonical(false).align(4096).create(path)?;
+    for (place, name) in (0_u64..).zip(names) {
+        let data: Vec<u8> = (0..elements / 4).flat_map(|_| place.to_le_bytes()).collect();
+        writer.add(name.as_str(), shape, DType::BF16, &data)?;
+    }
+    writer.finish()?;
+    Ok(())
+}
+
+fn everything(opened: Result<Source, Error>, report: &mut Report) {
+    let Some(source) = report.opened(opened) else { return };
+    report.read(source.verify_shards());
+    for tensor in source.tensors() {
+        report.read(tensor.verify());
+        for part in tensor.parts() {
+            if let Some(part) = report.read(tensor.part(part)) {
+                read(tensor.name(), &part, report);
+            }
+        }
+    }
+}
+
+/// A part in every way that it can be read, as it says itself.
+fn read(tensor: &str, part: &Part<'_>, report: &mut Report) {
+    let file = fs::read(part.store().path()).unwrap_or_default();
+    let can = part.caps();
+    if let Some(bytes) = report.read(part.bytes()) {
+        report.size(&file, component(part.payload()), bytes.len());
+        report.content(tensor, part.name(), &bytes);
+    }
+    if can.map
+        && let Some(bytes) = report.read(part.map())
+    {
+        report.size(&file, component(part.payload()), bytes.len());
+    }
+    if can.locate
+        && let Some(place) = report.read(part.locate())
+    {
+        report.read(part.store().read(place.offset, place.len));
+    }
+}
+
+/// Returns the location of a component, as `ztensor` read it from the manifest.
+fn component(payload: &Payload) -> Component {
+    match payload {
+        Payload::At(at) => Component { offset: at.offset, length: at.len, packed: false },
+        Payload::Encoded { at, .. } => {
+            Component { offset: at.offset, length: at.len, packed: true }
+        }
+        // Of other formats than this one.
+        Payload::Opaque { .. } => Component { offset: 0, length: 0, packed: false },
+    }
+}
