@@ -9,7 +9,7 @@ use zten::write::{Encoded, Level, NewObject, WriteOptions, Writer};
 use zten::{
     Archive, DType, Error, ErrorKind, Generation, Limits, OpenOptions, Tolerance, error::Misuse,
 };
-use zten_testkit::{check, reject_index, slice};
+use zten_testkit::{check, oracles, reject_index, slice};
 
 /// Appends to a file that is opened with those options.
 fn append(
@@ -48,7 +48,7 @@ fn root_of(keys: u16) -> Vec<u8> {
     for key in 2..keys {
         manifest.extend(format!("\x65{key:05}\x01").into_bytes());
     }
-    zten_testkit::oracles::file(&[], &manifest)
+    oracles::file(&[], &manifest)
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn a_file_that_becomes_shorter_may_be_refused() {
             let size = if role < 16 { 4 << 30 } else { last };
             manifest.extend(size.to_be_bytes());
         }
-        zten_testkit::oracles::file(&[0; 17 * 64], &manifest)
+        oracles::file(&[0; 17 * 64], &manifest)
     };
     let length = manifest(0).len() as u64;
     let plain = OpenOptions::default();

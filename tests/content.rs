@@ -10,7 +10,7 @@ use zten::{Archive, Error, ErrorKind, ReadAt, error::Misuse};
 use zten_corpus::base::{dense_object, v1, zstd_component, zstd_frame};
 use zten_corpus::v2::words;
 use zten_testkit::sample::least;
-use zten_testkit::{reads, reject_index};
+use zten_testkit::{oracles, reads, reject_index};
 
 /// A file that fails once, at the read of that number.
 fn failing(file: &[u8], fails_at: u32) -> impl ReadAt {
@@ -115,7 +115,7 @@ fn what_is_measured_is_what_is_validated() {
         let mut blobs = frame(values).to_vec();
         blobs.resize(64, 0);
         blobs.extend(frame(coords));
-        zten_testkit::oracles::file(&blobs, &manifest)
+        oracles::file(&blobs, &manifest)
     };
     let (honest, other) = (file(3, 3), file(5, 3));
     let validate = |changes_at| {
@@ -218,10 +218,7 @@ fn a_block_ends_where_its_header_says() {
         b"\x6acomponents\xa1\x61a\xa5\x65dtype\x62u8\x66offset\x18\x40\x66length\x19\x02\x6a";
     let digest = [b"\x66digest\x78\x47sha256:", digits.as_bytes()].concat();
     let manifest = [&head[..], fields, &digest, b"\x68encoding\x64zstd"].concat();
-    let files = [
-        zten_testkit::oracles::file(&truth, &manifest),
-        zten_testkit::oracles::file(&lie, &manifest),
-    ];
+    let files = [oracles::file(&truth, &manifest), oracles::file(&lie, &manifest)];
     let archive = Archive::from_bytes(&files[0]).unwrap();
     let component = archive.get("x").unwrap().component("a").unwrap();
     let read = |lies_at| {

@@ -1,7 +1,9 @@
 //! The checks of the fuzz targets, run on the corpus and on pseudo-random models.
 
 use zten::attributes::Value;
-use zten_testkit::oracles::{Filled, Form, Front, Grown, Lie, Lied, Model, Outcome, Plan};
+use zten_testkit::oracles::{
+    self, Filled, Form, Format, Front, Grown, Lie, Lied, Model, Outcome, Plan, file_format,
+};
 use zten_testkit::sample::{chance, least, rounds};
 use zten_testkit::{Accepted, Reject, Sharded, accepted, accepted_v2, reject_index};
 use zten_testkit::{reject_index_v2, sharded};
@@ -18,11 +20,12 @@ impl Drop for Named {
 }
 
 fn measure_heap() {
-    zten_testkit::oracles::measure_heap_by(|run| allocation_counter::measure(run).bytes_max);
+    oracles::measure_heap_by(|run| allocation_counter::measure(run).bytes_max);
 }
 
 /// Every file of the corpus: its name, its path, and its bytes.
 fn corpus() -> impl Iterator<Item = (Named, std::path::PathBuf, Vec<u8>)> {
+    measure_heap();
     let valid = |file: Accepted| (Named(file.name), file.path, file.bytes);
     let bad = |row: Reject| (Named(row.file.clone()), row.path.clone(), row.read());
     let of_1 = accepted().map(valid).chain(reject_index().map(bad));
@@ -37,30 +40,27 @@ fn corpus() -> impl Iterator<Item = (Named, std::path::PathBuf, Vec<u8>)> {
 #[test]
 #[cfg_attr(feature = "zstd-ruzstd", ignore = "the memory of that decoder is not bounded so")]
 fn opening_holds_for_the_corpus() {
-    measure_heap();
-    let opened = corpus().filter(|(_name, _, bytes)| zten_testkit::oracles::open(bytes)).count();
+    let opened = corpus().filter(|(_name, _, bytes)| oracles::open(bytes)).count();
     assert!(opened >= least(401), "only {opened} files open");
 }
 
 #[test]
 fn steps_hold_for_the_corpus() {
-    measure_heap();
     let mut opened = 0;
     for (_name, path, bytes) in corpus() {
         for splits in [&[][..], &[1], &[3, 8, 200], &[64, 0, 7, 255]] {
-            opened += u32::from(zten_testkit::oracles::steps(&bytes, splits));
+            opened += u32::from(oracles::steps(&bytes, splits));
         }
-        zten_testkit::oracles::steps_on_disk(&bytes, &path);
+        oracles::steps_on_disk(&bytes, &path);
     }
     assert!(opened >= least(1601), "only {opened} files open");
 }
 
 #[test]
 fn the_canonical_form_holds_for_the_corpus() {
-    measure_heap();
     let (mut own, mut other) = (0, 0);
     for (_name, _, bytes) in corpus() {
-        match zten_testkit::oracles::canonical(&bytes) {
+        match oracles::canonical(&bytes) {
             Form::Own => own += 1,
             Form::Other => other += 1,
             _ => {}
@@ -74,12 +74,11 @@ fn the_canonical_form_holds_for_the_corpus() {
 
 #[test]
 fn appending_holds_for_the_corpus() {
-    measure_heap();
     let (mut files, mut edges, mut refused) = (0, 0, 0);
     for (at, (_name, _, bytes)) in corpus().enumerate() {
         // Each limit for each file, and over the files each with everything that is appended.
         for addition in 0..7 {
-            let appended = zten_testkit::oracles::append(&bytes, addition, addition + at);
+            let appended = oracles::append(&bytes, addition, addition + at);
             files += appended.files;
             edges += appended.edges;
             refused += appended.refused;
@@ -99,26 +98,21 @@ fn add(sum: &mut Lied, lied: Lied) {
 
 #[test]
 fn lies_are_found_or_harmless_for_the_corpus() {
-    measure_heap();
     let mut sum = Lied::default();
     for (_name, _, bytes) in corpus() {
         for lends in [false, true] {
-            let truth =
-                zten_testkit::oracles::lies(&bytes, Plan::Once(Lie::Error, usize::MAX, lends));
+            let truth = oracles::lies(&bytes, Plan::Once(Lie::Error, usize::MAX, lends));
             add(&mut sum, truth);
             for lie in Lie::ALL {
                 // The first times that a source is asked, and the last.
                 let times = truth.times;
                 for time in (0..times).filter(|time| *time < 3 || time + 2 > times) {
-                    add(
-                        &mut sum,
-                        zten_testkit::oracles::lies(&bytes, Plan::Once(lie, time, lends)),
-                    );
+                    add(&mut sum, oracles::lies(&bytes, Plan::Once(lie, time, lends)));
                 }
             }
         }
         for plan in [&[0x03][..], &[0x41, 0x41, 1, 0x41, 5], &[0x40, 0x40, 0, 0x40]] {
-            add(&mut sum, zten_testkit::oracles::lies(&bytes, Plan::Often(plan)));
+            add(&mut sum, oracles::lies(&bytes, Plan::Often(plan)));
         }
     }
     println!("{sum:?}");
@@ -127,15 +121,14 @@ fn lies_are_found_or_harmless_for_the_corpus() {
 
 #[test]
 fn other_decoders_of_cbor_agree_on_the_corpus() {
-    measure_heap();
     let mut compared = 0;
     for (_name, _, bytes) in corpus() {
         let Ok(archive) = zten::Archive::from_bytes(&bytes) else { continue };
         for (_, item) in archive.manifest().fields().into_iter().flatten() {
-            compared += u32::from(zten_testkit::oracles::cbor(item.as_bytes()));
+            compared += u32::from(oracles::cbor(item.as_bytes()));
             if let Value::Map(entries) = item.value() {
                 for (_, item) in entries {
-                    compared += u32::from(zten_testkit::oracles::cbor(item.as_bytes()));
+                    compared += u32::from(oracles::cbor(item.as_bytes()));
                 }
             }
         }
@@ -150,7 +143,7 @@ fn what_is_written_can_be_read_again() {
     for seed in 0..rounds(6000) as u64 {
         let _name = Named(format!("the model of seed {seed}"));
         let model = Model::from_bytes(&chance(seed));
-        let outcome = zten_testkit::oracles::model(&model);
+        let outcome = oracles::model(&model);
         sum.written += outcome.written;
         sum.refused += outcome.refused;
         sum.spoiled += outcome.spoiled;
@@ -172,7 +165,7 @@ fn what_a_front_end_says_is_checked() {
     let mut sum = Filled::default();
     for seed in 0..rounds(6000) as u64 {
         let _name = Named(format!("the front end of seed {seed}"));
-        let filled = zten_testkit::oracles::front(&Front::from_bytes(&chance(seed)));
+        let filled = oracles::front(&Front::from_bytes(&chance(seed)));
         sum.opened += filled.opened;
         sum.valid += filled.valid;
         sum.refused += filled.refused;
@@ -191,7 +184,7 @@ fn files_of_a_grammar_are_valid_and_damaged_keep_their_promises() {
     let mut sum = Grown::default();
     for seed in 0..rounds(3000) as u64 {
         let _name = Named(format!("the file of seed {seed}"));
-        let grown = zten_testkit::oracles::grammar(&chance(seed));
+        let grown = oracles::grammar(&chance(seed));
         sum.objects += grown.objects;
         sum.damaged += grown.damaged;
         sum.opened += grown.opened;
@@ -248,82 +241,64 @@ fn lists_of_digests_hold() {
             let end = (at + next() % 3).min(list.len());
             list.splice(at..end, PIECES[next() % PIECES.len()].bytes());
         }
-        let outcome =
-            if zten_testkit::oracles::digests(&list) { &mut accepted } else { &mut refused };
+        let outcome = if oracles::digests(&list) { &mut accepted } else { &mut refused };
         *outcome += 1;
     }
     assert!(accepted >= least(1000) && refused >= least(500), "{accepted} {refused}");
 }
 
-/// Files of other formats.
-mod file_formats {
-    use zten_testkit::oracles::{Format, file_format};
-    use zten_testkit::sample::chance;
-
-    use super::measure_heap;
-
-    const FORMATS: [Format; 6] = Format::ALL;
-
-    /// The input that is a file as it is.
-    fn as_it_is(bytes: &[u8]) -> Vec<u8> {
-        [bytes, &[0]].concat()
-    }
-
-    #[test]
-    #[cfg_attr(miri, ignore = "it takes hours")]
-    fn it_holds_for_the_corpus_and_for_damage_to_it() {
-        measure_heap();
-        let mut valid = 0;
-        for output in zten_corpus::files().iter().filter(|file| file.path.starts_with("other/")) {
-            println!("{}", output.path);
-            let bytes = &output.bytes;
-            let own = FORMATS
-                .iter()
-                .filter(|format| output.path.contains(&format!("/{format:?}/").to_lowercase()));
-            for format in own {
-                valid += u32::from(file_format(*format, &as_it_is(bytes)));
-                for at in (0..bytes.len()).step_by(1 + bytes.len() / 64) {
-                    for change in [0x01, 0x80, 0xff] {
-                        let mut damaged = bytes.clone();
-                        damaged[at] ^= change;
-                        file_format(*format, &as_it_is(&damaged));
-                    }
-                    file_format(*format, &as_it_is(&bytes[..at]));
+/// The last byte says that the others are a file as it is.
+#[test]
+#[cfg_attr(miri, ignore = "it takes hours")]
+fn other_formats_hold_for_the_corpus_and_for_damage_to_it() {
+    measure_heap();
+    let mut valid = 0;
+    for output in zten_corpus::files().iter().filter(|file| file.path.starts_with("other/")) {
+        let bytes = &output.bytes[..];
+        let own = Format::ALL
+            .iter()
+            .filter(|format| output.path.contains(&format!("/{format:?}/").to_lowercase()));
+        for format in own {
+            valid += u32::from(file_format(*format, &[bytes, &[0]].concat()));
+            for at in (0..bytes.len()).step_by(1 + bytes.len() / 64) {
+                for change in [0x01, 0x80, 0xff] {
+                    let mut damaged = bytes.to_vec();
+                    damaged[at] ^= change;
+                    file_format(*format, &[&damaged[..], &[0]].concat());
                 }
-            }
-            for format in FORMATS {
-                file_format(format, &as_it_is(bytes));
+                file_format(*format, &[&bytes[..at], &[0]].concat());
             }
         }
-        assert!(valid > 25, "only {valid} are valid");
+        for format in Format::ALL {
+            file_format(format, &[bytes, &[0]].concat());
+        }
     }
+    assert!(valid > 25, "only {valid} are valid");
+}
 
-    /// The parts that an index and files of safetensors and NumPy are made of.
-    #[test]
-    #[cfg_attr(miri, ignore = "it takes hours")]
-    fn it_holds_for_files_that_are_made() {
-        measure_heap();
-        let index = br#"{"weight_map":{"x":"a.safetensors","y":"b.safetensors"}}"#;
-        let header = |name: &str| {
-            format!(r#"{{"{name}":{{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}}}"#)
-        };
-        let [one, other] = [header("x"), header("y")];
-        let texts = [&index[..], one.as_bytes(), other.as_bytes(), &[2, 1, 2, 3, 4, 1]].join(&0);
-        assert!(file_format(Format::Index, &texts));
-        let wrong = [&index[..], one.as_bytes(), other.as_bytes(), &[1, 1, 2, 3, 4, 1]].join(&0);
-        assert!(!file_format(Format::Index, &wrong));
-        assert!(file_format(Format::Safetensors, &[one.as_bytes(), &[0, 1, 2, 1]].concat()));
-        let header = "{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }\n";
-        for version in [1, 3, 5] {
-            assert!(file_format(Format::Npy, &[header.as_bytes(), &[0, 1, 2, version]].concat()));
-        }
-        for (format, choice) in
-            [(Format::Gguf, 1), (Format::Gguf, 3), (Format::Npz, 1), (Format::Torch, 1)]
-        {
-            let made = |seed: &u64| file_format(format, &[&chance(*seed)[..], &[choice]].concat());
-            let valid = (0..2000).filter(made).count();
-            println!("{valid} of {format:?}");
-            assert!(valid > 20, "only {valid} of {format:?} are valid");
-        }
+/// The parts that an index and files of safetensors and NumPy are made of.
+#[test]
+#[cfg_attr(miri, ignore = "it takes hours")]
+fn other_formats_hold_for_files_that_are_made() {
+    measure_heap();
+    let index = br#"{"weight_map":{"x":"a.safetensors","y":"b.safetensors"}}"#;
+    let header =
+        |name: &str| format!(r#"{{"{name}":{{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}}}"#);
+    let [one, other] = [header("x"), header("y")];
+    let texts = [&index[..], one.as_bytes(), other.as_bytes(), &[2, 1, 2, 3, 4, 1]].join(&0);
+    assert!(file_format(Format::Index, &texts));
+    let wrong = [&index[..], one.as_bytes(), other.as_bytes(), &[1, 1, 2, 3, 4, 1]].join(&0);
+    assert!(!file_format(Format::Index, &wrong));
+    assert!(file_format(Format::Safetensors, &[one.as_bytes(), &[0, 1, 2, 1]].concat()));
+    let header = "{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }\n";
+    for version in [1, 3, 5] {
+        assert!(file_format(Format::Npy, &[header.as_bytes(), &[0, 1, 2, version]].concat()));
+    }
+    for (format, choice) in
+        [(Format::Gguf, 1), (Format::Gguf, 3), (Format::Npz, 1), (Format::Torch, 1)]
+    {
+        let made = |seed: &u64| file_format(format, &[&chance(*seed)[..], &[choice]].concat());
+        let valid = (0..2000).filter(made).count();
+        assert!(valid > 20, "only {valid} of {format:?} are valid");
     }
 }

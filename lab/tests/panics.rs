@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use zten_lab::proof::guest::Image;
 use zten_lab::proof::image::{Calls, calls};
 use zten_lab::proof::panics::{Site, sites};
 use zten_lab::proof::{allowed, guest};
+use zten_testkit::process::Build;
 
 /// Targets, and what their linkers are told.
 const TARGETS: [(&str, &str, &str); 2] = [
@@ -25,8 +25,10 @@ fn image(target: (&str, &str, &str), features: &str) -> Calls {
     let _building = BUILD.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let (target, flags, file) = target;
-    let walk = Image { name: "zten-walk", target, features, flags };
-    let built = guest::build(folder, &walk).expect("the program");
+    let (target, flags, features) = (Some(target), Some(flags), &format!("image,{features}"));
+    let arguments = &["--no-default-features", "--bin", "zten-walk"];
+    let walk = Build { target, features, flags, arguments, ..guest::image() };
+    let built = walk.run(&folder.join("zten-walk")).expect("the program");
     let image = std::fs::read(built.join(file)).expect("the image");
     calls(&image).expect("an image")
 }

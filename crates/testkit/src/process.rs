@@ -53,15 +53,8 @@ pub struct Build<'a> {
 impl<'a> Build<'a> {
     /// A package as it is released.
     pub fn released(manifest: &'a Path, package: &'a str) -> Self {
-        Self {
-            manifest,
-            package,
-            profile: "release",
-            target: None,
-            features: "",
-            flags: None,
-            arguments: &[],
-        }
+        let (profile, target, flags) = ("release", None, None);
+        Self { manifest, package, profile, target, features: "", flags, arguments: &[] }
     }
 
     /// Builds it into a folder: where what it makes is put.

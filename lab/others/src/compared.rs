@@ -19,28 +19,25 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let (read, file): (fn(&Path, &mut Report), _) = match arguments[..] {
-        ["worker", "ztensor-1.1.1", file, ..] => (stream, file),
-        ["worker", "ztensor-1.1.1-mapped", file, ..] => (mapped, file),
+        ["worker", "ztensor-1.1.1", file, ..] => {
+            (|path, report| either(path, report, (legacy::stream, read::stream)), file)
+        }
+        ["worker", "ztensor-1.1.1-mapped", file, ..] => {
+            (|path, report| either(path, report, (legacy::mapped, read::mapped)), file)
+        }
         _ => return ExitCode::from(2),
     };
     zten_lab::readers::subject::run(Path::new(file), read);
     ExitCode::SUCCESS
 }
 
-fn stream(path: &Path, report: &mut Report) {
-    let bytes = fs::read(path).unwrap_or_default();
-    match is_legacy_file(path) {
-        Ok(true) => legacy::stream(path, &bytes, report),
-        Ok(false) => read::stream(path, &bytes, report),
-        Err(error) => drop(report.opened::<(), _>(Err(error))),
-    }
-}
+type Read = fn(&Path, &[u8], &mut Report);
 
-fn mapped(path: &Path, report: &mut Report) {
+/// Reads a file of 0.1 by the first, and another by the second.
+fn either(path: &Path, report: &mut Report, (old, new): (Read, Read)) {
     let bytes = fs::read(path).unwrap_or_default();
     match is_legacy_file(path) {
-        Ok(true) => legacy::mapped(path, &bytes, report),
-        Ok(false) => read::mapped(path, &bytes, report),
+        Ok(is_old) => (if is_old { old } else { new })(path, &bytes, report),
         Err(error) => drop(report.opened::<(), _>(Err(error))),
     }
 }

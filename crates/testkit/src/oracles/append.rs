@@ -7,7 +7,7 @@ use zten::{
     verify::Verifier,
 };
 
-use crate::oracles::{DECODED, DECODED_TOTAL, limits, options, tolerant};
+use super::{DECODED, DECODED_TOTAL, limits, options, tolerant};
 
 /// Counts of files that were appended to, and of additions that were not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

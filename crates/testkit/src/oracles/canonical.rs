@@ -4,8 +4,8 @@ use zten::tools::StorageType;
 use zten::write::{Copier, WriteOptions};
 use zten::{Error, ErrorKind, Generation, Layout, OpenOptions, Tensor, verify::Verifier};
 
-use crate::oracles::meaning::all;
-use crate::oracles::options;
+use super::meaning::all;
+use super::options;
 
 /// The relation of a file to its canonical form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use serde_cbor_2::Value as Serde;
 use zten::write::{Encoded, WriteOptions, Writer};
 use zten::{Archive, OpenOptions};
 
-use crate::oracles::file::around;
-use crate::oracles::meaning::Meaning;
+use super::file::around;
+use super::meaning::Meaning;
 
 /// Decodes an item as the value of an attribute: what we accept two other decoders accept, and it
 /// means the same to them; so does its canonical form to us. Whether we accept it.

@@ -9,7 +9,7 @@ use zten::{
     error::Misuse, view::View,
 };
 
-use crate::oracles::{DECODED, DECODED_TOTAL, FEW, InMemory, heap};
+use super::{DECODED, DECODED_TOTAL, FEW, InMemory, heap};
 
 /// The name of a format that has no rule for bools: any byte is one.
 pub(crate) const ANY_BOOLS: &str = "front-any-bools";

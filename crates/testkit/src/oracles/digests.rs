@@ -2,7 +2,7 @@
 
 use zten_report::digests::{Difference, Digests, Entry, HEADER};
 
-use crate::oracles::heap::peak;
+use super::heap::peak;
 
 /// Parses a list of digests, in heap of at most 8 times its bytes and 1 KiB. One that is accepted is the same when it is
 /// written and parsed again; it has no difference to itself, and each entry that is left out or changed is found. Whether it

@@ -4,7 +4,7 @@ use core::fmt::Write as _;
 
 use zten::{Component, Error, ErrorKind, Manifest, Tensor};
 
-use crate::oracles::DECODED_TOTAL;
+use super::DECODED_TOTAL;
 
 /// All that a manifest says.
 ///

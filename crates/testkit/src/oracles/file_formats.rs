@@ -16,8 +16,8 @@ use zten_formats::{
     open_bytes, open_source,
 };
 
-use crate::oracles::open::{bound, objects};
-use crate::oracles::{InMemory, heap, options};
+use super::open::{bound, objects};
+use super::{InMemory, heap, options};
 
 /// Bytes of the header of a NumPy array, at most.
 const NPY_HEADER: u64 = 12 + 0xffff;

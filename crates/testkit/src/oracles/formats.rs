@@ -10,8 +10,8 @@ use zten::{
     view::{Coo, Csr, Quantized},
 };
 
-use crate::oracles::components::{Work, same};
-use crate::oracles::{FEW, slices};
+use super::components::{Work, same};
+use super::{FEW, slices};
 
 /// Reads an object as each layout, of which it is one at most. The other is the same one, of a source that lends nothing.
 pub(crate) fn read([object, other]: [&Tensor<'_>; 2], file: &[u8], work: &mut Work) {

@@ -18,9 +18,9 @@ use zten::{
     Archive, Component as Read, Encoding, Error, ErrorKind, InMemory, Layout, OpenOptions, Tensor,
 };
 
-use crate::oracles::components::ANY_BOOLS;
-use crate::oracles::strict::Strict;
-use crate::oracles::{heap, open};
+use super::components::ANY_BOOLS;
+use super::strict::Strict;
+use super::{heap, open};
 
 const ROW: Row = Row {
     id: "front-duplicate-name",
@@ -317,7 +317,7 @@ impl Front {
     }
 
     /// Checks that an archive holds what was pushed.
-    fn compare(&self, archive: &crate::oracles::InMemory<'_>) {
+    fn compare(&self, archive: &super::InMemory<'_>) {
         let (names, objects) = (self.names(), self.objects());
         assert_eq!(archive.len(), objects.clone().count());
         assert_eq!(names.len(), archive.len(), "a name is there twice");
@@ -331,7 +331,7 @@ impl Front {
             Step::Object(_) => None,
         });
         same_attributes(archive.attributes(), attributes);
-        crate::oracles::tree::fields(archive.attributes());
+        super::tree::fields(archive.attributes());
         for (object, opened) in objects.zip(archive.tensors()) {
             object.compare(&opened, self.length());
             for wrong in [format!("{}\0", object.name), format!("x{}", object.name)] {
@@ -419,10 +419,7 @@ impl Component {
 
 /// Checks that a source, which is asked for bytes of the file only, gives what memory gives. Returns the number of
 /// objects that are valid.
-pub(crate) fn compare_source(
-    archive: &crate::oracles::InMemory<'_>,
-    source: &Archive<Strict<'_>>,
-) -> usize {
+pub(crate) fn compare_source(archive: &super::InMemory<'_>, source: &Archive<Strict<'_>>) -> usize {
     let mut valid = 0;
     let mut from_memory = Verifier::new(archive.manifest());
     let mut from_source = Verifier::new(source.manifest());
@@ -437,7 +434,7 @@ pub(crate) fn compare_source(
         }
         compare_sparse(&one, &other);
         if other.dense().is_ok() {
-            crate::oracles::slices::read(&other);
+            super::slices::read(&other);
         }
     }
     assert_eq!(source.verify().map(drop), archive.verify().map(drop));
@@ -466,7 +463,7 @@ fn compare_sparse(one: &Tensor<'_>, other: &Tensor<'_>) {
 }
 
 /// Writes an archive as a file of 1.2, if it can be one: with the same names and shapes.
-fn copy(archive: &crate::oracles::InMemory<'_>) -> bool {
+fn copy(archive: &super::InMemory<'_>) -> bool {
     let settings = WriteOptions::default();
     assert!(Writer::append(Vec::new(), archive.manifest(), &settings).is_err());
     let copier = Copier::new(archive.manifest());

@@ -15,8 +15,8 @@ use zten_corpus::cbor::{Item, fields, sorted_map, text, uint, uints};
 use zten_corpus::v2::{FileV2, frame, table};
 
 use self::objects::Object;
-use crate::oracles::damage::{Broken, Damage};
-use crate::oracles::{open, options, steps};
+use super::damage::{Broken, Damage};
+use super::{open, options, steps};
 
 /// Objects of a file, at most.
 const OBJECTS: u8 = 4;

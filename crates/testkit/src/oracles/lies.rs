@@ -9,10 +9,10 @@ use zten::{
     verify::{Verified, Verifier},
 };
 
-use crate::oracles::liar::{Liar, Plan};
-use crate::oracles::shard_lies::shard_lies;
-use crate::oracles::steps::opened;
-use crate::oracles::{DECODED, DECODED_TOTAL, FEW, InMemory, options, tolerant};
+use super::liar::{Liar, Plan};
+use super::shard_lies::shard_lies;
+use super::steps::opened;
+use super::{DECODED, DECODED_TOTAL, FEW, InMemory, options, tolerant};
 
 /// Counts of readings from sources that lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

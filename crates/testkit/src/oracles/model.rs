@@ -13,8 +13,8 @@ pub(crate) use values::attributes;
 use zten::tools::{ElementType, LogicalType, StorageType};
 use zten::write::Checksum;
 
-use crate::oracles::damage::{Broken, Damage};
-use crate::oracles::{append, open, steps};
+use super::damage::{Broken, Damage};
+use super::{append, open, steps};
 
 /// A file to be written, valid or invalid, and what is done to it then.
 #[derive(Clone, Debug)]

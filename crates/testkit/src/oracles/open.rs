@@ -3,9 +3,9 @@
 use zten::open::Opening;
 use zten::{Archive, Component, Error, Generation, OpenOptions, ReadAt, Tensor, verify::Verifier};
 
-use crate::oracles::components::{self, Work};
-use crate::oracles::strict::Strict;
-use crate::oracles::{InMemory, formats, heap, options, tolerant, tree};
+use super::components::{self, Work};
+use super::strict::Strict;
+use super::{InMemory, formats, heap, options, tolerant, tree};
 
 /// Opens a file by several options, and reads all that can be read of it: whether it opens by
 /// default.

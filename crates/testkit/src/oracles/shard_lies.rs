@@ -5,9 +5,9 @@ use zten::verify::{Verified, Verifier};
 use zten::write::{Checksum, Copier, Level, ShardWriter, WriteOptions, Writer};
 use zten::{Archive, Component, Error, Generation};
 
-use crate::oracles::InMemory;
-use crate::oracles::liar::{Liar, Lie, Plan};
-use crate::oracles::lies::Lied;
+use super::InMemory;
+use super::liar::{Liar, Lie, Plan};
+use super::lies::Lied;
 
 /// A root, and the one shard that all its components are in. None has a digest of its own.
 struct Sharded {

@@ -7,8 +7,8 @@ use zten::{
     Component, Element, Error, ErrorKind, Tensor, element::ByteOrder, error::Misuse, view::Slice,
 };
 
-use crate::oracles::FEW;
-use crate::oracles::components::same;
+use super::FEW;
+use super::components::same;
 
 /// Bytes of a part that is read.
 const MOST: u64 = 64 << 10;

@@ -7,9 +7,9 @@ use std::path::Path;
 use zten::open::Opening;
 use zten::{Archive, Error, Manifest, OpenOptions, ReadAt};
 
-use crate::oracles::facts::{Held, held, said};
-use crate::oracles::pieces::Pieces;
-use crate::oracles::{options, tolerant};
+use super::facts::{Held, held, said};
+use super::pieces::Pieces;
+use super::{options, tolerant};
 
 /// The results of reading a file: the bytes of its manifest, what that says, and the content.
 type Read = (Vec<u8>, String, Vec<Held>);

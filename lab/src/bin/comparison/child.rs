@@ -56,7 +56,7 @@ impl Programs {
             Program::Candle => command(&self.candle),
             Program::Python => {
                 let mut python = command(&self.python);
-                python.arg(in_lab("python/readers/read.py"));
+                python.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/python/readers/read.py"));
                 python
             }
         };
@@ -73,10 +73,6 @@ impl Programs {
 
 /// Builds a reader of the package `zten-others`, which is a feature of it: the folder of its programs.
 fn built(features: &str) -> Result<PathBuf> {
-    let manifest = in_lab("others/Cargo.toml");
-    Ok(Build { features, ..Build::released(&manifest, "zten-others") }.run(&target_folder()?)?)
-}
-
-fn in_lab(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+    let manifest = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/others/Cargo.toml"));
+    Ok(Build { features, ..Build::released(manifest, "zten-others") }.run(&target_folder()?)?)
 }

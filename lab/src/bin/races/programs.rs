@@ -27,7 +27,7 @@ impl Programs {
 
     /// Builds a package, whose manifest is so called from `lab` on.
     fn cargo(&self, manifest: &str, package: &str, features: &str) -> Result<()> {
-        let manifest = laboratory().join(manifest);
+        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join(manifest);
         Build { features, ..Build::released(&manifest, package) }.run(&self.target)?;
         Ok(())
     }
@@ -81,11 +81,6 @@ impl Programs {
     pub(crate) fn ztensor_1_1(&self, file: &Path) -> Result<Contestant> {
         Contestant::start("ztensor 1.1.1", self.built("ztensor-1-1-1-raced"), [file])
     }
-}
-
-/// The folder of the laboratory's workspace.
-fn laboratory() -> PathBuf {
-    env!("CARGO_MANIFEST_DIR").into()
 }
 
 /// Returns the command-line arguments of a worker.

@@ -1,14 +1,4 @@
 //! The one-pass histogram beside one that looks twice.
-#![allow(
-    clippy::allow_attributes,
-    clippy::cast_possible_truncation,
-    clippy::cast_precision_loss,
-    clippy::cast_sign_loss,
-    clippy::float_cmp,
-    clippy::indexing_slicing,
-    clippy::unwrap_used,
-    reason = "a test that panics has failed, and its numbers are small"
-)]
 
 use zten_js::page::histogram::Histogram;
 

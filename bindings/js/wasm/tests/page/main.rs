@@ -2,6 +2,9 @@
 #![allow(
     clippy::allow_attributes,
     clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::float_cmp,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
