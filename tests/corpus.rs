@@ -34,7 +34,7 @@ fn said(error: &Error) -> String {
 /// Errors name tensor and component, rule, byte and clause, whether the file is in memory, on disk, or opened in steps.
 #[test]
 fn every_reject_file_ends_in_its_rule_at_its_place() {
-    let (mut wrong, mut named) = (Vec::new(), 0);
+    let (mut wrong, mut count) = (Vec::new(), 0);
     let is_lax = |file: &str| cfg!(feature = "zstd-ruzstd") && is_lax(file);
     for row in rejected().filter(|row| !is_lax(&row.file)) {
         let (file, what) = (row.read(), &row.file);
@@ -70,7 +70,7 @@ fn every_reject_file_ends_in_its_rule_at_its_place() {
         assert!(is_placed == has_names || !row.content && is_placed >= has_names, "{what}: {text}");
         assert!(names.0.is_none() || text.contains(" in tensor "), "{what}: {text}");
         assert!(names.1.is_none() || text.contains(", component "), "{what}: {text}");
-        named += usize::from(names.0 == Some("w"));
+        count += usize::from(names.0 == Some("w"));
         let disk = row.options.open(&row.path).and_then(|archive| archive.verify());
         assert_eq!(disk.map_err(|error| said(&error)).unwrap_err(), said(&error), "{what}");
         let near = if row.path.to_str().unwrap().contains("/v2/") { "v2/accept" } else { "accept" };
@@ -78,7 +78,7 @@ fn every_reject_file_ends_in_its_rule_at_its_place() {
         Archive::from_bytes(&near).unwrap_or_else(|error| panic!("{}: {error}", row.neighbour));
     }
     assert!(wrong.is_empty(), "{} files:\n{}", wrong.len(), wrong.join("\n"));
-    assert!(named > 100, "{named}");
+    assert!(count > 100, "{count}");
 }
 
 #[test]
