@@ -489,6 +489,7 @@ impl Tensor {
         if !is_whole {
             component.offset = member.start.saturating_add(start);
             component.stored_length = span;
+            component.decoded_length = None;
             let end = member.start.saturating_add(member.size);
             component.checksum_range = Some([member.start, end]);
             component.checksum = component.checksum.filter(|_| self.is_first);
