@@ -328,7 +328,7 @@ fn examples_admit_what_they_say() {
         ("lab-ci", "---------GFOB"),
         ("air-gapped", "TT----FFFGFFF"),
     ] {
-        let path = format!("../../docs/policies/{name}.toml");
+        let path = format!("../docs/policies/{name}.toml");
         let output = in_corpus(&[&["check", "--json", "--policy", &path], &files[..]].concat());
         let letter = |line: &Value| match line["rule"].as_str() {
             None => '-',
