@@ -43,7 +43,7 @@ FILES = {
     "graph.onnx": ("other/named/reject/format-onnx--graph.onnx", "?format-onnx", F, "~format-onnx", F),
     "weights.h5": ("other/named/reject/format-hdf5--weights.h5", "?format-hdf5", F, "~format-hdf5", F),
 }
-# Those that are in other files are copied with these, and are never left out.
+# Files that others refer to are copied with these, and are never left out.
 PARTS = {"dense.zt": ["dense-s.zt"], "two.safetensors.index.json": ["a.safetensors", "b.safetensors"]}
 LEVELS = {"?": "warning", "~": "note"}
 

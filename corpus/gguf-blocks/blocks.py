@@ -23,7 +23,7 @@ SIZES = {
     for type, size in gguf.GGML_QUANT_SIZES.items()
     if size[0] > 1 and type.name != "Q8_1"
 } | {"Q2_0": (64, 18)}
-# Where the scales of a block are, in f16.
+# The offsets of the scales of a block, in f16.
 SCALES = {
     "Q4_0": [0],
     "Q4_1": [0, 2],

@@ -29,7 +29,7 @@ def quantised(weight):
 
 
 def described(tensor):
-    """What `safetensors` takes; its functions for NumPy know no FP8."""
+    """Converts to what `safetensors` takes; its functions for NumPy know no FP8."""
     data = {"data_ptr": tensor.ctypes.data, "data_len": tensor.nbytes}
     return TensorSpec(dtype=tensor.dtype.name, shape=tensor.shape, **data)
 

@@ -1,6 +1,6 @@
 /** Elements as typed arrays, and as 32-bit floats. */
 
-/** What holds the elements of a component. */
+/** An array that holds the elements of a component. */
 export type Elements =
   | Float64Array<ArrayBuffer> | Float32Array<ArrayBuffer>
   | BigInt64Array<ArrayBuffer> | Int32Array<ArrayBuffer> | Int16Array<ArrayBuffer> | Int8Array<ArrayBuffer>

@@ -1,4 +1,4 @@
-/** What is said of a file: the document of `zten check --json`. */
+/** The report on a file: the document of `zten check --json`. */
 export interface Report {
   /** The version of the document. */
   schema: number
@@ -11,14 +11,14 @@ export interface Report {
   format: string | null
   /** The id of the rule, the limit or the feature. */
   rule: string | null
-  /** Where the rule comes from. */
+  /** The source of the rule. */
   clause: string | null
   /** The byte that the finding is about. */
   offset: number | bigint | null
   object: string | null
   component: string | null
   shard: string | null
-  /** How many other objects are not valid: null where they were not looked at. */
+  /** The number of other objects that are not valid: null where they were not checked. */
   more: number | null
   /** The finding in a sentence, or what is in a valid file. */
   message: string
@@ -97,7 +97,7 @@ export const parse = (bytes: Uint8Array): unknown =>
   JSON.parse(new TextDecoder().decode(bytes), (_, value: unknown) =>
     typeof value === 'object' && value !== null && '$int' in value ? BigInt(value.$int as string) : value)
 
-/** What is wrong, as the guest says it; nothing where its answer is empty or something else. */
+/** Returns the error that the module reports; nothing where its answer is empty or something else. */
 export const problem = (answer: Uint8Array): Report | undefined => {
   if (answer.length === 0) return undefined
   const said = parse(answer) as Partial<Report> | null

@@ -14,10 +14,10 @@ interface Held {
   bytes: Uint8Array
 }
 
-/** What a call came to. */
+/** The result of a call. */
 export type Answer = { report: Report } | { said: unknown }
 
-/** What goes into a call, and comes out of it, beside its arguments and its answer. */
+/** The inputs and outputs of a call besides its arguments and its answer. */
 export interface With {
   input?: Uint8Array
   take?: (piece: Uint8Array<ArrayBuffer>) => void

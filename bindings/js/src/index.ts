@@ -17,17 +17,17 @@ export {
 
 /** A component of an object, as the manifest describes it. */
 export interface Component {
-  /** Its role: `data`, `values`, `indices`. */
+  /** The role: `data`, `values`, `indices`. */
   role: string
-  /** What an element is: `f32`, `bf16`, `f8_e4m3fn`, `complex64`, `Q4_K`. */
+  /** The type of an element: `f32`, `bf16`, `f8_e4m3fn`, `complex64`, `Q4_K`. */
   dtype: string
-  /** What it is stored as; null where the type is not known. */
+  /** The storage type; null where the type is unknown. */
   storage: string | null
   dtype_known: boolean
-  /** Where its bytes are in the file, or in the shard. */
+  /** The range of its bytes in the file, or in the shard. */
   offset: number | bigint
   length: number | bigint
-  /** Its bytes once decoded, where the manifest tells. */
+  /** The number of decoded bytes, where the manifest gives it. */
   decoded_length: number | bigint | null
   encoding: string
   encoding_known: boolean
@@ -69,11 +69,11 @@ export interface Tensor {
   /** The role of the component; null where the elements were computed of several. */
   component: string | null
   dtype: string
-  /** Of dense objects their shape, in row-major order; else the number of elements of `data`. */
+  /** The shape of a dense object, in row-major order; else the number of elements of `data`. */
   shape: number[]
   /** 64-bit integers as `bigint`, `f16` as `Float16Array` where there is one, types without a typed array as their bits. */
   data: Elements
-  /** Whether a digest was there and has been verified. */
+  /** True if there was a digest and it has been verified. */
   verified: boolean
   /** The elements as 32-bit floats: 64 bits rounded, complex ones as pairs, packed ones one by one. */
   toFloat32(): Float32Array<ArrayBuffer>
@@ -198,7 +198,7 @@ export class ZtenFile {
   readonly generation: string | null
   /** The version that the file names. */
   readonly version: string | null
-  /** How many objects there are. */
+  /** The number of objects. */
   readonly size: number
   #guest: Guest | undefined
   /** The same file in the module that dequantizes, once that was asked for. */
@@ -226,7 +226,7 @@ export class ZtenFile {
     return this.#attributes ??= this.#guarded(() => attributes(this.#open().bytes('attributes', [FILE])))
   }
 
-  /** What is in the file, in the order of the file. */
+  /** The objects of the file, in the order of the file. */
   list(): Listed[] {
     return this.#guarded(() => {
       const all: Listed[] = []
@@ -246,7 +246,7 @@ export class ZtenFile {
   /**
    * The elements of a component: of the only one, or of the one that is named.
    *
-   * Its digest is verified, and all else that only data can show of a component.
+   * Verifies the digest, and all else that only data can show of a component.
    *
    * @throws {ZtenError} where a rule is broken, it is not supported, the source fails, or there is no such object or component.
    */
@@ -473,7 +473,7 @@ export class ZtenFile {
     }
   }
 
-  /** What is wrong with an object, if it breaks a rule. */
+  /** The error of an object that breaks a rule. */
   async #checkObject(guest: Guest, object: Found): Promise<Report | undefined> {
     const parts = inFile(object)
     const length = lengthOf(parts)
@@ -481,7 +481,7 @@ export class ZtenFile {
     if (!guest.isSync && streams && length > WINDOW) {
       for (const place of object.components.keys()) {
         const { report } = await this.#stream(guest, object, place)
-        // What is not supported does not keep the rest from being validated, and is asked for again.
+        // An unsupported object does not keep the rest from being validated, and is reported later.
         if (report?.verdict === 'unsupported') break
         if (report) return report
         return undefined

@@ -9,7 +9,7 @@ interface Exports {
   [call: string]: unknown
 }
 
-/** What an instance asks of its host. */
+/** The functions that an instance requires of its host. */
 export interface Host {
   /** Fills `buffer` with the bytes of the file from `offset` on: whether it could. */
   readAt(offset: number, buffer: Uint8Array): boolean
@@ -22,7 +22,7 @@ export class Instance {
   protected answer: Uint8Array<ArrayBuffer>[] = []
   private input: Uint8Array = new Uint8Array()
 
-  /** What the module imports. */
+  /** The imports of the module. */
   readonly imports: WebAssembly.Imports = {
     host: {
       read_at: (offset: bigint, buffer: number, length: number) =>

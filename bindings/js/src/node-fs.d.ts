@@ -1,4 +1,4 @@
-/** What the package uses of Node, whose types it does without. */
+/** The functions of Node that the package uses, without depending on its types. */
 declare module 'node:fs/promises' {
   export function readFile(path: URL): Promise<Uint8Array<ArrayBuffer>>
 }

@@ -1,4 +1,4 @@
-/** Where the bytes of a file come from. */
+/** The source of the bytes of a file. */
 import { ZtenError, failure, reason } from './errors.ts'
 
 /** A file that is read at positions. */

@@ -3,7 +3,7 @@ import { ZtenError, failure, reason } from './errors.ts'
 import type { Source } from './sources.ts'
 
 export interface UrlOptions {
-  /** Whether cookies and other credentials are sent. Without it, they are not. */
+  /** True to send cookies and other credentials. By default, they are not sent. */
   credentials?: 'omit' | 'same-origin' | 'include'
   /** Headers that are sent with each request. */
   headers?: Record<string, string>
@@ -11,22 +11,22 @@ export interface UrlOptions {
   timeout?: number
   /** Ends what is being fetched from a URL, and all that is asked for later. */
   signal?: AbortSignal
-  /** What is called in the place of the global `fetch`. */
+  /** A function to call instead of the global `fetch`. */
   fetch?: typeof globalThis.fetch
 }
 
-/** What has to stay the same from one reply to the next. */
+/** The facts that must be the same in every reply. */
 export interface Version {
   size: number
   etag: string | null
   modified: string | null
 }
 
-/** How a file is opened. */
+/** The options for opening a file. */
 export interface Beginning {
   /** Bytes of its beginning that are asked for with its size: 8 or more. */
   head: number
-  /** What was opened before: anything else is refused. */
+  /** The facts of the file that was opened before: any other is refused. */
   version?: Version | undefined
 }
 
@@ -132,7 +132,7 @@ const fetched = async (
 /** A tag by which versions are told apart; an empty one tells none. */
 const tag = (text: string | null): string | null => {
   if (text === null || /^(W\/)?("")?$/.test(text)) return null
-  // Of several headers, `fetch` makes one with commas.
+  // `fetch` joins several headers with commas.
   if (!/^(W\/)?"[^"]*"$|^[^",]*$/.test(text)) throw failure('the server gave more than one ETag')
   return text
 }

@@ -560,7 +560,7 @@ const { server, asked, url } = await serve(path => {
   return existsSync(at) && statSync(at).isFile() ? at : undefined
 })
 
-/** What a server may do, and what is said of it. */
+/** Behaviors of a server, and the error for each. */
 const LIES = {
   ignores: /ignores ranges/, changes: /changed on the server/, grows: /changed on the server|gave the range/,
   shifts: /gave the range/, less: /gave the range|does not tell the size/, unsized: /does not tell the size/, encodes: /encodes what it sends/,
@@ -627,7 +627,7 @@ await test('what a server claims takes no memory', async () => {
     const reply = body => new Response(body, { status: 206, headers: { 'content-range': `bytes ${start}-${end}/${size}`, etag: '"1"' } })
     if (start === 0) return reply(Buffer.concat([Buffer.from('ZTEN1000'), Buffer.alloc(512)]).subarray(0, end + 1))
     if (end === size - 1) return reply(footer)
-    // Of the manifest a megabyte, in pieces of a byte.
+    // A megabyte of the manifest, in pieces of a byte.
     pieces = 0
     return reply(new ReadableStream({
       pull(stream) {

@@ -4,7 +4,7 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 
 const TYPES = { js: 'text/javascript', wasm: 'application/wasm', html: 'text/html' }
 
-/** What pages of other origins need. */
+/** The headers that pages of other origins need. */
 const SHARED = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'content-range, etag' }
 
 /** Bytes of a file, or of what is one: as many of them as there are, and how many there are in all. */
@@ -37,7 +37,7 @@ export const serve = async find => {
     if (how === 'never') return
     if (how === 'cuts') return reply.writeHead(206, { ...SHARED, etag: now.etag, 'content-range': `bytes ${start}-${end - 1}/1000000`, 'content-length': end - start })
       .write('Z', () => reply.destroy())
-    // As servers for development are about that take the end 0 for none.
+    // Some servers for development take the end 0 for none.
     if (how === 'falsy' && end === 1) end = Infinity
     if (how === 'redirects') return reply.writeHead(302, { ...SHARED, location: url.searchParams.get('to') ?? url.pathname }).end()
     const headers = {

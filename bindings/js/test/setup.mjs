@@ -22,7 +22,7 @@ export const run = (...args) => {
 
 const revive = (_, value) => value !== null && typeof value === 'object' && '$int' in value ? BigInt(value.$int) : value
 
-/** What the command says, a document a line. */
+/** Returns the output of the command, a document a line. */
 export const json = (...args) =>
   run(...args).toString().trimEnd().split('\n').map(line => JSON.parse(line, revive))
 

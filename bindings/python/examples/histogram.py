@@ -32,7 +32,7 @@ def weights(file: zten.File) -> Iterator[npt.NDArray[Any]]:
 
 
 def histogram(path: str, bins: int = 61) -> tuple[npt.NDArray[np.float64], Counts]:
-    """How many weights are how large: the edges of the bins, and a count for each. All are within four
+    """Counts weights by size: returns the edges of the bins, and a count for each. All are within four
     standard deviations but those that the first and the last bin hold, too."""
     with zten.open(path) as file:
         count, total, squares = 0, 0.0, 0.0

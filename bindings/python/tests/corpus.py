@@ -100,7 +100,7 @@ def others(folder: str) -> list[Path]:
 
 @dataclass(frozen=True)
 class Hash:
-    """What the writers of a file say of a component."""
+    """The facts of a component that the writers of a file give."""
 
     path: Path
     name: str

@@ -23,7 +23,7 @@ INDICES = (slice(0, 1), slice(None), slice(None, None, -2), ..., (..., slice(1, 
 
 
 def attempt(call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """What a call returns; None if it raises what it may."""
+    """Returns the result of a call; None if it raises an error that it may."""
     try:
         return call(*arguments, **named)
     except zten.Error as error:
@@ -124,7 +124,7 @@ def test_layouts_and_types_that_a_call_does_not_serve(tmp_path: Path) -> None:
             of = "w" if read in (w.scipy, w.dequantize) else "other"
             assert unsupported(read, path, of) == "unsupported-format"
         assert unsupported(file["scalar"].__len__, path, "scalar") == "unsupported-format"
-        # What the native part says of it is the same.
+        # The native module gives the same message.
         with pytest.raises(zten.Unsupported, match="layout") as raised:
             file._reader.read_slice(list(file).index("other"), [(0, 1)], np.empty(1, np.uint8))
         assert (raised.value.rule, raised.value.object) == ("unsupported-format", "other")

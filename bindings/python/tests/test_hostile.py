@@ -174,7 +174,7 @@ def test_what_is_handed_out_of_a_shard_is_what_was_verified(tmp_path: Path) -> N
 
 
 def test_a_file_is_invalid_to_every_function(tmp_path: Path) -> None:
-    """What is not supported hides nothing that is invalid."""
+    """Unsupported features hide no invalid ones."""
     for root in corpus.sharded():
         if root.rule in ("-", "limit-shards"):
             continue

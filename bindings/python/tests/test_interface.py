@@ -1,4 +1,4 @@
-"""What people look for in a package of tensor files."""
+"""The interface that users expect of a package of tensor files."""
 
 from __future__ import annotations
 

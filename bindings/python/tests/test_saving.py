@@ -16,7 +16,7 @@ needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reas
 
 
 class Frame:
-    """What data frames have."""
+    """The interface of data frames."""
 
     def __dataframe__(self) -> None: ...
 
@@ -54,7 +54,7 @@ def test_names_and_attributes_are_named(tmp_path: Path) -> None:
         ({"unit": {"deep": [1, {3j}]}}, TypeError, "attribute 'unit': "),
         ({"unit": 2**64}, OverflowError, "attribute 'unit': "),
         ({"unit": "\ud800"}, ValueError, "attribute 'unit': "),
-        ({7: 1}, TypeError, "the key 7 is no text"),
+        ({7: 1}, TypeError, "the key 7 is not text"),
     ]
     for wrong, kind, match in wrongs:
         with pytest.raises(kind, match=f"^tensor 'w': {match}"), zten.create(tmp_path / "w.zt") as writer:

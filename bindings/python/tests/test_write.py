@@ -85,7 +85,7 @@ def test_every_type_comes_back_in_generation_2(tmp_path: Path) -> None:
 
 def test_sparse_comes_back_in_generation_2(tmp_path: Path) -> None:
     path = tmp_path / "w.zt"
-    # Of a cell that has two values, the sum is written.
+    # The sum of two values of a cell is written.
     coo = scipy.sparse.coo_array(([1.0, 2.0, 4.0], ([1, 0, 1], [2, 1, 2])), shape=(2, 3))
     csr = scipy.sparse.csr_array(([1.0, 2.0], [2, 0], [0, 2, 2]), shape=(2, 3))
     zten.numpy.save_file({"coo": coo, "csr": csr}, path, generation="2")

@@ -59,7 +59,7 @@ export class Window {
     const { size, least } = { size: this.size, least: this.file.least }
     this.streak = start > this.start && start <= this.start + this.bytes.length ? this.streak + 1 : 0
     const length = Math.max(end - start, least, this.streak > STREAK ? AHEAD : 0)
-    // What is asked for after the end of the file is before it.
+    // A request beyond the end of the file is moved before it.
     const from = end === size ? Math.max(0, Math.min(start, end - least)) : start
     return [from, Math.max(end, Math.min(start + length, size))]
   }

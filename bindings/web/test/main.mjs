@@ -1,4 +1,4 @@
-// What the page shows that cannot connect to anything, held to the corpus and to the command.
+// Compares the page that cannot connect to anything with the corpus and the command.
 //
 //   node test/main.mjs [TEXT]    only the tests with the text in their names
 import assert from 'node:assert/strict'
@@ -115,7 +115,7 @@ await test('statistics of every type', async () => {
       const shown = await statistics(0)
       const text = run('cat', '--json', path, object.name).toString()
       const number = value => Number(value.$float ?? value)
-      // Of complex elements, magnitudes are shown.
+      // Complex elements are shown as magnitudes.
       const values = [JSON.parse(text).elements].flat(object.shape.length)
         .map(value => Array.isArray(value) ? Math.hypot(...value.map(number)) : number(value))
       const finite = values.filter(Number.isFinite)
@@ -173,7 +173,7 @@ await test('digests are verified when asked', async () => {
 })
 
 await test('NumPy files are those of the command', async () => {
-  // Where NumPy has no name for the type, the command says void, and the page what it is.
+  // The command prints void for a type that NumPy has no name for, and the page its name.
   const renamed = name => name === 't_bf16' ? ["'<V2'", "'<u2'"] : ['', '']
   for (const file of ['dense_all', 'fp8']) {
     const path = `${corpus}accept/1.2.3/${file}.zt`
@@ -272,7 +272,7 @@ await test('every format that is read opens, with the verdict of the command', a
         } else if (checked.rule !== 'header-magic') {
           const headings = { refused: /^✗Invalid/, unsupported: /^\?Unsupported/, limit: /^\?Limit exceeded/ }
           assert.match(shown.heading, headings[checked.verdict], file)
-          // What to do is said.
+          // The advice is shown.
           assert.match(await page.textContent('#verdict dl'), /what to do\S/, file)
         }
         if (checked.offset !== null) assert.equal(shown.offset, `0x${checked.offset.toString(16)}`, file)
@@ -391,7 +391,7 @@ await test('layers are folded, in natural order', async () => {
   // A group opens to what is in it, whatever it is folded into.
   await page.click('#row-6')
   assert.equal((await rows())[7], 'input_layernorm.weight')
-  // What is found by a search stands open when the search is over.
+  // Search results stay open when the search is over.
   await page.fill('#search', 'layers.9.mlp.up')
   await choose(page, await page.$eval('.row:not(.group)', row => row.dataset.line))
   await page.fill('#search', '')
@@ -467,7 +467,7 @@ await test('the map follows the list, and the list the map', async () => {
   assert.match(await caption(), /^blob of t_f32 \/ data/)
   states.add(await drawn())
   assert.deepEqual(await page.$$eval('.row.chosen', rows => rows.map(row => row.id)), ['row-3'])
-  // What the pointer is on is said; without it, what is selected.
+  // The byte under the pointer is described; without one, the selection.
   await page.evaluate(() => scrollTo(0, 0))
   const { x, y, width } = await page.$eval('#map', map => map.getBoundingClientRect().toJSON())
   await page.mouse.move(x + width - 1, y + 10)
@@ -522,7 +522,7 @@ await test('values of a slice are those of the command', async () => {
   await choose(page, 0)
   await page.waitForSelector('.elements td')
   assert.equal((await shown()).length, 1)
-  // Of a large array, no more is read than is shown.
+  // No more of a large array is read than is shown.
   await open(page, language())
   await choose(page, 0)
   await page.waitForSelector('.elements td')

@@ -1,4 +1,4 @@
-"""What all the scripts share: sums, expected refusals, and calls of the command `zten`."""
+"""Helpers of all scripts: sums, expected refusals, and calls of the command `zten`."""
 
 import collections
 import hashlib
@@ -27,7 +27,7 @@ ZTEN_NAMES = {numpy: zten for zten, numpy in NUMPY_NAMES.items()}
 
 
 def sha256(data):
-    """Of bytes, or of the little-endian bytes of an array."""
+    """Returns the sum of bytes, or of the little-endian bytes of an array."""
     if hasattr(data, "tobytes"):
         assert data.dtype.byteorder != ">", data.dtype
         data = data.tobytes()

@@ -1,4 +1,4 @@
-"""What the scripts on `zten convert` share: every way to convert, and what must be refused."""
+"""Helpers of the scripts on `zten convert`: every way to convert, and what must be refused."""
 
 import pathlib
 

@@ -108,7 +108,7 @@ def main(folder, zten, count, seed):
         tensors = {f"blk.{n}.weight": (type, *tensor(rng, type)) for n, type in enumerate(types)}
         try:
             attributes = write(rng, path, tensors)
-            # What the package itself reads of the file, which closes when this is forgotten.
+            # The content as the package itself reads it; the file closes when this is dropped.
             read = {found.name: found for found in gguf.GGUFReader(path).tensors}
             objects = []
             for name, (type, shape, data) in tensors.items():

@@ -41,7 +41,7 @@ class Export:
 
 
 def read(path):
-    """What the package reads."""
+    """Returns the content that the package reads."""
     found = dict(safetensors.deserialize(path.read_bytes()))
     return {
         name: (entry["dtype"], list(entry["shape"]), bytes(entry["data"]))

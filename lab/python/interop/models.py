@@ -26,7 +26,7 @@ TEMPLATES = [
     [{"name": "default", "template": "{{ x }}"}, {"name": "tool use", "template": "{{ y }}"}],
     [{"name": "rag", "template": "重み"}],
 ]
-# Those that are called below, and those of which others consist.
+# Functions that are called below, and those that others use.
 CALLED = set()
 PLAIN = {
     "add_tensor",
@@ -226,7 +226,7 @@ SPECIAL = "bos eos unk pad sep mask eot eom".split()
 
 
 def vocabulary(rng, writer, words):
-    """How many tokens."""
+    """The number of tokens."""
     kind = pick(rng, ["llama", "gpt2", "bert", "t5", "rwkv", "plamo2", "no_vocab"])
     writer.add_tokenizer_model(kind)
     if kind == "no_vocab":
@@ -253,7 +253,7 @@ def vocabulary(rng, writer, words):
             getattr(writer, f"add_{name}_token_id")(
                 int(pick(rng, [0, len(tokens) - 1, rng.integers(len(tokens))]))
             )
-    # Those that the writer has no method for.
+    # Keys without a method of the writer.
     for name in ("fim_pre", "fim_suf", "fim_mid", "fim_pad", "fim_rep", "fim_sep", "cls"):
         if rng.integers(6) == 0:
             writer.add_uint32(f"tokenizer.ggml.{name}_token_id", int(rng.integers(len(tokens))))
@@ -301,7 +301,7 @@ def others(rng, writer, names, blocks):
             add(rng, writer, name, blocks)
 
 
-# What is said above, as far as numbers have to agree, and keys that a program gives its own names.
+# The facts above, as far as numbers have to agree, and keys with names of a program's own.
 SAID = (
     {
         f"add_{name}"
@@ -337,7 +337,7 @@ OF_TEXT = {
 
 
 def own_keys(rng, writer):
-    """Those of a program of its own, with every type of value."""
+    """Returns the keys of a program of its own, with every type of value."""
     for bits in (8, 16, 32, 64):
         number = int(rng.integers(1 << (bits - 1)))
         getattr(writer, f"add_uint{bits}")(f"zten.u{bits}", number)
@@ -398,7 +398,7 @@ def write(rng, path):
         path, gguf.MODEL_ARCH_NAMES[arch], use_temp_file=not split and flag(rng), **split
     )
     size = sizes(rng)
-    # Of several files, it is told in the first alone, and all are aligned by it.
+    # The first of several files alone gives it, and all are aligned by it.
     if not split and rng.integers(4) == 0:
         writer.add_custom_alignment(1 << int(rng.integers(3, 13)))
     held = {}

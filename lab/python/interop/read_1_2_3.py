@@ -76,7 +76,7 @@ def whole(reader, wanted):
 
 
 def unreadable(reader, wanted):
-    """Whether twice as many elements do not fit: into the shape, or into what it has room for."""
+    """Returns True if twice as many elements do not fit: into the shape, or into what it has room for."""
     part = next(part for part in wanted["components"] if part["role"] == "data")
     encoding = reader.metadata(wanted["name"]).components["data"]["encoding"]
     return is_complex(part) and part["bytes"] > 0 and (wanted["shape"] != [] or encoding == "zstd")

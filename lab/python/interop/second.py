@@ -64,7 +64,7 @@ def one(rng, zten, folder, tally):
 
 
 def sharded(root, zten, folder, tally):
-    """What is in shards, element by element: as `zten convert` reads it in, and as the package does."""
+    """Compares the content of shards, element by element: as `zten convert` reads it in, and as the package does."""
     one = folder / "one.npz"
     for arguments in (["check", root], ["convert", "--force", root, one]):
         status, _, errors = zten.call(*arguments)

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import safetensors
 
-# What the package calls a type, bits of an element, what it is here.
+# The name of a type in the package, the bits of an element, the name here.
 HELD = {
     "bool": (8, "bool", None),
     "uint8": (8, "u8", None),
@@ -43,7 +43,7 @@ def write(path, tensors, metadata=None):
 
 
 def listed(path):
-    """What is in the file, by the bytes of the file alone: name to shape and bytes."""
+    """Returns the content of the file, from its bytes alone: name to shape and bytes."""
     file = path.read_bytes()
     size = int.from_bytes(file[:8], "little")
     header = json.loads(file[8 : 8 + size])

@@ -23,7 +23,7 @@ NUMBERS += [np.dtype("complex64"), np.dtype("complex128")]
 # So many files a call of the command.
 CALL = 250
 
-# What NumPy writes, and zTensor has nothing for.
+# Types that NumPy writes and zTensor does not have.
 UNSUPPORTED_ARRAYS = {
     "floats of 80 bits": np.zeros(3, np.longdouble),
     "text": np.array(["a", "bc"]),
@@ -40,19 +40,19 @@ def shape(rng):
     if kind == 0:
         return ()
     if kind == 1:
-        # As many dimensions as NumPy has, but for the parts of a complex number.
+        # The maximum of dimensions of NumPy, except for the parts of a complex number.
         return (1,) * 62 + (int(rng.integers(0, 3)),)
     return tuple(side if side < 20_000 else 2_003 for side in arrays.shape(rng))
 
 
 def array(rng, dtypes=NUMBERS):
-    """Of any type, order and byte order."""
+    """Returns an array of any type, order and byte order."""
     dtype = dtypes[rng.integers(len(dtypes))]
     return arrays.laid_out(rng, dtype, shape(rng))
 
 
 def held(array):
-    """What it is here: type, shape and little-endian elements, the last index moving fastest."""
+    """Returns it as it is here: type, shape and little-endian elements, the last index moving fastest."""
     name = (
         array.dtype.newbyteorder("=").name
         if array.dtype.isnative
@@ -63,7 +63,7 @@ def held(array):
 
 
 def names(rng):
-    """Of no, a few or many tensors."""
+    """Returns a file of no, a few or many tensors."""
     return arrays.names(
         rng, int([0, 1, rng.integers(2, 9), rng.integers(2, 9), 300][rng.integers(5)])
     )
@@ -172,7 +172,7 @@ def written(folder, count, seed):
     files = {}
     for at in range(count):
         rng = np.random.default_rng([seed, at])
-        # As many GGUF files as others of two formats.
+        # The same number of GGUF files as of two other formats.
         suffix = [".gguf", ".safetensors", ".gguf", ".npy", ".npz"][at % 5]
         below = folder / f"{at // 100}"
         below.mkdir(exist_ok=True)
@@ -188,7 +188,7 @@ def written(folder, count, seed):
 def main(folder, zten, count, seed):
     tally, zten = Tally("files of other programs"), Zten(zten)
     files = written(folder, count, seed)
-    # Of fewer files, each method need not be among what is picked.
+    # Among fewer files, some methods may be missing.
     assert count < 1000 or not models.not_called(), f"never called: {models.not_called()}"
     known = without_counterpart(folder)
     _, out, errors = zten.call("check", "--json", "-r", folder)

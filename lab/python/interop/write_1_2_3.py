@@ -18,7 +18,7 @@ FP8 = ["f8_e4m3fn", "f8_e5m2", "f8_e4m3fnuz", "f8_e5m2fnuz"]
 
 
 def attributes(rng):
-    """What is written, and what is read."""
+    """Returns what is written, and what is read."""
     made = {
         "bits": int(rng.integers(-9, 9)),
         "big": int(rng.integers(1 << 40, 1 << 62)),
@@ -183,7 +183,7 @@ def narrow(rng, path, zten):
 
 
 def scalar(path, zten):
-    """What `write_numpy` does with an array without dimensions."""
+    """Applies `write_numpy` to an array without dimensions."""
     with ztensor.Writer(str(path)) as writer:
         writer.write_numpy("s", np.array(2.5))
     zten.agrees(path, [entry("s", (1,), "dense", [("data", "f64", None, np.array(2.5).tobytes())])])

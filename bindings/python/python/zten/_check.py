@@ -13,7 +13,7 @@ from ._file import Limits, Source, frozen, strictness
 
 @dataclass(frozen=True)
 class Report:
-    """What has been found of a file: what ``zten check --json`` prints, key by key. It is true if
+    """The report on a file: the keys of ``zten check --json``. It is true if
     nothing is wrong. It can be pickled."""
 
     file: str | None
@@ -29,7 +29,7 @@ class Report:
     rule: str | None
     """The id of the rule, limit or unsupported feature."""
     clause: str | None
-    """Where the rule comes from: ``"v1.2 §4"``."""
+    """The source of the rule: ``"v1.2 §4"``."""
     offset: int | None
     """The byte of the file, or of the shard."""
     object: str | None
@@ -93,7 +93,7 @@ def explain(rule: str) -> Rule:
 
 
 class Columns(TypedDict):
-    """What has been found of many files, as columns: those of :class:`Report`. Data frames take them,
+    """The reports on many files, as columns: those of :class:`Report`. Data frames take them,
     ``pandas.DataFrame(columns)``, and so does Arrow."""
 
     file: list[str]
@@ -119,7 +119,7 @@ def check(
     tolerate: Iterable[str] = (),
     shards: bool = True,
 ) -> Report:
-    """Whether a file is valid: reads all of it, and validates every rule. What is wrong with the file
+    """Checks a file: reads all of it, and validates every rule. What is wrong with the file
     is reported, not raised; so is a file that cannot be read.
 
     Args:

@@ -36,9 +36,9 @@ class Component:
     )
 
     role: str
-    """Its role in the object: ``"data"``, ``"values"``, ..."""
+    """The role in the object: ``"data"``, ``"values"``, ..."""
     dtype: str
-    """What its elements are, by the name that zTensor 1.2 has for it: ``"f32"``. Any text of the
+    """The type of the elements, by the name that zTensor 1.2 has for it: ``"f32"``. Any text of the
     file where the type is not known."""
     encoding: str
     """``"raw"``, ``"zstd"``, ``"zt.zstd-seekable/1"``, ``"deflate"`` (of ``.npz``), or a name that is not
@@ -48,9 +48,9 @@ class Component:
     stored: int
     """The bytes of its blob."""
     nbytes: int | None
-    """Its bytes once decoded. None where only decoding tells."""
+    """The number of decoded bytes. None where only decoding tells."""
     digest: str | None
-    """Its digest, as the file spells it."""
+    """The digest, as written in the file."""
     shard: str | None
     """The name of the other file that its blob is in."""
 
@@ -65,7 +65,7 @@ class Component:
         return f"<Component {self.role!r} {self.dtype!r} {self.encoding} nbytes={self.nbytes}>"
 
     def tobytes(self) -> bytes:
-        """Its content: decoded, little-endian, and verified by its digest.
+        """Returns the content: decoded, little-endian, and verified by its digest.
 
         Raises:
             Refused, Unsupported, LimitExceeded: as the content asks for.
@@ -73,7 +73,7 @@ class Component:
         return self._file._reader.read_bytes(*self._place)
 
     def numpy(self) -> Array:
-        """Its elements, in one dimension: decoded and verified. Of a type that is not known, those
+        """Returns the elements, in one dimension: decoded and verified. For an unknown type, those
         that it is stored as. Two to a byte (``f4_e2m1``) are unpacked, all that there are room for.
 
         Raises:
@@ -108,7 +108,7 @@ class Component:
             self._file._reader.verify_object(self._place[0])
 
     def _raw(self) -> Bytes:
-        """Its content, decoded and verified, in an array of its own."""
+        """Returns the content, decoded and verified, in an array of its own."""
         if self.nbytes is None:
             return np.frombuffer(bytearray(self.tobytes()), np.uint8)
         content = self._room(self.nbytes)
@@ -127,7 +127,7 @@ class Component:
 
 
 def converted(array: Array, dtype: npt.DTypeLike | None, copy: bool | None) -> Array:
-    """What ``np.asarray`` asks for: the array is new, and need not be copied."""
+    """Returns a new array for ``np.asarray``, which need not copy it."""
     if copy is False:
         raise ValueError("the elements have to be read into memory: copy=False is not possible")
     return array if dtype is None else array.astype(dtype, copy=False)

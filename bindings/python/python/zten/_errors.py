@@ -23,7 +23,7 @@ class Error(Exception):
     """The id of the rule, limit or unsupported feature: ``"digest-mismatch"``. ``zten explain RULE``
     says more."""
     clause: str | None
-    """Where the rule comes from: ``"v1.2 §4"``."""
+    """The source of the rule: ``"v1.2 §4"``."""
     object: str | None
     """The name of the object that the error is in: any text, as the file has it."""
     component: str | None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ._zten import _Digests, _Strictness
 
 Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]
-"""What a file is read from."""
+"""The types that a file is read from."""
 
 Limits: TypeAlias = Mapping[str, int | str]
 """Limits by their names: numbers, or sizes as text: ``{"decoded": "8GiB"}``."""
@@ -36,7 +36,7 @@ def strictness(
     canonical: bool = False,
     shards: bool = True,
 ) -> _Strictness:
-    """How strict to be, as the native part takes it."""
+    """The strictness, as the native module takes it."""
     if isinstance(tolerate, str):
         tolerate = [tolerate]
     if limits is not None and not isinstance(limits, Mapping):
@@ -61,7 +61,7 @@ def _size(name: str, value: int | str) -> int:
 
 
 def frozen(source: Source) -> Any:
-    """What is read from, and stays as it is: a buffer that may change is copied."""
+    """Returns an immutable source: a buffer that may change is copied."""
     if isinstance(source, (bytearray, memoryview)):
         return bytes(source)
     return source
@@ -108,7 +108,7 @@ class File(Mapping[str, Tensor]):
         self._source = frozen(source)
         self._strictness = how
         self._map = map
-        # What is listed is always compared.
+        # Listed components are always compared.
         self._verify = verify or digests is not None
         self._digests = digests
         self._maps: dict[bool, mmap.mmap | bytes | bytearray] = {}
@@ -168,7 +168,7 @@ class File(Mapping[str, Tensor]):
 
     @property
     def closed(self) -> bool:
-        """Whether it is closed."""
+        """True if the file is closed."""
         return self._reader.closed
 
     @property
@@ -196,7 +196,7 @@ class File(Mapping[str, Tensor]):
 
     @property
     def is_data_shard(self) -> bool:
-        """Whether it is a file of generation 2 that holds blobs for other files, and lists nothing."""
+        """True for a file of generation 2 that holds blobs for other files, and lists nothing."""
         return self._reader.is_data_shard
 
     @property
@@ -217,7 +217,7 @@ class File(Mapping[str, Tensor]):
         return self._reader.verify()
 
     def _verifies(self, verify: bool | None) -> bool:
-        """Whether a tensor is verified as it is read, if ``verify`` is asked for."""
+        """Returns True if a tensor is verified as it is read, if ``verify`` is set."""
         return self._verify if verify is None or self._digests is not None else verify
 
     def _buffer(self, *, writable: bool = False) -> mmap.mmap | bytes | bytearray:

@@ -1,4 +1,4 @@
-"""Which part of an array an index is: what is read of it, and what is then taken of that."""
+"""Indices of arrays: the part to read, and the part to take of that."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Selection(NamedTuple):
     """A part of an array."""
 
     ranges: list[tuple[int, int]]
-    """What is read of each dimension."""
+    """The range to read of each dimension."""
     rest: tuple[int | slice, ...]
     """The index of the part in what is read."""
     shape: tuple[int, ...]

@@ -26,7 +26,7 @@ class Slice:
     __slots__ = ("_index", "_tensor", "shape")
 
     shape: tuple[int, ...]
-    """Its dimensions, outermost first."""
+    """The dimensions, outermost first."""
 
     def __init__(self, tensor: Tensor, index: Index) -> None:
         self._tensor = tensor
@@ -94,11 +94,11 @@ class Tensor:
     __slots__ = ("_described", "_element", "_file", "_listed", "_ordinal", "format", "name", "shape")
 
     name: str
-    """Its name: any text, the empty one and control characters included."""
+    """The name: any text, the empty one and control characters included."""
     format: str
-    """How its components make up a tensor."""
+    """The layout of the components."""
     shape: tuple[int, ...]
-    """Its dimensions, outermost first."""
+    """The dimensions, outermost first."""
 
     def __init__(self, file: File, ordinal: int) -> None:
         self._file = file
@@ -125,12 +125,12 @@ class Tensor:
 
     @property
     def components(self) -> Mapping[str, Component]:
-        """Its components by their roles, in the order of the file."""
+        """The components by their roles, in the order of the file."""
         return MappingProxyType({component.role: component for component in self._components})
 
     @property
     def dtype(self) -> str | None:
-        """What its elements are: ``"f32"``, ``"bf16"``, ``"f8_e4m3fn"``, ``"complex64"``, ... Of a
+        """The type of the elements: ``"f32"``, ``"bf16"``, ``"f8_e4m3fn"``, ``"complex64"``, ... Of a
         sparse tensor, its values. None where components are not elements of the tensor."""
         if self.format.startswith("gguf."):
             return None
@@ -138,12 +138,12 @@ class Tensor:
 
     @property
     def ndim(self) -> int:
-        """How many dimensions it has."""
+        """The number of dimensions."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
-        """How many elements it has, zeros that are not stored included."""
+        """The number of elements, zeros that are not stored included."""
         return _types.product(self.shape)
 
     @property
@@ -154,14 +154,14 @@ class Tensor:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """Its attributes. Integers, floats, texts, bytes, lists, dictionaries, ``True``, ``False`` and
+        """The attributes. Integers, floats, texts, bytes, lists, dictionaries, ``True``, ``False`` and
         ``None`` are Python's; :class:`zten.Tag`, :class:`zten.Simple` and :class:`zten.Entries` stand
         for the rest of CBOR."""
         return self._file._reader.attributes(self._ordinal)
 
     @property
     def is_sparse(self) -> bool:
-        """Whether :meth:`scipy` reads it."""
+        """True if :meth:`scipy` reads it."""
         return self.format in _CSR or self.format in _COO
 
     @property
@@ -405,7 +405,7 @@ class Tensor:
 
     @property
     def _data(self) -> Component:
-        """What holds the elements of a dense tensor, which opening has found to be there."""
+        """Returns the component of a dense tensor, which opening has found to be there."""
         return next(component for component in self._components if component.role == "data")
 
     def _fill(self, content: Bytes, verify: bool) -> None:

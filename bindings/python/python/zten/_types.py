@@ -88,7 +88,7 @@ _SAFETENSORS = {
     "f4_e2m1": "F4",
 }
 
-# What the elements of a logical type are stored as, in 1.2.
+# The storage type of each logical type, in 1.2.
 _STORAGE = {
     "complex64": "f32",
     "complex128": "f64",
@@ -100,7 +100,7 @@ _STORAGE = {
     "f4_e2m1": "u8",
 }
 
-# What 1.2 has no name for.
+# Types without a name in 1.2.
 _SINCE_2 = ("f8_e8m0", "f4_e2m1")
 
 
@@ -120,13 +120,13 @@ def torch_dtype(name: str) -> Any:
 
 
 def safetensors_dtype(name: str) -> str:
-    """What safetensors calls a type; what it has no name for, by our own, in capitals."""
+    """Returns the name of a type in safetensors; if it has none, our own in capitals."""
     return _SAFETENSORS.get(name, name.upper())
 
 
 @cache
 def from_numpy(dtype: np.dtype[Any], generation: str = "1.2") -> tuple[str, str]:
-    """What elements of a NumPy dtype are stored as, and what they are called."""
+    """Returns the storage type and the name of a NumPy dtype."""
     native = dtype.newbyteorder("<")
     for name in _NUMPY:
         if numpy_dtype(name) == native and (generation == "2" or name not in _SINCE_2):
@@ -135,7 +135,7 @@ def from_numpy(dtype: np.dtype[Any], generation: str = "1.2") -> tuple[str, str]
 
 
 def from_torch(dtype: Any, generation: str = "1.2") -> tuple[str, str]:
-    """What elements of a PyTorch dtype are stored as, and what they are called."""
+    """Returns the storage type and the name of a PyTorch dtype."""
     name = str(dtype).removeprefix("torch.")
     for own, torch_name in _TORCH.items():
         if torch_name == name and (generation == "2" or own not in _SINCE_2):
@@ -198,5 +198,5 @@ def pack(codes: Bytes) -> Bytes:
 
 
 def product(shape: Sequence[int]) -> int:
-    """How many elements an array of that shape has."""
+    """Returns the number of elements of an array of that shape."""
     return math.prod(shape)

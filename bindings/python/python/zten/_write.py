@@ -273,7 +273,7 @@ def save(
             if generation == "1.2":
                 names.sort(key=lambda name: len(name.encode()))
         for name in names:
-            # What is announced is stored once; the first of tied ones need not be.
+            # Data of a declared digest is stored once; the first of tied ones need not be.
             writer._add_value(name, tensors[name], None, shares and name in ties)
         return native.finish()
     except BaseException:
