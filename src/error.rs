@@ -19,15 +19,15 @@ listed! {
 #[non_exhaustive]
 pub enum Misuse with fn sentence -> &'static str {
     /// There is no limit of that name, or it cannot have that value.
-    Limit = "there is no such limit, or it cannot have that value",
+    Limit = "unknown limit, or invalid value of the limit",
     /// There is no tolerance of that name.
-    Tolerance = "there is no such tolerance",
+    Tolerance = "unknown tolerance",
     /// The bytes given are not as many as were asked for, or announced.
-    Supply = "the bytes given are not as many as were asked for, or announced",
+    Supply = "the number of bytes is not the requested or declared one",
     /// The data given does not hold the component: it is shorter than the file was.
     Size = "the data given is shorter than the component",
     /// The elements are of another type than was asked for.
-    Type = "the elements are of another type than was asked for",
+    Type = "the elements do not have the requested type",
     /// The bytes are not aligned for the type; the unaligned elements can be read.
     Alignment = "the bytes are not aligned for native elements",
     /// The bytes are of the other byte order; the elements can be read one by one.
@@ -42,22 +42,22 @@ pub enum Misuse with fn sentence -> &'static str {
     /// The bytes of the file are not in memory: they cannot be borrowed, and can be read.
     NotInMemory = "the file is not in memory: read the elements, as `to_cow` and `to_vec` do, or open its bytes",
     /// There is no tensor of the name that was asked for.
-    NoTensor = "there is no tensor of that name",
+    NoTensor = "no tensor of that name",
     /// The tensor is not of the layout that was asked for.
-    Layout = "the tensor is not of the layout that was asked for",
+    Layout = "the tensor does not have the requested layout",
     /// The attributes of a quantized object, which no rule validates, are missing or not known; or
     /// the component that the error is at does not fit them and the shape.
-    Quantization = "the quantization is not known, or does not fit the components",
+    Quantization = "the quantization is unknown, or does not match the components",
     /// The array has no such slice.
-    Slice = "the array has no such slice",
+    Slice = "slice out of range",
     /// The buffer to fill has another length than the data.
     Buffer = "the buffer has another length than the data",
     /// The value cannot be written as attributes, or the attributes are no value of that type.
-    Attributes = "the value cannot be written as attributes, or the attributes are no value of that type",
+    Attributes = "the value cannot be written as attributes, or the attributes do not have that type",
     /// The bytes are more or fewer than were declared.
     Length = "the bytes are more or fewer than were declared",
     /// Another component is to come; or, in canonical form, another object.
-    Order = "another component or object comes first",
+    Order = "components or objects out of order",
     /// The parts are not those of the layout: one is missing, unknown, or given twice.
     Parts = "the parts are not those of the layout: one is missing, unknown, or given twice",
     /// An object was begun and has not ended.
@@ -65,12 +65,12 @@ pub enum Misuse with fn sentence -> &'static str {
     /// A 0.1 file or a data shard cannot be appended to, nor a file be appended to in canonical form.
     Append = "a 0.1 file or a data shard cannot be appended to, nor a file in canonical form",
     /// There is no such level of compression.
-    Level = "there is no such level of compression",
+    Level = "invalid compression level: expected 1 to 5",
     /// The bytes have another digest than was announced; or, in canonical form, have been written
     /// before, which was not announced.
-    Announced = "the bytes have another digest than was announced, or have been written before",
+    Announced = "the bytes do not have the declared digest, or have been written before",
     /// Files of that generation are not written, or have no such digest or alignment.
-    Settings = "files of that generation are not written, or have no such digest or alignment",
+    Settings = "the generation cannot be written, or does not have that digest or alignment",
     /// Files of 1.2 have no shards, nor have those in canonical form, of which there is one for one
     /// content.
     NoShards = "files of 1.2 and files in canonical form have no shards",
@@ -331,7 +331,7 @@ impl fmt::Display for BareError {
             ErrorKind::Read => "the bytes of the file could not be read",
             ErrorKind::Write => "the bytes of the file could not be written",
             ErrorKind::NotDurable => "the file is published, but not confirmed to be durable",
-            ErrorKind::Inexpressible(_) => "it can be read, and not be written",
+            ErrorKind::Inexpressible(_) => "it can be read, but not written",
             ErrorKind::OutOfMemory => "out of memory",
             ErrorKind::Internal => {
                 "internal error: the library is at fault, or the bytes changed while they were read"

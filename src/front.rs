@@ -34,7 +34,7 @@ pub struct FrontEnd {
 /// Rows of the rule table of a format, for what is found when its files are read.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// No two tensors have one name.
+    /// The names of tensors are unique.
     pub duplicate_name: &'static Row,
     /// A bool is 0 or 1; none if any byte will do.
     pub bool_value: Option<&'static Row>,

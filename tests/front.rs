@@ -14,8 +14,8 @@ use zten_testkit::{Far, Shards};
 
 static TWICE: Row = Row {
     id: "test-duplicate-name",
-    holds: "No two tensors have one name.",
-    broken: "there are two tensors of one name",
+    holds: "The names of tensors are unique.",
+    broken: "duplicate tensor name",
     source: Source::Policy("it is a test"),
     scope: Scope::Other("test"),
     advice: "",

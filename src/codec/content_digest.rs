@@ -50,7 +50,7 @@ impl NoContentDigest {
 impl fmt::Display for NoContentDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NotDefined => "files of this kind have no content digest, those of 2 do",
+            Self::NotDefined => "no content digest: only files of generation 2 have one",
             Self::Internal => "internal error: the manifest changed since it was validated",
             Self::Undigested(_) => "no content digest: the part has no digest",
             Self::WeakPart(_) => {

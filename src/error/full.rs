@@ -318,7 +318,7 @@ impl fmt::Display for Sentence<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Error { bare, inexpressible, .. } = self.0;
         if let Some(generation) = inexpressible {
-            f.write_str("it can be read, and not be written: ")?;
+            f.write_str("it can be read, but not written: ")?;
             return inexpressible_in(bare, *generation, f);
         }
         #[cfg(feature = "std")]
@@ -348,10 +348,10 @@ fn inexpressible_in(
             write!(f, "the dtype is a `type` in {generation}, and there is another `type` already")
         }
         ErrorKind::Malformed(Rule::DuplicateKey) if generation == Generation::V1_2 => {
-            f.write_str("an attribute with a key that stands twice has no canonical form")
+            f.write_str("an attribute with a duplicate key has no canonical form")
         }
         ErrorKind::Malformed(Rule::QuantizedZeros) => {
-            write!(f, "the object has no `zeros`, which {generation} asks for")
+            write!(f, "the object has no `zeros`, which {generation} requires")
         }
         ErrorKind::Limit(Limit::Depth) if generation == Generation::V1_2 => {
             f.write_str("a field becomes an attribute, which would be nested too deep")

@@ -12,14 +12,14 @@ catalogue! {
         "the file has only {} bytes", DAMAGED;
     HeaderMagic "header-magic", Spec("v0.1 §3.1, v1.1 I.1, v1.2 §4, v2 §2.2"), All,
         "A zTensor file begins with `ZTEN0001`, `ZTEN1000`, or 89 5A 54 32 0D 0A 1A 0A (2).",
-        "the first 8 bytes are no zTensor magic", "This is not a zTensor file, or its beginning is damaged.";
+        "the first 8 bytes are not a zTensor magic", "This is not a zTensor file, or its beginning is damaged.";
     FooterMagic "footer-magic", Spec("v1.1 IV.1 step 2, v1.2 §5 step 2, v2 §2.3"), From1,
         "A `ZTEN1000` file ends with `ZTEN1000`, and a file of 2 with its magic.",
         "the last 8 bytes are not the magic that the file begins with: it was cut, or it is a 1.0 file, which cannot be told from a cut one",
         "Fetch the file again. If it was written by version 1.0 of the reference library, write it again with a newer one.";
     ManifestCap "manifest-cap", Spec("v1.1 IV.1 step 4, v1.2 §5 step 4, v2 §3.1"), All,
         "The manifest has at most 1,073,741,824 bytes (for 0.1 this is policy).",
-        "the manifest size is {} bytes, over 1 GiB", DISTRUST;
+        "the manifest size of {} bytes exceeds 1 GiB", DISTRUST;
     ManifestBounds "manifest-bounds", Spec("v0.1 §3.3, v1.1 II, v1.2 §5 step 5, v2 §2.4"), All,
         "The manifest lies between the header and the footer.",
         "a manifest of {} bytes does not fit between header and footer", DAMAGED;
@@ -91,11 +91,11 @@ catalogue! {
         "The names of objects and parts and the keys of attributes have 1 to 1024 bytes, none of them 0.",
         "the name has {} bytes, not 1 to 1024, or holds U+0000", WRITER;
     DuplicateKey "duplicate-key", Implied("readers differ on which of the two they take"), All,
-        "No key stands twice in an interpreted map.",
-        "the key stands twice in its map", WRITER;
+        "The keys of an interpreted map are unique.",
+        "duplicate key in a map", WRITER;
     DuplicateName "duplicate-name", Implied("readers differ on which of the two they take"), UpTo1,
         "No two objects have the same name.",
-        "the name is already taken by another object", WRITER;
+        "duplicate object name", WRITER;
 
     // The root.
     RootType "root-type", Spec("v0.1 §3.3.1, v1.1 II, v1.2 §1, v2 §3.1"), All,
@@ -181,8 +181,8 @@ catalogue! {
     LogicalTypeType "type-type", Spec("v1.2 §1, v2 §3.4"), From1,
         "`type` is text or null.", "`type` is neither text nor null", WRITER;
     LogicalTypeStorage "type-storage", Spec("v1.2 §2, v2 §4.2"), From1,
-        "A known `type` sits on the `dtype` that its table gives.",
-        "`type` does not sit on this `dtype`", WRITER;
+        "A known `type` has the `dtype` that its table gives.",
+        "`type` does not match `dtype`", WRITER;
     OffsetMissing "offset-missing", Spec("v0.1 §4, v1.1 II.3, v1.2 §1"), All,
         "Every component has an `offset`.", "the component has no `offset`", WRITER;
     OffsetType "offset-type", Spec("v0.1 §4, v1.1 II.3, v1.2 §1"), All,
@@ -223,7 +223,7 @@ catalogue! {
         "`digest` is text or null (`checksum` in 0.1 is text).", "`digest` is not text", WRITER;
     DigestForm "digest-form", Spec("v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4, §7.1"), All,
         "A digest is `sha256:` and 64 hexadecimal digits, `crc32c:` and 8 after an optional `0x`, or another algorithm's name, a colon and what follows; in 2, a name of a-z0-9, a colon, and lower-case digits: 16 for `xxh3`, 64 for `sha256`.",
-        "the digest is malformed", WRITER;
+        "invalid digest", WRITER;
     EndiannessType "endianness-type", Spec("v0.1 §4"), V0,
         "`data_endianness` is text.", "`data_endianness` is not text", WRITER;
     EndiannessValue "endianness-value", Spec("v0.1 §4"), V0,
@@ -256,7 +256,7 @@ catalogue! {
         "{} bytes are not a whole number of elements", WRITER;
     DenseSize "dense-size", Spec("v1.2 §2, v1.1 III.1, v0.1 §5.1, v2 §5.1"), All,
         "The decoded bytes of a dense object are exactly the product of its shape times the size of an element.",
-        "{} bytes are not what shape and type ask for", WRITER;
+        "{} bytes do not match the shape and the type", WRITER;
 
     // What each format requires.
     DenseRoles "dense-roles", Spec("v1.1 III.1, v1.2 §3, v2 §5.1"), From1,
@@ -298,29 +298,29 @@ catalogue! {
     AttributeMissing "attribute-missing", Spec("v2 §5.2"), V2,
         "An object of a profile has the attributes that its layout requires, and they their fields.", "the object lacks an attribute, or a field of one, that its layout requires", WRITER;
     AttributeType "attribute-type", Spec("v2 §5.2"), V2,
-        "The attributes of a profile, and their fields, are of the types that its layout gives them.", "the attribute, or its field, is not of the type that the layout gives it", WRITER;
+        "The attributes of a profile, and their fields, are of the types that its layout gives them.", "the attribute, or a field of it, does not have the type that the layout requires", WRITER;
     AttributeAxis "attribute-axis", Spec("v2 §5.2"), V2,
         "`axis` is the number of a dimension of the shape, the outermost being 0.", "`axis` is {}, and the shape has no such dimension", WRITER;
     ScaleForm "scale-form", Spec("v2 §5.2"), V2,
-        "`scale_form` is `e8m0_exponent`, or, in `zt.quant_group/1`, `f32_factors` or `f16_factors`.", "`scale_form` is none that the layout knows", WRITER;
+        "`scale_form` is `e8m0_exponent`, or, in `zt.quant_group/1`, `f32_factors` or `f16_factors`.", "unknown `scale_form`", WRITER;
     MxBlockSize "mx-block-size", Spec("v2 §5.2"), V2,
         "`block_size` is 2 or more, and divides the dimension of the axis.", "`block_size` is {}: below 2, or it does not divide the dimension of the axis", WRITER;
     QuantBits "quant-bits", Spec("v2 §5.2"), V2,
         "`bits` is 2, 3, 4, 5, 6 or 8, and divides the bits of a word.", "`bits` is {}: none of 2, 3, 4, 5, 6 and 8, or it does not divide the bits of a word", WRITER;
     QuantPacking "quant-packing", Spec("v2 §5.2"), V2,
-        "`packing` has a `word` of `u8`, `u16`, `u32` or `u64`, an `order` of `lsb_first` or `msb_first`, and as many codes `per_word` as fill one.", "`packing` has a word or an order that is not known, or another number of codes than fill a word", WRITER;
+        "`packing` has a `word` of `u8`, `u16`, `u32` or `u64`, an `order` of `lsb_first` or `msb_first`, and as many codes `per_word` as fill one.", "`packing` has an unknown word or order, or a number of codes that does not fill a word", WRITER;
     QuantGroupSize "quant-group-size", Spec("v2 §5.2"), V2,
         "`group_size` divides the dimension of the axis, or is 0.", "`group_size` is {}, which does not divide the dimension of the axis", WRITER;
     QuantZeroPoint "quant-zero-point", Spec("v2 §5.2"), V2,
-        "`zero_point` has the form `none`, `implied` or `tensor`, a tensor the packing `plain` or `same_as_data`.", "`zero_point` has a form or packing that is not known", WRITER;
+        "`zero_point` has the form `none`, `implied` or `tensor`, a tensor the packing `plain` or `same_as_data`.", "`zero_point` has an unknown form or packing", WRITER;
     GgufBlock "gguf-block", Spec("v2 §5.2"), V2,
         "`elems_per_block` is 1 or more and divides the product of the shape; `block_bytes` is 1 or more.", "a block of {} is empty, or does not divide the elements", WRITER;
     ProfileRoles "profile-roles", Spec("v2 §5.2"), V2,
-        "`zt.mx/1` has the parts `data` and `scales`, `zt.quant_group/1` these, and `zeros` if they are a tensor, `gguf.NAME/1` `data`; and no others.", "the object has not just the parts of its layout", WRITER;
+        "`zt.mx/1` has the parts `data` and `scales`, `zt.quant_group/1` these, and `zeros` if they are a tensor, `gguf.NAME/1` `data`; and no others.", "the object lacks a part of its layout, or has another one", WRITER;
     ProfileDtype "profile-dtype", Spec("v2 §5.2"), V2,
-        "The parts of a profile are of the types that its layout and its attributes ask for.", "the part is not of a type that layout and attributes ask for", WRITER;
+        "The parts of a profile are of the types that its layout and its attributes ask for.", "the part does not have the type that its layout and attributes require", WRITER;
     ProfileSize "profile-size", Spec("v2 §5.2"), V2,
-        "The decoded bytes of each part of a profile are what shape and attributes ask for.", "{} bytes are not what shape and attributes ask for", WRITER;
+        "The decoded bytes of each part of a profile are what shape and attributes ask for.", "{} bytes do not match the shape and the attributes", WRITER;
 
     // What the data holds.
     DigestMismatch "digest-mismatch", Spec("v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4"), All,
@@ -349,7 +349,7 @@ catalogue! {
     ZstdSkippable "zstd-skippable", Policy("it holds data that readers differ on, and no writer of this format makes one"), All,
         "No zstd frame is a skippable one.", "a zstd frame is a skippable one", WRITER;
     ZstdDictionary "zstd-dictionary", Implied("the file does not carry the dictionary"), All,
-        "No zstd frame asks for a dictionary.", "a zstd frame asks for dictionary {}", WRITER;
+        "No zstd frame requires a dictionary.", "a zstd frame requires dictionary {}", WRITER;
     ZstdReserved "zstd-reserved", Spec("RFC 8878 §3.1.1.1.1.4, §3.1.1.2.2"), All,
         "Reserved bits and block types of zstd are not used.",
         "a reserved bit or block type of zstd is used", DAMAGED;
@@ -401,10 +401,10 @@ catalogue! {
         "the component has no sha256 digest in lower-case digits, or in 2 no xxh3", CANONICAL;
     CanonicalBlob "canonical-blob", Policy("one content has one file"), From1_2,
         "Blobs lie in the order of the manifest, each at the next multiple of 64; in 2 in the order of the bytes of names, at multiples of 65,536.",
-        "the blob is at {}, not at the next place for one", CANONICAL;
+        "the blob is at {}, not at the next aligned offset", CANONICAL;
     CanonicalManifest "canonical-manifest", Policy("one content has one file"), From1_2,
         "The manifest lies at the next multiple of 64 after the last blob, in 2 of 65,536, and ends at the footer.",
-        "the manifest is at {}, not at the next place for one, or does not end at the footer", CANONICAL;
+        "the manifest is at {}, not at the next aligned offset, or does not end at the footer", CANONICAL;
     CanonicalPadding "canonical-padding", Policy("no byte of the file is free to change"), From1_2,
         "Padding is zero.", "a byte of padding is {}", CANONICAL;
     CanonicalReserved "canonical-reserved", Policy("no byte of the file is free to change"), V2,

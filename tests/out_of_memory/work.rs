@@ -52,8 +52,8 @@ const FASTEST: u8 = 1;
 
 static ROW: Row = Row {
     id: "front-duplicate-name",
-    holds: "No two tensors have one name.",
-    broken: "there are two tensors of one name",
+    holds: "The names of tensors are unique.",
+    broken: "duplicate tensor name",
     source: Source::Policy("names tell tensors apart"),
     scope: Scope::Other("front"),
     advice: "",

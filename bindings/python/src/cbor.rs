@@ -19,7 +19,7 @@ pub(crate) fn attributes(value: &Bound<'_, PyDict>) -> PyResult<Encoded> {
     for pair in items(&value.items())? {
         let (key, item): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
         let Ok(text) = key.cast::<PyString>() else {
-            return Err(PyTypeError::new_err(format!("the key {} is no text", key.repr()?)));
+            return Err(PyTypeError::new_err(format!("the key {} is not text", key.repr()?)));
         };
         let named = |error| named(&key, error);
         out.text(text.to_str().map_err(named)?).map_err(memory)?;
@@ -138,7 +138,7 @@ fn items<'py>(list: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
 
 fn integer(out: &mut Encoder, value: &Bound<'_, PyAny>) -> PyResult<()> {
     let beyond =
-        || PyOverflowError::new_err("an integer of an attribute is from -2**64 to 2**64 - 1");
+        || PyOverflowError::new_err("integer out of range: expected -2**64 to 2**64 - 1");
     let number: i128 = value.extract().map_err(|_| beyond())?;
     match u64::try_from(number) {
         Ok(number) => out.uint(number).map_err(memory),

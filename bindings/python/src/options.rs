@@ -38,7 +38,7 @@ impl Strictness {
                 let names = Limits::NAMES.join(", ");
                 let sentence = error.sentence();
                 PyValueError::new_err(format!(
-                    "limit {name:?} = {value}: {sentence}; there are {names}"
+                    "limit {name:?} = {value}: {sentence}; expected one of {names}"
                 ))
             })?;
         }
@@ -47,7 +47,7 @@ impl Strictness {
             options = options.tolerate_named(name).map_err(|error| {
                 let names: Vec<_> = Tolerance::ALL.iter().map(|known| known.name()).collect();
                 let (sentence, names) = (error.sentence(), names.join(", "));
-                PyValueError::new_err(format!("tolerance {name:?}: {sentence}; there are {names}"))
+                PyValueError::new_err(format!("tolerance {name:?}: {sentence}; expected one of {names}"))
             })?;
         }
         Ok(Opening { options, shards: self.3, unknown: None })

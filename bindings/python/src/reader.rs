@@ -442,7 +442,7 @@ impl Reader {
 
 fn object(open: &Open, ordinal: u32) -> PyResult<Tensor<'_>> {
     let object = open.manifest().tensor_at(ordinal);
-    object.ok_or_else(|| PyIndexError::new_err("the file has no such object"))
+    object.ok_or_else(|| PyIndexError::new_err("no such object in the file"))
 }
 
 /// Stored bytes of all components of an object.

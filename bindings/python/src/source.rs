@@ -112,8 +112,7 @@ impl Given {
     fn from_network(_: &Path) -> io::Result<Self> {
         Err(io::Error::new(
             io::ErrorKind::Unsupported,
-            "this zten reads no files over the network; one that does is built with the feature \
-             remote, or remote-tls for https and S3",
+            "this zten was built without remote files; build it with the feature remote, or remote-tls for https and S3",
         ))
     }
 }
@@ -392,7 +391,7 @@ impl PythonFile {
                     return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
                 }
                 let Some((room, behind)) = rest.split_at_mut_checked(bytes.len()) else {
-                    return Err(PyValueError::new_err("read gave more bytes than were asked for"));
+                    return Err(PyValueError::new_err("read returned more bytes than requested"));
                 };
                 room.copy_from_slice(bytes);
                 rest = behind;

@@ -314,7 +314,7 @@ fn sha256(bytes: &[u8], buffer: &mut Vec<u8>, cancel: &Cancel) -> Result<[u8; 32
 fn element_type<'a>(storage: &str, element: &'a str) -> PyResult<ElementType<'a>> {
     let known = StorageType::ALL.into_iter().find(|known| known.name() == storage);
     let storage = known
-        .ok_or_else(|| PyValueError::new_err(format!("there is no storage type {storage:?}")))?;
+        .ok_or_else(|| PyValueError::new_err(format!("unknown storage type {storage:?}")))?;
     if element == storage.name() {
         return Ok(storage.into());
     }

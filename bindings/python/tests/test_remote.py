@@ -111,7 +111,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 @pytest.mark.skipif(REMOTE, reason="built with the feature remote")
 def test_without_the_feature_it_says_how_to_have_it() -> None:
-    with pytest.raises(OSError, match="built with the feature remote") as raised:
+    with pytest.raises(OSError, match="build it with the feature remote") as raised:
         zten.open("https://example.org/model.zt?signature=secret")
     assert "secret" not in str(raised.value)
     [found] = list(zten.check_batch(["s3://bucket/model.zt"])["verdict"])

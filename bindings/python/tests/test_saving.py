@@ -47,7 +47,7 @@ def test_what_is_no_tensor_is_refused_by_its_name(value: Any, match: str, tmp_pa
 
 
 def test_names_and_attributes_are_named(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="the name 7 is no text"):
+    with pytest.raises(TypeError, match="the name 7 is not text"):
         zten.numpy.save({7: np.zeros(1)})  # type: ignore[dict-item]
     wrongs: list[tuple[dict[Any, Any], type[Exception], str]] = [
         ({"unit": object()}, TypeError, "attribute 'unit': "),

@@ -140,7 +140,7 @@ pub(crate) struct Explain {
 /// `zten sandbox`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Sandbox {
-    /// One JSON document
+    /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
     /// Try this one, in a process that is there for nothing else

@@ -72,7 +72,10 @@ impl Packet {
 }
 
 fn too_long() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, format!("a message is longer than {PART} bytes"))
+    io::Error::new(
+        io::ErrorKind::InvalidInput,
+        format!("message exceeds the maximum of {PART} bytes"),
+    )
 }
 
 /// Sends one message in a packet of its own, without descriptors. `sendmsg` is forbidden in a worker.
@@ -159,7 +162,7 @@ impl Received {
             return Ok(None);
         }
         let (message, after) =
-            postcard::take_from_bytes(rest).map_err(|_| invalid("it has no form that is known"))?;
+            postcard::take_from_bytes(rest).map_err(|_| invalid("unknown form"))?;
         self.next = self.bytes.len().saturating_sub(after.len());
         Ok(Some(message))
     }
@@ -171,7 +174,7 @@ impl Received {
 
     /// The next descriptor. What is beyond the limit on descriptors does not come.
     pub(crate) fn file(&mut self) -> io::Result<File> {
-        self.files.next().map(File::from).ok_or_else(|| invalid("its file did not come"))
+        self.files.next().map(File::from).ok_or_else(|| invalid("its file is missing"))
     }
 }
 

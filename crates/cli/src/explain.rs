@@ -111,5 +111,5 @@ fn unknown(id: &str) -> String {
         none if none.is_empty() => "`zten explain` lists all".to_owned(),
         some => format!("did you mean {some}?"),
     };
-    format!("there is no rule {}\n  {hint}", escape::quoted(id))
+    format!("unknown rule {}\n  {hint}", escape::quoted(id))
 }

@@ -66,7 +66,7 @@ fn list(
     }
     let totals = FileTotals::of(selection.objects());
     if archive.manifest().is_data_shard() {
-        writeln!(out, "a data shard: another file says what is in it")?;
+        writeln!(out, "a data shard, which another file describes")?;
     }
     let objects = counted(u64_from_usize(archive.len()), "object");
     let objects =

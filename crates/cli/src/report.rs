@@ -126,7 +126,7 @@ impl Problem {
     pub(crate) fn reading(file: &Path, archive: &TensorFile, error: &Error) -> Self {
         let mut finding = Finding::reading(archive.manifest(), error);
         if error.kind() == Unsupported::Shard.into() && remote::has_query(file) {
-            finding.sentence.push_str(": none is looked for, since the query in the name of the file may be a signature for that alone");
+            finding.sentence.push_str(": shards are not fetched, because the query of the URL may be a signature for this file only");
         }
         Self::found(file, finding)
     }

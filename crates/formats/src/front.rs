@@ -21,7 +21,7 @@ pub(super) fn refusal(
             match nth(ordinal) {
                 Ok((name, at)) => {
                     let name = Short(&name);
-                    let sentence = format_args!("there are two tensors of the name {name}");
+                    let sentence = format_args!("duplicate tensor name {name}");
                     Trouble::refused_at(duplicate, sentence, at)
                 }
                 Err(trouble) => trouble,

@@ -62,7 +62,7 @@ impl Index {
     pub(crate) fn read(source: &dyn ReadAt, length: u64, limits: &Limits) -> Result<Self, Trouble> {
         let Some(feature) = FEATURE else { return Err(super::refused(None)) };
         if length > LONGEST {
-            let sentence = format_args!("the index is longer than {LONGEST} bytes");
+            let sentence = format_args!("index exceeds the maximum of {LONGEST} bytes");
             return Err(Trouble::refused_at(Rule::LimitHeader, sentence, LONGEST));
         }
         check_length(length, limits, "the index").map_err(|trouble| trouble.or_at(0))?;
@@ -187,8 +187,7 @@ impl All<'_, '_> {
                 Err(Trouble::refused(
                     Rule::IndexTotalSize,
                     format!(
-                        "the index has a total_size of {total} bytes, and there are {bytes} of tensors \
-                     in {file_bytes} of files"
+                        "the total_size of {total} bytes does not match {bytes} bytes of tensors in {file_bytes} bytes of files"
                     ),
                 ))
             }

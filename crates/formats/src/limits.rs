@@ -13,7 +13,7 @@ pub(super) fn check_length(length: u64, limits: &Limits, what: &str) -> Result<(
     if length <= most {
         return Ok(());
     }
-    let sentence = format_args!("{what} takes {length} bytes, beyond the limit of {most}");
+    let sentence = format_args!("{what} of {length} bytes exceeds the limit of {most}");
     Err(Trouble::refused(Limit::Manifest, sentence))
 }
 
@@ -42,6 +42,6 @@ pub(super) fn check_keys(keys: u64, limits: &Limits, whose: &str) -> Result<(), 
 /// The error for more keys than the limits allow.
 pub(super) fn too_many_keys(keys: u64, limits: &Limits, whose: &str) -> Trouble {
     let most = limits.keys();
-    let sentence = format_args!("{whose} has {keys} keys, beyond the limit of {most}");
+    let sentence = format_args!("{whose} has {keys} keys, which exceeds the limit of {most}");
     Trouble::refused(Limit::Keys, sentence)
 }

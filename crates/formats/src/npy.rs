@@ -60,7 +60,7 @@ impl Header {
         extend(start, START)?;
         let [magic @ .., major, minor] = first::<START>(start)?;
         if magic != MAGIC {
-            return Err(Trouble::refused(Rule::NpyMagic, "there is no NumPy array"));
+            return Err(Trouble::refused(Rule::NpyMagic, "missing NumPy array"));
         }
         let (prefix, length) = match (major, minor) {
             (1, 0) => {
@@ -75,12 +75,12 @@ impl Header {
             }
             _ => {
                 let sentence =
-                    format_args!("version {major}.{minor} of the NumPy format is not known");
+                    format_args!("unsupported version {major}.{minor} of the NumPy format");
                 return Err(Trouble::refused(Rule::NpyVersion, sentence));
             }
         };
         if length > LITERAL {
-            let sentence = format_args!("the NumPy header is longer than {LITERAL} bytes");
+            let sentence = format_args!("NumPy header exceeds the maximum of {LITERAL} bytes");
             return Err(Trouble::refused(Rule::LimitHeader, sentence));
         }
         let all = u64::from(length).saturating_add(u64_from_usize(prefix));
@@ -113,7 +113,10 @@ impl Header {
             .try_fold(elements.width(), |bytes, dimension| bytes.checked_mul(*dimension))
             .filter(|bytes| i64::try_from(*bytes).is_ok());
         let Some(most) = most else {
-            return Err(Trouble::refused(Rule::NpyShape, "the array is larger than can be"));
+            return Err(Trouble::refused(
+                Rule::NpyShape,
+                "the bytes of the array cannot be counted",
+            ));
         };
         let bytes = if shape.contains(&0) { 0 } else { most };
         Ok(Self { length, elements, columns_first: literal.columns_first, shape, bytes })
@@ -182,7 +185,7 @@ pub(super) fn open(
     let there = length.saturating_sub(header.length);
     if there != header.bytes {
         let bytes = header.bytes;
-        let sentence = format_args!("there are {there} bytes of data, and the array has {bytes}");
+        let sentence = format_args!("expected {bytes} bytes of data, found {there}");
         return Err(Trouble::refused_at(Rule::NpySize, sentence, header.length));
     }
     let name = if path.as_os_str().is_empty() {

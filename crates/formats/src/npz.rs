@@ -169,8 +169,7 @@ impl<'s> Arrays<'s> {
         if header.length.checked_add(header.bytes) != Some(member.size) {
             let there = member.size.saturating_sub(header.length);
             let bytes = header.bytes;
-            let sentence =
-                format_args!("there are {there} bytes of data, and the array has {bytes}");
+            let sentence = format_args!("expected {bytes} bytes of data, found {there}");
             return Err(Trouble::refused(Rule::NpySize, sentence));
         }
         Ok(header)

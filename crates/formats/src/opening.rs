@@ -236,7 +236,7 @@ impl Held {
         if !gaps.is_empty() {
             let most = limits.manifest().saturating_add(SLACK);
             if total > most {
-                check_length(total, limits, "the header and what is read beside it")?;
+                check_length(total, limits, "the header and the data read with it")?;
             }
         }
         Ok(gaps)

@@ -22,7 +22,7 @@ pub fn find_without_profile<'m>(mut tensors: impl Iterator<Item = Tensor<'m>>) -
     tensors.find_map(|tensor| {
         let block = Block::of(&tensor).filter(|block| !block.has_profile())?;
         let sentence = format!(
-            "it can be read, and not be written: 2 has no profile for blocks of {}",
+            "it can be read, but not written: 2 has no profile for blocks of {}",
             block.name
         );
         let mut finding = Finding::new(Verdict::Error, sentence);

@@ -177,7 +177,7 @@ impl<S: ReadAt> Root<S> {
                     _ => (Rule::GgufSplitFile, "the first file"),
                 };
                 let sentence = format_args!(
-                    "it was not found: beside {what} there is no regular file of that name, and links are not followed"
+                    "it was not found: the folder of {what} has no regular file of that name, and links are not followed"
                 );
                 Err(Trouble::refused(rule, sentence).in_part(missing))
             }

@@ -57,15 +57,16 @@ const NONE: &str = "not read";
 const DAMAGED: &str = "The file was cut or damaged. Fetch it again and compare its digest.";
 const WRITER: &str = "The writer is at fault: write the file again with another one.";
 const DISTRUST: &str = "No honest writer does this. Do not load the file; ask where it comes from.";
-const MISSING: &str = "Fetch all files that the index names, and put them beside it.";
+const MISSING: &str = "Fetch all files that the index names, and put them into its folder.";
 const MISSING_PART: &str =
     "Fetch all files of the model, keep their names, and put them into one folder.";
 const OVERLAY: &str =
     "Which of the two is loaded depends on the program. Ask for files that hold each tensor once.";
 const LOADER: &str = "Do not load the file: programs that trust the value have crashed. Ask for one of another writer.";
-const TYPE: &str = "The file may be valid for another reader; the tensor cannot be read here.";
+const TYPE: &str =
+    "The file may be valid for another reader; this one does not support the tensor.";
 const PICKLE: &str = "Do not load it: that runs code of its author. Ask for safetensors, or convert it where nothing can be lost.";
-const CONVERT: &str = "Nothing is known of it. Convert it with the program that wrote it, and check what comes of it.";
+const CONVERT: &str = "Convert it with the program that wrote it, and check the result.";
 
 catalogue! {
     // Safetensors.
@@ -73,18 +74,18 @@ catalogue! {
         "A file has the 8 bytes of the header's length.", "the file ends before its header does", DAMAGED;
     SafetensorsHeaderLength "safetensors-header-length", Refused, Spec("safetensors: Format"), SAFETENSORS,
         "The header is within the file and at most 100,000,000 bytes long.",
-        "the header is said to take {} bytes", DAMAGED;
+        "the header length of {} bytes exceeds the file, or the maximum", DAMAGED;
     SafetensorsHeaderStart "safetensors-header-start", Refused, Spec("safetensors: Format"), SAFETENSORS,
         "The header begins with a brace.", "the header does not begin with a brace", DAMAGED;
     SafetensorsJson "safetensors-json", Refused, Spec("safetensors: Format"), SAFETENSORS,
         "The header is one JSON map of tensors, each with `dtype`, `shape` and `data_offsets` alone, and of texts as `__metadata__`.",
-        "the header is not as it should be", WRITER;
+        "invalid header", WRITER;
     SafetensorsDuplicateKey "safetensors-duplicate-key", Refused, Spec("safetensors: Format"), SAFETENSORS,
-        "No key of the metadata stands there twice, nor the metadata.", "a key stands there twice", DISTRUST;
+        "The keys of the metadata are unique, and there is one metadata.", "duplicate key", DISTRUST;
     SafetensorsDuplicateName "safetensors-duplicate-name", Refused, Spec("safetensors: Format"), SAFETENSORS,
-        "No two tensors have one name.", "there are two tensors of one name", DISTRUST;
+        "The names of tensors are unique.", "duplicate tensor name", DISTRUST;
     SafetensorsDtype "safetensors-dtype", Unsupported, Policy("zTensor has no such elements"), SAFETENSORS,
-        "The `dtype` is one that is known here.", "the dtype is not supported", TYPE;
+        "The `dtype` is one that this reader supports.", "unsupported dtype", TYPE;
     SafetensorsExtent "safetensors-extent", Refused, Spec("safetensors: Format"), SAFETENSORS,
         "The data of a tensor is as long as its shape and type ask.",
         "the data is not as long as shape and type ask", WRITER;
@@ -97,31 +98,31 @@ catalogue! {
     // The index of several files.
     IndexJson "index-json", Refused, Implied("it could not be read"), INDEX,
         "The index is one JSON map of `weight_map` and perhaps `metadata`: from names to names, and from texts to values that are not nested.",
-        "the index is not as it should be", WRITER;
+        "invalid index", WRITER;
     IndexDuplicateKey "index-duplicate-key", Refused, Implied("readers differ on which of them counts"), INDEX,
-        "No key stands there twice.", "a key stands there twice", DISTRUST;
+        "All keys are unique.", "duplicate key", DISTRUST;
     IndexFileName "index-file-name", Refused, Policy("no name leads out of the folder"), INDEX,
         "Files are named by their names in the index's folder, which end in `.safetensors` and have no control characters.",
-        "it is no name in the folder of the index that ends in .safetensors", DISTRUST;
+        "invalid file name: expected one in the folder of the index that ends in .safetensors", DISTRUST;
     IndexFile "index-file", Refused, Implied("tensors are missing"), INDEX,
-        "Every file that is named lies beside the index, and is no link but one to the blobs of a hub's cache.",
-        "it is no regular file beside the index", MISSING;
+        "Every file that is named is a regular file in the folder of the index, or a link to the blobs of a hub's cache.",
+        "no regular file of that name in the folder of the index", MISSING;
     IndexTensor "index-tensor", Refused, Implied("the index and the file contradict each other"), INDEX,
         "A file holds those tensors that the index says are in it, and no others.",
         "the index and the file do not name the same tensors", WRITER;
     IndexOverlay "index-overlay", Refused, Implied("readers differ on which of them counts"), INDEX,
         "No tensor is in two of the files that are named.", "a tensor is in two files", OVERLAY;
     IndexTotalSize "index-total-size", Refused, Implied("the index and the files contradict each other"), INDEX,
-        "`total_size` is the bytes of all tensors, or of all files.", "the total_size is another one", MISSING;
-    IndexMetadata "index-metadata", Refused, Implied("which of them counts is not known"), INDEX,
-        "What the index and its files say of themselves, they say alike.",
+        "`total_size` is the bytes of all tensors, or of all files.", "total_size does not match the tensors or the files", MISSING;
+    IndexMetadata "index-metadata", Refused, Implied("readers differ on which of them counts"), INDEX,
+        "The metadata of the index and of its files agree.",
         "the files do not agree on the metadata", WRITER;
 
     // GGUF.
     GgufMagic "gguf-magic", Refused, Spec("GGUF: File structure"), GGUF,
         "A file that is named `.gguf` begins with `GGUF`.", "the file does not begin as .gguf files do", DAMAGED;
     GgufVersion "gguf-version", Unsupported, Spec("GGUF: File structure"), GGUF,
-        "The version is 2 or 3, little-endian.", "the version is not known", TYPE;
+        "The version is 2 or 3, little-endian.", "unsupported version", TYPE;
     GgufTruncated "gguf-truncated", Refused, Spec("GGUF: File structure"), GGUF,
         "The header, with all lengths that it gives, is within the file.",
         "the file ends before its header does", DAMAGED;
@@ -130,29 +131,29 @@ catalogue! {
     GgufName "gguf-name", Refused, Spec("GGUF: gguf_tensor_info_t"), GGUF,
         "The name of a tensor takes at most 64 bytes.", "the name of a tensor is too long", WRITER;
     GgufDuplicateKey "gguf-duplicate-key", Refused, Implied("readers differ on which of them counts"), GGUF,
-        "No key of the metadata stands there twice.", "a key stands there twice", DISTRUST;
+        "The keys of the metadata are unique.", "duplicate key", DISTRUST;
     GgufDuplicateName "gguf-duplicate-name", Refused, Implied("readers differ on which of them counts"), GGUF,
-        "No two tensors have one name.", "there are two tensors of one name", DISTRUST;
+        "The names of tensors are unique.", "duplicate tensor name", DISTRUST;
     GgufKey "gguf-key", Refused, Fault("llama.cpp #24884"), GGUF,
         "A key of the metadata takes 1 to 65,535 bytes.", "a key is empty or too long", WRITER;
     GgufValueType "gguf-value-type", Refused, Spec("GGUF: File structure"), GGUF,
-        "The type of a value is one from 0 to 12.", "the type of a value is not known", DAMAGED;
+        "The type of a value is one from 0 to 12.", "unknown value type", DAMAGED;
     GgufBoolValue "gguf-bool-value", Refused, Spec("GGUF: File structure"), GGUF,
         "A bool is 0 or 1.", "a bool is neither 0 nor 1", WRITER;
     GgufDepth "gguf-depth", Limit, Policy("the reader keeps a counter a level; no writer needs as many"), GGUF,
-        "Arrays lie within each other at most 16 deep.", "arrays lie within each other too deep", DISTRUST;
+        "Arrays are nested at most 16 deep.", "arrays are nested too deep", DISTRUST;
     GgufAlignment "gguf-alignment", Refused, Spec("GGUF: general.alignment"), GGUF,
         "`general.alignment` is a power of two, at least 8, of type u32.",
-        "the alignment is no power of two of type u32, or less than 8", WRITER;
+        "the alignment is not a power of two of type u32, or less than 8", WRITER;
     GgufTensorType "gguf-tensor-type", Unsupported, Spec("GGUF: ggml_type"), GGUF,
-        "The type of a tensor is one that is known here.", "the type of a tensor is not known", TYPE;
+        "The type of a tensor is one that this reader supports.", "unknown tensor type", TYPE;
     GgufShape "gguf-shape", Refused, Spec("GGUF: gguf_tensor_info_t"), GGUF,
         "There are at most 4 dimensions, elements can be counted, and a row is whole blocks of them.",
-        "the rows are no whole blocks, or the elements or dimensions are too many", DISTRUST;
+        "the rows are not whole blocks, or there are too many elements or dimensions", DISTRUST;
     GgufOffset "gguf-offset", Refused, Spec("GGUF: gguf_tensor_info_t"), GGUF,
         "The data of a tensor is aligned.", "the data is not aligned", WRITER;
     GgufBounds "gguf-bounds", Refused, Spec("GGUF: gguf_tensor_info_t"), GGUF,
-        "The data of a tensor is within the file.", "the data is not there", DAMAGED;
+        "The data of a tensor is within the file.", "the data exceeds the file", DAMAGED;
     GgufOverlap "gguf-overlap", Refused, Policy("no byte belongs to two tensors"), GGUF,
         "No two tensors share data.", "two tensors share data", DISTRUST;
     GgufContiguous "gguf-contiguous", Refused, Policy("no byte belongs to no tensor"), GGUF,
@@ -161,18 +162,18 @@ catalogue! {
     GgufPadding "gguf-padding", Refused, Spec("GGUF: File structure"), GGUF,
         "Bytes of padding are zero.", "a byte of padding is not zero", WRITER;
     GgufTrailing "gguf-trailing", Refused, Policy("no byte belongs to no tensor"), GGUF,
-        "Behind the data of the tensors there is nothing but padding.",
-        "bytes stand behind the data of the tensors", DISTRUST;
+        "Only padding follows the data of the tensors.",
+        "unexpected bytes after the data of the tensors", DISTRUST;
     GgufSplit "gguf-split", Refused, Spec("llama.cpp: gguf-split"), GGUF,
         "Files that are one in several are numbered, and agree on how many they and their tensors are; the first is named `-00001-of-` and their count.",
         "the files do not agree on how many they and their tensors are", MISSING_PART;
     GgufSplitFile "gguf-split-file", Refused, Implied("tensors are missing"), GGUF,
-        "Every one of several files lies beside the first, and is no link but one to the blobs of a hub's cache.",
-        "it is no regular file beside the first", MISSING_PART;
+        "Every one of several files is a regular file in the folder of the first, or a link to the blobs of a hub's cache.",
+        "no regular file of that name in the folder of the first", MISSING_PART;
 
     // Values of GGUF that loaders rely on.
     GgufArchitecture "gguf-architecture", Refused, Spec("GGUF: general.architecture"), GGUF,
-        "`general.architecture` is a string.", "the architecture is no string", WRITER;
+        "`general.architecture` is a string.", "the architecture is not a string", WRITER;
     GgufTokenizerType "gguf-tokenizer-type", Refused, Fault("llama.cpp #24888"), GGUF,
         "`tokens` and `merges` of `tokenizer.ggml` are arrays of string, `scores` of f32, `token_type` and `suppress_tokens` of i32 or u32.",
         "an array of the tokenizer is of another type", LOADER;
@@ -181,13 +182,13 @@ catalogue! {
         "an array has more or fewer elements than there are tokens", LOADER;
     GgufTokenId "gguf-token-id", Refused, Fault("GHSA-g4cc-763q-h9h6, llama.cpp #3634, mistral.rs #2225"), GGUF,
         "The id of a special token is an integer below the number of tokens, or -1 for none.",
-        "the id of a special token is that of none", LOADER;
+        "the id of a special token is out of range", LOADER;
     GgufByteToken "gguf-byte-token", Refused, Fault("llama.cpp #26511, #27226"), GGUF,
-        "A token of type 6 that begins with `<0x` goes on with two hexadecimal digits and `>`.",
+        "A token of type 6 that begins with `<0x` continues with two hexadecimal digits and `>`.",
         "a byte token has other than two hexadecimal digits", LOADER;
     GgufCount "gguf-count", Refused, Fault("llama.cpp #26051, #2247"), GGUF,
         "Counts of a known architecture are integers in range: up to 1,024 blocks, 4,096 experts and 32 bits for lengths and heads; blocks, the length of embeddings and heads are above zero.",
-        "a count is no integer, or out of range", LOADER;
+        "a count is not an integer, or out of range", LOADER;
     GgufExperts "gguf-experts", Refused, Fault("llama.cpp #28345"), GGUF,
         "Where a known architecture has experts, 1 to all of them are used.",
         "more experts are used than there are, or none", LOADER;
@@ -196,17 +197,17 @@ catalogue! {
     NpyMagic "npy-magic", Refused, Spec("NEP 1: Format Specification"), NPY,
         "A NumPy array begins with 93 4E 55 4D 50 59.", "the file does not begin as .npy files do", DAMAGED;
     NpyVersion "npy-version", Unsupported, Spec("NEP 1: Format Specification"), NPY,
-        "The version is 1.0, 2.0 or 3.0.", "the version is not known", TYPE;
+        "The version is 1.0, 2.0 or 3.0.", "unsupported version", TYPE;
     NpyHeader "npy-header", Refused, Spec("NEP 1: Format Specification"), NPY,
         "The header is a Python literal: a dictionary of `descr`, `fortran_order` and `shape`, each once.",
-        "the NumPy header makes no sense", DAMAGED;
+        "invalid NumPy header", DAMAGED;
     NpyDtype "npy-dtype", Unsupported, Policy("zTensor has no such elements; objects are pickled"), NPY,
-        "The dtype is one of numbers or bools, with its byte order.", "the dtype is not supported",
+        "The dtype is one of numbers or bools, with its byte order.", "unsupported dtype",
         "The file may be valid for another reader. Arrays of objects run code of their authors.";
     NpyShape "npy-shape", Refused, Implied("no file is so long"), NPY,
-        "The bytes of the array can be counted.", "the array is larger than can be", DISTRUST;
+        "The bytes of the array can be counted.", "the bytes of the array cannot be counted", DISTRUST;
     NpySize "npy-size", Refused, Spec("NEP 1: Format Specification"), NPY,
-        "There is as much data as the array has, and nothing behind it.",
+        "The data has the length of the array, and ends the file.",
         "there is more or less data than the array has", DAMAGED;
 
     // Archives of NumPy files.
@@ -217,11 +218,11 @@ catalogue! {
         "The file ends with its end record, of one archive, without a comment.",
         "the file does not end with the end record of an archive", DAMAGED;
     ZipEndRecord64 "zip-end-record-64", Refused, Spec("APPNOTE 4.3.14"), ZIP,
-        "Where there is an end record for large archives, it is needed, complete, where it is said to be, and agrees with the other.",
+        "An end record for large archives is needed, complete, at the offset that its locator gives, and agrees with the other.",
         "the archive has two end records, and they do not agree", DISTRUST;
     ZipDirectory "zip-directory", Refused, Spec("APPNOTE 4.3.12"), ZIP,
         "The directory lies right before the end record, and is of members without comments.",
-        "the directory is not one that can be read", DISTRUST;
+        "invalid directory", DISTRUST;
     ZipCount "zip-count", Refused, Spec("APPNOTE 4.3.16"), ZIP,
         "There are as many members as the end record counts.", "there are more or fewer members than are counted",
         DISTRUST;
@@ -232,24 +233,24 @@ catalogue! {
         "A member begins where the directory says, and ends before it.",
         "a member is not where the directory says", DAMAGED;
     ZipHeader "zip-header", Refused, Spec("APPNOTE 4.3.7"), ZIP,
-        "A member's own header says what the directory says.", "the header does not say what the directory says",
+        "A member's own header agrees with the directory.", "the header does not agree with the directory",
         DISTRUST;
     ZipDescriptor "zip-descriptor", Refused, Spec("APPNOTE 4.3.9"), ZIP,
-        "What stands behind a member says what the directory says.",
-        "what stands behind it does not say what the directory says", DISTRUST;
+        "The data descriptor after a member agrees with the directory.",
+        "the data descriptor does not agree with the directory", DISTRUST;
     ZipExtra "zip-extra", Refused, Spec("APPNOTE 4.5"), ZIP,
-        "Extra fields are whole, and of times, owners or large sizes.", "an extra field is not one that can be read",
+        "Extra fields are whole, and of times, owners or large sizes.", "invalid extra field",
         DISTRUST;
     ZipName "zip-name", Refused, Implied("readers differ on which name it is"), ZIP,
         "The name of each member is UTF-8 without a zero in it.", "the name is not UTF-8, or has a zero in it", DISTRUST;
     NpzName "npz-name", Refused, Policy("a member that is no array is none of a tensor file"), NPZ,
-        "The name of each member ends in `.npy`.", "a member is no NumPy array", DISTRUST;
+        "The name of each member ends in `.npy`.", "a member is not a NumPy array", DISTRUST;
     NpzDuplicateName "npz-duplicate-name", Refused, Implied("readers differ on which of them counts"), NPZ,
-        "No two members have one name, with or without their suffix.", "there are two members of one name", DISTRUST;
+        "No two members have one name, with or without their suffix.", "duplicate member name", DISTRUST;
     ZipEncrypted "zip-encrypted", Refused, Policy("what cannot be read cannot be checked"), ZIP,
         "No member is encrypted.", "it is encrypted", DISTRUST;
     ZipFeature "zip-feature", Unsupported, Policy("no writer of tensors uses others"), ZIP,
-        "Members are stored or deflated, by version 4.5 of zip at most.", "it uses a feature of zip that is not supported", TYPE;
+        "Members are stored or deflated, by version 4.5 of zip at most.", "unsupported feature of zip", TYPE;
     ZipStoredSize "zip-stored-size", Refused, Implied("both sizes count the same bytes"), ZIP,
         "A member that is not compressed has one size.", "it is not compressed, and has two sizes", DISTRUST;
     ZipDeflate "zip-deflate", Refused, Spec("RFC 1951"), ZIP,
@@ -257,7 +258,7 @@ catalogue! {
         "the compressed data cannot be decompressed, or does not end with its last byte", DAMAGED;
     // A bit that is flipped in compressed data may change how much comes of it.
     ZipLength "zip-length", Refused, Spec("APPNOTE 4.4.9"), ZIP,
-        "A member is as long as is said.", "a member is longer or shorter than is said", DAMAGED;
+        "A member has the length that the directory gives.", "a member does not have the length that the directory gives", DAMAGED;
     ZipCrc "zip-crc", Refused, Spec("APPNOTE 4.4.7"), ZIP,
         "A member has its checksum.", "a member does not have its checksum", DAMAGED;
 
@@ -269,7 +270,7 @@ catalogue! {
         "Members are `data/` and a number, `data.pkl`, `version`, `byteorder` and what else PyTorch notes.",
         "a member is none of those that PyTorch writes", DISTRUST;
     TorchDuplicateMember "torch-duplicate-member", Refused, Implied("readers differ on which of them counts"), TORCH,
-        "No two members have one name.", "there are two members of one name", DISTRUST;
+        "No two members have one name.", "duplicate member name", DISTRUST;
     TorchScript "torch-script", Refused, Policy("it is a program, which runs when it is loaded"), TORCH,
         "The archive has no code.", "the archive has code, which loading it runs", PICKLE;
     TorchVersion "torch-version", Refused, Spec("torch.save: zip"), TORCH,
@@ -277,7 +278,7 @@ catalogue! {
         "the version or the byte order is not one that is known", DAMAGED;
     TorchPickle "torch-pickle", Refused, Spec("PEP 307, PEP 3154, PEP 574"), TORCH,
         "The pickle is complete, in an archive of a protocol from 2 to 5, and each instruction finds the values that it takes.",
-        "the pickle is not one that can be read", DAMAGED;
+        "invalid pickle", DAMAGED;
     TorchOpcode "torch-opcode", Refused, Policy("PyTorch needs none of them, and some run code"), TORCH,
         "The instructions are those of the protocol that hold data, in an archive those with which PyTorch writes values, and the protocol stands at the start alone.",
         "an instruction of the pickle is not allowed", PICKLE;
@@ -296,10 +297,10 @@ catalogue! {
     TorchTrailing "torch-trailing", Refused, Policy("no byte belongs to what readers pass over"), TORCH,
         "The pickle ends with its first STOP.", "bytes stand behind STOP", DISTRUST;
     TorchDuplicateKey "torch-duplicate-key", Refused, Implied("readers differ on which of them counts"), TORCH,
-        "No key of a dictionary stands there twice, nor do attributes share a name.", "a key stands there twice", DISTRUST;
+        "The keys of a dictionary are unique, and so are the names of attributes.", "duplicate key", DISTRUST;
     TorchDuplicateName "torch-duplicate-name", Refused, Implied("readers differ on which of them counts"), TORCH,
         "No two tensors have one name: the keys that lead to them, with dots between.",
-        "there are two tensors of one name", DISTRUST;
+        "duplicate tensor name", DISTRUST;
     TorchStorage "torch-storage", Refused, Spec("torch.save: storages"), TORCH,
         "Every storage is a member of its length, and every such member a storage that a tensor has.",
         "a storage is not a member of its length", DAMAGED;
@@ -307,50 +308,50 @@ catalogue! {
         "A tensor has as many strides as dimensions, and its elements lie within its storage.",
         "the elements of a tensor do not lie within its storage", DISTRUST;
     TorchDtype "torch-dtype", Unsupported, Policy("zTensor has no such elements"), TORCH,
-        "The dtype is one that is known here.", "the dtype is not supported", TYPE;
+        "The dtype is one that this reader supports.", "unsupported dtype", TYPE;
     TorchValue "torch-value", Unsupported, Policy("it is not read"), TORCH,
         "Values are tensors, dictionaries, lists, numbers, texts, bytes, flags and None.",
         "a value is not read", TYPE;
 
     // Of several formats.
     TensorBoolValue "tensor-bool-value", Refused, Policy("readers differ on what another byte is"), ANY,
-        "A bool is 0 or 1.", "a bool is {}, and 0 or 1 is expected", WRITER;
+        "A bool is 0 or 1.", "a bool is {}: expected 0 or 1", WRITER;
     LimitHeader "limit-header", Limit, Policy("memory while opening follows the headers"), ANY,
         "A header takes at most 64 KiB (.npy), 100 MB (safetensors, GGUF, an index), 64 MiB (.npz, a pickle), and what is kept of it 128 MiB.",
-        "the header is longer than it may be", DISTRUST;
+        "the header exceeds the limit", DISTRUST;
 
     FormatUnknown "format-unknown", Refused, Policy("nothing is guessed"), ANY,
-        "The file begins as one that is known does.", "the file is none of safetensors, GGUF, .npy, .npz and PyTorch", CONVERT;
+        "The file begins as one of a format that this reader supports.", "the file is none of safetensors, GGUF, .npy, .npz and PyTorch", CONVERT;
 
     // What is named, and not read.
     FormatPickle "format-pickle", Unsupported, Policy("reading it runs code"), NONE,
-        "The file is no pickle.", "this is a pickle of Python: loading it runs code of its author", PICKLE;
+        "The file is not a pickle.", "this is a pickle of Python: loading it runs code of its author", PICKLE;
     FormatTorch "format-torch", Unsupported, Policy("reading it runs code"), NONE,
-        "The file is none that `torch.save` wrote before it wrote zip archives.",
+        "The file is not one of `torch.save` from before it wrote zip archives.",
         "this is a file of PyTorch before 1.6, which is several pickles: loading it may run code of its author", PICKLE;
     FormatTorchIndex "format-torch-index", Unsupported, Policy("it is not read"), NONE,
         "The index names no files of PyTorch.", "this is an index of PyTorch files",
         "Check each of the files that it names, and load none that is not valid.";
     FormatTar "format-tar", Unsupported, Policy("it has no tensors of its own"), NONE,
-        "The file is no tar archive.", "this is a tar archive", "Unpack it, and check what is in it.";
+        "The file is not a tar archive.", "this is a tar archive", "Unpack it, and check what is in it.";
     FormatZip "format-zip", Unsupported, Policy("it has no tensors of its own"), NONE,
         "The file is no zip archive of anything but NumPy files or a checkpoint.",
         "this is a zip archive of other files than NumPy's and PyTorch's",
         "Unpack it, and check what is in it.";
     FormatKeras "format-keras", Unsupported, Policy("it is not read"), NONE,
-        "The file is no archive of Keras.",
+        "The file is not an archive of Keras.",
         "this is an archive of Keras: a configuration, which may name code, and weights in HDF5", CONVERT;
     FormatHdf5 "format-hdf5", Unsupported, Policy("it is not read"), NONE,
-        "The file is no HDF5 file.", "this is an HDF5 file", CONVERT;
+        "The file is not an HDF5 file.", "this is an HDF5 file", CONVERT;
     FormatOnnx "format-onnx", Unsupported, Policy("it is not read"), NONE,
-        "The file is no ONNX model.", "this is an ONNX model, as far as its first bytes tell", CONVERT;
+        "The file is not an ONNX model.", "this is an ONNX model, as far as its first bytes tell", CONVERT;
     FormatSavedModel "format-saved-model", Unsupported, Policy("it is not read"), NONE,
-        "The file is no `SavedModel` of TensorFlow.",
+        "The file is not a `SavedModel` of TensorFlow.",
         "this is a SavedModel of TensorFlow, as far as its first bytes tell: a program, which is run when it is loaded", CONVERT;
     FormatTflite "format-tflite", Unsupported, Policy("it is not read"), NONE,
-        "The file is no `TFLite` model.", "this is a TFLite model", CONVERT;
+        "The file is not a `TFLite` model.", "this is a TFLite model", CONVERT;
     FormatGgml "format-ggml", Unsupported, Policy("the format was given up"), NONE,
-        "The file is no GGML file.", "this is a GGML file, of before GGUF", CONVERT;
+        "The file is not a GGML file.", "this is a GGML file, which is older than GGUF", CONVERT;
 }
 
 /// The reason why a file is refused: a rule of its format, or a limit that holds for all.

@@ -54,7 +54,7 @@ fn header_end(start: &[u8], length: u64, limits: &Limits) -> Result<u64, Trouble
     let end = LENGTH.saturating_add(header);
     if header > HEADER || end > length {
         let most = HEADER.min(length.saturating_sub(LENGTH));
-        let sentence = format_args!("the header is said to take {header} bytes, and {most} can be");
+        let sentence = format_args!("header length {header} exceeds the maximum of {most} bytes");
         return Err(Trouble::refused_at(Rule::SafetensorsHeaderLength, sentence, 0));
     }
     check_length(header, limits, "the header").map_err(|trouble| trouble.or_at(0))?;
@@ -209,7 +209,7 @@ fn check_cover(header: &[u8], length: u64, limits: &Limits) -> Result<(), Troubl
     if covered == there {
         return Ok(());
     }
-    let sentence = format_args!("there are {there} bytes of data, and tensors for {covered}");
+    let sentence = format_args!("expected {covered} bytes of data, found {there}");
     Err(Trouble::refused_at(Rule::SafetensorsDataLength, sentence, data))
 }
 
@@ -251,6 +251,6 @@ fn refusal(error: Error, header: &[u8], limits: &Limits) -> Trouble {
 /// The error for a key of the metadata that stands there twice.
 fn twice(key: &str) -> Trouble {
     let key = Short(key);
-    let sentence = format_args!("the key {key} stands there twice");
+    let sentence = format_args!("duplicate key {key}");
     Trouble::refused(Rule::SafetensorsDuplicateKey, sentence).about(METADATA)
 }

@@ -63,9 +63,9 @@ fn the_content_decides_and_then_the_name() {
         ("x.npy", ".npy files do at byte 0x0"),
         ("x.NPZ", ".npz files do"),
         ("x.gguf", ".gguf files do"),
-        ("x.safetensors", "is said to take"),
-        ("x.bin", "none of"),
-        ("npy", "none of"),
+        ("x.safetensors", "header length"),
+        ("x.bin", "unknown file format"),
+        ("npy", "unknown file format"),
     ] {
         let sentence = refusal(name, b"something that is not any of them");
         assert!(sentence.contains(why), "{name}: {sentence}");

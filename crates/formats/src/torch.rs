@@ -467,7 +467,7 @@ impl Tensor {
         let Self { member, start, span, .. } = *self;
         let name = self.dtype.name();
         let kind = self.dtype.kind().ok_or_else(|| {
-            let sentence = format_args!("the dtype {name} is not supported");
+            let sentence = format_args!("unsupported dtype {name}");
             Trouble::refused_at(Rule::TorchDtype, sentence, self.at)
         })?;
         let (storage, logical) = match kind {

@@ -26,7 +26,7 @@ pub(super) enum Writer {
     Torch,
 }
 
-/// What decompressing all members gives, held against the limits.
+/// Counts the decompressed bytes of all members against the limits.
 #[derive(Debug, Default)]
 pub(super) struct Decoded(u64);
 
@@ -45,7 +45,7 @@ impl Decoded {
             false if self.0 > limits.decoded_total(length) => Limit::DecodedTotal,
             false => return Ok(()),
         };
-        let sentence = format_args!("it decompresses to {size} bytes, beyond the limit");
+        let sentence = format_args!("it decompresses to {size} bytes, which exceeds the limit");
         Err(Trouble::refused(limit, sentence))
     }
 }

@@ -147,9 +147,9 @@ impl fmt::Display for RemoteError {
             Self::NotFound => "the server has no such file",
             Self::Denied(status) => return write!(f, "the server denied access (status {status})"),
             Self::RangesIgnored => "the server ignores ranges: it sent the whole file",
-            Self::OtherRange => "the server sent another range than it was asked for",
+            Self::OtherRange => "the server sent another range than requested",
             Self::OtherLength { asked, said } => {
-                return write!(f, "the server announced {said} bytes: expected {asked}");
+                return write!(f, "the server declared {said} bytes: expected {asked}");
             }
             Self::Fewer { asked, came } => {
                 return write!(f, "the server sent {came} bytes: expected {asked}");

@@ -160,8 +160,8 @@ impl fmt::Debug for RemoteName {
 impl fmt::Display for NameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Scheme => "the name begins with none of http://, https:// and s3://",
-            Self::Long => "the name is longer than 8,192 bytes",
+            Self::Scheme => "unknown scheme: expected http://, https:// or s3://",
+            Self::Long => "the name exceeds the maximum of 8,192 bytes",
             Self::Character => {
                 "the name has a control character, or the URL a backslash or a blank at its end"
             }

@@ -68,7 +68,7 @@ impl Serialize for Json<'_> {
             }
             Value::Float(float) => alone("$float", not_finite(float), serializer),
             Value::Simple(number) => alone("$simple", &number, serializer),
-            Value::Invalid => Err(S::Error::custom("internal error: a value is no CBOR")),
+            Value::Invalid => Err(S::Error::custom("internal error: a value is not CBOR")),
             // `undefined`, which is one of the simple values.
             _ => alone("$simple", &23, serializer),
         }

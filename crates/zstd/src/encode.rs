@@ -76,7 +76,7 @@ pub enum EncodeError {
 impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Length => "the bytes are more or fewer than were announced",
+            Self::Length => "the bytes are more or fewer than were declared",
             Self::Memory => "an allocation failed",
         })
     }

@@ -30,7 +30,7 @@ impl Sealed {
     pub fn new(file: OwnedFd, most: u64) -> io::Result<Self> {
         let refused = |why: &str| Err(io::Error::new(io::ErrorKind::InvalidData, why));
         if i128::from(fstatfs(&file)?.f_type) != TMPFS {
-            return refused("the descriptor is no memory file");
+            return refused("the descriptor is not a memory file");
         }
         // Only files made by `memfd_create` can have them.
         if !fcntl_get_seals(&file)?.contains(SEALS) {
@@ -39,7 +39,7 @@ impl Sealed {
         // It cannot change from here on.
         let length = u64::try_from(fstat(&file)?.st_size).unwrap_or(u64::MAX);
         if length > most {
-            return refused("the memory file is longer than it may be");
+            return refused("the memory file exceeds the maximum size");
         }
         if length == 0 {
             return Ok(Self(None));

@@ -88,7 +88,7 @@ impl fmt::Display for Loss {
                 f.write_str("it could not be confined, and so has read nothing")
             }
             Self::Ended(status) => write!(f, "it ended without an answer: {status}"),
-            Self::Answer(why) => write!(f, "its answer is none: {why}"),
+            Self::Answer(why) => write!(f, "invalid answer: {why}"),
         }
     }
 }
@@ -183,9 +183,10 @@ impl Service {
         }
         let length = u64::from_le_bytes(head);
         if length > self.settings.answer {
-            return Err(invalid("it is longer than it may be"));
+            return Err(invalid("it exceeds the maximum size"));
         }
-        let length = usize::try_from(length).map_err(|_| invalid("it is longer than can be"))?;
+        let length =
+            usize::try_from(length).map_err(|_| invalid("it exceeds the maximum length"))?;
         // Memory is taken as bytes come, not as they are announced.
         let mut bytes = Vec::new();
         let mut piece = vec![0; length.min(64 << 10)];
@@ -210,17 +211,17 @@ impl Service {
             Answer::Valid(facts) => facts,
             Answer::Refused(refusal) => {
                 if refusal.rule.as_ref().is_some_and(|rule| answer::rule(rule).is_none()) {
-                    return Err(invalid("there is no such rule"));
+                    return Err(invalid("unknown rule"));
                 }
                 if refusal.format.as_ref().is_some_and(|format| answer::format(format).is_none()) {
-                    return Err(invalid("there is no such format"));
+                    return Err(invalid("unknown format"));
                 }
                 return Ok(Verdict::Refused(refusal));
             }
         };
         drop(bytes);
         if answer::format(&facts.format).is_none() {
-            return Err(invalid("there is no such format"));
+            return Err(invalid("unknown format"));
         }
         let content = match (want, content) {
             (Want::Verdict | Want::Facts, _) => None,

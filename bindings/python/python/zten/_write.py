@@ -253,7 +253,7 @@ def save(
     names = list(tensors)
     for name in names:
         if not isinstance(name, str):
-            raise TypeError(f"the name {name!r} is no text")
+            raise TypeError(f"the name {name!r} is not text")
     ties = tied(tensors)
     if ties and generation != "2":
         one, other = next(iter(ties.items()))
@@ -403,7 +403,7 @@ def _part(
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError("a masked array has elements that are none: filled() gives one that has not")
     if hasattr(value, "__dataframe__"):
-        raise TypeError("a data frame is no tensor: write its columns, or what to_numpy() gives")
+        raise TypeError("a data frame is not a tensor: write its columns, or what to_numpy() gives")
     array: Array = np.asarray(value)
     storage, element = _types.from_numpy(array.dtype, generation)
     # Little-endian and contiguous, as it is if it is that.

@@ -32,7 +32,7 @@ pub(crate) struct Cat {
     /// Print this object
     #[arg(value_name = "NAME", required_unless_present = "index", conflicts_with = "index")]
     pub(crate) name: Option<String>,
-    /// Print the object at this place in the manifest or header, from 0
+    /// Print the object at this index in the manifest or header, from 0
     #[arg(long, value_name = "N")]
     pub(crate) index: Option<u32>,
     /// Print this component [default: the only one, the one that is called data, or the values of quantized

@@ -40,7 +40,7 @@ pub(crate) struct Check {
     /// Follow every link in folders
     #[arg(long, requires = "recursive")]
     pub(crate) follow: bool,
-    /// Check files in folders whose names end so; repeat, or separate by commas. --suffix= takes any name.
+    /// Check files in folders whose names end in this; repeat, or separate by commas. --suffix= takes any name.
     /// Default: the suffixes of files that hold tensors, and of .bin and .pb files those that begin as such
     #[arg(long, value_delimiter = ',', requires = "recursive")]
     #[serde(skip)]

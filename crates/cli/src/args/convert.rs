@@ -61,7 +61,7 @@ pub(crate) struct Convert {
     /// Drop the attributes of the file, and those of dense and sparse objects; --set adds others
     #[arg(long)]
     pub(crate) drop_attributes: bool,
-    /// Write files of so many bytes of data (5GB, 512MiB) or of one tensor: of model.safetensors
+    /// Write files of this many bytes of data (5GB, 512MiB) or of one tensor: of model.safetensors
     /// model-00001-of-00002.safetensors and so on, and then model.safetensors.index.json; of model.zt (with --to 2) the shards
     /// model-00001.zt and so on, and then model.zt. As a set they do not appear at once
     #[arg(long, value_name = "SIZE", value_parser = shard_size, conflicts_with = "canonical")]

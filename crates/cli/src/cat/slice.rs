@@ -44,9 +44,10 @@ impl Slice {
         };
         let every = |text: &str| match number(text)? {
             None => Ok(1),
-            Some(step) => u64::try_from(step).ok().filter(|step| *step > 0).ok_or_else(|| {
-                format!("--slice: a step of {step} is not supported: steps are 1 or more")
-            }),
+            Some(step) => u64::try_from(step)
+                .ok()
+                .filter(|step| *step > 0)
+                .ok_or_else(|| format!("--slice: step must be 1 or more, found {step}")),
         };
         let part = |text: &str| {
             if text.trim() == "..." {
@@ -66,7 +67,7 @@ impl Slice {
         };
         let parts = text.split(',').map(part).collect::<Result<Vec<_>, _>>()?;
         if parts.iter().filter(|part| **part == Part::Rest).count() > 1 {
-            return Err("--slice: ... may stand only once".to_owned());
+            return Err("--slice: ... is allowed only once".to_owned());
         }
         Ok(Self(parts))
     }
@@ -76,7 +77,7 @@ impl Slice {
         let named = self.0.iter().filter(|part| **part != Part::Rest).count();
         let Some(left) = shape.len().checked_sub(named) else {
             let there = shape.len();
-            return Err(format!("--slice: {named} dimensions asked for, the shape has {there}"));
+            return Err(format!("--slice: {named} dimensions given, the shape has {there}"));
         };
         let mut selection = Selection { ranges: Vec::new(), steps: Vec::new(), shape: Vec::new() };
         let all = Part::Range(None, None, 1);
@@ -97,7 +98,7 @@ impl Slice {
                     let outside = !(0..bound).contains(&index);
                     let start = u64::try_from(index).ok().filter(|_| !outside);
                     let start = start.ok_or_else(|| {
-                        format!("--slice: dimension {axis} has {size} indices, none is {index}")
+                        format!("--slice: index {index} is out of range: dimension {axis} has {size} indices")
                     })?;
                     (start, 1, 1)
                 }

@@ -25,7 +25,7 @@ pub(super) fn head(out: &mut impl Write) -> io::Result<()> {
     let unreadable = json!({
         "id": UNREADABLE,
         "shortDescription": { "text": "The file can be read and validated." },
-        "help": { "text": "The message says what is in the way; nothing is known of the file." },
+        "help": { "text": "The message gives the reason; the file was not checked." },
         "defaultConfiguration": { "level": Verdict::Error.level() },
     });
     let rules: Vec<Value> = rows().map(rule).chain([unreadable]).collect();

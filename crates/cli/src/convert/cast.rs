@@ -162,7 +162,7 @@ impl<'a> Cast<'a> {
 
 /// Says what is beyond the largest number of a type.
 pub(crate) fn overflow(value: f64, to: impl fmt::Display) -> String {
-    format!("{value:?} is beyond the largest {to}; --saturate makes it that")
+    format!("{value:?} exceeds the largest {to}; --saturate replaces it by that")
 }
 
 #[cfg(test)]

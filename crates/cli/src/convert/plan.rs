@@ -28,7 +28,7 @@ impl Plan {
     /// Returns the plan that the arguments ask for, or the reason why there is none.
     pub(super) fn new(args: &Convert) -> Result<Self, &'static str> {
         let target = Target::from_path(&args.output).ok_or(
-            "the name of OUT says what is written: it ends in .zt, .safetensors, .npz or .npy",
+            "unknown format of OUT: expected a name that ends in .zt, .safetensors, .npz or .npy",
         )?;
         let asks = args.canonical || args.zstd.is_some();
         if target != Target::Tensors && (asks || args.digest.is_some() || args.to.is_some()) {
@@ -38,7 +38,7 @@ impl Plan {
         match target {
             _ if shard_size.is_none() => {}
             Target::Tensors if args.to == Some(To::V2) => {}
-            Target::Tensors => return Err("--shard-size asks for --to 2: only 2 has shards"),
+            Target::Tensors => return Err("--shard-size requires --to 2"),
             Target::Safetensors => {}
             _ => return Err("--shard-size is for an OUT that ends in .safetensors or .zt"),
         }

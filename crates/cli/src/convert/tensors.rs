@@ -134,7 +134,7 @@ fn with_copier(
         (_, Some((value, to))) => {
             let object = error.place().object().and_then(|at| manifest.tensor_at(at));
             let sentence = overflow(value, to.dtype());
-            let sentence = format_args!("it can be read, and not be written: {sentence}");
+            let sentence = format_args!("it can be read, but not written: {sentence}");
             let problem = Problem::inexpressible(&args.input, &sentence);
             Box::new(problem.in_object(object.map(|object| object.name().to_owned())))
         }

@@ -13,8 +13,7 @@ use zten_formats::shards::Want;
 fn absent() -> io::Error {
     io::Error::new(
         io::ErrorKind::Unsupported,
-        "this zten reads no files over the network; one that does is built with --features remote, or \
-         remote-tls for https and S3",
+        "this zten was built without remote files; build it with --features remote, or remote-tls for https and S3",
     )
 }
 

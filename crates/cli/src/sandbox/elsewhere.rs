@@ -8,5 +8,5 @@ use crate::mode::Mode;
 
 /// Says so.
 pub(crate) fn run(app: &mut App, _: &Sandbox, _: Mode) -> io::Result<()> {
-    app.usage("there is no sandbox on this system: only Linux has what it needs")
+    app.usage("the sandbox is available on Linux only")
 }

@@ -66,7 +66,7 @@ fn trial(app: &mut App, name: &str, mode: Mode) -> io::Result<()> {
         return first(app, &kept, report.as_ref());
     }
     match DEEDS.iter().chain(FAULTS).find(|deed| deed.name == name) {
-        None => app.usage("there is no such trial"),
+        None => app.usage("unknown trial"),
         Some(deed) => match (deed.run)(kept) {
             Ok(()) => write!(app.out, "allowed"),
             Err(error) => write!(app.out, "denied {error}"),

@@ -109,7 +109,7 @@ impl<'a> Values<'a> {
                 }
             }
             (Layout::QuantizedGroup | Layout::QuantGroup, ..) => {
-                return Ok(Err("quantized in a way that is not read"));
+                return Ok(Err("of an unsupported quantization"));
             }
             _ => return Ok(Err("of an unknown layout")),
         };

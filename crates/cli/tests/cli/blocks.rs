@@ -32,7 +32,7 @@ fn values_of_blocks_are_printed() {
                 readable.push(out);
             } else {
                 let (_, _, why) = ended(&output);
-                assert!(out == "two.zt" && why.contains("not be written"), "{name}: {why}");
+                assert!(out == "two.zt" && why.contains("but not written"), "{name}: {why}");
             }
         }
         for from in readable {

@@ -157,7 +157,7 @@ fn generations_become_each_other() {
             let (status, text, why) = ended(&other);
             if status != Some(0) {
                 assert_eq!((status, text), (Some(2), ""), "{}: {why}", path.display());
-                assert!(why.contains(": it can be read, and not be written: "), "{why}");
+                assert!(why.contains(": it can be read, but not written: "), "{why}");
                 continue;
             }
             assert!(text.contains(": written (2, "), "{text}");
@@ -250,7 +250,7 @@ fn what_is_good_is_not_refused() {
                 continue;
             }
             assert_eq!((status, out), (Some(2), ""), "{file}: {complaint}");
-            assert!(complaint.contains(": it can be read, and not be written: "), "{complaint}");
+            assert!(complaint.contains(": it can be read, but not written: "), "{complaint}");
             for blame in ["at fault", "honest", "rule ", "refused"] {
                 assert!(!complaint.contains(blame), "{complaint}");
             }
@@ -267,7 +267,7 @@ fn what_is_good_is_not_refused() {
         (
             "v12-ignored-map-with-duplicate-keys.zt",
             1,
-            "an attribute with a key that stands twice has no canonical form\n",
+            "an attribute with a duplicate key has no canonical form\n",
         ),
         ("depth-64-tags-in-v01-entry.zt", 0, "would be nested too deep in \"w\"\n"),
     ] {
@@ -388,7 +388,7 @@ fn an_unknown_type_gets_no_meaning() {
     writer.finish().unwrap();
     for options in [&["--to", "2"][..], &["--to", "2", "--zstd"], &["--to", "2", "--canonical"]] {
         let complaint = failed(folder.convert(&path, options), 2);
-        let wanted = ": it can be read, and not be written: the `type` is unknown, and would get \
+        let wanted = ": it can be read, but not written: the `type` is unknown, and would get \
                       a meaning in 2 in \"flags\"/data\n";
         assert!(complaint.ends_with(wanted), "{complaint}");
         assert_eq!(folder.files(), ["in.zt"]);

@@ -168,7 +168,7 @@ fn safetensors_keep_their_data() {
         let names = safetensors::SafeTensors::deserialize(&by_the_crate).unwrap();
         assert_eq!(names.len(), 2);
         let (status, why) = refused(&path, &[&["--set=n=1"], mode].concat());
-        assert!(status == 2 && why.contains("the attribute \"n\" is no text"), "{why}");
+        assert!(status == 2 && why.contains("the attribute \"n\" is not text"), "{why}");
         assert_eq!(fs::read(&path).unwrap(), by_the_crate);
     }
 }

@@ -155,7 +155,7 @@ fn a_content_digest_covers_what_was_verified_by_digests_as_strong() {
         refused(&path, "--content", &format!("unsupported-{what}"));
     }
     refused("v2/accept/tied.zt", "--content", "the part has no digest");
-    refused("accept/1.2.3/dense_all.zt", "--content", "files of this kind have no content digest");
+    refused("accept/1.2.3/dense_all.zt", "--content", "only files of generation 2 have one");
     let weak = "the digest of the part is weaker, or of an unknown algorithm; \
         `zten convert --to 2 --digest sha256` writes a file that has one in";
     refused("v2/2.1/walk.zt", "--content=sha256", weak);

@@ -168,7 +168,7 @@ fn numbers_that_are_too_large_are_an_error_or_saturate() {
     fs::write(path("in.zt"), writer.finish().unwrap()).unwrap();
     for to in ["out.zt", "out.safetensors"] {
         let (status, why) = refused(&path("in.zt"), &path(to), &["--dtype=f16"]);
-        let sentence = "-1.0000000150474662e30 is beyond the largest f16; --saturate makes it that in \"large\"";
+        let sentence = "-1.0000000150474662e30 exceeds the largest f16; --saturate replaces it by that in \"large\"";
         assert!(status == 2 && why.contains(sentence), "{why}");
         assert!(!path(to).exists());
         convert(&path("in.zt"), &path(to), &["--dtype=f16", "--saturate"]);
@@ -200,7 +200,7 @@ fn attributes_are_set_and_dropped() {
         convert(&path("next.zt"), &path("out.npz"), &["--drop-attributes"]);
     }
     let (status, why) = refused(&path("1.zt"), &path("out.safetensors"), &["--set=n=1"]);
-    assert!(status == 2 && why.contains("the attribute \"n\" is no text"), "{why}");
+    assert!(status == 2 && why.contains("the attribute \"n\" is not text"), "{why}");
     let (status, why) = refused(&path("1.zt"), &path("out.zt"), &["--set=n=x"]);
     assert!(status == 2 && why.contains("invalid JSON"), "{why}");
     // Those of an object keep it from becoming an array, and those of its layout stay.

@@ -131,7 +131,7 @@ fn bools_are_validated_by_every_command() {
     ] {
         let why = failed(run(command, &path, options), 1);
         let wanted = format!(
-            "a bool is 2, and 0 or 1 is expected (rule tensor-bool-value, policy) in \"flags\"/data at byte {offset:#x}\n"
+            "a bool is 2: expected 0 or 1 (rule tensor-bool-value, policy) in \"flags\"/data at byte {offset:#x}\n"
         );
         assert!(why.contains(&wanted), "{command}: {why}");
     }

@@ -214,7 +214,7 @@ mod linux {
             let panic = fault("panic", backtrace, &[]);
             let message = String::from_utf8_lossy(&panic.stderr);
             assert_eq!(panic.status.code(), Some(101), "{backtrace}: {} {message}", panic.status);
-            assert!(message.contains("as it was asked to"), "{message}");
+            assert!(message.contains("as requested"), "{message}");
             let abort = fault("abort", backtrace, &[]);
             let message = String::from_utf8_lossy(&abort.stderr);
             assert_eq!(abort.status.signal(), Some(6), "{backtrace}: {} {message}", abort.status);

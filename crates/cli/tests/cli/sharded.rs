@@ -83,7 +83,7 @@ fn what_is_in_the_way_leaves_no_file() {
     let sandbox = "--no-sandbox";
     refused("m.safetensors", &["--shard-size=1600", sandbox], "--force replaces it");
     refused("n.npz", &["--shard-size=1600", sandbox], "is for an OUT that ends in");
-    refused("n.zt", &["--shard-size=1600", sandbox], "asks for --to 2");
+    refused("n.zt", &["--shard-size=1600", sandbox], "requires --to 2");
     refused("n.zt", &["--shard-size=0"], "invalid size: expected a number of bytes");
     let limit = ["--shard-size=1", sandbox, "--limit=shards=9", "--to=2"];
     refused("n.zt", &limit, "10 files exceed the maximum of 9; --limit shards=10 allows them");

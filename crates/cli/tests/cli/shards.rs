@@ -279,7 +279,7 @@ fn a_data_shard_by_itself_says_so() {
     assert_eq!(line(&shard, &[])["verdict"], "valid");
     assert_eq!(line(&shard, &["--manifest-only"])["verdict"], "manifest-valid");
     let listed = succeeded_text(zten(["ls".as_ref(), shard.as_os_str()]));
-    assert!(listed.starts_with("a data shard: another file says what is in it\n"), "{listed}");
+    assert!(listed.starts_with("a data shard, which another file describes\n"), "{listed}");
     let listed = succeeded_json(zten(["ls".as_ref(), "--json".as_ref(), shard.as_os_str()]));
     assert_eq!((&listed["data_shard"], &listed["objects"]), (&true.into(), &Value::Array(vec![])));
 }

@@ -99,7 +99,7 @@ impl<'h> Header<'h> {
         let end = input.at();
         let data = end.checked_next_multiple_of(alignment);
         // A header ends and an alignment is far below 2^63.
-        let data = data.ok_or_else(|| Trouble::internal("the data has no place"))?;
+        let data = data.ok_or_else(|| Trouble::internal("the data has no offset"))?;
         let (tensors, limits) = (len_u32(extents.len()), *limits);
         Ok((Self { tensors, text, alignment, end, data, first, limits }, metadata, extents))
     }
@@ -126,12 +126,10 @@ fn check_version(version: u32) -> Result<(), Stop> {
     let refused = |sentence: fmt::Arguments<'_>| Err(Stop::at(Rule::GgufVersion, sentence, 4));
     match version {
         2 | 3 => Ok(()),
-        1 => refused(format_args!("version 1 of GGUF is not supported")),
+        1 => refused(format_args!("unsupported GGUF version 1")),
         // Small numbers, with their bytes in the other order.
-        _ if version.trailing_zeros() >= 16 => {
-            refused(format_args!("big-endian GGUF is not supported"))
-        }
-        _ => refused(format_args!("version {version} of GGUF is not known")),
+        _ if version.trailing_zeros() >= 16 => refused(format_args!("unsupported big-endian GGUF")),
+        _ => refused(format_args!("unsupported GGUF version {version}")),
     }
 }
 
@@ -145,7 +143,7 @@ fn metadata(input: &mut Input<'_>, keys: u64, limits: &Limits) -> Result<(Vec<u8
         let key = input.text("a key of the metadata")?;
         if key.is_empty() || key.len() > KEY {
             let length = key.len();
-            let sentence = format_args!("a key takes {length} bytes, expected 1 to {KEY}");
+            let sentence = format_args!("invalid key of {length} bytes: expected 1 to {KEY}");
             return Err(Stop::at(Rule::GgufKey, sentence, at));
         }
         let value = *input;
@@ -161,7 +159,7 @@ fn metadata(input: &mut Input<'_>, keys: u64, limits: &Limits) -> Result<(Vec<u8
     let cbor = map.finish(|key| {
         // A variable: Rust 1.89 drops a temporary in `format_args!` before the next statement.
         let key = Short(key);
-        let sentence = format_args!("the metadata has the key {key} twice");
+        let sentence = format_args!("duplicate metadata key {key}");
         Trouble::refused_at(Rule::GgufDuplicateKey, sentence, start)
     })?;
     known::check(*input, &known)?;
@@ -187,14 +185,14 @@ fn info<'h>(input: &mut Input<'h>, alignment: u64, limits: &Limits) -> Result<In
     let refused = |rule, sentence: fmt::Arguments<'_>| Stop::at(rule, sentence, at).about(name);
     if name.len() > NAME {
         let length = name.len();
-        let sentence = format_args!("its name takes {length} bytes, and {NAME} can be");
+        let sentence = format_args!("name of {length} bytes exceeds the maximum of {NAME} bytes");
         return Err(refused(Rule::GgufName, sentence));
     }
     let dimensions = input.u32()?;
     let rank = usize::try_from(dimensions).unwrap_or(usize::MAX);
     let mut shape = [0; RANK];
     let Some(slots) = shape.get_mut(..rank) else {
-        let sentence = format_args!("it has {dimensions} dimensions, and {RANK} can be");
+        let sentence = format_args!("{dimensions} dimensions exceed the maximum of {RANK}");
         return Err(refused(Rule::GgufShape, sentence));
     };
     check_rank(rank, limits, "it").map_err(|trouble| trouble.about(name).or_at(at))?;
@@ -207,14 +205,14 @@ fn info<'h>(input: &mut Input<'h>, alignment: u64, limits: &Limits) -> Result<In
     let bytes = kind.bytes(slots).ok_or_else(|| match kind {
         Type::Blocks(block) => {
             let name = block.name;
-            let sentence = format_args!("its rows are no whole blocks of {name}, or too many");
+            let sentence = format_args!("its rows are not whole blocks of {name}, or too many");
             refused(Rule::GgufShape, sentence)
         }
-        Type::Plain(_) => refused(Rule::GgufShape, format_args!("its elements are too many")),
+        Type::Plain(_) => refused(Rule::GgufShape, format_args!("too many elements")),
     })?;
     let offset = input.u64()?;
     if offset.checked_rem(alignment) != Some(0) {
-        let sentence = format_args!("its data, at {offset}, is not aligned to {alignment} bytes");
+        let sentence = format_args!("data offset {offset} is not a multiple of {alignment}");
         return Err(refused(Rule::GgufOffset, sentence));
     }
     Ok(Info { name, kind, bytes, offset, at, shape, rank })

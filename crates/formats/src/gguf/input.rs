@@ -99,7 +99,7 @@ impl<'h> Input<'h> {
             let sentence = "the file ends before its header does";
             return Trouble::refused_at(Rule::GgufTruncated, sentence, at);
         }
-        let sentence = format_args!("the header is longer than the {most} bytes that it may take");
+        let sentence = format_args!("header exceeds the maximum of {most} bytes");
         Trouble::refused_at(self.limit, sentence, at)
     }
 

@@ -37,7 +37,7 @@ impl Layout<'_, '_> {
             let behind = start.checked_add(bytes).filter(|behind| *behind <= self.length);
             let Some(behind) = behind else {
                 let sentence =
-                    format_args!("its data, at {offset}, takes {bytes} bytes, which are not there");
+                    format_args!("its data, {bytes} bytes at {offset}, exceeds the file");
                 return Err(Trouble::refused(Rule::GgufBounds, sentence).about(name(ordinal)?));
             };
             if start < end {
@@ -57,7 +57,8 @@ impl Layout<'_, '_> {
         match self.length.saturating_sub(end) {
             0 => Ok(()),
             more => {
-                let sentence = format_args!("{more} bytes stand behind the data of the tensors");
+                let sentence =
+                    format_args!("{more} unexpected bytes after the data of the tensors");
                 Err(Trouble::refused_at(Rule::GgufTrailing, sentence, end))
             }
         }

@@ -189,12 +189,8 @@ impl Numbers {
                 let sentence = format_args!("it is {number}, expected a number below {count}");
                 Err(refused(NUMBER, sentence))
             }
-            (None, Some(_)) => {
-                Err(refused(COUNT, format_args!("it stands there without {NUMBER}")))
-            }
-            (Some(_), None) => {
-                Err(refused(NUMBER, format_args!("it stands there without {COUNT}")))
-            }
+            (None, Some(_)) => Err(refused(COUNT, format_args!("it is set without {NUMBER}"))),
+            (Some(_), None) => Err(refused(NUMBER, format_args!("it is set without {COUNT}"))),
         }
     }
 

@@ -125,16 +125,16 @@ impl fmt::Display for Unsupported {
         let name =
             |rows: &[(u32, &'static str)]| rows.iter().find(|row| row.0 == id).map(|row| row.1);
         if id == Q8_1 {
-            return f.write_str("its type 9 (Q8_1) has blocks of no certain size");
+            return f.write_str("unsupported tensor type 9 (Q8_1): its block size is not defined");
         }
         match (name(&GIVEN_UP), name(&FORKS)) {
             (Some(name), _) => {
-                write!(f, "its type {id} ({name}) was given up by ggml, and is not supported")
+                write!(f, "unsupported tensor type {id} ({name}): ggml has removed it")
             }
             (None, Some(name)) => {
-                write!(f, "its type {id} ({name}) is that of a fork of ggml, and is not supported")
+                write!(f, "unsupported tensor type {id} ({name}): it belongs to a fork of ggml")
             }
-            (None, None) => write!(f, "its type {id} is not known"),
+            (None, None) => write!(f, "unknown tensor type {id}"),
         }
     }
 }
@@ -187,6 +187,6 @@ mod tests {
         let sentence =
             "its type 137 (IQ2_K of ik_llama.cpp) is that of a fork of ggml, and is not supported";
         assert_eq!(kind(137).unwrap_err().to_string(), sentence);
-        assert_eq!(kind(43).unwrap_err().to_string(), "its type 43 is not known");
+        assert_eq!(kind(43).unwrap_err().to_string(), "unknown tensor type 43");
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn copy(input: &mut Input<'_>, out: &mut Encoder) -> Result<(), Stop>
             let start = input.at();
             let (elements, length) = (input.u32()?, input.u64()?);
             let Some(slot) = open.get_mut(depth) else {
-                let sentence = format_args!("arrays lie within each other more than {DEPTH} deep");
+                let sentence = format_args!("arrays are nested more than {DEPTH} deep");
                 return Err(Stop::at(Rule::GgufDepth, sentence, start));
             };
             if elements > F64 {
@@ -97,7 +97,7 @@ fn widened(value: f32) -> f64 {
 }
 
 fn unknown(kind: u32, at: u64) -> Stop {
-    Stop::at(Rule::GgufValueType, format_args!("the type {kind} of a value is not known"), at)
+    Stop::at(Rule::GgufValueType, format_args!("unknown value type {kind}"), at)
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ impl Header {
                 .unwrap_or_else(|| {
                     Trouble::refused(
                         Rule::IndexJson,
-                        format!("the index is not as it should be: {}", json::message(&error)),
+                        format!("invalid index: {}", json::message(&error)),
                     )
                 })
                 .or_at(at));
@@ -58,10 +58,7 @@ impl Header {
 }
 
 fn twice(key: &str) -> Trouble {
-    Trouble::refused(
-        Rule::IndexDuplicateKey,
-        format!("the key {} stands there twice", escape::quoted(key)),
-    )
+    Trouble::refused(Rule::IndexDuplicateKey, format!("duplicate key {}", escape::quoted(key)))
 }
 
 /// The file of each tensor.
@@ -149,7 +146,9 @@ impl Weights {
             return Err(Trouble::refused(rule, rule.row().broken));
         }
         if !is_name {
-            let sentence = format!("it is no name in the folder of the index that ends in {PARTS}");
+            let sentence = format!(
+                "invalid file name: expected one in the folder of the index that ends in {PARTS}"
+            );
             return Err(Trouble::refused(Rule::IndexFileName, sentence).about(file));
         }
         let number = self.files.len();
@@ -237,7 +236,7 @@ impl Top<'_, '_> {
                 "metadata" => std::mem::replace(&mut metadata, true),
                 "weight_map" => std::mem::replace(&mut weights, true),
                 _ => {
-                    let sentence = "the index has a key that is not known";
+                    let sentence = "unknown key in the index";
                     return Err(self
                         .0
                         .refuse(Trouble::refused(Rule::IndexJson, sentence).about(&key)));
@@ -267,7 +266,7 @@ impl Metadata<'_, '_> {
             if key == TOTAL_SIZE {
                 let Some(total) = value.whole() else {
                     let trouble =
-                        Trouble::refused(Rule::IndexTotalSize, "it is no whole number of bytes")
+                        Trouble::refused(Rule::IndexTotalSize, "expected a whole number of bytes")
                             .about(&key);
                     return Err(reading.refuse(trouble));
                 };

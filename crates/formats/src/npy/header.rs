@@ -44,7 +44,7 @@ pub(super) fn parse<'h>(
         Err(error) => Err(entries.fault.unwrap_or_else(|| match error {
             nom::Err::Error(error) | nom::Err::Failure(error) => {
                 let rest = Short(error.input);
-                refused(format_args!("the NumPy header makes no sense from {rest} on"))
+                refused(format_args!("invalid NumPy header at {rest}"))
             }
             nom::Err::Incomplete(_) => refused("the NumPy header is cut off"),
         })),
@@ -78,7 +78,7 @@ impl<'h> Entries<'h> {
                 "descr" => {
                     // Records are lists, and arrays within elements are tuples.
                     if after.starts_with(['[', '(']) {
-                        let sentence = "the dtype is of records, and not supported";
+                        let sentence = "unsupported dtype of records";
                         self.fault = Some(Trouble::refused(Rule::NpyDtype, sentence));
                     }
                     let (after, descr) = string(after)?;
@@ -94,15 +94,14 @@ impl<'h> Entries<'h> {
                 }
                 _ => {
                     let key = Short(key);
-                    let sentence = format_args!("the NumPy header has an unknown key, {key}");
+                    let sentence = format_args!("unknown key {key} in the NumPy header");
                     self.fault = Some(refused(sentence));
                     return failed(rest);
                 }
             };
             if again {
                 let key = Short(key);
-                self.fault =
-                    Some(refused(format_args!("the NumPy header has the key {key} twice")));
+                self.fault = Some(refused(format_args!("duplicate key {key} in the NumPy header")));
                 return failed(rest);
             }
             let (after, comma) =

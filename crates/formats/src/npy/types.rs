@@ -43,11 +43,11 @@ impl Type {
         let quoted = Short(descr);
         let Some((_, storage, logical)) = TYPES.iter().find(|(known, ..)| *known == name) else {
             let what = unsupported(name);
-            let sentence = format_args!("the dtype {quoted} is {what}");
+            let sentence = format_args!("unsupported dtype {quoted}: {what}");
             return Err(Trouble::refused(Rule::NpyDtype, sentence));
         };
         if order == Some('|') && storage.width() > 1 {
-            let sentence = format_args!("the dtype {quoted} does not tell the order of its bytes");
+            let sentence = format_args!("dtype {quoted} without a byte order");
             return Err(Trouble::refused(Rule::NpyDtype, sentence));
         }
         Ok(Self { storage: *storage, logical: *logical, is_big: order == Some('>') })
@@ -64,12 +64,12 @@ impl Type {
 fn unsupported(name: &str) -> &'static str {
     let rest = name.get(1..).unwrap_or_default();
     match name.chars().next() {
-        Some('O') => "of Python objects, and not supported",
-        Some('V') => "of bytes without a type, and not supported",
-        Some('S' | 'U' | 'a') => "of texts, and not supported",
-        Some('M' | 'm') => "of times, and not supported",
+        Some('O') => "Python objects",
+        Some('V') => "bytes without a type",
+        Some('S' | 'U' | 'a') => "text",
+        Some('M' | 'm') => "times",
         Some('f' | 'c') if matches!(rest, "10" | "12" | "16" | "20" | "24" | "32") => {
-            "of long doubles, and not supported"
+            "long doubles"
         }
         _ => "not supported",
     }

@@ -314,7 +314,7 @@ impl<'h> Entries<'h> {
     fn reason(&self, why: Why, at: &str, found: &str) -> Trouble {
         let found = Short(found);
         let json = |what: fmt::Arguments<'_>| {
-            let sentence = format_args!("the header is not as it should be: {what}");
+            let sentence = format_args!("invalid header: {what}");
             Trouble::refused(Rule::SafetensorsJson, sentence)
         };
         match why {
@@ -334,13 +334,13 @@ impl<'h> Entries<'h> {
             Why::DuplicateField => json(format_args!("duplicate field {found}")),
             Why::MissingField(field) => json(format_args!("missing field `{}`", field.name())),
             Why::Dtype => {
-                let sentence = format_args!("its dtype {found} is not supported");
+                let sentence = format_args!("unsupported dtype {found}");
                 Trouble::refused(Rule::SafetensorsDtype, sentence)
             }
             Why::Rank => too_many_dimensions(self.limits, "it"),
             Why::Keys => too_many_keys(self.keys, self.limits, "it"),
             Why::DuplicateMetadata => {
-                Trouble::refused(Rule::SafetensorsDuplicateKey, "it stands there twice")
+                Trouble::refused(Rule::SafetensorsDuplicateKey, "duplicate key")
             }
             Why::Memory => Trouble::memory(),
         }

@@ -81,11 +81,11 @@ fn other_types_are_refused_by_name() {
         let bytes = one(dtype, shape, length);
         // They are valid files: it is zTensor that has nothing for them.
         SafeTensors::deserialize(&bytes).unwrap();
-        let wanted = format!("\"a.b\": its dtype \"{dtype}\" is not supported at byte ");
+        let wanted = format!("\"a.b\": unsupported dtype \"{dtype}\" at byte ");
         assert!(refusal("x", &bytes).starts_with(&wanted));
     }
     let sentence = refusal("x", &one("F\\u001b", "[1]", 1));
-    assert!(sentence.starts_with("\"a.b\": its dtype \"F\\u{1b}\" is not supported at byte"));
+    assert!(sentence.starts_with("\"a.b\": unsupported dtype \"F\\u{1b}\" at byte"));
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn what_stands_twice_is_refused() {
     let metadata = file(r#"{"__metadata__":{},"__metadata__":{}}"#, &[]);
     assert!(refusal("x", &metadata).contains("twice"));
     let key = file(r#"{"__metadata__":{"k":"a","k":"a"}}"#, &[]);
-    assert_eq!(refusal("x", &key), "\"__metadata__\": the key \"k\" stands there twice");
+    assert_eq!(refusal("x", &key), "\"__metadata__\": duplicate key \"k\"");
     let field = file(r#"{"a":{"dtype":"U8","dtype":"U8","shape":[],"data_offsets":[0,1]}}"#, &[0]);
     assert!(refusal("x", &field).contains("duplicate field"));
 }
@@ -189,7 +189,7 @@ fn damaged_headers() {
         ("[]", 0, "brace"),
         ("{", 0, "unexpected end at byte 0x8"),
         ("{} x", 0, "expected the end of the header, found \"x\" at byte 0xb"),
-        ("{}", 1, "there are 1 bytes of data, and tensors for 0"),
+        ("{}", 1, "expected 0 bytes of data, found 1"),
         (r#"{"a":1}"#, 0, "\"a\": "),
         (r#"{"a":["U8",[1],[0,1]]}"#, 1, "expected a map of `dtype`"),
         (r#"{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"more":1}}"#, 1, "unknown field"),
@@ -202,8 +202,8 @@ fn damaged_headers() {
         (&tensor("[0,1]"), 1, "as long as"),
         (&tensor("[2,0]"), 2, "as long as"),
         (&tensor("[1,3]"), 3, "does not begin where"),
-        (&tensor("[0,2]"), 3, "there are 3 bytes of data, and tensors for 2 at byte 0x"),
-        (&tensor("[0,2]"), 1, "there are 1 bytes of data, and tensors for 2"),
+        (&tensor("[0,2]"), 3, "expected 2 bytes of data, found 3 at byte 0x"),
+        (&tensor("[0,2]"), 1, "expected 2 bytes of data, found 1"),
         (&tensor("[0,2,4]"), 2, "\"a\": "),
         (
             r#"{"a":{"dtype":"U8","shape":[4294967296,4294967296],"data_offsets":[0,1]}}"#,
@@ -255,7 +255,7 @@ fn places_in_the_header() {
     ] {
         let sentence = refusal("x", &file(header, &[]));
         let at = format!(" at byte {:#x}", 8 + header.find(at).unwrap());
-        let wanted = format!("the header is not as it should be: {why}");
+        let wanted = format!("invalid header: {why}");
         assert!(sentence.contains(&wanted) && sentence.ends_with(&at), "{header}: {sentence}");
     }
     let entry = |dtype: &str, shape: &str| {
@@ -317,7 +317,7 @@ fn as_many_keys_as_the_limit() {
     let header = |keys: usize| format!(r#"{{"__metadata__":{{{}}}}}"#, texts[..keys].join(","));
     assert!(read("x", &file(&header(4096), &[])).is_ok());
     let sentence = refusal("x", &file(&header(4097), &[]));
-    let wanted = "\"__metadata__\": it has 4097 keys, beyond the limit of 4096 at byte 0x18";
+    let wanted = "\"__metadata__\": it has 4097 keys, which exceeds the limit of 4096 at byte 0x18";
     assert_eq!(sentence, wanted);
 }
 
@@ -329,7 +329,7 @@ fn lengths_that_cannot_be() {
         let sentence = refusal("x", &bytes);
         assert_eq!(
             sentence,
-            format!("the header is said to take {length} bytes, and 2 can be at byte 0x0")
+            format!("header length {length} exceeds the maximum of 2 bytes at byte 0x0")
         );
     }
     bytes[..8].copy_from_slice(&1_u64.to_le_bytes());

@@ -30,11 +30,11 @@ fn changed(member: &Member, change: impl FnOnce(&mut Member)) -> Member {
     member
 }
 
-const DIFFERS: &str = "\"a.npy\": its header does not say what the directory says";
+const DIFFERS: &str = "\"a.npy\": its header does not agree with the directory";
 const CONTRADICTS: &str = "\"a.npy\": its extra field for large files contradicts its header";
-const BEHIND: &str = "\"a.npy\": what stands behind it does not say what the directory says";
+const BEHIND: &str = "\"a.npy\": the data descriptor does not agree with the directory";
 const DEFLATE: &str = "the compressed data cannot be decompressed";
-const LENGTH: &str = "a member is longer or shorter than is said";
+const LENGTH: &str = "a member does not have the length that the directory gives";
 const GAP: &str = "a member of the archive does not begin where the one before it ends";
 
 #[test]
@@ -129,7 +129,7 @@ fn numbers_of_large_files_contradict_nothing() {
     let beyond = |member: &mut Member| {
         (member.local.version, member.central.version) = (46, 46);
     };
-    refused(&changed(&valid, beyond), "it uses a feature of zip that is not supported");
+    refused(&changed(&valid, beyond), "unsupported feature of zip");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn extra_fields_are_whole_and_known() {
             let local = changed(&valid, |member| member.local.extra.extend(&unknown));
             let central = changed(&valid, |member| member.central.extra.extend(&unknown));
             for member in [local, central] {
-                refused(&member, &format!("{id:#06x} of {length} bytes is not supported"));
+                refused(&member, &format!("unsupported extra field {id:#06x} of {length} bytes"));
             }
         }
         // As `zip` adds them.

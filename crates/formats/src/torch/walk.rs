@@ -216,7 +216,7 @@ impl<'w, 'p> Walk<'w, 'p> {
         }
         places.sort_unstable();
         let twice = |at: u32, key: &dyn std::fmt::Display| {
-            let sentence = format_args!("the key {key} stands there twice");
+            let sentence = format_args!("duplicate key {key}");
             Trouble::refused_at(Rule::TorchDuplicateKey, sentence, self.pickle.byte(at))
                 .about(&self.name)
         };

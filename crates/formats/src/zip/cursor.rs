@@ -44,8 +44,7 @@ impl<'b> Cursor<'b> {
     pub(super) fn bytes(&mut self, length: usize) -> Result<&'b [u8], Trouble> {
         let Some((bytes, rest)) = self.rest.split_at_checked(length) else {
             let end = self.end;
-            let sentence =
-                format_args!("the header is longer than the {end} bytes that it may take");
+            let sentence = format_args!("header exceeds the maximum of {end} bytes");
             return Err(Trouble::refused_at(self.rule, sentence, self.at));
         };
         self.rest = rest;

@@ -114,7 +114,7 @@ fn claimed(source: &dyn ReadAt, length: u64, writer: Writer) -> Result<Claim, Tr
     let (length, start) = (cursor.u32()?, cursor.u32()?);
     let comment = cursor.u16()?;
     if disks != [0, 0] || here != members || comment != 0 {
-        let sentence = "the archive is divided, or something stands behind it";
+        let sentence = "the archive has several parts, or bytes after its end";
         return Err(Trouble::refused_at(Rule::ZipEndRecord, sentence, at));
     }
     let small =
@@ -143,7 +143,7 @@ fn large(mut cursor: Cursor<'_>) -> Result<Claim, Trouble> {
     // The length counts neither the signature nor itself.
     let whole = rest.checked_add(12) == Some(END64);
     if signature != END64_SIGNATURE || !whole || disks != [0, 0] || here != members {
-        let sentence = "the end record of the archive is not one that can be read";
+        let sentence = "invalid end record of the archive";
         return Err(Trouble::refused_at(Rule::ZipEndRecord64, sentence, at));
     }
     Ok(Claim { members, length, start, end: at })

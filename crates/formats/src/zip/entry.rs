@@ -133,7 +133,7 @@ impl<'d> Entry<'d> {
     /// Finds the member, which ends before `end`, and holds what is said there to the directory.
     pub(crate) fn find(&self, window: &mut Window<'_>, end: u64) -> Result<Found, Trouble> {
         let differs =
-            || Trouble::refused(Rule::ZipHeader, "its header does not say what the directory says");
+            || Trouble::refused(Rule::ZipHeader, "its header does not agree with the directory");
         let start = self.start;
         let within = (end, Rule::ZipBounds);
         let mut fixed = window.cursor(start, FIXED, within)?;
@@ -180,13 +180,13 @@ impl<'d> Entry<'d> {
         let behind = first.checked_add(self.packed).filter(|behind| *behind <= end);
         let behind = behind.ok_or_else(|| {
             let packed = self.packed;
-            let sentence = format_args!("its {packed} bytes are more than there are");
+            let sentence = format_args!("its {packed} bytes exceed the archive");
             Trouble::refused_at(Rule::ZipBounds, sentence, first)
         })?;
         let descriptor = if is_behind {
             let there = window.get(behind..behind.saturating_add(BEHIND_MOST), end)?;
             self.descriptor(there, is_large).ok_or_else(|| {
-                let sentence = "what stands behind it does not say what the directory says";
+                let sentence = "the data descriptor does not agree with the directory";
                 Trouble::refused_at(Rule::ZipDescriptor, sentence, behind)
             })?
         } else {
@@ -272,20 +272,20 @@ fn validate<'d>(
     let text = str::from_utf8(name).ok().filter(|text| text.is_ascii() || flags & UTF8 != 0);
     let (rule, sentence) = match (method, text) {
         _ if writer == Writer::NumPy && !name.ends_with(SUFFIX) => {
-            (Rule::NpzName, "it is no NumPy array")
+            (Rule::NpzName, "it is not a NumPy array")
         }
         _ if flags & ENCRYPTED != 0 => (Rule::ZipEncrypted, "it is encrypted"),
         _ if flags & !FLAGS != 0 || version > VERSION64 => {
-            (Rule::ZipFeature, "it uses a feature of zip that is not supported")
+            (Rule::ZipFeature, "unsupported feature of zip")
         }
         (_, None) => (Rule::ZipName, "its name is not UTF-8"),
         // Some readers end it there.
-        _ if name.contains(&0) => (Rule::ZipName, "its name has a zero in it"),
+        _ if name.contains(&0) => (Rule::ZipName, "its name has a zero byte"),
         (STORED, _) if !is_of_one_size => {
             (Rule::ZipStoredSize, "it is not compressed, and has two sizes")
         }
         (STORED | DEFLATED, Some(text)) => return Ok(text),
-        _ => (Rule::ZipFeature, "the method of its compression is not supported"),
+        _ => (Rule::ZipFeature, "unsupported compression method"),
     };
     Err(Trouble::refused(rule, sentence))
 }

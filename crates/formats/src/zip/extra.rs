@@ -38,7 +38,7 @@ impl<'b> Extra<'b> {
             if id == LARGE {
                 let (numbers, over) = field.as_chunks::<8>();
                 if field.is_empty() || !over.is_empty() || extra.large.replace(numbers).is_some() {
-                    let sentence = "its extra field for large files is not one that can be read";
+                    let sentence = "invalid extra field for large files";
                     return Err(Trouble::refused(Rule::ZipExtra, sentence));
                 }
             } else if !match writer {
@@ -48,8 +48,7 @@ impl<'b> Extra<'b> {
                 Writer::Torch => id == PADDING.0 && field.iter().all(|byte| *byte == PADDING.1),
             } {
                 let length = field.len();
-                let sentence =
-                    format_args!("its extra field {id:#06x} of {length} bytes is not supported");
+                let sentence = format_args!("unsupported extra field {id:#06x} of {length} bytes");
                 return Err(Trouble::refused(Rule::ZipExtra, sentence));
             }
         }

@@ -29,5 +29,5 @@ pub fn calls(_: Role) -> impl Iterator<Item = Call> {
 }
 
 pub(crate) fn restrict(_: Role) -> Layer {
-    Layer::Missing("there is no filter for this machine".to_owned())
+    Layer::Missing("no filter for this architecture".to_owned())
 }

@@ -24,8 +24,8 @@ use super::{heap, open};
 
 const ROW: Row = Row {
     id: "front-duplicate-name",
-    holds: "No two tensors have one name.",
-    broken: "there are two tensors of one name",
+    holds: "The names of tensors are unique.",
+    broken: "duplicate tensor name",
     source: Source::Policy("names tell tensors apart"),
     scope: Scope::Other("front"),
     advice: "",

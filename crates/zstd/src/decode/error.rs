@@ -76,7 +76,7 @@ impl fmt::Display for DecodeError {
             Flaw::Magic => write!(f, "{found} bytes are left where a frame should begin"),
             Flaw::Truncated => f.write_str("a frame runs past the end"),
             Flaw::Skippable => f.write_str("a frame is a skippable one"),
-            Flaw::Dictionary => write!(f, "a frame asks for dictionary {found}"),
+            Flaw::Dictionary => write!(f, "a frame requires dictionary {found}"),
             Flaw::Reserved => f.write_str("a reserved bit or block type is used"),
             Flaw::Block => {
                 write!(f, "a block of {found} bytes is larger than the window or 128 KiB")
@@ -84,12 +84,14 @@ impl fmt::Display for DecodeError {
             Flaw::ContentSize => write!(f, "a frame does not hold the {found} bytes that it gives"),
             Flaw::Checksum => f.write_str("a frame does not match its checksum"),
             Flaw::Corrupt => f.write_str("a block cannot be decoded"),
-            Flaw::Window => write!(f, "the window of a frame is {found} bytes, over the bound"),
+            Flaw::Window => {
+                write!(f, "a frame has a window of {found} bytes, which exceeds the bound")
+            }
             Flaw::Decoded => {
-                write!(f, "the frames decode to {found} bytes or more, over the bound")
+                write!(f, "the frames decode to {found} bytes or more, which exceeds the bound")
             }
             Flaw::Declared => {
-                write!(f, "the frames decode to {found} bytes, other than were declared")
+                write!(f, "the frames decode to {found} bytes, not as many as were declared")
             }
             Flaw::Memory => f.write_str("an allocation failed"),
         }?;

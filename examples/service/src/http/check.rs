@@ -25,7 +25,7 @@ impl HttpFront {
             return self.not_taken(&Failure::TooLarge);
         }
         let Some(place) = self.place().await else {
-            return reply::busy("as many files as may be are being checked");
+            return reply::busy("too many files are being checked");
         };
         let file = match timeout(self.quota.body, upload::receive(body, self.quota.size)).await {
             Ok(Ok(file)) => file,
@@ -33,7 +33,7 @@ impl HttpFront {
             Err(_) => {
                 return reply::failed(
                     StatusCode::REQUEST_TIMEOUT,
-                    "the file took too long to come",
+                    "the upload exceeded the time limit",
                 );
             }
         };
@@ -54,12 +54,8 @@ impl HttpFront {
                 let sentence = format!("the file has more than {most} bytes");
                 reply::failed(StatusCode::PAYLOAD_TOO_LARGE, &sentence)
             }
-            Failure::Broken => {
-                reply::failed(StatusCode::BAD_REQUEST, "the file has not come as a whole")
-            }
-            Failure::Memory(error) => {
-                reply::busy(&format!("there is no memory for the file: {error}"))
-            }
+            Failure::Broken => reply::failed(StatusCode::BAD_REQUEST, "the upload is incomplete"),
+            Failure::Memory(error) => reply::busy(&format!("out of memory for the file: {error}")),
         }
     }
 }

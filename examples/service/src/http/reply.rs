@@ -16,7 +16,7 @@ pub(super) const ENCODED: &str = "unsupported Transfer-Encoding: expected chunke
 pub(super) const QUERY: &str = "unexpected query: no path takes one";
 pub(super) const NAME: &str = "invalid file name: expected at most 255 bytes of UTF-8 without \"/\" and zeros, percent-encoded";
 pub(super) const NO_PATH: &str =
-    "no such path; there are PUT and POST /check and /check/NAME, and GET /health";
+    "no such path; expected PUT or POST of /check or /check/NAME, or GET of /health";
 
 /// Seconds.
 const LATER: HeaderValue = HeaderValue::from_static("1");

@@ -45,7 +45,7 @@ impl<'a> Archived<'a> {
         (progress, overflow): (&'a Progress, &'a Cell<Option<f64>>),
     ) -> Result<Self, Failure> {
         if archive.manifest().is_data_shard() {
-            return Err(Failure::file("it is a data shard, and another file says what is in it"));
+            return Err(Failure::file("it is a data shard, which another file describes"));
         }
         let selection = Selection::new(&args.select, archive).map_err(Failure::Selection)?;
         let attributes = Plan::attributes(args, archive).map_err(Failure::Selection)?;
@@ -92,23 +92,23 @@ impl Source for Archived<'_> {
     }
 
     fn array(&self, at: usize) -> Result<Array, String> {
-        let object = self.object(at).ok_or("there is no such object")?;
+        let object = self.object(at).ok_or("no such object")?;
         if object.layout() != Layout::Dense {
             let format = escape::quoted(&escape::cut(object.layout_name(), NAME));
-            return Err(format!("its format is {format}, and only dense arrays can be held"));
+            return Err(format!("its format is {format}, expected dense"));
         }
         if object.has_attributes() && !(self.args.drop_attributes && drops(&object)) {
-            return Err("it has attributes, and only those of a file can be held".to_owned());
+            return Err("it has attributes; only those of a file are written".to_owned());
         }
         let mut components = object.components();
         let (Some(component), None) = (components.next(), components.next()) else {
-            return Err("it has other components beside its data".to_owned());
+            return Err("it has components other than its data".to_owned());
         };
         let cast = self.cast(&object).and(self.args.dtype);
         let dtype = cast.map_or(component.dtype(), Float::dtype);
         if dtype == DType::Unknown {
             let name = escape::quoted(&escape::cut(component.type_name(), NAME));
-            return Err(format!("its type {name} is not known"));
+            return Err(format!("unknown tensor type {name}"));
         }
         Ok(Array { shape: object.shape().to_vec(), dtype })
     }

@@ -158,7 +158,7 @@ fn the_corpus_is_exported_or_named() {
                 }
                 Err(why) => {
                     let (_, sentence) = why.split_once(": ").unwrap();
-                    let sentence = sentence.split_once("and not be written: ");
+                    let sentence = sentence.split_once("but not written: ");
                     match sentence {
                         Some((_, sentence)) => {
                             let words: Vec<_> = sentence.split(' ').take(3).collect();
@@ -294,21 +294,21 @@ fn what_has_no_place_is_named() {
         assert!(!folder.path(&format!("out.{suffix}")).exists());
     };
     let number = || Some(attribute("n", &[7]));
-    refused(&one("x"), number(), "safetensors", "the attribute \"n\" is no text");
+    refused(&one("x"), number(), "safetensors", "the attribute \"n\" is not text");
     for suffix in ["npz", "npy"] {
         let text = Some(attribute("k", b"\x61v"));
         refused(
             &one("x"),
             text,
             suffix,
-            &format!("the attribute \"k\" has no place in a .{suffix}"),
+            &format!("a .{suffix} file cannot hold the attribute \"k\""),
         );
         let bf16 = [(dense("half", &[1], DType::BF16), &[0, 0][..])];
         refused(
             &bf16,
             None,
             suffix,
-            &format!("its type bf16 has no place in a .{suffix} file in \"half\""),
+            &format!("a .{suffix} file cannot hold the type bf16 in \"half\""),
         );
     }
     refused(&one("__metadata__"), None, "safetensors", "of that name");
@@ -319,16 +319,18 @@ fn what_has_no_place_is_named() {
         fs::remove_file(folder.path("out.safetensors")).unwrap();
     }
     let two = [one("a"), one("b")].concat();
-    refused(&two, None, "npy", "it has 2 objects, and a .npy file holds exactly one");
+    refused(&two, None, "npy", "it has 2 objects; a .npy file holds exactly one");
     refused(&[], None, "npy", "it has 0 objects");
     let sides = [1 << 32, 1 << 32, 0];
-    for (suffix, wanted) in
-        [("safetensors", "beyond 64 bits"), ("npz", "larger than NumPy's"), ("npy", "larger than")]
-    {
+    for (suffix, wanted) in [
+        ("safetensors", "exceeds 64 bits"),
+        ("npz", "the maximum of NumPy"),
+        ("npy", "the maximum"),
+    ] {
         refused(&[(dense("wide", &sides, DType::U8), &[][..])], None, suffix, wanted);
     }
     let complex = [(dense("c", &[1], DType::Complex128), &[0; 16][..])];
-    refused(&complex, None, "safetensors", "its type complex128 has no place");
+    refused(&complex, None, "safetensors", "cannot hold the type complex128");
     let of_data = dense("x", &[1], DType::U8);
     let attributes = Encoded::from_cbor(attribute("k", b"\x61v"));
     let with = [(of_data.attributes(&attributes), &[7][..])];
@@ -336,7 +338,7 @@ fn what_has_no_place_is_named() {
         &with,
         None,
         "safetensors",
-        "it has attributes, and only those of a file can be held in \"x\"",
+        "it has attributes; only those of a file are written in \"x\"",
     );
 }
 

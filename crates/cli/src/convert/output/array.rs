@@ -79,7 +79,7 @@ impl Failure {
             Self::Selection(sentence) => Problem::inexpressible(input, &sentence),
             Self::Output(error) => Problem::io(output, &error),
             Self::Inexpressible { object, sentence } => {
-                let sentence = format!("it can be read, and not be written: {sentence}");
+                let sentence = format!("it can be read, but not written: {sentence}");
                 Problem::inexpressible(input, &sentence).in_object(object)
             }
         })

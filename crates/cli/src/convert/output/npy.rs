@@ -16,7 +16,7 @@ pub(super) fn write(source: &mut dyn Source, out: &mut impl Write) -> Result<(),
     no_attributes(source, "npy")?;
     if source.count() != 1 {
         let count = source.count();
-        let sentence = format!("it has {count} objects, and a .npy file holds exactly one");
+        let sentence = format!("it has {count} objects; a .npy file holds exactly one");
         return Err(Failure::file(sentence));
     }
     let header = Header::new(source, 0, "npy")?;
@@ -38,14 +38,14 @@ impl Header {
         let refused = |sentence: String| Failure::object(source.name(at), sentence);
         let kind = element::numpy(array.dtype).ok_or_else(|| {
             let name = array.dtype;
-            refused(format!("its type {name} has no place in a .{suffix} file"))
+            refused(format!("a .{suffix} file cannot hold the type {name}"))
         })?;
         if array.shape.len() > RANK {
-            let sentence = format!("it has more than {RANK} dimensions, which NumPy does not have");
+            let sentence = format!("it has more than {RANK} dimensions, the maximum of NumPy");
             return Err(refused(sentence));
         }
         let data = data(&array, kind.width()).ok_or_else(|| {
-            refused("its shape is larger than NumPy's arrays are, zeros or not".to_owned())
+            refused("its shape exceeds the maximum of NumPy, zeros or not".to_owned())
         })?;
         let bytes = npy::header(kind, &array.shape).map_err(refused)?;
         Ok(Self { bytes, data })

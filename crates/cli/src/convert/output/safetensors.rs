@@ -76,7 +76,7 @@ fn entries(source: &dyn Source) -> Result<Vec<Entry>, Failure> {
         check_name(source.name(at))?;
         let dtype = element::safetensors(array.dtype).ok_or_else(|| {
             let name = array.dtype;
-            refused(format!("its type {name} has no place in a .safetensors file"))
+            refused(format!("a .safetensors file cannot hold the type {name}"))
         })?;
         let bytes = bytes(dtype, &array).map_err(|why| refused(why.to_owned()))?;
         entries.push(Entry { dtype, at, bytes });
@@ -91,7 +91,8 @@ pub(crate) fn check_name(name: &str) -> Result<(), Failure> {
     if name != METADATA {
         return Ok(());
     }
-    let sentence = "a .safetensors file has no tensor of that name: it is where texts are";
+    let sentence =
+        "a .safetensors file cannot hold a tensor of that name: it is the key of the metadata";
     Err(Failure::object(name, sentence))
 }
 
@@ -100,13 +101,12 @@ fn bytes(dtype: Dtype, array: &Array) -> Result<u64, &'static str> {
     let elements = array.shape.iter().try_fold(1_u64, |product, side| product.checked_mul(*side));
     let bits = elements.and_then(|elements| elements.checked_mul(u64_from_usize(dtype.bitsize())));
     let bits = bits.ok_or(
-        "the product of its shape is beyond 64 bits, zeros or not, as readers of .safetensors \
-         files take it",
+        "the product of its shape exceeds 64 bits, zeros or not, as readers of .safetensors files compute it",
     )?;
     if bits.checked_rem(8) == Some(0) {
         Ok(bits / 8)
     } else {
-        Err("its last element is half a byte, and a .safetensors file holds whole bytes")
+        Err("its last element is half a byte; a .safetensors file holds whole bytes")
     }
 }
 
@@ -141,8 +141,7 @@ pub(crate) fn write_header<'a>(
     let padded = length.next_multiple_of(UNIT).max(least);
     if padded > HEADER {
         return Err(Failure::file(format!(
-            "its header would take {padded} bytes, and that of a .safetensors file takes at most \
-             {HEADER}"
+            "its header of {padded} bytes exceeds the maximum of {HEADER} bytes"
         )));
     }
     out.write_all(&padded.to_le_bytes())?;

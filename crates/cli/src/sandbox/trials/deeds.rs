@@ -74,7 +74,7 @@ pub(super) const DEEDS: &[Deed] = deeds! {
 
 /// The faults of a program, which must end it otherwise than if it had been taken over.
 pub(super) const FAULTS: &[Deed] = deeds! {
-    "panic" |_| panic!("as it was asked to");
+    "panic" |_| panic!("as requested");
     "abort" |_| { std::hint::black_box(Vec::<u8>::with_capacity(256 << 20)); Ok(()) };
 };
 

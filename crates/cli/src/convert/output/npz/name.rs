@@ -11,7 +11,7 @@ pub(super) fn validate(name: &str) -> Result<(), &'static str> {
     let drive = matches!(name.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
     let mut steps = name.split('/');
     if name.len().saturating_add(SUFFIX.len()) > LONGEST {
-        return Err("its name is longer than one in a .npz file can be");
+        return Err("its name exceeds the maximum length in a .npz file");
     }
     if name.ends_with(SUFFIX) {
         return Err("its name ends in .npy, which NumPy leaves out");
@@ -20,10 +20,8 @@ pub(super) fn validate(name: &str) -> Result<(), &'static str> {
     let last = steps.next_back().unwrap_or_default();
     let leads_out = drive || steps.any(|step| matches!(step, "" | "." | ".."));
     if leads_out || name.contains(['\\', '\0']) || last.is_empty() {
-        return Err(
-            "its name is no name in a .npz file: it is empty or ends in /, begins as that of a \
-             root, has a step that is empty, . or .., or a backslash or a zero in it",
-        );
+        return Err("invalid name for a .npz file: it is empty or ends in /, begins as that of a \
+             root, has a step that is empty, . or .., or a backslash or a zero in it");
     }
     Ok(())
 }
