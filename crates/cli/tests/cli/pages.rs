@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::{ended, failed, in_corpus, succeeded_text, zten};
 
-const COMMANDS: [&str; 12] = [
+pub(crate) const COMMANDS: [&str; 12] = [
     "check",
     "ls",
     "stat",
