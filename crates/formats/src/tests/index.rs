@@ -169,7 +169,7 @@ fn what_an_index_may_say() {
         );
     }
     let sentence = refusal(&of(r#"{"a":"x.bin"}"#), &two());
-    assert!(sentence.contains("pickles in them"), "{sentence}");
+    assert!(sentence.contains("index of PyTorch files"), "{sentence}");
 }
 
 #[test]
