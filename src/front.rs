@@ -413,7 +413,7 @@ impl<'o> Builder<'o> {
     fn component(
         &mut self,
         raw: &RawComponent<'_>,
-        (lie, strided): (Lie, Option<u64>),
+        (lie, listed): (Lie, Option<u64>),
     ) -> Result<(), BareError> {
         let RawComponent { offset, stored_length, storage, encoding, prefix, .. } = *raw;
         let shard = raw.file.map(|file| self.cx.shards.get(usize_from_u32(file)));
@@ -443,7 +443,7 @@ impl<'o> Builder<'o> {
             // Nothing here reads them.
             _ => return Err(BareError::misuse(Misuse::Settings)),
         }
-        let is_streamed = prefix > 0 || raw.checksum.is_some() || strided.is_some();
+        let is_streamed = prefix > 0 || raw.checksum.is_some() || listed.is_some();
         if is_streamed && (encoding == Encoding::Zstd || self.cx.dialect.stream.is_none()) {
             return Err(BareError::misuse(Misuse::Settings));
         }
@@ -456,7 +456,7 @@ impl<'o> Builder<'o> {
             if start > end || end > file_len {
                 return Err(BareError::nowhere(Rule::BlobBounds).found(end));
             }
-            let strides = raw.strides.filter(|_| strided.is_some()).unwrap_or_default();
+            let strides = raw.strides.filter(|_| listed.is_some()).unwrap_or_default();
             let numbers = [prefix, checksum, start, end];
             self.item(|text| {
                 numbers.iter().chain(strides).try_for_each(|number| text.uint(*number))
@@ -470,7 +470,7 @@ impl<'o> Builder<'o> {
             None => self.item(|text| text.text(raw.role))?,
         };
         let logical = raw.logical.map_or(Logical::NONE, Logical::known);
-        let decoded = strided.or(raw.decoded_length);
+        let decoded = listed.or(raw.decoded_length);
         let record = ComponentRecord {
             decoded: decoded.unwrap_or(0),
             has_decoded: decoded.is_some(),

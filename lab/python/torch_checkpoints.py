@@ -4,7 +4,6 @@
 """
 
 import argparse
-import contextlib
 import io
 import json
 import os
@@ -70,7 +69,8 @@ def compare_others(zten: str, folder: pathlib.Path) -> None:
             count += 1
     for protocol in range(6):
         for name, value in written().items():
-            with contextlib.suppress(pickle.PicklingError):
+            # Protocol 0 has no persistent ids but texts, and storages have others.
+            if protocol > 0:
                 torch.save(value, path, pickle_protocol=protocol, _use_new_zipfile_serialization=False)
                 found, report = verdict(zten, path)
                 assert found == "unsupported", (name, protocol, report)

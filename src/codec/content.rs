@@ -209,18 +209,17 @@ impl<'a> Component<'a> {
         let bytes = reader.collect()?;
         let Reader { source, reading, .. } = reader;
         let width = self.element_size().ok_or(BareError::internal().at(place))?;
-        let strided = match self.strides() {
-            Some(strides) => Strided::new(bytes, shape.iter().zip(strides), width),
-            None => {
-                let mut next = 1_u64;
-                let columns = shape.iter().map(|dimension| {
-                    let stride = next;
-                    // No byte of the blob lies beyond.
-                    next = next.saturating_mul(dimension);
-                    (dimension, stride)
-                });
-                Strided::new(bytes, columns, width)
-            }
+        let strided = if let Some(strides) = self.strides() {
+            Strided::new(bytes, shape.iter().zip(strides), width)
+        } else {
+            let mut next = 1_u64;
+            let columns = shape.iter().map(|dimension| {
+                let stride = next;
+                // No byte of the blob lies beyond.
+                next = next.saturating_mul(dimension);
+                (dimension, stride)
+            });
+            Strided::new(bytes, columns, width)
         };
         let strided = strided.map_err(|error| error.at(place))?;
         let hasher = Hasher::found(reading.verified.ok_or(BareError::internal().at(place))?);
