@@ -668,7 +668,7 @@ const look = async ([, path, text], [width, colorScheme]) => {
 const LOOKS = [1400, 820, 390].flatMap(width => [[width, 'light'], [width, 'dark']])
 
 await test('pictures of the page at every width, to be looked at, and no rule of accessibility is broken', async () => {
-  const shots = `${root}web/dist/pictures`
+  const shots = `${root}bindings/web/dist/pictures`
   mkdirSync(shots, { recursive: true })
   const axe = readFileSync(new URL('../node_modules/axe-core/axe.min.js', import.meta.url), 'utf8')
   // The policy of the page lets no script of others in: it is put in by the browser.

@@ -231,7 +231,7 @@ await test('a narrow page does not scroll sideways', async () => {
   await page.reload()
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 390)
   await page.setViewportSize({ width: 1000, height: 1200 })
-  await page.screenshot({ path: `${root}web/dist/online.png` })
+  await page.screenshot({ path: `${root}bindings/web/dist/online.png` })
 })
 
 /** A page without what is packed into it. */
