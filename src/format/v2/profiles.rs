@@ -125,15 +125,21 @@ impl Types {
         }
     }
 
-    /// Returns the bytes of that many elements of a component; none where its `type` does not tell.
-    pub(crate) fn bytes(self, part: &ComponentRecord, count: u64) -> Option<Option<u64>> {
+    /// Returns whether the `type` of a component tells the bytes of its elements. Words are those of the dtype.
+    pub(crate) fn has_size(self, part: &ComponentRecord) -> bool {
         match self {
-            Self::Mx if part.logical.unknown => None,
-            Self::Mx if part.logical.is_packed() => Some(Some(count.div_ceil(2))),
-            // Words are those of the dtype.
-            Self::Floats | Self::Halves | Self::Plain if part.has_type => None,
-            _ => Some(part.storage.and_then(|own| count.checked_mul(own.width().into()))),
+            Self::Mx => !part.logical.unknown,
+            Self::Floats | Self::Halves | Self::Plain => !part.has_type,
+            _ => true,
         }
+    }
+
+    /// Returns the bytes of that many elements of a component whose size is known.
+    pub(crate) fn bytes(self, part: &ComponentRecord, count: u64) -> Option<u64> {
+        if self == Self::Mx && part.logical.is_packed() {
+            return Some(count.div_ceil(2));
+        }
+        count.checked_mul(part.storage?.width().into())
     }
 }
 

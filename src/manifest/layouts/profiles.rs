@@ -42,11 +42,12 @@ impl Candidate<'_> {
 impl Part<'_> {
     /// Checks that it has the bytes of just that many elements, as far as its `type` tells.
     fn check_elements(&self, types: Types, count: Option<u64>) -> Result<(), ObjectFault> {
-        let bytes = count.map(|count| types.bytes(self.record, count));
-        match (self.record.size(), bytes) {
-            (None, _) | (_, Some(None)) => Ok(()),
-            (size, Some(Some(bytes))) if bytes == size => Ok(()),
-            (size, _) => Err(self.found(Rule::ProfileSize, Site::Size, size.unwrap_or_default())),
+        let bytes = count.and_then(|count| types.bytes(self.record, count));
+        match self.record.size() {
+            Some(size) if types.has_size(self.record) && bytes != Some(size) => {
+                Err(self.found(Rule::ProfileSize, Site::Size, size))
+            }
+            _ => Ok(()),
         }
     }
 }
