@@ -418,7 +418,7 @@ fn strided(
     let elements = 0..i16::try_from(span).unwrap();
     let bytes = match byte_order {
         ByteOrder::Big => elements.flat_map(i16::to_be_bytes).collect::<Vec<_>>(),
-        _ => elements.flat_map(i16::to_le_bytes).collect(),
+        ByteOrder::Little => elements.flat_map(i16::to_le_bytes).collect(),
     };
     let file = [&[0; 8][..], &bytes].concat();
     let options = OpenOptions::default().limits(limits);
@@ -501,6 +501,11 @@ fn strides_are_held_against_the_limits() {
     assert_eq!(rule(of(&[1 << 40, 1 << 40], &[0, 0], limits)), Err(Some("shape-overflow")));
 }
 
+/// A component of numbers of 16 bits with those strides.
+fn with_strides(length: u64, strides: &[u64]) -> RawComponent<'_> {
+    RawComponent { strides: Some(strides), ..RawComponent::raw(StorageType::I16, 8, length) }
+}
+
 #[test]
 fn strides_have_the_blob_that_they_need() {
     let options = OpenOptions::default();
@@ -508,18 +513,15 @@ fn strides_have_the_blob_that_they_need() {
         let mut builder = Builder::new(&DISJOINT, 0..8, 100, &options).unwrap();
         builder.push(&RawObject { shape, ..dense("a", &[raw]) }).map_err(|error| error.kind())
     };
-    fn raw(length: u64, strides: &[u64]) -> RawComponent<'_> {
-        RawComponent { strides: Some(strides), ..RawComponent::raw(StorageType::I16, 8, length) }
-    }
     let size = Err(ErrorKind::Malformed(zten::rules::Rule::DenseSize));
     let misuse = Err(ErrorKind::Misuse(Misuse::Layout));
-    assert_eq!(push(&[2], raw(6, &[2])), Ok(()));
-    assert_eq!(push(&[2], raw(8, &[2])), size);
-    assert_eq!(push(&[2], raw(4, &[2])), size);
-    assert_eq!(push(&[2], raw(6, &[u64::MAX])), size);
-    assert_eq!(push(&[2], raw(6, &[2, 1])), misuse);
-    assert_eq!(push(&[2], RawComponent { column_major: true, ..raw(6, &[2]) }), misuse);
-    let deflated = RawComponent { encoding: Encoding::Deflate, ..raw(9, &[1, 1]) };
+    assert_eq!(push(&[2], with_strides(6, &[2])), Ok(()));
+    assert_eq!(push(&[2], with_strides(8, &[2])), size);
+    assert_eq!(push(&[2], with_strides(4, &[2])), size);
+    assert_eq!(push(&[2], with_strides(6, &[u64::MAX])), size);
+    assert_eq!(push(&[2], with_strides(6, &[2, 1])), misuse);
+    assert_eq!(push(&[2], RawComponent { column_major: true, ..with_strides(6, &[2]) }), misuse);
+    let deflated = RawComponent { encoding: Encoding::Deflate, ..with_strides(9, &[1, 1]) };
     let of = |decoded| RawComponent { decoded_length: Some(decoded), ..deflated };
     assert_eq!(push(&[2, 2], of(6)), misuse);
     let permuted = RawComponent { strides: Some(&[4, 1, 2]), ..of(16) };

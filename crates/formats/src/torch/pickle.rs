@@ -236,8 +236,7 @@ impl<'p> Pickle<'p> {
             Value::None | Value::Bool(_) | Value::Float(_) | Value::Text(_) | Value::Bytes(_) => {
                 true
             }
-            Value::Device(_) | Value::Global(Global::Dtype(_)) => true,
-            _ => false,
+            value => matches!(value, Value::Device(_) | Value::Global(Global::Dtype(_))),
         }
     }
 
