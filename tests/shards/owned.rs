@@ -256,19 +256,21 @@ fn a_part_with_a_digest_does_not_wait() {
 fn a_shard_that_changed_is_not_read() {
     // Gives other bytes from some time on.
     let changed = AtomicBool::new(false);
-    let changes = |bytes: Vec<u8>| {
+    let source = |bytes: Vec<u8>| {
         let changed = &changed;
         reads(move |offset, buffer| {
             bytes.read_at(offset, buffer)?;
             let flip = u8::from(changed.load(Relaxed));
-            buffer.iter_mut().for_each(|byte| *byte ^= flip);
+            for byte in buffer {
+                *byte ^= flip;
+            }
             Ok(())
         })
     };
     let (root, shard) = (read("dense.zt"), read("dense-s.zt"));
     let length = root.len() as u64;
-    let archive = OpenOptions::default().open_source(changes(root), length).unwrap();
-    let find = Shards(|_: &str| Some((changes(shard.clone()), shard.len())));
+    let archive = OpenOptions::default().open_source(source(root), length).unwrap();
+    let find = Shards(|_: &str| Some((source(shard.clone()), shard.len())));
     let archive = archive.find_shards(&find).unwrap();
     let tensor = archive.tensor("w").unwrap();
     assert_eq!(tensor.to_vec::<f32>().unwrap(), VALUES);

@@ -257,10 +257,7 @@ fn choosing() {
     assert_eq!(by_index, succeeded_text(in_corpus(&["cat", DENSE, "t_f32"])));
     let indptr = ["cat", "accept/1.2.3/csr_raw.zt", "csr_f32", "--component", "indptr"];
     assert_eq!(succeeded_text(in_corpus(&indptr)), "[0, 2, 2, 4]\n");
-    let complaint = |args: &[&str]| {
-        let complaint = failed(in_corpus(&[&["cat"], args].concat()), 2);
-        complaint.to_owned()
-    };
+    let complaint = |args: &[&str]| failed(in_corpus(&[&["cat"], args].concat()), 2);
     let roles = complaint(&["accept/1.2.3/csr_raw.zt", "csr_f32"]);
     let wanted = "\"csr_f32\" has several components: choose one with --component; there are indices, indptr, values\n";
     assert!(roles.ends_with(wanted), "{roles}");

@@ -114,6 +114,7 @@ fn ended(output: &Output) -> (Option<i32>, &str, &str) {
 
 /// Standard error of a command that prints nothing else, and ends with that status.
 #[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "every caller has run it in the argument")]
 fn failed(output: Output, wanted: i32) -> String {
     let (status, out, complaint) = ended(&output);
     assert_eq!((status, out), (Some(wanted), ""), "{complaint}");

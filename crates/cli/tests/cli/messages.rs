@@ -49,7 +49,7 @@ fn texts(folder: &Path, scanner: &Scanner, texts: &mut BTreeSet<String>) {
         let (path, name) = (entry.path(), entry.file_name().into_string().unwrap());
         if path.is_dir() && name != "tests" {
             self::texts(&path, scanner, texts);
-        } else if name.ends_with(".rs") && !name.ends_with("tests.rs") {
+        } else if path.extension().is_some_and(|end| end == "rs") && !name.ends_with("tests.rs") {
             let source = fs::read_to_string(path).unwrap();
             scanner.scan(source.split("#[cfg(test)]\nmod ").next().unwrap(), texts);
         }

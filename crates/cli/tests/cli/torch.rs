@@ -170,7 +170,8 @@ fn checkpoints_of_a_folder_are_found_by_their_names() {
     ];
     let mut wanted = wanted.map(|(name, verdict)| (name.to_owned(), verdict.to_owned()));
     let mut found = found;
-    (found.sort(), wanted.sort());
+    found.sort();
+    wanted.sort();
     assert_eq!(found, wanted);
     // What may run code is invalid, whatever else is allowed.
     let output = run("check", folder.path(), &["-r", "--allow-unsupported"]);
