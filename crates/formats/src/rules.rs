@@ -305,8 +305,8 @@ catalogue! {
         "Every storage is a member of its length, and every such member a storage that a tensor has.",
         "a storage is not a member of its length", DAMAGED;
     TorchTensor "torch-tensor", Refused, Implied("its elements are not there"), TORCH,
-        "A tensor has as many strides as dimensions, and its elements lie within its storage.",
-        "the elements of a tensor do not lie within its storage", DISTRUST;
+        "A tensor has as many strides as dimensions, its elements lie within its storage, and only floats require gradients.",
+        "the elements of a tensor do not lie within its storage, or cannot require gradients", DISTRUST;
     TorchDtype "torch-dtype", Unsupported, Policy("zTensor has no such elements"), TORCH,
         "The dtype is one that this reader supports.", "unsupported dtype", TYPE;
     TorchValue "torch-value", Unsupported, Policy("it is not read"), TORCH,

@@ -410,6 +410,11 @@ impl<'d> Folder<'d> {
         let is_of_rank = pickle.length(strides) == len_u32(rank);
         let (shape, strides) = (numbers(shape)?, numbers(strides)?);
         let offset = pickle.count(offset).filter(|_| is_of_rank).ok_or_else(wrong)?;
+        // PyTorch fails where integers require gradients.
+        let mut grads = pickle.items(node).skip(5);
+        if grads.any(|grad| grad == Value::Bool(true)) && !dtype.has_gradients() {
+            return Err(wrong());
+        }
         let width = dtype.width();
         let start = offset.checked_mul(width).ok_or_else(wrong)?;
         let count = elements(&shape).ok_or_else(wrong)?;

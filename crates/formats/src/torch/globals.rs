@@ -44,6 +44,11 @@ impl Dtype {
         self.row().map_or("", |row| row.0)
     }
 
+    /// Returns whether elements may require gradients: floats and complex numbers.
+    pub(super) fn has_gradients(self) -> bool {
+        ["float", "bfloat", "complex"].iter().any(|prefix| self.name().starts_with(prefix))
+    }
+
     /// Bytes of an element.
     pub(super) fn width(self) -> u64 {
         self.row().map_or(1, |row| row.2.into())

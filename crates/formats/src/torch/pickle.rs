@@ -44,7 +44,8 @@ pub(super) enum Value {
     Ordered(u32),
     /// A storage: its class, its key and the number of its elements.
     Storage(u32),
-    /// A tensor: its storage, offset, shape, strides, and its dtype, or none if it is that of the storage.
+    /// A tensor: its storage, offset, shape, strides, its dtype, or none if it is that of the storage, and whether it
+    /// requires gradients.
     Tensor(u32),
     /// A device of a kind and a number.
     Device(u32),
@@ -638,11 +639,14 @@ impl<'p> Machine<'p> {
             (Global::Parameter(wanted), ..) if count == u32::from(wanted) => match args {
                 [
                     tensor @ (Value::Tensor(_) | Value::Unread(_)),
-                    Value::Bool(_),
+                    grad @ Value::Bool(_),
                     hooks,
                     state,
                     ..,
                 ] => {
+                    if let (Value::Tensor(node), Value::Bool(true)) = (tensor, grad) {
+                        self.pickle.extend(node, &[grad])?;
+                    }
                     self.check_empty(hooks, "a parameter with hooks is not read");
                     self.check_attributes(state);
                     tensor
@@ -697,7 +701,7 @@ impl<'p> Machine<'p> {
         // Bits that say that elements are conjugated or negated.
         self.check_empty(extra, "a tensor with metadata is not read");
         let node = self.pickle.container(self.now)?;
-        self.pickle.extend(node, &[storage, offset, shape, strides, dtype])?;
+        self.pickle.extend(node, &[storage, offset, shape, strides, dtype, grad])?;
         Ok(Value::Tensor(node))
     }
 

@@ -67,9 +67,9 @@ fn accepted() -> Vec<(&'static str, Vec<u8>)> {
         ("state", [b"}".to_vec(), int(0), dict(&[]), b"s".to_vec()].concat()),
     ];
     let parameter =
-        call("torch._utils", "_rebuild_parameter", &[vector(), b"\x88".to_vec(), ordered()]);
+        call("torch._utils", "_rebuild_parameter", &[vector(), b"\x89".to_vec(), ordered()]);
     let with_state = |state: Vec<u8>| {
-        let args = [vector(), b"\x88".to_vec(), ordered(), state];
+        let args = [vector(), b"\x89".to_vec(), ordered(), state];
         call("torch._utils", "_rebuild_parameter_with_state", &args)
     };
     let strided = [
@@ -329,7 +329,7 @@ fn values() -> Broken {
         ("torch-value", "quantized", value(&call("torch._utils", "_rebuild_qtensor", &[]))),
         ("torch-value", "class", value(&global("torch", "FloatTensor"))),
         ("torch-value", "parameter-state", {
-            let args = [vector(), b"\x88".to_vec(), ordered(), dict(&[("tag", b"]".to_vec())])];
+            let args = [vector(), b"\x89".to_vec(), ordered(), dict(&[("tag", b"]".to_vec())])];
             file(&call("torch._utils", "_rebuild_parameter_with_state", &args), &[TWO])
         }),
         ("torch-value", "hooks", {
@@ -382,6 +382,10 @@ fn archives() -> Broken {
         ("torch-storage", "missing", file(&tensor(shorts("1", 2), 0, &[2], &[1]), &[TWO])),
         ("torch-storage", "longer", file(&tensor(shorts("0", 3), 0, &[2], &[1]), &[TWO])),
         ("torch-storage", "unused", file(&dict(&[("a", vector())]), &[TWO, TWO])),
+        ("torch-tensor", "gradients", {
+            let args = [vector(), b"\x88".to_vec(), ordered()];
+            file(&call("torch._utils", "_rebuild_parameter", &args), &[TWO])
+        }),
         ("torch-tensor", "offset", of_four(3, &[2], &[1])),
         ("torch-tensor", "shape", of_four(0, &[5], &[1])),
         ("torch-tensor", "strides", of_four(0, &[2, 2], &[3, 1])),

@@ -39,7 +39,7 @@ pub(super) fn write(source: &mut dyn Source, out: &mut impl Write) -> Result<(),
 fn check_texts(attributes: &Attributes<'_>) -> Result<(), Failure> {
     let is_other = |(_, item): &(_, Item<'_>)| !matches!(item.value(), Value::Text(_));
     let Some((key, _)) = attributes.clone().find(is_other) else { return Ok(()) };
-    Err(Failure::attribute(key, "is no text, and a .safetensors file holds none but texts"))
+    Err(Failure::attribute(key, "is not text, and a .safetensors file holds only text"))
 }
 
 /// The tensors of a header, in the order of their data.
