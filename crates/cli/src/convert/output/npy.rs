@@ -64,5 +64,5 @@ fn data(array: &Array, width: usize) -> Option<u64> {
 /// There is no place for attributes.
 pub(super) fn no_attributes(source: &dyn Source, suffix: &str) -> Result<(), Failure> {
     let Some((key, _)) = source.attributes().next() else { return Ok(()) };
-    Err(Failure::attribute(key, &format!("has no place in a .{suffix} file")))
+    Err(Failure::attribute(key, &format!("cannot be written to a .{suffix} file")))
 }
