@@ -7,10 +7,10 @@
 mod builder;
 mod canonical;
 mod index;
+mod invalid;
 mod layouts;
 mod missing;
 mod object;
-mod refused;
 mod shard;
 
 use alloc::vec::Vec;
@@ -22,10 +22,10 @@ pub use builder::Blobs;
 pub(crate) use builder::{IndexBuilder, ObjectChecker};
 pub(crate) use canonical::VERSION;
 pub(crate) use index::{ManifestRef, ObjectRecord, TextIn, ValidatedManifest};
+pub(crate) use invalid::named;
 pub(crate) use layouts::Candidate;
 use missing::missing;
 pub use object::{Component, ElementType, Tensor};
-pub(crate) use refused::named;
 pub use shard::Shard;
 
 use crate::cbor::{Attributes, Remaining, item, seek};

@@ -3,12 +3,12 @@
 
 #[path = "sparse/generated.rs"]
 mod generated;
+#[path = "sparse/invalid.rs"]
+mod invalid;
 #[path = "sparse/naive.rs"]
 mod naive;
 #[path = "sparse/reference.rs"]
 mod reference;
-#[path = "sparse/refused.rs"]
-mod refused;
 #[path = "sparse/types.rs"]
 mod types;
 

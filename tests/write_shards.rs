@@ -3,8 +3,8 @@
 
 #[path = "write_shards/failing.rs"]
 mod failing;
-#[path = "write_shards/refused.rs"]
-mod refused;
+#[path = "write_shards/invalid.rs"]
+mod invalid;
 
 use sha2::Digest as _;
 use zten::error::Misuse;

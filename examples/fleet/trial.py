@@ -167,7 +167,7 @@ class Trial:
             raise AssertionError(f"{len(lost)} files are lost, {new} are there again")
         verdicts = zip(files, table["verdict"].to_pylist(), table["rule"].to_pylist(), strict=True)
         found = {file: (verdict, rule) for file, verdict, rule in verdicts if verdict != "valid"}
-        wanted = {file: ("refused", rule) for file, rule in self.damaged.items()}
+        wanted = {file: ("invalid", rule) for file, rule in self.damaged.items()}
         if found != wanted:
             raise AssertionError(f"found {found}, and not {wanted}")
 

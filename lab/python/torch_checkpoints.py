@@ -199,7 +199,7 @@ def main() -> None:
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     chance = random.Random(options.seed)
-    counts = {"valid": 0, "refused": 0, "unsupported": 0, "limit": 0}
+    counts = {"valid": 0, "invalid": 0, "unsupported": 0, "limit": 0}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         files = compare(options.zten, folder)

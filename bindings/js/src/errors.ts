@@ -4,7 +4,7 @@ export interface Report {
   schema: number
   /** The name of the file, which this package does not know. */
   file: string | null
-  verdict: 'valid' | 'manifest-valid' | 'refused' | 'unsupported' | 'limit' | 'error'
+  verdict: 'valid' | 'manifest-valid' | 'invalid' | 'unsupported' | 'limit' | 'error'
   /** `error`, or `warning` where the file may be valid for another reader; null of a valid file. */
   level: 'error' | 'warning' | null
   /** `ztensor`, `safetensors`, `safetensors-index`, `gguf`, `npy`, `npz`, `torch`, or a format that is only named; null where it is not known. */
@@ -29,7 +29,7 @@ export interface Report {
 /** A file, or a part of it, that is not valid or cannot be read. */
 export class ZtenError extends Error implements Omit<Report, 'schema' | 'file'> {
   override readonly name = 'ZtenError'
-  /** `refused` by a rule; `unsupported`; beyond a `limit`; `error`: nothing is known of the file. */
+  /** `invalid` by a rule; `unsupported`; beyond a `limit`; `error`: nothing is known of the file. */
   readonly verdict: Report['verdict']
   readonly level: Report['level']
   readonly format: string | null

@@ -86,7 +86,7 @@ await test('the corpus has the verdicts of the command', async () => {
     // Each way of reading costs an instance.
     if (at % 4 === 0 || isOther) assert.deepEqual(await check(buffer(bytes), { name: file }), reports[at], name)
   }
-  assert.deepEqual([...seen].sort(), ['limit', 'refused', 'unsupported', 'valid'])
+  assert.deepEqual([...seen].sort(), ['invalid', 'limit', 'unsupported', 'valid'])
   for (const format of ['ztensor', 'safetensors', 'safetensors-index', 'gguf', 'npy', 'npz', 'torch']) assert.ok(formats.has(format), format)
 })
 
@@ -227,9 +227,9 @@ await test('checkpoints of PyTorch', async () => {
   // A pickle by itself is not read, and what may run code is found in it.
   const pickle = name => new Uint8Array(readFileSync(`${corpus}other/named/reject/${name}.pkl`))
   await assert.rejects(open(pickle('format-pickle--protocol-2')), { verdict: 'unsupported', rule: 'format-pickle' })
-  await assert.rejects(open(pickle('torch-global--protocol-0')), { verdict: 'refused', rule: 'torch-global' })
+  await assert.rejects(open(pickle('torch-global--protocol-0')), { verdict: 'invalid', rule: 'torch-global' })
   for (const [name, rule, message] of [['global--os', 'torch-global', /"system" of the module "os"/], ['opcode--inst', 'torch-opcode', /./], ['trailing--pickle', 'torch-trailing', /./]]) {
-    await assert.rejects(open(read(`reject/torch-${name}`)), error => error instanceof ZtenError && error.verdict === 'refused'
+    await assert.rejects(open(read(`reject/torch-${name}`)), error => error instanceof ZtenError && error.verdict === 'invalid'
       && error.rule === rule && error.format === 'torch' && error.offset > 0 && message.test(error.message))
   }
 })

@@ -137,8 +137,7 @@ fn items<'py>(list: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
 }
 
 fn integer(out: &mut Encoder, value: &Bound<'_, PyAny>) -> PyResult<()> {
-    let beyond =
-        || PyOverflowError::new_err("integer out of range: expected -2**64 to 2**64 - 1");
+    let beyond = || PyOverflowError::new_err("integer out of range: expected -2**64 to 2**64 - 1");
     let number: i128 = value.extract().map_err(|_| beyond())?;
     match u64::try_from(number) {
         Ok(number) => out.uint(number).map_err(memory),

@@ -135,7 +135,7 @@ fn io_error(py: Python<'_>, error: io::Error, path: Option<&Path>) -> PyErr {
 /// One of the package's exceptions, with the fields of the finding.
 pub(crate) fn exception(py: Python<'_>, finding: &Finding, path: Option<&Path>) -> PyErr {
     let kind = match finding.verdict {
-        Verdict::Refused => "Refused",
+        Verdict::Invalid => "Invalid",
         Verdict::Unsupported => "Unsupported",
         Verdict::Limit => "LimitExceeded",
         _ => "Error",

@@ -47,7 +47,9 @@ impl Strictness {
             options = options.tolerate_named(name).map_err(|error| {
                 let names: Vec<_> = Tolerance::ALL.iter().map(|known| known.name()).collect();
                 let (sentence, names) = (error.sentence(), names.join(", "));
-                PyValueError::new_err(format!("tolerance {name:?}: {sentence}; expected one of {names}"))
+                PyValueError::new_err(format!(
+                    "tolerance {name:?}: {sentence}; expected one of {names}"
+                ))
             })?;
         }
         Ok(Opening { options, shards: self.3, unknown: None })

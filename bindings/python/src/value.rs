@@ -44,7 +44,8 @@ fn value<'py>(py: Python<'py>, item: &Item<'_>) -> PyResult<Bound<'py, PyAny>> {
         Value::Float(number) => number.into_pyobject(py)?.into_any(),
         Value::Simple(number) => own(py, "Simple", (number,))?,
         Value::Invalid => {
-            let finding = Finding::new(Verdict::Error, "internal error: a value is not CBOR".into());
+            let finding =
+                Finding::new(Verdict::Error, "internal error: a value is not CBOR".into());
             return Err(exception(py, &finding, None));
         }
         // `undefined`, which is one of the simple values.

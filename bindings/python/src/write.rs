@@ -313,8 +313,8 @@ fn sha256(bytes: &[u8], buffer: &mut Vec<u8>, cancel: &Cancel) -> Result<[u8; 32
 /// The type of elements that are stored as that, and are called so.
 fn element_type<'a>(storage: &str, element: &'a str) -> PyResult<ElementType<'a>> {
     let known = StorageType::ALL.into_iter().find(|known| known.name() == storage);
-    let storage = known
-        .ok_or_else(|| PyValueError::new_err(format!("unknown storage type {storage:?}")))?;
+    let storage =
+        known.ok_or_else(|| PyValueError::new_err(format!("unknown storage type {storage:?}")))?;
     if element == storage.name() {
         return Ok(storage.into());
     }

@@ -79,7 +79,7 @@ def test_what_is_refused_raises_its_rule() -> None:
         with pytest.raises(zten.Error) as raised, zten.open(path) as file:
             file.verify()
         error = raised.value
-        kind = {"refused": zten.Refused, "unsupported": zten.Unsupported, "limit": zten.LimitExceeded}
+        kind = {"invalid": zten.Invalid, "unsupported": zten.Unsupported, "limit": zten.LimitExceeded}
         assert type(error) is kind[report.verdict], path
         assert (error.rule, error.offset, error.object) == (report.rule, report.offset, report.object)
         assert (error.message, error.file) == (report.message, str(path))
@@ -229,7 +229,7 @@ def test_a_checksum_of_npz_is_compared_as_a_digest_is(tmp_path: Path) -> None:
                 file[name].numpy, file[name].verify, file[name].components["data"].tobytes,
                 lambda name=name: file[name][1:].numpy(verify=True), mapped[name].numpy,
             ):
-                with pytest.raises(zten.Refused) as raised:
+                with pytest.raises(zten.Invalid) as raised:
                     read()
                 assert raised.value.rule == "zip-crc"
         # What is put in order is read whole, and compared always.
@@ -313,7 +313,7 @@ def test_an_index_and_its_files(tmp_path: Path) -> None:
     for name, tensor in zten.numpy.load_file(tmp_path / "w.zt").items():
         equal(tensor, TENSORS[name], name)
     (tmp_path / "two.safetensors").unlink()
-    with pytest.raises(zten.Refused, match="was not found") as raised:
+    with pytest.raises(zten.Invalid, match="was not found") as raised:
         zten.open(index)
     assert (raised.value.rule, raised.value.shard) == ("index-file", "two.safetensors")
 
@@ -477,7 +477,7 @@ def test_a_pickle_that_may_run_code_is_refused(tmp_path: Path) -> None:
             lambda path=path: zten.safe_open(path),
             lambda path=path: zten.convert(path, tmp_path / "out.zt"),
         ):
-            with pytest.raises(zten.Refused) as raised:
+            with pytest.raises(zten.Invalid) as raised:
                 call()
             assert raised.value.rule == rule and raised.value.offset is not None
     assert not ran.exists() and not (tmp_path / "out.zt").exists()
@@ -500,6 +500,6 @@ def test_files_are_converted_as_the_command_converts_them(tmp_path: Path) -> Non
             assert ended.returncode == 0, (path, ended.stderr)
             assert ours.read_bytes() == theirs.read_bytes(), path
     (tmp_path / "text").write_text("no tensors\n")
-    with pytest.raises(zten.Refused) as raised:
+    with pytest.raises(zten.Invalid) as raised:
         zten.convert(tmp_path / "text", ours)
     assert raised.value.rule == "format-unknown"

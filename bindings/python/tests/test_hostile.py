@@ -14,16 +14,16 @@ import pytest
 
 import zten
 
-KINDS = (zten.Refused, zten.Unsupported, zten.LimitExceeded)
+KINDS = (zten.Invalid, zten.Unsupported, zten.LimitExceeded)
 
 
 def kind_of(rule: str) -> type[zten.Error]:
     if rule.startswith("limit-"):
         return zten.LimitExceeded
-    return zten.Unsupported if rule.startswith("unsupported-") else zten.Refused
+    return zten.Unsupported if rule.startswith("unsupported-") else zten.Invalid
 
 
-VERDICTS = {zten.Refused: "refused", zten.Unsupported: "unsupported", zten.LimitExceeded: "limit"}
+VERDICTS = {zten.Invalid: "invalid", zten.Unsupported: "unsupported", zten.LimitExceeded: "limit"}
 
 
 def open_and_verify(source: Any, options: dict[str, Any]) -> None:
@@ -168,7 +168,7 @@ def test_what_is_handed_out_of_a_shard_is_what_was_verified(tmp_path: Path) -> N
             lambda: safe.get_tensor("w"),
             lambda: safe.get_slice("w")[1:2],
         ):
-            with pytest.raises(zten.Refused) as raised:
+            with pytest.raises(zten.Invalid) as raised:
                 read()
             assert raised.value.rule == "shard-digest"
 

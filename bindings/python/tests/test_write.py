@@ -228,7 +228,7 @@ def test_values_that_scipy_lacks_are_widened(tmp_path: Path) -> None:
     }
     with zten.create(path) as writer:
         writer.add_object("w", "sparse_csr", [2, 2], components)
-        with pytest.raises(zten.Refused, match="index"):
+        with pytest.raises(zten.Invalid, match="index"):
             writer.add_object("x", "sparse_csr", [2, 1], components)
         writer.abort()
         with pytest.raises(ValueError, match="closed"):
@@ -274,7 +274,7 @@ def test_quantized_is_verified_in_files_and_in_memory(tmp_path: Path) -> None:
     content[content.index(group.tobytes())] = 1
     path.write_bytes(content)
     for source in (path, bytes(content)):
-        with zten.open(source) as file, pytest.raises(zten.Refused) as raised:
+        with zten.open(source) as file, pytest.raises(zten.Invalid) as raised:
             file["q"].dequantize()
         assert raised.value.rule == "digest-mismatch"
 
@@ -287,7 +287,7 @@ def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     zten.numpy.save_file({"a": np.zeros(3)}, path)
     before = path.read_bytes()
-    with pytest.raises(zten.Refused) as raised, zten.append(path) as writer:
+    with pytest.raises(zten.Invalid) as raised, zten.append(path) as writer:
         writer.add("a", np.zeros(3))
     assert raised.value.rule == "duplicate-name" and path.read_bytes() == before
     with zten.append(path) as writer:
@@ -375,7 +375,7 @@ def test_a_changing_array_is_validated_as_it_is_written(tmp_path: Path) -> None:
         for _ in range(50):
             try:
                 zten.numpy.save_file({"b": truths}, path, digest=None)
-            except zten.Refused as refused:
+            except zten.Invalid as refused:
                 outcomes.add(refused.rule)
             else:
                 report = zten.check(path)
@@ -420,10 +420,10 @@ def test_converting(tmp_path: Path) -> None:
     assert zten.check(target) and zten.open(target).generation == "2"
     for name, array in zten.numpy.load_file(dense).items():
         assert zten.numpy.load_file(target)[name].tobytes() == array.tobytes()
-    with pytest.raises(zten.Refused):
+    with pytest.raises(zten.Invalid):
         zten.convert(corpus.CORPUS / "reject/blob-alignment--v12-72.zt", target)
     save_safetensors({"w": np.zeros(3)}, tmp_path / "w.safetensors")
     assert zten.convert(tmp_path / "w.safetensors", target) == 1
     assert zten.numpy.load_file(target)["w"].tolist() == [0, 0, 0]
-    with pytest.raises(zten.Refused):
+    with pytest.raises(zten.Invalid):
         zten.append(tmp_path / "w.safetensors")

@@ -2,7 +2,7 @@
 import type { Version } from '../../js/src/url.ts'
 
 export interface Problem {
-  verdict: 'refused' | 'unsupported' | 'limit' | 'error'
+  verdict: 'invalid' | 'unsupported' | 'limit' | 'error'
   sentence: string
   rule: string | null
   clause: string | null

@@ -8,7 +8,7 @@ import type { Session } from './session.ts'
 const MARKS = { valid: '✓', bad: '✗', unsure: '?', plain: '…' }
 
 export const HEADINGS: Record<Problem['verdict'], [keyof typeof MARKS, string]> = {
-  refused: ['bad', 'Invalid: this file breaks a rule of its format'],
+  invalid: ['bad', 'Invalid: this file breaks a rule of its format'],
   unsupported: ['unsure', 'Unsupported: this file may be valid, but cannot be validated here'],
   limit: ['unsure', 'Limit exceeded: this file may be valid, but is larger than a limit allows'],
   error: ['unsure', 'Not validated'],
@@ -88,7 +88,7 @@ export class Verdict {
         OTHER !== OWN[rule] && row('clause', `${clause}${source ? ` – ${SOURCES[source]}${why && `: ${why}`}` : ''}`),
         row('what to do', ...prose(ADVICE[rule] ?? advice ?? ''))) : null)
     if (offset === null || offset === undefined) {
-      if (rule && problem.verdict === 'refused' && OTHER !== OWN[rule]) fill(this.bytes, make('p', { class: 'note' }, 'No byte of the file shows it: it is in compressed content, or concerns the file as a whole.'))
+      if (rule && problem.verdict === 'invalid' && OTHER !== OWN[rule]) fill(this.bytes, make('p', { class: 'note' }, 'No byte of the file shows it: it is in compressed content, or concerns the file as a whole.'))
       return
     }
     if (isOfWhole(problem)) {

@@ -31,7 +31,7 @@ const refused = () => {
   return [...chosen.values()].flat()
 }
 
-await test('refused files: rule, sentence, names, byte and mark', async () => {
+await test('invalid files: rule, sentence, names, byte and mark', async () => {
   const rows = refused()
   assert(rows.length > 120, `${rows.length} files`)
   const paths = rows.map(row => `${corpus}reject/${row.file}`)
@@ -270,7 +270,7 @@ await test('every format that is read opens, with the verdict of the command', a
           const [{ objects }] = json('ls', '--json', under + file)
           assert.equal(shown.objects, `${objects.length} object${objects.length === 1 ? '' : 's'}`, file)
         } else if (checked.rule !== 'header-magic') {
-          const headings = { refused: /^✗Invalid/, unsupported: /^\?Unsupported/, limit: /^\?Limit exceeded/ }
+          const headings = { invalid: /^✗Invalid/, unsupported: /^\?Unsupported/, limit: /^\?Limit exceeded/ }
           assert.match(shown.heading, headings[checked.verdict], file)
           // The advice is shown.
           assert.match(await page.textContent('#verdict dl'), /what to do\S/, file)

@@ -27,7 +27,7 @@ pub(crate) struct Kind {
 pub(crate) const VERDICTS: [Verdict; 7] = [
     Verdict::Valid,
     Verdict::ManifestValid,
-    Verdict::Refused,
+    Verdict::Invalid,
     Verdict::Tolerated,
     Verdict::Unsupported,
     Verdict::Limit,

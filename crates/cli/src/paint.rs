@@ -83,7 +83,7 @@ impl Palette {
     pub(crate) fn verdict(self, verdict: Verdict) -> Style {
         let color = match verdict {
             Verdict::Valid | Verdict::ManifestValid => AnsiColor::Green,
-            Verdict::Refused | Verdict::Error => AnsiColor::Red,
+            Verdict::Invalid | Verdict::Error => AnsiColor::Red,
             Verdict::Unsupported | Verdict::Limit | Verdict::Tolerated => AnsiColor::Yellow,
         };
         self.style(color.on_default().bold())

@@ -225,7 +225,7 @@ pub(crate) fn status(verdict: Verdict) -> Status {
     match verdict {
         Verdict::Valid | Verdict::ManifestValid | Verdict::Tolerated => Status::Success,
         Verdict::Unsupported => Status::Unsupported,
-        Verdict::Refused | Verdict::Limit => Status::Refused,
+        Verdict::Invalid | Verdict::Limit => Status::Invalid,
         Verdict::Error => Status::Trouble,
     }
 }

@@ -69,7 +69,7 @@ pub(crate) fn run(app: &mut App, args: &Stat, archive: &FileWithShards) -> io::R
         let mut names: Vec<_> = first.collect();
         names.extend(held.next().map(|_| "…".to_owned()));
         let sentence = format!("{what} in {}: {}", counted(count, "object"), names.join(", "));
-        app.problem(&Problem::found(&archive.path, Finding::new(Verdict::Refused, sentence)))?;
+        app.problem(&Problem::found(&archive.path, Finding::new(Verdict::Invalid, sentence)))?;
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ pub(crate) enum Status {
     /// A file needs what is not supported.
     Unsupported,
     /// A file is invalid or exceeds a limit, or two differ.
-    Refused,
+    Invalid,
     /// Wrong usage, or something could not be read or written.
     Trouble,
 }
@@ -30,7 +30,7 @@ impl Status {
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Success => 0,
-            Self::Refused => 1,
+            Self::Invalid => 1,
             Self::Trouble => 2,
             Self::Unsupported => 3,
         }

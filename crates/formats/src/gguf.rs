@@ -93,7 +93,7 @@ fn parse(
     let (header, metadata, extents) = match Header::parse(input, options.limit()) {
         Ok(parsed) => parsed,
         Err(Stop::More) => return Ok(None),
-        Err(Stop::Refused(trouble)) => return Err(trouble),
+        Err(Stop::Failed(trouble)) => return Err(trouble),
     };
     Layout { source, length, start, header: &header }.check(extents)?;
     let refused = |error| {

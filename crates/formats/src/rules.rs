@@ -70,241 +70,241 @@ const CONVERT: &str = "Convert it with the program that wrote it, and check the 
 
 catalogue! {
     // Safetensors.
-    SafetensorsSize "safetensors-size", Refused, Spec("safetensors: Format"), SAFETENSORS,
+    SafetensorsSize "safetensors-size", Invalid, Spec("safetensors: Format"), SAFETENSORS,
         "A file has the 8 bytes of the header's length.", "the file ends before its header does", DAMAGED;
-    SafetensorsHeaderLength "safetensors-header-length", Refused, Spec("safetensors: Format"), SAFETENSORS,
+    SafetensorsHeaderLength "safetensors-header-length", Invalid, Spec("safetensors: Format"), SAFETENSORS,
         "The header is within the file and at most 100,000,000 bytes long.",
         "the header length of {} bytes exceeds the file, or the maximum", DAMAGED;
-    SafetensorsHeaderStart "safetensors-header-start", Refused, Spec("safetensors: Format"), SAFETENSORS,
+    SafetensorsHeaderStart "safetensors-header-start", Invalid, Spec("safetensors: Format"), SAFETENSORS,
         "The header begins with a brace.", "the header does not begin with a brace", DAMAGED;
-    SafetensorsJson "safetensors-json", Refused, Spec("safetensors: Format"), SAFETENSORS,
+    SafetensorsJson "safetensors-json", Invalid, Spec("safetensors: Format"), SAFETENSORS,
         "The header is one JSON map of tensors, each with `dtype`, `shape` and `data_offsets` alone, and of texts as `__metadata__`.",
         "invalid header", WRITER;
-    SafetensorsDuplicateKey "safetensors-duplicate-key", Refused, Spec("safetensors: Format"), SAFETENSORS,
+    SafetensorsDuplicateKey "safetensors-duplicate-key", Invalid, Spec("safetensors: Format"), SAFETENSORS,
         "The keys of the metadata are unique, and there is one metadata.", "duplicate key", DISTRUST;
-    SafetensorsDuplicateName "safetensors-duplicate-name", Refused, Spec("safetensors: Format"), SAFETENSORS,
+    SafetensorsDuplicateName "safetensors-duplicate-name", Invalid, Spec("safetensors: Format"), SAFETENSORS,
         "The names of tensors are unique.", "duplicate tensor name", DISTRUST;
     SafetensorsDtype "safetensors-dtype", Unsupported, Policy("zTensor has no such elements"), SAFETENSORS,
         "The `dtype` is one that this reader supports.", "unsupported dtype", TYPE;
-    SafetensorsExtent "safetensors-extent", Refused, Spec("safetensors: Format"), SAFETENSORS,
+    SafetensorsExtent "safetensors-extent", Invalid, Spec("safetensors: Format"), SAFETENSORS,
         "The data of a tensor is as long as its shape and type ask.",
         "the data is not as long as shape and type ask", WRITER;
-    SafetensorsContiguous "safetensors-contiguous", Refused, Spec("safetensors: Format"), SAFETENSORS,
+    SafetensorsContiguous "safetensors-contiguous", Invalid, Spec("safetensors: Format"), SAFETENSORS,
         "The data of each tensor begins where that of the one before it ends.",
         "the data does not begin where that of the tensor before it ends", DISTRUST;
-    SafetensorsDataLength "safetensors-data-length", Refused, Spec("safetensors: Format"), SAFETENSORS,
+    SafetensorsDataLength "safetensors-data-length", Invalid, Spec("safetensors: Format"), SAFETENSORS,
         "The data of the last tensor ends with the file.", "the data does not end with the file", DAMAGED;
 
     // The index of several files.
-    IndexJson "index-json", Refused, Implied("it could not be read"), INDEX,
+    IndexJson "index-json", Invalid, Implied("it could not be read"), INDEX,
         "The index is one JSON map of `weight_map` and perhaps `metadata`: from names to names, and from texts to values that are not nested.",
         "invalid index", WRITER;
-    IndexDuplicateKey "index-duplicate-key", Refused, Implied("readers differ on which of them counts"), INDEX,
+    IndexDuplicateKey "index-duplicate-key", Invalid, Implied("readers differ on which of them counts"), INDEX,
         "All keys are unique.", "duplicate key", DISTRUST;
-    IndexFileName "index-file-name", Refused, Policy("no name leads out of the folder"), INDEX,
+    IndexFileName "index-file-name", Invalid, Policy("no name leads out of the folder"), INDEX,
         "Files are named by their names in the index's folder, which end in `.safetensors` and have no control characters.",
         "invalid file name: expected one in the folder of the index that ends in .safetensors", DISTRUST;
-    IndexFile "index-file", Refused, Implied("tensors are missing"), INDEX,
+    IndexFile "index-file", Invalid, Implied("tensors are missing"), INDEX,
         "Every file that is named is a regular file in the folder of the index, or a link to the blobs of a hub's cache.",
         "no regular file of that name in the folder of the index", MISSING;
-    IndexTensor "index-tensor", Refused, Implied("the index and the file contradict each other"), INDEX,
+    IndexTensor "index-tensor", Invalid, Implied("the index and the file contradict each other"), INDEX,
         "A file holds those tensors that the index says are in it, and no others.",
         "the index and the file do not name the same tensors", WRITER;
-    IndexOverlay "index-overlay", Refused, Implied("readers differ on which of them counts"), INDEX,
+    IndexOverlay "index-overlay", Invalid, Implied("readers differ on which of them counts"), INDEX,
         "No tensor is in two of the files that are named.", "a tensor is in two files", OVERLAY;
-    IndexTotalSize "index-total-size", Refused, Implied("the index and the files contradict each other"), INDEX,
+    IndexTotalSize "index-total-size", Invalid, Implied("the index and the files contradict each other"), INDEX,
         "`total_size` is the bytes of all tensors, or of all files.", "total_size does not match the tensors or the files", MISSING;
-    IndexMetadata "index-metadata", Refused, Implied("readers differ on which of them counts"), INDEX,
+    IndexMetadata "index-metadata", Invalid, Implied("readers differ on which of them counts"), INDEX,
         "The metadata of the index and of its files agree.",
         "the files do not agree on the metadata", WRITER;
 
     // GGUF.
-    GgufMagic "gguf-magic", Refused, Spec("GGUF: File structure"), GGUF,
+    GgufMagic "gguf-magic", Invalid, Spec("GGUF: File structure"), GGUF,
         "A file that is named `.gguf` begins with `GGUF`.", "the file does not begin as .gguf files do", DAMAGED;
     GgufVersion "gguf-version", Unsupported, Spec("GGUF: File structure"), GGUF,
         "The version is 2 or 3, little-endian.", "unsupported version", TYPE;
-    GgufTruncated "gguf-truncated", Refused, Spec("GGUF: File structure"), GGUF,
+    GgufTruncated "gguf-truncated", Invalid, Spec("GGUF: File structure"), GGUF,
         "The header, with all lengths that it gives, is within the file.",
         "the file ends before its header does", DAMAGED;
-    GgufUtf8 "gguf-utf8", Refused, Spec("GGUF: File structure"), GGUF,
+    GgufUtf8 "gguf-utf8", Invalid, Spec("GGUF: File structure"), GGUF,
         "Keys, strings and names are UTF-8.", "a key, a string or a name is not UTF-8", WRITER;
-    GgufName "gguf-name", Refused, Spec("GGUF: gguf_tensor_info_t"), GGUF,
+    GgufName "gguf-name", Invalid, Spec("GGUF: gguf_tensor_info_t"), GGUF,
         "The name of a tensor takes at most 64 bytes.", "the name of a tensor is too long", WRITER;
-    GgufDuplicateKey "gguf-duplicate-key", Refused, Implied("readers differ on which of them counts"), GGUF,
+    GgufDuplicateKey "gguf-duplicate-key", Invalid, Implied("readers differ on which of them counts"), GGUF,
         "The keys of the metadata are unique.", "duplicate key", DISTRUST;
-    GgufDuplicateName "gguf-duplicate-name", Refused, Implied("readers differ on which of them counts"), GGUF,
+    GgufDuplicateName "gguf-duplicate-name", Invalid, Implied("readers differ on which of them counts"), GGUF,
         "The names of tensors are unique.", "duplicate tensor name", DISTRUST;
-    GgufKey "gguf-key", Refused, Fault("llama.cpp #24884"), GGUF,
+    GgufKey "gguf-key", Invalid, Fault("llama.cpp #24884"), GGUF,
         "A key of the metadata takes 1 to 65,535 bytes.", "a key is empty or too long", WRITER;
-    GgufValueType "gguf-value-type", Refused, Spec("GGUF: File structure"), GGUF,
+    GgufValueType "gguf-value-type", Invalid, Spec("GGUF: File structure"), GGUF,
         "The type of a value is one from 0 to 12.", "unknown value type", DAMAGED;
-    GgufBoolValue "gguf-bool-value", Refused, Spec("GGUF: File structure"), GGUF,
+    GgufBoolValue "gguf-bool-value", Invalid, Spec("GGUF: File structure"), GGUF,
         "A bool is 0 or 1.", "a bool is neither 0 nor 1", WRITER;
     GgufDepth "gguf-depth", Limit, Policy("the reader keeps a counter a level; no writer needs as many"), GGUF,
         "Arrays are nested at most 16 deep.", "arrays are nested too deep", DISTRUST;
-    GgufAlignment "gguf-alignment", Refused, Spec("GGUF: general.alignment"), GGUF,
+    GgufAlignment "gguf-alignment", Invalid, Spec("GGUF: general.alignment"), GGUF,
         "`general.alignment` is a power of two, at least 8, of type u32.",
         "the alignment is not a power of two of type u32, or less than 8", WRITER;
     GgufTensorType "gguf-tensor-type", Unsupported, Spec("GGUF: ggml_type"), GGUF,
         "The type of a tensor is one that this reader supports.", "unknown tensor type", TYPE;
-    GgufShape "gguf-shape", Refused, Spec("GGUF: gguf_tensor_info_t"), GGUF,
+    GgufShape "gguf-shape", Invalid, Spec("GGUF: gguf_tensor_info_t"), GGUF,
         "There are at most 4 dimensions, elements can be counted, and a row is whole blocks of them.",
         "the rows are not whole blocks, or there are too many elements or dimensions", DISTRUST;
-    GgufOffset "gguf-offset", Refused, Spec("GGUF: gguf_tensor_info_t"), GGUF,
+    GgufOffset "gguf-offset", Invalid, Spec("GGUF: gguf_tensor_info_t"), GGUF,
         "The data of a tensor is aligned.", "the data is not aligned", WRITER;
-    GgufBounds "gguf-bounds", Refused, Spec("GGUF: gguf_tensor_info_t"), GGUF,
+    GgufBounds "gguf-bounds", Invalid, Spec("GGUF: gguf_tensor_info_t"), GGUF,
         "The data of a tensor is within the file.", "the data exceeds the file", DAMAGED;
-    GgufOverlap "gguf-overlap", Refused, Policy("no byte belongs to two tensors"), GGUF,
+    GgufOverlap "gguf-overlap", Invalid, Policy("no byte belongs to two tensors"), GGUF,
         "No two tensors share data.", "two tensors share data", DISTRUST;
-    GgufContiguous "gguf-contiguous", Refused, Policy("no byte belongs to no tensor"), GGUF,
+    GgufContiguous "gguf-contiguous", Invalid, Policy("no byte belongs to no tensor"), GGUF,
         "The data of each tensor begins where that of the one before it, aligned, ends.",
         "the data does not begin where that of the tensor before it ends", DISTRUST;
-    GgufPadding "gguf-padding", Refused, Spec("GGUF: File structure"), GGUF,
+    GgufPadding "gguf-padding", Invalid, Spec("GGUF: File structure"), GGUF,
         "Bytes of padding are zero.", "a byte of padding is not zero", WRITER;
-    GgufTrailing "gguf-trailing", Refused, Policy("no byte belongs to no tensor"), GGUF,
+    GgufTrailing "gguf-trailing", Invalid, Policy("no byte belongs to no tensor"), GGUF,
         "Only padding follows the data of the tensors.",
         "unexpected bytes after the data of the tensors", DISTRUST;
-    GgufSplit "gguf-split", Refused, Spec("llama.cpp: gguf-split"), GGUF,
+    GgufSplit "gguf-split", Invalid, Spec("llama.cpp: gguf-split"), GGUF,
         "Files that are one in several are numbered, and agree on how many they and their tensors are; the first is named `-00001-of-` and their count.",
         "the files do not agree on how many they and their tensors are", MISSING_PART;
-    GgufSplitFile "gguf-split-file", Refused, Implied("tensors are missing"), GGUF,
+    GgufSplitFile "gguf-split-file", Invalid, Implied("tensors are missing"), GGUF,
         "Every one of several files is a regular file in the folder of the first, or a link to the blobs of a hub's cache.",
         "no regular file of that name in the folder of the first", MISSING_PART;
 
     // Values of GGUF that loaders rely on.
-    GgufArchitecture "gguf-architecture", Refused, Spec("GGUF: general.architecture"), GGUF,
+    GgufArchitecture "gguf-architecture", Invalid, Spec("GGUF: general.architecture"), GGUF,
         "`general.architecture` is a string.", "the architecture is not a string", WRITER;
-    GgufTokenizerType "gguf-tokenizer-type", Refused, Fault("llama.cpp #24888"), GGUF,
+    GgufTokenizerType "gguf-tokenizer-type", Invalid, Fault("llama.cpp #24888"), GGUF,
         "`tokens` and `merges` of `tokenizer.ggml` are arrays of string, `scores` of f32, `token_type` and `suppress_tokens` of i32 or u32.",
         "an array of the tokenizer is of another type", LOADER;
-    GgufTokenizerLength "gguf-tokenizer-length", Refused, Fault("llama.cpp #20735"), GGUF,
+    GgufTokenizerLength "gguf-tokenizer-length", Invalid, Fault("llama.cpp #20735"), GGUF,
         "`scores` and `token_type` of `tokenizer.ggml` have one element for each token.",
         "an array has more or fewer elements than there are tokens", LOADER;
-    GgufTokenId "gguf-token-id", Refused, Fault("GHSA-g4cc-763q-h9h6, llama.cpp #3634, mistral.rs #2225"), GGUF,
+    GgufTokenId "gguf-token-id", Invalid, Fault("GHSA-g4cc-763q-h9h6, llama.cpp #3634, mistral.rs #2225"), GGUF,
         "The id of a special token is an integer below the number of tokens, or -1 for none.",
         "the id of a special token is out of range", LOADER;
-    GgufByteToken "gguf-byte-token", Refused, Fault("llama.cpp #26511, #27226"), GGUF,
+    GgufByteToken "gguf-byte-token", Invalid, Fault("llama.cpp #26511, #27226"), GGUF,
         "A token of type 6 that begins with `<0x` continues with two hexadecimal digits and `>`.",
         "a byte token has other than two hexadecimal digits", LOADER;
-    GgufCount "gguf-count", Refused, Fault("llama.cpp #26051, #2247"), GGUF,
+    GgufCount "gguf-count", Invalid, Fault("llama.cpp #26051, #2247"), GGUF,
         "Counts of a known architecture are integers in range: up to 1,024 blocks, 4,096 experts and 32 bits for lengths and heads; blocks, the length of embeddings and heads are above zero.",
         "a count is not an integer, or out of range", LOADER;
-    GgufExperts "gguf-experts", Refused, Fault("llama.cpp #28345"), GGUF,
+    GgufExperts "gguf-experts", Invalid, Fault("llama.cpp #28345"), GGUF,
         "Where a known architecture has experts, 1 to all of them are used.",
         "more experts are used than there are, or none", LOADER;
 
     // NumPy.
-    NpyMagic "npy-magic", Refused, Spec("NEP 1: Format Specification"), NPY,
+    NpyMagic "npy-magic", Invalid, Spec("NEP 1: Format Specification"), NPY,
         "A NumPy array begins with 93 4E 55 4D 50 59.", "the file does not begin as .npy files do", DAMAGED;
     NpyVersion "npy-version", Unsupported, Spec("NEP 1: Format Specification"), NPY,
         "The version is 1.0, 2.0 or 3.0.", "unsupported version", TYPE;
-    NpyHeader "npy-header", Refused, Spec("NEP 1: Format Specification"), NPY,
+    NpyHeader "npy-header", Invalid, Spec("NEP 1: Format Specification"), NPY,
         "The header is a Python literal: a dictionary of `descr`, `fortran_order` and `shape`, each once.",
         "invalid NumPy header", DAMAGED;
     NpyDtype "npy-dtype", Unsupported, Policy("zTensor has no such elements; objects are pickled"), NPY,
         "The dtype is one of numbers or bools, with its byte order.", "unsupported dtype",
         "The file may be valid for another reader. Arrays of objects run code of their authors.";
-    NpyShape "npy-shape", Refused, Implied("no file is so long"), NPY,
+    NpyShape "npy-shape", Invalid, Implied("no file is so long"), NPY,
         "The bytes of the array can be counted.", "the bytes of the array cannot be counted", DISTRUST;
-    NpySize "npy-size", Refused, Spec("NEP 1: Format Specification"), NPY,
+    NpySize "npy-size", Invalid, Spec("NEP 1: Format Specification"), NPY,
         "The data has the length of the array, and ends the file.",
         "there is more or less data than the array has", DAMAGED;
 
     // Archives of NumPy files.
-    NpzMagic "npz-magic", Refused, Spec("APPNOTE 4.3.7"), NPZ,
+    NpzMagic "npz-magic", Invalid, Spec("APPNOTE 4.3.7"), NPZ,
         "A file that is named `.npz` begins with a member, or is an archive without any.",
         "the file does not begin as .npz files do", DAMAGED;
-    ZipEndRecord "zip-end-record", Refused, Spec("APPNOTE 4.3.16"), ZIP,
+    ZipEndRecord "zip-end-record", Invalid, Spec("APPNOTE 4.3.16"), ZIP,
         "The file ends with its end record, of one archive, without a comment.",
         "the file does not end with the end record of an archive", DAMAGED;
-    ZipEndRecord64 "zip-end-record-64", Refused, Spec("APPNOTE 4.3.14"), ZIP,
+    ZipEndRecord64 "zip-end-record-64", Invalid, Spec("APPNOTE 4.3.14"), ZIP,
         "An end record for large archives is needed, complete, at the offset that its locator gives, and agrees with the other.",
         "the archive has two end records, and they do not agree", DISTRUST;
-    ZipDirectory "zip-directory", Refused, Spec("APPNOTE 4.3.12"), ZIP,
+    ZipDirectory "zip-directory", Invalid, Spec("APPNOTE 4.3.12"), ZIP,
         "The directory lies right before the end record, and is of members without comments.",
         "invalid directory", DISTRUST;
-    ZipCount "zip-count", Refused, Spec("APPNOTE 4.3.16"), ZIP,
+    ZipCount "zip-count", Invalid, Spec("APPNOTE 4.3.16"), ZIP,
         "There are as many members as the end record counts.", "there are more or fewer members than are counted",
         DISTRUST;
-    ZipContiguous "zip-contiguous", Refused, Policy("no byte belongs to two members, or to none"), ZIP,
+    ZipContiguous "zip-contiguous", Invalid, Policy("no byte belongs to two members, or to none"), ZIP,
         "Members lie one after the other, from the first byte to the directory.",
         "a member does not begin where the one before it ends", DISTRUST;
-    ZipBounds "zip-bounds", Refused, Spec("APPNOTE 4.3.7"), ZIP,
+    ZipBounds "zip-bounds", Invalid, Spec("APPNOTE 4.3.7"), ZIP,
         "A member begins where the directory says, and ends before it.",
         "a member is not where the directory says", DAMAGED;
-    ZipHeader "zip-header", Refused, Spec("APPNOTE 4.3.7"), ZIP,
+    ZipHeader "zip-header", Invalid, Spec("APPNOTE 4.3.7"), ZIP,
         "A member's own header agrees with the directory.", "the header does not agree with the directory",
         DISTRUST;
-    ZipDescriptor "zip-descriptor", Refused, Spec("APPNOTE 4.3.9"), ZIP,
+    ZipDescriptor "zip-descriptor", Invalid, Spec("APPNOTE 4.3.9"), ZIP,
         "The data descriptor after a member agrees with the directory.",
         "the data descriptor does not agree with the directory", DISTRUST;
-    ZipExtra "zip-extra", Refused, Spec("APPNOTE 4.5"), ZIP,
+    ZipExtra "zip-extra", Invalid, Spec("APPNOTE 4.5"), ZIP,
         "Extra fields are whole, and of times, owners or large sizes.", "invalid extra field",
         DISTRUST;
-    ZipName "zip-name", Refused, Implied("readers differ on which name it is"), ZIP,
+    ZipName "zip-name", Invalid, Implied("readers differ on which name it is"), ZIP,
         "The name of each member is UTF-8 without a zero in it.", "the name is not UTF-8, or has a zero in it", DISTRUST;
-    NpzName "npz-name", Refused, Policy("a member that is no array is none of a tensor file"), NPZ,
+    NpzName "npz-name", Invalid, Policy("a member that is no array is none of a tensor file"), NPZ,
         "The name of each member ends in `.npy`.", "a member is not a NumPy array", DISTRUST;
-    NpzDuplicateName "npz-duplicate-name", Refused, Implied("readers differ on which of them counts"), NPZ,
+    NpzDuplicateName "npz-duplicate-name", Invalid, Implied("readers differ on which of them counts"), NPZ,
         "No two members have one name, with or without their suffix.", "duplicate member name", DISTRUST;
-    ZipEncrypted "zip-encrypted", Refused, Policy("what cannot be read cannot be checked"), ZIP,
+    ZipEncrypted "zip-encrypted", Invalid, Policy("what cannot be read cannot be checked"), ZIP,
         "No member is encrypted.", "it is encrypted", DISTRUST;
     ZipFeature "zip-feature", Unsupported, Policy("no writer of tensors uses others"), ZIP,
         "Members are stored or deflated, by version 4.5 of zip at most.", "unsupported feature of zip", TYPE;
-    ZipStoredSize "zip-stored-size", Refused, Implied("both sizes count the same bytes"), ZIP,
+    ZipStoredSize "zip-stored-size", Invalid, Implied("both sizes count the same bytes"), ZIP,
         "A member that is not compressed has one size.", "it is not compressed, and has two sizes", DISTRUST;
-    ZipDeflate "zip-deflate", Refused, Spec("RFC 1951"), ZIP,
+    ZipDeflate "zip-deflate", Invalid, Spec("RFC 1951"), ZIP,
         "Compressed data can be decompressed, and ends with its last byte.",
         "the compressed data cannot be decompressed, or does not end with its last byte", DAMAGED;
     // A bit that is flipped in compressed data may change how much comes of it.
-    ZipLength "zip-length", Refused, Spec("APPNOTE 4.4.9"), ZIP,
+    ZipLength "zip-length", Invalid, Spec("APPNOTE 4.4.9"), ZIP,
         "A member has the length that the directory gives.", "a member does not have the length that the directory gives", DAMAGED;
-    ZipCrc "zip-crc", Refused, Spec("APPNOTE 4.4.7"), ZIP,
+    ZipCrc "zip-crc", Invalid, Spec("APPNOTE 4.4.7"), ZIP,
         "A member has its checksum.", "a member does not have its checksum", DAMAGED;
 
     // Checkpoints of PyTorch.
-    TorchFolder "torch-folder", Refused, Spec("torch.save: zip"), TORCH,
+    TorchFolder "torch-folder", Invalid, Spec("torch.save: zip"), TORCH,
         "All members are in one folder, which has one `data.pkl`.",
         "the members are not in one folder that has one data.pkl", DISTRUST;
-    TorchMember "torch-member", Refused, Policy("no byte belongs to what readers pass over"), TORCH,
+    TorchMember "torch-member", Invalid, Policy("no byte belongs to what readers pass over"), TORCH,
         "Members are `data/` and a number, `data.pkl`, `version`, `byteorder` and what else PyTorch notes.",
         "a member is none of those that PyTorch writes", DISTRUST;
-    TorchDuplicateMember "torch-duplicate-member", Refused, Implied("readers differ on which of them counts"), TORCH,
+    TorchDuplicateMember "torch-duplicate-member", Invalid, Implied("readers differ on which of them counts"), TORCH,
         "No two members have one name.", "duplicate member name", DISTRUST;
-    TorchScript "torch-script", Refused, Policy("it is a program, which runs when it is loaded"), TORCH,
+    TorchScript "torch-script", Invalid, Policy("it is a program, which runs when it is loaded"), TORCH,
         "The archive has no code.", "the archive has code, which loading it runs", PICKLE;
-    TorchVersion "torch-version", Refused, Spec("torch.save: zip"), TORCH,
+    TorchVersion "torch-version", Invalid, Spec("torch.save: zip"), TORCH,
         "`version` is a number from 1 to 10, and `byteorder`, where it is there, `little` or `big`.",
         "the version or the byte order is not one that is known", DAMAGED;
-    TorchPickle "torch-pickle", Refused, Spec("PEP 307, PEP 3154, PEP 574"), TORCH,
+    TorchPickle "torch-pickle", Invalid, Spec("PEP 307, PEP 3154, PEP 574"), TORCH,
         "The pickle is complete, in an archive of a protocol from 2 to 5, and each instruction finds the values that it takes.",
         "invalid pickle", DAMAGED;
-    TorchOpcode "torch-opcode", Refused, Policy("PyTorch needs none of them, and some run code"), TORCH,
+    TorchOpcode "torch-opcode", Invalid, Policy("PyTorch needs none of them, and some run code"), TORCH,
         "The instructions are those of the protocol that hold data, in an archive those with which PyTorch writes values, and the protocol stands at the start alone.",
         "an instruction of the pickle is not allowed", PICKLE;
-    TorchGlobal "torch-global", Refused, Policy("it may run code"), TORCH,
+    TorchGlobal "torch-global", Invalid, Policy("it may run code"), TORCH,
         "Globals are those that PyTorch itself allows where it loads weights only.",
         "a global is not allowed", PICKLE;
-    TorchCall "torch-call", Refused, Policy("nothing is guessed"), TORCH,
+    TorchCall "torch-call", Invalid, Policy("nothing is guessed"), TORCH,
         "Functions, classes and states are given the arguments that PyTorch gives them.",
         "a function does not get the arguments that it needs", DISTRUST;
-    TorchPersistentId "torch-persistent-id", Refused, Spec("torch.save: storages"), TORCH,
+    TorchPersistentId "torch-persistent-id", Invalid, Spec("torch.save: storages"), TORCH,
         "A persistent id is that of a storage: its class, its key, a device and the number of elements.",
         "a persistent id is not that of a storage", DISTRUST;
-    TorchMemo "torch-memo", Refused, Policy("no writer keeps two values under one number"), TORCH,
+    TorchMemo "torch-memo", Invalid, Policy("no writer keeps two values under one number"), TORCH,
         "Values are kept under ascending numbers, before they are referred to.",
         "a value is kept out of order, or was never kept", DISTRUST;
-    TorchTrailing "torch-trailing", Refused, Policy("no byte belongs to what readers pass over"), TORCH,
+    TorchTrailing "torch-trailing", Invalid, Policy("no byte belongs to what readers pass over"), TORCH,
         "The pickle ends with its first STOP.", "bytes stand behind STOP", DISTRUST;
-    TorchDuplicateKey "torch-duplicate-key", Refused, Implied("readers differ on which of them counts"), TORCH,
+    TorchDuplicateKey "torch-duplicate-key", Invalid, Implied("readers differ on which of them counts"), TORCH,
         "The keys of a dictionary are unique, and so are the names of attributes.", "duplicate key", DISTRUST;
-    TorchDuplicateName "torch-duplicate-name", Refused, Implied("readers differ on which of them counts"), TORCH,
+    TorchDuplicateName "torch-duplicate-name", Invalid, Implied("readers differ on which of them counts"), TORCH,
         "No two tensors have one name: the keys that lead to them, with dots between.",
         "duplicate tensor name", DISTRUST;
-    TorchStorage "torch-storage", Refused, Spec("torch.save: storages"), TORCH,
+    TorchStorage "torch-storage", Invalid, Spec("torch.save: storages"), TORCH,
         "Every storage is a member of its length, and every such member a storage that a tensor has.",
         "a storage is not a member of its length", DAMAGED;
-    TorchTensor "torch-tensor", Refused, Implied("its elements are not there"), TORCH,
+    TorchTensor "torch-tensor", Invalid, Implied("its elements are not there"), TORCH,
         "A tensor has as many strides as dimensions, its elements lie within its storage, and only floats require gradients.",
         "the elements of a tensor do not lie within its storage, or cannot require gradients", DISTRUST;
     TorchDtype "torch-dtype", Unsupported, Policy("zTensor has no such elements"), TORCH,
@@ -314,13 +314,13 @@ catalogue! {
         "a value is not read", TYPE;
 
     // Of several formats.
-    TensorBoolValue "tensor-bool-value", Refused, Policy("readers differ on what another byte is"), ANY,
+    TensorBoolValue "tensor-bool-value", Invalid, Policy("readers differ on what another byte is"), ANY,
         "A bool is 0 or 1.", "a bool is {}: expected 0 or 1", WRITER;
     LimitHeader "limit-header", Limit, Policy("memory while opening follows the headers"), ANY,
         "A header takes at most 64 KiB (.npy), 100 MB (safetensors, GGUF, an index), 64 MiB (.npz, a pickle), and what is kept of it 128 MiB.",
         "the header exceeds the limit", DISTRUST;
 
-    FormatUnknown "format-unknown", Refused, Policy("nothing is guessed"), ANY,
+    FormatUnknown "format-unknown", Invalid, Policy("nothing is guessed"), ANY,
         "The file begins as one of a format that this reader supports.", "the file is none of safetensors, GGUF, .npy, .npz and PyTorch", CONVERT;
 
     // What is named, and not read.
@@ -400,7 +400,7 @@ pub fn verdict(row: &Row) -> Verdict {
         (Some(rule), _) => rule.verdict(),
         (None, Some(("unsupported", _))) => Verdict::Unsupported,
         (None, Some(("limit", _))) => Verdict::Limit,
-        _ => Verdict::Refused,
+        _ => Verdict::Invalid,
     }
 }
 

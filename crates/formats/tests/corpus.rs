@@ -27,7 +27,7 @@ fn validate(path: &Path) -> Result<usize, String> {
             // Whoever asks for the kind hears what the catalogue says.
             let own = Rule::ALL.iter().find(|rule| rule.row().id == row.id).unwrap();
             let verdict = match error.kind() {
-                ErrorKind::Format(_) => Verdict::Refused,
+                ErrorKind::Format(_) => Verdict::Invalid,
                 ErrorKind::UnsupportedFormat(_) => Verdict::Unsupported,
                 _ => Verdict::Limit,
             };

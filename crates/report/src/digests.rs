@@ -257,7 +257,7 @@ impl Mismatch {
     /// The finding that says the same.
     pub fn finding(&self) -> Finding {
         let row = self.difference.row();
-        let mut finding = Finding::new(Verdict::Refused, row.broken.to_owned());
+        let mut finding = Finding::new(Verdict::Invalid, row.broken.to_owned());
         finding.row = Some(row);
         finding.object = Some(self.name.clone());
         finding.component = Some(self.role.clone());

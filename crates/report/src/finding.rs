@@ -26,7 +26,7 @@ pub enum Verdict {
     /// The manifest keeps every rule; the data was not looked at.
     ManifestValid,
     /// It breaks a rule.
-    Refused,
+    Invalid,
     /// It is not valid, or not supported, and the caller's policy tolerates that.
     Tolerated,
     /// It may be valid, and cannot be read.
@@ -43,7 +43,7 @@ impl Verdict {
         match self {
             Self::Valid => "valid",
             Self::ManifestValid => "manifest-valid",
-            Self::Refused => "refused",
+            Self::Invalid => "invalid",
             Self::Tolerated => "tolerated",
             Self::Unsupported => "unsupported",
             Self::Limit => "limit",
@@ -60,7 +60,7 @@ impl Verdict {
     pub fn level(self) -> Option<&'static str> {
         match self {
             Self::Valid | Self::ManifestValid => None,
-            Self::Refused | Self::Error => Some("error"),
+            Self::Invalid | Self::Error => Some("error"),
             Self::Unsupported | Self::Limit => Some("warning"),
             Self::Tolerated => Some("note"),
         }
@@ -313,7 +313,7 @@ impl Finding {
             return Self::io(system);
         }
         let verdict = match error.kind() {
-            ErrorKind::Malformed(_) | ErrorKind::Format(_) => Verdict::Refused,
+            ErrorKind::Malformed(_) | ErrorKind::Format(_) => Verdict::Invalid,
             ErrorKind::Unsupported(_) | ErrorKind::UnsupportedFormat(_) => Verdict::Unsupported,
             ErrorKind::Limit(_) | ErrorKind::LimitFormat(_) => Verdict::Limit,
             // The others say nothing of the file.

@@ -37,7 +37,7 @@ impl Printed {
                     printed.digits.push((class.parse()?, logits?));
                 }
                 ["object", name, element] => printed.objects.push((name.into(), element.into())),
-                ["refused", file, rule, offset] => {
+                ["invalid", file, rule, offset] => {
                     printed.refused.push((file.into(), rule.into(), offset.parse()?));
                 }
                 ["reads", of, reads, "bytes", bytes] => {

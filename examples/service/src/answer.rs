@@ -46,7 +46,7 @@ pub enum Answer {
     /// It keeps every rule, and all of its content has been verified.
     Valid(Facts),
     /// It does not, or cannot be read.
-    Refused(Refusal),
+    Rejected(Rejection),
 }
 
 /// The facts that the manifest or header states.
@@ -95,7 +95,7 @@ pub struct Component {
 /// The reason why a file is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Refusal {
+pub struct Rejection {
     /// The rule, limit or unsupported feature, by its id. None where there is no memory for the
     /// file, or it could not be read.
     pub rule: Option<String>,
@@ -117,7 +117,7 @@ pub struct Refusal {
     pub sentence: String,
 }
 
-impl From<Finding> for Refusal {
+impl From<Finding> for Rejection {
     fn from(finding: Finding) -> Self {
         Self {
             rule: finding.row.map(|row| row.id.to_owned()),
@@ -133,22 +133,23 @@ impl From<Finding> for Refusal {
     }
 }
 
-impl From<Refusal> for Finding {
+impl From<Rejection> for Finding {
     /// Converts a refusal. The verdict follows from the rule alone, and not from what the worker says.
-    fn from(refusal: Refusal) -> Self {
-        let found = refusal.rule.as_deref().and_then(rule);
+    fn from(rejection: Rejection) -> Self {
+        let found = rejection.rule.as_deref().and_then(rule);
         let (row, verdict) = found.map_or((None, Verdict::Error), |(row, own)| (Some(row), own));
-        let is_generation = |own: &Generation| Some(own.as_str()) == refusal.generation.as_deref();
+        let is_generation =
+            |own: &Generation| Some(own.as_str()) == rejection.generation.as_deref();
         Self {
             row,
-            format: refusal.format.as_deref().and_then(format),
+            format: rejection.format.as_deref().and_then(format),
             generation: GENERATIONS.into_iter().find(is_generation),
-            object: refusal.object,
-            component: refusal.component,
-            shard: refusal.shard,
-            offset: refusal.offset,
-            manifest_offset: refusal.manifest_offset,
-            ..Self::new(verdict, refusal.sentence)
+            object: rejection.object,
+            component: rejection.component,
+            shard: rejection.shard,
+            offset: rejection.offset,
+            manifest_offset: rejection.manifest_offset,
+            ..Self::new(verdict, rejection.sentence)
         }
     }
 }

@@ -20,7 +20,7 @@
 //!             println!("{:?}: {:?}", object.name, object.shape);
 //!         }
 //!     }
-//!     Verdict::Refused(why) => println!("refused: {}", why.sentence),
+//!     Verdict::Rejected(why) => println!("rejected: {}", why.sentence),
 //!     Verdict::Lost(how) => println!("its worker is lost: {how}"),
 //! }
 //! # Ok::<(), std::io::Error>(())
@@ -35,7 +35,7 @@ mod sealed;
 mod service;
 mod worker;
 
-pub use answer::{Component, Facts, Object, Refusal, Want};
+pub use answer::{Component, Facts, Object, Rejection, Want};
 pub use sealed::{SEALS, Sealed};
 pub use service::{Loss, Model, Service, Settings, Verdict};
 pub use worker::work;

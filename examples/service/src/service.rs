@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
 
-use crate::answer::{self, ALIGNMENT, Answer, Component, Facts, Refusal, UNCONFINED, Want};
+use crate::answer::{self, ALIGNMENT, Answer, Component, Facts, Rejection, UNCONFINED, Want};
 use crate::sealed::Sealed;
 
 /// The limits for one file.
@@ -46,7 +46,7 @@ pub enum Verdict {
     /// It is valid.
     Valid(Model),
     /// It is not, or cannot be read.
-    Refused(Refusal),
+    Rejected(Rejection),
     /// The worker did not answer as it should: it is ended, and nothing is known of the file.
     Lost(Loss),
 }
@@ -209,14 +209,15 @@ impl Service {
     ) -> io::Result<Verdict> {
         let facts = match serde_json::from_slice(&bytes)? {
             Answer::Valid(facts) => facts,
-            Answer::Refused(refusal) => {
-                if refusal.rule.as_ref().is_some_and(|rule| answer::rule(rule).is_none()) {
+            Answer::Rejected(rejection) => {
+                if rejection.rule.as_ref().is_some_and(|rule| answer::rule(rule).is_none()) {
                     return Err(invalid("unknown rule"));
                 }
-                if refusal.format.as_ref().is_some_and(|format| answer::format(format).is_none()) {
+                if rejection.format.as_ref().is_some_and(|format| answer::format(format).is_none())
+                {
                     return Err(invalid("unknown format"));
                 }
-                return Ok(Verdict::Refused(refusal));
+                return Ok(Verdict::Rejected(rejection));
             }
         };
         drop(bytes);

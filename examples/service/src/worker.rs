@@ -42,7 +42,7 @@ pub fn work(arguments: impl Iterator<Item = String>) -> ExitCode {
     }
     let answer = match check(file, length, &mut order) {
         Ok(facts) => Answer::Valid(facts),
-        Err(finding) => Answer::Refused((*finding).into()),
+        Err(finding) => Answer::Rejected((*finding).into()),
     };
     let content = order.content.as_ref().filter(|_| matches!(answer, Answer::Valid(_)));
     match send(&answer, content.map(Content::file)) {

@@ -68,9 +68,9 @@ fn validate(honest: &Service, lying: &Service, task: &Task) -> Result<usize, Str
                 })
                 .sum())
         }
-        (Deed::Honest(Known::Refused(rule, offset)), Verdict::Refused(refusal))
-            if refusal.rule.as_deref() == Some(rule)
-                && (offset.is_none() || *offset == refusal.offset) =>
+        (Deed::Honest(Known::Invalid(rule, offset)), Verdict::Rejected(rejection))
+            if rejection.rule.as_deref() == Some(rule)
+                && (offset.is_none() || *offset == rejection.offset) =>
         {
             Ok(0)
         }
@@ -133,7 +133,7 @@ fn thousands_of_files() {
                         match task.deed {
                             Deed::Honest(Known::Valid) => valid.fetch_add(1, Ordering::Relaxed),
                             Deed::Lie => lost.fetch_add(1, Ordering::Relaxed),
-                            Deed::Honest(Known::Refused(..)) => 0,
+                            Deed::Honest(Known::Invalid(..)) => 0,
                         };
                     }
                 });

@@ -100,16 +100,16 @@ fn facts_come_without_content() {
 #[test]
 fn a_refused_file_has_its_rule() {
     let verdict = check(patient(), &corpus("reject/blob-alignment--v12-72.zt"), Want::Content);
-    let Verdict::Refused(refusal) = verdict else { panic!("{verdict:?}") };
-    assert_eq!(refusal.rule.as_deref(), Some("blob-alignment"));
+    let Verdict::Rejected(rejection) = verdict else { panic!("{verdict:?}") };
+    assert_eq!(rejection.rule.as_deref(), Some("blob-alignment"));
 }
 
 #[test]
 fn limits_hold() {
     let valid = corpus("accept/1.2.3/dense_all.zt");
     let verdict = check(Settings { content: 100, ..patient() }, &valid, Want::Content);
-    let Verdict::Refused(refusal) = verdict else { panic!("{verdict:?}") };
-    assert!(refusal.sentence.contains("more than 100 bytes"), "{refusal:?}");
+    let Verdict::Rejected(rejection) = verdict else { panic!("{verdict:?}") };
+    assert!(rejection.sentence.contains("more than 100 bytes"), "{rejection:?}");
 
     let verdict = check(Settings { answer: 10, ..patient() }, &valid, Want::Facts);
     assert!(matches!(verdict, Verdict::Lost(Loss::Answer(_))), "{verdict:?}");
@@ -132,11 +132,11 @@ fn want_of_memory_costs_no_more_than_the_file() {
     write(&manifest.to_le_bytes(), 64 + manifest);
     write(b"ZTEN1000", 64 + manifest + 8);
     let verdict = check(Settings { memory: manifest / 2, ..patient() }, &path, Want::Facts);
-    let Verdict::Refused(refusal) = verdict else { panic!("{verdict:?}") };
-    assert!(refusal.rule.is_none() && refusal.sentence.contains("memory"), "{refusal:?}");
+    let Verdict::Rejected(rejection) = verdict else { panic!("{verdict:?}") };
+    assert!(rejection.rule.is_none() && rejection.sentence.contains("memory"), "{rejection:?}");
     let verdict = check(Settings { memory: manifest * 2, ..patient() }, &path, Want::Facts);
-    let Verdict::Refused(refusal) = verdict else { panic!("{verdict:?}") };
-    assert_eq!(refusal.rule.as_deref(), Some("root-type"));
+    let Verdict::Rejected(rejection) = verdict else { panic!("{verdict:?}") };
+    assert_eq!(rejection.rule.as_deref(), Some("root-type"));
 }
 
 #[test]

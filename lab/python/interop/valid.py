@@ -131,7 +131,7 @@ def without_counterpart(folder):
     path = folder / "known-empty.safetensors"
     tensors.write(path, {}, {})
     why = "no tensors, and metadata without entries: a header that the package itself does not read"
-    known[path] = "refused safetensors-json", why
+    known[path] = "invalid safetensors-json", why
     types = gguf.GGMLQuantizationType
     for name, type, verdict, why, options in (
         (
@@ -151,7 +151,7 @@ def without_counterpart(folder):
         (
             "aligned",
             types.Q8_0,
-            "refused gguf-trailing",
+            "invalid gguf-trailing",
             "several files, of which the first alone tells the alignment that all have",
             {"split_max_tensors": 1},
         ),

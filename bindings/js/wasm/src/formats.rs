@@ -8,7 +8,7 @@ use zten::{Error, OpenOptions, ReadAt, error::Misuse};
 use zten_formats::{Opening, START, Step, Trouble, Wanted, by_name, by_start, is_ztensor};
 use zten_report::finding::Finding;
 
-use crate::session::{Refused, Session};
+use crate::session::{Rejection, Session};
 
 /// A file of which the first bytes are to come.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Start {
         self,
         bytes: Vec<u8>,
         source: &'static dyn ReadAt,
-    ) -> Result<Session, Refused> {
+    ) -> Result<Session, Rejection> {
         if usize::try_from(self.needs().end) != Ok(bytes.len()) {
             return Err(Error::from(Misuse::Supply).into());
         }
@@ -97,7 +97,7 @@ impl Other {
         mut self: Box<Self>,
         bytes: Vec<u8>,
         source: &'static dyn ReadAt,
-    ) -> Result<Session, Refused> {
+    ) -> Result<Session, Rejection> {
         let supplied = match self.wanted.pop_front() {
             Some(wanted) => self.opening.supply(&wanted, bytes),
             None => Err(Misuse::Supply.into()),
@@ -118,8 +118,8 @@ impl Other {
         Ok(Session::Other(self))
     }
 
-    fn refused(&self, trouble: &Trouble) -> Refused {
+    fn refused(&self, trouble: &Trouble) -> Rejection {
         let finding = Finding { format: self.format, ..trouble.finding() };
-        Refused { finding: Box::new(finding), manifest: None }
+        Rejection { finding: Box::new(finding), manifest: None }
     }
 }

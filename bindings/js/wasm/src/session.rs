@@ -57,7 +57,7 @@ impl Session {
         #[cfg(not(feature = "formats"))]
         let begun = {
             drop(name);
-            Opening::new(length, &OpenOptions::default()).map(Self::Header).map_err(Refused::from)
+            Opening::new(length, &OpenOptions::default()).map(Self::Header).map_err(Rejection::from)
         };
         self.go_on(begun, out)
     }
@@ -94,7 +94,7 @@ impl Session {
         self.go_on(next, out)
     }
 
-    fn next(self, bytes: Vec<u8>, source: &'static dyn ReadAt) -> Result<Self, Refused> {
+    fn next(self, bytes: Vec<u8>, source: &'static dyn ReadAt) -> Result<Self, Rejection> {
         Ok(match self {
             #[cfg(feature = "formats")]
             Self::Start(start) => start.supply(bytes, source)?,
@@ -115,26 +115,28 @@ impl Session {
         Self::Open(Box::leak(Box::new(file)))
     }
 
-    fn go_on(&mut self, next: Result<Self, Refused>, out: &mut impl Write) -> io::Result<()> {
+    fn go_on(&mut self, next: Result<Self, Rejection>, out: &mut impl Write) -> io::Result<()> {
         match next {
             Ok(next) => {
                 *self = next;
                 Ok(())
             }
-            Err(Refused { finding, manifest }) => problem::write(&finding, manifest.as_ref(), out),
+            Err(Rejection { finding, manifest }) => {
+                problem::write(&finding, manifest.as_ref(), out)
+            }
         }
     }
 }
 
 /// The reason why a file is not opened.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct Rejection {
     pub(crate) finding: Box<Finding>,
     /// The range of the manifest, if that is rejected.
     pub(crate) manifest: Option<Range<u64>>,
 }
 
-impl From<Error> for Refused {
+impl From<Error> for Rejection {
     fn from(error: Error) -> Self {
         Self { finding: Box::new(Finding::from_error(&error)), manifest: error.manifest_range() }
     }

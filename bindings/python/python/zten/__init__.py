@@ -24,7 +24,7 @@ for untrusted input.
 zTensor files of all generations are read: 0.1, 1.1, 1.2 and 2; 1.2 is written, and 2 where
 ``generation="2"`` asks for it. So are safetensors, also in several files with an index, GGUF, ``.npy``,
 ``.npz`` and checkpoints of PyTorch, of which nothing is executed, by every function that takes a file. A file that
-breaks a rule is :class:`Refused`, with the rule, the object and the byte; one that may be valid for another reader is
+breaks a rule is :class:`Invalid`, with the rule, the object and the byte; one that may be valid for another reader is
 :class:`Unsupported`; one that asks for more than a limit allows has :class:`LimitExceeded`.
 
 All that is validated is validated by the library ``zten``, which is written in Rust without ``unsafe``:
@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING
 from . import numpy
 from ._check import Columns, Report, Rule, check, check_batch, explain
 from ._component import Component
-from ._errors import Error, LimitExceeded, Refused, Unsupported
+from ._errors import Error, Invalid, LimitExceeded, Unsupported
 from ._file import Digests, File, Limits, Source, open
 from ._safe_open import safe_open
 from ._tensor import Slice, Tensor
@@ -57,7 +57,7 @@ __all__ = [
     "File",
     "LimitExceeded",
     "Limits",
-    "Refused",
+    "Invalid",
     "Report",
     "Rule",
     "Simple",

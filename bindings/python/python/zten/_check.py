@@ -19,7 +19,7 @@ class Report:
     file: str | None
     """The path, of a URL without user, password and query; None of what has none."""
     verdict: str
-    """``"valid"``; ``"manifest-valid"``, where no data was looked at; ``"refused"``: it breaks a rule;
+    """``"valid"``; ``"manifest-valid"``, where no data was looked at; ``"invalid"``: it breaks a rule;
     ``"unsupported"``: it may be valid; ``"limit"``: it asks for more than a limit allows; ``"error"``:
     it could not be read."""
     level: str | None

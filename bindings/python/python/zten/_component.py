@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _types
-from ._errors import NO_ARRAY, Unsupported, refused, unserved
+from ._errors import NO_ARRAY, Unsupported, no_array_error, unserved
 from ._types import Array, Bytes
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Component:
         """Returns the content: decoded, little-endian, and verified by its digest.
 
         Raises:
-            Refused, Unsupported, LimitExceeded: as the content asks for.
+            Invalid, Unsupported, LimitExceeded: as the content asks for.
         """
         return self._file._reader.read_bytes(*self._place)
 
@@ -77,7 +77,7 @@ class Component:
         that it is stored as. Two to a byte (``f4_e2m1``) are unpacked, all that there are room for.
 
         Raises:
-            Refused, Unsupported, LimitExceeded: as the content asks for; Unsupported also where its bytes are
+            Invalid, Unsupported, LimitExceeded: as the content asks for; Unsupported also where its bytes are
                 no multiple of those of an element, which layouts that are not known allow.
         """
         content = np.frombuffer(self.tobytes(), np.uint8)
@@ -123,7 +123,7 @@ class Component:
         except NO_ARRAY as error:
             reader = self._file._reader
             name = reader.object(self._place[0])[0]
-            raise refused(error, f"{nbytes} bytes", name, reader.path) from None
+            raise no_array_error(error, f"{nbytes} bytes", name, reader.path) from None
 
 
 def converted(array: Array, dtype: npt.DTypeLike | None, copy: bool | None) -> Array:

@@ -9,7 +9,7 @@ from . import _zten
 
 
 class Error(Exception):
-    """A file could not be read for what is in it. Its kinds are :class:`Refused`,
+    """A file could not be read for what is in it. Its kinds are :class:`Invalid`,
     :class:`Unsupported` and :class:`LimitExceeded`; ``except zten.Error`` catches all of them.
 
     What the system fails with is an :class:`OSError`, and a wrong call is a :class:`ValueError`,
@@ -68,7 +68,7 @@ class Error(Exception):
         return _again, (type(self), self.message, fields)
 
 
-class Refused(Error):
+class Invalid(Error):
     """The file breaks a rule: it is damaged, or its writer is at fault."""
 
 
@@ -91,7 +91,7 @@ def unserved(sentence: str, name: str, rule: str = "unsupported-format", **field
     return Unsupported(f"{name!r}: {sentence}", object=name, rule=rule, clause=_clause(rule), **fields)
 
 
-def refused(error: Exception, what: str, name: str, file: str | None) -> Error:
+def no_array_error(error: Exception, what: str, name: str, file: str | None) -> Error:
     """The error for an object that a library or the machine has no array for, which is what it says."""
     if isinstance(error, MemoryError):
         sentence = f"{name!r}: there is no memory for it: {what}"

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 
 from . import _types, _zten
-from ._errors import NO_ARRAY, refused
+from ._errors import NO_ARRAY, no_array_error
 from ._tensor import Tensor
 from ._types import Array
 from ._zten import Reader
@@ -212,7 +212,7 @@ class File(Mapping[str, Tensor]):
         compared with that.
 
         Raises:
-            Refused, Unsupported, LimitExceeded: as the content asks for.
+            Invalid, Unsupported, LimitExceeded: as the content asks for.
         """
         return self._reader.verify()
 
@@ -253,7 +253,7 @@ class File(Mapping[str, Tensor]):
             return np.ndarray(shape, _types.numpy_dtype(element), buffer, offset)
         except NO_ARRAY as error:
             what = f"NumPy has no array of shape {shape}"
-            raise refused(error, what, name, self._reader.path) from None
+            raise no_array_error(error, what, name, self._reader.path) from None
 
 
 def open(
@@ -297,11 +297,11 @@ def open(
             a ``str`` that begins with its first line; or a mapping of names to SHA-256 digests, of a tensor with
             several components by their roles. Every tensor that is read is compared with it, whatever ``verify``
             says: of a part, or of a view of a map, the whole tensor is read and compared before, once.
-            :class:`Refused` has the tensor and the rule: ``list-changed``, or ``list-added`` for one that is
+            :class:`Invalid` has the tensor and the rule: ``list-changed``, or ``list-added`` for one that is
             not listed. :meth:`File.verify` compares all, and finds what is missing (``list-missing``), too.
 
     Raises:
-        Refused, Unsupported, LimitExceeded: as the manifest asks for.
+        Invalid, Unsupported, LimitExceeded: as the manifest asks for.
         OSError: the file cannot be read.
         ValueError: ``digests`` is no list of digests.
     """

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from . import _types
 from ._component import Component, converted, scipy_indices, scipy_values, to_torch, truth
-from ._errors import NO_ARRAY, Error, Unsupported, refused, unserved
+from ._errors import NO_ARRAY, Error, Unsupported, no_array_error, unserved
 from ._index import Index, Selection, select
 from ._types import Array, Bytes
 
@@ -48,7 +48,7 @@ class Slice:
         No digest is of a part. With ``verify=True`` the whole tensor is read and verified first.
 
         Raises:
-            Refused, Unsupported, LimitExceeded: as the content asks for.
+            Invalid, Unsupported, LimitExceeded: as the content asks for.
         """
         return self._tensor._sliced(self._index, verify)
 
@@ -179,7 +179,7 @@ class Tensor:
         """Reads all of it, and validates what opening does not: digests, compression, bools, indices.
 
         Raises:
-            Refused, Unsupported, LimitExceeded: as the content asks for.
+            Invalid, Unsupported, LimitExceeded: as the content asks for.
         """
         self._file._reader.verify_object(self._ordinal)
 
@@ -196,7 +196,7 @@ class Tensor:
         bf16, FP8 and FP4 have the dtypes of :mod:`ml_dtypes`.
 
         Raises:
-            Refused, Unsupported, LimitExceeded: as the content asks for; Unsupported also where it is not dense.
+            Invalid, Unsupported, LimitExceeded: as the content asks for; Unsupported also where it is not dense.
         """
         verify = self._file._verifies(verify)
         if not self._file._map and (part := self._part(None, verify)) is not None:
@@ -226,7 +226,7 @@ class Tensor:
         long; where that is odd, :meth:`numpy` unpacks it.
 
         Raises:
-            Refused, Unsupported, LimitExceeded: as the content asks for; Unsupported also where it is not dense, or
+            Invalid, Unsupported, LimitExceeded: as the content asks for; Unsupported also where it is not dense, or
                 this version of PyTorch has no such type.
         """
         import torch
@@ -265,7 +265,7 @@ class Tensor:
         arrays of these types.
 
         Raises:
-            Refused, Unsupported, LimitExceeded: as the content asks for; Unsupported also where it is not sparse, or
+            Invalid, Unsupported, LimitExceeded: as the content asks for; Unsupported also where it is not sparse, or
                 a dimension is 2**63 or more.
         """
         if not self.is_sparse:
@@ -292,13 +292,13 @@ class Tensor:
             )
         except NO_ARRAY as error:
             what = f"SciPy has no array of shape {self.shape}"
-            raise refused(error, what, self.name, self._file._reader.path) from None
+            raise no_array_error(error, what, self.name, self._file._reader.path) from None
 
     def dequantize(self) -> npt.NDArray[np.float32]:
         """The values of a quantized tensor as an array of ``float32``, in row-major order.
 
         Raises:
-            Refused, Unsupported, LimitExceeded: as the content asks for; Unsupported also where it is of another
+            Invalid, Unsupported, LimitExceeded: as the content asks for; Unsupported also where it is of another
                 layout, or the attributes are missing or not known, or do not fit the components.
         """
         if self.quantization is None:

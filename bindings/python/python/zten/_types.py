@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from ._errors import NO_ARRAY, refused
+from ._errors import NO_ARRAY, no_array_error
 
 if TYPE_CHECKING:
     from ._zten import Reader
@@ -151,7 +151,7 @@ def empty(
     try:
         return np.empty(tuple(shape), dtype)
     except NO_ARRAY as error:
-        raise refused(error, f"NumPy has no array of shape {tuple(shape)}", name, reader.path) from None
+        raise no_array_error(error, f"NumPy has no array of shape {tuple(shape)}", name, reader.path) from None
 
 
 def reshaped(array: Array, name: str, shape: tuple[int, ...], reader: Reader) -> Array:
@@ -159,7 +159,7 @@ def reshaped(array: Array, name: str, shape: tuple[int, ...], reader: Reader) ->
     try:
         return array.reshape(shape)
     except NO_ARRAY as error:
-        raise refused(error, f"NumPy has no array of shape {shape}", name, reader.path) from None
+        raise no_array_error(error, f"NumPy has no array of shape {shape}", name, reader.path) from None
 
 
 def torch_tensor(make: Callable[[], Any], name: str, shape: Sequence[int], reader: Reader) -> Any:
@@ -168,7 +168,7 @@ def torch_tensor(make: Callable[[], Any], name: str, shape: Sequence[int], reade
         return make()
     except NO_ARRAY as error:
         what = f"PyTorch has no tensor of shape {tuple(shape)}"
-        raise refused(error, what, name, reader.path) from None
+        raise no_array_error(error, what, name, reader.path) from None
 
 
 def as_bytes(array: Array) -> Bytes:

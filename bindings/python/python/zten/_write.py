@@ -55,7 +55,7 @@ class Writer:
         Raises:
             TypeError: the generation has no type for the elements, or it is no tensor: a masked array, a data frame.
             ValueError: the elements changed while they were written in the canonical form of 2.
-            Refused: it breaks a rule; above all, there is an object of that name already.
+            Invalid: it breaks a rule; above all, there is an object of that name already.
         """
         self._add_value(name, value, attributes, False)
 
@@ -231,7 +231,7 @@ def convert(
         How many objects were written.
 
     Raises:
-        Refused, Unsupported, LimitExceeded: as the content asks for; Unsupported also where it is
+        Invalid, Unsupported, LimitExceeded: as the content asks for; Unsupported also where it is
             valid, and cannot be expressed in that generation.
     """
     _check_form(generation, zstd)

@@ -48,7 +48,7 @@ def load_file(
 
     Raises:
         KeyError: no tensor has a name that is asked for.
-        Refused, Unsupported, LimitExceeded: as the file asks for; Unsupported also where an object is neither
+        Invalid, Unsupported, LimitExceeded: as the file asks for; Unsupported also where an object is neither
             dense nor sparse, such as blocks of GGUF: :func:`zten.open` reads it.
     """
     return _load(

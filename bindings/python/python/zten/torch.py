@@ -51,7 +51,7 @@ def load_file(
 
     Raises:
         KeyError: no tensor has a name that is asked for.
-        Refused, Unsupported, LimitExceeded: as the file asks for; Unsupported also where an object is not dense,
+        Invalid, Unsupported, LimitExceeded: as the file asks for; Unsupported also where an object is not dense,
             such as blocks of GGUF: :func:`zten.open` reads it.
     """
     tensors = _load(
@@ -127,7 +127,7 @@ def load_model(
         The names that the file does not have, and those that the module does not have.
 
     Raises:
-        Refused, Unsupported, LimitExceeded: as the file asks for; Unsupported also where the file has not the tensors of
+        Invalid, Unsupported, LimitExceeded: as the file asks for; Unsupported also where the file has not the tensors of
             the module, or they have other shapes.
     """
     state = load_file(source, device, limits=limits, tolerate=tolerate, digests=digests)

@@ -239,7 +239,7 @@ impl Policy {
     /// Checks a file whose manifest is valid.
     pub(super) fn check(&self, path: &Path, archive: &FileWithShards) -> Result<(), Box<Problem>> {
         let found = |(row, sentence, component): Violation<'_>| {
-            let mut finding = Finding::new(Verdict::Refused, sentence);
+            let mut finding = Finding::new(Verdict::Invalid, sentence);
             finding.row = Some(row);
             finding.offset = component.map(|component| component.extent().offset());
             let place = component.map_or(Place::default(), |component| component.place());
@@ -350,7 +350,7 @@ impl Policy {
             && let Some(format) = finding.format
             && let Some((row, sentence, _)) = self.violation_of_format(format, finding.generation)
         {
-            let mut finding = Finding::new(Verdict::Refused, sentence);
+            let mut finding = Finding::new(Verdict::Invalid, sentence);
             (finding.row, finding.format) = (Some(row), Some(format));
             return Err(Box::new(Problem::found(path, finding)));
         }

@@ -42,7 +42,7 @@ pub(crate) fn run(app: &mut App, args: &Sandbox, mode: Mode) -> io::Result<()> {
         Err(why) => return app.usage(format_args!("it could not be tried: {why}")),
     };
     if outcomes.iter().any(|outcome| outcome.denied.is_none()) {
-        app.worsen(Status::Refused);
+        app.worsen(Status::Invalid);
     }
     if args.json { document(app, &layers, &outcomes) } else { lines(app, &layers, &outcomes) }
 }

@@ -38,7 +38,7 @@ fn the_worst_status_wins_and_all_files_are_looked_at() {
     let output = in_corpus(&["check", "--json", "missing", "accept", bad, valid]);
     let verdicts: Vec<_> =
         json_lines(&output.stdout).iter().map(|line| line["verdict"].to_string()).collect();
-    assert_eq!(verdicts, ["\"error\"", "\"error\"", "\"refused\"", "\"valid\""]);
+    assert_eq!(verdicts, ["\"error\"", "\"error\"", "\"invalid\"", "\"valid\""]);
     assert_eq!(output.status.code(), Some(2));
 }
 

@@ -251,7 +251,7 @@ fn what_is_good_is_not_refused() {
             }
             assert_eq!((status, out), (Some(2), ""), "{file}: {complaint}");
             assert!(complaint.contains(": it can be read, but not written: "), "{complaint}");
-            for blame in ["at fault", "honest", "rule ", "refused"] {
+            for blame in ["at fault", "honest", "rule ", "invalid"] {
                 assert!(!complaint.contains(blame), "{complaint}");
             }
             assert!(folder.files().is_empty());

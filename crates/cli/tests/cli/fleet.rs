@@ -114,7 +114,7 @@ fn nothing_is_lost_and_nothing_comes_twice() {
         }
     }
     let lines = json_lines(&check(&["-r", "--json", "--jobs=4", root]).stdout);
-    let refused = verdicts(&lines).iter().filter(|(_, verdict)| *verdict == "refused").count();
+    let refused = verdicts(&lines).iter().filter(|(_, verdict)| *verdict == "invalid").count();
     assert_eq!((lines.len(), refused), (3_000, 20));
 }
 

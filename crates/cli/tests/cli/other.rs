@@ -35,7 +35,7 @@ fn processes_and_the_sandbox_make_no_difference() {
                 assert_eq!(named, named && verdict == "unsupported", "{found}");
                 assert_ne!(verdict, "valid");
             }
-            None if name == "twice.safetensors" => assert_eq!(verdict, "refused"),
+            None if name == "twice.safetensors" => assert_eq!(verdict, "invalid"),
             None => assert_eq!(verdict, "valid", "{found}"),
         }
     }

@@ -40,7 +40,7 @@ fn found(text: &str, files: &[&str]) -> (i32, Vec<Value>) {
 fn refused(text: &str, file: &str) -> (String, String) {
     let (status, documents) = found(text, &[file]);
     let [one] = documents.try_into().unwrap();
-    assert_eq!((status, &one["verdict"], &one["level"]), (1, &"refused".into(), &"error".into()));
+    assert_eq!((status, &one["verdict"], &one["level"]), (1, &"invalid".into(), &"error".into()));
     assert!(!one["advice"].is_null() && one["clause"] == "policy", "{one}");
     let text = |key: &str| one[key].as_str().unwrap().to_owned();
     (text("rule"), text("message"))
@@ -170,7 +170,7 @@ fn what_is_not_tolerated_is_found_behind_what_is() {
         .map(|one| (one["verdict"].as_str().unwrap(), one["rule"].as_str().unwrap()))
         .collect();
     let wanted =
-        [("tolerated", "bool-value"), ("refused", "digest-mismatch"), ("tolerated", "bool-value")];
+        [("tolerated", "bool-value"), ("invalid", "digest-mismatch"), ("tolerated", "bool-value")];
     assert_eq!((status, &rules[..]), (1, &wanted[..]));
     let (_, documents) = found("tolerate = ['bool-value']", &files[2..]);
     assert_eq!(documents[0]["rule"], "unsupported-digest");

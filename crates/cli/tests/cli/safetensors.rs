@@ -112,7 +112,7 @@ fn bools_are_validated_by_every_command() {
     let offset = bytes.len() - 1;
     let found = &json_lines(&run("check", &path, &["--json"]).stdout)[0];
     let wanted = json!({
-        "schema": 2, "file": path, "verdict": "refused", "level": "error", "format": "safetensors",
+        "schema": 2, "file": path, "verdict": "invalid", "level": "error", "format": "safetensors",
         "rule": "tensor-bool-value", "clause": "policy", "offset": offset, "object": "flags",
         "component": "data", "shard": null, "more": 0, "message": found["message"],
         "advice": zten_formats::rules::Rule::TensorBoolValue.row().advice,
@@ -184,7 +184,7 @@ fn no_safetensors_file_is_canonical() {
     let found = &json_lines(&run("check", &path, &["--json", "--canonical"]).stdout)[0];
     assert_eq!(
         (&found["verdict"], &found["rule"]),
-        (&"refused".into(), &"canonical-generation".into())
+        (&"invalid".into(), &"canonical-generation".into())
     );
     assert_eq!(found["format"], "safetensors");
 }

@@ -67,7 +67,7 @@ fn every_root_of_the_corpus_ends_as_the_index_says() {
                 };
                 assert_eq!(
                     (&found["verdict"], &found["shard"]),
-                    (&"refused".into(), &shard.into())
+                    (&"invalid".into(), &shard.into())
                 );
                 assert_eq!(found["more"].as_u64().unwrap_or_default(), 0, "{name}: {found}");
             }

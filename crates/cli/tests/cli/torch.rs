@@ -164,7 +164,7 @@ fn checkpoints_of_a_folder_are_found_by_their_names() {
         ("a.pt", "valid"),
         ("b.pth", "valid"),
         ("c.ckpt", "valid"),
-        ("evil.pt", "refused"),
+        ("evil.pt", "invalid"),
         ("old.pt", "unsupported"),
         ("d/pytorch_model.bin", "valid"),
     ];

@@ -110,7 +110,7 @@ impl<'h> Header<'h> {
         (0..self.tensors).map(move |_| {
             info(&mut input, self.alignment, &self.limits).map_err(|stop| match stop {
                 Stop::More => Trouble::internal("the header has not been read"),
-                Stop::Refused(trouble) => trouble,
+                Stop::Failed(trouble) => trouble,
             })
         })
     }

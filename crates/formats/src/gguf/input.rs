@@ -16,18 +16,18 @@ const HEADER: u64 = 100 << 20;
 pub(super) enum Stop {
     /// It goes on behind the bytes that have been read.
     More,
-    Refused(Trouble),
+    Failed(Trouble),
 }
 
 impl From<Trouble> for Stop {
     fn from(trouble: Trouble) -> Self {
-        Self::Refused(trouble)
+        Self::Failed(trouble)
     }
 }
 
 impl From<OutOfMemory> for Stop {
     fn from(out: OutOfMemory) -> Self {
-        Self::Refused(out.into())
+        Self::Failed(out.into())
     }
 }
 
@@ -41,7 +41,7 @@ impl Stop {
     pub(super) fn about(self, name: &str) -> Self {
         match self {
             Self::More => Self::More,
-            Self::Refused(trouble) => trouble.about(name).into(),
+            Self::Failed(trouble) => trouble.about(name).into(),
         }
     }
 }

@@ -11,7 +11,7 @@ use super::options;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// It is not accepted.
-    Refused,
+    Invalid,
     /// It is accepted, and has no canonical form.
     None,
     /// It has a canonical form, which is another file.
@@ -33,7 +33,7 @@ pub fn canonical(bytes: &[u8]) -> Form {
         let opened = options().from_bytes(bytes).map(drop);
         let first = opened.is_ok() || own == opened;
         assert!(first, "an ordinary rule comes before the canonical form: {own:?}");
-        return Form::Refused;
+        return Form::Invalid;
     }
     let form = match rewritten(bytes) {
         Ok(form) => form,

@@ -24,7 +24,7 @@ mod liar {
 
     const VALID: &str = r#"{"valid":{"format":"ztensor","generation":"1.2","summary":"valid","objects":[{"name":"x","format":"dense","shape":[1],"components":[{"role":"data","dtype":"u8","stored":1,"place":[0,1]}]}]}}"#;
 
-    const REFUSED: &str = r#"{"refused":{"rule":"file-size","format":"ztensor","generation":null,"object":null,"component":null,"shard":null,"offset":null,"manifest_offset":null,"sentence":""}}"#;
+    const REJECTED: &str = r#"{"rejected":{"rule":"file-size","format":"ztensor","generation":null,"object":null,"component":null,"shard":null,"offset":null,"manifest_offset":null,"sentence":""}}"#;
 
     pub(super) fn lie() {
         // Whatever it is told: no process is left to end it when a test has been.
@@ -84,9 +84,9 @@ mod liar {
             "unknown field" => {
                 tell(&facts("\"role\"", "\"more\":1,\"role\""), &[&memory(1, SEALS)]);
             }
-            "unknown rule" => tell(&REFUSED.replace("file-size", "because"), &[]),
+            "unknown rule" => tell(&REJECTED.replace("file-size", "because"), &[]),
             "unknown format" => tell(&facts("ztensor", "pdf"), &[&memory(1, SEALS)]),
-            "unknown format of a refusal" => tell(&REFUSED.replace("ztensor", "pdf"), &[]),
+            "unknown format of a refusal" => tell(&REJECTED.replace("ztensor", "pdf"), &[]),
             "no content" => tell(VALID, &[]),
             "no place" => tell(&facts("[0,1]", "null"), &[&memory(1, SEALS)]),
             "place beyond" => tell(&facts("[0,1]", "[0,2]"), &[&memory(1, SEALS)]),

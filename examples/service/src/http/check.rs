@@ -80,7 +80,7 @@ fn decode(name: &str) -> Option<Cow<'_, str>> {
 fn answer_to(verdict: Verdict) -> Response<Full<Bytes>> {
     match verdict {
         Verdict::Valid(model) => reply::valid(&model.facts),
-        Verdict::Refused(refusal) => reply::found(&Finding::from(refusal)),
+        Verdict::Rejected(rejection) => reply::found(&Finding::from(rejection)),
         Verdict::Lost(how) => {
             let status = match how {
                 Loss::Time => StatusCode::GATEWAY_TIMEOUT,

@@ -9,7 +9,7 @@ use serde::Serialize;
 use zten_report::json::Schema;
 
 use super::{HttpFront, reply, upload};
-use crate::answer::{Refusal, Want};
+use crate::answer::{Rejection, Want};
 use crate::service::{Service, Verdict};
 
 impl HttpFront {
@@ -40,8 +40,8 @@ pub fn probe(service: &Service) -> Result<(), String> {
 /// Checks the verdict on a file without a byte: a worker that works finds that it breaks a rule.
 fn healthy(verdict: std::io::Result<Verdict>) -> Result<(), String> {
     match verdict {
-        Ok(Verdict::Refused(Refusal { rule: Some(_), .. })) => Ok(()),
-        Ok(Verdict::Refused(refusal)) => Err(refusal.sentence),
+        Ok(Verdict::Rejected(Rejection { rule: Some(_), .. })) => Ok(()),
+        Ok(Verdict::Rejected(rejection)) => Err(rejection.sentence),
         Ok(Verdict::Valid(_)) => Err("a worker finds an empty file valid".to_owned()),
         Ok(Verdict::Lost(how)) => Err(format!("a worker is lost: {how}")),
         Err(error) => Err(format!("no worker can be started: {error}")),

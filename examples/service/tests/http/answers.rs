@@ -43,7 +43,7 @@ fn a_file_that_is_not_valid_has_its_rule_and_place() {
     is_record(&answer);
     assert_eq!(answer.status, 200);
     let wanted = json!({
-        "schema": 2, "file": null, "verdict": "refused", "level": "error", "format": "ztensor", "rule": "blob-alignment",
+        "schema": 2, "file": null, "verdict": "invalid", "level": "error", "format": "ztensor", "rule": "blob-alignment",
         "clause": "v1.2 §4", "offset": 226, "object": "w", "component": "data", "shard": null,
         "more": null, "advice": zten::rules::find("blob-alignment").unwrap().advice,
         "message": "",
@@ -81,7 +81,7 @@ fn an_empty_body_is_a_file_without_bytes() {
     let answer = post(served.address, b"");
     is_record(&answer);
     assert_eq!(answer.status, 200);
-    assert_eq!((answer.text("verdict"), answer.text("rule")), ("refused", "file-size"));
+    assert_eq!((answer.text("verdict"), answer.text("rule")), ("invalid", "file-size"));
     // It could be of any.
     assert!(answer.body["format"].is_null(), "{answer:?}");
 }

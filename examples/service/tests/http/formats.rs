@@ -95,7 +95,7 @@ fn an_index_is_told_by_its_name() {
     let answer = post(served.address, &index);
     assert_eq!(answer.status, 200);
     let wanted = json!({
-        "schema": 2, "file": null, "verdict": "refused", "format": null, "rule": "header-magic",
+        "schema": 2, "file": null, "verdict": "invalid", "format": null, "rule": "header-magic",
     });
     for (key, value) in wanted.as_object().unwrap() {
         assert_eq!(&answer.body[key], value, "{answer:?}");

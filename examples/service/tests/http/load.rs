@@ -40,7 +40,7 @@ fn thousands_of_files() {
                             assert_eq!(answer.text("verdict"), "valid", "{name}");
                             valid.fetch_add(1, Ordering::Relaxed);
                         }
-                        Known::Refused(rule, offset) => {
+                        Known::Invalid(rule, offset) => {
                             assert_eq!(answer.text("rule"), rule, "{name}");
                             let found = answer.body["offset"].as_u64();
                             assert!(offset.is_none() || *offset == found, "{name}: {answer:?}");

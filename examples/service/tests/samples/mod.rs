@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 /// The verdict that a file must get.
 pub(crate) enum Known {
     Valid,
-    /// Refused by that rule, at that byte.
-    Refused(String, Option<u64>),
+    /// Invalid by that rule, at that byte.
+    Invalid(String, Option<u64>),
 }
 
 pub(crate) struct Sample {
@@ -17,12 +17,12 @@ pub(crate) struct Sample {
 /// Files that are validated without options.
 pub(crate) fn samples() -> impl Iterator<Item = Sample> {
     let accepted = zten_testkit::accepted().map(|file| {
-        let known = file.opens_only.map(|rule| Known::Refused(rule, None));
+        let known = file.opens_only.map(|rule| Known::Invalid(rule, None));
         Sample { path: file.path, known: known.unwrap_or(Known::Valid) }
     });
     let refused = zten_testkit::reject_index().filter(|row| row.given == "-").map(|row| Sample {
         path: row.path,
-        known: Known::Refused(row.expected.rule, row.expected.offset),
+        known: Known::Invalid(row.expected.rule, row.expected.offset),
     });
     accepted.chain(refused)
 }

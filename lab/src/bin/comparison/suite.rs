@@ -45,10 +45,10 @@ impl Expected {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Valid => "valid",
-            Self::Specification => "refused: specification",
-            Self::Implied => "refused: implied",
-            Self::Policy => "refused: policy",
-            Self::Fault => "refused: fault",
+            Self::Specification => "invalid: specification",
+            Self::Implied => "invalid: implied",
+            Self::Policy => "invalid: policy",
+            Self::Fault => "invalid: fault",
             Self::Either => "unsupported",
         }
     }
@@ -71,10 +71,10 @@ impl Entry {
     pub(crate) fn expected(&self) -> Expected {
         match (&*self.verdict, self.source.as_deref()) {
             ("valid", _) => Expected::Valid,
-            ("refused", Some("policy")) => Expected::Policy,
-            ("refused", Some("implied")) => Expected::Implied,
-            ("refused", Some("fault")) => Expected::Fault,
-            ("refused", _) => Expected::Specification,
+            ("invalid", Some("policy")) => Expected::Policy,
+            ("invalid", Some("implied")) => Expected::Implied,
+            ("invalid", Some("fault")) => Expected::Fault,
+            ("invalid", _) => Expected::Specification,
             _ => Expected::Either,
         }
     }

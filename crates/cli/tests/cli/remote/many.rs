@@ -15,9 +15,9 @@ fn lists_of_remote_files_are_checked_in_order() {
         ("v2/shards/dense.zt", "valid"),
         ("v2/shards/csr.zt", "valid"),
         ("none.zt", "error"),
-        ("v2/shards/shard-digest--v2-xxh3.zt", "refused"),
+        ("v2/shards/shard-digest--v2-xxh3.zt", "invalid"),
         ("v2/shards/unsupported-shard--v2-missing.zt", "unsupported"),
-        ("reject/blob-alignment--v12-72.zt", "refused"),
+        ("reject/blob-alignment--v12-72.zt", "invalid"),
         ("other/npz/accept/compressed.npz", "valid"),
         ("other/index/accept/two.index.json", "valid"),
     ];

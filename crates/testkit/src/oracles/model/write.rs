@@ -15,7 +15,7 @@ pub(super) struct Written<'m> {
 }
 
 /// The reason why an object is not in the file.
-enum Refusal {
+enum Rejection {
     /// It was refused before a byte of it was written.
     Before,
     /// The file is spoiled.
@@ -35,8 +35,8 @@ pub(super) fn write<'m>(model: &Model, objects: &[&'m Object]) -> Result<Written
     for (ordinal, object) in objects.iter().enumerate() {
         match one(&mut writer, object, model) {
             Ok(()) => accepted.push(*object),
-            Err(Refusal::Before) => {}
-            Err(Refusal::Within) => {
+            Err(Rejection::Before) => {}
+            Err(Rejection::Within) => {
                 spoiled(writer);
                 return Err(ordinal);
             }
@@ -85,7 +85,7 @@ fn declared(part: &Part) -> NewComponent<'_> {
 }
 
 /// Writes one object.
-fn one(writer: &mut Writer<Vec<u8>>, object: &Object, model: &Model) -> Result<(), Refusal> {
+fn one(writer: &mut Writer<Vec<u8>>, object: &Object, model: &Model) -> Result<(), Rejection> {
     let components: Vec<NewComponent<'_>> = object.parts.iter().map(declared).collect();
     let attributes = object.attributes.clone().map(Encoded::from_cbor);
     let mut new = NewObject::custom(&object.name, &object.shape, &object.format, &components);
@@ -95,20 +95,20 @@ fn one(writer: &mut Writer<Vec<u8>>, object: &Object, model: &Model) -> Result<(
     let mut out = writer.object(&new).map_err(|error| {
         assert!(error.offset().is_none(), "a place in a file that is not there");
         assert!(!object.right || may_be_refused(&error, model), "{error}: {object:?}");
-        Refusal::Before
+        Rejection::Before
     })?;
     for part in &object.parts {
         let role = part.named.as_ref().unwrap_or(&part.role);
         for piece in part.content.chunks(object.piece.max(1)) {
             out.write_part(role, piece).map_err(|error| {
                 assert!(!object.right, "{error}: {object:?}");
-                Refusal::Within
+                Rejection::Within
             })?;
         }
     }
     out.finish().map_err(|error| {
         assert!(!object.right, "{error}: {object:?}");
-        Refusal::Within
+        Rejection::Within
     })
 }
 
