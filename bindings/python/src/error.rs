@@ -12,7 +12,7 @@ use pyo3::types::PyDict;
 use zten::error::Misuse;
 use zten::rules::Unsupported;
 use zten::{Error, ErrorKind, Manifest};
-use zten_formats::Trouble;
+use zten_formats::FormatError;
 use zten_report::digests::Mismatch;
 use zten_report::finding::{Finding, Verdict};
 
@@ -41,10 +41,10 @@ impl Failure {
     }
 
     /// The failure to open a file, which is of that format, as far as it is known.
-    pub(crate) fn opening(trouble: Trouble, format: Option<&'static str>) -> Self {
-        let mut finding = trouble.finding();
+    pub(crate) fn opening(format_error: FormatError, format: Option<&'static str>) -> Self {
+        let mut finding = format_error.finding();
         finding.format = format.or(finding.format);
-        Self::new(finding, trouble.into())
+        Self::new(finding, format_error.into())
     }
 
     /// The failure to read or copy a file that was opened.

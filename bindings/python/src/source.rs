@@ -140,8 +140,9 @@ impl Open {
         let (source, options) = (Arc::new(source), &opening.options);
         let watched = Watched::new(&source, cancel);
         let detected = zten_formats::detect(&watched, length, &name, opening.unknown);
-        let detected = detected.map_err(|trouble| Failure::opening(trouble, None))?;
-        let refused = |trouble| Failure::opening(trouble, detected.and_then(Detected::name));
+        let detected = detected.map_err(|format_error| Failure::opening(format_error, None))?;
+        let refused =
+            |format_error| Failure::opening(format_error, detected.and_then(Detected::name));
         let begun = match detected {
             None => Ok(Begun::Archive(options.open_source(watched, length)?)),
             Some(_) => zten_formats::begin(watched, length, &name, options),

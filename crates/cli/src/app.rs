@@ -112,7 +112,7 @@ impl App {
 
     /// Prints that the command was called wrongly.
     pub(crate) fn usage(&mut self, message: impl Display) -> io::Result<()> {
-        self.worsen(Status::Trouble);
+        self.worsen(Status::Error);
         self.error(message)
     }
 

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use zten::verify::Verifier;
 use zten::{Archive, OpenOptions, source};
 use zten_formats::shards::{Beside, Want, parent, runs, wanted};
-use zten_formats::{Begun as Parsed, Detected, Part, Root, Trouble};
+use zten_formats::{Begun as Parsed, Detected, FormatError, Part, Root};
 
 use crate::handle::{Companion, Finder, Handle};
 use crate::remote::{Remote, is_remote};
@@ -84,7 +84,7 @@ impl Opened {
     }
 
     /// Returns the format of a file that is not a zTensor file, and `unknown` if nothing tells it.
-    fn detect(&self, unknown: Option<Detected>) -> Result<Option<Detected>, Trouble> {
+    fn detect(&self, unknown: Option<Detected>) -> Result<Option<Detected>, FormatError> {
         zten_formats::detect(&self.file, self.length, &self.path, unknown)
     }
 
@@ -101,13 +101,14 @@ impl Opened {
         unknown: Option<Detected>,
     ) -> Result<FileWithShards, Box<Problem>> {
         let found = self.detect(unknown);
-        let found = found.map_err(|error| Box::new(Problem::foreign(&self.path, &error, None)))?;
+        let found =
+            found.map_err(|error| Box::new(Problem::format_error(&self.path, &error, None)))?;
         let Self { path, file, length } = self;
         let root = match found {
             Some(found) => match zten_formats::begin(file, length, &path, options) {
                 Ok(Parsed::Archive(archive)) => Ok(archive),
                 Ok(Parsed::Root(root)) => return open_root(&path, root, options),
-                Err(trouble) => Err(Problem::foreign(&path, &trouble, found.name())),
+                Err(format_error) => Err(Problem::format_error(&path, &format_error, found.name())),
             },
             None => {
                 options.open_source(file, length).map_err(|error| Problem::opening(&path, &error))
@@ -136,7 +137,9 @@ fn open_root(
     });
     let parts: Vec<_> = parts.collect();
     let root = root.open(&parts, options);
-    let root = root.map_err(|trouble| Box::new(Problem::foreign(path, &trouble, Some(format))))?;
+    let root = root.map_err(|format_error| {
+        Box::new(Problem::format_error(path, &format_error, Some(format)))
+    })?;
     Ok(FileWithShards { path: path.to_owned(), root, shards: beside.into() })
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use zten::num::u64_from_usize;
 use zten::rules::Unsupported;
 use zten::{Component, Error, error::Place};
-use zten_formats::Trouble;
+use zten_formats::FormatError;
 use zten_report::finding::{Finding, Report};
 
 use crate::escape;
@@ -132,8 +132,12 @@ impl Problem {
     }
 
     /// A file of another format that cannot be read, or is not valid.
-    pub(crate) fn foreign(file: &Path, trouble: &Trouble, format: Option<&'static str>) -> Self {
-        Self::found(file, Finding { format, ..trouble.finding() })
+    pub(crate) fn format_error(
+        file: &Path,
+        format_error: &FormatError,
+        format: Option<&'static str>,
+    ) -> Self {
+        Self::found(file, Finding { format, ..format_error.finding() })
     }
 
     /// A file that can be read, and holds what the file to write has no place for: neither breaks
@@ -226,7 +230,7 @@ pub(crate) fn status(verdict: Verdict) -> Status {
         Verdict::Valid | Verdict::ManifestValid | Verdict::Tolerated => Status::Success,
         Verdict::Unsupported => Status::Unsupported,
         Verdict::Invalid | Verdict::Limit => Status::Invalid,
-        Verdict::Error => Status::Trouble,
+        Verdict::Error => Status::Error,
     }
 }
 

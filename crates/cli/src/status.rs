@@ -22,7 +22,7 @@ pub(crate) enum Status {
     /// A file is invalid or exceeds a limit, or two differ.
     Invalid,
     /// Wrong usage, or something could not be read or written.
-    Trouble,
+    Error,
 }
 
 impl Status {
@@ -31,7 +31,7 @@ impl Status {
         match self {
             Self::Success => 0,
             Self::Invalid => 1,
-            Self::Trouble => 2,
+            Self::Error => 2,
             Self::Unsupported => 3,
         }
     }

@@ -6,13 +6,13 @@ use zten::error::OutOfMemory;
 
 use zten::num::{sort_by, u64_from_usize, usize_from_u32};
 
-use super::trouble::Trouble;
+use super::error::FormatError;
 
 /// Bytes of the longest head.
 const HEAD: usize = 9;
 
 /// The result of appending to memory that may be out.
-pub(super) type Written = Result<(), Trouble>;
+pub(super) type Written = Result<(), FormatError>;
 
 /// Writes a number that may be negative.
 pub(super) fn int(out: &mut Encoder, value: i64) -> Result<(), OutOfMemory> {
@@ -24,7 +24,7 @@ pub(super) fn int(out: &mut Encoder, value: i64) -> Result<(), OutOfMemory> {
 }
 
 /// Returns attributes as the map that they are read from; none if there are none.
-pub(super) fn copy(attributes: Attributes<'_>) -> Result<Option<Vec<u8>>, Trouble> {
+pub(super) fn copy(attributes: Attributes<'_>) -> Result<Option<Vec<u8>>, FormatError> {
     let entries = u64_from_usize(attributes.clone().count());
     if entries == 0 {
         return Ok(None);
@@ -54,8 +54,8 @@ struct Span {
 }
 
 /// Returns a place among entries, of which 32 bits can count the bytes.
-fn place(at: usize) -> Result<u32, Trouble> {
-    u32::try_from(at).map_err(|_| Trouble::memory())
+fn place(at: usize) -> Result<u32, FormatError> {
+    u32::try_from(at).map_err(|_| FormatError::memory())
 }
 
 impl Map {
@@ -74,17 +74,17 @@ impl Map {
     }
 
     /// The same, where writing the value may fail with another error.
-    pub(super) fn try_put<E: From<Trouble>>(
+    pub(super) fn try_put<E: From<FormatError>>(
         &mut self,
         key: &str,
         value: impl FnOnce(&mut Encoder) -> Result<(), E>,
     ) -> Result<(), E> {
         let start = place(self.entries.as_bytes().len())?;
-        self.entries.text(key).map_err(Trouble::from)?;
+        self.entries.text(key).map_err(FormatError::from)?;
         let after = place(self.entries.as_bytes().len())?;
         value(&mut self.entries)?;
         let end = place(self.entries.as_bytes().len())?;
-        self.spans.try_reserve(1).map_err(|_| Trouble::memory())?;
+        self.spans.try_reserve(1).map_err(|_| FormatError::memory())?;
         self.spans.push(Span { start, value: after, end });
         Ok(())
     }
@@ -96,7 +96,7 @@ impl Map {
         self.entries.raw(other.entries.as_bytes())?;
         // No place is behind this one.
         place(self.entries.as_bytes().len())?;
-        self.spans.try_reserve(other.spans.len()).map_err(|_| Trouble::memory())?;
+        self.spans.try_reserve(other.spans.len()).map_err(|_| FormatError::memory())?;
         let moved = |at: u32| at.saturating_add(by);
         self.spans.extend(other.spans.into_iter().map(|Span { start, value, end }| Span {
             start: moved(start),
@@ -111,7 +111,7 @@ impl Map {
     }
 
     /// Puts the map in order, and checks that no key stands there twice.
-    pub(super) fn check_unique(&mut self, twice: impl FnOnce(&str) -> Trouble) -> Written {
+    pub(super) fn check_unique(&mut self, twice: impl FnOnce(&str) -> FormatError) -> Written {
         self.put_in_order();
         let key = |span: &Span| part(self.entries.as_bytes(), span.start, span.value);
         let mut pairs = self.spans.iter().zip(self.spans.iter().skip(1));
@@ -137,8 +137,8 @@ impl Map {
     /// The map; nothing if it has no entries. `twice` makes the error for a key that stands there twice.
     pub(super) fn finish(
         mut self,
-        twice: impl FnOnce(&str) -> Trouble,
-    ) -> Result<Vec<u8>, Trouble> {
+        twice: impl FnOnce(&str) -> FormatError,
+    ) -> Result<Vec<u8>, FormatError> {
         self.check_unique(twice)?;
         let mut out = Encoder::default();
         if self.spans.is_empty() {
@@ -162,8 +162,8 @@ fn part(entries: &[u8], from: u32, to: u32) -> &[u8] {
 mod tests {
     use super::*;
 
-    fn twice(key: &str) -> Trouble {
-        Trouble::internal(&format!("{key} twice"))
+    fn twice(key: &str) -> FormatError {
+        FormatError::internal(&format!("{key} twice"))
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use zten::{Error, ErrorKind};
 use zten_report::escape::Short;
 
+use super::error::FormatError;
 use super::rules::Rule;
-use super::trouble::Trouble;
 
 /// The error for a header that its index refused. `duplicate` is the rule that names are unique, and `nth` gives the name
 /// of a tensor by its ordinal, and the byte of the file at which it stands.
@@ -12,24 +12,24 @@ use super::trouble::Trouble;
 pub(super) fn refusal(
     error: Error,
     duplicate: Rule,
-    nth: impl FnOnce(u32) -> Result<(String, u64), Trouble>,
-) -> Trouble {
+    nth: impl FnOnce(u32) -> Result<(String, u64), FormatError>,
+) -> FormatError {
     match (error.kind(), error.place().object()) {
-        (ErrorKind::OutOfMemory, _) => Trouble::memory(),
-        (ErrorKind::Limit(limit), _) => Trouble::refused(limit, error.sentence()),
+        (ErrorKind::OutOfMemory, _) => FormatError::memory(),
+        (ErrorKind::Limit(limit), _) => FormatError::violation(limit, error.sentence()),
         (ErrorKind::Format(row), Some(ordinal)) if row.id == duplicate.row().id => {
             match nth(ordinal) {
                 Ok((name, at)) => {
                     let name = Short(&name);
                     let sentence = format_args!("duplicate tensor name {name}");
-                    Trouble::refused_at(duplicate, sentence, at)
+                    FormatError::violation_at(duplicate, sentence, at)
                 }
-                Err(trouble) => trouble,
+                Err(format_error) => format_error,
             }
         }
         // Canonical files are of zTensor.
         (ErrorKind::Malformed(zten::rules::Rule::CanonicalGeneration), _) => error.into(),
         // What else the index refuses has been found before: this package is at fault.
-        _ => Trouble::internal(&error.to_string()),
+        _ => FormatError::internal(&error.to_string()),
     }
 }

@@ -18,10 +18,10 @@ use zten::num::u64_from_usize;
 use zten::tools::StorageType;
 use zten::{Archive, OpenOptions, ReadAt};
 
+use super::error::{FormatError, copied};
 use super::front;
 use super::in_memory;
 use super::rules::Rule;
-use super::trouble::{Trouble, copied};
 use header::{Header, Info};
 use input::{Input, Stop};
 use layout::Layout;
@@ -46,10 +46,10 @@ fn archive<'s>(
     source: &'s dyn ReadAt,
     length: u64,
     options: &OpenOptions,
-) -> Result<Archive<&'s dyn ReadAt>, Trouble> {
+) -> Result<Archive<&'s dyn ReadAt>, FormatError> {
     let start = super::start(source, length)?;
     if !start.starts_with(MAGIC) {
-        return Err(Trouble::refused_at(Rule::GgufMagic, Rule::GgufMagic.row().broken, 0));
+        return Err(FormatError::violation_at(Rule::GgufMagic, Rule::GgufMagic.row().broken, 0));
     }
     let parsed = open(source, length, start, options)?;
     Ok(Archive::from_front(source, parsed))
@@ -62,10 +62,10 @@ pub(crate) fn open(
     length: u64,
     mut start: Vec<u8>,
     options: &OpenOptions,
-) -> Result<Parsed, Trouble> {
+) -> Result<Parsed, FormatError> {
     if let Some(bytes) = in_memory(source, length) {
         let parsed = parse(source, length, bytes, options)?;
-        return parsed.ok_or_else(|| Trouble::internal("a header goes on behind its file"));
+        return parsed.ok_or_else(|| FormatError::internal("a header goes on behind its file"));
     }
     loop {
         if let Some(parsed) = parse(source, length, &start, options)? {
@@ -75,7 +75,7 @@ pub(crate) fn open(
         let most = Input::new(&start, length, options.limit()).end();
         let end = FIRST.max(there.saturating_mul(2)).min(most);
         if end <= there {
-            return Err(Trouble::internal("a header goes on behind its end"));
+            return Err(FormatError::internal("a header goes on behind its end"));
         }
         source.append_range(there..end, &mut start)?;
     }
@@ -88,12 +88,12 @@ fn parse(
     length: u64,
     start: &[u8],
     options: &OpenOptions,
-) -> Result<Option<Parsed>, Trouble> {
+) -> Result<Option<Parsed>, FormatError> {
     let input = Input::new(start, length, options.limit());
     let (header, metadata, extents) = match Header::parse(input, options.limit()) {
         Ok(parsed) => parsed,
         Err(Stop::More) => return Ok(None),
-        Err(Stop::Failed(trouble)) => return Err(trouble),
+        Err(Stop::Failed(format_error)) => return Err(format_error),
     };
     Layout { source, length, start, header: &header }.check(extents)?;
     let refused = |error| {

@@ -10,12 +10,12 @@ use zten::{Error, Limits, OpenOptions, ReadAt};
 use zten_report::escape;
 
 use super::cbor::Map;
+use super::error::FormatError;
 use super::front;
 use super::limits::{check_keys, check_length};
 use super::root::{self, Part};
 use super::rules::Rule;
 use super::safetensors;
-use super::trouble::Trouble;
 pub(crate) use header::PARTS;
 use header::{Header, Weights};
 
@@ -59,13 +59,17 @@ impl Index {
     ///
     /// # Errors
     /// The index cannot be read, is longer than it may be, or breaks a rule.
-    pub(crate) fn read(source: &dyn ReadAt, length: u64, limits: &Limits) -> Result<Self, Trouble> {
+    pub(crate) fn read(
+        source: &dyn ReadAt,
+        length: u64,
+        limits: &Limits,
+    ) -> Result<Self, FormatError> {
         let Some(feature) = FEATURE else { return Err(super::refused(None)) };
         if length > LONGEST {
             let sentence = format_args!("index exceeds the maximum of {LONGEST} bytes");
-            return Err(Trouble::refused_at(Rule::LimitHeader, sentence, LONGEST));
+            return Err(FormatError::violation_at(Rule::LimitHeader, sentence, LONGEST));
         }
-        check_length(length, limits, "the index").map_err(|trouble| trouble.or_at(0))?;
+        check_length(length, limits, "the index").map_err(|format_error| format_error.or_at(0))?;
         let mut bytes = Vec::new();
         source.append_range(0..length, &mut bytes)?;
         Ok(Self { header: Header::parse(&bytes, limits)?, length, _feature: feature })
@@ -80,11 +84,15 @@ impl Index {
     ///
     /// # Errors
     /// A file cannot be read, breaks a rule of its format, or contradicts the index.
-    pub(crate) fn open(self, parts: &[Part<'_>], options: &OpenOptions) -> Result<Parsed, Trouble> {
+    pub(crate) fn open(
+        self,
+        parts: &[Part<'_>],
+        options: &OpenOptions,
+    ) -> Result<Parsed, FormatError> {
         let Self { header: Header { weights, total_size, metadata }, length, .. } = self;
         let mut builder = Builder::new(&INDEX, 0..length, length, options).map_err(refusal)?;
         let mut ordered = Vec::new();
-        ordered.try_reserve_exact(parts.len()).map_err(|_| Trouble::memory())?;
+        ordered.try_reserve_exact(parts.len()).map_err(|_| FormatError::memory())?;
         for part in parts {
             ordered.push((*part, builder.file(part.name, part.length).map_err(refusal)?));
         }
@@ -94,13 +102,13 @@ impl Index {
         let mut all = All { builder, weights, parts, options, metadata, bytes: 0, file_bytes: 0 };
         for (part, ordinal) in &ordered {
             let added = all.add(part, *ordinal);
-            added.map_err(|trouble| trouble.in_part(part.name))?;
+            added.map_err(|format_error| format_error.in_part(part.name))?;
         }
         all.check_size(total_size)?;
         let All { mut builder, metadata, .. } = all;
         let cbor = metadata.finish(|key| {
             let key = escape::quoted(key);
-            Trouble::refused(
+            FormatError::violation(
                 Rule::IndexMetadata,
                 format!("the files do not agree on the metadata {key}"),
             )
@@ -113,9 +121,9 @@ impl Index {
 }
 
 /// The error of what the library refused. Names differ: each is in one file, where no two tensors have one.
-fn refusal(error: Error) -> Trouble {
+fn refusal(error: Error) -> FormatError {
     front::refusal(error, Rule::SafetensorsDuplicateName, |_| {
-        Err(Trouble::internal("two tensors of one name"))
+        Err(FormatError::internal("two tensors of one name"))
     })
 }
 
@@ -133,7 +141,7 @@ struct All<'o, 'p> {
 
 impl All<'_, '_> {
     /// Adds what is in a file, which must be what the index says is in it.
-    fn add(&mut self, part: &Part<'_>, ordinal: u32) -> Result<(), Trouble> {
+    fn add(&mut self, part: &Part<'_>, ordinal: u32) -> Result<(), FormatError> {
         let (weights, limits) = (self.weights, self.options.limit());
         let (archive, metadata) = safetensors::archive(part.source, part.length, self.options)?;
         let file = weights.file(part.name);
@@ -155,13 +163,13 @@ impl All<'_, '_> {
                 let missing = weights.in_file(file).find(|name| !archive.contains(name));
                 let name = escape::quoted(missing.unwrap_or_default());
                 let sentence = format!("the index says that the tensor {name} is in it");
-                Err(Trouble::refused(Rule::IndexTensor, sentence))
+                Err(FormatError::violation(Rule::IndexTensor, sentence))
             }
         }
     }
 
     /// The error for a tensor that is in another file than the index says, and perhaps in that one, too.
-    fn in_other_file(&self, tensor: &str, said: Option<usize>) -> Trouble {
+    fn in_other_file(&self, tensor: &str, said: Option<usize>) -> FormatError {
         let is_said = |part: &&Part<'_>| said.is_some() && self.weights.file(part.name) == said;
         if let Some(other) = self.parts.iter().find(is_said) {
             match safetensors::archive(other.source, other.length, self.options) {
@@ -169,22 +177,22 @@ impl All<'_, '_> {
                     let name = escape::quoted(other.name);
                     let sentence =
                         format_args!("it is in {name}, too, where the index says that it is");
-                    return Trouble::refused(Rule::IndexOverlay, sentence);
+                    return FormatError::violation(Rule::IndexOverlay, sentence);
                 }
                 // Its bytes are to be read first, perhaps.
-                Err(trouble) if !trouble.is_refusal() => return trouble,
+                Err(format_error) if !format_error.is_refusal() => return format_error,
                 _ => {}
             }
         }
-        Trouble::refused(Rule::IndexTensor, "the index does not say that it is in this file")
+        FormatError::violation(Rule::IndexTensor, "the index does not say that it is in this file")
     }
 
     /// Some writers count the bytes of the tensors, and some those of the files.
-    fn check_size(&self, total: Option<u64>) -> Result<(), Trouble> {
+    fn check_size(&self, total: Option<u64>) -> Result<(), FormatError> {
         match total {
             Some(total) if total != self.bytes && total != self.file_bytes => {
                 let Self { bytes, file_bytes, .. } = self;
-                Err(Trouble::refused(
+                Err(FormatError::violation(
                     Rule::IndexTotalSize,
                     format!(
                         "the total_size of {total} bytes does not match {bytes} bytes of tensors in {file_bytes} bytes of files"

@@ -19,6 +19,7 @@
 mod block;
 mod cbor;
 mod detect;
+mod error;
 mod front;
 mod gguf;
 mod index;
@@ -36,7 +37,6 @@ pub mod rules;
 mod safetensors;
 pub mod shards;
 mod torch;
-mod trouble;
 mod zip;
 
 #[cfg(test)]
@@ -59,12 +59,12 @@ pub use block::Block;
 #[cfg(feature = "dequantize")]
 pub use block::{BlockDequantizer, LengthMismatch};
 pub use detect::{Detected, Format, START, by_name, by_start};
+pub use error::{FormatError, Violation};
 pub use opening::{Opening, Step, Wanted};
 #[cfg(feature = "write")]
 pub use profile::{find_without_profile, profile};
 pub use root::{Begun, Part, Root};
 pub use rules::Rule;
-pub use trouble::{Refusal, Trouble};
 
 /// Bytes of the magic of a zTensor file.
 const MAGIC: u64 = 8;
@@ -140,7 +140,7 @@ pub fn detect(
     length: u64,
     path: &Path,
     unknown: Option<Detected>,
-) -> Result<Option<Detected>, Trouble> {
+) -> Result<Option<Detected>, FormatError> {
     let start = start(source, length)?;
     if is_ztensor(&start) {
         return Ok(None);
@@ -158,7 +158,7 @@ pub fn open_source<S: ReadAt>(
     length: u64,
     path: &Path,
     options: &OpenOptions,
-) -> Result<Archive<S>, Trouble> {
+) -> Result<Archive<S>, FormatError> {
     begin(source, length, path, options)?.alone(options)
 }
 
@@ -176,7 +176,7 @@ pub fn begin<S: ReadAt>(
     length: u64,
     path: &Path,
     options: &OpenOptions,
-) -> Result<Begun<S>, Trouble> {
+) -> Result<Begun<S>, FormatError> {
     parse(&source, length, path, options)?.begin(source, path, options.limit())
 }
 
@@ -186,23 +186,23 @@ fn parse(
     length: u64,
     path: &Path,
     options: &OpenOptions,
-) -> Result<Header, Trouble> {
+) -> Result<Header, FormatError> {
     let start = start(source, length)?;
     #[cfg(feature = "ztensor")]
     if is_ztensor(&start) {
         return Ok(Header::ZTensor(open_manifest(source, length, options)?));
     }
-    let format = known(&start, path).or_else(|trouble| match trouble {
+    let format = known(&start, path).or_else(|error| match error {
         // It is not read. That it is harmless is more than is known of others.
-        trouble
+        error
             if cfg!(feature = "torch")
-                && (trouble.breaks(Rule::FormatPickle) || trouble.breaks(Rule::FormatTorch)) =>
+                && (error.breaks(Rule::FormatPickle) || error.breaks(Rule::FormatTorch)) =>
         {
-            let is_stream = trouble.breaks(Rule::FormatTorch);
+            let is_stream = error.breaks(Rule::FormatTorch);
             torch::check_pickles(source, length, (options.limit(), is_stream))?;
-            Err(trouble)
+            Err(error)
         }
-        trouble => Err(trouble),
+        error => Err(error),
     });
     Ok(match format? {
         Format::Safetensors => Header::Other(safetensors::open(source, length, start, options)?),
@@ -245,7 +245,7 @@ fn in_memory(source: &dyn ReadAt, length: u64) -> Option<&[u8]> {
 }
 
 /// Reads the first bytes of a file, which tell its format: of a zTensor file its magic, of others [`START`] bytes.
-fn start(source: &dyn ReadAt, length: u64) -> Result<Vec<u8>, Trouble> {
+fn start(source: &dyn ReadAt, length: u64) -> Result<Vec<u8>, FormatError> {
     let (magic, most) = (MAGIC.min(length), u64_from_usize(START).min(length));
     let mut start = Vec::new();
     source.append_range(0..magic, &mut start)?;
@@ -263,7 +263,7 @@ fn start(source: &dyn ReadAt, length: u64) -> Result<Vec<u8>, Trouble> {
 pub fn open_bytes<B: AsRef<[u8]> + Sync>(
     file: B,
     options: &OpenOptions,
-) -> Result<Archive<InMemory<B>>, Trouble> {
+) -> Result<Archive<InMemory<B>>, FormatError> {
     #[cfg(feature = "ztensor")]
     if is_ztensor(file.as_ref()) {
         return Ok(options.from_bytes(file)?);
@@ -278,7 +278,7 @@ pub fn is_ztensor(start: &[u8]) -> bool {
 }
 
 /// Returns the format of a file that begins so.
-fn known(start: &[u8], path: &Path) -> Result<Format, Trouble> {
+fn known(start: &[u8], path: &Path) -> Result<Format, FormatError> {
     match by_start(start, path).or_else(|| by_name(path)) {
         Some(Detected::Read(format)) => Ok(format),
         found => Err(refused(found)),
@@ -286,12 +286,12 @@ fn known(start: &[u8], path: &Path) -> Result<Format, Trouble> {
 }
 
 /// The refusal of a file of no format that is read.
-fn refused(found: Option<Detected>) -> Trouble {
-    let at_start = |rule: Rule| Trouble::refused_at(rule, rule.row().broken, 0);
+fn refused(found: Option<Detected>) -> FormatError {
+    let at_start = |rule: Rule| FormatError::violation_at(rule, rule.row().broken, 0);
     match found {
-        Some(Detected::Named(rule)) => Trouble::refused(rule, rule.row().broken),
+        Some(Detected::Named(rule)) => FormatError::violation(rule, rule.row().broken),
         Some(Detected::Misnamed(rule)) => at_start(rule),
-        Some(Detected::Read(format)) => Trouble::internal(format.name()),
+        Some(Detected::Read(format)) => FormatError::internal(format.name()),
         None => at_start(Rule::FormatUnknown),
     }
 }

@@ -5,20 +5,20 @@ use zten::rules::Limit;
 
 use zten::num::u64_from_usize;
 
-use super::trouble::Trouble;
+use super::error::FormatError;
 
 /// Refuses a header that takes more bytes than the limits allow.
-pub(super) fn check_length(length: u64, limits: &Limits, what: &str) -> Result<(), Trouble> {
+pub(super) fn check_length(length: u64, limits: &Limits, what: &str) -> Result<(), FormatError> {
     let most = limits.manifest();
     if length <= most {
         return Ok(());
     }
     let sentence = format_args!("{what} of {length} bytes exceeds the limit of {most}");
-    Err(Trouble::refused(Limit::Manifest, sentence))
+    Err(FormatError::violation(Limit::Manifest, sentence))
 }
 
 /// Refuses a shape of more dimensions than the limits allow.
-pub(super) fn check_rank(rank: usize, limits: &Limits, whose: &str) -> Result<(), Trouble> {
+pub(super) fn check_rank(rank: usize, limits: &Limits, whose: &str) -> Result<(), FormatError> {
     if u64_from_usize(rank) <= limits.rank().into() {
         return Ok(());
     }
@@ -26,13 +26,13 @@ pub(super) fn check_rank(rank: usize, limits: &Limits, whose: &str) -> Result<()
 }
 
 /// The error for a shape of more dimensions than the limits allow.
-pub(super) fn too_many_dimensions(limits: &Limits, whose: &str) -> Trouble {
+pub(super) fn too_many_dimensions(limits: &Limits, whose: &str) -> FormatError {
     let most = limits.rank();
-    Trouble::refused(Limit::Rank, format_args!("{whose} has more than {most} dimensions"))
+    FormatError::violation(Limit::Rank, format_args!("{whose} has more than {most} dimensions"))
 }
 
 /// Refuses more keys than the limits allow.
-pub(super) fn check_keys(keys: u64, limits: &Limits, whose: &str) -> Result<(), Trouble> {
+pub(super) fn check_keys(keys: u64, limits: &Limits, whose: &str) -> Result<(), FormatError> {
     if keys <= limits.keys().into() {
         return Ok(());
     }
@@ -40,8 +40,8 @@ pub(super) fn check_keys(keys: u64, limits: &Limits, whose: &str) -> Result<(), 
 }
 
 /// The error for more keys than the limits allow.
-pub(super) fn too_many_keys(keys: u64, limits: &Limits, whose: &str) -> Trouble {
+pub(super) fn too_many_keys(keys: u64, limits: &Limits, whose: &str) -> FormatError {
     let most = limits.keys();
     let sentence = format_args!("{whose} has {keys} keys, which exceeds the limit of {most}");
-    Trouble::refused(Limit::Keys, sentence)
+    FormatError::violation(Limit::Keys, sentence)
 }

@@ -11,10 +11,10 @@ use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rul
 use zten::num::u64_from_usize;
 use zten::{Error, Layout, Limits, OpenOptions, ReadAt};
 
+use super::error::FormatError;
 use super::front;
 use super::limits::check_length;
 use super::rules::Rule;
-use super::trouble::Trouble;
 use types::Type;
 
 /// The first bytes of NumPy files.
@@ -55,12 +55,12 @@ impl Header {
     pub(super) fn read(
         start: &mut Vec<u8>,
         limits: &Limits,
-        mut extend: impl FnMut(&mut Vec<u8>, usize) -> Result<(), Trouble>,
-    ) -> Result<Self, Trouble> {
+        mut extend: impl FnMut(&mut Vec<u8>, usize) -> Result<(), FormatError>,
+    ) -> Result<Self, FormatError> {
         extend(start, START)?;
         let [magic @ .., major, minor] = first::<START>(start)?;
         if magic != MAGIC {
-            return Err(Trouble::refused(Rule::NpyMagic, "missing NumPy array"));
+            return Err(FormatError::violation(Rule::NpyMagic, "missing NumPy array"));
         }
         let (prefix, length) = match (major, minor) {
             (1, 0) => {
@@ -76,12 +76,12 @@ impl Header {
             _ => {
                 let sentence =
                     format_args!("unsupported version {major}.{minor} of the NumPy format");
-                return Err(Trouble::refused(Rule::NpyVersion, sentence));
+                return Err(FormatError::violation(Rule::NpyVersion, sentence));
             }
         };
         if length > LITERAL {
             let sentence = format_args!("NumPy header exceeds the maximum of {LITERAL} bytes");
-            return Err(Trouble::refused(Rule::LimitHeader, sentence));
+            return Err(FormatError::violation(Rule::LimitHeader, sentence));
         }
         let all = u64::from(length).saturating_add(u64_from_usize(prefix));
         check_length(all, limits, "the NumPy header")?;
@@ -91,7 +91,7 @@ impl Header {
         Self::parse(literal, all, major, limits)
     }
 
-    fn parse(literal: &[u8], length: u64, major: u8, limits: &Limits) -> Result<Self, Trouble> {
+    fn parse(literal: &[u8], length: u64, major: u8, limits: &Limits) -> Result<Self, FormatError> {
         // Before version 3.0, headers are Latin-1, and Python 2 wrote some.
         let is_old = major < 3;
         let decoded;
@@ -101,7 +101,12 @@ impl Header {
                 decoded = latin1(literal)?;
                 &decoded
             }
-            _ => return Err(Trouble::refused(Rule::NpyHeader, "the NumPy header is not text")),
+            _ => {
+                return Err(FormatError::violation(
+                    Rule::NpyHeader,
+                    "the NumPy header is not text",
+                ));
+            }
         };
         let literal = header::parse(text, is_old, limits)?;
         let elements = Type::parse(literal.descr)?;
@@ -113,7 +118,7 @@ impl Header {
             .try_fold(elements.width(), |bytes, dimension| bytes.checked_mul(*dimension))
             .filter(|bytes| i64::try_from(*bytes).is_ok());
         let Some(most) = most else {
-            return Err(Trouble::refused(
+            return Err(FormatError::violation(
                 Rule::NpyShape,
                 "the bytes of the array cannot be counted",
             ));
@@ -150,19 +155,19 @@ impl Header {
     }
 }
 
-fn first<const N: usize>(start: &[u8]) -> Result<[u8; N], Trouble> {
+fn first<const N: usize>(start: &[u8]) -> Result<[u8; N], FormatError> {
     start.first_chunk().copied().ok_or_else(cut)
 }
 
-fn cut() -> Trouble {
-    Trouble::refused(Rule::NpyHeader, "the NumPy header is cut off")
+fn cut() -> FormatError {
+    FormatError::violation(Rule::NpyHeader, "the NumPy header is cut off")
 }
 
 /// The characters that bytes are in Latin-1.
-fn latin1(bytes: &[u8]) -> Result<String, Trouble> {
+fn latin1(bytes: &[u8]) -> Result<String, FormatError> {
     let mut text = String::new();
     // Each takes two bytes at most.
-    text.try_reserve_exact(bytes.len().saturating_mul(2)).map_err(|_| Trouble::memory())?;
+    text.try_reserve_exact(bytes.len().saturating_mul(2)).map_err(|_| FormatError::memory())?;
     text.extend(bytes.iter().copied().map(char::from));
     Ok(text)
 }
@@ -175,18 +180,18 @@ pub(super) fn open(
     mut start: Vec<u8>,
     path: &Path,
     options: &OpenOptions,
-) -> Result<Parsed, Trouble> {
+) -> Result<Parsed, FormatError> {
     let header = Header::read(&mut start, options.limit(), |start, end| {
         let there = u64_from_usize(start.len());
         let end = u64_from_usize(end).min(length).max(there);
         Ok(source.append_range(there..end, start)?)
     })
-    .map_err(|trouble| trouble.or_at(0))?;
+    .map_err(|format_error| format_error.or_at(0))?;
     let there = length.saturating_sub(header.length);
     if there != header.bytes {
         let bytes = header.bytes;
         let sentence = format_args!("expected {bytes} bytes of data, found {there}");
-        return Err(Trouble::refused_at(Rule::NpySize, sentence, header.length));
+        return Err(FormatError::violation_at(Rule::NpySize, sentence, header.length));
     }
     let name = if path.as_os_str().is_empty() {
         Some(NAME)
@@ -194,13 +199,13 @@ pub(super) fn open(
         path.file_stem().and_then(|stem| stem.to_str())
     };
     let name = name.ok_or_else(|| {
-        Trouble::Io(io::Error::other(
+        FormatError::Io(io::Error::other(
             "the name of the file, which is that of the array, is not Unicode",
         ))
     })?;
     let refused = |error: Error| {
         front::refusal(error, Rule::NpzDuplicateName, |_| {
-            Err(Trouble::internal("one array has two names"))
+            Err(FormatError::internal("one array has two names"))
         })
     };
     let mut builder = Builder::new(&NPY, 0..header.length, length, options).map_err(refused)?;

@@ -11,10 +11,10 @@ use zten::verify::Verifier;
 use zten::{Archive, Encoding, Error, ErrorKind, Layout, OpenOptions, ReadAt};
 use zten_report::escape::Short;
 
+use super::error::{FormatError, copied};
 use super::front;
 use super::npy::Header;
 use super::rules::Rule;
-use super::trouble::{Trouble, copied};
 use super::zip::{
     Content, Decoded, Directory, Entry, Extents, Member, Window, Writer, damage, defer,
 };
@@ -42,7 +42,7 @@ pub(super) fn open(
     source: &dyn ReadAt,
     length: u64,
     options: &OpenOptions,
-) -> Result<Parsed, Trouble> {
+) -> Result<Parsed, FormatError> {
     let limits = options.limit();
     let directory = Directory::find(source, length, limits, Writer::NumPy)?;
     let refused = |error: Error| {
@@ -57,7 +57,7 @@ pub(super) fn open(
     let mut pending = None;
     for entry in directory.entries() {
         let entry = entry?;
-        let about = |trouble: Trouble| trouble.about(entry.name);
+        let about = |format_error: FormatError| format_error.about(entry.name);
         decoded.add(&entry, length, limits).map_err(about)?;
         let found = entry.find(&mut arrays.window, directory.range.start).map_err(about);
         let Some(found) = defer(found, &mut pending)? else { continue };
@@ -104,10 +104,10 @@ fn component(header: &Header, member: &Member) -> RawComponent<'static> {
 }
 
 /// Checks that no tensor has the name that a member has: readers look for both.
-fn check_suffixes(directory: &Directory) -> Result<(), Trouble> {
+fn check_suffixes(directory: &Directory) -> Result<(), FormatError> {
     let mut names = Vec::new();
     for entry in directory.entries() {
-        names.try_reserve(1).map_err(|_| Trouble::memory())?;
+        names.try_reserve(1).map_err(|_| FormatError::memory())?;
         names.push(entry?.name);
     }
     names.sort_unstable();
@@ -118,7 +118,7 @@ fn check_suffixes(directory: &Directory) -> Result<(), Trouble> {
             let sentence = format_args!(
                 "without its suffix, the member {name} has the name of the member {member}"
             );
-            return Err(Trouble::refused_at(Rule::NpzDuplicateName, sentence, entry.at));
+            return Err(FormatError::violation_at(Rule::NpzDuplicateName, sentence, entry.at));
         }
     }
     Ok(())
@@ -126,9 +126,10 @@ fn check_suffixes(directory: &Directory) -> Result<(), Trouble> {
 
 /// The name of the tensor of that ordinal, and the byte of the file at which the directory has it.
 #[cold]
-fn nth(directory: &Directory, ordinal: u32) -> Result<(String, u64), Trouble> {
+fn nth(directory: &Directory, ordinal: u32) -> Result<(String, u64), FormatError> {
     let entry = directory.entries().nth(usize_from_u32(ordinal));
-    let entry = entry.ok_or_else(|| Trouble::internal("a member is not in the directory"))??;
+    let entry =
+        entry.ok_or_else(|| FormatError::internal("a member is not in the directory"))??;
     Ok((copied(tensor(&entry))?, entry.at))
 }
 
@@ -150,18 +151,18 @@ impl<'s> Arrays<'s> {
     }
 
     /// The header of the array that a member is.
-    fn header(&mut self, member: &Member) -> Result<Header, Trouble> {
-        self.parse(member).map_err(|trouble| {
+    fn header(&mut self, member: &Member) -> Result<Header, FormatError> {
+        self.parse(member).map_err(|format_error| {
             // What is damaged says nothing of who has written it.
-            match trouble.is_refusal().then(|| self.damage(member)) {
+            match format_error.is_refusal().then(|| self.damage(member)) {
                 Some(Ok(Some(damage))) => damage,
                 Some(Err(failure)) => failure,
-                Some(Ok(None)) | None => trouble,
+                Some(Ok(None)) | None => format_error,
             }
         })
     }
 
-    fn parse(&mut self, member: &Member) -> Result<Header, Trouble> {
+    fn parse(&mut self, member: &Member) -> Result<Header, FormatError> {
         let Self { window, start, decoder, options, .. } = self;
         start.clear();
         let mut content = Content::new(*member, window, decoder)?;
@@ -170,14 +171,14 @@ impl<'s> Arrays<'s> {
             let there = member.size.saturating_sub(header.length);
             let bytes = header.bytes;
             let sentence = format_args!("expected {bytes} bytes of data, found {there}");
-            return Err(Trouble::refused(Rule::NpySize, sentence));
+            return Err(FormatError::violation(Rule::NpySize, sentence));
         }
         Ok(header)
     }
 
     /// Reads all of a member, and returns what is wrong with it as such, if anything is.
     #[cold]
-    fn damage(&self, member: &Member) -> Result<Option<Trouble>, Trouble> {
+    fn damage(&self, member: &Member) -> Result<Option<FormatError>, FormatError> {
         let (shape, components) = ([member.size], [member.component(member.start)]);
         let object = RawObject {
             name: "",

@@ -14,10 +14,10 @@ use zten::error::{Misuse, OutOfMemory};
 use zten::num::{sort_by, u64_from_usize};
 use zten::{Archive, Error, InMemory, Limits, OpenOptions, ReadAt};
 
+use super::error::{FormatError, copied};
 use super::limits::check_length;
 use super::parse;
 use super::root::{Begun, Part};
-use super::trouble::{Trouble, copied};
 
 /// Bytes that are asked for at once, at least, in the first pass.
 const LEAST: u64 = 4 << 10;
@@ -92,7 +92,7 @@ impl Opening {
     ///
     /// # Errors
     /// The errors of [`open`](crate::open); `limit-manifest` for a file of which more would have to be kept.
-    pub fn step(&mut self) -> Result<Step, Trouble> {
+    pub fn step(&mut self) -> Result<Step, FormatError> {
         self.step_for(InMemory([]))
     }
 
@@ -100,7 +100,7 @@ impl Opening {
     ///
     /// # Errors
     /// The errors of [`step`](Self::step).
-    pub fn step_for<S: ReadAt>(&mut self, source: S) -> Result<Step<S>, Trouble> {
+    pub fn step_for<S: ReadAt>(&mut self, source: S) -> Result<Step<S>, FormatError> {
         let parsed = self.parse(source);
         let least = LEAST.checked_shl(self.passes).unwrap_or(u64::MAX);
         let beside =
@@ -109,7 +109,7 @@ impl Opening {
         for (name, file) in std::iter::once((None, &self.file)).chain(beside) {
             for range in file.take_wanted(least, self.options.limit())? {
                 let file = name.map(copied).transpose()?;
-                wanted.try_reserve(1).map_err(|_| Trouble::memory())?;
+                wanted.try_reserve(1).map_err(|_| FormatError::memory())?;
                 wanted.push(Wanted { file, range });
             }
         }
@@ -146,7 +146,7 @@ impl Opening {
     }
 
     /// Parses what is there. Whatever is not there is noted, and is an error.
-    fn parse<S: ReadAt>(&self, source: S) -> Result<Step<S>, Trouble> {
+    fn parse<S: ReadAt>(&self, source: S) -> Result<Step<S>, FormatError> {
         let Self { path, options, file, beside, .. } = self;
         let header = parse(file, file.length, path, options)?;
         let root = match header.begin(source, path, options.limit())? {
@@ -155,7 +155,7 @@ impl Opening {
         };
         let mut names = Vec::new();
         for name in root.files().filter(|name| !beside.contains_key(*name)) {
-            names.try_reserve(1).map_err(|_| Trouble::memory())?;
+            names.try_reserve(1).map_err(|_| FormatError::memory())?;
             names.push(copied(name)?);
         }
         if !names.is_empty() {
@@ -167,7 +167,7 @@ impl Opening {
         let mut pending = None;
         for (name, file) in there() {
             let parsed = parse(file, file.length, Path::new(name), options);
-            pending = parsed.err().filter(Trouble::is_pending).or(pending);
+            pending = parsed.err().filter(FormatError::is_pending).or(pending);
         }
         if let Some(pending) = pending {
             return Err(pending);
@@ -206,7 +206,7 @@ impl Held {
     }
 
     /// The ranges that have been looked for, each of `least` bytes at least, as far as they have not been read.
-    fn take_wanted(&self, least: u64, limits: &Limits) -> Result<Vec<Range<u64>>, Trouble> {
+    fn take_wanted(&self, least: u64, limits: &Limits) -> Result<Vec<Range<u64>>, FormatError> {
         let mut wanted = std::mem::take(&mut *self.wanted());
         sort_by(&mut wanted, |one, other| one.start.cmp(&other.start));
         let mut gaps: Vec<Range<u64>> = Vec::new();
@@ -226,7 +226,7 @@ impl Held {
                 match gaps.last_mut() {
                     Some(before) if before.end == at => before.end = next,
                     _ => {
-                        gaps.try_reserve(1).map_err(|_| Trouble::memory())?;
+                        gaps.try_reserve(1).map_err(|_| FormatError::memory())?;
                         gaps.push(at..next);
                     }
                 }

@@ -10,10 +10,10 @@ use zten::{Archive, Error, Layout, Limits, OpenOptions, ReadAt, Tensor};
 
 use super::cbor;
 use super::detect::Format;
+use super::error::FormatError;
 use super::gguf::Split;
 use super::index::Index;
 use super::rules::Rule;
-use super::trouble::Trouble;
 
 /// The header of a file, which has been parsed.
 pub(crate) enum Header {
@@ -35,7 +35,7 @@ impl Header {
         source: S,
         path: &Path,
         limits: &Limits,
-    ) -> Result<Begun<S>, Trouble> {
+    ) -> Result<Begun<S>, FormatError> {
         Ok(Begun::Archive(match self {
             #[cfg(feature = "ztensor")]
             Self::ZTensor(manifest) => Archive::new(manifest, source),
@@ -69,7 +69,7 @@ impl<S: ReadAt> Begun<S> {
     ///
     /// # Errors
     /// The file names others.
-    pub(crate) fn alone(self, options: &OpenOptions) -> Result<Archive<S>, Trouble> {
+    pub(crate) fn alone(self, options: &OpenOptions) -> Result<Archive<S>, FormatError> {
         match self {
             Self::Archive(archive) => Ok(archive),
             Self::Root(root) => root.open(&[], options),
@@ -139,10 +139,14 @@ impl<S: ReadAt> Root<S> {
     ///
     /// # Errors
     /// A file is missing, cannot be read, breaks a rule of its format, or contradicts the root.
-    pub fn open(self, beside: &[Part<'_>], options: &OpenOptions) -> Result<Archive<S>, Trouble> {
+    pub fn open(
+        self,
+        beside: &[Part<'_>],
+        options: &OpenOptions,
+    ) -> Result<Archive<S>, FormatError> {
         let parts = self.parts(beside)?;
         if !cfg!(feature = "parts") {
-            return Err(Trouble::internal("no other files are read"));
+            return Err(FormatError::internal("no other files are read"));
         }
         let (source, parsed) = match self.0 {
             Kind::Index { index, source } => (source, index.open(&parts, options)?),
@@ -156,14 +160,14 @@ impl<S: ReadAt> Root<S> {
 
     /// The files that it names, shorter names first and those of one length by their bytes, as a
     /// [`Builder`] takes them.
-    fn parts<'p>(&self, beside: &[Part<'p>]) -> Result<Vec<Part<'p>>, Trouble> {
+    fn parts<'p>(&self, beside: &[Part<'p>]) -> Result<Vec<Part<'p>>, FormatError> {
         let by_length = |name: &str, other: &str| (name.len(), name).cmp(&(other.len(), other));
         let mut parts: Vec<Part<'p>> = Vec::new();
-        parts.try_reserve_exact(beside.len()).map_err(|_| Trouble::memory())?;
+        parts.try_reserve_exact(beside.len()).map_err(|_| FormatError::memory())?;
         parts.extend(beside);
         sort_by(&mut parts, |part, other| by_length(part.name, other.name));
         let mut names = Vec::new();
-        names.try_reserve_exact(self.files().count()).map_err(|_| Trouble::memory())?;
+        names.try_reserve_exact(self.files().count()).map_err(|_| FormatError::memory())?;
         names.extend(self.files());
         sort_by(&mut names, |name, other| by_length(name, other));
         parts.retain(|part| names.binary_search_by(|name| by_length(name, part.name)).is_ok());
@@ -179,7 +183,7 @@ impl<S: ReadAt> Root<S> {
                 let sentence = format_args!(
                     "it was not found: the folder of {what} has no regular file of that name, and links are not followed"
                 );
-                Err(Trouble::refused(rule, sentence).in_part(missing))
+                Err(FormatError::violation(rule, sentence).in_part(missing))
             }
         }
     }
@@ -191,18 +195,18 @@ pub(crate) fn push(
     builder: &mut Builder<'_>,
     tensor: &Tensor<'_>,
     file: Option<u32>,
-    refused: impl FnOnce(Error) -> Trouble,
-) -> Result<u64, Trouble> {
+    refused: impl FnOnce(Error) -> FormatError,
+) -> Result<u64, FormatError> {
     let component = tensor.component("data");
-    let component = component.ok_or_else(|| Trouble::internal("a tensor has no data"))?;
+    let component = component.ok_or_else(|| FormatError::internal("a tensor has no data"))?;
     let extent = component.extent();
     let (storage, logical) = match component.element_type() {
         ElementType::Plain(storage) => (storage, None),
         ElementType::Logical(logical) => (logical.storage(), Some(logical)),
-        _ => return Err(Trouble::internal("a tensor has an unknown type")),
+        _ => return Err(FormatError::internal("a tensor has an unknown type")),
     };
     let mut shape = Vec::new();
-    shape.try_reserve_exact(tensor.shape().len()).map_err(|_| Trouble::memory())?;
+    shape.try_reserve_exact(tensor.shape().len()).map_err(|_| FormatError::memory())?;
     shape.extend(tensor.shape());
     let attributes = cbor::copy(tensor.attributes())?;
     let layout = tensor.layout();

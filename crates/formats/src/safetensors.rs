@@ -12,12 +12,12 @@ use zten::{Archive, Error, Layout, Limits, OpenOptions, ReadAt};
 use zten_report::escape::Short;
 
 use super::cbor::Map;
+use super::error::{FormatError, copied};
 use super::front;
 use super::in_memory;
 use super::kind::Kind;
 use super::limits::check_length;
 use super::rules::Rule;
-use super::trouble::{Trouble, copied};
 use entries::{Entries, Entry, METADATA};
 
 /// The longest header that the format allows.
@@ -37,27 +37,27 @@ pub(crate) const RULES: Rules = Rules {
 static SAFETENSORS: FrontEnd = FrontEnd::new("safetensors", Blobs::Disjoint, RULES);
 
 /// Returns the header of a file of `length` bytes that begins with `start`.
-fn header<'s>(start: &'s [u8], length: u64, limits: &Limits) -> Result<&'s [u8], Trouble> {
+fn header<'s>(start: &'s [u8], length: u64, limits: &Limits) -> Result<&'s [u8], FormatError> {
     let end = usize::try_from(header_end(start, length, limits)?).ok();
     let header = end.and_then(|end| start.get(LENGTH_BYTES..end));
-    header.ok_or_else(|| Trouble::internal("the header has not been read"))
+    header.ok_or_else(|| FormatError::internal("the header has not been read"))
 }
 
 /// Checks the length of the header of a file of `length` bytes that begins with `start`, and returns the byte at which
 /// it ends.
-fn header_end(start: &[u8], length: u64, limits: &Limits) -> Result<u64, Trouble> {
+fn header_end(start: &[u8], length: u64, limits: &Limits) -> Result<u64, FormatError> {
     let Some(first) = start.first_chunk::<LENGTH_BYTES>() else {
         let sentence = "the file ends before its header does";
-        return Err(Trouble::refused_at(Rule::SafetensorsSize, sentence, length));
+        return Err(FormatError::violation_at(Rule::SafetensorsSize, sentence, length));
     };
     let header = u64::from_le_bytes(*first);
     let end = LENGTH.saturating_add(header);
     if header > HEADER || end > length {
         let most = HEADER.min(length.saturating_sub(LENGTH));
         let sentence = format_args!("header length {header} exceeds the maximum of {most} bytes");
-        return Err(Trouble::refused_at(Rule::SafetensorsHeaderLength, sentence, 0));
+        return Err(FormatError::violation_at(Rule::SafetensorsHeaderLength, sentence, 0));
     }
-    check_length(header, limits, "the header").map_err(|trouble| trouble.or_at(0))?;
+    check_length(header, limits, "the header").map_err(|format_error| format_error.or_at(0))?;
     Ok(end)
 }
 
@@ -67,7 +67,7 @@ fn read(
     length: u64,
     start: &mut Vec<u8>,
     limits: &Limits,
-) -> Result<(), Trouble> {
+) -> Result<(), FormatError> {
     let read_to = |end: u64, start: &mut Vec<u8>| {
         let there = u64_from_usize(start.len());
         source.append_range(there..end.min(length).max(there), start)
@@ -84,7 +84,7 @@ pub(crate) fn open(
     length: u64,
     mut start: Vec<u8>,
     options: &OpenOptions,
-) -> Result<Parsed, Trouble> {
+) -> Result<Parsed, FormatError> {
     let start = if let Some(bytes) = in_memory(source, length) {
         bytes
     } else {
@@ -105,7 +105,7 @@ pub(crate) fn archive<'s>(
     source: &'s dyn ReadAt,
     length: u64,
     options: &OpenOptions,
-) -> Result<(Archive<&'s dyn ReadAt>, Map), Trouble> {
+) -> Result<(Archive<&'s dyn ReadAt>, Map), FormatError> {
     let mut start = Vec::new();
     read(source, length, &mut start, options.limit())?;
     let header = header(&start, length, options.limit())?;
@@ -120,7 +120,7 @@ fn parse<'o>(
     header: &[u8],
     length: u64,
     options: &'o OpenOptions,
-) -> Result<(Builder<'o>, Map), Trouble> {
+) -> Result<(Builder<'o>, Map), FormatError> {
     let data = LENGTH.saturating_add(u64_from_usize(header.len()));
     let refused = |error: Error| refusal(error, header, options.limit());
     let mut builder = Builder::new(&SAFETENSORS, LENGTH..data, length, options).map_err(refused)?;
@@ -139,10 +139,10 @@ fn parse<'o>(
         builder.push(&object(&entry, &[component(&entry, data)])).map_err(refused)?;
     }
     if !in_order || data.saturating_add(end) != length {
-        check_cover(header, length, options.limit()).or_else(|trouble| {
+        check_cover(header, length, options.limit()).or_else(|format_error| {
             // Two tensors of one name may have the same data, and that they have one name says more.
             check_names(header, length, options)?;
-            Err(trouble)
+            Err(format_error)
         })?;
     }
     let mut metadata = entries.into_metadata().unwrap_or_default();
@@ -169,26 +169,26 @@ fn component(entry: &Entry<'_>, data: u64) -> RawComponent<'static> {
 }
 
 /// Returns the bytes of the data of an entry, as many as its shape and type ask for.
-fn data_length(entry: &Entry<'_>) -> Result<u64, Trouble> {
+fn data_length(entry: &Entry<'_>) -> Result<u64, FormatError> {
     let (begin, end) = entry.data_offsets;
     let bytes =
         end.checked_sub(begin).filter(|bytes| entry.kind.bytes(entry.shape) == Some(*bytes));
     bytes.ok_or_else(|| {
         let sentence = "its data is not as long as its shape and type ask";
-        Trouble::refused_at(Rule::SafetensorsExtent, sentence, entry.data_offsets_at)
+        FormatError::violation_at(Rule::SafetensorsExtent, sentence, entry.data_offsets_at)
             .about(entry.name)
     })
 }
 
 /// Checks that the data of each tensor begins where that of the one before it ends, and the last ends with the file.
 #[cold]
-fn check_cover(header: &[u8], length: u64, limits: &Limits) -> Result<(), Trouble> {
+fn check_cover(header: &[u8], length: u64, limits: &Limits) -> Result<(), FormatError> {
     let data = LENGTH.saturating_add(u64_from_usize(header.len()));
     let mut extents = Vec::new();
     let mut entries = Entries::new(header, LENGTH, limits)?;
     while let Some(entry) = entries.next()? {
         let (begin, end) = entry.data_offsets;
-        extents.try_reserve(1).map_err(|_| Trouble::memory())?;
+        extents.try_reserve(1).map_err(|_| FormatError::memory())?;
         extents.push((begin, end, len_u32(extents.len())));
     }
     // Tensors without data take no place, and stay before one that begins where they do.
@@ -200,8 +200,9 @@ fn check_cover(header: &[u8], length: u64, limits: &Limits) -> Result<(), Troubl
             let (name, _) = nth(header, *ordinal, limits)?;
             let sentence = "its data does not begin where that of the tensor before it ends";
             let offset = data.saturating_add(*begin).min(length);
-            let trouble = Trouble::refused_at(Rule::SafetensorsContiguous, sentence, offset);
-            return Err(trouble.about(&name));
+            let format_error =
+                FormatError::violation_at(Rule::SafetensorsContiguous, sentence, offset);
+            return Err(format_error.about(&name));
         }
         covered = *end;
     }
@@ -210,12 +211,12 @@ fn check_cover(header: &[u8], length: u64, limits: &Limits) -> Result<(), Troubl
         return Ok(());
     }
     let sentence = format_args!("expected {covered} bytes of data, found {there}");
-    Err(Trouble::refused_at(Rule::SafetensorsDataLength, sentence, data))
+    Err(FormatError::violation_at(Rule::SafetensorsDataLength, sentence, data))
 }
 
 /// Checks that no two tensors have one name, wherever their data lies.
 #[cold]
-fn check_names(header: &[u8], length: u64, options: &OpenOptions) -> Result<(), Trouble> {
+fn check_names(header: &[u8], length: u64, options: &OpenOptions) -> Result<(), FormatError> {
     let data = LENGTH.saturating_add(u64_from_usize(header.len()));
     let refused = |error: Error| refusal(error, header, options.limit());
     let mut builder = Builder::new(&SAFETENSORS, LENGTH..data, length, options).map_err(refused)?;
@@ -230,7 +231,7 @@ fn check_names(header: &[u8], length: u64, options: &OpenOptions) -> Result<(), 
 
 /// The name of the tensor of that ordinal, and the byte of the file at which it stands.
 #[cold]
-fn nth(header: &[u8], ordinal: u32, limits: &Limits) -> Result<(String, u64), Trouble> {
+fn nth(header: &[u8], ordinal: u32, limits: &Limits) -> Result<(String, u64), FormatError> {
     let mut entries = Entries::new(header, LENGTH, limits)?;
     let mut left = ordinal;
     while let Some(entry) = entries.next()? {
@@ -239,18 +240,18 @@ fn nth(header: &[u8], ordinal: u32, limits: &Limits) -> Result<(String, u64), Tr
         }
         left = left.saturating_sub(1);
     }
-    Err(Trouble::internal("a tensor is not in the header"))
+    Err(FormatError::internal("a tensor is not in the header"))
 }
 
 /// The error for a header that its index refused.
-fn refusal(error: Error, header: &[u8], limits: &Limits) -> Trouble {
+fn refusal(error: Error, header: &[u8], limits: &Limits) -> FormatError {
     let duplicate = Rule::SafetensorsDuplicateName;
     front::refusal(error, duplicate, |ordinal| nth(header, ordinal, limits))
 }
 
 /// The error for a key of the metadata that stands there twice.
-fn twice(key: &str) -> Trouble {
+fn twice(key: &str) -> FormatError {
     let key = Short(key);
     let sentence = format_args!("duplicate key {key}");
-    Trouble::refused(Rule::SafetensorsDuplicateKey, sentence).about(METADATA)
+    FormatError::violation(Rule::SafetensorsDuplicateKey, sentence).about(METADATA)
 }

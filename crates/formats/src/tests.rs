@@ -18,14 +18,14 @@ use std::path::{Path, PathBuf};
 use zten::{Limits, OpenOptions};
 
 use super::kind::Kind;
-use super::{START, Trouble};
+use super::{FormatError, START};
 use archive::read;
 
 /// A tensor that has been read: name, shape, kind, bytes.
 type Read = (String, Vec<u64>, Kind, Vec<u8>);
 
 /// Opens bytes with limits, as an archive.
-fn open_with(name: &str, bytes: &[u8], limits: &Limits) -> Result<(), Trouble> {
+fn open_with(name: &str, bytes: &[u8], limits: &Limits) -> Result<(), FormatError> {
     let options = OpenOptions::default().limits(*limits);
     let length = u64::try_from(bytes.len()).unwrap();
     super::open_source(archive::Noted::new(bytes), length, Path::new(name), &options).map(drop)
@@ -40,9 +40,9 @@ fn single(name: &str, bytes: &[u8]) -> Read {
 
 /// Returns the refusal of a file, on opening or on reading.
 fn refusal(name: &str, bytes: &[u8]) -> String {
-    let trouble = read(name, bytes).expect_err("the file is read without a complaint");
-    assert!(trouble.is_refusal(), "{trouble}");
-    trouble.to_string()
+    let format_error = read(name, bytes).expect_err("the file is read without a complaint");
+    assert!(format_error.is_refusal(), "{format_error}");
+    format_error.to_string()
 }
 
 /// A file of the corpus that another program has written.
@@ -94,9 +94,9 @@ fn archives_are_of_ztensor_too() {
     assert_eq!(sharded.tensor("w").unwrap().to_vec::<f32>().unwrap().len(), 4);
     sharded.verify().unwrap();
     bytes.pop();
-    let trouble = super::open_bytes(&*bytes, &OpenOptions::default()).unwrap_err();
-    assert!(trouble.is_refusal(), "{trouble}");
-    assert!(zten::rules::find(trouble.finding().row.unwrap().id).is_some());
+    let format_error = super::open_bytes(&*bytes, &OpenOptions::default()).unwrap_err();
+    assert!(format_error.is_refusal(), "{format_error}");
+    assert!(zten::rules::find(format_error.finding().row.unwrap().id).is_some());
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_file_that_shrinks_is_a_failure_of_reading() {
     fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
     let error = archive.verify().unwrap_err();
     assert!(error.to_string().contains("became shorter"), "{error}");
-    let trouble = Trouble::from(error);
-    assert!(!trouble.is_refusal());
-    assert!(trouble.to_string().contains("became shorter"), "{trouble}");
+    let format_error = FormatError::from(error);
+    assert!(!format_error.is_refusal());
+    assert!(format_error.to_string().contains("became shorter"), "{format_error}");
 }

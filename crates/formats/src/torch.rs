@@ -14,11 +14,11 @@ use zten::num::{len_u32, sort_by, u64_from_usize, usize_from_u32};
 use zten::{Archive, Error, InMemory, Layout, Limits, OpenOptions, ReadAt};
 
 use super::cbor::Map;
+use super::error::{FormatError, copied};
 use super::front;
 use super::kind::{Kind, elements};
 use super::limits::{check_length, check_rank};
 use super::rules::Rule;
-use super::trouble::{Trouble, copied};
 use super::zip::{Decoded, Directory, Extents, Member, Window, Writer, damage, defer};
 use globals::{Dtype, Global};
 use pickle::{Pickle, Value};
@@ -58,7 +58,7 @@ pub(super) fn open(
     source: &dyn ReadAt,
     length: u64,
     options: &OpenOptions,
-) -> Result<Parsed, Trouble> {
+) -> Result<Parsed, FormatError> {
     let limits = options.limit();
     let directory = Directory::find(source, length, limits, Writer::Torch)?;
     let mut window = Window::new(source, length);
@@ -81,7 +81,7 @@ pub(super) fn open(
     while let Some(leaf) = walk.next()? {
         match leaf {
             Leaf::Tensor(node) => {
-                let about = |trouble: Trouble| trouble.about(walk.name());
+                let about = |format_error: FormatError| format_error.about(walk.name());
                 let tensor = folder.tensor(&pickle, node, limits).map_err(about)?;
                 match tensor.component(big) {
                     Ok(component) => {
@@ -91,7 +91,7 @@ pub(super) fn open(
                             _ => refused(error),
                         })?;
                     }
-                    Err(trouble) => drop(skipped.get_or_insert(about(trouble))),
+                    Err(format_error) => drop(skipped.get_or_insert(about(format_error))),
                 }
             }
             Leaf::Attribute(value) => {
@@ -101,8 +101,8 @@ pub(super) fn open(
             }
         }
     }
-    if let Some(trouble) = skipped.or(walk.into_unsupported()) {
-        return Err(trouble);
+    if let Some(format_error) = skipped.or(walk.into_unsupported()) {
+        return Err(format_error);
     }
     folder.check_used()?;
     let attributes = attributes.finish(twice)?;
@@ -117,7 +117,7 @@ pub(super) fn check_pickles(
     source: &dyn ReadAt,
     length: u64,
     (limits, is_stream): (&Limits, bool),
-) -> Result<(), Trouble> {
+) -> Result<(), FormatError> {
     if !is_stream {
         check_length(length, limits, "the pickle")?;
         check_longest(length, 0)?;
@@ -129,7 +129,7 @@ pub(super) fn check_pickles(
         let mut bytes = Vec::new();
         source.append_range(0..held, &mut bytes)?;
         match check_in_order(&bytes, (limits, is_stream)) {
-            Err(trouble) if held < length && trouble.breaks(Rule::TorchPickle) => {
+            Err(format_error) if held < length && format_error.breaks(Rule::TorchPickle) => {
                 if held == most {
                     check_length(held.saturating_add(1), limits, "a pickle of the stream")?;
                     check_longest(held.saturating_add(1), 0)?;
@@ -142,7 +142,7 @@ pub(super) fn check_pickles(
 }
 
 /// Checks a pickle, or the pickles of a stream, in bytes that may go on.
-fn check_in_order(bytes: &[u8], (limits, is_stream): (&Limits, bool)) -> Result<(), Trouble> {
+fn check_in_order(bytes: &[u8], (limits, is_stream): (&Limits, bool)) -> Result<(), FormatError> {
     let mut at = 0;
     for _ in 0..if is_stream { PICKLES } else { 1 } {
         let rest = bytes.get(at..).unwrap_or_default();
@@ -153,12 +153,12 @@ fn check_in_order(bytes: &[u8], (limits, is_stream): (&Limits, bool)) -> Result<
 }
 
 /// Checks the length of a pickle, or of a member that is read as a whole, which begins at a byte of the file.
-fn check_longest(length: u64, at: u64) -> Result<(), Trouble> {
+fn check_longest(length: u64, at: u64) -> Result<(), FormatError> {
     if length <= LONGEST {
         return Ok(());
     }
     let sentence = format_args!("{length} bytes are more than the {LONGEST} that are read");
-    Err(Trouble::refused_at(Rule::LimitHeader, sentence, at))
+    Err(FormatError::violation_at(Rule::LimitHeader, sentence, at))
 }
 
 /// Reads all of a member, and verifies its checksum.
@@ -166,12 +166,12 @@ fn read_member(
     member: Member,
     window: &mut Window<'_>,
     options: &OpenOptions,
-) -> Result<Vec<u8>, Trouble> {
+) -> Result<Vec<u8>, FormatError> {
     let Member { start, packed, size, .. } = member;
     check_longest(size, start)?;
     if size > packed.saturating_mul(EACH).saturating_add(MORE) {
         let sentence = format_args!("{packed} bytes decompress to {size}, more than are read");
-        return Err(Trouble::refused_at(Rule::LimitHeader, sentence, start));
+        return Err(FormatError::violation_at(Rule::LimitHeader, sentence, start));
     }
     let end = start.saturating_add(packed);
     let bytes = window.get(start..end, end)?;
@@ -191,9 +191,9 @@ fn read_member(
 }
 
 /// The error for two attributes of one name.
-fn twice(key: &str) -> Trouble {
+fn twice(key: &str) -> FormatError {
     let sentence = "two values have this name";
-    Trouble::refused(Rule::TorchDuplicateKey, sentence).about(key)
+    FormatError::violation(Rule::TorchDuplicateKey, sentence).about(key)
 }
 
 /// The name of the tensor of that ordinal, and the byte of the file at which it is made.
@@ -203,7 +203,7 @@ fn nth(
     root: Value,
     ordinal: u32,
     limits: &Limits,
-) -> Result<(String, u64), Trouble> {
+) -> Result<(String, u64), FormatError> {
     let mut walk = Walk::new(pickle, root, limits)?;
     let mut left = ordinal;
     while let Some(leaf) = walk.next()? {
@@ -215,7 +215,7 @@ fn nth(
             Leaf::Attribute(_) => {}
         }
     }
-    Err(Trouble::internal("a tensor is not in the pickle"))
+    Err(FormatError::internal("a tensor is not in the pickle"))
 }
 
 /// The members of an archive.
@@ -242,19 +242,19 @@ impl<'d> Folder<'d> {
         directory: &'d Directory,
         window: &mut Window<'_>,
         (length, limits): (u64, &Limits),
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, FormatError> {
         let end = directory.range.start;
         let mut folder = Self { pickle: None, notes: Vec::new(), records: Vec::new(), end };
         let (mut extents, mut decoded) = (Extents::new(end), Decoded::default());
         let (mut names, mut pending, mut prefix) = (Vec::new(), None, None);
         for entry in directory.entries() {
             let entry = entry?;
-            let about = |trouble: Trouble| trouble.about(entry.name);
+            let about = |format_error: FormatError| format_error.about(entry.name);
             decoded.add(&entry, length, limits).map_err(about)?;
             let found = entry.find(window, end).map_err(about);
             let Some(found) = defer(found, &mut pending)? else { continue };
             extents.add(found.start, found.end)?;
-            names.try_reserve(1).map_err(|_| Trouble::memory())?;
+            names.try_reserve(1).map_err(|_| FormatError::memory())?;
             names.push(entry.name);
             let inside = match (entry.name.split_once('/'), prefix) {
                 (Some((folder, inside)), None) => {
@@ -266,10 +266,12 @@ impl<'d> Folder<'d> {
             };
             let inside = inside.ok_or_else(|| {
                 let sentence = "it is not in the folder that the first member is in";
-                Trouble::refused_at(Rule::TorchFolder, sentence, entry.at)
+                FormatError::violation_at(Rule::TorchFolder, sentence, entry.at)
             });
             let inside = inside.map_err(about)?;
-            folder.add(inside, found.member).map_err(|trouble| about(trouble.or_at(entry.at)))?;
+            folder
+                .add(inside, found.member)
+                .map_err(|format_error| about(format_error.or_at(entry.at)))?;
         }
         if let Some(pending) = pending {
             return Err(pending);
@@ -280,14 +282,14 @@ impl<'d> Folder<'d> {
         let mut pairs = names.iter().zip(names.iter().skip(1));
         if let Some((name, _)) = pairs.find(|(name, next)| name == next) {
             let sentence = Rule::TorchDuplicateMember.row().broken;
-            return Err(Trouble::refused(Rule::TorchDuplicateMember, sentence).about(name));
+            return Err(FormatError::violation(Rule::TorchDuplicateMember, sentence).about(name));
         }
         sort_by(&mut folder.records, |one, other| one.key.cmp(other.key));
         Ok(folder)
     }
 
     /// Adds a member of that name in the folder.
-    fn add(&mut self, name: &'d str, member: Member) -> Result<(), Trouble> {
+    fn add(&mut self, name: &'d str, member: Member) -> Result<(), FormatError> {
         const NOTES: [&str; 5] = [
             "version",
             "byteorder",
@@ -300,28 +302,36 @@ impl<'d> Folder<'d> {
         if name == PICKLE {
             self.pickle = Some(member);
         } else if let Some(key) = name.strip_prefix("data/").filter(|key| is_number(key)) {
-            self.records.try_reserve(1).map_err(|_| Trouble::memory())?;
+            self.records.try_reserve(1).map_err(|_| FormatError::memory())?;
             self.records.push(Record { key, member, is_used: false });
         } else if NOTES.contains(&name) {
-            self.notes.try_reserve(1).map_err(|_| Trouble::memory())?;
+            self.notes.try_reserve(1).map_err(|_| FormatError::memory())?;
             self.notes.push((name, member));
         } else {
             let of_script = ["code/", "constants/", "constants.pkl"];
             let is_script = of_script.iter().any(|prefix| name.starts_with(prefix));
             let rule = if is_script { Rule::TorchScript } else { Rule::TorchMember };
-            return Err(Trouble::refused(rule, rule.row().broken));
+            return Err(FormatError::violation(rule, rule.row().broken));
         }
         Ok(())
     }
 
     /// Checks what is noted of the archive, and returns whether its numbers are big-endian.
-    fn check_notes(&self, window: &mut Window<'_>, options: &OpenOptions) -> Result<bool, Trouble> {
+    fn check_notes(
+        &self,
+        window: &mut Window<'_>,
+        options: &OpenOptions,
+    ) -> Result<bool, FormatError> {
         let (mut has_version, mut is_big) = (false, false);
         for (name, member) in &self.notes {
-            let about = |trouble: Trouble| trouble.about(name);
+            let about = |format_error: FormatError| format_error.about(name);
             if member.size > NOTE {
                 let sentence = "it is longer than PyTorch writes it";
-                return Err(about(Trouble::refused_at(Rule::TorchMember, sentence, member.start)));
+                return Err(about(FormatError::violation_at(
+                    Rule::TorchMember,
+                    sentence,
+                    member.start,
+                )));
             }
             let note = read_member(*member, window, options).map_err(about)?;
             let text = str::from_utf8(&note).unwrap_or_default();
@@ -339,24 +349,28 @@ impl<'d> Folder<'d> {
             };
             if !is_known {
                 let rule = Rule::TorchVersion;
-                return Err(about(Trouble::refused_at(rule, rule.row().broken, member.start)));
+                return Err(about(FormatError::violation_at(
+                    rule,
+                    rule.row().broken,
+                    member.start,
+                )));
             }
         }
         if has_version {
             return Ok(is_big);
         }
-        Err(Trouble::refused_at(Rule::TorchVersion, "the archive has no version", self.end))
+        Err(FormatError::violation_at(Rule::TorchVersion, "the archive has no version", self.end))
     }
 
     fn read_pickle(
         &self,
         window: &mut Window<'_>,
         options: &OpenOptions,
-    ) -> Result<Vec<u8>, Trouble> {
+    ) -> Result<Vec<u8>, FormatError> {
         let member = self.pickle.ok_or_else(|| {
-            Trouble::refused_at(Rule::TorchFolder, "the folder has no data.pkl", self.end)
+            FormatError::violation_at(Rule::TorchFolder, "the folder has no data.pkl", self.end)
         })?;
-        let about = |trouble: Trouble| trouble.about(PICKLE);
+        let about = |format_error: FormatError| format_error.about(PICKLE);
         check_length(member.size, options.limit(), "the pickle").map_err(about)?;
         read_member(member, window, options).map_err(about)
     }
@@ -372,14 +386,14 @@ impl<'d> Folder<'d> {
         pickle: &Pickle<'_>,
         node: u32,
         limits: &Limits,
-    ) -> Result<Tensor, Trouble> {
+    ) -> Result<Tensor, FormatError> {
         let at = pickle.node_at(node);
-        let refused = |rule: Rule| Trouble::refused_at(rule, rule.row().broken, at);
+        let refused = |rule: Rule| FormatError::violation_at(rule, rule.row().broken, at);
         let [storage, offset, shape, strides, dtype] = pickle.first(node);
         let (Value::Storage(storage), Value::Tuple(shape), Value::Tuple(strides)) =
             (storage, shape, strides)
         else {
-            return Err(Trouble::internal("a tensor has no storage"));
+            return Err(FormatError::internal("a tensor has no storage"));
         };
         let storage = pickle.storage(storage)?;
         let place = self.records.binary_search_by(|record| record.key.cmp(storage.key)).ok();
@@ -397,11 +411,11 @@ impl<'d> Folder<'d> {
             _ => storage.dtype,
         };
         let rank = usize_from_u32(pickle.length(shape));
-        check_rank(rank, limits, "it").map_err(|trouble| trouble.or_at(at))?;
+        check_rank(rank, limits, "it").map_err(|format_error| format_error.or_at(at))?;
         let wrong = || refused(Rule::TorchTensor);
-        let numbers = |node: u32| -> Result<Vec<u64>, Trouble> {
+        let numbers = |node: u32| -> Result<Vec<u64>, FormatError> {
             let mut numbers = Vec::new();
-            numbers.try_reserve_exact(rank).map_err(|_| Trouble::memory())?;
+            numbers.try_reserve_exact(rank).map_err(|_| FormatError::memory())?;
             for value in pickle.items(node).take(rank) {
                 numbers.push(pickle.count(value).ok_or_else(wrong)?);
             }
@@ -435,12 +449,12 @@ impl<'d> Folder<'d> {
     }
 
     /// Checks that every storage is that of a tensor.
-    fn check_used(&self) -> Result<(), Trouble> {
+    fn check_used(&self) -> Result<(), FormatError> {
         let Some(record) = self.records.iter().find(|record| !record.is_used) else {
             return Ok(());
         };
         let sentence = "no tensor has this storage";
-        Err(Trouble::refused_at(Rule::TorchStorage, sentence, record.member.start)
+        Err(FormatError::violation_at(Rule::TorchStorage, sentence, record.member.start)
             .about(record.key))
     }
 }
@@ -468,12 +482,12 @@ impl Tensor {
     }
 
     /// The component of the archive that it is; an error if it is not read.
-    fn component(&self, is_big: bool) -> Result<RawComponent<'_>, Trouble> {
+    fn component(&self, is_big: bool) -> Result<RawComponent<'_>, FormatError> {
         let Self { member, start, span, .. } = *self;
         let name = self.dtype.name();
         let kind = self.dtype.kind().ok_or_else(|| {
             let sentence = format_args!("unsupported dtype {name}");
-            Trouble::refused_at(Rule::TorchDtype, sentence, self.at)
+            FormatError::violation_at(Rule::TorchDtype, sentence, self.at)
         })?;
         let (storage, logical) = match kind {
             Kind::Logical(logical) => (logical.storage(), Some(logical)),
@@ -482,7 +496,7 @@ impl Tensor {
         let is_whole = start == 0 && span == member.size;
         if member.is_deflated && (!is_whole || span != self.bytes) {
             let sentence = "a part of a compressed storage is not read";
-            return Err(Trouble::refused_at(Rule::TorchValue, sentence, self.at));
+            return Err(FormatError::violation_at(Rule::TorchValue, sentence, self.at));
         }
         let mut component = RawComponent {
             storage,

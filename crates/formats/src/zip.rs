@@ -14,8 +14,8 @@ pub(super) use member::{Content, Member, damage};
 use zten::Limits;
 use zten::rules::Limit;
 
+use super::error::FormatError;
 use super::rules::Rule;
-use super::trouble::Trouble;
 
 /// The program whose archives are read: what it writes is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Decoded {
         entry: &Entry<'_>,
         length: u64,
         limits: &Limits,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), FormatError> {
         let Some(size) = entry.decompressed() else { return Ok(()) };
         self.0 = self.0.saturating_add(size);
         let limit = match size > limits.decoded() {
@@ -46,7 +46,7 @@ impl Decoded {
             false => return Ok(()),
         };
         let sentence = format_args!("it decompresses to {size} bytes, which exceeds the limit");
-        Err(Trouble::refused(limit, sentence))
+        Err(FormatError::violation(limit, sentence))
     }
 }
 
@@ -65,14 +65,14 @@ impl Extents {
     }
 
     /// Adds a member.
-    pub(super) fn add(&mut self, start: u64, end: u64) -> Result<(), Trouble> {
-        self.ranges.try_reserve(1).map_err(|_| Trouble::memory())?;
+    pub(super) fn add(&mut self, start: u64, end: u64) -> Result<(), FormatError> {
+        self.ranges.try_reserve(1).map_err(|_| FormatError::memory())?;
         self.ranges.push((start, end));
         self.covered = self.covered.saturating_add(end.saturating_sub(start));
         if self.covered > self.end {
             // Some are the same, and all of them together are not worth the work.
             self.check()?;
-            return Err(Trouble::internal("members overlap, and lie one after the other"));
+            return Err(FormatError::internal("members overlap, and lie one after the other"));
         }
         Ok(())
     }
@@ -84,14 +84,14 @@ impl Extents {
 
     /// Checks that the members lie one after the other, from the first byte to the directory: no bytes belong to
     /// two, and none to no one.
-    pub(super) fn check(&mut self) -> Result<(), Trouble> {
+    pub(super) fn check(&mut self) -> Result<(), FormatError> {
         self.ranges.sort_unstable();
         let mut from = 0;
         for (start, after) in self.ranges.iter().copied().chain([(self.end, self.end)]) {
             if start != from {
                 let sentence =
                     "a member of the archive does not begin where the one before it ends";
-                return Err(Trouble::refused_at(Rule::ZipContiguous, sentence, start));
+                return Err(FormatError::violation_at(Rule::ZipContiguous, sentence, start));
             }
             from = after;
         }
@@ -101,12 +101,12 @@ impl Extents {
 
 /// Keeps the error for bytes that are to be read first, and returns none then.
 pub(super) fn defer<T>(
-    read: Result<T, Trouble>,
-    pending: &mut Option<Trouble>,
-) -> Result<Option<T>, Trouble> {
+    read: Result<T, FormatError>,
+    pending: &mut Option<FormatError>,
+) -> Result<Option<T>, FormatError> {
     match read {
-        Err(trouble) if trouble.is_pending() => {
-            *pending = Some(trouble);
+        Err(error) if error.is_pending() => {
+            *pending = Some(error);
             Ok(None)
         }
         read => read.map(Some),

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use zten::rules::Limit;
 use zten::{Archive, Component, Error, InMemory, OpenOptions};
-use zten_formats::{Opening, Step, Trouble, Wanted, open};
+use zten_formats::{FormatError, Opening, Step, Wanted, open};
 use zten_testkit::{corpus, other_formats};
 
 /// The steps and bytes that opening a file took.
@@ -24,7 +24,7 @@ fn open_in_steps(
     path: &Path,
     file: &[u8],
     options: &OpenOptions,
-) -> (Cost, Result<Header, Trouble>) {
+) -> (Cost, Result<Header, FormatError>) {
     let mut files: BTreeMap<Option<String>, Vec<u8>> = BTreeMap::from([(None, file.to_vec())]);
     let mut opening = Opening::new(path, u64::try_from(file.len()).unwrap(), options);
     let mut cost = Cost::default();
@@ -61,7 +61,7 @@ fn open_in_steps(
                 }
             }
             Ok(Step::Done(header)) => return (cost, Ok(*header)),
-            Err(trouble) => return (cost, Err(trouble)),
+            Err(format_error) => return (cost, Err(format_error)),
         }
     }
 }
@@ -86,8 +86,8 @@ fn steps_lead_to_the_same_verdict() {
                     assert!(tensor.components().map(place).eq(again.components().map(place)));
                 }
             }
-            (Err(error), Err(trouble)) => {
-                assert_eq!(error.to_string(), Error::from(trouble).to_string());
+            (Err(error), Err(format_error)) => {
+                assert_eq!(error.to_string(), Error::from(format_error).to_string());
             }
             (read, stepped) => panic!("{}: {read:?} {stepped:?}", path.display()),
         }

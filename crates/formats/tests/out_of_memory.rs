@@ -8,7 +8,7 @@ use alloc_chaos::{ChaosAllocator, Check};
 use zten::{Error, ErrorKind, Limits, OpenOptions, ReadAt};
 use zten_corpus::other::gguf;
 use zten_corpus::other::safetensors::file;
-use zten_formats::{Trouble, open_bytes, open_source};
+use zten_formats::{FormatError, open_bytes, open_source};
 
 #[global_allocator]
 static ALLOCATOR: ChaosAllocator = ChaosAllocator::system();
@@ -24,24 +24,24 @@ impl ReadAt for Positions<'_> {
     }
 }
 
-fn borrow(bytes: &[u8], options: &OpenOptions) -> Result<(), Trouble> {
+fn borrow(bytes: &[u8], options: &OpenOptions) -> Result<(), FormatError> {
     let archive = open_bytes(bytes, options)?;
     archive.verify()?;
     Ok(())
 }
 
-fn read(bytes: &[u8], options: &OpenOptions) -> Result<(), Trouble> {
+fn read(bytes: &[u8], options: &OpenOptions) -> Result<(), FormatError> {
     let length = u64::try_from(bytes.len()).unwrap();
     open_source(Positions(bytes), length, Path::new("x"), options)?.verify()?;
     Ok(())
 }
 
 /// Returns whether two outcomes are the same, without taking memory.
-fn is_same(one: &Result<(), Trouble>, other: &Result<(), Trouble>) -> bool {
+fn is_same(one: &Result<(), FormatError>, other: &Result<(), FormatError>) -> bool {
     match (one, other) {
         (Ok(()), Ok(())) => true,
-        (Err(Trouble::Library(one)), Err(Trouble::Library(other))) => one == other,
-        (Err(Trouble::Refused(one)), Err(Trouble::Refused(other))) => {
+        (Err(FormatError::Library(one)), Err(FormatError::Library(other))) => one == other,
+        (Err(FormatError::Violation(one)), Err(FormatError::Violation(other))) => {
             (one.blame, &one.sentence, &one.name, one.offset)
                 == (other.blame, &other.sentence, &other.name, other.offset)
         }
@@ -49,17 +49,17 @@ fn is_same(one: &Result<(), Trouble>, other: &Result<(), Trouble>) -> bool {
     }
 }
 
-fn is_memory(trouble: &Trouble) -> bool {
-    match trouble {
-        Trouble::Io(error) => error.kind() == io::ErrorKind::OutOfMemory,
-        Trouble::Library(error) => error.kind() == ErrorKind::OutOfMemory,
-        Trouble::Refused(_) => false,
+fn is_memory(format_error: &FormatError) -> bool {
+    match format_error {
+        FormatError::Io(error) => error.kind() == io::ErrorKind::OutOfMemory,
+        FormatError::Library(error) => error.kind() == ErrorKind::OutOfMemory,
+        FormatError::Violation(_) => false,
     }
 }
 
 /// Fails each allocation by itself: each time the work must end when out of memory, or as it does when it has memory.
 /// Returns the number of those that failed, and of those that made no difference.
-fn sweep(what: &str, work: impl Fn() -> Result<(), Trouble>) -> [usize; 2] {
+fn sweep(what: &str, work: impl Fn() -> Result<(), FormatError>) -> [usize; 2] {
     let usual = work();
     let harmless = Cell::new(0);
     let report = Check::new().run(|| {
@@ -67,7 +67,7 @@ fn sweep(what: &str, work: impl Fn() -> Result<(), Trouble>) -> [usize; 2] {
         if is_same(&outcome, &usual) {
             harmless.set(harmless.get() + 1);
         } else {
-            assert!(outcome.is_err_and(|trouble| is_memory(&trouble)), "{what}");
+            assert!(outcome.is_err_and(|format_error| is_memory(&format_error)), "{what}");
         }
     });
     let all = report.injected_failures() == report.baseline_allocations();

@@ -134,12 +134,15 @@ fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Findin
 fn open(file: File, length: u64, name: &Path) -> Result<Archive, Box<Finding>> {
     let options = OpenOptions::default();
     let found = zten_formats::detect(&file, length, name, None);
-    match found.map_err(|trouble| Box::new(trouble.finding()))? {
+    match found.map_err(|format_error| Box::new(format_error.finding()))? {
         None => {
             options.open_source(file, length).map_err(|error| Box::new(Finding::from_error(&error)))
         }
-        Some(found) => zten_formats::open_source(file, length, name, &options)
-            .map_err(|trouble| Box::new(Finding { format: found.name(), ..trouble.finding() })),
+        Some(found) => {
+            zten_formats::open_source(file, length, name, &options).map_err(|format_error| {
+                Box::new(Finding { format: found.name(), ..format_error.finding() })
+            })
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use zten::open::{self, Footer};
 use zten::{Error, OpenOptions, ReadAt, error::Misuse};
-use zten_formats::{Opening, START, Step, Trouble, Wanted, by_name, by_start, is_ztensor};
+use zten_formats::{FormatError, Opening, START, Step, Wanted, by_name, by_start, is_ztensor};
 use zten_report::finding::Finding;
 
 use crate::session::{Rejection, Session};
@@ -104,7 +104,11 @@ impl Other {
         };
         supplied.map_err(|error| self.refused(&error.into()))?;
         while self.wanted.is_empty() {
-            match self.opening.step_for(source).map_err(|trouble| self.refused(&trouble))? {
+            match self
+                .opening
+                .step_for(source)
+                .map_err(|format_error| self.refused(&format_error))?
+            {
                 Step::Read(wanted) => self.wanted = wanted.into(),
                 // The host has no other file.
                 Step::Open(names) => {
@@ -118,8 +122,8 @@ impl Other {
         Ok(Session::Other(self))
     }
 
-    fn refused(&self, trouble: &Trouble) -> Rejection {
-        let finding = Finding { format: self.format, ..trouble.finding() };
+    fn refused(&self, format_error: &FormatError) -> Rejection {
+        let finding = Finding { format: self.format, ..format_error.finding() };
         Rejection { finding: Box::new(finding), manifest: None }
     }
 }

@@ -136,7 +136,7 @@ impl Output {
 
     /// Ends it, and says what was skipped.
     pub(crate) fn end(mut self, app: &mut App) -> io::Result<()> {
-        if self.tally.files() == 0 && app.status() != Status::Trouble {
+        if self.tally.files() == 0 && app.status() != Status::Error {
             app.usage(self.none_checked())?;
         } else if !self.is_quiet && !self.wants_summary && !self.tally.skipped.is_empty() {
             app.error(&self.tally.skipped)?;

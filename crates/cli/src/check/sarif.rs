@@ -59,7 +59,7 @@ pub(super) fn end<W: Write>(
     artifacts(out)?;
     out.write_all(b"],\"invocations\":")?;
     let invocation = json!({
-        "executionSuccessful": status != Status::Trouble,
+        "executionSuccessful": status != Status::Error,
         "exitCode": status.code(),
     });
     json::to_writer(out, &[invocation])?;

@@ -10,9 +10,9 @@ use super::input::{Input, Stop};
 use super::types::{self, Type};
 use super::{known, value};
 use crate::cbor::Map;
+use crate::error::FormatError;
 use crate::limits::{check_keys, check_rank};
 use crate::rules::Rule;
-use crate::trouble::Trouble;
 
 /// The alignment of data, if the metadata has none.
 const ALIGNMENT: u64 = 32;
@@ -70,9 +70,9 @@ pub(super) struct Info<'h> {
 
 impl Info<'_> {
     /// The dimensions, outermost first.
-    pub(super) fn shape(&self) -> Result<&[u64], Trouble> {
+    pub(super) fn shape(&self) -> Result<&[u64], FormatError> {
         let shape = self.shape.get(..self.rank);
-        shape.ok_or_else(|| Trouble::internal("a tensor has more dimensions than there can be"))
+        shape.ok_or_else(|| FormatError::internal("a tensor has more dimensions than there can be"))
     }
 }
 
@@ -92,33 +92,33 @@ impl<'h> Header<'h> {
             let Info { name, kind, bytes, offset, .. } = info(&mut input, alignment, limits)?;
             let said = if matches!(kind, Type::Plain(_)) { 2 } else { SAID };
             text = text.saturating_add(name.len()).saturating_add(said);
-            extents.try_reserve(1).map_err(|_| Trouble::memory())?;
-            let ordinal = u32::try_from(ordinal).map_err(|_| Trouble::memory())?;
+            extents.try_reserve(1).map_err(|_| FormatError::memory())?;
+            let ordinal = u32::try_from(ordinal).map_err(|_| FormatError::memory())?;
             extents.push(Extent { offset, bytes, ordinal });
         }
         let end = input.at();
         let data = end.checked_next_multiple_of(alignment);
         // A header ends and an alignment is far below 2^63.
-        let data = data.ok_or_else(|| Trouble::internal("the data has no offset"))?;
+        let data = data.ok_or_else(|| FormatError::internal("the data has no offset"))?;
         let (tensors, limits) = (len_u32(extents.len()), *limits);
         Ok((Self { tensors, text, alignment, end, data, first, limits }, metadata, extents))
     }
 
     /// Hands out the tensors in their order, all of which have been parsed.
-    pub(super) fn infos(&self) -> impl Iterator<Item = Result<Info<'h>, Trouble>> {
+    pub(super) fn infos(&self) -> impl Iterator<Item = Result<Info<'h>, FormatError>> {
         let mut input = self.first;
         (0..self.tensors).map(move |_| {
             info(&mut input, self.alignment, &self.limits).map_err(|stop| match stop {
-                Stop::More => Trouble::internal("the header has not been read"),
-                Stop::Failed(trouble) => trouble,
+                Stop::More => FormatError::internal("the header has not been read"),
+                Stop::Failed(error) => error,
             })
         })
     }
 
     /// The tensor of that ordinal.
-    pub(super) fn nth(&self, ordinal: u32) -> Result<Info<'h>, Trouble> {
+    pub(super) fn nth(&self, ordinal: u32) -> Result<Info<'h>, FormatError> {
         let info = self.infos().nth(usize_from_u32(ordinal));
-        info.ok_or_else(|| Trouble::internal("a tensor is not in the header"))?
+        info.ok_or_else(|| FormatError::internal("a tensor is not in the header"))?
     }
 }
 
@@ -136,7 +136,7 @@ fn check_version(version: u32) -> Result<(), Stop> {
 /// Reads the metadata: as CBOR, and the alignment in it.
 fn metadata(input: &mut Input<'_>, keys: u64, limits: &Limits) -> Result<(Vec<u8>, u64), Stop> {
     let start = input.at();
-    check_keys(keys, limits, "the metadata").map_err(|trouble| trouble.or_at(start))?;
+    check_keys(keys, limits, "the metadata").map_err(|error| error.or_at(start))?;
     let (mut map, mut alignment, mut known) = (Map::default(), ALIGNMENT, Vec::new());
     for _ in 0..keys {
         let at = input.at();
@@ -152,7 +152,7 @@ fn metadata(input: &mut Input<'_>, keys: u64, limits: &Limits) -> Result<(Vec<u8
             alignment = read_alignment(value).map_err(|stop| stop.about(key))?;
         }
         if known::is_known(key) {
-            known.try_reserve(1).map_err(|_| Trouble::memory())?;
+            known.try_reserve(1).map_err(|_| FormatError::memory())?;
             known.push(at);
         }
     }
@@ -160,7 +160,7 @@ fn metadata(input: &mut Input<'_>, keys: u64, limits: &Limits) -> Result<(Vec<u8
         // A variable: Rust 1.89 drops a temporary in `format_args!` before the next statement.
         let key = Short(key);
         let sentence = format_args!("duplicate metadata key {key}");
-        Trouble::refused_at(Rule::GgufDuplicateKey, sentence, start)
+        FormatError::violation_at(Rule::GgufDuplicateKey, sentence, start)
     })?;
     known::check(*input, &known)?;
     Ok((cbor, alignment))
@@ -195,7 +195,7 @@ fn info<'h>(input: &mut Input<'h>, alignment: u64, limits: &Limits) -> Result<In
         let sentence = format_args!("{dimensions} dimensions exceed the maximum of {RANK}");
         return Err(refused(Rule::GgufShape, sentence));
     };
-    check_rank(rank, limits, "it").map_err(|trouble| trouble.about(name).or_at(at))?;
+    check_rank(rank, limits, "it").map_err(|error| error.about(name).or_at(at))?;
     // The first dimension is the one that moves fastest.
     for slot in slots.iter_mut().rev() {
         *slot = input.u64()?;

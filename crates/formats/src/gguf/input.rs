@@ -5,8 +5,8 @@ use zten::error::OutOfMemory;
 use zten::num::u64_from_usize;
 use zten::rules::Limit;
 
+use crate::error::FormatError;
 use crate::rules::{Blame, Rule};
-use crate::trouble::Trouble;
 
 /// The longest header that is read. Large vocabularies take some ten million bytes.
 const HEADER: u64 = 100 << 20;
@@ -16,12 +16,12 @@ const HEADER: u64 = 100 << 20;
 pub(super) enum Stop {
     /// It goes on behind the bytes that have been read.
     More,
-    Failed(Trouble),
+    Failed(FormatError),
 }
 
-impl From<Trouble> for Stop {
-    fn from(trouble: Trouble) -> Self {
-        Self::Failed(trouble)
+impl From<FormatError> for Stop {
+    fn from(error: FormatError) -> Self {
+        Self::Failed(error)
     }
 }
 
@@ -34,14 +34,14 @@ impl From<OutOfMemory> for Stop {
 impl Stop {
     /// The same of a header that breaks a rule at a byte of the file.
     pub(super) fn at(rule: Rule, sentence: impl std::fmt::Display, offset: u64) -> Self {
-        Trouble::refused_at(rule, sentence, offset).into()
+        FormatError::violation_at(rule, sentence, offset).into()
     }
 
     /// The same, and the tensor or key that it is about.
     pub(super) fn about(self, name: &str) -> Self {
         match self {
             Self::More => Self::More,
-            Self::Failed(trouble) => trouble.about(name).into(),
+            Self::Failed(error) => error.about(name).into(),
         }
     }
 }
@@ -86,27 +86,27 @@ impl<'h> Input<'h> {
     fn take(&mut self, length: u64) -> Result<&'h [u8], Stop> {
         let end = self.at().checked_add(length).filter(|end| *end <= self.end());
         let end = end.ok_or_else(|| self.beyond())?;
-        let end = usize::try_from(end).map_err(|_| Trouble::memory())?;
+        let end = usize::try_from(end).map_err(|_| FormatError::memory())?;
         let taken = self.bytes.get(self.at..end).ok_or(Stop::More)?;
         self.at = end;
         Ok(taken)
     }
 
     /// The error for a header that claims to have more bytes than there can be.
-    fn beyond(&self) -> Trouble {
+    fn beyond(&self) -> FormatError {
         let (at, most) = (self.at(), self.most);
         if most >= self.length {
             let sentence = "the file ends before its header does";
-            return Trouble::refused_at(Rule::GgufTruncated, sentence, at);
+            return FormatError::violation_at(Rule::GgufTruncated, sentence, at);
         }
         let sentence = format_args!("header exceeds the maximum of {most} bytes");
-        Trouble::refused_at(self.limit, sentence, at)
+        FormatError::violation_at(self.limit, sentence, at)
     }
 
     /// Reads so many bytes.
     pub(super) fn bytes<const N: usize>(&mut self) -> Result<[u8; N], Stop> {
         let taken = self.take(u64_from_usize(N))?.first_chunk();
-        taken.copied().ok_or_else(|| Trouble::internal("bytes are missing").into())
+        taken.copied().ok_or_else(|| FormatError::internal("bytes are missing").into())
     }
 
     pub(super) fn u32(&mut self) -> Result<u32, Stop> {

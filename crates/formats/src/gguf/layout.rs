@@ -6,8 +6,8 @@ use zten::num::{sort_by, u64_from_usize};
 use zten_report::escape::Short;
 
 use super::header::{Extent, Header};
+use crate::error::FormatError;
 use crate::rules::Rule;
-use crate::trouble::Trouble;
 
 /// Bytes of padding that are read at once.
 const PIECE: usize = 4096;
@@ -24,7 +24,7 @@ pub(super) struct Layout<'l, 'h> {
 
 impl Layout<'_, '_> {
     /// Checks the places of data.
-    pub(super) fn check(&self, mut extents: Vec<Extent>) -> Result<(), Trouble> {
+    pub(super) fn check(&self, mut extents: Vec<Extent>) -> Result<(), FormatError> {
         let name = |ordinal| self.header.nth(ordinal).map(|info| info.name);
         // Tensors without data take no place, wherever they lie.
         extents.retain(|extent| extent.bytes > 0);
@@ -38,18 +38,20 @@ impl Layout<'_, '_> {
             let Some(behind) = behind else {
                 let sentence =
                     format_args!("its data, {bytes} bytes at {offset}, exceeds the file");
-                return Err(Trouble::refused(Rule::GgufBounds, sentence).about(name(ordinal)?));
+                return Err(
+                    FormatError::violation(Rule::GgufBounds, sentence).about(name(ordinal)?)
+                );
             };
             if start < end {
                 let (name, before) = (Short(name(ordinal)?), Short(name(before)?));
                 let sentence = format_args!("{name} shares data with {before}");
-                return Err(Trouble::refused_at(Rule::GgufOverlap, sentence, start));
+                return Err(FormatError::violation_at(Rule::GgufOverlap, sentence, start));
             }
             end = self.check_padding(end)?;
             if start != end {
                 let sentence = "its data does not begin where that of the tensor before it ends";
-                let trouble = Trouble::refused_at(Rule::GgufContiguous, sentence, start);
-                return Err(trouble.about(name(ordinal)?));
+                let error = FormatError::violation_at(Rule::GgufContiguous, sentence, start);
+                return Err(error.about(name(ordinal)?));
             }
             (end, before) = (behind, ordinal);
         }
@@ -59,14 +61,14 @@ impl Layout<'_, '_> {
             more => {
                 let sentence =
                     format_args!("{more} unexpected bytes after the data of the tensors");
-                Err(Trouble::refused_at(Rule::GgufTrailing, sentence, end))
+                Err(FormatError::violation_at(Rule::GgufTrailing, sentence, end))
             }
         }
     }
 
     /// Checks that the bytes up to the next multiple of the alignment are zeros, as far as the file goes, and returns
     /// where they end.
-    fn check_padding(&self, start: u64) -> Result<u64, Trouble> {
+    fn check_padding(&self, start: u64) -> Result<u64, FormatError> {
         let end = start.checked_next_multiple_of(self.header.alignment).unwrap_or(u64::MAX);
         let (mut at, end) = (start, end.min(self.length));
         let mut piece = [0; PIECE];
@@ -78,12 +80,12 @@ impl Layout<'_, '_> {
                     self.source.read_at(at, piece)?;
                     piece
                 }
-                (None, None) => return Err(Trouble::internal("padding is read in pieces")),
+                (None, None) => return Err(FormatError::internal("padding is read in pieces")),
             };
             if let Some(other) = bytes.iter().position(|byte| *byte != 0) {
                 let at = at.saturating_add(u64_from_usize(other));
                 let sentence = Rule::GgufPadding.row().broken;
-                return Err(Trouble::refused_at(Rule::GgufPadding, sentence, at));
+                return Err(FormatError::violation_at(Rule::GgufPadding, sentence, at));
             }
             at = at.saturating_add(u64_from_usize(length));
         }

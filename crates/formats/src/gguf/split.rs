@@ -11,10 +11,10 @@ use zten::{Archive, Error, Limits, OpenOptions, ReadAt};
 
 use super::GGUF;
 use crate::cbor;
+use crate::error::{FormatError, copied};
 use crate::front;
 use crate::root::{self, Part};
 use crate::rules::Rule;
-use crate::trouble::{Trouble, copied};
 
 /// Keys of the metadata, which each of the files has.
 const NUMBER: &str = "split.no";
@@ -79,7 +79,7 @@ impl Split {
         metadata: &Attributes<'_>,
         path: &Path,
         limits: &Limits,
-    ) -> Result<Option<Self>, Trouble> {
+    ) -> Result<Option<Self>, FormatError> {
         let Some(numbers) = Numbers::read(metadata)?.filter(Numbers::is_first) else {
             return Ok(None);
         };
@@ -95,10 +95,10 @@ impl Split {
         let most = limits.shards();
         if count.saturating_sub(1) > most {
             let sentence = format_args!("it is one of {count} files, and names more than {most}");
-            return Err(Trouble::refused(Limit::Shards, sentence).about(COUNT));
+            return Err(FormatError::violation(Limit::Shards, sentence).about(COUNT));
         }
         let mut names = Vec::new();
-        names.try_reserve_exact(usize_from_u32(count)).map_err(|_| Trouble::memory())?;
+        names.try_reserve_exact(usize_from_u32(count)).map_err(|_| FormatError::memory())?;
         for number in 2..=count {
             names.push(copied(format_args!("{stem}-{number:05}-of-{count:05}{SUFFIX}"))?);
         }
@@ -120,7 +120,7 @@ impl Split {
         first: &Archive<impl ReadAt>,
         parts: &[Part<'_>],
         options: &OpenOptions,
-    ) -> Result<Parsed, Trouble> {
+    ) -> Result<Parsed, FormatError> {
         let numbers = self.numbers;
         let refusal = |error: Error| {
             front::refusal(error, Rule::GgufDuplicateName, |ordinal| {
@@ -139,7 +139,7 @@ impl Split {
         let mut tensors = u64_from_usize(first.len());
         for (part, number) in parts.iter().zip(1..) {
             let ordinal = builder.file(part.name, part.length).map_err(refusal)?;
-            let in_part = |trouble: Trouble| trouble.in_part(part.name);
+            let in_part = |format_error: FormatError| format_error.in_part(part.name);
             let archive = super::archive(part.source, part.length, options).map_err(in_part)?;
             let found = Numbers::read(&archive.attributes());
             found.and_then(|found| numbers.check(found, number)).map_err(in_part)?;
@@ -171,7 +171,7 @@ struct Numbers {
 
 impl Numbers {
     /// Reads the numbers in the metadata of a file; none if it has none.
-    fn read(metadata: &Attributes<'_>) -> Result<Option<Self>, Trouble> {
+    fn read(metadata: &Attributes<'_>) -> Result<Option<Self>, FormatError> {
         // Not `get`, whose errors take memory.
         let read = |key| match metadata.item(key).map(|item| item.value()) {
             None => Ok(None),
@@ -199,7 +199,7 @@ impl Numbers {
     }
 
     /// Checks the numbers of the file that is the one of that number.
-    fn check(self, found: Option<Self>, number: u64) -> Result<(), Trouble> {
+    fn check(self, found: Option<Self>, number: u64) -> Result<(), FormatError> {
         let pairs = [
             (NUMBER, found.map(|found| found.number), Some(number)),
             (COUNT, found.map(|found| found.count), Some(self.count)),
@@ -226,8 +226,8 @@ impl Numbers {
 }
 
 /// The error for a key of the metadata that contradicts others, or the name of the file.
-fn refused(key: &str, sentence: impl std::fmt::Display) -> Trouble {
-    Trouble::refused(Rule::GgufSplit, sentence).about(key)
+fn refused(key: &str, sentence: impl std::fmt::Display) -> FormatError {
+    FormatError::violation(Rule::GgufSplit, sentence).about(key)
 }
 
 /// The error for the tensor of that ordinal, whose name another one has.
@@ -237,9 +237,9 @@ fn twice(
     parts: &[Part<'_>],
     ordinal: u32,
     options: &OpenOptions,
-) -> Trouble {
+) -> FormatError {
     let rule = Rule::GgufDuplicateName;
-    let of = |name: &str| Trouble::refused(rule, rule.row().broken).about(name);
+    let of = |name: &str| FormatError::violation(rule, rule.row().broken).about(name);
     let ordinal = usize_from_u32(ordinal);
     if let Some(tensor) = first.tensors().nth(ordinal) {
         return of(tensor.name());
@@ -251,10 +251,10 @@ fn twice(
                 Some(tensor) => return of(tensor.name()).in_part(part.name),
                 None => left = left.saturating_sub(archive.len()),
             },
-            Err(trouble) => return trouble.in_part(part.name),
+            Err(format_error) => return format_error.in_part(part.name),
         }
     }
-    Trouble::internal("a tensor is in none of the files")
+    FormatError::internal("a tensor is in none of the files")
 }
 
 #[cfg(test)]

@@ -9,11 +9,11 @@ use zten::Limits;
 use zten::rules::Limit;
 
 use crate::cbor::{Map, int};
+use crate::error::FormatError;
 use crate::json;
 use crate::limits::check_keys;
 use crate::record::{self, NUMBER, Record};
 use crate::rules::Rule;
-use crate::trouble::Trouble;
 use zten::num::u64_from_usize;
 use zten_report::escape;
 
@@ -34,7 +34,7 @@ pub(super) struct Header {
 
 impl Header {
     /// Reads an index, in which nothing stands twice.
-    pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<Self, Trouble> {
+    pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<Self, FormatError> {
         let mut reading = Reading { limits, header: Self::default(), refusal: None };
         let mut json = serde_json::Deserializer::from_slice(bytes);
         let parsed = Top(&mut reading).deserialize(&mut json).and_then(|()| json.end());
@@ -43,7 +43,7 @@ impl Header {
             let refusal = reading.refusal.take();
             return Err(refusal
                 .unwrap_or_else(|| {
-                    Trouble::refused(
+                    FormatError::violation(
                         Rule::IndexJson,
                         format!("invalid index: {}", json::message(&error)),
                     )
@@ -57,8 +57,11 @@ impl Header {
     }
 }
 
-fn twice(key: &str) -> Trouble {
-    Trouble::refused(Rule::IndexDuplicateKey, format!("duplicate key {}", escape::quoted(key)))
+fn twice(key: &str) -> FormatError {
+    FormatError::violation(
+        Rule::IndexDuplicateKey,
+        format!("duplicate key {}", escape::quoted(key)),
+    )
 }
 
 /// The file of each tensor.
@@ -111,7 +114,7 @@ impl Weights {
         Record(self.records.get(start..).unwrap_or_default())
     }
 
-    fn push(&mut self, name: &str, file: &str, limits: &Limits) -> Result<(), Trouble> {
+    fn push(&mut self, name: &str, file: &str, limits: &Limits) -> Result<(), FormatError> {
         let number = match self.files.get(file) {
             Some(number) => *number,
             None => self.push_file(file, limits)?,
@@ -119,13 +122,13 @@ impl Weights {
         let start = self.records.len();
         let most = name.len().saturating_add(2 * NUMBER);
         if start.saturating_add(most) > MOST {
-            return Err(Trouble::refused(
+            return Err(FormatError::violation(
                 Rule::LimitHeader,
                 format!("the names of the tensors take more than {MOST} bytes"),
             ));
         }
-        self.records.try_reserve(most).map_err(|_| Trouble::memory())?;
-        self.starts.try_reserve(1).map_err(|_| Trouble::memory())?;
+        self.records.try_reserve(most).map_err(|_| FormatError::memory())?;
+        self.starts.try_reserve(1).map_err(|_| FormatError::memory())?;
         record::text(&mut self.records, name);
         record::number(&mut self.records, u64_from_usize(number));
         self.starts.push(u32::try_from(start).unwrap_or(u32::MAX));
@@ -135,7 +138,7 @@ impl Weights {
         Ok(())
     }
 
-    fn push_file(&mut self, file: &str, limits: &Limits) -> Result<usize, Trouble> {
+    fn push_file(&mut self, file: &str, limits: &Limits) -> Result<usize, FormatError> {
         // Control characters would be gone from a URL, which then names another file.
         let is_name = file.ends_with(PARTS)
             && !file.contains(['/', '\\', ':'])
@@ -143,18 +146,18 @@ impl Weights {
         let is_torch = [".bin", ".pt", ".pth"].iter().any(|suffix| file.ends_with(suffix));
         if is_torch {
             let rule = Rule::FormatTorchIndex;
-            return Err(Trouble::refused(rule, rule.row().broken));
+            return Err(FormatError::violation(rule, rule.row().broken));
         }
         if !is_name {
             let sentence = format!(
                 "invalid file name: expected one in the folder of the index that ends in {PARTS}"
             );
-            return Err(Trouble::refused(Rule::IndexFileName, sentence).about(file));
+            return Err(FormatError::violation(Rule::IndexFileName, sentence).about(file));
         }
         let number = self.files.len();
         if u64_from_usize(number) >= limits.shards().into() {
             let most = limits.shards();
-            return Err(Trouble::refused(
+            return Err(FormatError::violation(
                 Limit::Shards,
                 format!("it names more than {most} files"),
             ));
@@ -165,7 +168,7 @@ impl Weights {
     }
 
     /// Puts them in the order of names, of which none stands there twice.
-    fn put_in_order(&mut self) -> Result<(), Trouble> {
+    fn put_in_order(&mut self) -> Result<(), FormatError> {
         let mut starts = std::mem::take(&mut self.starts);
         starts.sort_unstable_by(|a, b| self.record(*a).text().cmp(self.record(*b).text()));
         let name = |start: &u32| self.record(*start).text();
@@ -183,12 +186,12 @@ struct Reading<'l> {
     limits: &'l Limits,
     header: Header,
     /// The problem that was found, unless it is one of the JSON.
-    refusal: Option<Trouble>,
+    refusal: Option<FormatError>,
 }
 
 impl Reading<'_> {
-    fn refuse<E: serde::de::Error>(&mut self, trouble: Trouble) -> E {
-        self.refusal = Some(trouble);
+    fn refuse<E: serde::de::Error>(&mut self, format_error: FormatError) -> E {
+        self.refusal = Some(format_error);
         E::custom("refused")
     }
 }
@@ -239,7 +242,7 @@ impl Top<'_, '_> {
                     let sentence = "unknown key in the index";
                     return Err(self
                         .0
-                        .refuse(Trouble::refused(Rule::IndexJson, sentence).about(&key)));
+                        .refuse(FormatError::violation(Rule::IndexJson, sentence).about(&key)));
                 }
             };
             if again {
@@ -265,10 +268,12 @@ impl Metadata<'_, '_> {
             let value: Scalar = map.next_value()?;
             if key == TOTAL_SIZE {
                 let Some(total) = value.whole() else {
-                    let trouble =
-                        Trouble::refused(Rule::IndexTotalSize, "expected a whole number of bytes")
-                            .about(&key);
-                    return Err(reading.refuse(trouble));
+                    let format_error = FormatError::violation(
+                        Rule::IndexTotalSize,
+                        "expected a whole number of bytes",
+                    )
+                    .about(&key);
+                    return Err(reading.refuse(format_error));
                 };
                 if reading.header.total_size.replace(total).is_some() {
                     return Err(reading.refuse(twice(&key).about("metadata")));
@@ -276,10 +281,10 @@ impl Metadata<'_, '_> {
                 continue;
             }
             let put = value.put(&mut reading.header.metadata, &key);
-            put.map_err(|trouble| reading.refuse(trouble))?;
+            put.map_err(|format_error| reading.refuse(format_error))?;
             let keys = u64_from_usize(reading.header.metadata.len());
             let few = check_keys(keys, reading.limits, "the metadata");
-            few.map_err(|trouble| reading.refuse(trouble))?;
+            few.map_err(|format_error| reading.refuse(format_error))?;
         }
         Ok(())
     }
@@ -336,7 +341,7 @@ impl<'de> Deserialize<'de> for Scalar {
 
 impl Scalar {
     /// Adds it to a map.
-    fn put(&self, map: &mut Map, key: &str) -> Result<(), Trouble> {
+    fn put(&self, map: &mut Map, key: &str) -> Result<(), FormatError> {
         map.put(key, |out| match self {
             Self::Text(text) => Ok(out.text(text)?),
             Self::Bool(is) => Ok(out.bool(*is)?),
@@ -364,7 +369,7 @@ impl WeightMap<'_, '_> {
         let Self(reading) = self;
         while let Some((name, file)) = map.next_entry::<String, String>()? {
             let pushed = reading.header.weights.push(&name, &file, reading.limits);
-            pushed.map_err(|trouble| reading.refuse(trouble))?;
+            pushed.map_err(|format_error| reading.refuse(format_error))?;
         }
         Ok(())
     }

@@ -11,9 +11,9 @@ use nom::{IResult, Parser as _};
 
 use zten_report::escape::Short;
 
+use crate::error::FormatError;
 use crate::limits::check_rank;
 use crate::rules::Rule;
-use crate::trouble::Trouble;
 use zten::Limits;
 
 /// The three entries.
@@ -33,7 +33,7 @@ pub(super) fn parse<'h>(
     text: &'h str,
     has_long: bool,
     limits: &'h Limits,
-) -> Result<Literal<'h>, Trouble> {
+) -> Result<Literal<'h>, FormatError> {
     let (descr, columns_first, shape) = (None, None, None);
     let mut entries = Entries { descr, columns_first, shape, has_long, limits, fault: None };
     let read = all_consuming(delimited(multispace0, |rest| entries.read(rest), multispace0))
@@ -51,8 +51,8 @@ pub(super) fn parse<'h>(
     }
 }
 
-fn refused(sentence: impl fmt::Display) -> Trouble {
-    Trouble::refused(Rule::NpyHeader, sentence)
+fn refused(sentence: impl fmt::Display) -> FormatError {
+    FormatError::violation(Rule::NpyHeader, sentence)
 }
 
 /// The entries, as far as they have been read.
@@ -63,7 +63,7 @@ struct Entries<'h> {
     has_long: bool,
     limits: &'h Limits,
     /// The error, if it is not the syntax that is wrong.
-    fault: Option<Trouble>,
+    fault: Option<FormatError>,
 }
 
 impl<'h> Entries<'h> {
@@ -79,7 +79,7 @@ impl<'h> Entries<'h> {
                     // Records are lists, and arrays within elements are tuples.
                     if after.starts_with(['[', '(']) {
                         let sentence = "unsupported dtype of records";
-                        self.fault = Some(Trouble::refused(Rule::NpyDtype, sentence));
+                        self.fault = Some(FormatError::violation(Rule::NpyDtype, sentence));
                     }
                     let (after, descr) = string(after)?;
                     (after, self.descr.replace(descr).is_some())
@@ -128,11 +128,11 @@ impl<'h> Entries<'h> {
                 return failed(after);
             }
             let room = match check_rank(numbers.len().saturating_add(1), self.limits, "the array") {
-                Ok(()) => numbers.try_reserve(1).map_err(|_| Trouble::memory()),
+                Ok(()) => numbers.try_reserve(1).map_err(|_| FormatError::memory()),
                 beyond => beyond,
             };
-            if let Err(trouble) = room {
-                self.fault = Some(trouble);
+            if let Err(format_error) = room {
+                self.fault = Some(format_error);
                 return failed(after);
             }
             numbers.push(number);
@@ -140,7 +140,7 @@ impl<'h> Entries<'h> {
         }
     }
 
-    fn finish(self) -> Result<Literal<'h>, Trouble> {
+    fn finish(self) -> Result<Literal<'h>, FormatError> {
         let missing = |key: &str| refused(format_args!("the NumPy header lacks \"{key}\""));
         Ok(Literal {
             descr: self.descr.ok_or_else(|| missing("descr"))?,
@@ -189,12 +189,12 @@ mod tests {
 
     use super::*;
 
-    fn parse(text: &str, has_long: bool) -> Result<Literal<'_>, Trouble> {
+    fn parse(text: &str, has_long: bool) -> Result<Literal<'_>, FormatError> {
         static LIMITS: LazyLock<Limits> = LazyLock::new(Limits::default);
         super::parse(text, has_long, &LIMITS)
     }
 
-    fn shape(text: &str) -> Result<Vec<u64>, Trouble> {
+    fn shape(text: &str) -> Result<Vec<u64>, FormatError> {
         let literal = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {text}, }}\n");
         parse(&literal, true).map(|literal| literal.shape)
     }

@@ -2,8 +2,8 @@
 
 use zten::tools::{LogicalType, StorageType};
 
+use crate::error::FormatError;
 use crate::rules::Rule;
-use crate::trouble::Trouble;
 use zten_report::escape::Short;
 
 /// A type, and the order of its bytes.
@@ -35,7 +35,7 @@ const TYPES: [(&str, StorageType, Option<LogicalType>); 15] = [
 
 impl Type {
     /// The type of that name: `<f4`.
-    pub(super) fn parse(descr: &str) -> Result<Self, Trouble> {
+    pub(super) fn parse(descr: &str) -> Result<Self, FormatError> {
         let (order, name) = match descr.chars().next() {
             Some(order @ ('<' | '>' | '|')) => (Some(order), descr.get(1..).unwrap_or_default()),
             _ => (None, descr),
@@ -44,11 +44,11 @@ impl Type {
         let Some((_, storage, logical)) = TYPES.iter().find(|(known, ..)| *known == name) else {
             let what = unsupported(name);
             let sentence = format_args!("unsupported dtype {quoted}: {what}");
-            return Err(Trouble::refused(Rule::NpyDtype, sentence));
+            return Err(FormatError::violation(Rule::NpyDtype, sentence));
         };
         if order == Some('|') && storage.width() > 1 {
             let sentence = format_args!("dtype {quoted} without a byte order");
-            return Err(Trouble::refused(Rule::NpyDtype, sentence));
+            return Err(FormatError::violation(Rule::NpyDtype, sentence));
         }
         Ok(Self { storage: *storage, logical: *logical, is_big: order == Some('>') })
     }

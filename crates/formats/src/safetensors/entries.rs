@@ -10,10 +10,10 @@ use super::dtype;
 use super::fault::{Expected, Fault, Field, Input, Parsed, Why, fail};
 use super::json::{self, Text};
 use crate::cbor::Map;
+use crate::error::FormatError;
 use crate::kind::Kind;
 use crate::limits::{too_many_dimensions, too_many_keys};
 use crate::rules::Rule;
-use crate::trouble::Trouble;
 
 /// The entry that is not a tensor.
 pub(super) const METADATA: &str = "__metadata__";
@@ -69,7 +69,11 @@ struct Fields {
 
 impl<'h> Entries<'h> {
     /// Begins to read a header, which stands in its file behind `before` bytes.
-    pub(crate) fn new(header: &'h [u8], before: u64, limits: &'h Limits) -> Result<Self, Trouble> {
+    pub(crate) fn new(
+        header: &'h [u8],
+        before: u64,
+        limits: &'h Limits,
+    ) -> Result<Self, FormatError> {
         let text = str::from_utf8(header).or_else(|error| {
             let valid = header.get(..error.valid_up_to()).unwrap_or_default();
             str::from_utf8(valid)
@@ -77,7 +81,7 @@ impl<'h> Entries<'h> {
         let text = text.unwrap_or_default();
         let Some(rest) = text.as_bytes().strip_prefix(b"{") else {
             let rule = Rule::SafetensorsHeaderStart;
-            return Err(Trouble::refused_at(rule, rule.row().broken, before));
+            return Err(FormatError::violation_at(rule, rule.row().broken, before));
         };
         Ok(Self {
             limits,
@@ -95,14 +99,14 @@ impl<'h> Entries<'h> {
     }
 
     /// Reads the next tensor; none at the end of the header.
-    pub(crate) fn next(&mut self) -> Result<Option<Entry<'_>>, Trouble> {
+    pub(crate) fn next(&mut self) -> Result<Option<Entry<'_>>, FormatError> {
         let (name, written, fields) = match self.tensor() {
             Ok(Some(tensor)) => tensor,
             Ok(None) => return Ok(None),
-            Err(error) => return Err(self.trouble(&error)),
+            Err(error) => return Err(self.format_error(&error)),
         };
         let Some(shape) = self.dimensions.all() else {
-            return Err(self.trouble(&Fault::new(Why::Rank, fields.shape_left).into()));
+            return Err(self.format_error(&Fault::new(Why::Rank, fields.shape_left).into()));
         };
         Ok(Some(Entry {
             name: if name.has_escapes { &self.unescaped } else { written },
@@ -285,7 +289,7 @@ impl<'h> Entries<'h> {
     /// The reason for which a header is not read.
     #[cold]
     #[inline(never)]
-    fn trouble(&self, error: &nom::Err<Fault>) -> Trouble {
+    fn format_error(&self, error: &nom::Err<Fault>) -> FormatError {
         let fault = match error {
             nom::Err::Error(fault) | nom::Err::Failure(fault) => *fault,
             // Nothing asks for more input.
@@ -294,28 +298,28 @@ impl<'h> Entries<'h> {
         let left = usize_from_u32(fault.left);
         let mut unescaped = String::new();
         let at = self.text.get(self.text.len().saturating_sub(left)..).unwrap_or_default();
-        let trouble =
+        let format_error =
             match json::text(at.as_bytes()).map(|(_, found)| text(at, found, &mut unescaped)) {
                 Ok(Ok(found)) => self.reason(fault.why, at, found),
-                Ok(Err(Fault { why: Why::Memory, .. })) => return Trouble::memory(),
+                Ok(Err(Fault { why: Why::Memory, .. })) => return FormatError::memory(),
                 _ => self.reason(fault.why, at, ""),
             };
         // A header that is too short is at fault at its last byte.
         let is_end = left == 0 && self.is_whole();
-        let trouble = trouble.or_at(self.place(if is_end { 1 } else { left }));
+        let format_error = format_error.or_at(self.place(if is_end { 1 } else { left }));
         match self.name.map(|name| text(self.text, name, &mut unescaped)) {
-            Some(Ok(name)) => trouble.about(name),
-            Some(Err(Fault { why: Why::Memory, .. })) => Trouble::memory(),
-            _ => trouble,
+            Some(Ok(name)) => format_error.about(name),
+            Some(Err(Fault { why: Why::Memory, .. })) => FormatError::memory(),
+            _ => format_error,
         }
     }
 
     /// The error for what is wrong where `at` begins, perhaps with the string `found`.
-    fn reason(&self, why: Why, at: &str, found: &str) -> Trouble {
+    fn reason(&self, why: Why, at: &str, found: &str) -> FormatError {
         let found = Short(found);
         let json = |what: fmt::Arguments<'_>| {
             let sentence = format_args!("invalid header: {what}");
-            Trouble::refused(Rule::SafetensorsJson, sentence)
+            FormatError::violation(Rule::SafetensorsJson, sentence)
         };
         match why {
             Why::End if !self.is_whole() => json(format_args!("text that is not UTF-8")),
@@ -335,14 +339,14 @@ impl<'h> Entries<'h> {
             Why::MissingField(field) => json(format_args!("missing field `{}`", field.name())),
             Why::Dtype => {
                 let sentence = format_args!("unsupported dtype {found}");
-                Trouble::refused(Rule::SafetensorsDtype, sentence)
+                FormatError::violation(Rule::SafetensorsDtype, sentence)
             }
             Why::Rank => too_many_dimensions(self.limits, "it"),
             Why::Keys => too_many_keys(self.keys, self.limits, "it"),
             Why::DuplicateMetadata => {
-                Trouble::refused(Rule::SafetensorsDuplicateKey, "duplicate key")
+                FormatError::violation(Rule::SafetensorsDuplicateKey, "duplicate key")
             }
-            Why::Memory => Trouble::memory(),
+            Why::Memory => FormatError::memory(),
         }
     }
 }

@@ -12,7 +12,7 @@ use zten::{Encoding, Error, OpenOptions, ReadAt, Tensor, Tensors};
 use super::batter::Content;
 use super::{Kind, Read};
 use crate::cbor::Map;
-use crate::{Block, Trouble, open_bytes, open_source};
+use crate::{Block, FormatError, open_bytes, open_source};
 
 /// Bytes that note which ranges are read.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl ReadAt for Noted<'_> {
 }
 
 /// Opens a file in both ways, which agree, and reads all of it: its metadata, as CBOR, and its tensors.
-pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Content, Trouble> {
+pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Content, FormatError> {
     let options = OpenOptions::default();
     let length = u64::try_from(bytes.len()).unwrap();
     let source = open_source(Noted::new(bytes), length, Path::new(name), &options);
@@ -59,7 +59,7 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Content, Trouble> {
         }
         // Bytes have no name that could tell the format.
         (Err(one), Err(other)) => {
-            let id = |trouble: &Trouble| trouble.finding().row.map(|row| row.id);
+            let id = |format_error: &FormatError| format_error.finding().row.map(|row| row.id);
             let is_unknown = id(&other).is_some_and(|id| id.starts_with("format-"));
             assert!(is_unknown || one.to_string() == other.to_string(), "{one}; {other}");
             return Err(one);
@@ -77,7 +77,7 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Content, Trouble> {
 }
 
 /// Metadata in deterministic order.
-pub(super) fn metadata(attributes: Attributes<'_>) -> Result<Vec<u8>, Trouble> {
+pub(super) fn metadata(attributes: Attributes<'_>) -> Result<Vec<u8>, FormatError> {
     let mut map = Map::default();
     for (key, value) in attributes {
         map.put(key, |out| {
@@ -85,7 +85,7 @@ pub(super) fn metadata(attributes: Attributes<'_>) -> Result<Vec<u8>, Trouble> {
             Ok(())
         })?;
     }
-    map.finish(Trouble::internal)
+    map.finish(FormatError::internal)
 }
 
 /// The facts of a tensor that come from the header: its name, and the others.
@@ -100,7 +100,7 @@ pub(super) fn facts(tensor: &Tensor<'_>) -> (String, (Vec<u64>, Kind, std::ops::
 }
 
 /// A tensor with its bytes, which both archives agree on.
-fn tensor(read: &Tensor<'_>, borrowed: &Tensor<'_>, file: &[u8]) -> Result<Read, Trouble> {
+fn tensor(read: &Tensor<'_>, borrowed: &Tensor<'_>, file: &[u8]) -> Result<Read, FormatError> {
     let (name, (shape, kind, range)) = facts(read);
     let component = read.component("data").unwrap();
     let is_raw = component.encoding() == Encoding::Raw && !component.is_strided();

@@ -4,7 +4,7 @@
 use ::safetensors::SafeTensors;
 
 use super::gguf::{info, pair, text};
-use super::{Trouble, data, gguf, npy, npz, read, safetensors};
+use super::{FormatError, data, gguf, npy, npz, read, safetensors};
 
 /// Memory that reading a file of a few bytes may take: a chunk, a decompressor and its buffers.
 const MEMORY: u64 = 3 << 20;
@@ -13,19 +13,19 @@ const MEMORY: u64 = 3 << 20;
 pub(super) type Content = (Vec<u8>, Vec<super::Read>);
 
 /// A way to read them.
-type Reader<'r> = &'r dyn Fn(&[u8]) -> Result<Content, Trouble>;
+type Reader<'r> = &'r dyn Fn(&[u8]) -> Result<Content, FormatError>;
 
 /// Reads bytes that may be damaged.
 fn survive(bytes: &[u8], reader: Reader<'_>) -> Option<Content> {
     let mut result =
-        Err(Trouble::refused(super::super::rules::Rule::NpyHeader, "nothing was read"));
+        Err(FormatError::violation(super::super::rules::Rule::NpyHeader, "nothing was read"));
     let memory = allocation_counter::measure(|| result = reader(bytes));
     assert!(memory.bytes_max < MEMORY, "{} bytes of memory for {bytes:?}", memory.bytes_max);
     match result {
         Ok(content) => Some(content),
-        Err(trouble) => {
-            assert!(trouble.is_refusal(), "{trouble}");
-            assert!(!trouble.to_string().chars().any(char::is_control), "{trouble:?}");
+        Err(error) => {
+            assert!(error.is_refusal(), "{error}");
+            assert!(!error.to_string().chars().any(char::is_control), "{error:?}");
             None
         }
     }

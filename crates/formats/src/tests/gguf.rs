@@ -8,7 +8,7 @@ pub(super) use zten_corpus::other::gguf::{file, info, pair, text};
 use super::archive::Noted;
 use super::{Kind, START, read, refusal};
 use crate::gguf::types::{Type, kind};
-use crate::{Block, Rule, Trouble, open_bytes, open_source};
+use crate::{Block, FormatError, Rule, open_bytes, open_source};
 
 /// The attributes of a file with one key, `k`: what follows that key.
 fn value(kind: u32, value: &[u8]) -> Vec<u8> {
@@ -294,11 +294,11 @@ fn keys_have_a_length() {
 
 /// The sentence for a file of these pairs, and where in the last of them, behind its key, it points at.
 fn of_last(pairs: &[Vec<u8>], key: &str) -> (String, u64) {
-    let trouble = read("x", &file(pairs, &[], &[])).unwrap_err();
+    let error = read("x", &file(pairs, &[], &[])).unwrap_err();
     let before = pairs[..pairs.len() - 1].iter().map(Vec::len).sum::<usize>();
     let start = u64::try_from(24 + before + 8 + key.len()).unwrap();
-    let finding = trouble.finding();
-    assert_eq!(finding.object.as_deref(), Some(key), "{trouble}");
+    let finding = error.finding();
+    assert_eq!(finding.object.as_deref(), Some(key), "{error}");
     (finding.sentence, finding.offset.unwrap() - start)
 }
 
@@ -369,7 +369,7 @@ fn open_within(bytes: &[u8], limits: &[(&str, u64)]) -> Result<usize, &'static s
         });
     let options = OpenOptions::default().limits(limits);
     let length = u64::try_from(bytes.len()).unwrap();
-    let id = |trouble: Trouble| trouble.finding().row.unwrap().id;
+    let id = |error: FormatError| error.finding().row.unwrap().id;
     let borrowed = open_bytes(bytes, &options).map(|archive| archive.len()).map_err(id);
     let source = open_source(Noted::new(bytes), length, Path::new("x"), &options);
     assert_eq!(source.map(|archive| archive.len()).map_err(id), borrowed);
@@ -399,9 +399,8 @@ fn limits_hold() {
     assert_eq!(open_within(&bytes, &[]), Err("gguf-truncated"));
     bytes.resize(START, 0);
     let source = Noted::new(&bytes);
-    let trouble =
-        open_source(source, 1 << 40, Path::new("x"), &OpenOptions::default()).unwrap_err();
-    assert_eq!(trouble.finding().row.unwrap().id, Rule::LimitHeader.row().id);
+    let error = open_source(source, 1 << 40, Path::new("x"), &OpenOptions::default()).unwrap_err();
+    assert_eq!(error.finding().row.unwrap().id, Rule::LimitHeader.row().id);
 }
 
 /// Reads a header that does not say how long it is: twice as many bytes are read until it ends in them.

@@ -4,7 +4,7 @@ use zten::num::u64_from_usize;
 use zten::shards::{Candidate, Find, Shard};
 use zten::{Error, Limits, OpenOptions, Tensor};
 
-use super::Trouble;
+use super::FormatError;
 use super::archive::{Noted, facts, metadata};
 use super::batter::{Content, batter_for};
 use super::safetensors::file;
@@ -30,7 +30,7 @@ fn candidate(bytes: &[u8]) -> Candidate<Noted<'_>> {
 }
 
 /// Opens an index, and reads all of it from the files beside it, which are bound as shards are.
-fn read_with(index: &[u8], files: Files<'_>, limits: &Limits) -> Result<Content, Trouble> {
+fn read_with(index: &[u8], files: Files<'_>, limits: &Limits) -> Result<Content, FormatError> {
     let options = OpenOptions::default().limits(*limits);
     let beside: Vec<_> = files.iter().map(|(name, bytes)| (name, candidate(bytes))).collect();
     let part = |(name, file)| {
@@ -59,14 +59,14 @@ fn read_with(index: &[u8], files: Files<'_>, limits: &Limits) -> Result<Content,
     Ok((metadata(archive.attributes())?, archive.tensors().map(tensor).collect()))
 }
 
-fn read(index: &str, files: Files<'_>) -> Result<Content, Trouble> {
+fn read(index: &str, files: Files<'_>) -> Result<Content, FormatError> {
     read_with(index.as_bytes(), files, &Limits::default())
 }
 
 fn refusal(index: &str, files: Files<'_>) -> String {
-    let trouble = read(index, files).expect_err("the index is read without a complaint");
-    assert!(trouble.is_refusal(), "{trouble}");
-    trouble.to_string()
+    let error = read(index, files).expect_err("the index is read without a complaint");
+    assert!(error.is_refusal(), "{error}");
+    error.to_string()
 }
 
 /// Two files of three tensors, of 3 and 6 bytes.

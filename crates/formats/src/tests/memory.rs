@@ -7,7 +7,7 @@ use zten::{Limits, OpenOptions};
 
 use super::archive::Noted;
 use super::safetensors::file;
-use super::{Trouble, gguf, npy, npz};
+use super::{FormatError, gguf, npy, npz};
 use crate::{open_bytes, open_source};
 use zten_corpus::other::torch;
 use zten_corpus::other::zip::Archive;
@@ -18,12 +18,17 @@ const EACH_OF_ARCHIVE: u64 = 8;
 const FIXED_OF_ARCHIVE: u64 = 64 << 10;
 
 /// Opens a file with a header of so many bytes in both ways, and checks the heap that it takes, whatever comes of it.
-fn validate_archive(what: &str, bytes: &[u8], header: usize) -> Result<usize, Trouble> {
+fn validate_archive(what: &str, bytes: &[u8], header: usize) -> Result<usize, FormatError> {
     validate_times(EACH_OF_ARCHIVE, what, bytes, header)
 }
 
 /// The same, for a format whose header may take so many times its bytes.
-fn validate_times(each: u64, what: &str, bytes: &[u8], header: usize) -> Result<usize, Trouble> {
+fn validate_times(
+    each: u64,
+    what: &str,
+    bytes: &[u8],
+    header: usize,
+) -> Result<usize, FormatError> {
     let length = u64_from_usize(bytes.len());
     // As many keys as there are, so that no limit keeps memory small.
     let limits = Limits::default().with_named("keys", u32::MAX.into()).unwrap();
@@ -48,7 +53,7 @@ fn validate_times(each: u64, what: &str, bytes: &[u8], header: usize) -> Result<
     count
 }
 
-fn validate_safetensors(what: &str, header: &str, data: usize) -> Result<usize, Trouble> {
+fn validate_safetensors(what: &str, header: &str, data: usize) -> Result<usize, FormatError> {
     validate_archive(what, &file(header, &vec![0; data]), header.len())
 }
 
@@ -114,8 +119,8 @@ fn heap_follows_headers_of_safetensors() {
     assert_eq!(validate_safetensors("a key", &header, 0).unwrap(), 0);
     // A shape is counted before it is kept.
     let header = header_of(0..1, &vec!["1"; 4_000_000].join(","));
-    let trouble = validate_safetensors("dimensions", &header, 1).unwrap_err();
-    assert!(trouble.to_string().contains("64 dimensions"));
+    let error = validate_safetensors("dimensions", &header, 1).unwrap_err();
+    assert!(error.to_string().contains("64 dimensions"));
 }
 
 /// Opens a GGUF file of such metadata and tensors, whose data takes so many bytes.

@@ -289,8 +289,8 @@ fn members_that_overlap_are_not_read_on_and_on() {
     let bytes = [members, directory, end].concat();
     let source = Noted::new(&bytes);
     let length = u64::try_from(bytes.len()).unwrap();
-    let trouble = crate::npz::open(&source, length, &OpenOptions::default()).unwrap_err();
-    assert!(trouble.to_string().contains("does not begin where the one before it ends"));
+    let error = crate::npz::open(&source, length, &OpenOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("does not begin where the one before it ends"));
     let read = source.ranges.lock().unwrap().len();
     assert!(read < 10, "{read} reads");
 }

@@ -8,10 +8,10 @@ pub(super) use zten_corpus::other::safetensors::file;
 
 use super::archive::{Noted, read};
 use super::{Kind, START, refusal};
-use crate::{Rule, Trouble, open_bytes, open_source};
+use crate::{FormatError, Rule, open_bytes, open_source};
 
 /// Opens bytes with limits.
-fn open_with(bytes: &[u8], limits: &Limits) -> Result<usize, Trouble> {
+fn open_with(bytes: &[u8], limits: &Limits) -> Result<usize, FormatError> {
     Ok(open_bytes(bytes, &OpenOptions::default().limits(*limits))?.len())
 }
 
@@ -152,8 +152,8 @@ fn a_limit_holds_before_memory_is_taken() {
     let memory = allocation_counter::measure(|| {
         opened = Some(open_with(&bytes, &limit(length - 1)));
     });
-    let trouble = opened.unwrap().unwrap_err();
-    assert_eq!(trouble.finding().row.unwrap().id, "limit-manifest");
+    let format_error = opened.unwrap().unwrap_err();
+    assert_eq!(format_error.finding().row.unwrap().id, "limit-manifest");
     assert!(memory.bytes_max < 1 << 10, "{} bytes", memory.bytes_max);
     let entry = r#"{"dtype":"U8","shape":[],"data_offsets":[0,1]}"#;
     let bytes = file(&format!(r#"{{"a":{entry}}}"#), &[0]);

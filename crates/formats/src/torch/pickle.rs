@@ -12,8 +12,8 @@ use zten_report::escape::Short;
 
 use super::globals::{self, BYTES, Dtype, Global};
 use super::opcodes::{self, Op, Operand};
+use crate::error::FormatError;
 use crate::rules::Rule;
-use crate::trouble::Trouble;
 
 /// A value. The number of a scalar is the place of its instruction in the stream, and that of a container its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +107,7 @@ pub(super) struct Pickle<'p> {
     /// What remains of the memory that the arena may take.
     room: u64,
     /// What is not read of it, which is told where nothing is wrong.
-    unsupported: Option<Trouble>,
+    unsupported: Option<FormatError>,
 }
 
 /// The state of the machine.
@@ -130,7 +130,7 @@ impl<'p> Pickle<'p> {
         bytes: &'p [u8],
         base: u64,
         limits: &Limits,
-    ) -> Result<(Self, Value), Trouble> {
+    ) -> Result<(Self, Value), FormatError> {
         let mut machine = Machine::new(bytes, base, (Found::Archived, limits));
         let value = machine.run()?;
         machine.check_end()?;
@@ -143,7 +143,7 @@ impl<'p> Pickle<'p> {
         bytes: &'p [u8],
         base: u64,
         (limits, is_followed): (&Limits, bool),
-    ) -> Result<usize, Trouble> {
+    ) -> Result<usize, FormatError> {
         let mut machine = Machine::new(bytes, base, (Found::Alone, limits));
         machine.run()?;
         if !is_followed {
@@ -202,9 +202,9 @@ impl<'p> Pickle<'p> {
     }
 
     /// A text.
-    pub(super) fn text(&self, at: u32) -> Result<&'p str, Trouble> {
+    pub(super) fn text(&self, at: u32) -> Result<&'p str, FormatError> {
         str::from_utf8(self.operand(at)).map_err(|_| {
-            Trouble::refused_at(Rule::TorchPickle, "a text is not UTF-8", self.byte(at))
+            FormatError::violation_at(Rule::TorchPickle, "a text is not UTF-8", self.byte(at))
         })
     }
 
@@ -249,39 +249,39 @@ impl<'p> Pickle<'p> {
     /// Keeps what is not read, if nothing is kept yet.
     pub(super) fn is_unsupported(&mut self, what: &str, at: u64) {
         if self.unsupported.is_none() {
-            self.unsupported = Some(Trouble::refused_at(Rule::TorchValue, what, at));
+            self.unsupported = Some(FormatError::violation_at(Rule::TorchValue, what, at));
         }
     }
 
     /// Fails if something of it is not read.
-    pub(super) fn check_supported(&mut self) -> Result<(), Trouble> {
+    pub(super) fn check_supported(&mut self) -> Result<(), FormatError> {
         self.unsupported.take().map_or(Ok(()), Err)
     }
 
     /// Takes memory of the arena.
-    fn push<T>(room: &mut u64, list: &mut Vec<T>, item: T) -> Result<u32, Trouble> {
+    fn push<T>(room: &mut u64, list: &mut Vec<T>, item: T) -> Result<u32, FormatError> {
         let Some(rest) = room.checked_sub(u64_from_usize(size_of::<T>())) else {
             let sentence = "the values of the pickle take more memory than the limit allows";
-            return Err(Trouble::refused(Limit::Manifest, sentence));
+            return Err(FormatError::violation(Limit::Manifest, sentence));
         };
         *room = rest;
         let place = len_u32(list.len());
-        list.try_reserve(1).map_err(|_| Trouble::memory())?;
+        list.try_reserve(1).map_err(|_| FormatError::memory())?;
         list.push(item);
         Ok(place)
     }
 
     /// An empty container.
-    fn container(&mut self, at: u32) -> Result<u32, Trouble> {
+    fn container(&mut self, at: u32) -> Result<u32, FormatError> {
         Self::push(&mut self.room, &mut self.nodes, Node { first: END, last: END, length: 0, at })
     }
 
     /// Adds items to a container.
-    fn extend(&mut self, node: u32, values: &[Value]) -> Result<(), Trouble> {
+    fn extend(&mut self, node: u32, values: &[Value]) -> Result<(), FormatError> {
         for value in values {
             let cell = Cell { value: *value, next: END };
             let place = Self::push(&mut self.room, &mut self.cells, cell)?;
-            let missing = || Trouble::internal("a container is not there");
+            let missing = || FormatError::internal("a container is not there");
             let node = self.nodes.get_mut(usize_from_u32(node)).ok_or_else(missing)?;
             match self.cells.get_mut(usize_from_u32(node.last)) {
                 Some(last) => last.next = place,
@@ -332,12 +332,12 @@ impl<'p> Machine<'p> {
         Self { pickle, found, at: 0, now: 0, stack: Vec::new(), highest: 0, memo: Vec::new() }
     }
 
-    fn refused(&self, rule: Rule, sentence: impl std::fmt::Display) -> Trouble {
-        Trouble::refused_at(rule, sentence, self.pickle.byte(self.now))
+    fn refused(&self, rule: Rule, sentence: impl std::fmt::Display) -> FormatError {
+        FormatError::violation_at(rule, sentence, self.pickle.byte(self.now))
     }
 
     /// Carries out all instructions, and returns what the last one leaves.
-    fn run(&mut self) -> Result<Value, Trouble> {
+    fn run(&mut self) -> Result<Value, FormatError> {
         // Protocols 0 and 1 have no number.
         let protocol = match (self.pickle.bytes, self.found) {
             ([0x80, protocol @ 2..=5, ..], _) => *protocol,
@@ -384,7 +384,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Checks that nothing stands behind the instruction that was the last.
-    fn check_end(&self) -> Result<(), Trouble> {
+    fn check_end(&self) -> Result<(), FormatError> {
         let count = self.pickle.bytes.len().saturating_sub(self.at);
         if count == 0 {
             return Ok(());
@@ -393,14 +393,14 @@ impl<'p> Machine<'p> {
         Err(self.refused(Rule::TorchTrailing, sentence))
     }
 
-    fn stop(&self) -> Result<Value, Trouble> {
+    fn stop(&self) -> Result<Value, FormatError> {
         match *self.stack {
             [value] if value != Value::Mark => Ok(value),
             _ => Err(self.refused(Rule::TorchPickle, "STOP does not find exactly one value")),
         }
     }
 
-    fn step(&mut self, op: Op, operand: &[u8]) -> Result<(), Trouble> {
+    fn step(&mut self, op: Op, operand: &[u8]) -> Result<(), FormatError> {
         let now = self.now;
         match op {
             Op::Push(value) => self.push(value),
@@ -474,12 +474,12 @@ impl<'p> Machine<'p> {
                 }
                 Err(self.refused(Rule::TorchPickle, "a frame goes on behind the pickle"))
             }
-            Op::Stop => Err(Trouble::internal("nothing stops the machine")),
+            Op::Stop => Err(FormatError::internal("nothing stops the machine")),
         }
     }
 
     /// The number under which a value is kept.
-    fn index(&self, operand: &[u8]) -> Result<u64, Trouble> {
+    fn index(&self, operand: &[u8]) -> Result<u64, FormatError> {
         if !self.pickle.bytes.get(usize_from_u32(self.now)).is_some_and(|op| b"gp".contains(op)) {
             return Ok(number(operand));
         }
@@ -487,7 +487,7 @@ impl<'p> Machine<'p> {
         index.ok_or_else(|| self.refused(Rule::TorchPickle, "a line is no number"))
     }
 
-    fn push(&mut self, value: Value) -> Result<(), Trouble> {
+    fn push(&mut self, value: Value) -> Result<(), FormatError> {
         if self.stack.len() < self.highest {
             self.stack.push(value);
             return Ok(());
@@ -497,7 +497,7 @@ impl<'p> Machine<'p> {
     }
 
     /// The place on the stack at which the last `count` values begin, none of them a mark.
-    fn from(&self, count: usize) -> Result<usize, Trouble> {
+    fn from(&self, count: usize) -> Result<usize, FormatError> {
         let start = self.stack.len().checked_sub(count);
         let values = start.and_then(|start| Some((start, self.stack.get(start..)?)));
         match values {
@@ -509,18 +509,18 @@ impl<'p> Machine<'p> {
         }
     }
 
-    fn pop(&mut self) -> Result<Value, Trouble> {
+    fn pop(&mut self) -> Result<Value, FormatError> {
         self.from(1)?;
-        self.stack.pop().ok_or_else(|| Trouble::internal("a value is gone"))
+        self.stack.pop().ok_or_else(|| FormatError::internal("a value is gone"))
     }
 
-    fn top(&self) -> Result<Value, Trouble> {
+    fn top(&self) -> Result<Value, FormatError> {
         let place = self.from(1)?;
-        self.stack.get(place).copied().ok_or_else(|| Trouble::internal("a value is gone"))
+        self.stack.get(place).copied().ok_or_else(|| FormatError::internal("a value is gone"))
     }
 
     /// Takes the last mark, and returns the place of the values behind it.
-    fn mark(&mut self) -> Result<usize, Trouble> {
+    fn mark(&mut self) -> Result<usize, FormatError> {
         let Some(place) = self.stack.iter().rposition(|value| *value == Value::Mark) else {
             return Err(self.refused(Rule::TorchPickle, "an instruction finds no mark"));
         };
@@ -529,7 +529,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Makes a container of the values from a place on.
-    fn gather(&mut self, start: usize) -> Result<u32, Trouble> {
+    fn gather(&mut self, start: usize) -> Result<u32, FormatError> {
         let node = self.pickle.container(self.now)?;
         self.pickle.extend(node, self.stack.get(start..).unwrap_or_default())?;
         self.stack.truncate(start);
@@ -537,7 +537,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Adds values to a list, a set or a dictionary.
-    fn add(&mut self, target: u8, many: bool) -> Result<(), Trouble> {
+    fn add(&mut self, target: u8, many: bool) -> Result<(), FormatError> {
         let is_dict = target == b'd';
         let start = if many { self.mark()? } else { self.from(if is_dict { 2 } else { 1 })? };
         let place = start.checked_sub(1).and_then(|place| self.stack.get(place)).copied();
@@ -557,7 +557,7 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    fn put(&mut self, index: u64) -> Result<(), Trouble> {
+    fn put(&mut self, index: u64) -> Result<(), FormatError> {
         let value = self.top()?;
         let last = self.memo.last().map(|(last, _)| *last);
         let kept = u32::try_from(index).ok().filter(|index| last.is_none_or(|last| last < *index));
@@ -569,7 +569,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Names a global by its module and its name.
-    fn named(&mut self, module: &[u8], name: &[u8]) -> Result<(), Trouble> {
+    fn named(&mut self, module: &[u8], name: &[u8]) -> Result<(), FormatError> {
         if let Some(global) = globals::find(module, name) {
             return self.push(Value::Global(global));
         }
@@ -579,13 +579,13 @@ impl<'p> Machine<'p> {
         Err(self.refused(Rule::TorchGlobal, sentence))
     }
 
-    fn global(&mut self, operand: &[u8]) -> Result<(), Trouble> {
+    fn global(&mut self, operand: &[u8]) -> Result<(), FormatError> {
         let mut lines = operand.split(|byte| *byte == b'\n');
         let (module, name) = (lines.next(), lines.next());
         self.named(module.unwrap_or_default(), name.unwrap_or_default())
     }
 
-    fn stack_global(&mut self) -> Result<(), Trouble> {
+    fn stack_global(&mut self) -> Result<(), FormatError> {
         let (name, module) = (self.pop()?, self.pop()?);
         let (Value::Text(module), Value::Text(name)) = (module, name) else {
             return Err(self.refused(Rule::TorchGlobal, "a global has names that are no text"));
@@ -594,7 +594,7 @@ impl<'p> Machine<'p> {
         self.named(module, name)
     }
 
-    fn wrong_call(&self) -> Trouble {
+    fn wrong_call(&self) -> FormatError {
         let sentence = "a function does not get the arguments that it needs";
         self.refused(Rule::TorchCall, sentence)
     }
@@ -607,7 +607,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Returns what a function makes of its arguments.
-    fn reduce(&mut self) -> Result<(), Trouble> {
+    fn reduce(&mut self) -> Result<(), FormatError> {
         let (args, function) = (self.pop()?, self.pop()?);
         let (Value::Global(function), Value::Tuple(node)) = (function, args) else {
             return Err(self.wrong_call());
@@ -680,7 +680,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    fn tensor(&mut self, function: Global, args: [Value; ARGUMENTS]) -> Result<Value, Trouble> {
+    fn tensor(&mut self, function: Global, args: [Value; ARGUMENTS]) -> Result<Value, FormatError> {
         let Global::Tensor(least, _, dtype_at) = function else { return Err(self.wrong_call()) };
         let [storage, offset, shape, strides, grad, hooks, seventh, eighth] = args;
         let (dtype, extra) = match dtype_at {
@@ -706,7 +706,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Gives a state to what has been made.
-    fn build(&mut self) -> Result<(), Trouble> {
+    fn build(&mut self) -> Result<(), FormatError> {
         let state = self.pop()?;
         match (self.top()?, state) {
             (Value::Ordered(_), Value::Dict(state)) => {
@@ -729,7 +729,7 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    fn new_object(&mut self) -> Result<(), Trouble> {
+    fn new_object(&mut self) -> Result<(), FormatError> {
         let (args, class) = (self.pop()?, self.pop()?);
         let (Value::Global(Global::Unread), Value::Tuple(_)) = (class, args) else {
             return Err(self.wrong_call());
@@ -738,7 +738,7 @@ impl<'p> Machine<'p> {
         self.push(value)
     }
 
-    fn persistent(&mut self) -> Result<(), Trouble> {
+    fn persistent(&mut self) -> Result<(), FormatError> {
         let id = self.pop()?;
         let (count, [kind, class, key, device, length, view]): (_, [Value; 6]) = match id {
             Value::Tuple(node) => (self.pickle.length(node), self.pickle.first(node)),
@@ -781,9 +781,11 @@ pub(super) struct Storage<'p> {
 
 impl<'p> Pickle<'p> {
     /// Returns the storage of a node.
-    pub(super) fn storage(&self, node: u32) -> Result<Storage<'p>, Trouble> {
+    pub(super) fn storage(&self, node: u32) -> Result<Storage<'p>, FormatError> {
         let [class, key, length] = self.first(node);
-        let Value::Text(key) = key else { return Err(Trouble::internal("a storage has no key")) };
+        let Value::Text(key) = key else {
+            return Err(FormatError::internal("a storage has no key"));
+        };
         let dtype = match class {
             Value::Global(Global::Storage(dtype)) => dtype,
             _ => BYTES,

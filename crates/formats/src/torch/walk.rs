@@ -13,8 +13,8 @@ use super::cost;
 use super::globals::Global;
 use super::pickle::{Pickle, Value};
 use crate::cbor::{self, Written};
+use crate::error::{FormatError, copied};
 use crate::rules::Rule;
-use crate::trouble::{Trouble, copied};
 
 /// What a name leads to.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,7 @@ pub(super) struct Walk<'w, 'p> {
     left: u64,
     /// A value at the top that is no container.
     root: Option<Value>,
-    unsupported: Option<Trouble>,
+    unsupported: Option<FormatError>,
 }
 
 impl<'w, 'p> Walk<'w, 'p> {
@@ -55,7 +55,7 @@ impl<'w, 'p> Walk<'w, 'p> {
         pickle: &'w Pickle<'p>,
         root: Value,
         limits: &'w Limits,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, FormatError> {
         let (levels, name) = (Vec::new(), String::new());
         let left = pickle.allowance(limits);
         let mut walk = Self { pickle, limits, levels, name, left, root: None, unsupported: None };
@@ -86,12 +86,12 @@ impl<'w, 'p> Walk<'w, 'p> {
     }
 
     /// The first value that is not read.
-    pub(super) fn into_unsupported(self) -> Option<Trouble> {
+    pub(super) fn into_unsupported(self) -> Option<FormatError> {
         self.unsupported
     }
 
     /// The next tensor or attribute.
-    pub(super) fn next(&mut self) -> Result<Option<Leaf>, Trouble> {
+    pub(super) fn next(&mut self) -> Result<Option<Leaf>, FormatError> {
         if let Some(root) = self.root.take()
             && let Some(leaf) = self.leaf(root)?
         {
@@ -118,7 +118,7 @@ impl<'w, 'p> Walk<'w, 'p> {
     }
 
     /// Appends a key to the name; false if keys of its kind are not read.
-    fn extend_name(&mut self, key: Option<Value>, ordinal: u64) -> Result<bool, Trouble> {
+    fn extend_name(&mut self, key: Option<Value>, ordinal: u64) -> Result<bool, FormatError> {
         let text = match key {
             None => return self.append(&copied(ordinal)?),
             Some(Value::Text(at)) => self.pickle.text(at)?,
@@ -131,11 +131,11 @@ impl<'w, 'p> Walk<'w, 'p> {
         self.append(text)
     }
 
-    fn append(&mut self, key: &str) -> Result<bool, Trouble> {
+    fn append(&mut self, key: &str) -> Result<bool, FormatError> {
         let dot = if self.levels.len() > 1 { "." } else { "" };
         let more = key.len().saturating_add(1);
         charge(&mut self.left, self.name.len().saturating_add(more))?;
-        self.name.try_reserve(more).map_err(|_| Trouble::memory())?;
+        self.name.try_reserve(more).map_err(|_| FormatError::memory())?;
         self.name.push_str(dot);
         self.name.push_str(key);
         Ok(true)
@@ -144,14 +144,14 @@ impl<'w, 'p> Walk<'w, 'p> {
     /// Notes that something is not read, and returns false.
     fn note(&mut self, what: &str) -> bool {
         if self.unsupported.is_none() {
-            let trouble = Trouble::refused(Rule::TorchValue, what);
-            self.unsupported = Some(trouble.about(&self.name));
+            let error = FormatError::violation(Rule::TorchValue, what);
+            self.unsupported = Some(error.about(&self.name));
         }
         false
     }
 
     /// Goes into a container.
-    fn enter(&mut self, value: Value) -> Result<(), Trouble> {
+    fn enter(&mut self, value: Value) -> Result<(), FormatError> {
         let (node, is_map) = match value {
             Value::Dict(node) | Value::Ordered(node) => (node, true),
             Value::List(node) | Value::Tuple(node) | Value::Set(node) => (node, false),
@@ -160,7 +160,7 @@ impl<'w, 'p> Walk<'w, 'p> {
         if u64_from_usize(self.levels.len()) >= u64::from(self.limits.depth()) {
             let most = self.limits.depth();
             let sentence = format_args!("it lies more than {most} levels deep");
-            return Err(Trouble::refused(Limit::Depth, sentence).about(&self.name));
+            return Err(FormatError::violation(Limit::Depth, sentence).about(&self.name));
         }
         if is_map {
             self.check_keys(node)?;
@@ -171,13 +171,13 @@ impl<'w, 'p> Walk<'w, 'p> {
             is_map,
             name: self.name.len(),
         };
-        self.levels.try_reserve(1).map_err(|_| Trouble::memory())?;
+        self.levels.try_reserve(1).map_err(|_| FormatError::memory())?;
         self.levels.push(level);
         Ok(())
     }
 
     /// What a value is: none of a container that is gone into, or of what is not read.
-    fn leaf(&mut self, value: Value) -> Result<Option<Leaf>, Trouble> {
+    fn leaf(&mut self, value: Value) -> Result<Option<Leaf>, FormatError> {
         match value {
             Value::Tensor(node) => return Ok(Some(Leaf::Tensor(node))),
             Value::List(node) | Value::Tuple(node) | Value::Set(node) if self.is_flat(node)? => {
@@ -197,27 +197,27 @@ impl<'w, 'p> Walk<'w, 'p> {
     }
 
     /// Returns whether a list has scalars alone.
-    fn is_flat(&mut self, node: u32) -> Result<bool, Trouble> {
+    fn is_flat(&mut self, node: u32) -> Result<bool, FormatError> {
         charge(&mut self.left, usize_from_u32(self.pickle.length(node)))?;
         Ok(self.pickle.items(node).all(|item| self.pickle.is_scalar(item)))
     }
 
     /// Checks that no key of a dictionary stands there twice. Of two that are written in one place this is known before
     /// they are read, so that no text is read more often than there are different ones.
-    fn check_keys(&mut self, node: u32) -> Result<(), Trouble> {
+    fn check_keys(&mut self, node: u32) -> Result<(), FormatError> {
         charge(&mut self.left, usize_from_u32(self.pickle.length(node)))?;
         let (mut places, mut texts, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
         let mut items = self.pickle.items(node);
         while let (Some(key), Some(_)) = (items.next(), items.next()) {
             if let Value::Text(at) | Value::Int(at) = key {
-                places.try_reserve(1).map_err(|_| Trouble::memory())?;
+                places.try_reserve(1).map_err(|_| FormatError::memory())?;
                 places.push((at, matches!(key, Value::Text(_))));
             }
         }
         places.sort_unstable();
         let twice = |at: u32, key: &dyn std::fmt::Display| {
             let sentence = format_args!("duplicate key {key}");
-            Trouble::refused_at(Rule::TorchDuplicateKey, sentence, self.pickle.byte(at))
+            FormatError::violation_at(Rule::TorchDuplicateKey, sentence, self.pickle.byte(at))
                 .about(&self.name)
         };
         for (place, next) in places.iter().zip(places.iter().skip(1).map(Some).chain([None])) {
@@ -228,11 +228,11 @@ impl<'w, 'p> Walk<'w, 'p> {
                     return Err(twice(at, &key));
                 }
                 true => {
-                    texts.try_reserve(1).map_err(|_| Trouble::memory())?;
+                    texts.try_reserve(1).map_err(|_| FormatError::memory())?;
                     texts.push((self.pickle.text(at)?, at));
                 }
                 false => {
-                    numbers.try_reserve(1).map_err(|_| Trouble::memory())?;
+                    numbers.try_reserve(1).map_err(|_| FormatError::memory())?;
                     numbers.push((self.pickle.int(at), at));
                 }
             }
@@ -252,10 +252,10 @@ impl<'w, 'p> Walk<'w, 'p> {
 }
 
 /// Takes from the work that may be done what a name or a value of so many bytes costs.
-fn charge(left: &mut u64, bytes: usize) -> Result<(), Trouble> {
+fn charge(left: &mut u64, bytes: usize) -> Result<(), FormatError> {
     let Some(rest) = left.checked_sub(cost(bytes)) else {
         let sentence = "the names and values of the pickle take more bytes than the limit allows";
-        return Err(Trouble::refused(Limit::Manifest, sentence));
+        return Err(FormatError::violation(Limit::Manifest, sentence));
     };
     *left = rest;
     Ok(())
@@ -289,7 +289,7 @@ impl Pickle<'_> {
             Value::Device(node) => {
                 let [kind, number] = self.first(node);
                 let (Value::Text(kind), Some(number)) = (kind, self.count(number)) else {
-                    return Err(Trouble::internal("a device has no kind"));
+                    return Err(FormatError::internal("a device has no kind"));
                 };
                 out.text(&copied(format_args!("{}:{number}", self.text(kind)?))?)?;
             }

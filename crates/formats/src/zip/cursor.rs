@@ -5,8 +5,8 @@ use std::ops::Range;
 use zten::ReadAt;
 use zten::num::u64_from_usize;
 
+use crate::error::FormatError;
 use crate::rules::Rule;
-use crate::trouble::Trouble;
 
 /// Bytes of headers that are read at once, at least: members may lie far from each other.
 const WINDOW: u64 = 512;
@@ -41,11 +41,11 @@ impl<'b> Cursor<'b> {
     }
 
     /// The next bytes.
-    pub(super) fn bytes(&mut self, length: usize) -> Result<&'b [u8], Trouble> {
+    pub(super) fn bytes(&mut self, length: usize) -> Result<&'b [u8], FormatError> {
         let Some((bytes, rest)) = self.rest.split_at_checked(length) else {
             let end = self.end;
             let sentence = format_args!("header exceeds the maximum of {end} bytes");
-            return Err(Trouble::refused_at(self.rule, sentence, self.at));
+            return Err(FormatError::violation_at(self.rule, sentence, self.at));
         };
         self.rest = rest;
         self.at = self.at.saturating_add(u64_from_usize(length));
@@ -53,27 +53,27 @@ impl<'b> Cursor<'b> {
     }
 
     /// Passes over bytes that are of no interest.
-    pub(super) fn skip(&mut self, length: u64) -> Result<(), Trouble> {
+    pub(super) fn skip(&mut self, length: u64) -> Result<(), FormatError> {
         self.bytes(usize::try_from(length).unwrap_or(usize::MAX)).map(drop)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Trouble> {
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], FormatError> {
         let bytes = self.bytes(N)?.first_chunk().copied();
-        bytes.ok_or_else(|| Trouble::internal("a number is cut off"))
+        bytes.ok_or_else(|| FormatError::internal("a number is cut off"))
     }
 
     /// A little-endian number of two bytes.
-    pub(super) fn u16(&mut self) -> Result<u16, Trouble> {
+    pub(super) fn u16(&mut self) -> Result<u16, FormatError> {
         self.array().map(u16::from_le_bytes)
     }
 
     /// A little-endian number of four bytes.
-    pub(super) fn u32(&mut self) -> Result<u32, Trouble> {
+    pub(super) fn u32(&mut self) -> Result<u32, FormatError> {
         self.array().map(u32::from_le_bytes)
     }
 
     /// A little-endian number of eight bytes.
-    pub(super) fn u64(&mut self) -> Result<u64, Trouble> {
+    pub(super) fn u64(&mut self) -> Result<u64, FormatError> {
         self.array().map(u64::from_le_bytes)
     }
 }
@@ -99,14 +99,14 @@ impl<'s> Window<'s> {
         at: u64,
         length: u64,
         (end, rule): (u64, Rule),
-    ) -> Result<Cursor<'_>, Trouble> {
+    ) -> Result<Cursor<'_>, FormatError> {
         let file = self.length;
         let bytes = self.get(at..at.saturating_add(length), end)?;
         Ok(Cursor::new(bytes, at.min(file), end, rule))
     }
 
     /// The bytes of a range, as far as they lie before `end`, which the file has.
-    pub(crate) fn get(&mut self, wanted: Range<u64>, end: u64) -> Result<&[u8], Trouble> {
+    pub(crate) fn get(&mut self, wanted: Range<u64>, end: u64) -> Result<&[u8], FormatError> {
         let until = wanted.end.min(end).max(wanted.start);
         let held = self.start.saturating_add(u64_from_usize(self.bytes.len()));
         if wanted.start < self.start || until > held {
@@ -117,11 +117,11 @@ impl<'s> Window<'s> {
         }
         let place = |at: u64| usize::try_from(at.saturating_sub(self.start)).unwrap_or(usize::MAX);
         let bytes = self.bytes.get(place(wanted.start)..place(until));
-        bytes.ok_or_else(|| Trouble::internal("bytes have not been read"))
+        bytes.ok_or_else(|| FormatError::internal("bytes have not been read"))
     }
 
     /// Some bytes from `at` on, which lie before `end`; none only if there are none.
-    pub(super) fn some(&mut self, at: u64, end: u64) -> Result<&[u8], Trouble> {
+    pub(super) fn some(&mut self, at: u64, end: u64) -> Result<&[u8], FormatError> {
         let held = self.start.saturating_add(u64_from_usize(self.bytes.len()));
         let until = if (self.start..held).contains(&at) { held } else { at.saturating_add(STEP) };
         self.get(at..until, end)

@@ -10,9 +10,9 @@ use std::ops::Range;
 use super::Writer;
 use super::cursor::Cursor;
 use super::entry::Entry;
+use crate::error::FormatError;
 use crate::limits::check_length;
 use crate::rules::Rule;
-use crate::trouble::Trouble;
 use zten::num::u64_from_usize;
 use zten::{Limits, ReadAt};
 
@@ -54,47 +54,51 @@ impl Directory {
         length: u64,
         limits: &Limits,
         writer: Writer,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, FormatError> {
         let Claim { members, length, start, end } = claimed(source, length, writer)?;
         if start.checked_add(length) != Some(end) {
             let sentence = "the directory of the archive does not end where its end record begins";
-            return Err(Trouble::refused_at(Rule::ZipDirectory, sentence, end));
+            return Err(FormatError::violation_at(Rule::ZipDirectory, sentence, end));
         }
         if length > DIRECTORY {
             let sentence =
                 format_args!("the directory of the archive is longer than {DIRECTORY} bytes");
-            return Err(Trouble::refused_at(Rule::LimitHeader, sentence, start));
+            return Err(FormatError::violation_at(Rule::LimitHeader, sentence, start));
         }
         check_length(length, limits, "the directory of the archive")
-            .map_err(|trouble| trouble.or_at(start))?;
+            .map_err(|error| error.or_at(start))?;
         let mut bytes = Vec::new();
         source.append_range(start..end, &mut bytes)?;
         Ok(Self { members, range: start..end, bytes, writer })
     }
 
     /// The entries of the members, in order.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = Result<Entry<'_>, Trouble>> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = Result<Entry<'_>, FormatError>> {
         let (Range { start, end }, writer) = (self.range.clone(), self.writer);
         let mut cursor = Cursor::new(&self.bytes, start, end, Rule::ZipDirectory);
         std::iter::from_fn(move || (!cursor.is_at_end()).then(|| Entry::read(&mut cursor, writer)))
     }
 
     /// Checks how many members have been found.
-    pub(crate) fn check_count(&self, found: usize) -> Result<(), Trouble> {
+    pub(crate) fn check_count(&self, found: usize) -> Result<(), FormatError> {
         let counted = self.members;
         if u64_from_usize(found) == counted {
             return Ok(());
         }
         let sentence =
             format_args!("the archive has {found} members, and its end record counts {counted}");
-        Err(Trouble::refused_at(Rule::ZipCount, sentence, self.range.end))
+        Err(FormatError::violation_at(Rule::ZipCount, sentence, self.range.end))
     }
 }
 
 /// Reads the end record, and the one for large archives if there is one.
-fn claimed(source: &dyn ReadAt, length: u64, writer: Writer) -> Result<Claim, Trouble> {
+fn claimed(source: &dyn ReadAt, length: u64, writer: Writer) -> Result<Claim, FormatError> {
     let Some(at) = length.checked_sub(END) else {
-        return Err(Trouble::refused_at(Rule::ZipEndRecord, "the archive is cut off", length));
+        return Err(FormatError::violation_at(
+            Rule::ZipEndRecord,
+            "the archive is cut off",
+            length,
+        ));
     };
     // All of them, if they are where they should be.
     let first = at.saturating_sub(LOCATOR).saturating_sub(END64);
@@ -107,7 +111,7 @@ fn claimed(source: &dyn ReadAt, length: u64, writer: Writer) -> Result<Claim, Tr
     let mut cursor = from(at, Rule::ZipEndRecord);
     if cursor.u32()? != END_SIGNATURE {
         let sentence = "the file does not end with the end record of an archive";
-        return Err(Trouble::refused_at(Rule::ZipEndRecord, sentence, at));
+        return Err(FormatError::violation_at(Rule::ZipEndRecord, sentence, at));
     }
     let disks = [cursor.u16()?, cursor.u16()?];
     let (here, members) = (cursor.u16()?, cursor.u16()?);
@@ -115,7 +119,7 @@ fn claimed(source: &dyn ReadAt, length: u64, writer: Writer) -> Result<Claim, Tr
     let comment = cursor.u16()?;
     if disks != [0, 0] || here != members || comment != 0 {
         let sentence = "the archive has several parts, or bytes after its end";
-        return Err(Trouble::refused_at(Rule::ZipEndRecord, sentence, at));
+        return Err(FormatError::violation_at(Rule::ZipEndRecord, sentence, at));
     }
     let small =
         Claim { members: members.into(), length: length.into(), start: start.into(), end: at };
@@ -127,13 +131,13 @@ fn claimed(source: &dyn ReadAt, length: u64, writer: Writer) -> Result<Claim, Tr
     let (disk, at, disks) = (cursor.u32()?, cursor.u64()?, cursor.u32()?);
     if disk != 0 || disks != 1 || at.checked_add(END64) != Some(locator) {
         let sentence = "the end record of the archive is not right before what points at it";
-        return Err(Trouble::refused_at(Rule::ZipEndRecord64, sentence, locator));
+        return Err(FormatError::violation_at(Rule::ZipEndRecord64, sentence, locator));
     }
     agree(&small, large(from(at, Rule::ZipEndRecord64))?, writer)
 }
 
 /// The end record for large archives.
-fn large(mut cursor: Cursor<'_>) -> Result<Claim, Trouble> {
+fn large(mut cursor: Cursor<'_>) -> Result<Claim, FormatError> {
     let at = cursor.at();
     let (signature, rest) = (cursor.u32()?, cursor.u64()?);
     cursor.skip(4)?;
@@ -144,13 +148,13 @@ fn large(mut cursor: Cursor<'_>) -> Result<Claim, Trouble> {
     let whole = rest.checked_add(12) == Some(END64);
     if signature != END64_SIGNATURE || !whole || disks != [0, 0] || here != members {
         let sentence = "invalid end record of the archive";
-        return Err(Trouble::refused_at(Rule::ZipEndRecord64, sentence, at));
+        return Err(FormatError::violation_at(Rule::ZipEndRecord64, sentence, at));
     }
     Ok(Claim { members, length, start, end: at })
 }
 
 /// The record for large archives, if the other one says the same or that it cannot.
-fn agree(small: &Claim, large: Claim, writer: Writer) -> Result<Claim, Trouble> {
+fn agree(small: &Claim, large: Claim, writer: Writer) -> Result<Claim, FormatError> {
     let pairs: [(u64, u64, u64); 3] = [
         (small.members, large.members, u16::MAX.into()),
         (small.length, large.length, u32::MAX.into()),
@@ -163,5 +167,5 @@ fn agree(small: &Claim, large: Claim, writer: Writer) -> Result<Claim, Trouble> 
         return Ok(large);
     }
     let sentence = "the archive has two end records, and they do not agree";
-    Err(Trouble::refused_at(Rule::ZipEndRecord64, sentence, small.end))
+    Err(FormatError::violation_at(Rule::ZipEndRecord64, sentence, small.end))
 }

@@ -5,8 +5,8 @@ use super::Writer;
 use super::cursor::{Cursor, Window};
 use super::extra::Extra;
 use super::member::Member;
+use crate::error::FormatError;
 use crate::rules::Rule;
-use crate::trouble::Trouble;
 use zten::num::u64_from_usize;
 
 /// Signatures.
@@ -47,7 +47,7 @@ struct Header {
 }
 
 impl Header {
-    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Trouble> {
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, FormatError> {
         Ok(Self {
             version: cursor.u16()?,
             flags: cursor.u16()?,
@@ -87,10 +87,10 @@ pub(crate) struct Found {
 
 impl<'d> Entry<'d> {
     /// Reads the next entry of the directory.
-    pub(super) fn read(cursor: &mut Cursor<'d>, writer: Writer) -> Result<Self, Trouble> {
+    pub(super) fn read(cursor: &mut Cursor<'d>, writer: Writer) -> Result<Self, FormatError> {
         let at = cursor.at();
         if cursor.u32()? != DIRECTORY {
-            return Err(Trouble::refused_at(
+            return Err(FormatError::violation_at(
                 Rule::ZipDirectory,
                 "there is no member of the archive",
                 at,
@@ -104,11 +104,11 @@ impl<'d> Entry<'d> {
         cursor.skip(6)?;
         let start = cursor.u32()?;
         let name = cursor.bytes(header.name.into())?;
-        let about = |trouble: Trouble| trouble.about_bytes(name);
+        let about = |error: FormatError| error.about_bytes(name);
         let extra = Extra::parse(cursor.bytes(header.extra.into())?, writer).map_err(about)?;
         if comment != 0 || disk != 0 {
             let sentence = "it has a comment, or lies in another part of the archive";
-            return Err(about(Trouble::refused(Rule::ZipDirectory, sentence)));
+            return Err(about(FormatError::violation(Rule::ZipDirectory, sentence)));
         }
         let has_large = extra.large.is_some();
         let numbers = extra.large.unwrap_or_default().iter();
@@ -119,7 +119,7 @@ impl<'d> Entry<'d> {
         let all = (number(header.size), number(header.packed), number(start), numbers.next());
         let (Some(size), Some(packed), Some(start), None) = all else {
             let sentence = "its extra field for large files has other numbers than are missing";
-            return Err(about(Trouble::refused(Rule::ZipExtra, sentence)));
+            return Err(about(FormatError::violation(Rule::ZipExtra, sentence)));
         };
         let name = validate(&header, name, packed == size, writer).map_err(about)?;
         Ok(Self { at, header, has_large, name, writer, start, packed, size })
@@ -131,14 +131,15 @@ impl<'d> Entry<'d> {
     }
 
     /// Finds the member, which ends before `end`, and holds what is said there to the directory.
-    pub(crate) fn find(&self, window: &mut Window<'_>, end: u64) -> Result<Found, Trouble> {
-        let differs =
-            || Trouble::refused(Rule::ZipHeader, "its header does not agree with the directory");
+    pub(crate) fn find(&self, window: &mut Window<'_>, end: u64) -> Result<Found, FormatError> {
+        let differs = || {
+            FormatError::violation(Rule::ZipHeader, "its header does not agree with the directory")
+        };
         let start = self.start;
         let within = (end, Rule::ZipBounds);
         let mut fixed = window.cursor(start, FIXED, within)?;
         if fixed.u32()? != LOCAL {
-            return Err(Trouble::refused_at(
+            return Err(FormatError::violation_at(
                 Rule::ZipBounds,
                 "it is not where the directory says",
                 start,
@@ -165,7 +166,7 @@ impl<'d> Entry<'d> {
             Writer::Torch => self.padded_sizes(&header, extra.large),
         };
         let sizes = sizes.ok_or_else(|| {
-            Trouble::refused(
+            FormatError::violation(
                 Rule::ZipExtra,
                 "its extra field for large files contradicts its header",
             )
@@ -181,13 +182,13 @@ impl<'d> Entry<'d> {
         let behind = behind.ok_or_else(|| {
             let packed = self.packed;
             let sentence = format_args!("its {packed} bytes exceed the archive");
-            Trouble::refused_at(Rule::ZipBounds, sentence, first)
+            FormatError::violation_at(Rule::ZipBounds, sentence, first)
         })?;
         let descriptor = if is_behind {
             let there = window.get(behind..behind.saturating_add(BEHIND_MOST), end)?;
             self.descriptor(there, is_large).ok_or_else(|| {
                 let sentence = "the data descriptor does not agree with the directory";
-                Trouble::refused_at(Rule::ZipDescriptor, sentence, behind)
+                FormatError::violation_at(Rule::ZipDescriptor, sentence, behind)
             })?
         } else {
             0
@@ -266,7 +267,7 @@ fn validate<'d>(
     name: &'d [u8],
     is_of_one_size: bool,
     writer: Writer,
-) -> Result<&'d str, Trouble> {
+) -> Result<&'d str, FormatError> {
     let Header { version, flags, method, .. } = *header;
     // Without the flag, names are of one code page for some readers and of another for others.
     let text = str::from_utf8(name).ok().filter(|text| text.is_ascii() || flags & UTF8 != 0);
@@ -287,5 +288,5 @@ fn validate<'d>(
         (STORED | DEFLATED, Some(text)) => return Ok(text),
         _ => (Rule::ZipFeature, "unsupported compression method"),
     };
-    Err(Trouble::refused(rule, sentence))
+    Err(FormatError::violation(rule, sentence))
 }

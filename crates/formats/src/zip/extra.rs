@@ -1,8 +1,8 @@
 //! The extra fields of a member: each a number, a length, and as many bytes.
 
 use super::Writer;
+use crate::error::FormatError;
 use crate::rules::Rule;
-use crate::trouble::Trouble;
 
 /// The field for numbers of 64 bits.
 const LARGE: u16 = 1;
@@ -28,18 +28,18 @@ pub(super) struct Extra<'b> {
 
 impl<'b> Extra<'b> {
     /// Reads all fields, and refuses those that could change what is read.
-    pub(super) fn parse(mut bytes: &'b [u8], writer: Writer) -> Result<Self, Trouble> {
+    pub(super) fn parse(mut bytes: &'b [u8], writer: Writer) -> Result<Self, FormatError> {
         let mut extra = Self::default();
         while !bytes.is_empty() {
             let (id, field, rest) = next(bytes).ok_or_else(|| {
-                Trouble::refused(Rule::ZipExtra, "an extra field of it is cut off")
+                FormatError::violation(Rule::ZipExtra, "an extra field of it is cut off")
             })?;
             bytes = rest;
             if id == LARGE {
                 let (numbers, over) = field.as_chunks::<8>();
                 if field.is_empty() || !over.is_empty() || extra.large.replace(numbers).is_some() {
                     let sentence = "invalid extra field for large files";
-                    return Err(Trouble::refused(Rule::ZipExtra, sentence));
+                    return Err(FormatError::violation(Rule::ZipExtra, sentence));
                 }
             } else if !match writer {
                 Writer::NumPy => OF_FILES
@@ -49,7 +49,7 @@ impl<'b> Extra<'b> {
             } {
                 let length = field.len();
                 let sentence = format_args!("unsupported extra field {id:#06x} of {length} bytes");
-                return Err(Trouble::refused(Rule::ZipExtra, sentence));
+                return Err(FormatError::violation(Rule::ZipExtra, sentence));
             }
         }
         Ok(extra)

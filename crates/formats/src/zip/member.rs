@@ -7,8 +7,8 @@ use miniz_oxide::inflate::core::inflate_flags::{
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 
 use super::cursor::Window;
+use crate::error::FormatError;
 use crate::rules::Rule;
-use crate::trouble::Trouble;
 use zten::front::RawComponent;
 use zten::num::u64_from_usize;
 use zten::tools::StorageType;
@@ -44,12 +44,14 @@ impl Member {
 }
 
 /// The error of reading all of a member that begins at a byte of the file.
-pub(crate) fn damage(error: Error, start: u64) -> Trouble {
+pub(crate) fn damage(error: Error, start: u64) -> FormatError {
     let rules = [Rule::ZipDeflate, Rule::ZipLength, Rule::ZipCrc];
     let broken = rules.iter().find(|rule| error.rule() == Some(rule.row().id));
     match (broken, error.kind()) {
-        (Some(rule), _) => Trouble::refused_at(*rule, rule.row().broken, start),
-        (None, ErrorKind::Limit(limit)) => Trouble::refused_at(limit, error.sentence(), start),
+        (Some(rule), _) => FormatError::violation_at(*rule, rule.row().broken, start),
+        (None, ErrorKind::Limit(limit)) => {
+            FormatError::violation_at(limit, error.sentence(), start)
+        }
         (None, _) => error.into(),
     }
 }
@@ -71,17 +73,17 @@ impl<'m, 's> Content<'m, 's> {
         member: Member,
         window: &'m mut Window<'s>,
         decoder: &'m mut Vec<DecompressorOxide>,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, FormatError> {
         if member.is_deflated {
             decoder.clear();
-            decoder.try_reserve_exact(1).map_err(|_| Trouble::memory())?;
+            decoder.try_reserve_exact(1).map_err(|_| FormatError::memory())?;
             decoder.push(DecompressorOxide::new());
         }
         Ok(Self { member, window, decoder, at: member.start, has_ended: false })
     }
 
     /// Makes what has been read `length` bytes long, or as long as the member is.
-    pub(crate) fn extend(&mut self, read: &mut Vec<u8>, length: usize) -> Result<(), Trouble> {
+    pub(crate) fn extend(&mut self, read: &mut Vec<u8>, length: usize) -> Result<(), FormatError> {
         let size = usize::try_from(self.member.size).unwrap_or(usize::MAX);
         let length = length.min(size);
         if self.member.is_deflated {
@@ -91,23 +93,24 @@ impl<'m, 's> Content<'m, 's> {
         let from = start.saturating_add(u64_from_usize(read.len()));
         let to = start.saturating_add(u64_from_usize(length));
         let bytes = self.window.get(from..to, start.saturating_add(packed))?;
-        read.try_reserve(bytes.len()).map_err(|_| Trouble::memory())?;
+        read.try_reserve(bytes.len()).map_err(|_| FormatError::memory())?;
         read.extend_from_slice(bytes);
         Ok(())
     }
 
-    fn decompress(&mut self, read: &mut Vec<u8>, length: usize) -> Result<(), Trouble> {
+    fn decompress(&mut self, read: &mut Vec<u8>, length: usize) -> Result<(), FormatError> {
         let Member { start, packed, .. } = self.member;
-        let damaged = |rule: Rule| Trouble::refused_at(rule, rule.row().broken, start);
+        let damaged = |rule: Rule| FormatError::violation_at(rule, rule.row().broken, start);
         let end = start.saturating_add(packed);
         let decoder = self.decoder.first_mut();
-        let decoder = decoder.ok_or_else(|| Trouble::internal("nothing decompresses a member"))?;
+        let decoder =
+            decoder.ok_or_else(|| FormatError::internal("nothing decompresses a member"))?;
         let mut filled = read.len();
         while filled < length && !self.has_ended {
             if filled == read.len() {
                 // Memory grows as bytes come.
                 let room = filled.saturating_mul(2).max(FIRST).min(length);
-                read.try_reserve(room.saturating_sub(filled)).map_err(|_| Trouble::memory())?;
+                read.try_reserve(room.saturating_sub(filled)).map_err(|_| FormatError::memory())?;
                 read.resize(room, 0);
             }
             let input = self.window.some(self.at, end)?;

@@ -12,8 +12,8 @@ use zten::shards::{Candidate, Find, Shard};
 use zten::verify::Verifier;
 use zten::{Archive, Encoding, Error, ReadAt, Tensor};
 use zten_formats::{
-    Begun, Block, Detected, Format, Opening, Part, START, Step, Trouble, begin, by_name, by_start,
-    open_bytes, open_source,
+    Begun, Block, Detected, Format, FormatError, Opening, Part, START, Step, begin, by_name,
+    by_start, open_bytes, open_source,
 };
 
 use super::open::{bound, objects};
@@ -242,12 +242,15 @@ fn as_the_crate_does(archive: &InMemory<'_>) {
 }
 
 /// An error is about the file, and shows nothing that is hidden.
-fn refused(trouble: &Trouble, length: u64) {
-    assert!(trouble.is_refusal(), "{trouble}");
-    let finding = trouble.finding();
-    assert!(finding.row.is_some(), "{trouble}");
-    assert!(finding.offset.is_none_or(|offset| offset <= length), "{trouble} of {length} bytes");
-    assert!(!finding.to_string().chars().any(char::is_control), "{trouble:?}");
+fn refused(format_error: &FormatError, length: u64) {
+    assert!(format_error.is_refusal(), "{format_error}");
+    let finding = format_error.finding();
+    assert!(finding.row.is_some(), "{format_error}");
+    assert!(
+        finding.offset.is_none_or(|offset| offset <= length),
+        "{format_error} of {length} bytes"
+    );
+    assert!(!finding.to_string().chars().any(char::is_control), "{format_error:?}");
 }
 
 impl<'f> Find for &'f Files {
@@ -261,7 +264,7 @@ impl<'f> Find for &'f Files {
 
 impl Files {
     /// Opens the file without I/O.
-    fn open_in_steps(&self) -> Result<Archive<zten::InMemory<[u8; 0]>>, Trouble> {
+    fn open_in_steps(&self) -> Result<Archive<zten::InMemory<[u8; 0]>>, FormatError> {
         let beside = |name: &str| self.beside.iter().find(|part| part.0 == name);
         let mut opening = Opening::new(self.path, length(&self.file), &options());
         for _ in 0..64 {
@@ -292,7 +295,7 @@ impl Files {
     }
 
     /// Opening without I/O ends as opening did.
-    fn assert_same_in_steps(&self, opened: &Result<Archive<Positions<'_>>, Trouble>) {
+    fn assert_same_in_steps(&self, opened: &Result<Archive<Positions<'_>>, FormatError>) {
         match (opened, self.open_in_steps()) {
             (Ok(archive), Ok(header)) => {
                 assert_eq!(archive.len(), header.len());
@@ -344,8 +347,8 @@ fn read_several(files: &Files) -> bool {
     files.assert_same_in_steps(&opened);
     let archive = match opened {
         Ok(archive) => archive,
-        Err(trouble) => {
-            refused(&trouble, all);
+        Err(format_error) => {
+            refused(&format_error, all);
             return false;
         }
     };

@@ -13,18 +13,18 @@ use super::rules::{Blame, Rule};
 
 /// The reason why a file cannot be read.
 #[derive(Debug)]
-pub enum Trouble {
+pub enum FormatError {
     /// It could not be read, there is not enough memory, or an invariant of this package does not hold.
     Io(io::Error),
     /// It is damaged, or holds what cannot be kept.
-    Refused(Refusal),
+    Violation(Violation),
     /// It is a zTensor file, which the library refuses.
     Library(zten::Error),
 }
 
 /// The rule that a file breaks, and the place.
 #[derive(Debug)]
-pub struct Refusal {
+pub struct Violation {
     /// The rule that it breaks.
     pub blame: Blame,
     /// The sentence that tells what is wrong, with the value.
@@ -37,38 +37,38 @@ pub struct Refusal {
     pub offset: Option<u64>,
 }
 
-impl From<OutOfMemory> for Trouble {
+impl From<OutOfMemory> for FormatError {
     fn from(_: OutOfMemory) -> Self {
         Self::memory()
     }
 }
 
-impl Trouble {
+impl FormatError {
     /// The file is refused as a whole, or for what has a name instead of a place.
-    pub(super) fn refused(blame: impl Into<Blame>, sentence: impl fmt::Display) -> Self {
+    pub(super) fn violation(blame: impl Into<Blame>, sentence: impl fmt::Display) -> Self {
         let blame = blame.into();
         match copied(sentence) {
             Ok(sentence) => {
                 let (name, part, offset) = (None, None, None);
-                Self::Refused(Refusal { blame, sentence, name, part, offset })
+                Self::Violation(Violation { blame, sentence, name, part, offset })
             }
-            Err(trouble) => trouble,
+            Err(format_error) => format_error,
         }
     }
 
     /// The file is refused for what stands at a byte of it.
-    pub(super) fn refused_at(
+    pub(super) fn violation_at(
         blame: impl Into<Blame>,
         sentence: impl fmt::Display,
         offset: u64,
     ) -> Self {
-        Self::refused(blame, sentence).or_at(offset)
+        Self::violation(blame, sentence).or_at(offset)
     }
 
     /// The same, and what it is about, if that is not known already. What the system refuses is about no part of
     /// the file.
     pub(super) fn about(self, name: &str) -> Self {
-        self.with(name, |refusal| &mut refusal.name)
+        self.with(name, |violation| &mut violation.name)
     }
 
     /// The same, about what has a name that may be no text.
@@ -85,17 +85,17 @@ impl Trouble {
 
     /// The same, in one of the files that an index names.
     pub(super) fn in_part(self, part: &str) -> Self {
-        self.with(part, |refusal| &mut refusal.part)
+        self.with(part, |violation| &mut violation.part)
     }
 
     /// The same, with a text that it has not.
-    fn with(mut self, text: &str, of: fn(&mut Refusal) -> &mut Option<String>) -> Self {
-        if let Self::Refused(refusal) = &mut self
-            && let none @ None = of(refusal)
+    fn with(mut self, text: &str, of: fn(&mut Violation) -> &mut Option<String>) -> Self {
+        if let Self::Violation(violation) = &mut self
+            && let none @ None = of(violation)
         {
             match copied(text) {
                 Ok(text) => *none = Some(text),
-                Err(trouble) => return trouble,
+                Err(format_error) => return format_error,
             }
         }
         self
@@ -103,8 +103,8 @@ impl Trouble {
 
     /// The same, at a byte of the file if it is not at one already.
     pub(super) fn or_at(mut self, other: u64) -> Self {
-        if let Self::Refused(refusal) = &mut self {
-            refusal.offset.get_or_insert(other);
+        if let Self::Violation(violation) = &mut self {
+            violation.offset.get_or_insert(other);
         }
         self
     }
@@ -126,14 +126,14 @@ impl Trouble {
 
     /// Returns whether the file is refused for breaking that rule.
     pub(super) fn breaks(&self, rule: Rule) -> bool {
-        matches!(self, Self::Refused(refusal) if refusal.blame == rule.into())
+        matches!(self, Self::Violation(violation) if violation.blame == rule.into())
     }
 
     /// Returns whether the file is to blame, and not the system.
     pub fn is_refusal(&self) -> bool {
         match self {
             Self::Io(_) => false,
-            Self::Refused(_) => true,
+            Self::Violation(_) => true,
             Self::Library(error) => error.kind().row().is_some(),
         }
     }
@@ -142,8 +142,8 @@ impl Trouble {
     pub fn finding(&self) -> Finding {
         match self {
             Self::Io(_) => Finding::new(Verdict::Error, self.to_string()),
-            Self::Refused(refusal) => {
-                let Refusal { blame, sentence, name, part, offset } = refusal;
+            Self::Violation(violation) => {
+                let Violation { blame, sentence, name, part, offset } = violation;
                 let mut finding = Finding::new(blame.verdict(), sentence.clone());
                 finding.row = Some(blame.row());
                 finding.object.clone_from(name);
@@ -156,19 +156,19 @@ impl Trouble {
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for FormatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 f.write_str("the file became shorter while it was read")
             }
             Self::Io(error) => error.fmt(f),
-            Self::Refused(refusal) => {
-                for name in refusal.part.iter().chain(&refusal.name) {
+            Self::Violation(violation) => {
+                for name in violation.part.iter().chain(&violation.name) {
                     write!(f, "{}: ", escape::quoted(name))?;
                 }
-                f.write_str(&refusal.sentence)?;
-                match refusal.offset {
+                f.write_str(&violation.sentence)?;
+                match violation.offset {
                     None => Ok(()),
                     Some(offset) => write!(f, " at byte {offset:#x}"),
                 }
@@ -178,23 +178,23 @@ impl fmt::Display for Trouble {
     }
 }
 
-impl Error for Trouble {
+impl Error for FormatError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Io(error) => Some(error),
             Self::Library(error) => Some(error),
-            Self::Refused(_) => None,
+            Self::Violation(_) => None,
         }
     }
 }
 
-impl From<io::Error> for Trouble {
+impl From<io::Error> for FormatError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-impl From<zten::Error> for Trouble {
+impl From<zten::Error> for FormatError {
     fn from(error: zten::Error) -> Self {
         match error.kind() {
             ErrorKind::Read | ErrorKind::OutOfMemory => Self::Io(error.into()),
@@ -203,12 +203,14 @@ impl From<zten::Error> for Trouble {
     }
 }
 
-impl From<Trouble> for zten::Error {
-    fn from(trouble: Trouble) -> Self {
-        match trouble {
-            Trouble::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => OutOfMemory.into(),
-            Trouble::Io(error) => error.into(),
-            Trouble::Refused(Refusal { blame, sentence, name, part, offset }) => {
+impl From<FormatError> for zten::Error {
+    fn from(format_error: FormatError) -> Self {
+        match format_error {
+            FormatError::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => {
+                OutOfMemory.into()
+            }
+            FormatError::Io(error) => error.into(),
+            FormatError::Violation(Violation { blame, sentence, name, part, offset }) => {
                 let kind = match (blame, blame.verdict()) {
                     (Blame::Limit(limit), _) => limit.into(),
                     (_, Verdict::Unsupported) => ErrorKind::UnsupportedFormat(blame.row()),
@@ -217,15 +219,15 @@ impl From<Trouble> for zten::Error {
                 };
                 Self::of_format(kind, sentence, offset).about(name, part)
             }
-            Trouble::Library(error) => error,
+            FormatError::Library(error) => error,
         }
     }
 }
 
 /// A text in memory of its own.
-pub(super) fn copied(text: impl fmt::Display) -> Result<String, Trouble> {
+pub(super) fn copied(text: impl fmt::Display) -> Result<String, FormatError> {
     let mut copy = Text(String::new());
-    write!(copy, "{text}").map_err(|_| Trouble::memory())?;
+    write!(copy, "{text}").map_err(|_| FormatError::memory())?;
     Ok(copy.0)
 }
 
