@@ -150,12 +150,12 @@ kinds! { Rule => Malformed; Limit => Limit; Unsupported => Unsupported; Misuse =
 
 /// The object and the component that an error is in, counted from 0 in manifest order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct Location {
     object: u32,
     component: u32,
 }
 
-impl Place {
+impl Location {
     /// More than there can be of either: a manifest has 2^30 bytes at most.
     const NONE: u32 = u32::MAX;
 
@@ -183,16 +183,16 @@ impl Place {
     }
 }
 
-impl Default for Place {
+impl Default for Location {
     fn default() -> Self {
         Self::NOWHERE
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut place = f.debug_struct("Place");
-        place.field("object", &self.object()).field("component", &self.component()).finish()
+        let mut location = f.debug_struct("Location");
+        location.field("object", &self.object()).field("component", &self.component()).finish()
     }
 }
 
@@ -229,7 +229,7 @@ impl Described {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct BareError {
     pub(crate) kind: ErrorKind,
-    pub(crate) place: Place,
+    pub(crate) location: Location,
     pub(crate) offset: Option<u64>,
     found: u64,
 }
@@ -257,7 +257,7 @@ impl BareError {
 
     /// Not marked as cold, so that it can be made before it is known to be needed.
     const fn unplaced(kind: ErrorKind) -> Self {
-        Self { kind, place: Place::NOWHERE, offset: None, found: 0 }
+        Self { kind, location: Location::NOWHERE, offset: None, found: 0 }
     }
 
     pub(crate) fn found(mut self, number: u64) -> Self {
@@ -278,8 +278,8 @@ impl BareError {
         Self::misuse(Misuse::Type).found(held << 32 | asked)
     }
 
-    pub(crate) fn at(mut self, place: Place) -> Self {
-        self.place = place;
+    pub(crate) fn at(mut self, location: Location) -> Self {
+        self.location = location;
         self
     }
 

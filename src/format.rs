@@ -29,7 +29,7 @@ use crate::cbor::{
 };
 use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
-use crate::error::{ErrorKind, Place};
+use crate::error::{ErrorKind, Location};
 use crate::limits::format;
 use crate::num::{displayed, listed};
 use crate::rules::{Generation, Rule, StreamRules, Unsupported};
@@ -92,7 +92,7 @@ impl<'m> Objects<'m> {
             if let Some(list) = &mut self.list
                 && list.entries.next(list.input)
             {
-                cx.place = Place::new(Some(self.ordinal), None);
+                cx.location = Location::new(Some(self.ordinal), None);
                 self.ordinal = self.ordinal.wrapping_add(1);
                 list.input = match self.container {
                     Container::V0 => v0_1::object(cx, list.input, raw)?,
@@ -111,7 +111,7 @@ impl<'m> Objects<'m> {
     /// Reads fields of the root up to the next objects, if there are some.
     #[inline(never)]
     fn advance(&mut self, cx: &mut ParseContext<'_>) -> Checked<()> {
-        cx.place = Place::NOWHERE;
+        cx.location = Location::NOWHERE;
         let behind = match self.list.take() {
             Some(list) => Some(list.end()?),
             None => None,
@@ -157,9 +157,9 @@ pub(crate) fn check_form(
     manifest: Input<'_>,
 ) -> Checked<()> {
     if container == Container::V2 && !manifest.is_empty() {
-        let place = core::mem::replace(&mut cx.place, Place::NOWHERE);
+        let location = core::mem::replace(&mut cx.location, Location::NOWHERE);
         strict(manifest, 0, cx.limits.depth())?;
-        cx.place = place;
+        cx.location = location;
     }
     Ok(())
 }

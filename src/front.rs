@@ -10,7 +10,7 @@ use core::ops::Range;
 
 use crate::cbor::{Encoder, Fault, Remaining, fault};
 use crate::element::{ByteOrder, LogicalType, StorageType};
-use crate::error::{BareError, Error, ErrorKind, Misuse, OutOfMemory, Place};
+use crate::error::{BareError, Error, ErrorKind, Location, Misuse, OutOfMemory};
 use crate::format::{
     ComponentRecord, Dialect, ElementOrder, Encoding, Extent, Header, Layout, Lie, Logical,
     ParseContext, Product, Role, ShardRecord, pass_attributes, push, reserve,
@@ -221,7 +221,7 @@ impl<'o> Builder<'o> {
     /// # Errors
     /// Rules of CBOR, limits; out of memory.
     pub fn attributes(&mut self, map: &[u8]) -> Result<(), Error> {
-        Ok(self.take(Place::NOWHERE, |builder| {
+        Ok(self.take(Location::NOWHERE, |builder| {
             builder.attributes = Some(builder.map(map)?);
             Ok(())
         })?)
@@ -234,7 +234,7 @@ impl<'o> Builder<'o> {
     /// [`Misuse::Order`]; `limit-shards`, `limit-manifest`; out of memory.
     pub fn file(&mut self, name: &str, length: u64) -> Result<u32, Error> {
         let ordinal = len_u32(self.cx.shards.len());
-        self.take(Place::NOWHERE, |builder| {
+        self.take(Location::NOWHERE, |builder| {
             if ordinal >= builder.options.limit().shards() {
                 return Err(
                     BareError::nowhere(Limit::Shards).found(u64::from(ordinal).saturating_add(1))
@@ -257,22 +257,23 @@ impl<'o> Builder<'o> {
     /// # Errors
     /// A rule that a view needs: `blob-bounds`, `dense-size`, and others; a limit; out of memory.
     pub fn push(&mut self, object: &RawObject<'_>) -> Result<(), Error> {
-        let place = Place::new(Some(self.index.len()), None);
-        Ok(self.take(place, |builder| builder.object(object))?)
+        let location = Location::new(Some(self.index.len()), None);
+        Ok(self.take(location, |builder| builder.object(object))?)
     }
 
     /// Takes something, unless what came before was refused. An error of no object or component is at `place`.
     #[inline]
     fn take(
         &mut self,
-        place: Place,
+        location: Location,
         take: impl FnOnce(&mut Self) -> Result<(), BareError>,
     ) -> Result<(), BareError> {
         if let Some(error) = self.failed {
             return Err(error);
         }
         take(self).map_err(|error| {
-            let error = if error.place == Place::NOWHERE { error.at(place) } else { error };
+            let error =
+                if error.location == Location::NOWHERE { error.at(location) } else { error };
             self.failed = Some(error);
             error
         })
@@ -300,14 +301,14 @@ impl<'o> Builder<'o> {
             if lie != Lie::Rows && (object.layout != Layout::Dense || is_packed) {
                 return Err(BareError::misuse(Misuse::Layout));
             }
-            let place = Place::new(Some(ordinal), Some(at));
+            let location = Location::new(Some(ordinal), Some(at));
             let strided = match lie {
                 Lie::Strides => Some(self.strided(object.shape, component)),
                 Lie::Rows | Lie::Columns => None,
             };
-            let strided = strided.transpose().map_err(|error| error.at(place))?;
+            let strided = strided.transpose().map_err(|error| error.at(location))?;
             let kept = self.component(component, (lie, strided));
-            kept.map_err(|error| error.at(place))?;
+            kept.map_err(|error| error.at(location))?;
         }
         self.dimensions.truncate(0);
         object.shape.iter().try_for_each(|dimension| self.dimensions.uint(*dimension))?;
@@ -324,8 +325,8 @@ impl<'o> Builder<'o> {
             _ => return Err(BareError::misuse(Misuse::Layout)),
         }
         candidate.check(self.options).map_err(|fault| {
-            let place = Place::new(Some(ordinal), fault.component());
-            BareError::nowhere(fault.kind).found(fault.found).at(place)
+            let location = Location::new(Some(ordinal), fault.component());
+            BareError::nowhere(fault.kind).found(fault.found).at(location)
         })?;
         let count = len_u32(components.len());
         let (name, head) = self.name(object.name)?;
@@ -373,7 +374,7 @@ impl<'o> Builder<'o> {
         index.rebase(&mut cx, total);
         let attributes = self.attributes.map(|at| at.rebased(total));
         let index = index.finish(cx, Header { attributes, version: None }, text.as_bytes());
-        let index = index.map_err(|found| refused(found.fault).at(found.place))?;
+        let index = index.map_err(|found| refused(found.fault).at(found.location))?;
         let validated = ValidatedManifest::of_front(header, file_len, index, *options);
         Ok(Parsed(validated, text.into_bytes()))
     }

@@ -231,7 +231,7 @@ impl ValidatedManifest {
         let parsed = Self::parse(frame, bytes, options);
         #[cfg(feature = "std")]
         return parsed.map_err(|bare| {
-            let named = named(frame, bytes, bare.place);
+            let named = named(frame, bytes, bare.location);
             Error::from(bare).named(&named)
         });
         #[cfg(not(feature = "std"))]

@@ -6,7 +6,7 @@ mod sparse;
 
 use crate::codec::{Deferred, Files, ReadAt, Shards};
 use crate::element::StorageType;
-use crate::error::{BareError, Error, Misuse, Place};
+use crate::error::{BareError, Error, Location, Misuse};
 use crate::format::{Encoding, Layout};
 use crate::layout::BadIndex;
 use crate::limits::Limits;
@@ -239,7 +239,7 @@ impl Verifier {
     ) -> Result<(), Error> {
         let storage = component.storage_type().unwrap_or(StorageType::U8);
         let begun = sparse.begin(component.role(), storage);
-        begun.map_err(|error| error.at(component.place()))?;
+        begun.map_err(|error| error.at(component.location()))?;
         let compressed = component.encoding() != Encoding::Raw;
         let mut content = match order {
             Order::Rows => component.any_reader()?,
@@ -249,7 +249,7 @@ impl Verifier {
             }
             Order::Stored => component.reader_as_stored()?,
         };
-        component.check_surrounding().map_err(|error| error.at(component.place()))?;
+        component.check_surrounding().map_err(|error| error.at(component.location()))?;
         self.admit(component)?;
         let mut bytes = 0_u64;
         self.mismatch = None;
@@ -275,7 +275,7 @@ impl Verifier {
             (sparse.count(component.role()), component.element_size())
             && count.checked_mul(size) != Some(bytes)
         {
-            return Err(BareError::misuse(Misuse::Supply).at(component.place()).into());
+            return Err(BareError::misuse(Misuse::Supply).at(component.location()).into());
         }
         sparse.finish().map_err(|bad| bad.error(component))?;
         Ok(required(component, content.verified())?)
@@ -314,7 +314,7 @@ pub(crate) fn finish(
     };
     finished().map_err(|error| {
         // What was deferred, and what comes behind the objects, has no names.
-        let object = error.place().object().and_then(|ordinal| manifest.object(ordinal));
+        let object = error.location().object().and_then(|ordinal| manifest.object(ordinal));
         match object {
             Some(object) => object.named(error),
             None => error,
@@ -337,20 +337,20 @@ fn nnz(object: &Tensor<'_>) -> Result<Option<u64>, Error> {
         _ => return Ok(None),
     };
     // Each has its parts, indices are of known types, and a matrix has rows.
-    let internal = BareError::internal().at(Place::new(Some(object.ordinal()), None));
+    let internal = BareError::internal().at(Location::new(Some(object.ordinal()), None));
     let part = |role| object.component(role).ok_or(internal);
     let (values, indices) = (part("values")?, part(indexed)?);
     let found = count_of(&indices)?.ok_or(internal)?;
     let values = count_of(&values)?;
     let nnz = divide_exactly(found, per_value)
         .filter(|nnz| values.is_none_or(|values| values == *nnz))
-        .ok_or(BareError::nowhere(rule).found(found).at(indices.place()))?;
+        .ok_or(BareError::nowhere(rule).found(found).at(indices.location()))?;
     if object.layout() == Layout::SparseCsr {
         let indptr = part("indptr")?;
         let rows = object.shape().first().ok_or(internal)?;
         let found = count_of(&indptr)?.ok_or(internal)?;
         if rows.checked_add(1) != Some(found) {
-            let error = BareError::nowhere(Rule::CsrIndptrSize).at(indptr.place());
+            let error = BareError::nowhere(Rule::CsrIndptrSize).at(indptr.location());
             return Err(error.found(found).into());
         }
     }

@@ -248,7 +248,7 @@ fn limits_are_held_where_they_are_declared() {
         let refused = write(limits).unwrap_err();
         assert_eq!(refused.rule(), Some(&*format!("limit-{name}")));
         // At the end, it would be refused at a place in the file, or of no object.
-        let early = (refused.place().object(), refused.offset()) == (Some(0), None);
+        let early = (refused.location().object(), refused.offset()) == (Some(0), None);
         assert_eq!(early, name != "decoded-total", "{name}: refused before it is written");
         let read = check(&file, &OpenOptions::default().limits(limits)).unwrap_err();
         assert_eq!(read.rule(), refused.rule(), "a reader refuses it for the same");

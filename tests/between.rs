@@ -236,7 +236,7 @@ fn unknown_types_get_no_meaning() {
             let why = copy(&file, to, level).unwrap_err();
             assert!(is_inexpressible(&why, to), "{name} on {storage}: {why}");
             assert_eq!(why.rule(), Some("unsupported-type"), "{name}");
-            assert_eq!(why.place(), part.place());
+            assert_eq!(why.location(), part.location());
             let wanted = format!(
                 "it can be read, but not written: the `type` is unknown, and would get a \
                  meaning in {to} in tensor \"w\", component \"data\""

@@ -63,7 +63,7 @@ fn every_reject_file_ends_in_its_rule_at_its_place() {
             error.rule().is_none_or(|rule| text.contains(&format!("(rule {rule}, "))),
             "{text}"
         );
-        let (place, names) = (error.place(), (error.tensor(), error.component()));
+        let (place, names) = (error.location(), (error.tensor(), error.component()));
         let has_names = (names.0.is_some(), names.1.is_some());
         let is_placed = (place.object().is_some(), place.component().is_some());
         // A name that is itself at fault may not be had.
@@ -147,7 +147,7 @@ fn every_accepted_file_is_good_or_opens() {
         let name = &file.name;
         let verdict = check(&file.bytes, &OpenOptions::default()).map_err(|error| {
             assert!(
-                error.place().object().is_some() == error.tensor().is_some(),
+                error.location().object().is_some() == error.tensor().is_some(),
                 "{name}: {error}"
             );
             error.rule().map(str::to_owned)

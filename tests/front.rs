@@ -175,7 +175,7 @@ fn rules_for_all_tensors_are_those_of_the_format() {
         let objects = [dense(names[0], &data), dense(names[1], second)];
         parse(front, &objects)
             .map(|_| ())
-            .map_err(|error| (error.rule().unwrap(), error.place().object()))
+            .map_err(|error| (error.rule().unwrap(), error.location().object()))
     };
     assert_eq!(parsed(&IDENTICAL, ["a", "a"], &data), Err(("test-duplicate-name", Some(1))));
     for names in [["a", "b"], ["b", "a"]] {
@@ -205,13 +205,13 @@ fn nothing_is_taken_after_an_error() {
     let mut builder = Builder::new(&ANY, 0..8, 17, &options).unwrap();
     builder.push(&dense("b", &data)).unwrap();
     let error = builder.push(&wrong).unwrap_err();
-    assert_eq!((error.rule(), error.place().object()), (Some("cbor-count"), Some(1)));
+    assert_eq!((error.rule(), error.location().object()), (Some("cbor-count"), Some(1)));
     assert_eq!(builder.push(&dense("b", &data)).unwrap_err(), error);
     assert_eq!(builder.attributes(b"\xa0").unwrap_err(), error);
     assert_eq!(builder.finish().unwrap_err(), error);
     let mut builder = Builder::new(&ANY, 0..8, 17, &options).unwrap();
     let error = builder.attributes(b"\xa0\x00").unwrap_err();
-    assert_eq!((error.rule(), error.place().object()), (Some("manifest-trailing"), None));
+    assert_eq!((error.rule(), error.location().object()), (Some("manifest-trailing"), None));
     assert_eq!(builder.finish().unwrap_err(), error);
 }
 
@@ -253,7 +253,10 @@ fn names_of_one_hash_are_told_apart() {
         assert_eq!(find(count + name), None);
     }
     let error = push(&mut (0..count).rev().chain([5])).unwrap_err();
-    assert_eq!((error.rule(), error.place().object()), (Some("test-duplicate-name"), Some(count)));
+    assert_eq!(
+        (error.rule(), error.location().object()),
+        (Some("test-duplicate-name"), Some(count))
+    );
 }
 
 #[test]

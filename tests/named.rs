@@ -48,7 +48,7 @@ fn names_are_those_of_a_manifest_that_can_be_asked() {
             wrong[offset_at(&component, manifest)] |= 0x20;
             let wrong = with_manifest(&file.bytes, manifest_of(&file.bytes), &wrong);
             let error = Archive::from_bytes(&wrong).unwrap_err();
-            assert_eq!(error.place().object(), component.place().object(), "{}", file.name);
+            assert_eq!(error.location().object(), component.location().object(), "{}", file.name);
             assert_eq!(error.generation(), archive.generation(), "{}", file.name);
             assert_eq!(error.tensor(), Some(component.tensor().name()), "{}", file.name);
             // In 0.1 it is a field of the object.
@@ -56,7 +56,7 @@ fn names_are_those_of_a_manifest_that_can_be_asked() {
                 assert_eq!(error.component(), None, "{}", file.name);
                 continue;
             }
-            assert_eq!(error.place(), component.place(), "{}", file.name);
+            assert_eq!(error.location(), component.location(), "{}", file.name);
             assert_eq!(error.component(), Some(component.role()), "{}", file.name);
             compared += 1;
         }
@@ -109,8 +109,8 @@ fn of_a_manifest_that_is_cut_there_are_fewer_names_and_no_others() {
         for end in own.clone() {
             let cut = with_manifest(&file.bytes, own.clone(), &file.bytes[own.start..end]);
             let error = Archive::from_bytes(&cut).unwrap_err();
-            let tensor = error.place().object().and_then(|at| archive.manifest().tensor_at(at));
-            let component = error.place().component().zip(tensor);
+            let tensor = error.location().object().and_then(|at| archive.manifest().tensor_at(at));
+            let component = error.location().component().zip(tensor);
             let component = component.and_then(|(at, tensor)| tensor.component_at(at));
             let (generation, own_tensor, own_component) = names(&error);
             assert!(generation.is_none() || generation == archive.generation());
@@ -132,7 +132,7 @@ fn deep_and_endless_items_have_an_end() {
         let length = (entry.len() as u64).to_le_bytes();
         let file = [&b"ZTEN0001"[..], &entry, &length].concat();
         let error = Archive::from_bytes(&file).unwrap_err();
-        assert_eq!(error.place().object(), Some(0), "{error}");
+        assert_eq!(error.location().object(), Some(0), "{error}");
         error.tensor().map(str::to_owned)
     };
     let tags = [0xd8, 0x40].repeat(1 << 20);

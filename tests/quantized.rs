@@ -134,8 +134,8 @@ fn what_cannot_be_read_says_where() {
         // The layout is right, and the components can be read.
         assert!(tensor.components().all(|part| part.view().is_ok()));
         let error = tensor.quantized().unwrap_err();
-        assert_eq!(error.place().object(), Some(tensor.ordinal()), "{name}");
-        let at = error.place().component().map(|at| tensor.component_at(at).unwrap());
+        assert_eq!(error.location().object(), Some(tensor.ordinal()), "{name}");
+        let at = error.location().component().map(|at| tensor.component_at(at).unwrap());
         assert_eq!(at.map_or("-", |component| component.role()), role, "{name}");
         assert_eq!((error.tensor(), error.component().unwrap_or("-")), (Some(name), role));
         assert_eq!(on_disk.tensor(name).unwrap().quantized().unwrap_err(), error, "{name}");

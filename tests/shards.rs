@@ -77,7 +77,7 @@ fn a_shard_of_nothing_is_missed() {
     let file = zten_corpus::v2::full().set("shards", fields([("s", shard)])).bytes();
     let archive = Archive::from_bytes(&file).unwrap();
     let error = archive.verify().unwrap_err();
-    assert_eq!((error.rule(), error.place().object()), (Some("unsupported-shard"), None));
+    assert_eq!((error.rule(), error.location().object()), (Some("unsupported-shard"), None));
     assert_eq!(archive.manifest().shards().len(), 1);
     let shown = format!("{:?}", archive.manifest().shards().next().unwrap());
     assert!(shown.contains("\"s\"") && shown.contains("8192"), "{shown}");
@@ -285,7 +285,7 @@ fn what_is_in_a_shard_is_read_from_no_other() {
         shards.verify_for(tensor.components()).unwrap();
         let files = Files { root: archive.source(), shards: &shards };
         let mut both = [role, "values"];
-        both.sort_unstable_by_key(|role| tensor.component(role).unwrap().place().component());
+        both.sort_unstable_by_key(|role| tensor.component(role).unwrap().location().component());
         assert_eq!(readable(&tensor.read_from(&files)), both);
         for part in tensor.components().filter(|part| !both.contains(&part.role())) {
             let error = part.read_from(&files).read().unwrap_err();
@@ -522,7 +522,10 @@ fn shared_blobs_of_a_shard_count_as_often_as_they_are_read() {
     };
     assert_eq!(open(12_000), Ok(()));
     let refused = open(11_999).unwrap_err();
-    assert_eq!((refused.rule(), refused.place().object()), (Some("limit-decoded-total"), Some(3)));
+    assert_eq!(
+        (refused.rule(), refused.location().object()),
+        (Some("limit-decoded-total"), Some(3))
+    );
 }
 
 /// Components of a shard are taken in the order of the manifest, whichever of their objects they are.
@@ -543,6 +546,6 @@ fn the_first_component_beyond_a_limit_is_named() {
     // The blobs of the shard may be read as long as it is: 8,152 bytes.
     let options = OpenOptions::default().limits(Limits::default().with_decoded_total(0));
     let refused = options.from_bytes(&root).unwrap_err();
-    let place = (refused.place().object(), refused.place().component());
+    let place = (refused.location().object(), refused.location().component());
     assert_eq!((refused.rule(), place), (Some("limit-decoded-total"), (Some(1), Some(0))));
 }

@@ -255,7 +255,7 @@ fn what_there_is_no_slice_of() {
     ];
     for ranges in wrong {
         let error = tensor.slice(&ranges[..]).unwrap_err();
-        assert_eq!(error.place().component(), Some(0));
+        assert_eq!(error.location().component(), Some(0));
         assert_eq!((error.tensor(), error.component()), (Some("t"), Some("data")));
         assert_eq!(misuse(error), Misuse::Slice, "{ranges:?}");
     }

@@ -25,11 +25,11 @@ fn content_digests_are_those_of_the_reference() {
     };
     let NoContentDigest::Undigested(place) = undefined("v2/accept/csr.zt") else { panic!() };
     assert_eq!((place.object(), place.component()), (Some(0), Some(0)));
-    assert_eq!(undefined("v2/accept/csr.zt").place(), place);
+    assert_eq!(undefined("v2/accept/csr.zt").location(), place);
     for file in ["v2/accept/data-shard.zt", "accept/1.2.3/dense_all.zt"] {
         assert_eq!(undefined(file), NoContentDigest::NotDefined);
         assert!(undefined(file).to_string().contains("only files of generation 2 have one"));
-        assert_eq!(undefined(file).place(), zten::error::Place::default());
+        assert_eq!(undefined(file).location(), zten::error::Location::default());
     }
 }
 
@@ -48,7 +48,7 @@ fn content_digests_are_no_stronger_than_those_of_the_parts() {
         let digest = Archive::from_bytes(&file).unwrap().manifest().content_digest(algorithm);
         digest.map(|digest| digest.algorithm()).map_err(|error| {
             assert!(matches!(error, NoContentDigest::WeakPart(_)));
-            (error.place().object(), error.place().component())
+            (error.location().object(), error.location().component())
         })
     };
     let weak = |object| Err((Some(object), Some(0)));

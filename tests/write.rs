@@ -100,7 +100,7 @@ fn bad_objects_are_refused_before_a_byte_is_written() {
         let mut writer = writer(&WriteOptions::default());
         let error = writer.object(object).err().unwrap_or_else(|| panic!("{rule}: accepted"));
         assert_eq!(error.rule(), Some(*rule), "{error}");
-        assert_eq!(error.place().object(), Some(0));
+        assert_eq!(error.location().object(), Some(0));
         // It is as if it had never been tried.
         let valid = NewObject::dense("x", &[], DType::U8);
         writer.add_object(&valid, &[("data", &[1])]).unwrap();

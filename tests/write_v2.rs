@@ -292,8 +292,15 @@ fn shared_blobs_count_as_often_as_they_are_read() {
     };
     assert_eq!(open(all), Ok(()));
     let refused = open(all - 1).unwrap_err();
-    assert_eq!((refused.rule(), refused.place().object()), (Some("limit-decoded-total"), Some(39)));
+    assert_eq!(
+        (refused.rule(), refused.location().object()),
+        (Some("limit-decoded-total"), Some(39))
+    );
     let refused = open(0).unwrap_err();
     let first = file.len() as u64 / 4096;
-    assert_eq!(refused.place().object().map(u64::from), Some(first), "the file may be read once");
+    assert_eq!(
+        refused.location().object().map(u64::from),
+        Some(first),
+        "the file may be read once"
+    );
 }

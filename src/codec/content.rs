@@ -178,7 +178,7 @@ impl<'a> Component<'a> {
     /// The same as [`reader`](Self::reader), whatever its elements mean, and in the order in which they lie.
     pub(crate) fn reader_as_stored(&self) -> Result<Reader<'a>, Error> {
         // Errors are named here: a reader is large, and is not copied by whoever passes it on.
-        let named = |error: Error| self.tensor().named(error.at(self.place()));
+        let named = |error: Error| self.tensor().named(error.at(self.location()));
         let storage = self.stored().map_err(|error| named(error.into()))?;
         let source = self.located().map_err(|error| self.tensor().named(error))?;
         let (prefix, checksum) = self.stream()?;
@@ -195,20 +195,20 @@ impl<'a> Component<'a> {
 
     /// The elements in row-major order, which lie by strides. All of the blob is read.
     fn rows(&self) -> Result<Reader<'a>, Error> {
-        let (place, extent, shape) = (self.place(), self.extent(), self.tensor().shape());
-        let declared = self.decoded_length().ok_or(BareError::internal().at(place))?;
+        let (location, extent, shape) = (self.location(), self.extent(), self.tensor().shape());
+        let declared = self.decoded_length().ok_or(BareError::internal().at(location))?;
         // The blob is held, and so may be the elements.
         let most = declared.max(extent.length());
         if most > self.limits().decoded() {
             let over = BareError::new(Limit::Decoded, extent.offset()).found(most);
-            return Err(over.at(place).into());
+            return Err(over.at(location).into());
         }
         let mut reader = self.reader_as_stored()?;
         // Elements are checked as they are handed out, and what lies between them is none.
         reader.reading.validates_bools = self.strides().is_none();
         let bytes = reader.collect()?;
         let Reader { source, reading, .. } = reader;
-        let width = self.element_size().ok_or(BareError::internal().at(place))?;
+        let width = self.element_size().ok_or(BareError::internal().at(location))?;
         let strided = if let Some(strides) = self.strides() {
             Strided::new(bytes, shape.iter().zip(strides), width)
         } else {
@@ -221,8 +221,8 @@ impl<'a> Component<'a> {
             });
             Strided::new(bytes, columns, width)
         };
-        let strided = strided.map_err(|error| error.at(place))?;
-        let hasher = Hasher::found(reading.verified.ok_or(BareError::internal().at(place))?);
+        let strided = strided.map_err(|error| error.at(location))?;
+        let hasher = Hasher::found(reading.verified.ok_or(BareError::internal().at(location))?);
         Ok(self.reading(source, reading.storage, Stored::Strided(strided), hasher))
     }
 
@@ -397,7 +397,7 @@ impl Reader<'_> {
         if let Stored::Seekable(frames) = &mut reading.stored {
             extend(&mut self.buffer, most)?;
             let skipped = frames.skip(&self.source, distance, &mut self.buffer);
-            skipped.map_err(|error| error.at(reading.component.place()))?;
+            skipped.map_err(|error| error.at(reading.component.location()))?;
             // The next frame is not begun for what is not wanted of it.
             let left = run.end.saturating_sub(run.start.max(reading.position));
             reading.chunk = usize::try_from(left).unwrap_or(most).min(most).max(1);
@@ -412,7 +412,7 @@ impl Reader<'_> {
         if let Stored::Seekable(frames) = &mut self.reading.stored {
             extend(&mut self.buffer, most)?;
             let settled = frames.settle(&self.source, &mut self.buffer);
-            settled.map_err(|error| error.at(self.reading.component.place()))?;
+            settled.map_err(|error| error.at(self.reading.component.location()))?;
         }
         Ok(())
     }
@@ -436,7 +436,7 @@ impl Reading<'_> {
     /// Keeps the error for every later call, and names it.
     #[cold]
     fn fail(&mut self, error: Error) -> Error {
-        let error = error.at(self.component.place());
+        let error = error.at(self.component.location());
         self.failed = Some(match error.kind() {
             ErrorKind::Read => Misuse::Aborted.into(),
             _ => error.bare(),

@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::hasher::Sum;
 use crate::digest::Digest;
-use crate::error::Place;
+use crate::error::Location;
 use crate::format::content;
 use crate::manifest::Manifest;
 use crate::rules::Generation;
@@ -29,20 +29,20 @@ pub enum NoContentDigest {
     /// It is of another generation than 2, or a data shard.
     NotDefined,
     /// The part at that place has no digest.
-    Undigested(Place),
+    Undigested(Location),
     /// The digest of the part at that place is weaker than the content digest would be, or of an
     /// algorithm that is not known.
-    WeakPart(Place),
+    WeakPart(Location),
     /// The manifest is not what was validated: its holder gives other bytes by now.
     Internal,
 }
 
 impl NoContentDigest {
     /// The place of the part that is to blame, if one is.
-    pub fn place(&self) -> Place {
+    pub fn location(&self) -> Location {
         match self {
-            Self::NotDefined | Self::Internal => Place::default(),
-            Self::Undigested(place) | Self::WeakPart(place) => *place,
+            Self::NotDefined | Self::Internal => Location::default(),
+            Self::Undigested(location) | Self::WeakPart(location) => *location,
         }
     }
 }
@@ -93,9 +93,9 @@ impl<B: AsRef<[u8]>> Manifest<B> {
             return Err(NoContentDigest::NotDefined);
         }
         for part in self.tensors().flat_map(|object| object.components()) {
-            let digest = part.digest().ok_or(NoContentDigest::Undigested(part.place()))?;
+            let digest = part.digest().ok_or(NoContentDigest::Undigested(part.location()))?;
             if !algorithm.may_cover(&digest) {
-                return Err(NoContentDigest::WeakPart(part.place()));
+                return Err(NoContentDigest::WeakPart(part.location()));
             }
         }
         let mut sum = match algorithm {

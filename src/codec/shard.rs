@@ -283,7 +283,7 @@ impl<B: AsRef<[u8]>> Manifest<B> {
 
 impl<'a, S> Shards<'a, S> {
     /// The place of the shard of that name, if it was found. In O(log n).
-    fn place(&self, name: &str) -> Option<usize> {
+    fn position(&self, name: &str) -> Option<usize> {
         let own =
             |bound: &BoundShard<'_, S>| by_length(bound.shard.name().as_bytes(), name.as_bytes());
         self.bound.binary_search_by(own).ok()
@@ -291,7 +291,7 @@ impl<'a, S> Shards<'a, S> {
 
     /// The shard of that name, if it was found and its version is supported. In O(log n).
     pub fn get(&self, name: &str) -> Option<&BoundShard<'a, S>> {
-        self.bound.get(self.place(name)?).filter(|bound| bound.version.is_none())
+        self.bound.get(self.position(name)?).filter(|bound| bound.version.is_none())
     }
 
     /// The shards that were found, in the order of the table, also of a version that is not supported.
@@ -318,13 +318,13 @@ fn weak_blobs<'d>(
 ) -> Result<Vec<(usize, u64, u64)>, OutOfMemory> {
     let mut blobs = Vec::new();
     for component in manifest.tensors().flat_map(|tensor| tensor.components()) {
-        let Some((place, digest)) = component.shard().and_then(&needed) else { continue };
+        let Some((position, digest)) = component.shard().and_then(&needed) else { continue };
         match (component.digest(), digest) {
             (Some(Digest::Sha256(_)), _) | (Some(Digest::Xxh3(_)), Some(Digest::Xxh3(_))) => {}
             _ => {
                 let extent = component.extent();
                 blobs.try_reserve(1).map_err(|_| OutOfMemory)?;
-                blobs.push((place, extent.offset(), extent.end()));
+                blobs.push((position, extent.offset(), extent.end()));
             }
         }
     }
@@ -364,8 +364,8 @@ impl<S: ReadAt> Shards<'_, S> {
     ) -> Result<(), Error> {
         self.bound.iter_mut().for_each(|shard| shard.is_needed = false);
         for component in components.into_iter().filter(|component| component.digest().is_none()) {
-            let place = component.shard().and_then(|name| self.place(name));
-            let shard = place.and_then(|place| self.bound.get_mut(place));
+            let position = component.shard().and_then(|name| self.position(name));
+            let shard = position.and_then(|position| self.bound.get_mut(position));
             if let Some(shard) = shard.filter(|shard| shard.version.is_none()) {
                 shard.is_needed = true;
             }
@@ -383,16 +383,16 @@ impl<S: ReadAt> Shards<'_, S> {
         let mut blobs = Vec::new();
         if self.bound.iter().any(is_compared) {
             let needed = |name: &str| {
-                let place = self.place(name)?;
-                let bound = self.bound.get(place).filter(|bound| is_compared(bound))?;
-                Some((place, bound.shard.digest()))
+                let position = self.position(name)?;
+                let bound = self.bound.get(position).filter(|bound| is_compared(bound))?;
+                Some((position, bound.shard.digest()))
             };
             blobs = weak_blobs(manifest, needed)?;
         }
-        for (place, shard) in self.bound.iter_mut().enumerate().filter(|(_, it)| it.is_needed) {
+        for (position, shard) in self.bound.iter_mut().enumerate().filter(|(_, it)| it.is_needed) {
             if shard.is_pending() {
-                let first = blobs.partition_point(|(own, ..)| *own < place);
-                let own = blobs.iter().skip(first).take_while(|(own, ..)| *own == place);
+                let first = blobs.partition_point(|(own, ..)| *own < position);
+                let own = blobs.iter().skip(first).take_while(|(own, ..)| *own == position);
                 let blobs = own.map(|(_, start, end)| *start..*end);
                 shard.digest = match compare(&shard.shard, &shard.source, blobs, limits) {
                     Ok(blocks) => Comparison::Equal(Cow::Owned(blocks)),
@@ -442,7 +442,7 @@ impl<R: ReadAt> Source for R {
 /// The error of a component in a shard that is not there.
 #[cold]
 fn missing(component: &Component<'_>) -> BareError {
-    BareError::new(Unsupported::Shard, component.extent().offset()).at(component.place())
+    BareError::new(Unsupported::Shard, component.extent().offset()).at(component.location())
 }
 
 /// A file and its shards, as one that content is read from.
@@ -461,7 +461,7 @@ impl<R: ReadAt, S: ReadAt> Source for Files<'_, '_, R, S> {
         let Some(name) = component.shard() else {
             return Ok(Located::file(self.root));
         };
-        let bound = self.shards.place(name).and_then(|place| self.shards.bound.get(place));
+        let bound = self.shards.position(name).and_then(|position| self.shards.bound.get(position));
         let shard = bound.ok_or_else(|| missing(component))?;
         if let Some(error) = shard.version {
             return Err(error.into());
@@ -470,7 +470,7 @@ impl<R: ReadAt, S: ReadAt> Source for Files<'_, '_, R, S> {
             _ if component.digest().is_some() => {}
             Comparison::Pending => {
                 return Err(BareError::misuse(Misuse::UnverifiedShard)
-                    .at(component.place())
+                    .at(component.location())
                     .into());
             }
             // Where the digest cannot be computed here, the rest is still validated.
@@ -499,8 +499,8 @@ pub struct VerifiedBlocks(Vec<Block>);
 impl VerifiedBlocks {
     /// The block that the byte is in, or the start of the next one.
     fn find(&self, at: u64) -> Result<&Block, u64> {
-        let place = self.0.partition_point(|block| block.range.end <= at);
-        match self.0.get(place) {
+        let position = self.0.partition_point(|block| block.range.end <= at);
+        match self.0.get(position) {
             Some(block) if block.range.start <= at => Ok(block),
             next => Err(next.map_or(u64::MAX, |block| block.range.start)),
         }
@@ -659,7 +659,7 @@ pub(crate) struct OwnShards<S> {
 #[derive(Debug)]
 struct OwnShard<S> {
     /// The place in the table.
-    place: usize,
+    position: usize,
     source: S,
     version: Option<BareError>,
     /// The outcome of comparing its digest, once that has been done.
@@ -681,17 +681,17 @@ impl<S: ReadAt> OwnShards<S> {
         let mut names = manifest.shards().enumerate();
         for BoundShard { shard, source, version, .. } in bound {
             // They are in the order of the table.
-            let place = names.find(|(_, listed)| listed.name() == shard.name());
-            let (place, _) = place.ok_or(BareError::internal())?;
+            let position = names.find(|(_, listed)| listed.name() == shard.name());
+            let (position, _) = position.ok_or(BareError::internal())?;
             let (compared, turn) = Default::default();
-            found.push(OwnShard { place, source, version, compared, turn });
+            found.push(OwnShard { position, source, version, compared, turn });
         }
         Ok(Self { found, listed })
     }
 
     /// Bytes of all that were found.
     pub(crate) fn bytes(&self, manifest: ManifestRef<'_>) -> u64 {
-        let sizes = self.found.iter().filter_map(|own| manifest.shard_at(own.place));
+        let sizes = self.found.iter().filter_map(|own| manifest.shard_at(own.position));
         sizes.fold(0, |sum: u64, shard| sum.saturating_add(shard.size()))
     }
 
@@ -703,7 +703,7 @@ impl<S: ReadAt> OwnShards<S> {
         name: &str,
     ) -> Result<Located<'s>, Error> {
         let order = |own: &OwnShard<S>| {
-            let shard = manifest.shard_at(own.place).map_or("", |shard| shard.name());
+            let shard = manifest.shard_at(own.position).map_or("", |shard| shard.name());
             by_length(shard.as_bytes(), name.as_bytes())
         };
         let own = self.found.binary_search_by(order).ok().and_then(|at| self.found.get(at));
@@ -711,7 +711,7 @@ impl<S: ReadAt> OwnShards<S> {
         if let Some(error) = own.version {
             return Err(error.into());
         }
-        let shard = manifest.shard_at(own.place).ok_or(BareError::internal())?;
+        let shard = manifest.shard_at(own.position).ok_or(BareError::internal())?;
         let blocks = match own.compared.get() {
             compared @ Some(_) => compared,
             None if component.digest().is_some() || shard.digest().is_none() => None,
@@ -733,7 +733,7 @@ impl<S: ReadAt> OwnShards<S> {
     pub(crate) fn verify(&self, manifest: ManifestRef<'_>) -> Result<Option<BareError>, Error> {
         let mut deferred = Deferred::default();
         for own in &self.found {
-            let shard = manifest.shard_at(own.place).ok_or(BareError::internal())?;
+            let shard = manifest.shard_at(own.position).ok_or(BareError::internal())?;
             deferred.note(own.version);
             if shard.digest().is_some()
                 && let Err(error) = own.compare(manifest, &shard)?
@@ -742,8 +742,8 @@ impl<S: ReadAt> OwnShards<S> {
             }
         }
         if self.found.len() < self.listed {
-            let places = self.found.iter().map(|own| own.place);
-            let missing = (0..self.listed).zip(places).find(|(at, place)| at != place);
+            let places = self.found.iter().map(|own| own.position);
+            let missing = (0..self.listed).zip(places).find(|(at, position)| at != position);
             let first = missing.map_or(self.found.len(), |(at, _)| at);
             let shard = manifest.shard_at(first);
             deferred.note(shard.map(|shard| shard.error(Unsupported::Shard)));

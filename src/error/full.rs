@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 #[cfg(feature = "std")]
 use std::io;
 
-use super::{BareError, ErrorKind, Misuse, OutOfMemory, Place};
+use super::{BareError, ErrorKind, Location, Misuse, OutOfMemory};
 #[cfg(feature = "std")]
 use crate::brief::Start;
 use crate::rules::{Generation, Limit, Row, Rule, Unsupported};
@@ -20,7 +20,7 @@ use crate::rules::{Generation, Limit, Row, Rule, Unsupported};
 /// | --- | --- |
 /// | what kind of error is it? | [`kind`](Self::kind) |
 /// | which rule does the file break? | [`rule`](Self::rule), [`row`](Self::row) |
-/// | where? | [`offset`](Self::offset), [`place`](Self::place) |
+/// | where? | [`offset`](Self::offset), [`location`](Self::location) |
 /// | in which tensor? | [`tensor`](Self::tensor), [`component`](Self::component), with `std` |
 /// | why did the system fail? | [`source`](core::error::Error::source), with `std` |
 ///
@@ -202,8 +202,8 @@ impl Error {
 
     /// The same error, in that place.
     #[must_use]
-    pub(crate) fn at(mut self, place: Place) -> Self {
-        self.bare.place = place;
+    pub(crate) fn at(mut self, location: Location) -> Self {
+        self.bare.location = location;
         self
     }
 
@@ -234,8 +234,8 @@ impl Error {
     }
 
     /// The tensor and the component that it is in, as numbers.
-    pub fn place(&self) -> Place {
-        self.bare.place
+    pub fn location(&self) -> Location {
+        self.bare.location
     }
 
     /// Returns whether the file may be valid, and this reader does not know what it uses.
@@ -406,7 +406,7 @@ impl Error {
                 };
             }
         }
-        match (self.place().object(), self.place().component()) {
+        match (self.location().object(), self.location().component()) {
             (Some(object), Some(component)) => {
                 write!(f, " in object {object}, component {component}")
             }
@@ -423,7 +423,7 @@ impl Error {
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut error = f.debug_struct("Error");
-        error.field("kind", &self.kind()).field("place", &self.bare.place);
+        error.field("kind", &self.kind()).field("location", &self.bare.location);
         error.field("offset", &self.bare.offset).field("found", &self.bare.found);
         #[cfg(feature = "std")]
         error.field("tensor", &self.tensor().map(Start)).field("source", &self.source);

@@ -12,7 +12,7 @@ use crate::cbor::{
     map_head, read_text, read_uint, short_text, skip, strict, strict_array_head, utf8,
 };
 use crate::digest::Digest;
-use crate::error::{OutOfMemory, Place};
+use crate::error::{Location, OutOfMemory};
 use crate::limits::Limits;
 use crate::num::Word;
 use crate::rules::{Limit, Rule};
@@ -24,7 +24,7 @@ pub(crate) struct ParseContext<'o> {
     /// The dialect of the objects: that of the container, until the version is known.
     pub(crate) dialect: &'static Dialect,
     /// The object and component that is being parsed.
-    pub(crate) place: Place,
+    pub(crate) location: Location,
     pub(crate) components: Vec<ComponentRecord>,
     pub(crate) shapes: Shapes,
     pub(crate) shards: Vec<ShardRecord>,
@@ -51,7 +51,7 @@ impl<'o> ParseContext<'o> {
         Self {
             limits,
             dialect,
-            place: Place::NOWHERE,
+            location: Location::NOWHERE,
             components: Vec::new(),
             shapes: Shapes::new(),
             shards: Vec::new(),

@@ -67,9 +67,9 @@ pub(super) fn object<'m>(
     let (rest, ()) = Entry::read(cx, at, |cx, entry| {
         check_utf8(entry.name.remaining, entry.name.bytes)?;
         let first = len_u32(cx.components.len());
-        cx.place = cx.place.in_component(Some(0));
+        cx.location = cx.location.in_component(Some(0));
         cx.component(&entry.component(at)?, FACTS)?;
-        cx.place = cx.place.in_component(None);
+        cx.location = cx.location.in_component(None);
         *raw = RawObject {
             name: entry.name,
             shape: entry.shape.span,

@@ -244,16 +244,16 @@ impl<'m> Slot<'m> for Components {
         let mut keys = Keys::of(input);
         let mut ordinal = 0_u32;
         while entries.next(input) {
-            cx.place = cx.place.in_component(Some(ordinal));
+            cx.location = cx.location.in_component(Some(ordinal));
             input = component(cx, &mut keys, input)?;
             ordinal = ordinal.wrapping_add(1);
         }
-        cx.place = cx.place.in_component(None);
+        cx.location = cx.location.in_component(None);
         let rest = entries.end(input, at, Limit::Keys)?;
         if let Err(error) = keys.finish() {
             let fault = fault(error);
             if fault.kind == Rule::DuplicateKey.into() {
-                cx.place = cx.place.in_component(Some(keys_before(at, fault.remaining)));
+                cx.location = cx.location.in_component(Some(keys_before(at, fault.remaining)));
             }
             return Err(fault.into());
         }

@@ -220,11 +220,11 @@ impl<'m> Slot<'m, true> for Parts {
         }
         let (mut ordinal, mut last) = (0_u32, Input::default());
         while entries.next(input) {
-            cx.place = cx.place.in_component(Some(ordinal));
+            cx.location = cx.location.in_component(Some(ordinal));
             input = part(cx, &mut last, input)?;
             ordinal = ordinal.wrapping_add(1);
         }
-        cx.place = cx.place.in_component(None);
+        cx.location = cx.location.in_component(None);
         Ok((entries.end(input, at, Limit::Keys)?, Self(Remaining::of(at))))
     }
 }

@@ -189,14 +189,14 @@ impl<'a> Tensor<'a> {
 
     /// The component of that role, which opening has found to be there.
     pub(super) fn require(&self, role: &str) -> Result<Component<'a>, BareError> {
-        self.component(role).ok_or_else(|| BareError::internal().at(self.place()))
+        self.component(role).ok_or_else(|| BareError::internal().at(self.location()))
     }
 
     /// The reason why the object cannot be read as the layout that was asked for.
     #[cold]
     fn other_format(&self) -> Error {
-        let place = self.components().next().map(|first| first.place()).unwrap_or_default();
-        let error = self.unknown_layout().unwrap_or(BareError::misuse(Misuse::Layout).at(place));
+        let location = self.components().next().map(|first| first.location()).unwrap_or_default();
+        let error = self.unknown_layout().unwrap_or(BareError::misuse(Misuse::Layout).at(location));
         self.named(error)
     }
 
@@ -233,9 +233,9 @@ impl<'a> Tensor<'a> {
     /// the shape: the product of its dimensions that are not 0 has to be below 2^63 (2^31 on 32 bits).
     #[cfg(feature = "ndarray")]
     pub fn array<T: Element>(&self) -> Result<ArrayViewD<'a, T>, Error> {
-        let misuse = |misuse| self.named(BareError::misuse(misuse).at(self.place()));
+        let misuse = |misuse| self.named(BareError::misuse(misuse).at(self.location()));
         let elements = self.as_slice::<T>()?;
-        let mut shape = super::buffer::with_room(self.shape().len(), self.place())?;
+        let mut shape = super::buffer::with_room(self.shape().len(), self.location())?;
         for dimension in self.shape() {
             shape.push(usize::try_from(dimension).map_err(|_| misuse(Misuse::Size))?);
         }
@@ -269,7 +269,7 @@ impl<'a> Component<'a> {
     fn lent(&self) -> Result<Option<View<'a>>, Error> {
         let located = self.located()?;
         let (storage, extent) = (self.readable()?, self.extent());
-        let misuse = |misuse| BareError::misuse(misuse).at(self.place());
+        let misuse = |misuse| BareError::misuse(misuse).at(self.location());
         if !self.is_raw() {
             return Err(misuse(Misuse::Compressed).into());
         }
@@ -322,7 +322,7 @@ impl<'a> Component<'a> {
         let extent = self.extent();
         let length = usize::try_from(extent.length()).ok();
         let blob = length.and_then(|length| file.bytes_at(extent.offset(), length));
-        let blob = blob.ok_or_else(|| BareError::misuse(Misuse::Size).at(self.place()))?;
+        let blob = blob.ok_or_else(|| BareError::misuse(Misuse::Size).at(self.location()))?;
         self.bound(blob, self.kind_of(storage, extent))
     }
 
@@ -335,7 +335,7 @@ impl<'a> Component<'a> {
         let extent = self.extent();
         let bound = self.bound(blob, self.kind_of(storage, extent))?;
         if u64_from_usize(blob.len()) != extent.length() {
-            let error = BareError::misuse(Misuse::Size).at(self.place());
+            let error = BareError::misuse(Misuse::Size).at(self.location());
             return Err(self.tensor().named(error));
         }
         Ok(bound)
@@ -345,7 +345,7 @@ impl<'a> Component<'a> {
     #[inline]
     fn bound<'d>(&self, bytes: &'d [u8], kind: Kind) -> Result<View<'d>, BareError> {
         if !self.is_raw() {
-            return Err(BareError::misuse(Misuse::Compressed).at(self.place()));
+            return Err(BareError::misuse(Misuse::Compressed).at(self.location()));
         }
         Ok(View::new(bytes, kind, None))
     }
@@ -364,7 +364,7 @@ impl<'a> Component<'a> {
             order: self.byte_order(),
             bool_rule: self.bool_rule(),
             offset: self.is_raw().then(|| extent.offset()),
-            place: self.place(),
+            location: self.location(),
         }
     }
 
@@ -413,7 +413,7 @@ impl<'a> Component<'a> {
     /// It takes a copy, so that the component need not have an address where all is well.
     #[cold]
     pub(crate) fn error(self, kind: impl Into<ErrorKind>) -> BareError {
-        BareError::new(kind, self.extent().offset()).at(self.place())
+        BareError::new(kind, self.extent().offset()).at(self.location())
     }
 
     /// The content: borrowed where it lies raw in memory, else decoded and verified.
@@ -445,7 +445,7 @@ impl<'a> Component<'a> {
         #[cfg(all(feature = "zstd", feature = "std"))]
         if let Some(pieces) = reader.pieces() {
             let lines = Lines::zeros(pieces.decoded);
-            let mut lines = lines.map_err(|error| BareError::from(error).at(self.place()))?;
+            let mut lines = lines.map_err(|error| BareError::from(error).at(self.location()))?;
             if let Some(verified) = reader.read_together(pieces, lines.as_mut(), idle) {
                 return Ok(Decoded::new(lines, self.decoded_kind()?, verified));
             }
@@ -458,7 +458,7 @@ impl<'a> Component<'a> {
     fn collect(&self, mut reader: Reader<'_>) -> Result<Decoded, Error> {
         let most = self.decoded_length().and_then(|bytes| usize::try_from(bytes).ok());
         let most = most.unwrap_or(usize::MAX);
-        let no_memory = |error| self.tensor().named(BareError::from(error).at(self.place()));
+        let no_memory = |error| self.tensor().named(BareError::from(error).at(self.location()));
         let mut lines = Lines::default();
         if self.encoding() == Encoding::Raw {
             // So much lies in the file. Strides may repeat it.
@@ -522,7 +522,7 @@ impl<'a> Component<'a> {
     /// A call that is wrong, at this component.
     #[cold]
     fn misuse(&self, misuse: Misuse) -> Error {
-        self.tensor().named(BareError::misuse(misuse).at(self.place()))
+        self.tensor().named(BareError::misuse(misuse).at(self.location()))
     }
 
     /// Reads all of a content, of which nothing has been read, into `buffer`.
@@ -538,7 +538,7 @@ impl<'a> Component<'a> {
             if length == 0 {
                 break;
             }
-            rest = rest.get_mut(length..).ok_or(BareError::internal().at(self.place()))?;
+            rest = rest.get_mut(length..).ok_or(BareError::internal().at(self.location()))?;
         }
         if !rest.is_empty() {
             return Err(self.misuse(Misuse::Buffer));
@@ -641,7 +641,7 @@ impl<'a> Component<'a> {
             if !pieces.remainder().is_empty() {
                 return Err(self.misuse(Misuse::Size));
             }
-            take(pieces).map_err(|error| self.tensor().named(error.at(self.place())))?;
+            take(pieces).map_err(|error| self.tensor().named(error.at(self.location())))?;
         }
         Ok(())
     }

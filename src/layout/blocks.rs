@@ -55,7 +55,7 @@ impl MxBlocks {
     /// The blocks of an object that has been validated.
     pub(super) fn of(object: &Tensor<'_>) -> Result<Self, Error> {
         let blocks = Self::read(object);
-        blocks.ok_or_else(|| BareError::internal().at(object.place()).into())
+        blocks.ok_or_else(|| BareError::internal().at(object.location()).into())
     }
 
     fn read(object: &Tensor<'_>) -> Option<Self> {
@@ -334,7 +334,7 @@ pub struct QuantGroup<'a> {
 
 impl<'a> QuantGroup<'a> {
     pub(super) fn of(object: &Tensor<'a>) -> Result<Self, Error> {
-        Self::read(object).ok_or_else(|| BareError::internal().at(object.place()).into())
+        Self::read(object).ok_or_else(|| BareError::internal().at(object.location()).into())
     }
 
     fn read(object: &Tensor<'a>) -> Option<Self> {
@@ -363,7 +363,7 @@ pub struct GgufBlocks<'a> {
 
 impl<'a> GgufBlocks<'a> {
     pub(super) fn of(object: &Tensor<'a>) -> Result<Self, Error> {
-        Self::read(object).ok_or_else(|| BareError::internal().at(object.place()).into())
+        Self::read(object).ok_or_else(|| BareError::internal().at(object.location()).into())
     }
 
     fn read(object: &Tensor<'a>) -> Option<Self> {

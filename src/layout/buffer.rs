@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, FromZeros as _, Immutable, IntoBytes, KnownLayout};
 use super::view::{Kind, View};
 use crate::brief::Bytes;
 use crate::codec::{Verified, grow};
-use crate::error::{BareError, OutOfMemory, Place};
+use crate::error::{BareError, Location, OutOfMemory};
 
 /// All of a component, decoded and verified: little-endian elements in memory of its own,
 /// aligned to 64 bytes. It derefs to its bytes.
@@ -158,9 +158,9 @@ impl Lines {
 }
 
 /// An empty list with room for so many items of what is at `place`.
-pub(super) fn with_room<T>(count: usize, place: Place) -> Result<Vec<T>, BareError> {
+pub(super) fn with_room<T>(count: usize, location: Location) -> Result<Vec<T>, BareError> {
     let mut items = Vec::new();
     let reserved = items.try_reserve_exact(count);
-    reserved.map_err(|_| BareError::from(OutOfMemory).at(place))?;
+    reserved.map_err(|_| BareError::from(OutOfMemory).at(location))?;
     Ok(items)
 }

@@ -28,7 +28,7 @@ impl BadIndex {
     pub(crate) fn error_in(self, kind: &Kind) -> BareError {
         let within = self.at.saturating_mul(kind.storage.width().into());
         let offset = kind.offset.map(|offset| offset.saturating_add(within));
-        BareError::new(self.kind, offset).found(self.found).at(kind.place)
+        BareError::new(self.kind, offset).found(self.found).at(kind.location)
     }
 }
 

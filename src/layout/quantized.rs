@@ -7,7 +7,7 @@ use super::buffer::Data;
 use super::view::View;
 use crate::cbor::{Attributes, Value};
 use crate::element::{Element, StorageType};
-use crate::error::{BareError, Error, Misuse, Place};
+use crate::error::{BareError, Error, Location, Misuse};
 use crate::format::Logical;
 use crate::manifest::Tensor;
 use crate::num::{divide_exactly, listed, u64_from_usize};
@@ -80,7 +80,7 @@ impl Quantization {
             // The name says how many codes there are in a word: `bits` must say the same.
             (bits == u64::from(packing.bits())).then_some(Self { group_size, packing })
         };
-        read(object.attributes()).ok_or_else(|| misfit(object.place()).into())
+        read(object.attributes()).ok_or_else(|| misfit(object.location()).into())
     }
 
     /// The attribute `bits`: bits of a code, 4 or 8.
@@ -109,8 +109,8 @@ fn uint(attributes: &Attributes<'_>, key: &str) -> Option<u64> {
 }
 
 /// The attributes, or what is at `place`, do not make a quantized matrix.
-fn misfit(place: Place) -> BareError {
-    BareError::misuse(Misuse::Quantization).at(place)
+fn misfit(location: Location) -> BareError {
+    BareError::misuse(Misuse::Quantization).at(location)
 }
 
 /// A matrix of quantized weights, whose components fit together: types and sizes are what the attributes and the shape ask
@@ -157,7 +157,7 @@ impl<'a> Quantized<'a> {
         let quantization = Quantization::of(object)?;
         let mut shape = object.shape().iter();
         let (Some(inputs), Some(outputs), None) = (shape.next(), shape.next(), shape.next()) else {
-            return Err(misfit(object.place()).into());
+            return Err(misfit(object.location()).into());
         };
         let quantized = Self {
             shape: [inputs, outputs],
@@ -249,7 +249,7 @@ impl Parts<'_> {
             let plain = view.kind().logical == Logical::NONE;
             let typed = plain && types.contains(&view.storage_type());
             let fits = typed && count == Some(u64_from_usize(view.len()));
-            if fits { Ok(()) } else { Err(misfit(view.kind().place)) }
+            if fits { Ok(()) } else { Err(misfit(view.kind().location)) }
         };
         let ([inputs, outputs], Quantization { group_size, packing }) =
             (self.shape, self.quantization);
@@ -331,8 +331,9 @@ impl Parts<'_> {
         let packing = self.quantization.packing();
         let per_word = usize::from(packing.codes());
         // The first of the codes in a word is in its lowest bits.
-        let place = input.checked_rem(per_word).and_then(|place| u32::try_from(place).ok());
-        let shift = place.and_then(|place| place.checked_mul(packing.bits().into()));
+        let location =
+            input.checked_rem(per_word).and_then(|location| u32::try_from(location).ok());
+        let shift = location.and_then(|location| location.checked_mul(packing.bits().into()));
         let shift = shift.ok_or(self.misfit())?;
         let [_, outputs] = self.shape;
         let outputs = usize::try_from(outputs).map_err(|_| self.misfit())?;
@@ -353,7 +354,7 @@ impl Parts<'_> {
     /// For what validating has shown cannot be.
     #[cold]
     fn misfit(&self) -> BareError {
-        BareError::internal().at(self.packed_weight.kind().place)
+        BareError::internal().at(self.packed_weight.kind().location)
     }
 }
 
@@ -381,7 +382,7 @@ fn fill<T: Element, U>(
     convert: impl Fn(T) -> U,
 ) -> Result<(), Error> {
     let part = at.checked_add(into.len()).and_then(|end| view.part(at..end));
-    let part = part.ok_or_else(|| BareError::internal().at(view.kind().place))?;
+    let part = part.ok_or_else(|| BareError::internal().at(view.kind().location))?;
     for (slot, element) in into.iter_mut().zip(part.elements::<T>()?) {
         *slot = convert(element);
     }

@@ -78,12 +78,12 @@ impl<'a> Tensor<'a> {
     #[expect(clippy::needless_pass_by_value, reason = "ranges are written where they are given")]
     pub fn slice(&self, ranges: impl Ranges) -> Result<Slice<'a>, Error> {
         let component = self.dense()?;
-        let misuse = |misuse| self.named(BareError::misuse(misuse).at(component.place()));
+        let misuse = |misuse| self.named(BareError::misuse(misuse).at(component.location()));
         let storage = component.readable()?;
         let rank = self.shape().len();
         let size = element_size(self, &component).ok_or_else(|| misuse(Misuse::Type))?;
-        let mut dimensions = with_room(rank, component.place())?;
-        let axes = with_room(rank, component.place())?;
+        let mut dimensions = with_room(rank, component.location())?;
+        let axes = with_room(rank, component.location())?;
         // Each dimension, the first index taken, and how many are.
         for (at, dimension) in self.shape().iter().enumerate() {
             let (start, end) = ranges.range(at, dimension);
@@ -308,7 +308,7 @@ impl<'a> Slice<'a> {
     /// A call that is wrong, of this array.
     #[cold]
     fn misuse(&self, misuse: Misuse) -> Error {
-        let place = self.component.place();
+        let place = self.component.location();
         self.component.tensor().named(BareError::misuse(misuse).at(place))
     }
 
@@ -339,7 +339,7 @@ impl<'a> Slice<'a> {
                 content.seek(&run, most)?;
                 cut.position = cut.position.max(run.start);
             }
-            let internal = || Error::from(BareError::internal().at(self.component.place()));
+            let internal = || Error::from(BareError::internal().at(self.component.location()));
             let chunk = content.next_chunk()?.ok_or_else(internal)?;
             cut.parts(chunk).try_for_each(&mut take)?;
         }
@@ -388,7 +388,7 @@ impl<'a> Slice<'a> {
     }
 
     fn read_runs(&self, buffer: &mut [u8]) -> Result<(), Error> {
-        let (place, source) = (self.component.place(), self.component.located()?);
+        let (place, source) = (self.component.location(), self.component.located()?);
         // A run is no longer than the buffer; without runs, there is nothing to cut.
         let run = usize::try_from(self.run).map_err(|_| self.misuse(Misuse::Buffer))?;
         for (range, bytes) in self.file_ranges()?.zip(buffer.chunks_exact_mut(run.max(1))) {
@@ -431,7 +431,7 @@ impl<'a> Slice<'a> {
                 .append_range(range.clone(), &mut run)
                 .map_err(|error| self.component.tensor().named(error))?;
             let checked = validate_bools(&run, Some(range.start), self.component.bool_rule());
-            checked.map_err(|error| named(error.at(self.component.place())))?;
+            checked.map_err(|error| named(error.at(self.component.location())))?;
             self.little_endian(&mut run);
             push(&run)?;
         }

@@ -44,7 +44,7 @@ pub struct Csr<'a> {
 impl<'a> Csr<'a> {
     pub(super) fn of(object: &Tensor<'a>) -> Result<Self, Error> {
         let mut shape = object.shape().iter();
-        let internal = BareError::internal().at(object.place());
+        let internal = BareError::internal().at(object.location());
         let (rows, columns) = (shape.next().ok_or(internal)?, shape.next().ok_or(internal)?);
         let part = |role| object.require(role)?.data();
         let (values, indices, indptr) = (part("values")?, part("indices")?, part("indptr")?);
@@ -168,7 +168,7 @@ impl<'a> Csr<'a> {
                 continue;
             }
             scratch.clear();
-            let memory = BareError::from(OutOfMemory).at(self.indices().kind().place);
+            let memory = BareError::from(OutOfMemory).at(self.indices().kind().location);
             scratch.try_reserve(length).map_err(|_| memory)?;
             scratch.extend(row);
             sort_by(&mut scratch, Ord::cmp);
@@ -202,7 +202,7 @@ impl CsrParts<'_> {
         let Self { values, indices, indptr, .. } = self;
         let nnz = indices.len();
         let refuse = |rule, view: &View<'_>| {
-            BareError::nowhere(rule).found(u64_from_usize(view.len())).at(view.kind().place)
+            BareError::nowhere(rule).found(u64_from_usize(view.len())).at(view.kind().location)
         };
         if !values.may_hold(nnz) {
             return Err(refuse(Rule::CsrNnz, indices));
@@ -350,7 +350,7 @@ impl<'a> Coo<'a> {
         let (nnz, coords) = (self.nnz(), self.coords());
         if nnz.checked_mul(self.shape.len()) != Some(coords.len()) || !self.values().may_hold(nnz) {
             let found = u64_from_usize(coords.len());
-            return Err(BareError::nowhere(Rule::CooNnz).found(found).at(coords.kind().place));
+            return Err(BareError::nowhere(Rule::CooNnz).found(found).at(coords.kind().location));
         }
         let mut check = Coords::new(self.shape.iter(), u64_from_usize(nnz));
         let taken = coords.widened().each(|coordinate| check.validate(coordinate));
@@ -381,8 +381,8 @@ impl<'a> Coo<'a> {
         &self,
     ) -> Result<impl ExactSizeIterator<Item = (Coordinate<'_>, T)> + Clone + use<'_, T>, Error>
     {
-        let (values, place) = (self.values().one_each(self.nnz())?, self.places());
-        Ok(values.enumerate().map(move |(entry, value)| (place(entry), value)))
+        let (values, position) = (self.values().one_each(self.nnz())?, self.places());
+        Ok(values.enumerate().map(move |(entry, value)| (position(entry), value)))
     }
 
     /// Fills `dense` with the tensor in row-major order, and zeros (`false`) where it has no
@@ -394,11 +394,11 @@ impl<'a> Coo<'a> {
     /// The same as [`entries`](Self::entries); [`Misuse::Buffer`] where `dense` has not exactly as many
     /// elements as the product of the shape; [`OutOfMemory`].
     pub fn to_dense<T: Element>(&self, dense: &mut [T]) -> Result<(), Error> {
-        let mut shape = with_room(self.shape.len(), self.coords().kind().place)?;
+        let mut shape = with_room(self.shape.len(), self.coords().kind().location)?;
         shape.extend(self.shape);
         let cells = self.entries::<T>()?.map(|(coordinate, value)| {
-            let at = coordinate.zip(&shape).try_fold(0_u64, |at, (place, dimension)| {
-                at.checked_mul(*dimension)?.checked_add(place)
+            let at = coordinate.zip(&shape).try_fold(0_u64, |at, (position, dimension)| {
+                at.checked_mul(*dimension)?.checked_add(position)
             });
             (at, value)
         });
@@ -427,17 +427,17 @@ impl<'a> Coo<'a> {
         if sorted {
             return Ok(false);
         }
-        let mut entries = with_room(self.nnz(), self.coords().kind().place)?;
+        let mut entries = with_room(self.nnz(), self.coords().kind().location)?;
         entries.extend(0..self.nnz());
-        let place = self.places();
-        sort_by(&mut entries, |one, other| place(*one).cmp(place(*other)));
-        Ok(!entries.is_sorted_by(|one, next| place(*one).lt(place(*next))))
+        let position = self.places();
+        sort_by(&mut entries, |one, other| position(*one).cmp(position(*other)));
+        Ok(!entries.is_sorted_by(|one, next| position(*one).lt(position(*next))))
     }
 
     /// The order of each entry and the next, in row-major order.
     fn neighbors(&self) -> impl Iterator<Item = Ordering> + use<'_> {
-        let place = self.places();
-        (1..self.nnz()).zip(0..).map(move |(next, entry)| place(entry).cmp(place(next)))
+        let position = self.places();
+        (1..self.nnz()).zip(0..).map(move |(next, entry)| position(entry).cmp(position(next)))
     }
 
     /// The position of each entry.
@@ -461,7 +461,7 @@ fn fill_dense<T: Element>(
     for (at, value) in entries {
         // Always below the length of `dense`: the indices have been checked.
         let slot = at.and_then(|at| dense.get_mut(usize::try_from(at).ok()?));
-        *slot.ok_or_else(|| BareError::internal().at(values.kind().place))? = value;
+        *slot.ok_or_else(|| BareError::internal().at(values.kind().location))? = value;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use super::elements::{Elements, Widened};
 use crate::brief::Bytes;
 use crate::codec::{Verified, validate_bools};
 use crate::element::{ByteOrder, DType, Element, F4E2M1, LogicalType, StorageType};
-use crate::error::{BareError, Described, Error, ErrorKind, Misuse, Place};
+use crate::error::{BareError, Described, Error, ErrorKind, Location, Misuse};
 use crate::format::Logical;
 use crate::num::u64_from_usize;
 use crate::rules::Rule;
@@ -44,7 +44,7 @@ pub(crate) struct Kind {
     pub(crate) bool_rule: Option<ErrorKind>,
     /// The offset of the bytes in the file, unless they are compressed there.
     pub(crate) offset: Option<u64>,
-    pub(crate) place: Place,
+    pub(crate) location: Location,
 }
 
 impl Kind {
@@ -63,11 +63,11 @@ impl Kind {
     fn mismatch(&self, storage: StorageType, logical: Option<LogicalType>) -> BareError {
         let held = Described::new(self.storage, self.logical.known, self.logical.unknown);
         let asked = Described::new(storage, logical, false);
-        BareError::types(held, asked).at(self.place)
+        BareError::types(held, asked).at(self.location)
     }
 
     pub(crate) fn misuse(&self, misuse: Misuse) -> BareError {
-        BareError::misuse(misuse).at(self.place)
+        BareError::misuse(misuse).at(self.location)
     }
 }
 
@@ -202,7 +202,7 @@ impl<'d> View<'d> {
     /// The same as [`elements`](Self::elements); [`OutOfMemory`](crate::error::OutOfMemory).
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, Error> {
         let elements = self.elements::<T>()?;
-        let mut vec = with_room(elements.len(), self.kind.place)?;
+        let mut vec = with_room(elements.len(), self.kind.location)?;
         vec.extend(elements);
         Ok(vec)
     }
@@ -228,7 +228,7 @@ impl<'d> View<'d> {
             let within = u64_from_usize(bytes.len()).saturating_sub(1);
             let offset = self.kind.offset.map(|offset| offset.saturating_add(within));
             let error = BareError::new(Rule::NibbleValue, offset).found(last.into());
-            return Err(error.at(self.kind.place).into());
+            return Err(error.at(self.kind.location).into());
         }
         let nibbles = bytes.iter().flat_map(|byte| [*byte, byte >> 4]);
         Ok(nibbles.take(count).map(F4E2M1::from_bits))
@@ -238,6 +238,6 @@ impl<'d> View<'d> {
     fn check<T: Element>(&self) -> Result<(), BareError> {
         self.kind.is_of::<T>()?;
         let checked = validate_bools(self.bytes.0, self.kind.offset, self.kind.bool_rule);
-        checked.map_err(|error| error.at(self.kind.place))
+        checked.map_err(|error| error.at(self.kind.location))
     }
 }

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::index::{Index, ObjectRecord, Records, Site};
 use super::layouts::{Candidate, FaultAt, ObjectFault};
 use crate::cbor::{Checked, Fault, Input, Parsed, Remaining, fault, seek};
-use crate::error::{BareError, ErrorKind, OutOfMemory, Place};
+use crate::error::{BareError, ErrorKind, Location, OutOfMemory};
 use crate::format::frame::Frame;
 use crate::format::{
     ComponentRecord, Dialect, Extent, Header, Layout, Objects, ParseContext, RawObject, Shapes,
@@ -33,20 +33,20 @@ pub(crate) struct IndexBuilder {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlacedFault {
     pub(crate) fault: Fault,
-    pub(crate) place: Place,
+    pub(crate) location: Location,
 }
 
 impl PlacedFault {
     /// An invariant of the library does not hold.
     const INTERNAL: Self = Self {
         fault: Fault { kind: ErrorKind::Internal, remaining: Remaining::END, found: 0 },
-        place: Place::NOWHERE,
+        location: Location::NOWHERE,
     };
 }
 
 impl From<OutOfMemory> for PlacedFault {
     fn from(out: OutOfMemory) -> Self {
-        Self { fault: Fault::new(out, Remaining::END), place: Place::NOWHERE }
+        Self { fault: Fault::new(out, Remaining::END), location: Location::NOWHERE }
     }
 }
 
@@ -95,7 +95,7 @@ impl IndexBuilder {
     /// Counts places from the end of the bytes that they are in, of which there are `total`, and no longer from
     /// their beginning.
     pub(crate) fn rebase(&mut self, cx: &mut ParseContext<'_>, total: u32) {
-        let rebase = |place: &mut Remaining| *place = place.rebased(total);
+        let rebase = |location: &mut Remaining| *location = location.rebased(total);
         for object in &mut self.objects {
             rebase(&mut object.name);
             rebase(&mut object.attributes);
@@ -119,9 +119,9 @@ impl IndexBuilder {
         let ParseContext { limits, dialect, components, shapes, shards, .. } = cx;
         let records = Records { bytes, dialect, objects: &objects, components: &components };
         if !blobs.holds() {
-            let ordinal = |place: usize| {
-                let record = components.get(place).filter(|record| !record.in_shard());
-                record.map(|_| len_u32(place))
+            let ordinal = |location: usize| {
+                let record = components.get(location).filter(|record| !record.in_shard());
+                record.map(|_| len_u32(location))
             };
             check_blobs(records, OfFile(components.len(), &ordinal), rule)?;
         }
@@ -136,8 +136,11 @@ impl IndexBuilder {
             if let Some(ordinal) = duplicate {
                 let object = objects.get(usize_from_u32(ordinal));
                 let at = object.map_or(Remaining::END, |object| object.name);
-                let place = Place::new(Some(ordinal), None);
-                return Err(PlacedFault { fault: Fault::new(dialect.duplicate_name, at), place });
+                let location = Location::new(Some(ordinal), None);
+                return Err(PlacedFault {
+                    fault: Fault::new(dialect.duplicate_name, at),
+                    location,
+                });
             }
             names
         };
@@ -181,13 +184,13 @@ pub(super) fn parse(
         let offset = frame.manifest.end.saturating_sub(fault.remaining.left().into());
         BareError::new(fault.kind, offset).found(fault.found)
     };
-    let (rest, header) = parsed.map_err(|found| error(fault(found)).at(cx.place))?;
+    let (rest, header) = parsed.map_err(|found| error(fault(found)).at(cx.location))?;
     if !rest.is_empty() {
         let rest = (Remaining::of(rest), u64_from_usize(rest.len()));
         return Err(error(Fault::with(Rule::ManifestTrailing, rest.0, rest.1)));
     }
     let index = builder.finish(cx, header, manifest);
-    index.map_err(|PlacedFault { fault, place }| error(fault).at(place))
+    index.map_err(|PlacedFault { fault, location }| error(fault).at(location))
 }
 
 /// Checks objects that are to be written as those of a file are, wherever their blobs lie. Memory is kept from one to
@@ -213,7 +216,7 @@ impl ObjectChecker {
     ) -> Result<&[ComponentRecord], BareError> {
         let Self { options, dialect, components, shapes } = self;
         let mut cx = ParseContext::new(options.limit(), dialect, u64::MAX..u64::MAX, u64::MAX);
-        cx.place = Place::new(Some(ordinal), None);
+        cx.location = Location::new(Some(ordinal), None);
         core::mem::swap(&mut cx.components, components);
         core::mem::swap(&mut cx.shapes, shapes);
         cx.components.clear();
@@ -222,11 +225,11 @@ impl ObjectChecker {
         let mut raw = RawObject::NONE;
         let parsed = parse_entry(&mut parser.cx, entry, &mut raw);
         let checked = parsed.and_then(|()| parser.check::<false>(&raw));
-        let ParseContext { components: used, shapes: kept, place, .. } = parser.cx;
+        let ParseContext { components: used, shapes: kept, location, .. } = parser.cx;
         (*components, *shapes) = (used, kept);
         checked.map(|()| &**components).map_err(|found| {
             let fault = fault(found);
-            BareError::nowhere(fault.kind).found(fault.found).at(place)
+            BareError::nowhere(fault.kind).found(fault.found).at(location)
         })
     }
 }
@@ -296,7 +299,7 @@ impl<'m> Parser<'m, '_> {
             FaultAt::Shape => raw.shape_at,
             FaultAt::Components => raw.components_at,
             FaultAt::Component(ordinal, field) => {
-                self.cx.place = self.cx.place.in_component(Some(ordinal));
+                self.cx.location = self.cx.location.in_component(Some(ordinal));
                 let (dialect, components) = (self.cx.dialect, &*self.cx.components);
                 let records = Records { bytes: self.manifest, dialect, objects: &[], components };
                 match components.get(usize_from_u32(raw.first.saturating_add(ordinal))) {
@@ -437,7 +440,7 @@ fn check_shards(
     // The ordinal of each below that of its shard, so that those of one shard come together, in order.
     entries.try_reserve_exact(in_shards().count()).map_err(|_| OutOfMemory)?;
     for (component, record) in in_shards() {
-        let broken = |fault| Err(PlacedFault { fault, place: records.place(component) });
+        let broken = |fault| Err(PlacedFault { fault, location: records.location(component) });
         let name = records.text(record.shard);
         let order = |shard: &ShardRecord| by_length(records.text(shard.name), name);
         let Ok(shard) = shards.binary_search_by(order) else {
@@ -457,7 +460,7 @@ fn check_shards(
         let (group, after) = rest.split_at_checked(length).ok_or(PlacedFault::INTERNAL)?;
         rest = after;
         let shard = shards.get(usize_from_u32(number)).ok_or(PlacedFault::INTERNAL)?;
-        let ordinal = |place: usize| group.get(place).map(|entry| halves(*entry)[1]);
+        let ordinal = |location: usize| group.get(location).map(|entry| halves(*entry)[1]);
         let of_shard = OfFile(group.len(), &ordinal);
         let most = limits.shared_total(shard.blobs_end());
         check_blobs(records, of_shard, (rule, most))?;
@@ -485,7 +488,7 @@ fn check_blobs(
     };
     let record = record(component).ok_or(PlacedFault::INTERNAL)?;
     let fault = Fault::with(kind, records.field(record, Site::Offset), found);
-    Err(PlacedFault { fault, place: records.place(component) })
+    Err(PlacedFault { fault, location: records.location(component) })
 }
 
 #[cfg(test)]
@@ -509,7 +512,7 @@ mod tests {
                 .collect();
             let identical = round % 2 == 0;
             let rule = if identical { Blobs::Identical } else { Blobs::Disjoint };
-            let ordinal = |place: usize| u32::try_from(place).ok();
+            let ordinal = |location: usize| u32::try_from(location).ok();
             let of_file = OfFile(records.len(), &ordinal);
             let found = find_overlap(&records, of_file, (rule, u64::MAX)).unwrap();
             let filled = records.iter().enumerate().filter(|(_, it)| it.extent.length() > 0);

@@ -10,7 +10,7 @@ use crate::cbor::{
     Fault, Input, NULL, Remaining, UNLIMITED, deterministic, deterministic_map, map_head, text,
 };
 use crate::digest::Digest;
-use crate::error::{BareError, OutOfMemory, Place};
+use crate::error::{BareError, Location, OutOfMemory};
 use crate::format::{Encoding, Version, Writing, v1, v2};
 use crate::num::{len_u32, usize_from_u32};
 use crate::rules::Rule;
@@ -83,27 +83,29 @@ impl<'a> Form<'a> {
             cursor = extent.end().checked_next_multiple_of(alignment).unwrap_or(u64::MAX);
             Ok(())
         };
-        self.fields(manifest.as_bytes(), Place::default(), |key, value| match v1::RootKey::named(
-            key,
-        ) {
-            Some(v1::RootKey::version) => Ok(None),
-            Some(v1::RootKey::attributes) if !is_empty(value) => Ok(None),
-            Some(v1::RootKey::objects) => {
-                let mut objects = manifest.tensors();
-                let rest = deterministic_map(value, |_, _, map| {
-                    let object = objects.next().ok_or(Broken::Field)?;
-                    self.object(&object, map, &mut blob).map_err(Broken::Within)
-                });
-                rest.map(Some)
-            }
-            _ => Err(Broken::Field),
-        })?;
+        self.fields(
+            manifest.as_bytes(),
+            Location::default(),
+            |key, value| match v1::RootKey::named(key) {
+                Some(v1::RootKey::version) => Ok(None),
+                Some(v1::RootKey::attributes) if !is_empty(value) => Ok(None),
+                Some(v1::RootKey::objects) => {
+                    let mut objects = manifest.tensors();
+                    let rest = deterministic_map(value, |_, _, map| {
+                        let object = objects.next().ok_or(Broken::Field)?;
+                        self.object(&object, map, &mut blob).map_err(Broken::Within)
+                    });
+                    rest.map(Some)
+                }
+                _ => Err(Broken::Field),
+            },
+        )?;
         Ok(cursor)
     }
 
     /// Validates a manifest of 2: v2 §6.3, and what it leaves open. Returns where the next blob would begin.
     fn validate_v2(&self) -> Result<u64, BareError> {
-        self.fields(self.manifest.as_bytes(), Place::default(), |key, value| {
+        self.fields(self.manifest.as_bytes(), Location::default(), |key, value| {
             match v2::RootKey::named(key) {
                 Some(v2::RootKey::objects) => Ok(None),
                 Some(v2::RootKey::attributes) if !is_empty(value) => Ok(None),
@@ -137,7 +139,7 @@ impl<'a> Form<'a> {
     fn blob(&self, component: &Component<'a>) -> BareError {
         let found = component.extent().offset();
         let offset = self.offset(self.manifest.records().field(component.record, Site::Offset));
-        BareError::new(Rule::CanonicalBlob, offset).found(found).at(component.place())
+        BareError::new(Rule::CanonicalBlob, offset).found(found).at(component.location())
     }
 
     /// Validates the map at `map`, for whose fields `validate` returns what is left after the value, or none if all that
@@ -145,10 +147,10 @@ impl<'a> Form<'a> {
     fn fields(
         &self,
         map: Input<'a>,
-        place: Place,
+        location: Location,
         mut validate: impl FnMut(&[u8], Input<'a>) -> Result<Option<Input<'a>>, Broken>,
     ) -> Result<Input<'a>, BareError> {
-        let broken = |rule, at| BareError::new(rule, self.offset(Remaining::of(at))).at(place);
+        let broken = |rule, at| BareError::new(rule, self.offset(Remaining::of(at))).at(location);
         let read = deterministic_map(map, |at, key, value| match validate(key, value) {
             Ok(Some(rest)) => Ok(rest),
             Ok(None) => Ok(deterministic(value)?),
@@ -170,9 +172,9 @@ impl<'a> Form<'a> {
         map: Input<'a>,
         blob: &mut impl FnMut(&Component<'a>) -> Result<(), BareError>,
     ) -> Result<Input<'a>, BareError> {
-        let (names, place) =
-            (&self.writing.dialect.fields, Place::new(Some(object.ordinal()), None));
-        self.fields(map, place, |key, value| {
+        let (names, location) =
+            (&self.writing.dialect.fields, Location::new(Some(object.ordinal()), None));
+        self.fields(map, location, |key, value| {
             if names.shape.is(key) || names.layout.is(key) {
                 return Ok(None);
             }
@@ -195,9 +197,9 @@ impl<'a> Form<'a> {
 
     /// Validates the component whose map is at `map`: what is left after it.
     fn component(&self, component: &Component<'a>, map: Input<'a>) -> Result<Input<'a>, BareError> {
-        let (names, place) = (&self.writing.dialect.fields, component.place());
+        let (names, location) = (&self.writing.dialect.fields, component.location());
         let mut digest = false;
-        let rest = self.fields(map, place, |key, value| {
+        let rest = self.fields(map, location, |key, value| {
             let is_type = names.logical_type.is(key) && component.record.has_type;
             if names.dtype.is(key) || names.blob.has(key) || is_type {
                 return Ok(None);
@@ -219,7 +221,7 @@ impl<'a> Form<'a> {
         if digest {
             return Ok(rest);
         }
-        Err(BareError::new(Rule::CanonicalDigest, self.offset(Remaining::of(map))).at(place))
+        Err(BareError::new(Rule::CanonicalDigest, self.offset(Remaining::of(map))).at(location))
     }
 
     /// Returns whether the digest at `value` is of the one algorithm that canonical files have, in lower-case digits.

@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use crate::cbor::{Input, Remaining, key, seek, text};
 use crate::codec::Source;
-use crate::error::Place;
+use crate::error::Location;
 use crate::format::frame::Frame;
 use crate::format::{
     ComponentRecord, Dialect, Encoding, Layout, Nesting, RawObject, ShapeSpan, Shapes, ShardRecord,
@@ -136,7 +136,7 @@ impl<'a> Records<'a> {
     /// The place of a component's field; that of the component in other formats, whose records have no fields.
     #[cold]
     pub(super) fn field(&self, component: &ComponentRecord, field: Site) -> Remaining {
-        let place = || {
+        let location = || {
             let (fields, map) = (&self.dialect.fields, self.component_map(component)?);
             match field {
                 Site::Offset => Some(fields.blob.find(map)?.0),
@@ -148,18 +148,18 @@ impl<'a> Records<'a> {
                 Site::Dtype | Site::Type => fields.dtype.find(map),
             }
         };
-        place().map_or(component.at, Remaining::of)
+        location().map_or(component.at, Remaining::of)
     }
 
     /// The place of the component at an ordinal among all components.
     #[cold]
-    pub(super) fn place(&self, component: u32) -> Place {
+    pub(super) fn location(&self, component: u32) -> Location {
         // Objects without components share their ordinal with the next object that has one.
         let after = self.objects.partition_point(|object| object.first <= component);
         let object = after.checked_sub(1);
         let first = object.and_then(|object| self.objects.get(object)).map(|object| object.first);
         let within = first.and_then(|first| component.checked_sub(first));
-        Place::new(object.map(len_u32), within)
+        Location::new(object.map(len_u32), within)
     }
 }
 

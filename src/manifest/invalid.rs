@@ -1,22 +1,22 @@
 //! The names of a place in a manifest that was refused.
 
 use crate::cbor::{Input, UNLIMITED, array_head, nth_key, pass, text};
-use crate::error::{Named, Place};
+use crate::error::{Location, Named};
 use crate::format::frame::{Container, Frame};
 use crate::format::{Field, v0_1, v1, v2};
 use crate::rules::Rule;
 
 /// Looks for the names at `place`, which is as far as the manifest need be in order.
-pub(crate) fn named<'m>(frame: &Frame, manifest: Input<'m>, place: Place) -> Named<'m> {
+pub(crate) fn named<'m>(frame: &Frame, manifest: Input<'m>, location: Location) -> Named<'m> {
     let (dialect, names) = match frame.container {
-        Container::V0 => (Some(&v0_1::V0_1), entry(manifest, place)),
+        Container::V0 => (Some(&v0_1::V0_1), entry(manifest, location)),
         Container::V1 => {
             let fields = [v1::RootKey::objects.field(), v1::ObjectKey::components.field()];
-            (v1::dialect(manifest), names(fields, manifest, place))
+            (v1::dialect(manifest), names(fields, manifest, location))
         }
         Container::V2 => {
             let fields = [v2::RootKey::objects.field(), v2::ObjectKey::parts.field()];
-            (Some(&v2::V2), names(fields, manifest, place))
+            (Some(&v2::V2), names(fields, manifest, location))
         }
     };
     let text = |bytes| core::str::from_utf8(bytes).ok();
@@ -34,21 +34,21 @@ pub(crate) fn named<'m>(frame: &Frame, manifest: Input<'m>, place: Place) -> Nam
 type Names<'m> = Option<(Input<'m>, Option<Input<'m>>)>;
 
 /// Looks for names in a manifest whose root and objects have those fields.
-fn names([objects, components]: [Field; 2], manifest: Input<'_>, place: Place) -> Names<'_> {
-    let (map, name) = nth_key(objects.find(manifest)?, place.object()?)?;
-    let role = place.component().and_then(|ordinal| nth_key(components.find(map)?, ordinal));
+fn names([objects, components]: [Field; 2], manifest: Input<'_>, location: Location) -> Names<'_> {
+    let (map, name) = nth_key(objects.find(manifest)?, location.object()?)?;
+    let role = location.component().and_then(|ordinal| nth_key(components.find(map)?, ordinal));
     Some((name, role.map(|(_, role)| role)))
 }
 
 /// Looks for the name of an entry of 0.1.
-fn entry(manifest: Input<'_>, place: Place) -> Names<'_> {
+fn entry(manifest: Input<'_>, location: Location) -> Names<'_> {
     let (mut input, mut entries) = array_head(Rule::RootType, UNLIMITED, manifest).ok()?;
-    for _ in 0..place.object()? {
+    for _ in 0..location.object()? {
         entries.next(input).then_some(())?;
         input = pass(input)?;
     }
     entries.next(input).then_some(())?;
     let name = v0_1::EntryKey::name.field().find(input)?;
     let (_, name) = text(Rule::NameType, name).ok()?;
-    Some((name, place.component().map(|_| &b"data"[..])))
+    Some((name, location.component().map(|_| &b"data"[..])))
 }

@@ -9,7 +9,7 @@ use crate::cbor::{Attributes, Input, Remaining, item, seek, uint};
 use crate::codec::{Located, Source};
 use crate::digest::Digest;
 use crate::element::{ByteOrder, DType, LogicalType, StorageType};
-use crate::error::{BareError, Error, Misuse, Named, Place};
+use crate::error::{BareError, Error, Location, Misuse, Named};
 use crate::format::{
     ComponentRecord, Dialect, Dimensions, Encoding, Extent, Field, Layout, Lie, Logical, Role,
     Shape,
@@ -44,8 +44,8 @@ impl<'a> Tensor<'a> {
     }
 
     /// The place in the manifest.
-    pub(crate) fn place(&self) -> Place {
-        Place::new(Some(self.ordinal), None)
+    pub(crate) fn location(&self) -> Location {
+        Location::new(Some(self.ordinal), None)
     }
 
     /// The error, with the names of its place in this object.
@@ -53,7 +53,7 @@ impl<'a> Tensor<'a> {
     #[cold]
     pub(crate) fn named(&self, error: impl Into<Error>) -> Error {
         let error = error.into();
-        let ordinal = error.place().component();
+        let ordinal = error.location().component();
         let component = ordinal.and_then(|ordinal| self.component_at(ordinal));
         error.named(&Named {
             generation: self.dialect().generation,
@@ -152,13 +152,13 @@ impl<'a> Tensor<'a> {
     pub fn components(&self) -> impl ExactSizeIterator<Item = Component<'a>> + use<'a> {
         let object = *self;
         let components = self.records().iter().enumerate();
-        components.map(move |(place, record)| object.component_of(len_u32(place), record))
+        components.map(move |(location, record)| object.component_of(len_u32(location), record))
     }
 
     /// The component at a place among them, in one step.
-    pub fn component_at(&self, place: u32) -> Option<Component<'a>> {
-        let record = self.records().get(usize_from_u32(place))?;
-        Some(self.component_of(place, record))
+    pub fn component_at(&self, location: u32) -> Option<Component<'a>> {
+        let record = self.records().get(usize_from_u32(location))?;
+        Some(self.component_of(location, record))
     }
 
     /// The component, where it has one.
@@ -172,11 +172,11 @@ impl<'a> Tensor<'a> {
         let records = self.parts.records();
         let mut components = self.records().iter().enumerate();
         let known = Role::from_name(role.as_bytes());
-        let (place, record) = components.find(|(_, record)| match known {
+        let (location, record) = components.find(|(_, record)| match known {
             Some(_) => record.role == known,
             None => record.role.is_none() && records.role(record) == role.as_bytes(),
         })?;
-        Some(self.component_of(len_u32(place), record))
+        Some(self.component_of(len_u32(location), record))
     }
 
     /// The same object, whose content is read from `source`: the file, by a reference to it, or
@@ -195,9 +195,9 @@ impl<'a> Tensor<'a> {
     }
 
     #[inline]
-    fn component_of(&self, place: u32, record: &'a ComponentRecord) -> Component<'a> {
+    fn component_of(&self, location: u32, record: &'a ComponentRecord) -> Component<'a> {
         let Self { parts, ordinal, record: owner } = *self;
-        Component { parts, record, owner, object: ordinal, ordinal: place }
+        Component { parts, record, owner, object: ordinal, ordinal: location }
     }
 
     /// Returns the map of the object, if its format has one.
@@ -302,8 +302,8 @@ impl<'a> Component<'a> {
 
     /// The place in the manifest: object and component, from 0.
     #[inline]
-    pub fn place(&self) -> Place {
-        Place::new(Some(self.object), Some(self.ordinal))
+    pub fn location(&self) -> Location {
+        Location::new(Some(self.object), Some(self.ordinal))
     }
 
     /// The generation of zTensor that it follows; none in other formats.
@@ -447,7 +447,7 @@ impl<'a> Component<'a> {
     /// The file that it is in, to be read.
     pub(crate) fn located(&self) -> Result<Located<'a>, Error> {
         let source =
-            self.parts.source().ok_or(BareError::misuse(Misuse::NoFile).at(self.place()))?;
+            self.parts.source().ok_or(BareError::misuse(Misuse::NoFile).at(self.location()))?;
         source.locate(self)
     }
 
@@ -537,7 +537,7 @@ impl<'a> Component<'a> {
             return Ok((0, None, 0..0));
         }
         // The builder wrote them all.
-        let internal = BareError::internal().at(self.place());
+        let internal = BareError::internal().at(self.location());
         let mut numbers = self.numbers();
         let mut next = || numbers.next().ok_or(internal);
         let prefix = next()?;

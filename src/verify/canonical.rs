@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::codec::ReadAt;
 use crate::digest::Digest;
-use crate::error::{BareError, Error, OutOfMemory, Place};
+use crate::error::{BareError, Error, Location, OutOfMemory};
 use crate::format::frame::HEADER;
 use crate::manifest::{Component, ManifestRef};
 use crate::num::{sort_by, u64_from_usize};
@@ -83,15 +83,15 @@ struct Part {
 fn check_sharing(manifest: ManifestRef<'_>) -> Result<(), Error> {
     let mut parts = Vec::new();
     for part in manifest.tensors().flat_map(|object| object.components()) {
-        let (extent, place) = (part.extent(), part.place());
+        let (extent, location) = (part.extent(), part.location());
         let (Some(Digest::Xxh3(sum)), 1..) = (part.digest(), extent.length()) else { continue };
         parts.try_reserve(1).map_err(|_| BareError::from(OutOfMemory))?;
         parts.push(Part {
             length: extent.length(),
             sum,
             offset: extent.offset(),
-            object: place.object().unwrap_or_default(),
-            component: place.component().unwrap_or_default(),
+            object: location.object().unwrap_or_default(),
+            component: location.component().unwrap_or_default(),
         });
     }
     sort_by(&mut parts, Ord::cmp);
@@ -113,8 +113,8 @@ fn check_sharing(manifest: ManifestRef<'_>) -> Result<(), Error> {
         let pairs = hashed.iter().zip(hashed.iter().skip(1));
         let again = pairs.filter(|(one, other)| one.0 == other.0).map(|(_, other)| other.1);
         if let Some(part) = again.min_by_key(|part| part.offset) {
-            let place = Place::new(Some(part.object), Some(part.component));
-            return Err(BareError::new(Rule::CanonicalSharing, part.offset).at(place).into());
+            let location = Location::new(Some(part.object), Some(part.component));
+            return Err(BareError::new(Rule::CanonicalSharing, part.offset).at(location).into());
         }
     }
     Ok(())

@@ -29,7 +29,7 @@ use super::writer::Writer;
 use crate::cbor::Encoder;
 use crate::codec::Source;
 use crate::element::{DType, LogicalType, StorageType};
-use crate::error::{BareError, Error, OutOfMemory, Place};
+use crate::error::{BareError, Error, Location, OutOfMemory};
 use crate::format::{IndexTypes, Layout, v1};
 use crate::layout::Normalization;
 use crate::manifest::{Component, ElementType, Manifest, Tensor};
@@ -257,10 +257,10 @@ impl<'c> Copier<'c> {
             copy = copy.attributes(attributes);
         }
         let own = |error: Error| {
-            let ordinal = error.place().component();
+            let ordinal = error.location().component();
             let part = ordinal.and_then(|ordinal| parts.get(usize_from_u32(ordinal)));
-            let place = Place::new(Some(object.ordinal()), None);
-            refused(error.at(part.map_or(place, Component::place)))
+            let location = Location::new(Some(object.ordinal()), None);
+            refused(error.at(part.map_or(location, Component::location)))
         };
         let begun = match shard {
             Some((name, shard)) => writer.object_in(name, shard, &copy),
@@ -349,8 +349,8 @@ fn format<'a>(object: &Tensor<'a>, target: &Target) -> Result<&'a str, BareError
         Layout::Unknown => !v1::FORMATS.contains(&there),
         _ => there == format || there == Layout::Unknown && format != Layout::QuantizedGroup,
     };
-    let place = Place::new(Some(object.ordinal()), None);
-    kept.then_some(name).ok_or(BareError::nowhere(Unsupported::Format).at(place))
+    let location = Location::new(Some(object.ordinal()), None);
+    kept.then_some(name).ok_or(BareError::nowhere(Unsupported::Format).at(location))
 }
 
 /// Returns the type of a component in the copy.
@@ -359,7 +359,7 @@ fn element<'a>(
     widens: bool,
     target: &Target,
 ) -> Result<ElementType<'a>, BareError> {
-    let refused = |error: BareError| Err(error.at(part.place()));
+    let refused = |error: BareError| Err(error.at(part.location()));
     let known = |logical: LogicalType| (target.writing.logical_type)(logical.name().as_bytes());
     match part.element_type() {
         _ if widens => Ok(ElementType::Plain(StorageType::U64)),

@@ -11,7 +11,7 @@ use crate::cbor::{
     BREAK, Encoder, Input, UNLIMITED, fault, key, map_head, pass, rewrite, skip, span,
 };
 use crate::digest::Spelled;
-use crate::error::{BareError, Error, Misuse, OutOfMemory, Place};
+use crate::error::{BareError, Error, Location, Misuse, OutOfMemory};
 use crate::format::frame::Footer;
 use crate::format::{Encoding, pass_attributes, v1, v2};
 use crate::limits::{Limits, OpenOptions};
@@ -157,8 +157,8 @@ impl Draft {
             let name = core::str::from_utf8(own).ok().and_then(&new);
             entries.text_of(name.map_or(own, str::as_bytes))?;
             entries.raw(object)?;
-            let place = Place::new(Some(ordinal), None);
-            names.add(entries.as_bytes(), at).map_err(|error| error.at(place))?;
+            let location = Location::new(Some(ordinal), None);
+            names.add(entries.as_bytes(), at).map_err(|error| error.at(location))?;
         }
         (self.entries, self.names, self.sorted) = (entries, names, false);
         Ok(())
@@ -213,7 +213,7 @@ impl Draft {
         let begin = self.entries.len();
         let declared = self.check(object, begin, offset, shard).map_err(|error| {
             self.entries.truncate(begin);
-            error.at(Place::new(Some(self.objects), error.place.component()))
+            error.at(Location::new(Some(self.objects), error.location.component()))
         })?;
         self.begun = Some(begin);
         Ok(declared)
@@ -234,9 +234,9 @@ impl Draft {
         let mut parts = Vec::new();
         parts.try_reserve_exact(object.components().len()).map_err(|_| OutOfMemory)?;
         for (own, ordinal) in object.components().iter().zip(0..) {
-            let place = |error: BareError| error.at(Place::new(None, Some(ordinal)));
-            let mut part = own.resolve(ordinal, writing).map_err(place)?;
-            self.check_part(&part).map_err(place)?;
+            let location = |error: BareError| error.at(Location::new(None, Some(ordinal)));
+            let mut part = own.resolve(ordinal, writing).map_err(location)?;
+            self.check_part(&part).map_err(location)?;
             if !part.is_stored {
                 part.shard = shard;
                 part.blob.offset = offset;
@@ -253,9 +253,9 @@ impl Draft {
         self.write(&mut declared)?;
         let entry = self.entries.as_bytes().get(begin..).ok_or(BareError::internal())?;
         let records = self.checker.check(entry, self.objects).map_err(|error| {
-            let component = error.place.component();
+            let component = error.location.component();
             let part = component.and_then(|it| declared.parts.get(usize_from_u32(it)));
-            error.at(Place::new(None, part.map_or(component, |part| Some(part.ordinal))))
+            error.at(Location::new(None, part.map_or(component, |part| Some(part.ordinal))))
         })?;
         for (part, record) in declared.parts.iter_mut().zip(records) {
             part.digest = record.digest;
@@ -456,7 +456,7 @@ impl Names {
         }
         let own = name(entries, at);
         let hash = hash(own);
-        let is_own = |place: u32| name(entries, place.wrapping_sub(1)) == own;
+        let is_own = |position: u32| name(entries, position.wrapping_sub(1)) == own;
         if let Some(slot) = slot(&mut self.slots, hash, is_own) {
             if *slot != 0 {
                 return Err(BareError::nowhere(Rule::DuplicateName));
@@ -489,12 +489,12 @@ fn slot(slots: &mut [u64], hash: u32, is_own: impl Fn(u32) -> bool) -> Option<&m
     const REACH: usize = 64;
     let mask = slots.len().wrapping_sub(1);
     let near = (0..REACH).map(|step| usize_from_u32(hash).wrapping_add(step) & mask);
-    let mut found = near.filter_map(|place| Some((place, *slots.get(place)?)));
-    let (place, _) = found.find(|(_, slot)| {
-        let [own, place] = halves(*slot);
-        *slot == 0 || own == hash && is_own(place)
+    let mut found = near.filter_map(|position| Some((position, *slots.get(position)?)));
+    let (position, _) = found.find(|(_, slot)| {
+        let [own, position] = halves(*slot);
+        *slot == 0 || own == hash && is_own(position)
     })?;
-    slots.get_mut(place)
+    slots.get_mut(position)
 }
 
 /// The entries (key and value) that follow one another, without a head.
@@ -586,8 +586,8 @@ fn decoded(manifest: ManifestRef<'_>, limits: &Limits) -> Result<(u64, u64), Bar
     for component in components.filter(|own| is_compressed(own.encoding())) {
         match component.decoded_length() {
             Some(bytes) if bytes > limits.decoded() => {
-                let place = component.place();
-                return Err(BareError::nowhere(Limit::Decoded).found(bytes).at(place));
+                let location = component.location();
+                return Err(BareError::nowhere(Limit::Decoded).found(bytes).at(location));
             }
             Some(bytes) => said = said.saturating_add(bytes),
             None => {
@@ -615,7 +615,7 @@ mod tests {
     use super::{Names, hash};
     use crate::cbor::Encoder;
     use crate::element::StorageType;
-    use crate::error::Place;
+    use crate::error::Location;
     use crate::num::len_u32;
     use crate::rules::Rule;
     use crate::write::{NewObject, WriteOptions, Writer};
@@ -679,7 +679,7 @@ mod tests {
         write(&colliding[0]).unwrap();
         let refused = writer.finish().unwrap_err();
         assert_eq!(refused.rule(), Some("duplicate-name"));
-        assert_eq!(refused.place(), Place::new(Some(1500), None));
+        assert_eq!(refused.location(), Location::new(Some(1500), None));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::sink::Sink;
 use super::writer::Writer;
 use crate::codec::validate_bools;
 use crate::element::StorageType;
-use crate::error::{BareError, Error, Misuse, Named, Place};
+use crate::error::{BareError, Error, Location, Misuse, Named};
 use crate::format::Layout;
 use crate::layout::BadIndex;
 use crate::num::{len_u32, u64_from_usize, usize_from_u32};
@@ -47,12 +47,12 @@ impl<S: Sink> Writer<S> {
         while let Some(role) = out.next_role() {
             let mut own = parts.iter().filter(|(name, _)| *name == role);
             let (Some((_, bytes)), None) = (own.next(), own.next()) else {
-                return Err(out.named(BareError::misuse(Misuse::Parts).at(out.place())));
+                return Err(out.named(BareError::misuse(Misuse::Parts).at(out.location())));
             };
             left = left.saturating_sub(1);
             out.write_part(role, bytes)?;
             if out.next_role() == Some(role) {
-                return Err(out.named(BareError::misuse(Misuse::Length).at(out.place())));
+                return Err(out.named(BareError::misuse(Misuse::Length).at(out.location())));
             }
         }
         // Those without bytes are over as soon as they begin.
@@ -61,7 +61,7 @@ impl<S: Sink> Writer<S> {
             bytes.is_empty() && object.has(role) && before.all(|(other, _)| other != role)
         });
         if left > rest.count() {
-            return Err(out.named(BareError::misuse(Misuse::Parts).at(out.place())));
+            return Err(out.named(BareError::misuse(Misuse::Parts).at(out.location())));
         }
         out.finish()
     }
@@ -99,7 +99,7 @@ impl<'w, 'a, S: Sink> TensorWriter<'w, 'a, S> {
     ) -> Result<Self, Error> {
         let begun = Self::begin_bare(draft, file, shard, object);
         begun.map_err(|error| {
-            let ordinal = error.place.component().map(usize_from_u32);
+            let ordinal = error.location.component().map(usize_from_u32);
             let part = ordinal.and_then(|at| object.components().get(at));
             named(object.name, part.map(NewComponent::role), error.into())
         })
@@ -139,11 +139,11 @@ impl<'w, 'a, S: Sink> TensorWriter<'w, 'a, S> {
     /// An error is final, [`Misuse::Aborted`] after it: the file cannot be finished.
     pub fn write_part(&mut self, role: &str, bytes: &[u8]) -> Result<(), Error> {
         if self.failed {
-            return Err(self.named(BareError::misuse(Misuse::Aborted).at(self.place())));
+            return Err(self.named(BareError::misuse(Misuse::Aborted).at(self.location())));
         }
-        let (place, written) = (self.place(), self.write_bytes(role, bytes));
+        let (location, written) = (self.location(), self.write_bytes(role, bytes));
         self.failed = written.is_err();
-        written.map_err(|error| self.named_at(place, error))
+        written.map_err(|error| self.named_at(location, error))
     }
 
     /// The role of the component that is to come next, if there is one with bytes left.
@@ -154,12 +154,12 @@ impl<'w, 'a, S: Sink> TensorWriter<'w, 'a, S> {
     /// The error, with the names of its place.
     #[cold]
     fn named(&self, error: impl Into<Error>) -> Error {
-        self.named_at(self.place(), error.into())
+        self.named_at(self.location(), error.into())
     }
 
     #[cold]
-    fn named_at(&self, place: Place, error: Error) -> Error {
-        let ordinal = error.place().component().or(place.component());
+    fn named_at(&self, location: Location, error: Error) -> Error {
+        let ordinal = error.location().component().or(location.component());
         let part = ordinal.and_then(|at| self.declared.parts.get(usize_from_u32(at)));
         named(self.declared.name, part.map(|part| part.role), error)
     }
@@ -168,23 +168,23 @@ impl<'w, 'a, S: Sink> TensorWriter<'w, 'a, S> {
         if bytes.is_empty() {
             return Ok(());
         }
-        let place = self.place();
+        let location = self.location();
         let Some(stream) = &mut self.stream else {
-            return Err(BareError::misuse(Misuse::Length).at(place).into());
+            return Err(BareError::misuse(Misuse::Length).at(location).into());
         };
         if stream.role != role {
-            return Err(BareError::misuse(Misuse::Order).at(place).into());
+            return Err(BareError::misuse(Misuse::Order).at(location).into());
         }
         self.file.look_up(bytes);
         let left = stream.left.checked_sub(u64_from_usize(bytes.len()));
-        stream.left = left.ok_or(BareError::misuse(Misuse::Length).at(place))?;
+        stream.left = left.ok_or(BareError::misuse(Misuse::Length).at(location))?;
         for piece in bytes.chunks(PIECE) {
-            stream.validate(piece, &mut self.sparse).map_err(|error| error.at(place))?;
+            stream.validate(piece, &mut self.sparse).map_err(|error| error.at(location))?;
             self.file.write_blob(piece)?;
         }
         if stream.left == 0 {
-            stream.finish(&mut self.sparse).map_err(|error| error.at(place))?;
-            let blob = self.file.end_blob().map_err(|error| error.at(place))?;
+            stream.finish(&mut self.sparse).map_err(|error| error.at(location))?;
+            let blob = self.file.end_blob().map_err(|error| error.at(location))?;
             self.stream = None;
             self.note(blob);
             self.open()?;
@@ -207,11 +207,11 @@ impl<'w, 'a, S: Sink> TensorWriter<'w, 'a, S> {
                 return ended.map_err(|error| named(name, None, error.into()));
             }
         };
-        Err(self.named(BareError::misuse(misuse).at(self.place())))
+        Err(self.named(BareError::misuse(misuse).at(self.location())))
     }
 
-    fn place(&self) -> Place {
-        Place::new(Some(self.draft.objects), Some(len_u32(self.ordinal)))
+    fn location(&self) -> Location {
+        Location::new(Some(self.draft.objects), Some(len_u32(self.ordinal)))
     }
 
     /// Notes where the current component is.
@@ -243,8 +243,8 @@ impl<'w, 'a, S: Sink> TensorWriter<'w, 'a, S> {
                 self.stream = Some(stream);
                 return Ok(());
             }
-            let place = self.place();
-            stream.finish(&mut self.sparse).map_err(|error| error.at(place))?;
+            let location = self.location();
+            stream.finish(&mut self.sparse).map_err(|error| error.at(location))?;
             let blob = self.file.note_blob()?;
             self.note(blob);
         }

@@ -72,7 +72,7 @@ fn every_wrong_index_is_named() {
         assert_eq!(verified, error);
         let roles = [&verified, &error].map(|error| error.component().map(str::to_owned));
         assert!(roles[0].is_some() && roles[0] == roles[1] && error.tensor() == Some("w"));
-        let place = error.place();
+        let place = error.location();
         (error.rule().unwrap(), error.offset(), place.object(), place.component())
     };
     // Shape [2, 3]: indices at 128, indptr at 192.
@@ -123,7 +123,7 @@ fn sizes_that_only_decoding_shows_are_checked() {
         ];
         let file = file("sparse_csr", &[2, 3], &parts);
         validate(&file, &OpenOptions::default())
-            .map_err(|error| (error.rule().unwrap(), error.place().component()))
+            .map_err(|error| (error.rule().unwrap(), error.location().component()))
     };
     assert_eq!(id(3, &[0, 2, 1], &[0, 2, 3], 0), Ok(()));
     assert_eq!(id(2, &[0, 2, 1], &[0, 2, 3], 0), Err(("csr-nnz", Some(1))));

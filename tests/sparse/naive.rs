@@ -94,7 +94,7 @@ fn damaged_matrices_end_as_the_verifier_says() {
             (Err(one), Err(other)) => {
                 refused += 1;
                 assert_eq!(one.kind(), other.kind(), "round {round}");
-                assert_eq!(one.place(), other.place(), "round {round}");
+                assert_eq!(one.location(), other.location(), "round {round}");
                 assert_eq!(one.offset(), other.offset(), "round {round}");
             }
             other => panic!("round {round}, {entries} entries: {other:?}"),

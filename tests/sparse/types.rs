@@ -176,7 +176,7 @@ fn compressed_components_are_not_bound() {
     let cut = &file[..64];
     // The first in the order of the layout is named.
     let error = archive.manifest().tensor("csr_f32").unwrap().read_from(&cut).csr().unwrap_err();
-    assert_eq!(error.place(), tensor.component("values").unwrap().place());
+    assert_eq!(error.location(), tensor.component("values").unwrap().location());
     assert_eq!((error.tensor(), error.component()), (Some("csr_f32"), Some("values")));
     assert_eq!(misuse(error), Misuse::Size);
 }

@@ -82,7 +82,7 @@ fn what_is_begun_has_to_end() {
     out.write_part("data", &[1]).unwrap();
     out.finish().unwrap();
     let refused = writer.finish().unwrap_err();
-    assert_eq!((refused.place().object(), refused.place().component()), (Some(0), Some(0)));
+    assert_eq!((refused.location().object(), refused.location().component()), (Some(0), Some(0)));
     assert_eq!((refused.tensor(), refused.component()), (Some("w"), Some("data")));
     assert_eq!(rule(refused), Some("shard-reference"));
 
@@ -111,7 +111,7 @@ fn blobs_of_given_files_are_where_readers_accept_them() {
         let blob = StoredBlob { offset, length, ..BLOB };
         let refused = declare("w", "s", blob, length).unwrap_err();
         assert_eq!(
-            (refused.rule(), refused.place().component()),
+            (refused.rule(), refused.location().component()),
             (Some(wanted), Some(0)),
             "{offset}"
         );

@@ -187,7 +187,7 @@ impl<'a> Sums<'a> {
 
     /// Adds a chunk of a component.
     pub(crate) fn update(&mut self, component: &Component<'_>, chunk: &[u8]) {
-        let place = component.place().component().and_then(|place| usize::try_from(place).ok());
+        let place = component.location().component().and_then(|place| usize::try_from(place).ok());
         if let Some((_, bytes, sum)) = place.and_then(|place| self.components.get_mut(place)) {
             *bytes = bytes.saturating_add(u64_from_usize(chunk.len()));
             sum.update(chunk);

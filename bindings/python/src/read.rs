@@ -123,7 +123,7 @@ pub(crate) fn object(
         slots.map(|buffer| buffer.map_or_else(|| Slot::Grown(Vec::new()), Slot::Given)).collect();
     let mut put = Ok(());
     tapped(open, ordinal, cancel, |component, chunk| {
-        let at = component.place().component().and_then(|at| usize::try_from(at).ok());
+        let at = component.location().component().and_then(|at| usize::try_from(at).ok());
         let slot = at.and_then(|at| slots.get_mut(at));
         if put.is_ok() {
             put = slot.ok_or(Misuse::Buffer.into()).and_then(|slot| slot.put(chunk));

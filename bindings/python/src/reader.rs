@@ -211,7 +211,7 @@ impl Reader {
                 let (offset, length) = (data.extent().offset(), data.decoded_length());
                 (
                     data.type_name(),
-                    data.place().component(),
+                    data.location().component(),
                     offset,
                     length,
                     data.encoding() != Encoding::Raw,
@@ -481,7 +481,7 @@ fn plain_element(object: &Tensor<'_>) -> Option<((u32, u32), &'static str, u64)>
     let data = object.component("data").filter(|_| object.layout() == Layout::Dense)?;
     let element = data.dtype();
     let is_known = !matches!(element, DType::Unknown | DType::F4E2M1) && is_plain(&data);
-    let place = (object.ordinal(), data.place().component()?);
+    let place = (object.ordinal(), data.location().component()?);
     is_known.then(|| Some((place, element.name(), data.element_size()?)))?
 }
 

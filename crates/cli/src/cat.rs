@@ -120,7 +120,7 @@ fn print(
     let is_dequantized = dequantized::is_asked(&object, args);
     let beside = object.components().filter(|part| part.shard() == component.shard());
     let read: Vec<_> =
-        beside.filter(|part| is_dequantized || part.place() == component.place()).collect();
+        beside.filter(|part| is_dequantized || part.location() == component.location()).collect();
     files.verify_for(&read).map_err(refused)?;
     let files = files.all();
     let source = &files.locate(&component).map_err(refused)?;

@@ -226,7 +226,7 @@ fn no_content(file: &Path, archive: &TensorFile, error: &NoContentDigest) -> Pro
         }
         _ => "",
     };
-    Problem::inexpressible(file, &format!("{error}{advice}")).named(archive, error.place())
+    Problem::inexpressible(file, &format!("{error}{advice}")).named(archive, error.location())
 }
 
 /// Computes the content digest of a file, all of which has been verified.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use zten::num::u64_from_usize;
 use zten::rules::Unsupported;
-use zten::{Component, Error, error::Place};
+use zten::{Component, Error, error::Location};
 use zten_formats::FormatError;
 use zten_report::finding::{Finding, Report};
 
@@ -165,12 +165,12 @@ impl Problem {
         let mut finding = Finding::new(Verdict::Unsupported, sentence);
         finding.row = row;
         finding.offset = Some(component.extent().offset());
-        Self::found(file, finding.named(archive.manifest(), component.place()))
+        Self::found(file, finding.named(archive.manifest(), component.location()))
     }
 
     /// The same, in that place.
-    pub(crate) fn named(mut self, archive: &TensorFile, place: Place) -> Self {
-        self.finding = self.finding.named(archive.manifest(), place);
+    pub(crate) fn named(mut self, archive: &TensorFile, location: Location) -> Self {
+        self.finding = self.finding.named(archive.manifest(), location);
         self
     }
 

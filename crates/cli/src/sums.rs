@@ -82,7 +82,7 @@ fn is_foreign(error: &Error) -> bool {
 fn sum(verifier: &mut Verifier, object: &Tensor<'_>, of: Of) -> Result<Vec<Sum>, Error> {
     let mut hashers: Vec<_> = object.components().map(|_| (0_u64, Sha256::new())).collect();
     verifier.object(object, |component, chunk| {
-        let ordinal = component.place().component().and_then(|at| usize::try_from(at).ok());
+        let ordinal = component.location().component().and_then(|at| usize::try_from(at).ok());
         let hasher = ordinal.and_then(|ordinal| hashers.get_mut(ordinal));
         if let Some((bytes, hasher)) = hasher {
             *bytes = bytes.saturating_add(u64_from_usize(chunk.len()));

@@ -14,7 +14,7 @@ pub(super) fn refusal(
     duplicate: Rule,
     nth: impl FnOnce(u32) -> Result<(String, u64), FormatError>,
 ) -> FormatError {
-    match (error.kind(), error.place().object()) {
+    match (error.kind(), error.location().object()) {
         (ErrorKind::OutOfMemory, _) => FormatError::memory(),
         (ErrorKind::Limit(limit), _) => FormatError::violation(limit, error.sentence()),
         (ErrorKind::Format(row), Some(ordinal)) if row.id == duplicate.row().id => {

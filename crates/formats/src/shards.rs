@@ -1,6 +1,6 @@
 //! Shards of a zTensor file, which are looked for beside it by their names, `STEM-NAME.zt`, or below `blobs` by
 //! their digests, `ALGORITHM/DIGITS`. Nothing is opened by a link, or outside the file's folder, but for a link of a
-//! hub's cache, which leads to the `blobs` of the same repository. v2 §7.1. Where files are is the same for those that are read over the network: [`Place`].
+//! hub's cache, which leads to the `blobs` of the same repository. v2 §7.1. Where files are is the same for those that are read over the network: [`ShardPath`].
 
 mod place;
 mod runs;
@@ -16,7 +16,7 @@ use zten::Manifest;
 use zten::num::usize_from_u32;
 use zten::source::open_below;
 
-pub use place::{Place, stem};
+pub use place::{ShardPath, stem};
 pub use runs::{Runs, runs};
 pub use want::{Beside, Want};
 pub use wanted::{BLOBS, NAME, Wanted};
@@ -50,16 +50,16 @@ pub fn open(root: &Path, wanted: &Wanted) -> io::Result<Option<ShardFile>> {
 }
 
 /// Opens the first file that is there.
-fn first(root: &Path, places: &[Place<'_>], name: &str) -> io::Result<Option<ShardFile>> {
+fn first(root: &Path, places: &[ShardPath<'_>], name: &str) -> io::Result<Option<ShardFile>> {
     let folder = parent(root);
     for place in places {
         let found = match place {
-            Place::Beside(end) => {
+            ShardPath::Beside(end) => {
                 let mut beside = root.file_stem().unwrap_or_default().to_owned();
                 beside.push(end);
                 regular(folder, &[&beside], name)?
             }
-            Place::Below(steps) => {
+            ShardPath::Below(steps) => {
                 let steps: Vec<&OsStr> = steps.iter().map(OsStr::new).collect();
                 regular(folder, &steps, name)?
             }

@@ -1,7 +1,7 @@
 //! The files that a remote one names: its shards, and those of an index. They are in its folder, or below.
 
 use url::Url;
-use zten_formats::shards::{Place, Want, stem};
+use zten_formats::shards::{ShardPath, Want, stem};
 
 use crate::error::RemoteError;
 use crate::name::{Location, RemoteName, encoded};
@@ -18,13 +18,13 @@ impl RemoteName {
     }
 
     /// The name of a file in the folder of this one, or below: of the same scheme, and the same server or bucket.
-    pub(crate) fn at(&self, place: &Place<'_>) -> Option<Self> {
+    pub(crate) fn at(&self, place: &ShardPath<'_>) -> Option<Self> {
         let text = match &self.0 {
             Location::S3 { bucket, key } => {
                 let (folder, own) = folder(key);
                 let below = match place {
-                    Place::Beside(end) => format!("{}{end}", stem(own)),
-                    Place::Below(steps) => steps.join("/"),
+                    ShardPath::Beside(end) => format!("{}{end}", stem(own)),
+                    ShardPath::Below(steps) => steps.join("/"),
                 };
                 (!own.is_empty()).then(|| format!("s3://{bucket}/{folder}{below}"))
             }
@@ -35,18 +35,20 @@ impl RemoteName {
     }
 }
 
-fn http(url: &Url, place: &Place<'_>) -> Option<Url> {
+fn http(url: &Url, place: &ShardPath<'_>) -> Option<Url> {
     let (folder, own) = folder(url.path());
     if own.is_empty() {
         return None;
     }
     let below = match place {
-        Place::Beside(end) => {
+        ShardPath::Beside(end) => {
             // Both spell a dot.
             let own = own.replace("%2E", ".").replace("%2e", ".");
             format!("{}{}", stem(&own), encoded(end))
         }
-        Place::Below(steps) => steps.iter().map(|step| encoded(step)).collect::<Vec<_>>().join("/"),
+        ShardPath::Below(steps) => {
+            steps.iter().map(|step| encoded(step)).collect::<Vec<_>>().join("/")
+        }
     };
     let path = format!("{folder}{below}");
     let mut found = url.clone();
@@ -155,13 +157,13 @@ mod tests {
             [&[".."][..], &["."], &["", ""], &["a/b"], &["..", "a"], &["%2e%2e"], &["\t.."]]
         {
             for root in [root("http://h/a/b/m.zt"), root("s3://bucket/a/b/m.zt")] {
-                let at = root.at(&Place::Below(steps.to_vec())).map(|name| name.to_string());
+                let at = root.at(&ShardPath::Below(steps.to_vec())).map(|name| name.to_string());
                 let is_below = |at: &String| at.contains("/a/b/") && !at.contains("/../");
                 assert!(at.as_ref().is_none_or(is_below), "{steps:?}: {at:?}");
             }
         }
         for end in ["/../x", "?a", "#a", "/x", "\t/x", "\\x"] {
-            let at = root("http://h/a/m.zt").at(&Place::Beside(end.to_owned()));
+            let at = root("http://h/a/m.zt").at(&ShardPath::Beside(end.to_owned()));
             let is_beside = |text: String| {
                 text.strip_prefix("http://h/a/")
                     .is_some_and(|own| !own.contains(['/', '\\', '?', '#']))

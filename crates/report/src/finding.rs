@@ -10,7 +10,7 @@ use std::path::Path;
 use serde::Serialize;
 use zten::num::u64_from_usize;
 use zten::rules::Row;
-use zten::{Error, ErrorKind, Generation, Manifest, error::Misuse, error::Place};
+use zten::{Error, ErrorKind, Generation, Manifest, error::Location, error::Misuse};
 
 use crate::clause::clause_of;
 use crate::escape;
@@ -263,7 +263,7 @@ pub struct Finding {
     /// The generation, as far as that is known.
     pub generation: Option<Generation>,
     /// Object and component, in numbers.
-    pub place: Place,
+    pub location: Location,
     /// The name of the object.
     pub object: Option<String>,
     /// The role of the component.
@@ -287,7 +287,7 @@ impl Finding {
             row: None,
             format: None,
             generation: None,
-            place: Place::default(),
+            location: Location::default(),
             object: None,
             component: None,
             shard: None,
@@ -333,7 +333,7 @@ impl Finding {
             _ => finding.row.map_or(Some(ZTENSOR), format_of),
         };
         finding.generation = error.generation();
-        finding.place = error.place();
+        finding.location = error.location();
         // The sentence has a name that there is not.
         if error.kind() != ErrorKind::Misuse(Misuse::NoTensor) {
             finding.object = error.tensor().map(str::to_owned);
@@ -363,19 +363,19 @@ impl Finding {
         match error.kind() {
             // The system says nothing of the content.
             ErrorKind::Read | ErrorKind::Write | ErrorKind::NotDurable => finding,
-            _ => finding.named(manifest, error.place()),
+            _ => finding.named(manifest, error.location()),
         }
     }
 
     /// Adds the names of that place.
     #[must_use]
-    pub fn named(mut self, manifest: &Manifest<impl AsRef<[u8]>>, place: Place) -> Self {
-        let object = place.object().and_then(|ordinal| manifest.tensor_at(ordinal));
+    pub fn named(mut self, manifest: &Manifest<impl AsRef<[u8]>>, location: Location) -> Self {
+        let object = location.object().and_then(|ordinal| manifest.tensor_at(ordinal));
         self.format = Some(format_name(manifest));
         self.generation = manifest.generation();
-        self.place = place;
+        self.location = location;
         let component = object
-            .zip(place.component())
+            .zip(location.component())
             .and_then(|(object, ordinal)| object.component_at(ordinal));
         self.component = component.map(|component| component.role().to_owned());
         if self.row.is_some_and(|row| BLOB_RULES.contains(&row.id)) {
@@ -405,12 +405,12 @@ impl Finding {
 
     /// Writes the place, with a space before it; nothing if it is the whole file.
     fn place(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.object, self.place.object()) {
+        match (&self.object, self.location.object()) {
             (Some(name), _) => write!(f, " in {}", escape::quoted(name))?,
             (None, Some(ordinal)) => write!(f, " in object {ordinal}")?,
             (None, None) => {}
         }
-        match (&self.component, self.place.component()) {
+        match (&self.component, self.location.component()) {
             (Some(role), _) => write!(f, "/{}", escape::role(role))?,
             (None, Some(ordinal)) => write!(f, ", component {ordinal}")?,
             (None, None) => {}

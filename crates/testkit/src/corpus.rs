@@ -60,8 +60,8 @@ impl Expected {
         Self {
             rule: error.rule().unwrap_or("misuse").to_owned(),
             offset: error.offset(),
-            object: error.place().object(),
-            component: error.place().component(),
+            object: error.location().object(),
+            component: error.location().component(),
         }
     }
 }

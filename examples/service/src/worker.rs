@@ -96,7 +96,7 @@ fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Findin
         let validated = if let Some((content, facts)) = order.content.as_mut().zip(facts.as_mut()) {
             facts.components.iter_mut().for_each(|component| component.place = Some((0, 0)));
             let keep = |component: &zten::Component<'_>, chunk: &[u8]| {
-                let at = component.place().component().and_then(|at| usize::try_from(at).ok());
+                let at = component.location().component().and_then(|at| usize::try_from(at).ok());
                 let fact = at.and_then(|at| facts.components.get_mut(at));
                 if let Some(place) = fact.and_then(|fact| fact.place.as_mut()) {
                     content.append(place, chunk);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::{Error as _, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use zten::error::Place;
+use zten::error::Location;
 use zten::num::u64_from_usize;
 use zten::rules::{Row, Scope, Source};
 use zten::{Component, DType, Digest, Encoding, Generation, Tensor};
@@ -242,7 +242,7 @@ impl Policy {
             let mut finding = Finding::new(Verdict::Invalid, sentence);
             finding.row = Some(row);
             finding.offset = component.map(|component| component.extent().offset());
-            let place = component.map_or(Place::default(), |component| component.place());
+            let place = component.map_or(Location::default(), |component| component.location());
             finding.named(archive.manifest(), place)
         };
         if let Some((violation, shard)) = self.violation_of_file(archive) {

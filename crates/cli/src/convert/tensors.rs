@@ -132,7 +132,7 @@ fn with_copier(
     let job = Job { selection: &selection, attributes: attributes.as_ref(), files: &files };
     copy(copier, &job).map_err(|error| match (error.kind(), beyond.get().zip(args.dtype)) {
         (_, Some((value, to))) => {
-            let object = error.place().object().and_then(|at| manifest.tensor_at(at));
+            let object = error.location().object().and_then(|at| manifest.tensor_at(at));
             let sentence = overflow(value, to.dtype());
             let sentence = format_args!("it can be read, but not written: {sentence}");
             let problem = Problem::inexpressible(&args.input, &sentence);

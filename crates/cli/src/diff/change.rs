@@ -145,7 +145,7 @@ impl<'a> ComponentChange<'a> {
                 let layouts = [&old.0, &new.0].map(|component| layout(&component.tensor()));
                 let dtype = (before != after && !layouts.into_iter().all(is_blocks))
                     .then(|| Turn { old: element(before), new: element(after) });
-                let places = [old.0, new.0].map(|component| component.place().component());
+                let places = [old.0, new.0].map(|component| component.location().component());
                 let change = Self {
                     dtype,
                     content: old.1.sha256 != new.1.sha256,

@@ -3,7 +3,7 @@
 /// A place in the folder of a file, or below, where one may be that it names. The parts of it are the names of
 /// files or end such a name: none is `.` or `..`, and none has a slash.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place<'a> {
+pub enum ShardPath<'a> {
     /// Beside it, called as it is without what begins at its last dot ([`stem`]), and then this.
     Beside(String),
     /// By these steps from the folder on.

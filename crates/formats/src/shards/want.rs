@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use super::place::Place;
+use super::place::ShardPath;
 use super::wanted::{NAME, Wanted};
 use super::{ShardFile, first};
 
@@ -51,10 +51,10 @@ impl Want {
     }
 
     /// Returns the places where it may be: the first file that is there is it.
-    pub fn places(&self) -> Vec<Place<'_>> {
+    pub fn places(&self) -> Vec<ShardPath<'_>> {
         match self {
             Self::Shard(wanted) => wanted.places().into(),
-            Self::Beside(Beside(name)) => vec![Place::Below(vec![name])],
+            Self::Beside(Beside(name)) => vec![ShardPath::Below(vec![name])],
         }
     }
 

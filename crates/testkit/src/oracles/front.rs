@@ -248,7 +248,7 @@ impl Front {
                     let components = objects.next().map_or(&[][..], Vec::as_slice);
                     let told = builder.push(&object.raw(components));
                     if let (Err(error), None) = (&told, &failed) {
-                        assert_eq!(error.place().object(), Some(pushed), "{error}");
+                        assert_eq!(error.location().object(), Some(pushed), "{error}");
                     }
                     pushed += 1;
                     told
@@ -276,7 +276,7 @@ impl Front {
             Some("limit-decoded-total") => assert!(self.overlaps() || self.shares(), "{error}"),
             _ => panic!("{error}"),
         }
-        assert!(error.place().object().is_some(), "{error} of no object");
+        assert!(error.location().object().is_some(), "{error} of no object");
     }
 
     fn length(&self) -> u64 {

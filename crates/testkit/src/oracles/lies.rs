@@ -150,7 +150,7 @@ fn verified(archive: &InMemory<'_>, source: &Liar<'_>, lied: &mut Lied) {
     for object in archive.tensors() {
         let mut read = vec![Vec::new(); object.components().len()];
         let validated = verifier.object(&object.read_from(source), |component, chunk| {
-            let ordinal = component.place().component().expect("a component");
+            let ordinal = component.location().component().expect("a component");
             read[usize::try_from(ordinal).expect("a small number")].extend_from_slice(chunk);
         });
         if validated.is_ok() {

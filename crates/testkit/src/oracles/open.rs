@@ -161,8 +161,8 @@ fn object<'a>([object, other]: [&Tensor<'a>; 2], archive: &InMemory<'_>, work: &
     assert_eq!(all.len(), other.components().len());
     for ((ordinal, component), again) in (0..).zip(&all).zip(other.components()) {
         let found = object.component(component.role()).expect("a component by its role");
-        assert_eq!(found.place(), component.place());
-        let place = component.place();
+        assert_eq!(found.location(), component.location());
+        let place = component.location();
         assert_eq!((place.object(), place.component()), (Some(object.ordinal()), Some(ordinal)));
         assert_eq!(component.tensor().ordinal(), object.ordinal());
         components::read([component, &again], archive, work);

@@ -73,7 +73,7 @@ fn read(files: &Sharded, plan: Plan<'_>, lied: &mut Lied) {
     for object in archive.tensors() {
         let mut read = vec![Vec::new(); object.components().len()];
         let validated = verifier.object(&object.read_from(&files), |component, chunk| {
-            let ordinal = component.place().component().expect("a component");
+            let ordinal = component.location().component().expect("a component");
             read[usize::try_from(ordinal).expect("a small number")].extend_from_slice(chunk);
         });
         for (component, read) in object.components().zip(&read) {
