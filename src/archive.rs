@@ -7,11 +7,11 @@ use std::fs::File;
 #[cfg(feature = "std")]
 use std::path::Path;
 
-use crate::brief::Bytes;
 use crate::cbor::Attributes;
 #[cfg(feature = "std")]
 use crate::codec::{Find, OwnShards};
 use crate::codec::{Located, ReadAt, Source, sealed};
+use crate::debug_summary::Bytes;
 use crate::error::{BareError, Error, Misuse};
 use crate::format::frame::{Container, Frame};
 #[cfg(feature = "std")]

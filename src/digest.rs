@@ -1,7 +1,7 @@
 //! Checksums over stored bytes (in 2, over decoded ones): their form. v0.1 §4, v1.1 II.3, v1.2 §1,
 //! v2 §3.4.
 
-use crate::brief::Start;
+use crate::debug_summary::Start;
 
 /// A checksum of a component's stored bytes (in 2, of its decoded ones), as the manifest gives it.
 #[derive(Clone, Copy, PartialEq, Eq)]

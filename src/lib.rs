@@ -128,9 +128,9 @@ extern crate alloc;
 extern crate std;
 
 mod archive;
-mod brief;
 mod cbor;
 mod codec;
+mod debug_summary;
 mod digest;
 pub mod element;
 pub mod error;

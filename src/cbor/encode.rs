@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::value::shortest_float;
 use super::{NULL, SIMPLE, head_bytes, major};
-use crate::brief::Bytes;
+use crate::debug_summary::Bytes;
 use crate::error::OutOfMemory;
 use crate::num::u64_from_usize;
 

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_cbor_2::de::from_slice_with_scratch;
 
 use super::{Entries, Head, Input, UNLIMITED, content, entries, head, major, pass, span};
-use crate::brief::{Bytes, Start};
+use crate::debug_summary::{Bytes, Start};
 use crate::error::{BareError, Error, ErrorKind, Misuse, OutOfMemory};
 
 /// One CBOR item of a checked manifest.

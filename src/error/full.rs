@@ -11,7 +11,7 @@ use std::io;
 
 use super::{BareError, ErrorKind, Location, Misuse, OutOfMemory};
 #[cfg(feature = "std")]
-use crate::brief::Start;
+use crate::debug_summary::Start;
 use crate::rules::{Generation, Limit, Row, Rule, Unsupported};
 
 /// The error of reading or writing a file, or of a call that is wrong.

@@ -6,8 +6,8 @@ use core::ops::Deref;
 use zerocopy::{FromBytes, FromZeros as _, Immutable, IntoBytes, KnownLayout};
 
 use super::view::{Kind, View};
-use crate::brief::Bytes;
 use crate::codec::{Verified, grow};
+use crate::debug_summary::Bytes;
 use crate::error::{BareError, Location, OutOfMemory};
 
 /// All of a component, decoded and verified: little-endian elements in memory of its own,

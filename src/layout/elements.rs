@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use core::num::NonZeroUsize;
 use core::ops::Range;
 
-use crate::brief::Bytes;
+use crate::debug_summary::Bytes;
 use crate::element::{ByteOrder, Element, StorageType};
 
 /// The elements of a component, read where they lie.

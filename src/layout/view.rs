@@ -6,8 +6,8 @@ use core::ops::Range;
 
 use super::buffer::with_room;
 use super::elements::{Elements, Widened};
-use crate::brief::Bytes;
 use crate::codec::{Verified, validate_bools};
+use crate::debug_summary::Bytes;
 use crate::element::{ByteOrder, DType, Element, F4E2M1, LogicalType, StorageType};
 use crate::error::{BareError, Described, Error, ErrorKind, Location, Misuse};
 use crate::format::Logical;

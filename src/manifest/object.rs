@@ -4,9 +4,9 @@ use core::ops::Range;
 
 use super::ManifestRef;
 use super::index::{ObjectRecord, utf8};
-use crate::brief::Start;
 use crate::cbor::{Attributes, Input, Remaining, item, seek, uint};
 use crate::codec::{Located, Source};
+use crate::debug_summary::Start;
 use crate::digest::Digest;
 use crate::element::{ByteOrder, DType, LogicalType, StorageType};
 use crate::error::{BareError, Error, Location, Misuse, Named};

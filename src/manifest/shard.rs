@@ -3,8 +3,8 @@
 
 use super::index::utf8;
 use super::{Manifest, ManifestRef};
-use crate::brief::Start;
 use crate::cbor::Remaining;
+use crate::debug_summary::Start;
 use crate::digest::Digest;
 use crate::error::{BareError, ErrorKind};
 use crate::format::ShardRecord;

@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_cbor_2::Serializer;
 
 use super::entry::{Value, record};
-use crate::brief::Bytes;
 use crate::cbor::{Attributes, Encoder};
+use crate::debug_summary::Bytes;
 use crate::error::{BareError, Error, Misuse, OutOfMemory};
 use crate::format::v2::{GgufKey, MxKey};
 
