@@ -11,9 +11,9 @@ use core::num::NonZeroU8;
 use half::{bf16, f16};
 use zerocopy::TryFromBytes as _;
 
-use crate::num::{Word, displayed, listed, named};
+use crate::num::{Word, enum_all, impl_display, match_name};
 
-listed! {
+enum_all! {
 /// The type that elements are stored as: v1.2 §2, v1.1 II.4, v0.1 §5.1.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,7 +62,7 @@ impl StorageType {
     /// [`from_v1`](Self::from_v1), or [`from_v2`](Self::from_v2), for a name that comes as a word, and quicker.
     #[inline]
     pub(crate) fn from_word<const V2: bool>(name: Word) -> Option<Self> {
-        named! { name;
+        match_name! { name;
             "bf16" => Self::Bf16,
             "f32" => Self::F32,
             "f16" => Self::F16,
@@ -119,7 +119,7 @@ impl StorageType {
     }
 }
 
-listed! {
+enum_all! {
 /// The meaning of stored elements, where it is more than their storage type: v1.2 §2.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -147,7 +147,7 @@ pub enum LogicalType with
 }
 }
 
-displayed! { StorageType: name; LogicalType: name; }
+impl_display! { StorageType: name; LogicalType: name; }
 
 impl LogicalType {
     /// All of them.

@@ -5,7 +5,7 @@ mod full;
 use core::fmt;
 
 use crate::element::{LogicalType, StorageType};
-use crate::num::{halves, listed};
+use crate::num::{enum_all, halves};
 use crate::rules::{Generation, Limit, Row, Rule, Unsupported};
 
 pub use full::Error;
@@ -13,7 +13,7 @@ pub(crate) use full::Named;
 #[cfg(feature = "std")]
 pub(crate) use full::text;
 
-listed! {
+enum_all! {
 /// A call that asked for something the file is not to blame for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

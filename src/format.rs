@@ -31,7 +31,7 @@ use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
 use crate::error::{ErrorKind, Location};
 use crate::limits::format;
-use crate::num::{displayed, listed};
+use crate::num::{enum_all, impl_display};
 use crate::rules::{Generation, Rule, StreamRules, Unsupported};
 
 /// The objects of a manifest, parsed one at a time. Their components and shapes go into the context.
@@ -173,9 +173,9 @@ pub(crate) fn written(generation: Generation) -> Option<&'static Writing> {
     }
 }
 
-displayed! { Encoding: name; Layout: name; }
+impl_display! { Encoding: name; Layout: name; }
 
-listed! {
+enum_all! {
 /// The encoding of a component's stored bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -197,7 +197,7 @@ pub enum Encoding with
 }
 }
 
-listed! {
+enum_all! {
 /// The layout of an object, which is how its components make up a tensor: v1.1 III, v1.2 §3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -226,7 +226,7 @@ pub enum Layout with
 }
 }
 
-listed! {
+enum_all! {
 /// A role that some format gives a meaning to: v1.1 III, v1.2 §3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role with pub(crate) fn name -> &'static str {

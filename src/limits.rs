@@ -1,7 +1,7 @@
 //! Every number that bounds what a file may cost, and what a caller may tolerate.
 
 use crate::error::{Error, Misuse};
-use crate::num::listed;
+use crate::num::enum_all;
 
 /// Magic, blobs and footers are aligned to, or counted in, these.
 pub(crate) mod format {
@@ -182,7 +182,7 @@ impl Limits {
     }
 }
 
-listed! {
+enum_all! {
 /// One kind of file that is refused by default and can be asked for by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -140,13 +140,13 @@ impl Word {
 
 /// Declares an enum and the list of its variants, from which none can be missing; on request, also what a function says
 /// of each.
-macro_rules! listed {
+macro_rules! enum_all {
     (
         $(#[$outer:meta])* $vis:vis enum $name:ident with
         $(#[$about:meta])* $row_vis:vis fn $row:ident -> $type:ty
         { $( $(#[$inner:meta])* $variant:ident = $value:expr, )+ }
     ) => {
-        $crate::num::listed! {
+        $crate::num::enum_all! {
             $(#[$outer])* $vis enum $name { $( $(#[$inner])* $variant, )+ }
         }
 
@@ -183,10 +183,10 @@ macro_rules! listed {
     };
 }
 
-pub(crate) use listed;
+pub(crate) use enum_all;
 
 /// Displays types by a method that gives their name.
-macro_rules! displayed {
+macro_rules! impl_display {
     ($($type:ty: $name:ident;)+) => { $(
         impl core::fmt::Display for $type {
             #[doc = concat!("Writes [`", stringify!($name), "`](Self::", stringify!($name), ").")]
@@ -197,10 +197,10 @@ macro_rules! displayed {
     )+ };
 }
 
-pub(crate) use displayed;
+pub(crate) use impl_display;
 
 /// Looks up the value of a short text in a list of names.
-macro_rules! named {
+macro_rules! match_name {
     ($word:expr; $($name:literal => $value:expr,)+) => {{
         let word = $word;
         $(
@@ -213,7 +213,7 @@ macro_rules! named {
     }};
 }
 
-pub(crate) use named;
+pub(crate) use match_name;
 
 #[cfg(test)]
 mod tests {

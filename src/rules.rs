@@ -9,9 +9,9 @@ mod malformed;
 pub use beyond::{Limit, Unsupported};
 pub use malformed::Rule;
 
-use crate::num::{displayed, listed};
+use crate::num::{enum_all, impl_display};
 
-listed! {
+enum_all! {
 /// The generation of the format, whose rules a file follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -30,7 +30,7 @@ pub enum Generation with
 }
 }
 
-displayed! { Generation: as_str; }
+impl_display! { Generation: as_str; }
 
 /// The source of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,9 +1,9 @@
 //! The type of elements as users see it: one name for storage type and logical type.
 
 use super::{LogicalType, StorageType};
-use crate::num::{displayed, listed};
+use crate::num::{enum_all, impl_display};
 
-listed! {
+enum_all! {
 /// The type of the elements of a tensor: v1.2 §2, v2 §4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -58,7 +58,7 @@ pub enum DType with
 }
 }
 
-displayed! { DType: name; }
+impl_display! { DType: name; }
 
 impl DType {
     /// All of them, `Unknown` last.

@@ -10,7 +10,7 @@ use crate::element::{Element, StorageType};
 use crate::error::{BareError, Error, Location, Misuse};
 use crate::format::Logical;
 use crate::manifest::Tensor;
-use crate::num::{divide_exactly, listed, u64_from_usize};
+use crate::num::{divide_exactly, enum_all, u64_from_usize};
 
 /// The way in which weights are quantized: the attributes `bits`, `group_size` and `packing`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,7 +19,7 @@ pub struct Quantization {
     packing: Packing,
 }
 
-listed! {
+enum_all! {
 /// The way in which codes are packed into words: the attribute `packing`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

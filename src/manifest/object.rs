@@ -15,7 +15,7 @@ use crate::format::{
     Shape,
 };
 use crate::limits::Limits;
-use crate::num::{displayed, len_u32, usize_from_u32};
+use crate::num::{impl_display, len_u32, usize_from_u32};
 use crate::rules::{Generation, Rule};
 
 /// One tensor: a name, a shape, a format, and the components that hold its bytes.
@@ -255,7 +255,7 @@ impl<'a> ElementType<'a> {
     }
 }
 
-displayed! { ElementType<'_>: name; }
+impl_display! { ElementType<'_>: name; }
 
 impl core::fmt::Debug for ElementType<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {

@@ -36,12 +36,12 @@ pub(super) struct Deed {
     pub(super) run: fn(File) -> io::Result<()>,
 }
 
-macro_rules! deeds {
+macro_rules! probes {
     ($($name:tt $run:expr;)+) => { &[$(Deed { name: $name, run: $run },)+] };
 }
 
 /// The actions that are forbidden.
-pub(super) const DEEDS: &[Deed] = deeds! {
+pub(super) const DEEDS: &[Deed] = probes! {
     "open-file" |_| File::open(FILE).map(drop);
     "write-file" |_| File::options().append(true).open(FILE).map(drop);
     "create-file" |_| File::create(NEW).map(drop);
@@ -73,7 +73,7 @@ pub(super) const DEEDS: &[Deed] = deeds! {
 };
 
 /// The faults of a program, which must end it otherwise than if it had been taken over.
-pub(super) const FAULTS: &[Deed] = deeds! {
+pub(super) const FAULTS: &[Deed] = probes! {
     "panic" |_| panic!("as requested");
     "abort" |_| { std::hint::black_box(Vec::<u8>::with_capacity(256 << 20)); Ok(()) };
 };
