@@ -35,9 +35,9 @@ pub(crate) type Checked<O> = Result<O, nom::Err<Fault>>;
 
 /// A place in the manifest, as the number of bytes from there to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Remaining(u32);
+pub(crate) struct BytesLeft(u32);
 
-impl Remaining {
+impl BytesLeft {
     /// The end of the manifest.
     pub(crate) const END: Self = Self(0);
 
@@ -59,7 +59,7 @@ impl Remaining {
 
     /// The bytes from there to the end of the manifest.
     #[inline]
-    pub(crate) fn left(self) -> u32 {
+    pub(crate) fn get(self) -> u32 {
         self.0
     }
 }
@@ -68,7 +68,7 @@ impl Remaining {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fault {
     pub(crate) kind: ErrorKind,
-    pub(crate) remaining: Remaining,
+    pub(crate) bytes_left: BytesLeft,
     /// The number that the rule's sentence names, if it names one.
     pub(crate) found: u64,
 }
@@ -76,20 +76,20 @@ pub(crate) struct Fault {
 impl Fault {
     #[cold]
     #[inline(never)]
-    pub(crate) fn new(kind: impl Into<ErrorKind>, remaining: Remaining) -> Self {
-        Self::with(kind, remaining, 0)
+    pub(crate) fn new(kind: impl Into<ErrorKind>, bytes_left: BytesLeft) -> Self {
+        Self::with(kind, bytes_left, 0)
     }
 
     #[cold]
     #[inline(never)]
-    pub(crate) fn with(kind: impl Into<ErrorKind>, remaining: Remaining, found: u64) -> Self {
-        Self { kind: kind.into(), remaining, found }
+    pub(crate) fn with(kind: impl Into<ErrorKind>, bytes_left: BytesLeft, found: u64) -> Self {
+        Self { kind: kind.into(), bytes_left, found }
     }
 
     /// An invariant of this library does not hold at `at`.
     #[cold]
     pub(crate) fn internal(at: Input<'_>) -> Self {
-        Self::new(ErrorKind::Internal, Remaining::of(at))
+        Self::new(ErrorKind::Internal, BytesLeft::of(at))
     }
 }
 
@@ -104,7 +104,7 @@ impl From<Fault> for nom::Err<Fault> {
 pub(crate) fn fault(error: nom::Err<Fault>) -> Fault {
     match error {
         nom::Err::Error(fault) | nom::Err::Failure(fault) => fault,
-        nom::Err::Incomplete(_) => Fault::new(Rule::CborTruncated, Remaining::default()),
+        nom::Err::Incomplete(_) => Fault::new(Rule::CborTruncated, BytesLeft::default()),
     }
 }
 
@@ -112,7 +112,7 @@ pub(crate) fn fault(error: nom::Err<Fault>) -> Fault {
 /// through memory would keep what is read in memory, too.
 #[inline]
 pub(crate) fn fail<O>(rule: Rule, at: Input<'_>) -> Parsed<'_, O> {
-    Err(Fault::new(rule, Remaining::of(at)).into())
+    Err(Fault::new(rule, BytesLeft::of(at)).into())
 }
 
 /// The whole of the item `null`.
@@ -179,13 +179,13 @@ pub(crate) fn is_ascii<const WITHOUT_ZERO: bool>(text: &[u8]) -> bool {
 
 /// Checks that the content of a string whose head is at `at` is UTF-8.
 #[inline]
-pub(crate) fn check_utf8(at: Remaining, content: Input<'_>) -> Checked<()> {
+pub(crate) fn check_utf8(at: BytesLeft, content: Input<'_>) -> Checked<()> {
     if is_ascii::<false>(content) { Ok(()) } else { utf8(at, content).map(|_| ()) }
 }
 
 /// The text of a string whose head is at `at`, if it is UTF-8.
 #[inline]
-pub(crate) fn utf8(at: Remaining, content: Input<'_>) -> Checked<&str> {
+pub(crate) fn utf8(at: BytesLeft, content: Input<'_>) -> Checked<&str> {
     core::str::from_utf8(content).map_err(|_| Fault::new(Rule::CborUtf8, at).into())
 }
 
@@ -240,9 +240,9 @@ pub(crate) fn short_text(at: Input<'_>) -> Option<(Input<'_>, Input<'_>, Word)> 
     (length < 8).then(|| (rest, content, Word::spelled(word, length)))
 }
 
-/// The last bytes of `whole`, as many as remain at `remaining`; all, where there are no more.
-pub(crate) fn seek(whole: Input<'_>, remaining: Remaining) -> Input<'_> {
-    let start = whole.len().saturating_sub(usize_from_u32(remaining.left()));
+/// The last bytes of `whole`, as many as remain at `bytes_left`; all, where there are no more.
+pub(crate) fn seek(whole: Input<'_>, bytes_left: BytesLeft) -> Input<'_> {
+    let start = whole.len().saturating_sub(usize_from_u32(bytes_left.get()));
     whole.get(start..).unwrap_or(whole)
 }
 
@@ -352,7 +352,7 @@ pub(crate) fn head(at: Input<'_>) -> Parsed<'_, Head> {
         0..24 => Ok((rest, Head { major, info, argument: u64::from(info) })),
         24..28 => match argument(at, info) {
             Some((_, argument @ 0..32)) if initial == SIMPLE => {
-                Err(Fault::with(Rule::CborSimple, Remaining::of(at), argument).into())
+                Err(Fault::with(Rule::CborSimple, BytesLeft::of(at), argument).into())
             }
             Some((rest, argument)) => Ok((rest, Head { major, info, argument })),
             None => fail(Rule::CborTruncated, at),
@@ -361,7 +361,7 @@ pub(crate) fn head(at: Input<'_>) -> Parsed<'_, Head> {
         Head::INDEFINITE if matches!(major, major::BYTES..=major::MAP) => {
             Ok((rest, Head { major, info, argument: 0 }))
         }
-        _ => Err(Fault::with(Rule::CborReserved, Remaining::of(at), initial.into()).into()),
+        _ => Err(Fault::with(Rule::CborReserved, BytesLeft::of(at), initial.into()).into()),
     }
 }
 
@@ -482,7 +482,7 @@ impl Entries {
         }
         match input.split_first() {
             Some((&BREAK, rest)) => Ok(rest),
-            _ => Err(Fault::new(limit, Remaining::of(at)).into()),
+            _ => Err(Fault::new(limit, BytesLeft::of(at)).into()),
         }
     }
 
@@ -510,11 +510,11 @@ pub(crate) fn entries<'m>(
         return Ok((rest, Entries::indefinite(limit)));
     }
     if head.argument.saturating_mul(size.into()) > u64_from_usize(rest.len()) {
-        return Err(Fault::with(Rule::CborCount, Remaining::of(at), head.argument).into());
+        return Err(Fault::with(Rule::CborCount, BytesLeft::of(at), head.argument).into());
     }
     match u32::try_from(head.argument) {
         Ok(count) if count <= limit => Ok((rest, Entries::definite(count))),
-        _ => Err(Fault::new(broken, Remaining::of(at)).into()),
+        _ => Err(Fault::new(broken, BytesLeft::of(at)).into()),
     }
 }
 
@@ -619,7 +619,7 @@ fn unsorted(first: Input<'_>, count: u32) -> Checked<()> {
     let entries = entries_from(first, Entries::definite(count));
     let keys = entries.map(|entry| (place(entry.at), entry.key.unwrap_or_default()));
     let table = NameTable::new(usize_from_u32(count), keys, read)
-        .map_err(|out| Fault::new(out, Remaining::of(first)))?;
+        .map_err(|out| Fault::new(out, BytesLeft::of(first)))?;
     match table.duplicate(read) {
         None => Ok(()),
         // Each key has been read before.
@@ -643,7 +643,7 @@ pub(crate) fn ascend<'m>(last: &mut Input<'m>, at: Input<'m>, key: Input<'m>) ->
 #[cold]
 fn disorder(at: Input<'_>, is_duplicate: bool) -> Fault {
     let rule = if is_duplicate { Rule::DuplicateKey } else { Rule::KeyOrder };
-    Fault::new(rule, Remaining::of(at))
+    Fault::new(rule, BytesLeft::of(at))
 }
 
 /// An entry of a map that is read again.
@@ -685,8 +685,8 @@ fn entries_from(first: Input<'_>, mut left: Entries) -> impl Iterator<Item = Ent
 
 /// The number of keys of the map at `at` that stand before `mark`; 0 if it is no map.
 #[cold]
-pub(crate) fn keys_before(at: Input<'_>, mark: Remaining) -> u32 {
-    len_u32(entries_of(at).take_while(|entry| Remaining::of(entry.at) > mark).count())
+pub(crate) fn keys_before(at: Input<'_>, mark: BytesLeft) -> u32 {
+    len_u32(entries_of(at).take_while(|entry| BytesLeft::of(entry.at) > mark).count())
 }
 
 /// The value of `wanted` in the map at `map`, which has been checked.
@@ -711,7 +711,7 @@ mod tests {
     fn bytes_that_end_before_they_begin_are_an_internal_error() {
         assert_eq!(span(b"abc", b"c").unwrap(), b"ab");
         let fault = span(b"c", b"abc").unwrap_err();
-        assert_eq!((fault.kind, fault.remaining.left()), (ErrorKind::Internal, 1));
+        assert_eq!((fault.kind, fault.bytes_left.get()), (ErrorKind::Internal, 1));
     }
 
     #[test]

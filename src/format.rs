@@ -25,7 +25,7 @@ pub use record::{Dimensions, Extent, Shape};
 pub(crate) use v2::{Count, Profile, Types, content};
 
 use crate::cbor::{
-    Checked, Fault, Input, Parsed, Remaining, UNLIMITED, array_head, find, key, strict, uint,
+    BytesLeft, Checked, Fault, Input, Parsed, UNLIMITED, array_head, find, key, strict, uint,
 };
 use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
@@ -130,7 +130,7 @@ impl<'m> Objects<'m> {
 
     /// The fields beside the objects, once there are no more objects, and the bytes behind the manifest.
     pub(crate) fn finish(self) -> Parsed<'m, Header> {
-        self.header.ok_or_else(|| Fault::new(ErrorKind::Internal, Remaining::END).into())
+        self.header.ok_or_else(|| Fault::new(ErrorKind::Internal, BytesLeft::END).into())
     }
 }
 

@@ -8,7 +8,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::cbor::{Encoder, Fault, Remaining, fault};
+use crate::cbor::{BytesLeft, Encoder, Fault, fault};
 use crate::element::{ByteOrder, LogicalType, StorageType};
 use crate::error::{BareError, Error, ErrorKind, Location, Misuse, OutOfMemory};
 use crate::format::{
@@ -142,7 +142,7 @@ pub struct Builder<'o> {
     text: Encoder,
     last_name: Range<usize>,
     last_file: Range<usize>,
-    attributes: Option<Remaining>,
+    attributes: Option<BytesLeft>,
     cx: ParseContext<'o>,
     /// The dimensions of the tensor that is being taken, as CBOR numbers.
     dimensions: Encoder,
@@ -246,7 +246,7 @@ impl<'o> Builder<'o> {
             }
             let (name, head) = builder.name(name)?;
             builder.last_file = head.end..builder.text.len();
-            let record = ShardRecord { name, digest: Remaining::END, size: length };
+            let record = ShardRecord { name, digest: BytesLeft::END, size: length };
             push(&mut builder.cx.shards, record).map_err(refused)
         })?;
         Ok(ordinal)
@@ -345,7 +345,7 @@ impl<'o> Builder<'o> {
             name_head,
             name_length: len_u32(object.name.len()),
             shape,
-            attributes: attributes.transpose()?.unwrap_or(Remaining::END),
+            attributes: attributes.transpose()?.unwrap_or(BytesLeft::END),
             first: len_u32(first),
             count,
             format: object.layout,
@@ -424,7 +424,7 @@ impl<'o> Builder<'o> {
             None => None,
         };
         let file_len = shard.map_or(self.file_len, |shard| shard.size);
-        let shard = shard.map_or(Remaining::END, |shard| shard.name);
+        let shard = shard.map_or(BytesLeft::END, |shard| shard.name);
         let extent = Extent::within(offset, stored_length, file_len);
         let extent = extent.ok_or(BareError::nowhere(Rule::BlobBounds).found(stored_length))?;
         if raw.logical.is_some_and(|logical| logical.storage() != storage) {
@@ -463,11 +463,11 @@ impl<'o> Builder<'o> {
                 numbers.iter().chain(strides).try_for_each(|number| text.uint(*number))
             })?
         } else {
-            Remaining::END
+            BytesLeft::END
         };
         let role = Role::from_name(raw.role.as_bytes());
         let at = match role {
-            Some(_) => Remaining::END,
+            Some(_) => BytesLeft::END,
             None => self.item(|text| text.text(raw.role))?,
         };
         let logical = raw.logical.map_or(Logical::NONE, Logical::known);
@@ -494,15 +494,15 @@ impl<'o> Builder<'o> {
     }
 
     /// Keeps a name: its place, and the range of its head.
-    fn name(&mut self, name: &str) -> Result<(Remaining, Range<usize>), BareError> {
+    fn name(&mut self, name: &str) -> Result<(BytesLeft, Range<usize>), BareError> {
         let at = self.item(|text| text.text(name))?;
         let start = self.text.len().saturating_sub(name.len());
-        let item = usize::try_from(at.left()).unwrap_or(start);
+        let item = usize::try_from(at.get()).unwrap_or(start);
         Ok((at, item..start))
     }
 
     /// Checks and keeps a map of attributes.
-    fn map(&mut self, map: &[u8]) -> Result<Remaining, BareError> {
+    fn map(&mut self, map: &[u8]) -> Result<BytesLeft, BareError> {
         let passed = pass_attributes(self.options.limit(), Rule::AttributesType, map, 0);
         let (rest, ()) = passed.map_err(|error| refused(fault(error)))?;
         if !rest.is_empty() {
@@ -517,14 +517,14 @@ impl<'o> Builder<'o> {
     fn item(
         &mut self,
         write: impl FnOnce(&mut Encoder) -> Result<(), OutOfMemory>,
-    ) -> Result<Remaining, BareError> {
+    ) -> Result<BytesLeft, BareError> {
         let at = self.text.len();
         write(&mut self.text)?;
         let length = u64_from_usize(self.text.len());
         if length > self.options.limit().manifest() {
             return Err(BareError::nowhere(Limit::Manifest).found(length));
         }
-        Ok(Remaining::from_start(at))
+        Ok(BytesLeft::from_start(at))
     }
 }
 

@@ -28,7 +28,7 @@ use missing::missing;
 pub use object::{Component, ElementType, Tensor};
 pub use shard::Shard;
 
-use crate::cbor::{Attributes, Remaining, item, seek};
+use crate::cbor::{Attributes, BytesLeft, item, seek};
 use crate::error::{BareError, Error};
 use crate::format::frame::Frame;
 use crate::limits::{Limits, OpenOptions};
@@ -181,7 +181,7 @@ impl<B> Manifest<B> {
     pub fn edits_at(&self) -> u64 {
         let (start, end) = (self.validated.header.start, self.appends_at());
         let mut own = self.validated.index.components.iter();
-        let is_last = own.all(|it| it.shard != Remaining::END || it.extent.end() <= start);
+        let is_last = own.all(|it| it.shard != BytesLeft::END || it.extent.end() <= start);
         if is_last { start.min(end) } else { end }
     }
 

@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::{Keys, UNLIMITED, key, map_head, pass};
-use crate::cbor::{Fault, Remaining, fault};
+use crate::cbor::{BytesLeft, Fault, fault};
 use crate::rules::Rule;
 use fastrand::Rng;
 
@@ -44,7 +44,7 @@ fn manifest(entries: &[Entry], is_indefinite: bool) -> Vec<u8> {
 }
 
 /// Reads the map. Returns the outcome, and the position of the first repeated key, found by comparing all.
-fn read(manifest: &[u8], known: &[Entry]) -> (Result<(), Fault>, Option<Remaining>) {
+fn read(manifest: &[u8], known: &[Entry]) -> (Result<(), Fault>, Option<BytesLeft>) {
     let at = &manifest[1..];
     let (mut input, mut entries) = map_head(Rule::ObjectType, UNLIMITED, at).unwrap();
     let mut keys = Keys::of(input);
@@ -59,7 +59,7 @@ fn read(manifest: &[u8], known: &[Entry]) -> (Result<(), Fault>, Option<Remainin
         } else {
             keys.note(text);
             if again.is_none() && seen.contains(&text) {
-                again = Some(Remaining::of(input));
+                again = Some(BytesLeft::of(input));
             }
             seen.push(text);
         }
@@ -95,7 +95,7 @@ fn the_first_key_that_comes_again_is_found() {
                 Some(place) => {
                     let fault = read.expect_err("a key comes again");
                     assert_eq!(fault.kind, Rule::DuplicateKey.into());
-                    assert_eq!(fault.remaining, place, "{bytes:x?}");
+                    assert_eq!(fault.bytes_left, place, "{bytes:x?}");
                 }
             }
         }

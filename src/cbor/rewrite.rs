@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::value::NAN;
 use super::walk::{Level, Watch, walk};
-use super::{Checked, Encoder, Fault, Input, Item, Remaining, Value, fault, head, major, span};
+use super::{BytesLeft, Checked, Encoder, Fault, Input, Item, Value, fault, head, major, span};
 use crate::error::{ErrorKind, OutOfMemory};
 use crate::limits::format::DEPTH_CAP;
 use crate::num::u64_from_usize;
@@ -52,7 +52,7 @@ impl<'m> Watch<'m> for Rewriter<'_> {
         let Some(level) = within.filter(|level| level.items.is_map) else { return Ok(()) };
         let here = self.out.len();
         if level.items.is_key() {
-            self.listed.try_reserve(1).map_err(|_| Fault::new(OutOfMemory, Remaining::of(at)))?;
+            self.listed.try_reserve(1).map_err(|_| Fault::new(OutOfMemory, BytesLeft::of(at)))?;
             self.listed.push(Entry { key: here, value: here, end: here });
         } else {
             self.listed.last_mut().ok_or_else(|| Fault::internal(at))?.value = here;
@@ -71,7 +71,7 @@ impl<'m> Watch<'m> for Rewriter<'_> {
                 if head.indefinite() { Ok(()) } else { self.out.head(head.major, head.argument) }
             }
         };
-        written.map_err(|out| Fault::new(out, Remaining::of(at)).into())
+        written.map_err(|out| Fault::new(out, BytesLeft::of(at)).into())
     }
 
     fn end(&mut self, level: &Level<Open<'m>>) -> Checked<()> {
@@ -83,7 +83,7 @@ impl<'m> Watch<'m> for Rewriter<'_> {
             let kind = if items.is_map { major::MAP } else { major::ARRAY };
             ended = ended.and_then(|()| Ok(self.out.insert_head(begin, kind, count.into())?));
         }
-        ended.map_err(|kind| Fault::new(kind, Remaining::of(at)).into())
+        ended.map_err(|kind| Fault::new(kind, BytesLeft::of(at)).into())
     }
 }
 
@@ -208,9 +208,9 @@ mod tests {
     fn a_fault_is_where_the_form_is_left() {
         // [1, {"b": 1, "a": 2}]: the key `a`, 3 bytes before the end.
         let fault = deterministic(b"\x82\x01\xa2\x61b\x01\x61a\x02").unwrap_err();
-        assert_eq!(fault.remaining.left(), 3);
+        assert_eq!(fault.bytes_left.get(), 3);
         // [1, 24 in three bytes]
-        assert_eq!(deterministic(&[0x82, 1, 0x19, 0, 24]).unwrap_err().remaining.left(), 3);
+        assert_eq!(deterministic(&[0x82, 1, 0x19, 0, 24]).unwrap_err().bytes_left.get(), 3);
     }
 
     #[test]

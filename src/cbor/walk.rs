@@ -5,7 +5,7 @@
 //! that form.
 
 use super::value::{NAN, shortest_float};
-use super::{BREAK, Checked, Entries, Fault, Head, Input, Parsed, Remaining, UNLIMITED, Value};
+use super::{BREAK, BytesLeft, Checked, Entries, Fault, Head, Input, Parsed, UNLIMITED, Value};
 use super::{
     argument, check_utf8, content, disorder, entries, fail, head, head_of, is_ascii, is_shortest,
 };
@@ -204,7 +204,7 @@ pub(crate) fn deterministic_map<'m, E: From<Fault>>(
         let value = deterministic(input)?;
         let key = span(input, value)?;
         if last >= key {
-            return Err(Fault::new(Rule::CanonicalCbor, Remaining::of(input)).into());
+            return Err(Fault::new(Rule::CanonicalCbor, BytesLeft::of(input)).into());
         }
         last = key;
         let name = super::key(input).map_or(Input::default(), |(_, name)| name);
@@ -242,8 +242,8 @@ fn nested<'m, W: Watch<'m>>(
     // From the outermost on, without the innermost.
     let mut around = [Level::default(); MOST];
     let check_depth = |at, depth| match W::AROUND {
-        _ if depth >= limit => Err(Fault::with(Limit::Depth, Remaining::of(at), limit.into())),
-        Some(most) if depth >= most => Err(Fault::new(Rule::CborDepth, Remaining::of(at))),
+        _ if depth >= limit => Err(Fault::with(Limit::Depth, BytesLeft::of(at), limit.into())),
+        Some(most) if depth >= most => Err(Fault::new(Rule::CborDepth, BytesLeft::of(at))),
         _ => Ok(()),
     };
     check_depth(at, open)?;
@@ -349,7 +349,7 @@ fn string<'m>(at: Input<'m>, rest: Input<'m>, head: Head) -> Parsed<'m, ()> {
 fn piece<'m>((at, head): (Input<'m>, Head), rest: Input<'m>) -> Parsed<'m, ()> {
     let (rest, bytes) = content((at, head), rest)?;
     if head.major == major::TEXT {
-        check_utf8(Remaining::of(at), bytes)?;
+        check_utf8(BytesLeft::of(at), bytes)?;
     }
     Ok((rest, ()))
 }
@@ -399,10 +399,10 @@ impl<'m, const V2: bool> Watch<'m> for Deterministic<V2> {
 #[inline(never)]
 fn check_form<const V2: bool>(at: Input<'_>) -> Checked<()> {
     let (_, head) = head(at)?;
-    let broken = |rule| Err(Fault::new(rule, Remaining::of(at)).into());
+    let broken = |rule| Err(Fault::new(rule, BytesLeft::of(at)).into());
     match (head.major, head.info) {
         (major::TAG, _) if V2 => {
-            Err(Fault::with(Rule::CborTag, Remaining::of(at), head.argument).into())
+            Err(Fault::with(Rule::CborTag, BytesLeft::of(at), head.argument).into())
         }
         (..=major::TAG, Head::INDEFINITE) => broken(Rule::CborIndefinite),
         (..=major::TAG, info) => {

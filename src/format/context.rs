@@ -8,7 +8,7 @@ use super::record::{
 };
 use super::{Dialect, Facts, Layout, Version, v2};
 use crate::cbor::{
-    Checked, Entries, Fault, Input, Keys, Parsed, Remaining, array_head, check_utf8, fault, key,
+    BytesLeft, Checked, Entries, Fault, Input, Keys, Parsed, array_head, check_utf8, fault, key,
     map_head, read_text, read_uint, short_text, skip, strict, strict_array_head, utf8,
 };
 use crate::digest::Digest;
@@ -34,7 +34,7 @@ pub(crate) struct ParseContext<'o> {
     blobs_end: u64,
     manifest: Range<u64>,
     /// The last item that was found to be deterministic CBOR as a whole.
-    proven: Range<Remaining>,
+    proven: Range<BytesLeft>,
 }
 
 /// The fewest bytes of CBOR that an object takes: a name and a map of three empty fields.
@@ -58,14 +58,14 @@ impl<'o> ParseContext<'o> {
             expected: 0,
             blobs_end,
             manifest,
-            proven: Remaining::END..Remaining::END,
+            proven: BytesLeft::END..BytesLeft::END,
         }
     }
 
     /// Makes room for the objects that are claimed at `at`, each with one component, as most have: for no more
     /// than the bytes that are left can hold.
-    pub(super) fn expect(&mut self, claimed: Option<u32>, at: Remaining) -> Checked<()> {
-        self.expected = claimed.unwrap_or(0).min(at.left() / OBJECT_BYTES);
+    pub(super) fn expect(&mut self, claimed: Option<u32>, at: BytesLeft) -> Checked<()> {
+        self.expected = claimed.unwrap_or(0).min(at.get() / OBJECT_BYTES);
         Ok(reserve(&mut self.components, self.expected)?)
     }
 
@@ -98,16 +98,16 @@ impl<'o> ParseContext<'o> {
         if apart {
             return Ok(());
         }
-        Err(Fault::with(Rule::BlobOverlap, component.offset.remaining, extent.offset()))
+        Err(Fault::with(Rule::BlobOverlap, component.offset.bytes_left, extent.offset()))
     }
 
     /// Checks that the item at `at`, which lies within `open` levels, is deterministic CBOR, unless that is known.
     #[inline(never)]
     pub(super) fn prove(&mut self, at: Input<'_>, open: u8) -> Checked<()> {
-        let from = Remaining::of(at);
+        let from = BytesLeft::of(at);
         if from > self.proven.start || from <= self.proven.end {
             let (rest, ()) = strict(at, open, self.limits.depth())?;
-            self.proven = from..Remaining::of(rest);
+            self.proven = from..BytesLeft::of(rest);
         }
         Ok(())
     }
@@ -117,7 +117,7 @@ impl<'o> ParseContext<'o> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Header {
     /// The place of the file's attributes.
-    pub(crate) attributes: Option<Remaining>,
+    pub(crate) attributes: Option<BytesLeft>,
     pub(crate) version: Option<Version>,
 }
 
@@ -140,7 +140,7 @@ impl<'m> OpenList<'m> {
         at: Input<'m>,
         (input, entries): (Input<'m>, Entries),
     ) -> Checked<Self> {
-        cx.expect(entries.claimed(), Remaining::of(input))?;
+        cx.expect(entries.claimed(), BytesLeft::of(input))?;
         Ok(Self { at, input, entries })
     }
 
@@ -164,7 +164,7 @@ pub(crate) fn push<T>(items: &mut Vec<T>, item: T) -> Result<(), Fault> {
 #[inline(never)]
 pub(crate) fn reserve<T>(items: &mut Vec<T>, more: u32) -> Result<(), Fault> {
     let reserved = items.try_reserve(crate::num::usize_from_u32(more));
-    reserved.map_err(|_| Fault::new(OutOfMemory, Remaining::END))
+    reserved.map_err(|_| Fault::new(OutOfMemory, BytesLeft::END))
 }
 
 /// A type that a field's value is read into. `STRICT` slots are those of deterministic CBOR, whose heads are as
@@ -183,7 +183,7 @@ impl<'m, const STRICT: bool> Slot<'m, STRICT> for Text<'m> {
     #[inline]
     fn parse(_: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, bytes) = read_text::<STRICT>(wrong, at)?;
-        Ok((rest, Self { remaining: Remaining::of(at), bytes, behind: Remaining::of(rest) }))
+        Ok((rest, Self { bytes_left: BytesLeft::of(at), bytes, behind: BytesLeft::of(rest) }))
     }
 }
 
@@ -191,14 +191,14 @@ impl Text<'_> {
     /// Breaks `rule` if it is not what `valid` wants, or `cbor-utf8` if it is not even text.
     #[cold]
     fn validate(&self, valid: impl Fn(&str) -> bool, rule: Rule) -> Checked<()> {
-        let text = utf8(self.remaining, self.bytes)?;
-        if valid(text) { Ok(()) } else { Err(Fault::new(rule, self.remaining).into()) }
+        let text = utf8(self.bytes_left, self.bytes)?;
+        if valid(text) { Ok(()) } else { Err(Fault::new(rule, self.bytes_left).into()) }
     }
 
     /// Breaks `rule`, or `cbor-utf8` if it is not even text.
     #[cold]
     pub(super) fn unknown(&self, rule: Rule) -> Fault {
-        utf8(self.remaining, self.bytes).map_or_else(fault, |_| Fault::new(rule, self.remaining))
+        utf8(self.bytes_left, self.bytes).map_or_else(fault, |_| Fault::new(rule, self.bytes_left))
     }
 }
 
@@ -208,7 +208,7 @@ impl<'m, const STRICT: bool> Slot<'m, STRICT> for Uint {
     #[inline(always)]
     fn parse(_: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, value) = read_uint::<STRICT>(wrong, at)?;
-        Ok((rest, Self { remaining: Remaining::of(at), value }))
+        Ok((rest, Self { bytes_left: BytesLeft::of(at), value }))
     }
 }
 
@@ -221,22 +221,22 @@ impl<'m, const STRICT: bool> Slot<'m, STRICT> for Name<'m> {
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, text) = <Text<'m> as Slot<'m, STRICT>>::parse(cx, wrong, at)?;
-        check_utf8(text.remaining, text.bytes)?;
+        check_utf8(text.bytes_left, text.bytes)?;
         Ok((rest, Self(text)))
     }
 }
 
 /// The place of a digest, found to be well-formed: v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4.
 #[derive(Clone, Copy)]
-pub(crate) struct DigestText(pub(super) Remaining);
+pub(crate) struct DigestText(pub(super) BytesLeft);
 
 impl<'m, const STRICT: bool> Slot<'m, STRICT> for DigestText {
-    const BLANK: Self = Self(Remaining::END);
+    const BLANK: Self = Self(BytesLeft::END);
 
     #[inline]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, bytes) = read_text::<STRICT>(wrong, at)?;
-        let text = Text { remaining: Remaining::of(at), bytes, behind: Remaining::of(rest) };
+        let text = Text { bytes_left: BytesLeft::of(at), bytes, behind: BytesLeft::of(rest) };
         Ok((rest, Self::of::<STRICT>(cx.dialect, text)?))
     }
 }
@@ -250,29 +250,29 @@ impl DigestText {
         if !known {
             text.validate(|text| (dialect.read_digest)(text).is_some(), Rule::DigestForm)?;
         }
-        Ok(Self(text.remaining))
+        Ok(Self(text.bytes_left))
     }
 }
 
 /// A shape: where it stands, where it is kept, and its product.
 #[derive(Clone, Copy)]
 pub(crate) struct ShapeField {
-    pub(super) remaining: Remaining,
+    pub(super) bytes_left: BytesLeft,
     pub(super) span: ShapeSpan,
     pub(super) product: Product,
 }
 
 impl<'m, const STRICT: bool> Slot<'m, STRICT> for ShapeField {
     const BLANK: Self =
-        Self { remaining: Remaining::END, span: ShapeSpan::EMPTY, product: Product::ONE };
+        Self { bytes_left: BytesLeft::END, span: ShapeSpan::EMPTY, product: Product::ONE };
 
     #[inline(always)]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (remaining, limit) = (Remaining::of(at), cx.limits.rank());
+        let (bytes_left, limit) = (BytesLeft::of(at), cx.limits.rank());
         let (mut input, mut entries) =
             if STRICT { strict_array_head(wrong, at)? } else { array_head(wrong, limit, at)? };
         if STRICT && entries.claimed() > Some(limit.min(RANK)) {
-            return Err(too_many(remaining, entries.claimed()).into());
+            return Err(too_many(bytes_left, entries.claimed()).into());
         }
         let (first, mut product) = (input, Product::ONE);
         while entries.next(input) {
@@ -282,8 +282,8 @@ impl<'m, const STRICT: bool> Slot<'m, STRICT> for ShapeField {
         }
         let length = first.len().wrapping_sub(input.len());
         let kept = cx.shapes.keep(first.get(..length).unwrap_or(first));
-        let span = kept.map_err(|out| Fault::new(out, Remaining::END))?;
-        Ok((entries.end(input, at, Limit::Rank)?, Self { remaining, span, product }))
+        let span = kept.map_err(|out| Fault::new(out, BytesLeft::END))?;
+        Ok((entries.end(input, at, Limit::Rank)?, Self { bytes_left, span, product }))
     }
 }
 
@@ -292,7 +292,7 @@ const RANK: u32 = 64;
 
 /// The fault of a shape of 2 that has more dimensions than it may, or than the limit allows.
 #[cold]
-fn too_many(at: Remaining, rank: Option<u32>) -> Fault {
+fn too_many(at: BytesLeft, rank: Option<u32>) -> Fault {
     match rank {
         Some(rank) if rank > RANK => Fault::with(Rule::ShapeRank, at, rank.into()),
         _ => Fault::new(Limit::Rank, at),
@@ -311,7 +311,7 @@ pub(crate) fn pass_attributes<'m>(
     let mut keys = Keys::of(input);
     while entries.next(input) {
         let (value, name) = key(input)?;
-        check_utf8(Remaining::of(input), name)?;
+        check_utf8(BytesLeft::of(input), name)?;
         keys.note(name);
         input = skip(value, open.saturating_add(1), limits.depth())?.0;
     }
@@ -322,14 +322,14 @@ pub(crate) fn pass_attributes<'m>(
 
 /// Attributes within that many levels, and where they stand.
 #[derive(Clone, Copy)]
-pub(crate) struct Attributes<const OPEN: u8>(pub(super) Remaining);
+pub(crate) struct Attributes<const OPEN: u8>(pub(super) BytesLeft);
 
 impl<'m, const OPEN: u8> Slot<'m> for Attributes<OPEN> {
-    const BLANK: Self = Self(Remaining::END);
+    const BLANK: Self = Self(BytesLeft::END);
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, ()) = pass_attributes(cx.limits, wrong, at, OPEN)?;
-        Ok((rest, Self(Remaining::of(at))))
+        Ok((rest, Self(BytesLeft::of(at))))
     }
 }
 
@@ -347,7 +347,7 @@ impl<'m, const STRICT: bool> Slot<'m, STRICT> for Layout {
         let (rest, text) = <Text<'m> as Slot<'m, STRICT>>::parse(cx, wrong, at)?;
         let format = if STRICT { v2::layout(text.bytes) } else { Self::named(text.bytes) };
         if format == Self::Unknown {
-            check_utf8(text.remaining, text.bytes)?;
+            check_utf8(text.bytes_left, text.bytes)?;
         }
         Ok((rest, format))
     }

@@ -6,7 +6,7 @@ use core::fmt;
 use core::num::NonZeroU8;
 
 use super::{Dialect, Encoding, Facts, Layout, Role};
-use crate::cbor::{Fault, Input, Remaining, uint};
+use crate::cbor::{BytesLeft, Fault, Input, uint};
 use crate::element::{LogicalType, StorageType};
 use crate::error::OutOfMemory;
 use crate::num::{len_u32, product, usize_from_u32};
@@ -15,12 +15,12 @@ use crate::rules::Rule;
 /// The elements of a component: a name that was found in the tables, and where it stands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dtype {
-    pub(crate) remaining: Remaining,
+    pub(crate) bytes_left: BytesLeft,
     /// None if a 0.1 dtype is not known.
     pub(crate) storage: Option<StorageType>,
     pub(crate) logical: Logical,
     /// The place of `type`, if there is one that says more than `dtype`.
-    pub(crate) type_remaining: Option<Remaining>,
+    pub(crate) type_bytes_left: Option<BytesLeft>,
     /// True if the dtype itself (of 1.1) stands for a logical type, which no `type` may change.
     pub(crate) implied: bool,
 }
@@ -74,9 +74,9 @@ impl Logical {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawComponent {
     /// The place of its role; in 0.1, of its entry.
-    pub(crate) at: Remaining,
+    pub(crate) at: BytesLeft,
     /// The place of its map.
-    pub(crate) map: Remaining,
+    pub(crate) map: BytesLeft,
     /// The role, if it is a known one.
     pub(crate) role: Option<Role>,
     pub(crate) dtype: Dtype,
@@ -85,11 +85,11 @@ pub(crate) struct RawComponent {
     pub(crate) decoded: Option<Uint>,
     pub(crate) encoding: Encoding,
     /// The place of its digest, if it has one.
-    pub(crate) digest: Option<Remaining>,
+    pub(crate) digest: Option<BytesLeft>,
     /// The place where the data is declared big-endian, if it is.
-    pub(crate) big_endian: Option<Remaining>,
+    pub(crate) big_endian: Option<BytesLeft>,
     /// The place of the name of the shard that it is in, if it is in one.
-    pub(crate) shard: Option<Remaining>,
+    pub(crate) shard: Option<BytesLeft>,
 }
 
 impl RawComponent {
@@ -97,11 +97,11 @@ impl RawComponent {
     #[inline]
     pub(super) fn check_type(&self) -> Result<(), Fault> {
         let dtype = &self.dtype;
-        if let (Logical { known: Some(logical), unknown: false }, Some(remaining)) =
-            (dtype.logical, dtype.type_remaining)
+        if let (Logical { known: Some(logical), unknown: false }, Some(bytes_left)) =
+            (dtype.logical, dtype.type_bytes_left)
             && (dtype.implied || dtype.storage != Some(logical.storage()))
         {
-            return Err(Fault::new(Rule::LogicalTypeStorage, remaining));
+            return Err(Fault::new(Rule::LogicalTypeStorage, bytes_left));
         }
         Ok(())
     }
@@ -117,28 +117,28 @@ impl RawComponent {
         let dtype = &self.dtype;
         let width = dtype.storage.map_or(1, StorageType::width);
         let unknown_type = if dtype.storage.is_none() {
-            Some(dtype.remaining)
+            Some(dtype.bytes_left)
         } else {
-            dtype.type_remaining.filter(|_| dtype.logical.unknown)
+            dtype.type_bytes_left.filter(|_| dtype.logical.unknown)
         };
         let record = ComponentRecord {
             extent,
             decoded: self.decoded.map_or(0, |decoded| decoded.value),
             has_decoded: self.decoded.is_some(),
             at: self.at,
-            digest: self.digest.unwrap_or(Remaining::END),
-            shard: self.shard.unwrap_or(Remaining::END),
-            type_name: unknown_type.unwrap_or(Remaining::END),
+            digest: self.digest.unwrap_or(BytesLeft::END),
+            shard: self.shard.unwrap_or(BytesLeft::END),
+            type_name: unknown_type.unwrap_or(BytesLeft::END),
             role: self.role,
             storage: dtype.storage,
             logical: dtype.logical,
-            has_type: dtype.type_remaining.is_some(),
+            has_type: dtype.type_bytes_left.is_some(),
             encoding: self.encoding,
             order: ElementOrder::new(self.big_endian.is_some() && width > 1, Lie::Rows),
         };
         self.check_size(&record, dialect, facts)?;
-        if let (Some(remaining), Encoding::Zstd, 2..) = (self.big_endian, self.encoding, width) {
-            return Err(Fault::new(Rule::EndiannessCompressed, remaining));
+        if let (Some(bytes_left), Encoding::Zstd, 2..) = (self.big_endian, self.encoding, width) {
+            return Err(Fault::new(Rule::EndiannessCompressed, bytes_left));
         }
         Ok(record)
     }
@@ -149,13 +149,13 @@ impl RawComponent {
     pub(crate) fn extent(&self, facts: Facts, most: u64) -> Result<Extent, Fault> {
         let (offset, length) = (self.offset.value, self.length.value);
         if offset & facts.alignment.wrapping_sub(1) != 0 {
-            return Err(Fault::with(Rule::BlobAlignment, self.offset.remaining, offset));
+            return Err(Fault::with(Rule::BlobAlignment, self.offset.bytes_left, offset));
         }
         if offset == 0 && (length > 0 || facts.shares_blobs) {
-            return Err(Fault::new(Rule::BlobHeader, self.offset.remaining));
+            return Err(Fault::new(Rule::BlobHeader, self.offset.bytes_left));
         }
         Extent::within(offset, length, most)
-            .ok_or_else(|| Fault::with(Rule::BlobBounds, self.length.remaining, length))
+            .ok_or_else(|| Fault::with(Rule::BlobBounds, self.length.bytes_left, length))
     }
 
     /// Checks the decoded length, as far as the manifest gives it.
@@ -168,14 +168,14 @@ impl RawComponent {
     ) -> Result<(), Fault> {
         let at = match (self.encoding, self.decoded) {
             (Encoding::Raw, Some(decoded)) if decoded.value != self.length.value => {
-                let Uint { remaining, value } = decoded;
-                return Err(Fault::with(Rule::DecodedLengthRaw, remaining, value));
+                let Uint { bytes_left, value } = decoded;
+                return Err(Fault::with(Rule::DecodedLengthRaw, bytes_left, value));
             }
             (Encoding::Zstd, None) if dialect.needs_decoded_length => {
                 return Err(Fault::new(Rule::DecodedLengthMissing, self.map));
             }
-            (Encoding::Raw, _) | (_, None) => self.length.remaining,
-            (_, Some(decoded)) => decoded.remaining,
+            (Encoding::Raw, _) | (_, None) => self.length.bytes_left,
+            (_, Some(decoded)) => decoded.bytes_left,
         };
         if let (Some(bytes), true) = (record.size(), facts.whole_elements) {
             let unit = record.storage.map_or(1, |storage| record.logical.unit(storage));
@@ -232,7 +232,7 @@ impl ElementOrder {
     }
 }
 
-/// One component. Places that are [`Remaining::END`] stand for a field that is not there.
+/// One component. Places that are [`BytesLeft::END`] stand for a field that is not there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ComponentRecord {
     pub(crate) extent: Extent,
@@ -240,15 +240,15 @@ pub(crate) struct ComponentRecord {
     pub(crate) decoded: u64,
     pub(crate) has_decoded: bool,
     /// The role, a text; in 0.1 the entry, which is its map.
-    pub(crate) at: Remaining,
+    pub(crate) at: BytesLeft,
     /// The digest, a text; in other formats four numbers: the bytes in front of the content, the CRC-32 over both, or
     /// [`NO_CHECKSUM`](Self::NO_CHECKSUM), and the range of the file that the CRC-32 is over instead, which is empty if there
     /// is none. The strides follow if elements lie by them.
-    pub(crate) digest: Remaining,
+    pub(crate) digest: BytesLeft,
     /// The name of the shard, a text.
-    pub(crate) shard: Remaining,
+    pub(crate) shard: BytesLeft,
     /// The name of a type that is not known: that of the dtype if [`storage`](Self::storage) is none.
-    pub(crate) type_name: Remaining,
+    pub(crate) type_name: BytesLeft,
     /// The role, if some layout gives it a meaning.
     pub(crate) role: Option<Role>,
     /// None if the dtype, of 0.1, is not known.
@@ -270,10 +270,10 @@ impl ComponentRecord {
             extent,
             decoded: 0,
             has_decoded: false,
-            at: Remaining::END,
-            digest: Remaining::END,
-            shard: Remaining::END,
-            type_name: Remaining::END,
+            at: BytesLeft::END,
+            digest: BytesLeft::END,
+            shard: BytesLeft::END,
+            type_name: BytesLeft::END,
             role: None,
             storage: Some(StorageType::U8),
             logical: Logical::NONE,
@@ -292,7 +292,7 @@ impl ComponentRecord {
     /// Returns whether its blob is in another file.
     #[inline]
     pub(crate) fn in_shard(&self) -> bool {
-        self.shard != Remaining::END
+        self.shard != BytesLeft::END
     }
 
     /// Decoded bytes, if the manifest gives them.
@@ -325,8 +325,8 @@ impl RawObject<'_> {
         layout: Layout::Unknown,
         first: 0,
         attributes: None,
-        shape_at: Remaining::END,
-        components_at: Remaining::END,
+        shape_at: BytesLeft::END,
+        components_at: BytesLeft::END,
     };
 }
 
@@ -340,10 +340,10 @@ pub(crate) struct RawObject<'m> {
     /// The ordinal of its first component among all.
     pub(crate) first: u32,
     /// The place of the attributes, if there are some.
-    pub(crate) attributes: Option<Remaining>,
+    pub(crate) attributes: Option<BytesLeft>,
     /// The places of the shape and of the components, for faults.
-    pub(crate) shape_at: Remaining,
-    pub(crate) components_at: Remaining,
+    pub(crate) shape_at: BytesLeft,
+    pub(crate) components_at: BytesLeft,
 }
 
 /// The range of a blob: all of it before the manifest, and starting at a multiple of 64; in 2, before
@@ -391,36 +391,36 @@ impl Extent {
 /// An unsigned integer and where it stands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Uint {
-    pub(crate) remaining: Remaining,
+    pub(crate) bytes_left: BytesLeft,
     pub(crate) value: u64,
 }
 
 impl Uint {
     /// No number.
-    pub(crate) const NONE: Self = Self { remaining: Remaining::END, value: 0 };
+    pub(crate) const NONE: Self = Self { bytes_left: BytesLeft::END, value: 0 };
 }
 
 /// A text, not known to be UTF-8, the place of its head, and the place behind it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Text<'m> {
-    pub(crate) remaining: Remaining,
+    pub(crate) bytes_left: BytesLeft,
     pub(crate) bytes: &'m [u8],
-    pub(crate) behind: Remaining,
+    pub(crate) behind: BytesLeft,
 }
 
 impl Text<'_> {
     /// No text.
     pub(crate) const NONE: Self =
-        Self { remaining: Remaining::END, bytes: &[], behind: Remaining::END };
+        Self { bytes_left: BytesLeft::END, bytes: &[], behind: BytesLeft::END };
 }
 
 /// One shard, as the table has it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShardRecord {
     /// The name, a text.
-    pub(crate) name: Remaining,
+    pub(crate) name: BytesLeft,
     /// The digest, a text.
-    pub(crate) digest: Remaining,
+    pub(crate) digest: BytesLeft,
     pub(crate) size: u64,
 }
 
@@ -430,7 +430,7 @@ impl ShardRecord {
         /// The bytes of the footer of a shard, before which all blobs end.
         const FOOTER: u64 = 40;
         // Files of other formats have no footer, and no digest in the root.
-        if self.digest == Remaining::END { self.size } else { self.size.saturating_sub(FOOTER) }
+        if self.digest == BytesLeft::END { self.size } else { self.size.saturating_sub(FOOTER) }
     }
 }
 

@@ -84,7 +84,7 @@ macro_rules! table {
         }
 
         const _: () = {
-            use $crate::cbor::{Checked, Entries, Fault, Input, Keys, Remaining, Parsed};
+            use $crate::cbor::{Checked, Entries, Fault, Input, Keys, BytesLeft, Parsed};
             use $crate::cbor::{check_utf8, fail, key, skip, spell, starts};
             use $crate::format::context::ParseContext;
             use $crate::format::context::Slot;
@@ -152,14 +152,14 @@ macro_rules! table {
                         };
                         let Some(field) = Field::named(name) else {
                             if !DETERMINISTIC {
-                                check_utf8(Remaining::of(input), name)?;
+                                check_utf8(BytesLeft::of(input), name)?;
                                 self.keys.note(name);
                             }
                             self.input = skip(value, $level + 1, cx.limits.depth())?.0;
                             continue;
                         };
                         if self.seen & field.bit() != 0 {
-                            return Err(Fault::new(Rule::DuplicateKey, Remaining::of(input)).into());
+                            return Err(Fault::new(Rule::DuplicateKey, BytesLeft::of(input)).into());
                         }
                         if !DETERMINISTIC {
                             self.keys.count();

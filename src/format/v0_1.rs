@@ -7,7 +7,7 @@ use super::v1::V1_2;
 use super::{
     Blob, Dialect, Encoding, Facts, Field, Fields, Generation, IndexTypes, Layout, Nesting, Role,
 };
-use crate::cbor::{Checked, Input, Parsed, Remaining, check_utf8};
+use crate::cbor::{BytesLeft, Checked, Input, Parsed, check_utf8};
 use crate::digest::Digest;
 use crate::element::StorageType;
 use crate::num::len_u32;
@@ -65,7 +65,7 @@ pub(super) fn object<'m>(
     raw: &mut RawObject<'m>,
 ) -> Checked<Input<'m>> {
     let (rest, ()) = Entry::read(cx, at, |cx, entry| {
-        check_utf8(entry.name.remaining, entry.name.bytes)?;
+        check_utf8(entry.name.bytes_left, entry.name.bytes)?;
         let first = len_u32(cx.components.len());
         cx.location = cx.location.in_component(Some(0));
         cx.component(&entry.component(at)?, FACTS)?;
@@ -77,8 +77,8 @@ pub(super) fn object<'m>(
             layout: entry.layout(),
             first,
             attributes: None,
-            shape_at: entry.shape.remaining,
-            components_at: Remaining::of(at),
+            shape_at: entry.shape.bytes_left,
+            components_at: BytesLeft::of(at),
         };
         Ok(())
     })?;
@@ -91,14 +91,14 @@ impl Entry<'_> {
         let digest =
             self.checksum.map(|Name(text)| DigestText::of::<false>(&V0_1, text)).transpose()?;
         Ok(RawComponent {
-            at: Remaining::of(at),
-            map: Remaining::of(at),
+            at: BytesLeft::of(at),
+            map: BytesLeft::of(at),
             role: Some(Role::Data),
             dtype: Dtype {
-                remaining: self.dtype.0.remaining,
+                bytes_left: self.dtype.0.bytes_left,
                 storage: StorageType::from_v0(self.dtype.0.bytes),
                 logical: Logical::NONE,
-                type_remaining: None,
+                type_bytes_left: None,
                 implied: false,
             },
             offset: self.offset,
@@ -111,7 +111,7 @@ impl Entry<'_> {
             },
             digest: digest.map(|digest| digest.0),
             big_endian: match self.endianness {
-                Some(Endianness::Big(remaining)) => Some(remaining),
+                Some(Endianness::Big(bytes_left)) => Some(bytes_left),
                 _ => None,
             },
             shard: None,
@@ -130,7 +130,7 @@ impl Entry<'_> {
 #[derive(Clone, Copy)]
 pub(crate) enum Endianness {
     Little,
-    Big(Remaining),
+    Big(BytesLeft),
 }
 
 impl<'m> Slot<'m> for Endianness {
@@ -140,7 +140,7 @@ impl<'m> Slot<'m> for Endianness {
         let (rest, text) = <Text<'m> as Slot<'m>>::parse(cx, wrong, at)?;
         match text.bytes {
             b"little" => Ok((rest, Self::Little)),
-            b"big" => Ok((rest, Self::Big(text.remaining))),
+            b"big" => Ok((rest, Self::Big(text.bytes_left))),
             _ => Err(text.unknown(Rule::EndiannessValue).into()),
         }
     }

@@ -11,7 +11,7 @@ use super::{
     Objects, Role, Version, Writing,
 };
 use crate::cbor::{
-    Checked, Fault, Input, Keys, Parsed, Remaining, UNLIMITED, check_utf8, fault, key, keys_before,
+    BytesLeft, Checked, Fault, Input, Keys, Parsed, UNLIMITED, check_utf8, fault, key, keys_before,
     map_head, pass, short_text, skip, text, utf8,
 };
 use crate::digest::Digest;
@@ -157,11 +157,11 @@ impl<'m> Slot<'m> for Version {
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, bytes) = text(wrong, at)?;
-        let remaining = Remaining::of(at);
-        let version = version(utf8(remaining, bytes)?)
-            .ok_or_else(|| Fault::new(Rule::VersionSyntax, remaining))?;
+        let bytes_left = BytesLeft::of(at);
+        let version = version(utf8(bytes_left, bytes)?)
+            .ok_or_else(|| Fault::new(Rule::VersionSyntax, bytes_left))?;
         if version.major != 1 {
-            return Err(Fault::with(Unsupported::Version, remaining, version.major.into()).into());
+            return Err(Fault::with(Unsupported::Version, bytes_left, version.major.into()).into());
         }
         cx.dialect = version.dialect();
         Ok((rest, version))
@@ -212,8 +212,8 @@ pub(super) fn object<'m, const LISTED: bool>(
     raw: &mut RawObject<'m>,
 ) -> Checked<Input<'m>> {
     let (value, name) = key(at)?;
-    check_utf8(Remaining::of(at), name)?;
-    let name = Text { remaining: Remaining::of(at), bytes: name, behind: Remaining::of(value) };
+    check_utf8(BytesLeft::of(at), name)?;
+    let name = Text { bytes_left: BytesLeft::of(at), bytes: name, behind: BytesLeft::of(value) };
     let first = len_u32(cx.components.len());
     let (rest, ()) = Tensor::read(cx, value, |_, object| {
         *raw = RawObject {
@@ -223,7 +223,7 @@ pub(super) fn object<'m, const LISTED: bool>(
             layout: object.format,
             first,
             attributes: object.attributes.map(|attributes| attributes.0),
-            shape_at: object.shape.remaining,
+            shape_at: object.shape.bytes_left,
             components_at: object.components.0,
         };
         Ok(())
@@ -232,10 +232,10 @@ pub(super) fn object<'m, const LISTED: bool>(
 }
 
 /// The place of an object's components, each of which has been kept.
-pub(crate) struct Components(Remaining);
+pub(crate) struct Components(BytesLeft);
 
 impl<'m> Slot<'m> for Components {
-    const BLANK: Self = Self(Remaining::END);
+    const BLANK: Self = Self(BytesLeft::END);
 
     #[inline(always)]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
@@ -253,11 +253,11 @@ impl<'m> Slot<'m> for Components {
         if let Err(error) = keys.finish() {
             let fault = fault(error);
             if fault.kind == Rule::DuplicateKey.into() {
-                cx.location = cx.location.in_component(Some(keys_before(at, fault.remaining)));
+                cx.location = cx.location.in_component(Some(keys_before(at, fault.bytes_left)));
             }
             return Err(fault.into());
         }
-        Ok((rest, Self(Remaining::of(at))))
+        Ok((rest, Self(BytesLeft::of(at))))
     }
 }
 
@@ -267,7 +267,7 @@ fn any_role(at: Input<'_>) -> Checked<(Input<'_>, Input<'_>, Option<Role>)> {
     let (rest, name) = key(at)?;
     let role = Role::from_name(name);
     if role.is_none() {
-        check_utf8(Remaining::of(at), name)?;
+        check_utf8(BytesLeft::of(at), name)?;
     }
     Ok((rest, name, role))
 }
@@ -286,7 +286,7 @@ fn component<'m>(
         _ => any_role(at)?,
     };
     keys.note(name);
-    let (at, map) = (Remaining::of(at), Remaining::of(value));
+    let (at, map) = (BytesLeft::of(at), BytesLeft::of(value));
     let (rest, ()) = Component::read(cx, value, |cx, component| {
         cx.component(&component.raw(at, map, role), FACTS)
     })?;
@@ -295,7 +295,7 @@ fn component<'m>(
 
 impl Component<'_> {
     #[inline]
-    fn raw(self, at: Remaining, map: Remaining, role: Option<Role>) -> RawComponent {
+    fn raw(self, at: BytesLeft, map: BytesLeft, role: Option<Role>) -> RawComponent {
         RawComponent {
             at,
             map,
@@ -315,7 +315,7 @@ impl Component<'_> {
 /// `dtype`: one of a closed set, which is larger in 1.1. v1.1 II.4, v1.2 §2.
 #[derive(Clone, Copy)]
 pub(crate) struct DtypeName {
-    remaining: Remaining,
+    bytes_left: BytesLeft,
     meaning: Meaning,
 }
 
@@ -330,14 +330,14 @@ fn meaning(name: &[u8]) -> Option<Meaning> {
 }
 
 impl<'m> Slot<'m> for DtypeName {
-    const BLANK: Self = Self { remaining: Remaining::END, meaning: (StorageType::U8, None) };
+    const BLANK: Self = Self { bytes_left: BytesLeft::END, meaning: (StorageType::U8, None) };
 
     #[inline]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         if let Some((rest, _, word)) = short_text(at)
             && let Some(storage) = StorageType::from_word::<false>(word)
         {
-            return Ok((rest, Self { remaining: Remaining::of(at), meaning: (storage, None) }));
+            return Ok((rest, Self { bytes_left: BytesLeft::of(at), meaning: (storage, None) }));
         }
         let (rest, dtype) = Self::any(cx, wrong, at)?;
         Ok((rest, dtype))
@@ -352,7 +352,7 @@ impl DtypeName {
         let (rest, text) = <Text<'m> as Slot<'m>>::parse(cx, wrong, at)?;
         match meaning(text.bytes) {
             Some(meaning) if meaning.1.is_none() || cx.dialect.logical_dtypes => {
-                Ok((rest, Self { remaining: text.remaining, meaning }))
+                Ok((rest, Self { bytes_left: text.bytes_left, meaning }))
             }
             _ => Err(text.unknown(Rule::DtypeUnknown).into()),
         }
@@ -364,13 +364,13 @@ impl DtypeName {
         let (storage, implied) = self.meaning;
         let named = logical_type.filter(|name| name.as_dtype != Some(self.meaning));
         Dtype {
-            remaining: self.remaining,
+            bytes_left: self.bytes_left,
             storage: Some(storage),
             logical: Logical {
                 known: named.and_then(|name| name.logical).or(implied),
                 unknown: named.is_some_and(|name| name.logical.is_none()),
             },
-            type_remaining: named.map(|name| name.remaining),
+            type_bytes_left: named.map(|name| name.bytes_left),
             implied: implied.is_some(),
         }
     }
@@ -379,20 +379,20 @@ impl DtypeName {
 /// `type`: an open set. v1.2 §2.
 #[derive(Clone, Copy)]
 pub(crate) struct TypeName {
-    remaining: Remaining,
+    bytes_left: BytesLeft,
     logical: Option<LogicalType>,
     /// The meaning that it would have in `dtype`.
     as_dtype: Option<Meaning>,
 }
 
 impl<'m> Slot<'m> for TypeName {
-    const BLANK: Self = Self { remaining: Remaining::END, logical: None, as_dtype: None };
+    const BLANK: Self = Self { bytes_left: BytesLeft::END, logical: None, as_dtype: None };
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, Name(Text { remaining, bytes, .. })) =
+        let (rest, Name(Text { bytes_left, bytes, .. })) =
             <Name<'m> as Slot<'m>>::parse(cx, wrong, at)?;
         let logical = LogicalType::from_name(bytes);
-        Ok((rest, Self { remaining, logical, as_dtype: meaning(bytes) }))
+        Ok((rest, Self { bytes_left, logical, as_dtype: meaning(bytes) }))
     }
 }
 

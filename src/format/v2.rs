@@ -21,7 +21,7 @@ use super::{
     Role, Writing,
 };
 use crate::cbor::{
-    Checked, Fault, Input, Parsed, Remaining, ascend, check_utf8, fail, is_ascii, read_text,
+    BytesLeft, Checked, Fault, Input, Parsed, ascend, check_utf8, fail, is_ascii, read_text,
     short_text, strict_map_head,
 };
 use crate::digest::Digest;
@@ -169,7 +169,7 @@ fn name<'m>(last: &mut Input<'m>, at: Input<'m>) -> Parsed<'m, Input<'m>> {
     let (value, name) = read_text::<true>(Rule::KeyType, at)?;
     if !matches!(name.len(), 1..=NAME_CAP) || !is_ascii::<true>(name) {
         validate_name(at, name)?;
-        check_utf8(Remaining::of(at), name)?;
+        check_utf8(BytesLeft::of(at), name)?;
     }
     ascend(last, at, name)?;
     Ok((value, name))
@@ -185,11 +185,11 @@ pub(super) fn object<'m, const LISTED: bool>(
     raw: &mut RawObject<'m>,
 ) -> Checked<Input<'m>> {
     let (value, name) = name(last, at)?;
-    let name = Text { remaining: Remaining::of(at), bytes: name, behind: Remaining::of(value) };
+    let name = Text { bytes_left: BytesLeft::of(at), bytes: name, behind: BytesLeft::of(value) };
     let first = len_u32(cx.components.len());
     let (rest, ()) = Tensor::read(cx, value, |_, object| {
         if object.shape.product.elements().is_none() {
-            return Err(Fault::new(Rule::ShapeOverflow, object.shape.remaining).into());
+            return Err(Fault::new(Rule::ShapeOverflow, object.shape.bytes_left).into());
         }
         *raw = RawObject {
             name,
@@ -198,7 +198,7 @@ pub(super) fn object<'m, const LISTED: bool>(
             layout: object.layout,
             first,
             attributes: object.attributes.map(|attributes| attributes.0),
-            shape_at: object.shape.remaining,
+            shape_at: object.shape.bytes_left,
             components_at: object.parts.0,
         };
         Ok(())
@@ -207,16 +207,16 @@ pub(super) fn object<'m, const LISTED: bool>(
 }
 
 /// The place of an object's parts, each of which has been kept.
-pub(crate) struct Parts(Remaining);
+pub(crate) struct Parts(BytesLeft);
 
 impl<'m> Slot<'m, true> for Parts {
-    const BLANK: Self = Self(Remaining::END);
+    const BLANK: Self = Self(BytesLeft::END);
 
     #[inline(always)]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (mut input, mut entries) = strict_map_head(wrong, at)?;
         if entries.are_over() {
-            return Err(Fault::new(Rule::ComponentsEmpty, Remaining::of(at)).into());
+            return Err(Fault::new(Rule::ComponentsEmpty, BytesLeft::of(at)).into());
         }
         let (mut ordinal, mut last) = (0_u32, Input::default());
         while entries.next(input) {
@@ -225,7 +225,7 @@ impl<'m> Slot<'m, true> for Parts {
             ordinal = ordinal.wrapping_add(1);
         }
         cx.location = cx.location.in_component(None);
-        Ok((entries.end(input, at, Limit::Keys)?, Self(Remaining::of(at))))
+        Ok((entries.end(input, at, Limit::Keys)?, Self(BytesLeft::of(at))))
     }
 }
 
@@ -242,7 +242,7 @@ fn part<'m>(cx: &mut ParseContext<'_>, last: &mut Input<'m>, at: Input<'m>) -> C
             (value, Role::from_name(name))
         }
     };
-    let (at, map) = (Remaining::of(at), Remaining::of(value));
+    let (at, map) = (BytesLeft::of(at), BytesLeft::of(value));
     let (rest, ()) = Part::read(cx, value, |cx, part| {
         part.check(map)?;
         cx.component(&part.raw(at, map, role), FACTS)
@@ -253,16 +253,16 @@ fn part<'m>(cx: &mut ParseContext<'_>, last: &mut Input<'m>, at: Input<'m>) -> C
 impl Part<'_> {
     /// Checks fields that are there, or of a type, only together with others.
     #[inline]
-    fn check(&self, map: Remaining) -> Result<(), Fault> {
+    fn check(&self, map: BytesLeft) -> Result<(), Fault> {
         match (&self.encoding, self.decoded_length) {
-            (None, Some(decoded)) => Err(Fault::new(Rule::DecodedLengthAlone, decoded.remaining)),
+            (None, Some(decoded)) => Err(Fault::new(Rule::DecodedLengthAlone, decoded.bytes_left)),
             (Some(_), None) => Err(Fault::new(Rule::DecodedLengthMissing, map)),
             _ => self.dtype.check(self.logical_type),
         }
     }
 
     #[inline]
-    fn raw(self, at: Remaining, map: Remaining, role: Option<Role>) -> RawComponent {
+    fn raw(self, at: BytesLeft, map: BytesLeft, role: Option<Role>) -> RawComponent {
         RawComponent {
             at,
             map,

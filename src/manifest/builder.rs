@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::index::{Index, ObjectRecord, Records, Site};
 use super::layouts::{Candidate, FaultAt, ObjectFault};
-use crate::cbor::{Checked, Fault, Input, Parsed, Remaining, fault, seek};
+use crate::cbor::{BytesLeft, Checked, Fault, Input, Parsed, fault, seek};
 use crate::error::{BareError, ErrorKind, Location, OutOfMemory};
 use crate::format::frame::Frame;
 use crate::format::{
@@ -39,14 +39,14 @@ pub(crate) struct PlacedFault {
 impl PlacedFault {
     /// An invariant of the library does not hold.
     const INTERNAL: Self = Self {
-        fault: Fault { kind: ErrorKind::Internal, remaining: Remaining::END, found: 0 },
+        fault: Fault { kind: ErrorKind::Internal, bytes_left: BytesLeft::END, found: 0 },
         location: Location::NOWHERE,
     };
 }
 
 impl From<OutOfMemory> for PlacedFault {
     fn from(out: OutOfMemory) -> Self {
-        Self { fault: Fault::new(out, Remaining::END), location: Location::NOWHERE }
+        Self { fault: Fault::new(out, BytesLeft::END), location: Location::NOWHERE }
     }
 }
 
@@ -95,7 +95,7 @@ impl IndexBuilder {
     /// Counts places from the end of the bytes that they are in, of which there are `total`, and no longer from
     /// their beginning.
     pub(crate) fn rebase(&mut self, cx: &mut ParseContext<'_>, total: u32) {
-        let rebase = |location: &mut Remaining| *location = location.rebased(total);
+        let rebase = |location: &mut BytesLeft| *location = location.rebased(total);
         for object in &mut self.objects {
             rebase(&mut object.name);
             rebase(&mut object.attributes);
@@ -135,7 +135,7 @@ impl IndexBuilder {
             let (names, duplicate) = Names::hashed(len_u32(objects.len()), read)?;
             if let Some(ordinal) = duplicate {
                 let object = objects.get(usize_from_u32(ordinal));
-                let at = object.map_or(Remaining::END, |object| object.name);
+                let at = object.map_or(BytesLeft::END, |object| object.name);
                 let location = Location::new(Some(ordinal), None);
                 return Err(PlacedFault {
                     fault: Fault::new(dialect.duplicate_name, at),
@@ -181,12 +181,12 @@ pub(super) fn parse(
         parsed.map_err(|found| check_form(container, &mut cx, manifest).err().unwrap_or(found));
     let error = |fault: Fault| {
         // No place lies before the manifest.
-        let offset = frame.manifest.end.saturating_sub(fault.remaining.left().into());
+        let offset = frame.manifest.end.saturating_sub(fault.bytes_left.get().into());
         BareError::new(fault.kind, offset).found(fault.found)
     };
     let (rest, header) = parsed.map_err(|found| error(fault(found)).at(cx.location))?;
     if !rest.is_empty() {
-        let rest = (Remaining::of(rest), u64_from_usize(rest.len()));
+        let rest = (BytesLeft::of(rest), u64_from_usize(rest.len()));
         return Err(error(Fault::with(Rule::ManifestTrailing, rest.0, rest.1)));
     }
     let index = builder.finish(cx, header, manifest);

@@ -7,7 +7,7 @@ use super::ManifestRef;
 use super::index::Site;
 use super::object::{Component, Tensor};
 use crate::cbor::{
-    Fault, Input, NULL, Remaining, UNLIMITED, deterministic, deterministic_map, map_head, text,
+    BytesLeft, Fault, Input, NULL, UNLIMITED, deterministic, deterministic_map, map_head, text,
 };
 use crate::digest::Digest;
 use crate::error::{BareError, Location, OutOfMemory};
@@ -119,8 +119,8 @@ impl<'a> Form<'a> {
         self.validate_blobs()
     }
 
-    fn offset(&self, remaining: Remaining) -> u64 {
-        self.manifest.extent().end.saturating_sub(remaining.left().into())
+    fn offset(&self, bytes_left: BytesLeft) -> u64 {
+        self.manifest.extent().end.saturating_sub(bytes_left.get().into())
     }
 
     fn version(&self) -> Result<(), BareError> {
@@ -132,7 +132,7 @@ impl<'a> Form<'a> {
             .field()
             .find(self.manifest.as_bytes())
             .ok_or(BareError::internal())?;
-        Err(BareError::new(Rule::CanonicalGeneration, self.offset(Remaining::of(value))))
+        Err(BareError::new(Rule::CanonicalGeneration, self.offset(BytesLeft::of(value))))
     }
 
     /// The error of a blob that does not lie where the form has it.
@@ -150,7 +150,7 @@ impl<'a> Form<'a> {
         location: Location,
         mut validate: impl FnMut(&[u8], Input<'a>) -> Result<Option<Input<'a>>, Broken>,
     ) -> Result<Input<'a>, BareError> {
-        let broken = |rule, at| BareError::new(rule, self.offset(Remaining::of(at))).at(location);
+        let broken = |rule, at| BareError::new(rule, self.offset(BytesLeft::of(at))).at(location);
         let read = deterministic_map(map, |at, key, value| match validate(key, value) {
             Ok(Some(rest)) => Ok(rest),
             Ok(None) => Ok(deterministic(value)?),
@@ -160,7 +160,7 @@ impl<'a> Form<'a> {
         });
         read.map_err(|wrong| match wrong {
             Broken::Within(error) => error,
-            Broken::Form(fault) => BareError::new(fault.kind, self.offset(fault.remaining)),
+            Broken::Form(fault) => BareError::new(fault.kind, self.offset(fault.bytes_left)),
             Broken::Field | Broken::Value(_) => broken(Rule::CanonicalField, map),
         })
     }
@@ -221,7 +221,7 @@ impl<'a> Form<'a> {
         if digest {
             return Ok(rest);
         }
-        Err(BareError::new(Rule::CanonicalDigest, self.offset(Remaining::of(map))).at(location))
+        Err(BareError::new(Rule::CanonicalDigest, self.offset(BytesLeft::of(map))).at(location))
     }
 
     /// Returns whether the digest at `value` is of the one algorithm that canonical files have, in lower-case digits.

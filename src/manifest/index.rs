@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::cbor::{Input, Remaining, key, seek, text};
+use crate::cbor::{BytesLeft, Input, key, seek, text};
 use crate::codec::Source;
 use crate::error::Location;
 use crate::format::frame::Frame;
@@ -16,17 +16,17 @@ use crate::names::Names;
 use crate::num::{len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::Rule;
 
-/// One object. Places that are [`Remaining::END`] stand for a field that is not there.
+/// One object. Places that are [`BytesLeft::END`] stand for a field that is not there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ObjectRecord {
     /// The name, a text; the bytes that its head takes, and those of its content.
-    pub(crate) name: Remaining,
+    pub(crate) name: BytesLeft,
     pub(crate) name_head: u8,
     pub(crate) name_length: u32,
     /// The shape, among those of the index.
     pub(crate) shape: ShapeSpan,
     /// The attributes, a map.
-    pub(crate) attributes: Remaining,
+    pub(crate) attributes: BytesLeft,
     /// The ordinal of its first component among all components, and the number of its components.
     pub(crate) first: u32,
     pub(crate) count: u32,
@@ -37,17 +37,17 @@ impl ObjectRecord {
     /// The record of an object that has been parsed, and has so many components.
     #[inline]
     pub(super) fn of(raw: &RawObject<'_>, count: usize) -> Self {
-        let Text { remaining, bytes, behind } = raw.name;
+        let Text { bytes_left, bytes, behind } = raw.name;
         let length = len_u32(bytes.len());
         // A head takes 9 bytes at most.
         let [head, ..] =
-            remaining.left().wrapping_sub(behind.left()).wrapping_sub(length).to_le_bytes();
+            bytes_left.get().wrapping_sub(behind.get()).wrapping_sub(length).to_le_bytes();
         Self {
-            name: remaining,
+            name: bytes_left,
             name_head: head,
             name_length: length,
             shape: raw.shape,
-            attributes: raw.attributes.unwrap_or(Remaining::END),
+            attributes: raw.attributes.unwrap_or(BytesLeft::END),
             first: raw.first,
             count: len_u32(count),
             format: raw.layout,
@@ -68,7 +68,7 @@ impl<'a> Records<'a> {
     /// The name of an object.
     #[inline]
     pub(super) fn name(&self, object: &ObjectRecord) -> &'a [u8] {
-        let start = self.bytes.len().wrapping_sub(usize_from_u32(object.name.left()));
+        let start = self.bytes.len().wrapping_sub(usize_from_u32(object.name.get()));
         let start = start.wrapping_add(object.name_head.into());
         let end = start.wrapping_add(usize_from_u32(object.name_length));
         // A holder that gives fewer bytes by now has no names.
@@ -104,7 +104,7 @@ impl<'a> Records<'a> {
                 self.object_map(object).and_then(|map| self.dialect.fields.layout.find(map))
             }
         };
-        at.map_or(&[], |at| self.text(Remaining::of(at)))
+        at.map_or(&[], |at| self.text(BytesLeft::of(at)))
     }
 
     /// The components of an object.
@@ -129,13 +129,13 @@ impl<'a> Records<'a> {
     }
 
     /// The text at a place; empty if there is none.
-    pub(super) fn text(&self, at: Remaining) -> &'a [u8] {
+    pub(super) fn text(&self, at: BytesLeft) -> &'a [u8] {
         text(Rule::NameType, seek(self.bytes, at)).map_or(&[], |(_, text)| text)
     }
 
     /// The place of a component's field; that of the component in other formats, whose records have no fields.
     #[cold]
-    pub(super) fn field(&self, component: &ComponentRecord, field: Site) -> Remaining {
+    pub(super) fn field(&self, component: &ComponentRecord, field: Site) -> BytesLeft {
         let location = || {
             let (fields, map) = (&self.dialect.fields, self.component_map(component)?);
             match field {
@@ -148,7 +148,7 @@ impl<'a> Records<'a> {
                 Site::Dtype | Site::Type => fields.dtype.find(map),
             }
         };
-        location().map_or(component.at, Remaining::of)
+        location().map_or(component.at, BytesLeft::of)
     }
 
     /// The place of the component at an ordinal among all components.
@@ -190,7 +190,7 @@ pub(crate) struct Index {
     pub(super) components: Vec<ComponentRecord>,
     pub(super) names: Names,
     /// The attributes of the file, a map.
-    pub(super) attributes: Option<Remaining>,
+    pub(super) attributes: Option<BytesLeft>,
     /// The dimensions of the shapes.
     pub(super) shapes: Shapes,
     /// The table of shards.

@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use super::ManifestRef;
 use super::index::{ObjectRecord, utf8};
-use crate::cbor::{Attributes, Input, Remaining, item, seek, uint};
+use crate::cbor::{Attributes, BytesLeft, Input, item, seek, uint};
 use crate::codec::{Located, Source};
 use crate::debug_summary::Start;
 use crate::digest::Digest;
@@ -117,7 +117,7 @@ impl<'a> Tensor<'a> {
     /// The place of its attributes.
     fn attributes_at(&self) -> Option<Input<'a>> {
         let at = self.record.attributes;
-        (at != Remaining::END).then(|| seek(self.parts.as_bytes(), at))
+        (at != BytesLeft::END).then(|| seek(self.parts.as_bytes(), at))
     }
 
     /// The attributes as the manifest spells them, where its generation has attributes.
@@ -329,7 +329,7 @@ impl<'a> Component<'a> {
     }
 
     /// The text at a place, which has been checked.
-    fn text(&self, at: Remaining) -> &'a str {
+    fn text(&self, at: BytesLeft) -> &'a str {
         utf8(self.parts.records().text(at))
     }
 
@@ -381,7 +381,7 @@ impl<'a> Component<'a> {
                 // It is the one text that no record has a place for: it is rare.
                 let map = self.parts.records().component_map(self.record);
                 let field = map.and_then(|map| self.dialect().fields.encoding.find(map));
-                field.map_or(Encoding::Unknown.name(), |at| self.text(Remaining::of(at)))
+                field.map_or(Encoding::Unknown.name(), |at| self.text(BytesLeft::of(at)))
             }
             known => known.name(),
         }
@@ -533,7 +533,7 @@ impl<'a> Component<'a> {
     /// The number of bytes in front of its content that its checksum is over as well, and that are deflated with it; the
     /// checksum, a CRC-32, if it has one; and the range that it is over instead, if that is not empty. In other formats only.
     fn checksum(&self) -> Result<(u64, Option<u32>, Range<u64>), BareError> {
-        if self.record.digest == Remaining::END || self.dialect().stream.is_none() {
+        if self.record.digest == BytesLeft::END || self.dialect().stream.is_none() {
             return Ok((0, None, 0..0));
         }
         // The builder wrote them all.
@@ -570,7 +570,7 @@ impl<'a> Component<'a> {
     /// The digest over the stored bytes (in 2, over the decoded ones), if it has one. Checksums of other formats are no
     /// digests.
     pub fn digest(&self) -> Option<Digest<'a>> {
-        if self.record.digest == Remaining::END || self.dialect().stream.is_some() {
+        if self.record.digest == BytesLeft::END || self.dialect().stream.is_some() {
             return None;
         }
         let text = self.text(self.record.digest);

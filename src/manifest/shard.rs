@@ -3,7 +3,7 @@
 
 use super::index::utf8;
 use super::{Manifest, ManifestRef};
-use crate::cbor::Remaining;
+use crate::cbor::BytesLeft;
 use crate::debug_summary::Start;
 use crate::digest::Digest;
 use crate::error::{BareError, ErrorKind};
@@ -79,8 +79,8 @@ impl<'a> ManifestRef<'a> {
 
     fn shard_of(self, record: &ShardRecord) -> Shard<'a> {
         let text = |at| utf8(self.records().text(at));
-        let digest = (record.digest != Remaining::END).then(|| text(record.digest));
-        let name_end = record.name.left().into();
+        let digest = (record.digest != BytesLeft::END).then(|| text(record.digest));
+        let name_end = record.name.get().into();
         Shard {
             name: text(record.name),
             size: record.size,

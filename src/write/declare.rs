@@ -5,7 +5,7 @@ use core::num::NonZeroU8;
 
 use super::compress::Level;
 use super::encoded::Encoded;
-use crate::cbor::{Encoder, Remaining};
+use crate::cbor::{BytesLeft, Encoder};
 use crate::digest::Digest;
 use crate::element::{DType, LogicalType, StorageType};
 use crate::error::BareError;
@@ -204,7 +204,7 @@ impl<'a> NewComponent<'a> {
             announced: self.announced,
             is_stored: self.stored.is_some(),
             blob: self.stored.map_or_else(own, |stored| stored.blob),
-            digest: Remaining::END,
+            digest: BytesLeft::END,
             shard: self.stored.map(|stored| stored.shard),
         })
     }
@@ -229,7 +229,7 @@ pub(super) struct Part<'a> {
     pub(super) is_stored: bool,
     pub(super) blob: StoredBlob,
     /// The place of its digest, if it has one, before the end of the entry that was checked.
-    pub(super) digest: Remaining,
+    pub(super) digest: BytesLeft,
     /// The shard that it is in, if it is in one.
     pub(super) shard: Option<&'a str>,
 }

@@ -336,7 +336,7 @@ impl Draft {
                 let text = spelled.as_bytes();
                 // Behind the head of the text, which is one byte for up to 23.
                 let head = if text.len() < 24 { 1 } else { 2 };
-                let at = end.saturating_sub(usize_from_u32(part.digest.left()));
+                let at = end.saturating_sub(usize_from_u32(part.digest.get()));
                 let at = at.saturating_add(head);
                 self.entries.overwrite(at, text).ok_or(BareError::internal())?;
             }

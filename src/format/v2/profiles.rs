@@ -1,7 +1,7 @@
 //! The attributes that the profiles of generation 2 give a meaning to, and the rules that they and the shape make for
 //! components: v2 §5.2.
 
-use crate::cbor::{Checked, Fault, Input, Parsed, Remaining, skip};
+use crate::cbor::{BytesLeft, Checked, Fault, Input, Parsed, skip};
 use crate::element::{LogicalType, StorageType};
 use crate::format::context::{ParseContext, Slot};
 use crate::format::record::{ComponentRecord, Logical, RawObject, Shape, Text, Uint};
@@ -200,7 +200,7 @@ pub(crate) fn profile(
 /// The dimension of an axis.
 fn along(shape: Shape<'_>, axis: Uint) -> Result<u64, Fault> {
     let dimension = usize::try_from(axis.value).ok().and_then(|axis| shape.get(axis));
-    dimension.ok_or_else(|| Fault::with(Rule::AttributeAxis, axis.remaining, axis.value))
+    dimension.ok_or_else(|| Fault::with(Rule::AttributeAxis, axis.bytes_left, axis.value))
 }
 
 /// The rule of a component.
@@ -213,18 +213,18 @@ impl Mx<'_> {
         &self,
         shape: Shape<'_>,
         elements: u64,
-        shape_at: Remaining,
+        shape_at: BytesLeft,
     ) -> Result<Profile, Fault> {
         let along = match self.axis {
             Some(axis) => along(shape, axis)?,
             None => shape.last().ok_or_else(|| Fault::new(Rule::AttributeAxis, shape_at))?,
         };
-        let Uint { remaining, value } = self.block_size;
+        let Uint { bytes_left, value } = self.block_size;
         let whole = divide_exactly(along, value).is_some();
         let blocks = elements.checked_div(value).filter(|_| whole && value >= 2);
-        let blocks = blocks.ok_or(Fault::with(Rule::MxBlockSize, remaining, value))?;
+        let blocks = blocks.ok_or(Fault::with(Rule::MxBlockSize, bytes_left, value))?;
         if self.scale_form.bytes != b"e8m0_exponent" {
-            return Err(Fault::new(Rule::ScaleForm, self.scale_form.remaining));
+            return Err(Fault::new(Rule::ScaleForm, self.scale_form.bytes_left));
         }
         let scales = part(Role::Scales, Types::E8M0, Count::Exactly(Some(blocks)));
         let data = part(Role::Data, Types::Mx, Count::Exactly(Some(elements)));
@@ -234,12 +234,12 @@ impl Mx<'_> {
 
 impl Gguf<'_> {
     fn profile(&self, elements: u64) -> Result<Profile, Fault> {
-        let Uint { remaining, value } = self.elems_per_block;
+        let Uint { bytes_left, value } = self.elems_per_block;
         let blocks = divide_exactly(elements, value);
-        let blocks = blocks.ok_or(Fault::with(Rule::GgufBlock, remaining, value))?;
-        let Uint { remaining, value } = self.block_bytes;
+        let blocks = blocks.ok_or(Fault::with(Rule::GgufBlock, bytes_left, value))?;
+        let Uint { bytes_left, value } = self.block_bytes;
         if value == 0 {
-            return Err(Fault::with(Rule::GgufBlock, remaining, value));
+            return Err(Fault::with(Rule::GgufBlock, bytes_left, value));
         }
         let bytes = Count::Exactly(blocks.checked_mul(value));
         Ok([Some(part(Role::Data, Types::U8, bytes)), None, None])
@@ -250,14 +250,14 @@ impl Quant<'_> {
     fn profile(&self, shape: Shape<'_>, elements: u64) -> Result<Profile, Fault> {
         let along = along(shape, self.axis)?;
         let Packing { word, per_word } = self.packing;
-        let Uint { remaining, value: bits } = self.bits;
+        let Uint { bytes_left, value: bits } = self.bits;
         let codes = divide_exactly(u64::from(word.width()).saturating_mul(8), bits);
         let codes = codes.filter(|_| matches!(bits, 2 | 3 | 4 | 5 | 6 | 8));
-        let codes = codes.ok_or(Fault::with(Rule::QuantBits, remaining, bits))?;
+        let codes = codes.ok_or(Fault::with(Rule::QuantBits, bytes_left, bits))?;
         if per_word.value != codes {
-            return Err(Fault::new(Rule::QuantPacking, per_word.remaining));
+            return Err(Fault::new(Rule::QuantPacking, per_word.bytes_left));
         }
-        let Uint { remaining, value: size } = self.group_size;
+        let Uint { bytes_left, value: size } = self.group_size;
         // Of an axis of 0 there are no lanes to count, and no scales.
         let lanes = elements.checked_div(along).unwrap_or(0);
         let scales = if size == 0 {
@@ -265,14 +265,14 @@ impl Quant<'_> {
             Count::Either(lanes.checked_mul(along), Some(lanes))
         } else {
             let groups = divide_exactly(along, size);
-            let groups = groups.ok_or(Fault::with(Rule::QuantGroupSize, remaining, size))?;
+            let groups = groups.ok_or(Fault::with(Rule::QuantGroupSize, bytes_left, size))?;
             Count::Exactly(lanes.checked_mul(groups))
         };
         let types = match self.scale_form.bytes {
             b"f32_factors" => Types::Floats,
             b"f16_factors" => Types::Halves,
             b"e8m0_exponent" => Types::E8M0,
-            _ => return Err(Fault::new(Rule::ScaleForm, self.scale_form.remaining)),
+            _ => return Err(Fault::new(Rule::ScaleForm, self.scale_form.bytes_left)),
         };
         let words = Count::Exactly(divide_exactly(elements, codes));
         let zeros = match self.zero_point {
@@ -299,7 +299,7 @@ impl<'m> Slot<'m, true> for Packing {
 
     fn parse(cx: &mut ParseContext<'_>, _: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         PackingFields::read(cx, at, |_, PackingFields { word, order, per_word, .. }| {
-            let unknown = |text: Text<'_>| Fault::new(Rule::QuantPacking, text.remaining);
+            let unknown = |text: Text<'_>| Fault::new(Rule::QuantPacking, text.bytes_left);
             if !matches!(order.bytes, b"lsb_first" | b"msb_first") {
                 return Err(unknown(order).into());
             }
@@ -330,8 +330,8 @@ impl<'m> Slot<'m, true> for ZeroPoint {
 
     fn parse(cx: &mut ParseContext<'_>, _: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         ZeroPointFields::read(cx, at, |cx, ZeroPointFields { form, value, packing, .. }| {
-            let unknown = |text: Text<'_>| Fault::new(Rule::QuantZeroPoint, text.remaining).into();
-            let missing = Fault::new(Rule::AttributeMissing, Remaining::of(at));
+            let unknown = |text: Text<'_>| Fault::new(Rule::QuantZeroPoint, text.bytes_left).into();
+            let missing = Fault::new(Rule::AttributeMissing, BytesLeft::of(at));
             match form.bytes {
                 b"none" => Ok(Self::Absent),
                 b"implied" => value.ok_or(missing)?.integer().map(|()| Self::Absent),
@@ -364,7 +364,7 @@ impl<'m> Unread<'m> {
     /// Checks that it is an integer of either sign: major types 0 and 1.
     fn integer(self) -> Checked<()> {
         if self.0.first().is_none_or(|initial| *initial >= 0x40) {
-            return Err(Fault::new(Rule::AttributeType, Remaining::of(self.0)).into());
+            return Err(Fault::new(Rule::AttributeType, BytesLeft::of(self.0)).into());
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! `shards`: other files that hold blobs, by name. v2 §7.1.
 
 use super::V2;
-use crate::cbor::{Checked, Fault, Input, Parsed, Remaining, UNLIMITED, key, map_head};
+use crate::cbor::{BytesLeft, Checked, Fault, Input, Parsed, UNLIMITED, key, map_head};
 use crate::format::context::{DigestText, ParseContext, Slot, push};
 use crate::format::record::{ShardRecord, Uint};
 use crate::format::table::table;
@@ -33,11 +33,11 @@ impl<'m> Slot<'m, true> for Table {
         while entries.next(input) {
             let (value, name) = key(input)?;
             validate_name(input, name)?;
-            let name = Remaining::of(input);
+            let name = BytesLeft::of(input);
             (input, ()) = Shard::read(cx, value, |cx, shard| {
-                let Uint { remaining, value: size } = shard.size;
+                let Uint { bytes_left, value: size } = shard.size;
                 if size < SHORTEST {
-                    return Err(Fault::with(Rule::ShardSize, remaining, size).into());
+                    return Err(Fault::with(Rule::ShardSize, bytes_left, size).into());
                 }
                 Ok(push(&mut cx.shards, ShardRecord { name, digest: shard.digest.0, size })?)
             })?;
@@ -60,5 +60,5 @@ fn validate_name(at: Input<'_>, name: &[u8]) -> Checked<()> {
         return Ok(());
     }
     let length = u64_from_usize(name.len());
-    Err(Fault::with(Rule::ShardName, Remaining::of(at), length).into())
+    Err(Fault::with(Rule::ShardName, BytesLeft::of(at), length).into())
 }

@@ -2,7 +2,7 @@
 
 use super::profiles;
 use crate::cbor::{
-    Checked, Fault, Input, Parsed, Remaining, UNLIMITED, key, map_head, short_text, skip, strict,
+    BytesLeft, Checked, Fault, Input, Parsed, UNLIMITED, key, map_head, short_text, skip, strict,
     strict_array_head,
 };
 use crate::element::{LogicalType, StorageType};
@@ -22,17 +22,17 @@ pub(super) fn validate_name(at: Input<'_>, name: &[u8]) -> Checked<()> {
         return Ok(());
     }
     let length = u64_from_usize(name.len());
-    Err(Fault::with(Rule::NameForm, Remaining::of(at), length).into())
+    Err(Fault::with(Rule::NameForm, BytesLeft::of(at), length).into())
 }
 
 /// `attributes`: v2 §3.1. The keys within their values are free.
 impl<'m, const OPEN: u8> Slot<'m, true> for Attributes<OPEN> {
-    const BLANK: Self = Self(Remaining::END);
+    const BLANK: Self = Self(BytesLeft::END);
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         cx.prove(at, OPEN)?;
         let (rest, ()) = attributes(cx.limits, wrong, at)?;
-        Ok((rest, Self(Remaining::of(at))))
+        Ok((rest, Self(BytesLeft::of(at))))
     }
 }
 
@@ -78,7 +78,7 @@ impl<'m> Slot<'m, true> for BlobPlace {
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, entries) = strict_array_head(wrong, at)?;
         if entries.claimed() != Some(2) {
-            return Err(Fault::new(wrong, Remaining::of(at)).into());
+            return Err(Fault::new(wrong, BytesLeft::of(at)).into());
         }
         let (rest, offset) = <Uint as Slot<'m, true>>::parse(cx, wrong, rest)?;
         let (rest, length) = <Uint as Slot<'m, true>>::parse(cx, wrong, rest)?;
@@ -89,24 +89,24 @@ impl<'m> Slot<'m, true> for BlobPlace {
 /// `dtype`: one of a closed set of twelve. v2 §4.1.
 #[derive(Clone, Copy)]
 pub(crate) struct DtypeName {
-    remaining: Remaining,
+    bytes_left: BytesLeft,
     storage: StorageType,
 }
 
 impl<'m> Slot<'m, true> for DtypeName {
-    const BLANK: Self = Self { remaining: Remaining::END, storage: StorageType::U8 };
+    const BLANK: Self = Self { bytes_left: BytesLeft::END, storage: StorageType::U8 };
 
     #[inline(always)]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         if let Some((rest, _, word)) = short_text(at)
             && let Some(storage) = StorageType::from_word::<true>(word)
         {
-            return Ok((rest, Self { remaining: Remaining::of(at), storage }));
+            return Ok((rest, Self { bytes_left: BytesLeft::of(at), storage }));
         }
         let (rest, text) = <Text<'m> as Slot<'m, true>>::parse(cx, wrong, at)?;
         match StorageType::from_v2(text.bytes) {
-            Some(storage) => Ok((rest, Self { remaining: text.remaining, storage })),
-            None => Err(Fault::new(Rule::DtypeUnknown, text.remaining).into()),
+            Some(storage) => Ok((rest, Self { bytes_left: text.bytes_left, storage })),
+            None => Err(Fault::new(Rule::DtypeUnknown, text.bytes_left).into()),
         }
     }
 }
@@ -116,10 +116,10 @@ impl DtypeName {
     #[inline]
     pub(super) fn check(self, logical_type: Option<TypeName>) -> Result<(), Fault> {
         match logical_type {
-            Some(TypeName { meaning: Meaning::Bool, remaining })
+            Some(TypeName { meaning: Meaning::Bool, bytes_left })
                 if self.storage != StorageType::U8 =>
             {
-                Err(Fault::new(Rule::LogicalTypeStorage, remaining))
+                Err(Fault::new(Rule::LogicalTypeStorage, bytes_left))
             }
             _ => Ok(()),
         }
@@ -137,10 +137,10 @@ impl DtypeName {
             Some(Meaning::Unknown) => (self.storage, Logical { known: None, unknown: true }),
         };
         Dtype {
-            remaining: self.remaining,
+            bytes_left: self.bytes_left,
             storage: Some(storage),
             logical,
-            type_remaining: logical_type.map(|name| name.remaining),
+            type_bytes_left: logical_type.map(|name| name.bytes_left),
             implied: false,
         }
     }
@@ -149,7 +149,7 @@ impl DtypeName {
 /// `type`: an open set. v2 §4.2, appendix A.
 #[derive(Clone, Copy)]
 pub(crate) struct TypeName {
-    remaining: Remaining,
+    bytes_left: BytesLeft,
     meaning: Meaning,
 }
 
@@ -161,17 +161,17 @@ enum Meaning {
 }
 
 impl<'m> Slot<'m, true> for TypeName {
-    const BLANK: Self = Self { remaining: Remaining::END, meaning: Meaning::Unknown };
+    const BLANK: Self = Self { bytes_left: BytesLeft::END, meaning: Meaning::Unknown };
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, Name(Text { remaining, bytes, .. })) =
+        let (rest, Name(Text { bytes_left, bytes, .. })) =
             <Name<'m> as Slot<'m, true>>::parse(cx, wrong, at)?;
         let meaning = match LogicalType::from_v2(bytes) {
             _ if bytes == b"bool" => Meaning::Bool,
             Some(logical) => Meaning::Known(logical),
             None => Meaning::Unknown,
         };
-        Ok((rest, Self { remaining, meaning }))
+        Ok((rest, Self { bytes_left, meaning }))
     }
 }
 
@@ -188,13 +188,13 @@ impl<'m> Slot<'m, true> for Encoding {
 
 /// `shard`, and where it stands: v2 §7.1. Its text would make every part larger while it is read.
 #[derive(Clone, Copy)]
-pub(crate) struct ShardName(pub(super) Remaining);
+pub(crate) struct ShardName(pub(super) BytesLeft);
 
 impl<'m> Slot<'m, true> for ShardName {
-    const BLANK: Self = Self(Remaining::END);
+    const BLANK: Self = Self(BytesLeft::END);
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, Name(text)) = <Name<'m> as Slot<'m, true>>::parse(cx, wrong, at)?;
-        Ok((rest, Self(text.remaining)))
+        Ok((rest, Self(text.bytes_left)))
     }
 }
