@@ -154,7 +154,7 @@ impl Deferred {
 }
 
 /// The number of threads that have nothing to do, of those that the caller may have.
-pub(crate) type Idle = core::sync::atomic::AtomicUsize;
+pub(crate) type ThreadBudget = core::sync::atomic::AtomicUsize;
 
 /// Makes `buffer` that long; what is in it will be overwritten.
 fn extend(buffer: &mut Vec<u8>, length: usize) -> Result<(), BareError> {

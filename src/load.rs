@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::vec::Vec;
 
-use crate::codec::Idle;
+use crate::codec::ThreadBudget;
 use crate::error::{BareError, Error, OutOfMemory};
 use crate::format::Encoding;
 use crate::layout::Decoded;
@@ -96,9 +96,9 @@ impl Loader {
             all.push(component);
         }
         let threads = self.worthwhile(all.iter().copied());
-        each(all.into_iter(), threads, |component, idle| {
+        each(all.into_iter(), threads, |component, thread_budget| {
             self.spend(&component, component.decoded_length().unwrap_or(0))?;
-            let decoded = component.read_on(idle)?;
+            let decoded = component.read_on(thread_budget)?;
             if component.decoded_length().is_none() {
                 self.spend(&component, u64_from_usize(decoded.len()))?;
             }
@@ -114,9 +114,10 @@ impl Loader {
     /// cannot be verified. It is the error of the first component that has one, those that are not supported last.
     pub fn read_into<'a>(&self, targets: &mut [(Component<'a>, &mut [u8])]) -> Result<(), Error> {
         let threads = self.worthwhile(targets.iter().map(|(component, _)| *component));
-        let read = |(component, buffer): &mut (Component<'a>, &mut [u8]), idle: &Idle| {
+        let read = |(component, buffer): &mut (Component<'a>, &mut [u8]),
+                    thread_budget: &ThreadBudget| {
             self.spend(component, u64_from_usize(buffer.len()))?;
-            let view = component.read_into_on(buffer, idle)?;
+            let view = component.read_into_on(buffer, thread_budget)?;
             Ok(required(component, view.verified())?)
         };
         each(targets.iter_mut(), threads, read).map(drop)
@@ -153,17 +154,17 @@ impl Loader {
 fn each<T, O: Send>(
     items: impl Iterator<Item = T> + Send,
     threads: usize,
-    work: impl Fn(T, &Idle) -> Result<O, Error> + Sync,
+    work: impl Fn(T, &ThreadBudget) -> Result<O, Error> + Sync,
 ) -> Result<Vec<O>, Error> {
     let begun = Progress { items: Some(items.enumerate()), done: Vec::new(), failed: None };
-    let (progress, idle) = (Mutex::new(begun), Idle::default());
+    let (progress, thread_budget) = (Mutex::new(begun), ThreadBudget::default());
     let worker = || {
         while let Some((at, item)) = next(&progress) {
-            let outcome = work(item, &idle);
+            let outcome = work(item, &thread_budget);
             let Ok(mut progress) = progress.lock() else { break };
             progress.note(at, outcome);
         }
-        idle.fetch_add(1, Ordering::Relaxed);
+        thread_budget.fetch_add(1, Ordering::Relaxed);
     };
     thread::scope(|scope| {
         let more = threads.saturating_sub(1);

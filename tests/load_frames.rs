@@ -68,24 +68,24 @@ fn large() -> Vec<u8> {
 }
 
 /// The only component of a file.
-fn only<S: ReadAt>(archive: &Archive<S>) -> Component<'_> {
+fn only_component<S: ReadAt>(archive: &Archive<S>) -> Component<'_> {
     archive.get("w").unwrap().component("data").unwrap()
 }
 
 /// The result of reading a component, with a loader or without.
 type Read = Result<(Vec<u8>, Verified), Error>;
 
-fn together(file: &[u8], source: &dyn Source, threads: usize) -> Read {
+fn read_parallel(file: &[u8], source: &dyn Source, threads: usize) -> Read {
     let archive = Archive::from_bytes(file)?;
     let loader = Loader::new(archive.manifest()).threads(threads);
-    let all = loader.read([only(&archive).read_from(source)])?;
+    let all = loader.read([only_component(&archive).read_from(source)])?;
     let [one] = &all[..] else { panic!("one component") };
     Ok((one.to_vec(), one.verified()))
 }
 
-fn alone(file: &[u8]) -> Read {
+fn read_alone(file: &[u8]) -> Read {
     let archive = Archive::from_bytes(file)?;
-    let decoded = only(&archive).read()?;
+    let decoded = only_component(&archive).read()?;
     Ok((decoded.to_vec(), decoded.verified()))
 }
 
@@ -125,13 +125,13 @@ impl ReadAt for Noted<'_> {
 fn as_alone() {
     for made in [made_v1("u8", noise(FRAMES * NOISE)), made_v2(large())] {
         let wanted = Ok((made.content.clone(), Verified::Digest));
-        assert_eq!(alone(&made.file), wanted);
+        assert_eq!(read_alone(&made.file), wanted);
         for threads in [1, 2, 5] {
-            assert_eq!(together(&made.file, &made.file, threads), wanted);
+            assert_eq!(read_parallel(&made.file, &made.file, threads), wanted);
             let archive = Archive::from_bytes(&made.file).unwrap();
             let mut buffer = vec![0xaa; made.content.len()];
             let noted = Noted::new(&made.file);
-            let mut targets = [(only(&archive).read_from(&noted), &mut buffer[..])];
+            let mut targets = [(only_component(&archive).read_from(&noted), &mut buffer[..])];
             let loader = Loader::new(archive.manifest()).threads(threads);
             loader.read_into(&mut targets).unwrap();
             assert_eq!(buffer, made.content);
@@ -144,14 +144,14 @@ fn as_alone() {
 fn a_thread_that_has_nothing_to_do_decodes_frames_and_each_is_read_once() {
     let made = made_v1("u8", noise(FRAMES * NOISE));
     let noted = Noted::new(&made.file);
-    assert_eq!(together(&made.file, &noted, 2).unwrap().0, made.content);
+    assert_eq!(read_parallel(&made.file, &noted, 2).unwrap().0, made.content);
     assert_eq!(noted.threads(), 2);
     let mut read: Vec<u64> = noted.read.lock().unwrap().iter().map(|(_, at, _)| *at).collect();
     read.sort_unstable();
     assert_eq!(read, made.stored);
     let made = made_v2(large());
     let noted = Noted::new(&made.file);
-    assert_eq!(together(&made.file, &noted, 3).unwrap().0, made.content);
+    assert_eq!(read_parallel(&made.file, &noted, 3).unwrap().0, made.content);
     assert!(noted.threads() > 1);
     assert!(noted.bytes() <= made.file.len());
 }
@@ -166,7 +166,7 @@ fn frames_that_claim_much_more_than_is_stored_have_one_thread() {
     for content in [zeros, noise] {
         let made = made_v1("u8", content);
         let noted = Noted::new(&made.file);
-        assert_eq!(together(&made.file, &noted, 4), alone(&made.file));
+        assert_eq!(read_parallel(&made.file, &noted, 4), read_alone(&made.file));
         assert!(noted.threads() <= 1);
     }
 }
@@ -177,7 +177,7 @@ fn damage_is_the_same_error() {
     let mut failed = BTreeSet::new();
     for made in [made_v1("u8", noise(FRAMES * NOISE)), made_v2(large())] {
         let archive = Archive::from_bytes(&made.file).unwrap();
-        let extent = only(&archive).extent().range();
+        let extent = only_component(&archive).extent().range();
         let ends = [extent.start, extent.end].map(|end| usize::try_from(end).unwrap());
         for round in 0..60 {
             let mut file = made.file.clone();
@@ -190,8 +190,8 @@ fn damage_is_the_same_error() {
                 _ => rng.usize(ends[0]..ends[1]),
             };
             file[at] ^= 1 << rng.u8(..8);
-            let found = together(&file, &file, 3);
-            assert_eq!(found, alone(&file), "byte {at}");
+            let found = read_parallel(&file, &file, 3);
+            assert_eq!(found, read_alone(&file), "byte {at}");
             failed.extend(found.err().and_then(|error| error.rule()));
         }
     }
@@ -233,11 +233,11 @@ fn frames_of_a_table_are_single_and_have_checksums() {
     };
     let valid = build(None, NOISE);
     let noted = Noted::new(&valid);
-    assert_eq!(together(&valid, &noted, 2), Ok((content.clone(), Verified::NoDigest)));
+    assert_eq!(read_parallel(&valid, &noted, 2), Ok((content.clone(), Verified::NoDigest)));
     assert_eq!(noted.threads(), 2);
     for wrong in [build(Some(5), NOISE), build(Some(5), NOISE / 2)] {
-        let found = together(&wrong, &wrong, 3);
-        assert_eq!(found, alone(&wrong));
+        let found = read_parallel(&wrong, &wrong, 3);
+        assert_eq!(found, read_alone(&wrong));
         assert_eq!(found.unwrap_err().rule(), Some("zstd-frame-single"));
     }
     // A checksum ends a frame, in front of the magic of the next one: here that of the fourth.
@@ -246,9 +246,9 @@ fn frames_of_a_table_are_single_and_have_checksums() {
     let mut frames = (4096..).zip(wrong.windows(4).skip(4096)).filter(|(_, four)| *four == magic);
     let (fifth, _) = frames.nth(4).unwrap();
     wrong[fifth - 1] ^= 1;
-    let error = together(&wrong, &wrong, 2).unwrap_err();
+    let error = read_parallel(&wrong, &wrong, 2).unwrap_err();
     assert_eq!(error.rule(), Some("zstd-checksum"));
-    assert_eq!(Err(error), alone(&wrong));
+    assert_eq!(Err(error), read_alone(&wrong));
 }
 
 /// A frame of no bytes is validated as any other, also where it is the one too many for several threads.
@@ -268,8 +268,8 @@ fn an_empty_frame_is_not_passed_over() {
     stored.extend(table(&sizes, 0));
     let file = encoded(content.len() as u64, &stored);
     let file = file.start((4096 + stored.len()).next_multiple_of(4096)).bytes();
-    let found = together(&file, &file, 3);
-    assert_eq!(found, alone(&file));
+    let found = read_parallel(&file, &file, 3);
+    assert_eq!(found, read_alone(&file));
     assert_eq!(found.unwrap_err().rule(), Some("zstd-checksum"));
 }
 
@@ -280,18 +280,18 @@ fn of_two_errors_the_same_is_told() {
     let mut content: Vec<u8> = (0..FRAMES * BOOLS).map(|_| rng.u8(..2)).collect();
     let valid = made_v1("bool", content.clone());
     let noted = Noted::new(&valid.file);
-    assert_eq!(together(&valid.file, &noted, 2), alone(&valid.file));
+    assert_eq!(read_parallel(&valid.file, &noted, 2), read_alone(&valid.file));
     assert_eq!(noted.threads(), 2);
     content[BOOLS * 6 + 5] = 3;
     let made = made_v1("bool", content);
-    assert_eq!(alone(&made.file).unwrap_err().rule(), Some("bool-value"));
+    assert_eq!(read_alone(&made.file).unwrap_err().rule(), Some("bool-value"));
     for frame in [2, 6, 9] {
         let mut file = made.file.clone();
         // The content size in the header: a frame decodes to fewer bytes than it says.
         file[usize::try_from(made.stored[frame]).unwrap() + 5] ^= 1;
-        assert_eq!(together(&file, &file, 4), alone(&file), "frame {frame}");
+        assert_eq!(read_parallel(&file, &file, 4), read_alone(&file), "frame {frame}");
     }
-    assert_eq!(together(&made.file, &made.file, 4), alone(&made.file));
+    assert_eq!(read_parallel(&made.file, &made.file, 4), read_alone(&made.file));
 }
 
 #[test]
@@ -309,7 +309,7 @@ fn what_is_verified_is_what_has_been_read() {
                 }
                 Ok(())
             });
-            if let Ok(read) = together(&made.file, &source, 3) {
+            if let Ok(read) = read_parallel(&made.file, &source, 3) {
                 assert!(read == (made.content.clone(), Verified::Digest), "lie {lie}");
                 right += 1;
             }

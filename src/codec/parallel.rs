@@ -15,7 +15,7 @@ use super::content::{Reader, Reading, Stored};
 use super::hasher::{Hasher, Verified};
 use super::seekable::Entry;
 use super::zstd::Frames;
-use super::{Idle, ReadAt};
+use super::{ReadAt, ThreadBudget};
 use crate::element::ByteOrder;
 use crate::limits::Limits;
 use crate::manifest::Extent;
@@ -29,7 +29,7 @@ const LARGEST: u64 = 64 << 20;
 const TIMES: u64 = 64;
 
 /// A frame that can be decoded by itself.
-struct Piece {
+struct FrameRange {
     stored: Extent,
     /// Bytes that it decodes to.
     decoded: usize,
@@ -37,7 +37,7 @@ struct Piece {
     entry: Option<Entry>,
 }
 
-impl Piece {
+impl FrameRange {
     /// Decodes the frame, whose bytes are `stored`, into `room`; none if anything is wrong.
     fn decode<'b>(
         &self,
@@ -60,15 +60,15 @@ impl Piece {
 }
 
 /// All frames of a component, of which there are several.
-pub(crate) struct Pieces {
-    all: Vec<Piece>,
+pub(crate) struct FrameList {
+    all: Vec<FrameRange>,
     /// Bytes that they decode to.
     pub(crate) decoded: usize,
 }
 
 /// The work on a component: frames that are still to be decoded, and what has been decoded.
 struct Work<'a, 'b> {
-    left: Enumerate<IntoIter<Piece>>,
+    left: Enumerate<IntoIter<FrameRange>>,
     /// The memory that they are decoded into.
     room: &'b mut [u8],
     /// The digest of stored bytes, where it is over these.
@@ -82,7 +82,7 @@ struct Work<'a, 'b> {
 /// A frame that has been read, its place among all, and the memory that it is decoded into.
 struct Job<'s, 'b> {
     place: usize,
-    piece: Piece,
+    frame: FrameRange,
     stored: Cow<'s, [u8]>,
     room: &'b mut [u8],
 }
@@ -104,10 +104,10 @@ impl<'b> Work<'_, 'b> {
 
     /// Reads the next frame; none at the end, or if it cannot be read.
     fn next<'s, S: ReadAt + ?Sized>(&mut self, source: &'s S) -> Option<Job<'s, 'b>> {
-        let (place, piece) = self.left.next()?;
-        let (room, rest) = core::mem::take(&mut self.room).split_at_mut_checked(piece.decoded)?;
+        let (place, frame) = self.left.next()?;
+        let (room, rest) = core::mem::take(&mut self.room).split_at_mut_checked(frame.decoded)?;
         self.room = rest;
-        let Some(stored) = read(source, piece.stored) else {
+        let Some(stored) = read(source, frame.stored) else {
             // One frame will be missing.
             self.left = Vec::new().into_iter().enumerate();
             return None;
@@ -115,7 +115,7 @@ impl<'b> Work<'_, 'b> {
         if let Some(hasher) = &mut self.hasher {
             hasher.update(&stored);
         }
-        Some(Job { place, piece, stored, room })
+        Some(Job { place, frame, stored, room })
     }
 }
 
@@ -132,7 +132,7 @@ fn read<S: ReadAt + ?Sized>(source: &S, extent: Extent) -> Option<Cow<'_, [u8]>>
 
 impl Reader<'_> {
     /// The frames, of which none has been read yet, where there are several that can be decoded by themselves.
-    pub(crate) fn pieces(&self) -> Option<Pieces> {
+    pub(crate) fn frames(&self) -> Option<FrameList> {
         let component = &self.reading.component;
         let (extent, declared) = (component.extent(), component.decoded_length()?);
         let (mut all, mut sum) = (Vec::new(), 0_u64);
@@ -143,7 +143,7 @@ impl Reader<'_> {
                 && decoded <= length.saturating_mul(TIMES)
                 && all.try_reserve(1).is_ok();
             if let (Ok(bytes), true) = (usize::try_from(decoded), fits) {
-                all.push(Piece { stored, decoded: bytes, entry });
+                all.push(FrameRange { stored, decoded: bytes, entry });
                 sum = sum.saturating_add(decoded);
             }
             fits
@@ -161,35 +161,35 @@ impl Reader<'_> {
             }),
             _ => return None,
         };
-        let ends = all.last().is_some_and(|last: &Piece| last.stored.end() == end);
+        let ends = all.last().is_some_and(|last: &FrameRange| last.stored.end() == end);
         let decoded = usize::try_from(sum).ok().filter(|_| sum == declared)?;
-        (ends && all.len() > 1).then_some(Pieces { all, decoded })
+        (ends && all.len() > 1).then_some(FrameList { all, decoded })
     }
 
     /// Reads all of it into `buffer`, which is as long as that: on this thread, and on others from when they
     /// have nothing to do. None where anything is wrong, which reading it one by one says.
-    pub(crate) fn read_together(
+    pub(crate) fn read_parallel(
         self,
-        pieces: Pieces,
+        frames: FrameList,
         buffer: &mut [u8],
-        idle: &Idle,
+        thread_budget: &ThreadBudget,
     ) -> Option<Verified> {
         let Self { source, mut reading, .. } = self;
         let limits = reading.component.limits();
         // A seekable component has a digest of what is decoded, another of what is stored.
         let of_stored = matches!(reading.stored, Stored::Zstd(_));
         let hasher = if of_stored { reading.hasher.take() } else { None };
-        let (count, mut done) = (pieces.all.len(), Vec::new());
+        let (count, mut done) = (frames.all.len(), Vec::new());
         done.try_reserve_exact(count).ok()?;
         done.resize(count, None);
-        let left = pieces.all.into_iter().enumerate();
+        let left = frames.all.into_iter().enumerate();
         let work = Work { left, room: buffer, hasher, done, validated: 0, reading };
         // None when anything was not as it should be.
         let work = Mutex::new(Some(work));
         let one = || {
             let job = work.lock().ok()?.as_mut()?.next(&source);
-            let Job { place, piece, stored, room } = job?;
-            let decoded = piece.decode(&stored, room, limits);
+            let Job { place, frame, stored, room } = job?;
+            let decoded = frame.decode(&stored, room, limits);
             let mut work = work.lock().ok()?;
             let noted = decoded.and_then(|decoded| work.as_mut()?.note(place, decoded));
             if noted.is_none() {
@@ -197,13 +197,13 @@ impl Reader<'_> {
             }
             noted
         };
-        let less = |idle: usize| idle.checked_sub(1);
+        let less = |thread_budget: usize| thread_budget.checked_sub(1);
         thread::scope(|scope| {
             loop {
-                while idle.fetch_update(Relaxed, Relaxed, less).is_ok() {
+                while thread_budget.fetch_update(Relaxed, Relaxed, less).is_ok() {
                     let other = || {
                         while one().is_some() {}
-                        idle.fetch_add(1, Relaxed);
+                        thread_budget.fetch_add(1, Relaxed);
                     };
                     // Where no thread can be had, those that there are do the work.
                     if thread::Builder::new().spawn_scoped(scope, other).is_err() {

@@ -13,7 +13,7 @@ use super::buffer::{Data, Decoded, Lines};
 use super::quantized::{Quantization, Quantized};
 use super::sparse::{Coo, Csr};
 use super::view::{Kind, View};
-use crate::codec::{Idle, ReadAt as _, Reader, Verified, grow};
+use crate::codec::{ReadAt as _, Reader, ThreadBudget, Verified, grow};
 use crate::element::{ByteOrder, Element, StorageType};
 use crate::error::{BareError, Error, ErrorKind, Misuse};
 use crate::format::{Encoding, Layout};
@@ -440,13 +440,13 @@ impl<'a> Component<'a> {
     }
 
     /// The same as [`read`](Self::read), with threads that have nothing else to do.
-    pub(crate) fn read_on(&self, idle: &Idle) -> Result<Decoded, Error> {
+    pub(crate) fn read_on(&self, thread_budget: &ThreadBudget) -> Result<Decoded, Error> {
         let reader = self.reader()?;
         #[cfg(all(feature = "zstd", feature = "std"))]
-        if let Some(pieces) = reader.pieces() {
-            let lines = Lines::zeros(pieces.decoded);
+        if let Some(frames) = reader.frames() {
+            let lines = Lines::zeros(frames.decoded);
             let mut lines = lines.map_err(|error| BareError::from(error).at(self.location()))?;
-            if let Some(verified) = reader.read_together(pieces, lines.as_mut(), idle) {
+            if let Some(verified) = reader.read_parallel(frames, lines.as_mut(), thread_budget) {
                 return Ok(Decoded::new(lines, self.decoded_kind()?, verified));
             }
             return self.read();
@@ -496,13 +496,13 @@ impl<'a> Component<'a> {
     pub(crate) fn read_into_on<'b>(
         &self,
         buffer: &'b mut [u8],
-        idle: &Idle,
+        thread_budget: &ThreadBudget,
     ) -> Result<View<'b>, Error> {
         let kind = self.kind_in(buffer)?;
         let reader = self.reader()?;
         #[cfg(all(feature = "zstd", feature = "std"))]
-        if let Some(pieces) = reader.pieces() {
-            return match reader.read_together(pieces, buffer, idle) {
+        if let Some(frames) = reader.frames() {
+            return match reader.read_parallel(frames, buffer, thread_budget) {
                 Some(verified) => Ok(View::new(buffer, kind, Some(verified))),
                 None => self.read_into(buffer),
             };

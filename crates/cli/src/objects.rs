@@ -38,7 +38,7 @@ where
         }
         // Each object has a verifier of its own. Should all together go beyond the limit on a
         // whole file, the order of the manifest decides which is to blame.
-        self.together().unwrap_or_else(|| self.one_by_one())
+        self.in_parallel().unwrap_or_else(|| self.one_by_one())
     }
 
     fn one_by_one(&self) -> Vec<Result<T, Error>> {
@@ -57,7 +57,7 @@ where
     }
 
     /// None where the objects together decode to more than they may.
-    fn together(&self) -> Option<Vec<Result<T, Error>>> {
+    fn in_parallel(&self) -> Option<Vec<Result<T, Error>>> {
         let (archive, files) = (self.files.archive, self.files.all());
         let most = archive
             .limits()
