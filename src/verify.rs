@@ -152,7 +152,7 @@ impl Verifier {
     /// about the file.
     ///
     /// # Errors
-    /// The same as [`object`](Self::object) and [`alone`](Self::alone); `canonical-padding`, `canonical-sharing`.
+    /// The same as [`object`](Self::object) and [`require_unsharded`](Self::require_unsharded); `canonical-padding`, `canonical-sharing`.
     pub fn file<R: ReadAt>(
         &mut self,
         manifest: &Manifest<impl AsRef<[u8]>>,
@@ -188,7 +188,7 @@ impl Verifier {
     ///
     /// # Errors
     /// `unsupported-shard`, at the first one.
-    pub fn alone(&self, manifest: &Manifest<impl AsRef<[u8]>>) -> Result<(), Error> {
+    pub fn require_unsharded(&self, manifest: &Manifest<impl AsRef<[u8]>>) -> Result<(), Error> {
         Ok(find_shard(manifest.parts())?)
     }
 
@@ -250,7 +250,7 @@ impl Verifier {
             Order::Stored => component.reader_as_stored()?,
         };
         component.check_surrounding().map_err(|error| error.at(component.location()))?;
-        self.admit(component)?;
+        self.check_decoded_total(component)?;
         let mut bytes = 0_u64;
         self.mismatch = None;
         loop {
@@ -283,7 +283,7 @@ impl Verifier {
 
     /// Checks that a component in frames claims to decode to no more than may still be decoded, before
     /// anything is.
-    fn admit(&self, component: &Component<'_>) -> Result<(), BareError> {
+    fn check_decoded_total(&self, component: &Component<'_>) -> Result<(), BareError> {
         let claimed = component.decoded_length().unwrap_or_default();
         if component.encoding() != Encoding::ZstdSeekable || claimed <= self.left {
             return Ok(());

@@ -91,7 +91,7 @@ fn twice(settings: &WriteOptions, announced: Option<&[u8; 32]>) -> Result<Vec<u8
     let mut writer = Writer::new(Vec::new(), settings)?;
     let data: Vec<u8> = (0..1000_u32).flat_map(u32::to_le_bytes).collect();
     let part = [NewComponent::new("data", DType::U8, 4000)];
-    let part = part.map(|part| announced.map_or(part, |sha256| part.announced(sha256)));
+    let part = part.map(|part| announced.map_or(part, |sha256| part.with_known_sha256(sha256)));
     for name in ["a", "b"] {
         let mut object = writer.object(&NewObject::custom(name, &[4000], "dense", &part))?;
         for piece in data.chunks(if announced.is_some() { 7 } else { 4000 }) {

@@ -45,7 +45,7 @@ impl ReadAt for Counted {
 }
 
 /// Finds `STEM-NAME.zt` beside the file.
-fn beside(root: &Path) -> impl Find<Source = Counted> {
+fn sibling_shards(root: &Path) -> impl Find<Source = Counted> {
     Shards(move |name: &str| {
         let stem = root.file_stem().unwrap().to_str().unwrap();
         let bytes = std::fs::read(root.with_file_name(format!("{stem}-{name}.zt"))).ok()?;
@@ -58,7 +58,7 @@ fn check(path: &Path, options: &OpenOptions) -> Result<Summary, Error> {
     let file = std::fs::read(path).unwrap();
     let archive = options.from_bytes(&file)?;
     let manifest = archive.manifest();
-    let mut shards = manifest.bind_shards(&beside(path))?;
+    let mut shards = manifest.bind_shards(&sibling_shards(path))?;
     let bytes = shards.bound().iter().map(|bound| bound.shard().size()).sum();
     let mut verifier = Verifier::new(manifest).with_shard_bytes(bytes);
     let summary = verifier.file_in(manifest, archive.source(), &mut shards)?;
@@ -143,7 +143,7 @@ fn the_version_of_a_shard_is_told() {
     let path = corpus().join("v2/shards/unsupported-version--v2-shard.zt");
     let root = std::fs::read(&path).unwrap();
     let archive = Archive::from_bytes(&root).unwrap();
-    let mut shards = archive.manifest().bind_shards(&beside(&path)).unwrap();
+    let mut shards = archive.manifest().bind_shards(&sibling_shards(&path)).unwrap();
     let files = Files { root: archive.source(), shards: &shards };
     let component = archive.tensors().next().unwrap().components().next().unwrap();
     let read = component.read_from(&files).reader().unwrap_err();
@@ -219,7 +219,7 @@ fn a_shard_that_is_missing_keeps_nothing_else_from_being_read() {
     unsupported(component.bind(&root).unwrap_err());
     unsupported(component.view().unwrap_err());
     unsupported(component.read().unwrap_err());
-    let mut shards = archive.manifest().bind_shards(&beside(&path)).unwrap();
+    let mut shards = archive.manifest().bind_shards(&sibling_shards(&path)).unwrap();
     assert!(shards.get("s").is_none() && shards.bound().is_empty());
     assert_eq!(shards.missing().map(|shard| shard.name()), Some("s"));
     let error = shards.verify().unwrap_err();
@@ -232,7 +232,7 @@ fn binding_reads_the_frame_and_nothing_else() {
     let path = corpus().join("v2/shards/not-recursive.zt");
     let root = std::fs::read(&path).unwrap();
     let archive = Archive::from_bytes(&root).unwrap();
-    let mut shards = archive.manifest().bind_shards(&beside(&path)).unwrap();
+    let mut shards = archive.manifest().bind_shards(&sibling_shards(&path)).unwrap();
     let shard = shards.get("s").unwrap();
     assert_eq!(shard.source().count(), 48);
     assert!(shards.get("t").is_none() && shards.get("").is_none());
@@ -273,7 +273,7 @@ fn what_is_in_a_shard_is_read_from_no_other() {
     };
     let tensor = archive.tensor("w").unwrap();
     assert_eq!(readable(&tensor), ["values"]);
-    let all = beside(&path);
+    let all = sibling_shards(&path);
     for (only, role) in [("a", "indptr"), ("bb", "indices")] {
         let find = Shards(|name: &str| {
             let path = path.with_file_name(format!("csr-{name}.zt"));
@@ -301,7 +301,7 @@ fn what_is_in_a_shard_is_read_from_no_other() {
     let path = corpus().join("v2/shards/dense.zt");
     let root = std::fs::read(&path).unwrap();
     let other = Archive::from_bytes(&root).unwrap();
-    let mut others = other.manifest().bind_shards(&beside(&path)).unwrap();
+    let mut others = other.manifest().bind_shards(&sibling_shards(&path)).unwrap();
     others.verify().unwrap();
     let files = Files { root: archive.source(), shards: &others };
     assert_eq!(readable(&tensor.read_from(&files)), ["values"]);

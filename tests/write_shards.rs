@@ -81,7 +81,7 @@ fn each(write: &mut impl FnMut(&NewObject<'_>, &[(&str, &[u8])])) {
     write(&NewObject::dense("scalar", &[], DType::U8), &[("data", &[7])]);
 }
 
-fn whole(settings: &WriteOptions) -> Vec<u8> {
+fn write_unsharded(settings: &WriteOptions) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), settings).unwrap();
     each(&mut |object, parts| writer.add_object(object, parts).unwrap());
     writer.finish().unwrap()
@@ -136,7 +136,7 @@ fn a_root_and_its_shards_hold_what_one_file_holds() {
         settings().alignment(1 << 16),
         settings().sharing(),
     ] {
-        let one = whole(&settings);
+        let one = write_unsharded(&settings);
         let (root, shards) = sharded(&settings);
         assert_eq!(verify(&root, &shards).unwrap(), verify(&one, &[]).unwrap());
         let archive = Archive::from_bytes(&root).unwrap();
@@ -280,7 +280,7 @@ fn stored(component: &Component<'_>) -> StoredBlob {
 /// The blobs of a whole file, which has a manifest of its own, and frames among them.
 #[test]
 fn any_file_of_2_may_be_a_shard() {
-    let one = whole(&settings());
+    let one = write_unsharded(&settings());
     let archive = Archive::from_bytes(&one).unwrap();
     let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
     let digest = Digest::Sha256(sha2::Sha256::digest(&one).into());

@@ -46,7 +46,7 @@ fn width(checksums: bool) -> u8 {
 }
 
 /// Reads so many words of four bytes.
-fn words<const N: usize, R: ReadAt>(source: &R, at: u64) -> Result<[[u8; 4]; N], Error> {
+fn read_words<const N: usize, R: ReadAt>(source: &R, at: u64) -> Result<[[u8; 4]; N], Error> {
     let mut words = [[0; 4]; N];
     source.read_at(at, words.as_flattened_mut())?;
     Ok(words)
@@ -74,7 +74,7 @@ impl Entry {
             return Err(BareError::new(Rule::FrameSingle, at).into());
         }
         if let Some(checksum) = self.checksum {
-            let [own] = words(source, extent.end().saturating_sub(4))?;
+            let [own] = read_words(source, extent.end().saturating_sub(4))?;
             if own != checksum {
                 return Err(BareError::new(Rule::ZstdChecksum, at).into());
             }
@@ -109,7 +109,7 @@ impl Seekable {
         let entries = u64::from(count).saturating_mul(width(checksums).into());
         let start = tail.checked_sub(entries).ok_or(broken)?;
         let head = start.checked_sub(HEAD).ok_or(broken)?;
-        let [magic, follow] = words(source, at.saturating_add(head))?;
+        let [magic, follow] = read_words(source, at.saturating_add(head))?;
         let follow = u64::from(u32::from_le_bytes(follow));
         if magic != SKIPPABLE || follow != entries.saturating_add(TAIL) {
             return Err(broken.into());

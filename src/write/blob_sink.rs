@@ -42,7 +42,7 @@ struct Current {
     /// The sha256 of what has come, where components share blobs, what it is to be, and the blob that
     /// has it all.
     identity: Option<Sha256>,
-    announced: Option<Identity>,
+    known_sha256: Option<Identity>,
     shared: Option<StoredBlob>,
 }
 
@@ -81,7 +81,7 @@ impl<S: Sink> BlobSink<S> {
         &mut self,
         bytes: u64,
         level: Option<Level>,
-        announced: Option<&Identity>,
+        known_sha256: Option<&Identity>,
     ) -> Result<(), BareError> {
         let (writing, blob) = (self.target.writing, &mut self.blob);
         (blob.offset, blob.decoded) = (self.position, bytes);
@@ -99,8 +99,8 @@ impl<S: Sink> BlobSink<S> {
         if self.target.sharing && bytes > 0 {
             blob.identity = Some(Sha256::new());
         }
-        blob.announced = announced.copied();
-        blob.shared = blob.announced.and_then(|sha256| find(&self.blobs, sha256, bytes));
+        blob.known_sha256 = known_sha256.copied();
+        blob.shared = blob.known_sha256.and_then(|sha256| find(&self.blobs, sha256, bytes));
         Ok(())
     }
 
@@ -154,13 +154,13 @@ impl<S: Sink> BlobSink<S> {
     /// # Errors
     /// [`Misuse::Announced`]; [`OutOfMemory`](crate::error::OutOfMemory).
     pub(super) fn note_blob(&mut self) -> Result<StoredBlob, BareError> {
-        let Current { offset, compressed, decoded, announced, shared, .. } = self.blob;
+        let Current { offset, compressed, decoded, known_sha256, shared, .. } = self.blob;
         let length = self.position.saturating_sub(offset);
         let digest = self.blob.digest.as_ref().map(Sum::finish);
         let own = StoredBlob { offset, length, compressed, digest };
         if let Some(identity) = self.blob.identity.take() {
             let identity = identity.finalize().into();
-            if announced.is_some_and(|announced| announced != identity) {
+            if known_sha256.is_some_and(|known_sha256| known_sha256 != identity) {
                 return Err(BareError::misuse(Misuse::Announced));
             }
             if shared.is_none() && find(&self.blobs, identity, decoded).is_none() {
@@ -216,8 +216,8 @@ impl<S> BlobSink<S> {
     /// Looks for a blob that holds just those bytes, where components share blobs and they are all that
     /// is to come. For an announced digest, this has been done.
     pub(super) fn look_up(&mut self, bytes: &[u8]) {
-        let Current { decoded, identity, announced, shared, .. } = &mut self.blob;
-        if identity.is_none() || announced.is_some() || u64_from_usize(bytes.len()) != *decoded {
+        let Current { decoded, identity, known_sha256, shared, .. } = &mut self.blob;
+        if identity.is_none() || known_sha256.is_some() || u64_from_usize(bytes.len()) != *decoded {
             return;
         }
         *shared = find(&self.blobs, Sha256::digest(bytes).into(), *decoded);

@@ -237,7 +237,7 @@ impl<'c> Copier<'c> {
             declared.push(self.component(part, &target, new.elements)?);
         }
         let components = collect(declared.iter().map(|(new, sha256)| match sha256 {
-            Some(sha256) => new.announced(sha256),
+            Some(sha256) => new.with_known_sha256(sha256),
             None => *new,
         }))?;
         let shape = collect(object.shape().iter())?;

@@ -46,7 +46,7 @@ pub struct NewComponent<'a> {
     /// The level of compression, if it is compressed.
     pub(super) level: Option<Level>,
     /// The sha256 that its bytes are to have.
-    announced: Option<&'a Identity>,
+    known_sha256: Option<&'a Identity>,
     /// The blob that already holds its bytes, if there is one.
     stored: Option<&'a BlobInShard<'a>>,
 }
@@ -117,14 +117,14 @@ impl<'a> NewComponent<'a> {
 
     fn counted(role: &'a str, element: impl Into<ElementType<'a>>, count: Option<u64>) -> Self {
         let (element, in_bytes) = (element.into(), false);
-        Self { role, element, count, in_bytes, level: None, announced: None, stored: None }
+        Self { role, element, count, in_bytes, level: None, known_sha256: None, stored: None }
     }
 
     /// The component, whose decoded bytes will have that sha256: where they come in pieces, a blob that
     /// holds them already is found before they come. They have to come all the same.
     #[must_use]
-    pub fn announced(mut self, sha256: &'a [u8; 32]) -> Self {
-        self.announced = Some(sha256);
+    pub fn with_known_sha256(mut self, sha256: &'a [u8; 32]) -> Self {
+        self.known_sha256 = Some(sha256);
         self
     }
 
@@ -201,7 +201,7 @@ impl<'a> NewComponent<'a> {
             packed,
             bytes,
             level,
-            announced: self.announced,
+            known_sha256: self.known_sha256,
             is_stored: self.stored.is_some(),
             blob: self.stored.map_or_else(own, |stored| stored.blob),
             digest: BytesLeft::END,
@@ -224,7 +224,7 @@ pub(super) struct Part<'a> {
     pub(super) bytes: u64,
     /// The level of compression, where there is something to compress.
     pub(super) level: Option<Level>,
-    pub(super) announced: Option<&'a Identity>,
+    pub(super) known_sha256: Option<&'a Identity>,
     /// True if its bytes are in a shard already.
     pub(super) is_stored: bool,
     pub(super) blob: StoredBlob,

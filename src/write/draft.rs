@@ -77,7 +77,7 @@ impl Draft {
         settings: &WriteOptions,
         target: Target,
     ) -> Result<Self, BareError> {
-        let mut draft = Self::new(settings.options_behind(manifest.options()), target)?;
+        let mut draft = Self::new(settings.options_for_append(manifest.options()), target)?;
         let mut fields = map_entries(manifest.as_bytes())?;
         while !fields.is_empty() {
             let (own, value) = split(fields)?;

@@ -234,8 +234,8 @@ impl<'w, 'a, S: Sink> TensorWriter<'w, 'a, S> {
                 self.ordinal = self.ordinal.saturating_add(1);
                 continue;
             }
-            let Part { role, storage, bytes: left, level, announced, .. } = *part;
-            self.file.begin_blob(left, level, announced)?;
+            let Part { role, storage, bytes: left, level, known_sha256, .. } = *part;
+            self.file.begin_blob(left, level, known_sha256)?;
             self.sparse.begin(role, storage)?;
             let odd = part.packed && self.is_odd(role);
             let stream = Stream { role, storage, left, part: ([0; 8], 0), odd, last: 0 };

@@ -71,7 +71,7 @@ impl WriteOptions {
 
     /// These settings, for a file in which components of equal bytes share a blob (2 only; in canonical
     /// form they do in any case). That is known before a component is written where all of its bytes
-    /// are given at once, or its digest is [announced](super::NewComponent::announced). It takes a
+    /// are given at once, or its digest is [announced](super::NewComponent::with_known_sha256). It takes a
     /// sha256 of all bytes, and at most 150 bytes of memory a blob.
     #[must_use]
     pub fn sharing(mut self) -> Self {
@@ -144,7 +144,7 @@ impl WriteOptions {
     }
 
     /// The options of those who will read a file that was opened with `old`, and is appended to.
-    pub(super) fn options_behind(&self, old: &OpenOptions) -> OpenOptions {
+    pub(super) fn options_for_append(&self, old: &OpenOptions) -> OpenOptions {
         old.any_form().limits(self.limits.unwrap_or(*old.limit()))
     }
 }

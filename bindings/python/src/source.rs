@@ -149,7 +149,7 @@ impl Open {
         };
         let list = |wanted: Vec<Want>| -> io::Result<Vec<_>> {
             let wanted = wanted.into_iter().filter(|_| opening.shards);
-            wanted.map(|want| Listed::beside(want, &source, &name)).collect()
+            wanted.map(|want| Listed::open_sibling(want, &source, &name)).collect()
         };
         match begun.map_err(refused)? {
             Begun::Archive(archive) => {

@@ -221,7 +221,7 @@ impl Writer {
                 component = component.compressed(level);
             }
             if let Some(sha256) = digest.next() {
-                component = component.announced(sha256);
+                component = component.with_known_sha256(sha256);
             }
             components.push(component);
         }

@@ -105,7 +105,7 @@ pub fn all(corpus: &Path) -> io::Result<BTreeMap<String, Entry>> {
             let relative = path.strip_prefix(corpus).expect("it is in the folder");
             let relative = relative.to_str().expect("names are text").replace('\\', "/");
             if let Vacant(place) = entries.entry(relative) {
-                let entry = foreign(place.key(), generation, &fs::read(&path)?);
+                let entry = other_format_entry(place.key(), generation, &fs::read(&path)?);
                 place.insert(entry);
             }
         }
@@ -128,7 +128,7 @@ fn files_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Makes the entry of a file that no case makes.
-fn foreign(path: &str, generation: &'static str, bytes: &[u8]) -> Entry {
+fn other_format_entry(path: &str, generation: &'static str, bytes: &[u8]) -> Entry {
     let Some(below) = path.strip_prefix("other/") else {
         let sniffed = || crate::generation(path, bytes);
         let generation = if generation == "-" { sniffed() } else { generation };

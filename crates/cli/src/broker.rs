@@ -380,7 +380,7 @@ impl<'a> Broker<'a> {
                 self.attempts = 0;
             }
             Request::NotConfined(why) => {
-                self.halt = Some(format!("--require-sandbox: {}", crate::escape::whole(why)));
+                self.halt = Some(format!("--require-sandbox: {}", crate::escape::escape_all(why)));
                 self.slots.get_mut(slot).map(Option::take);
             }
             Request::Text(stream, text) => return self.text(app, slot, *stream, text),

@@ -137,9 +137,9 @@ fn print(
         None => Kind::of_component(component)
             .ok_or_else(|| unsupported(component, "unsupported-dtype"))?,
     };
-    let foreign =
+    let is_other_format =
         component.generation() == Some(Generation::V0_1) && object.layout() == Layout::Unknown;
-    if foreign && !args.raw {
+    if is_other_format && !args.raw {
         return Err(unsupported(component, "unsupported-layout"));
     }
 

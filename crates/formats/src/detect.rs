@@ -42,7 +42,7 @@ impl Format {
     }
 
     /// A file of it, in words.
-    pub fn words(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Self::Safetensors => "safetensors file",
             Self::Npy => ".npy file",

@@ -159,7 +159,7 @@ pub fn open_source<S: ReadAt>(
     path: &Path,
     options: &OpenOptions,
 ) -> Result<Archive<S>, FormatError> {
-    begin(source, length, path, options)?.alone(options)
+    begin(source, length, path, options)?.require_unsharded(options)
 }
 
 /// Parses the header of any source of `length` bytes: it is an archive, or names others that are to be opened. Its

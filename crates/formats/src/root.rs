@@ -69,7 +69,10 @@ impl<S: ReadAt> Begun<S> {
     ///
     /// # Errors
     /// The file names others.
-    pub(crate) fn alone(self, options: &OpenOptions) -> Result<Archive<S>, FormatError> {
+    pub(crate) fn require_unsharded(
+        self,
+        options: &OpenOptions,
+    ) -> Result<Archive<S>, FormatError> {
         match self {
             Self::Archive(archive) => Ok(archive),
             Self::Root(root) => root.open(&[], options),

@@ -90,7 +90,7 @@ pub(crate) enum Policy {
 
 impl Policy {
     /// The addresses of an answer that may be connected to; none where there are none.
-    fn admit(&self, mut addresses: Vec<SocketAddr>) -> Option<Vec<SocketAddr>> {
+    fn allowed(&self, mut addresses: Vec<SocketAddr>) -> Option<Vec<SocketAddr>> {
         let is_strict = match self {
             Self::Any => false,
             Self::Public => true,
@@ -170,8 +170,8 @@ where
             let addresses: Vec<SocketAddr> =
                 found.await.map_err(|_| io::Error::other(Unresolved))?.collect();
             // Of a name without any address the system has said so.
-            let admitted = policy.admit(addresses).ok_or_else(|| io::Error::other(Private))?;
-            Ok(admitted.into_iter())
+            let allowed = policy.allowed(addresses).ok_or_else(|| io::Error::other(Private))?;
+            Ok(allowed.into_iter())
         })
     }
 }

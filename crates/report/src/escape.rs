@@ -103,7 +103,7 @@ impl Name<'_> {
 }
 
 /// Returns the text between the quotes, in full.
-pub fn whole(name: &str) -> String {
+pub fn escape_all(name: &str) -> String {
     Escaped(name).to_string()
 }
 
@@ -157,7 +157,7 @@ impl fmt::Display for Short<'_> {
 /// A text that is no name, with its middle cut out if it takes more columns than that.
 pub fn cut(text: &str, limit: usize) -> String {
     match ends(text, limit) {
-        None => whole(text),
+        None => escape_all(text),
         Some([head, tail]) => format!("{}…{}", Escaped(head), Escaped(tail)),
     }
 }
@@ -192,7 +192,7 @@ pub fn path(path: &Path) -> String {
     }
     let mut text = "\"".to_owned();
     for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
-        text.push_str(&whole(chunk.valid()));
+        text.push_str(&escape_all(chunk.valid()));
         for byte in chunk.invalid() {
             // Writing into a string cannot fail.
             let _ = write!(text, "\\x{{{byte:02x}}}");
@@ -222,13 +222,16 @@ mod tests {
 
     #[test]
     fn nothing_hidden_gets_through() {
-        assert_eq!(whole("a\0\u{1b}[31m\n"), "a\\u{0}\\u{1b}[31m\\u{a}");
+        assert_eq!(escape_all("a\0\u{1b}[31m\n"), "a\\u{0}\\u{1b}[31m\\u{a}");
         assert_eq!(
-            whole("\"\\\u{202e}\u{200b}\u{feff}"),
+            escape_all("\"\\\u{202e}\u{200b}\u{feff}"),
             "\\u{22}\\u{5c}\\u{202e}\\u{200b}\\u{feff}"
         );
-        assert_eq!(whole("\u{2066}\u{2069}\u{85}\u{2028}"), "\\u{2066}\\u{2069}\\u{85}\\u{2028}");
-        assert_eq!(whole("Gewicht ä 重み"), "Gewicht ä 重み");
+        assert_eq!(
+            escape_all("\u{2066}\u{2069}\u{85}\u{2028}"),
+            "\\u{2066}\\u{2069}\\u{85}\\u{2028}"
+        );
+        assert_eq!(escape_all("Gewicht ä 重み"), "Gewicht ä 重み");
         assert_eq!(lines("a\u{1b}b\n\u{9b}"), "a\\u{1b}b\n\\u{9b}");
     }
 

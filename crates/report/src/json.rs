@@ -73,7 +73,7 @@ pub fn integer<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Er
     if *value <= EXACT {
         serializer.serialize_u64(*value)
     } else {
-        alone("$int", &Text(value), serializer)
+        single_key("$int", &Text(value), serializer)
     }
 }
 
@@ -107,7 +107,7 @@ impl<T: Display> Serialize for Text<T> {
 }
 
 /// Serializes an object of one key, for what JSON has no word for.
-pub(crate) fn alone<S: Serializer>(
+pub(crate) fn single_key<S: Serializer>(
     key: &str,
     value: &(impl Serialize + ?Sized),
     serializer: S,
@@ -233,7 +233,7 @@ mod tests {
         let mut out = Vec::new();
         to_shown(&mut out, text).unwrap();
         let shown: String = serde_json::from_slice(&out).unwrap();
-        assert_eq!(shown, crate::escape::whole(text));
+        assert_eq!(shown, crate::escape::escape_all(text));
     }
 
     #[test]

@@ -95,7 +95,7 @@ impl FileTotals {
     }
 
     /// Words for people: how many elements, and what the data is.
-    pub fn words(&self) -> Vec<String> {
+    pub fn sentences(&self) -> Vec<String> {
         let mut words = vec![match self.parameters {
             Some(1) => "1 parameter".to_owned(),
             Some(parameters) => format!("{} parameters", grouped(parameters)),

@@ -13,7 +13,7 @@ use serde::{Serialize, Serializer};
 use zten::attributes::{Attributes, Chunks, Item, Map as CborMap, Value};
 
 use crate::element::not_finite;
-use crate::json::{EXACT, Integer, Negative, Text, alone, integer};
+use crate::json::{EXACT, Integer, Negative, Text, integer, single_key};
 
 /// Entries of a map that is written as an object, at most: so many keys are looked at for one that
 /// stands there twice, in memory that follows no file.
@@ -31,7 +31,7 @@ impl Serialize for Map<'_> {
         let entries = || self.0.clone().map(|(key, item)| (key, Json(item)));
         // No key stands there twice: checked when the manifest was opened.
         if entries().any(|(key, _)| key.starts_with('$')) {
-            return alone("$map", &Pairs(entries), serializer);
+            return single_key("$map", &Pairs(entries), serializer);
         }
         serializer.collect_map(entries())
     }
@@ -47,9 +47,9 @@ impl Serialize for Json<'_> {
             Value::Uint(number) => integer(&number, serializer),
             Value::Negative(below) => match i64::try_from(below) {
                 Ok(below) if below < EXACT.cast_signed() => serializer.serialize_i64(!below),
-                _ => alone("$int", &Text(Negative { below }), serializer),
+                _ => single_key("$int", &Text(Negative { below }), serializer),
             },
-            Value::Bytes(chunks) => alone("$bytes", &Text(Hex(chunks)), serializer),
+            Value::Bytes(chunks) => single_key("$bytes", &Text(Hex(chunks)), serializer),
             Value::Text(chunks) => string(&chunks, serializer),
             Value::Array(array) => serializer.collect_seq(array.map(Json)),
             Value::Map(map) => self::map(&map, serializer),
@@ -64,13 +64,13 @@ impl Serialize for Json<'_> {
             Value::Float(float) if float.is_finite() => serializer.serialize_f64(float),
             Value::Float(float) if float.is_nan() => {
                 let bits = nan(self.0.as_bytes());
-                alone("$nan", &Text(format_args!("{bits:016x}")), serializer)
+                single_key("$nan", &Text(format_args!("{bits:016x}")), serializer)
             }
-            Value::Float(float) => alone("$float", not_finite(float), serializer),
-            Value::Simple(number) => alone("$simple", &number, serializer),
+            Value::Float(float) => single_key("$float", not_finite(float), serializer),
+            Value::Simple(number) => single_key("$simple", &number, serializer),
             Value::Invalid => Err(S::Error::custom("internal error: a value is not CBOR")),
             // `undefined`, which is one of the simple values.
-            _ => alone("$simple", &23, serializer),
+            _ => single_key("$simple", &23, serializer),
         }
     }
 }
@@ -120,7 +120,7 @@ fn map<S: Serializer>(map: &CborMap<'_>, serializer: S) -> Result<S::Ok, S::Erro
     if is_object(map) {
         serializer.collect_map(entries())
     } else {
-        alone("$map", &Pairs(entries), serializer)
+        single_key("$map", &Pairs(entries), serializer)
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use regex_syntax::hir::{Class, HirKind};
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
-use zten_report::escape::{Name, UNICODE_VERSION, is_hidden, path, quoted, whole, word};
+use zten_report::escape::{Name, UNICODE_VERSION, escape_all, is_hidden, path, quoted, word};
 use zten_report::json;
 
 /// The characters with a property.
@@ -49,7 +49,7 @@ fn no_hidden_character_is_shown() {
     for c in (0..=0x10_ffff).filter_map(char::from_u32) {
         let name = c.to_string();
         let texts = [
-            whole(&name),
+            escape_all(&name),
             quoted(&name),
             word(&name, 10),
             path(name.as_ref()),

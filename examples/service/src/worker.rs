@@ -114,7 +114,7 @@ fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Findin
         }
         objects.extend(facts);
     }
-    if let Some(error) = unsupported.or(verifier.alone(manifest).err()) {
+    if let Some(error) = unsupported.or(verifier.require_unsharded(manifest).err()) {
         return Err(refused(error));
     }
     if let Some(content) = &mut order.content {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde::Serialize;
 use zten::rules::Source;
 use zten::{Error, ErrorKind, Generation};
-use zten_report::escape::whole;
+use zten_report::escape::escape_all;
 use zten_report::finding::{Finding, Report, Verdict};
 use zten_report::json::to_writer;
 
@@ -86,8 +86,8 @@ impl<'a> Detailed<'a> {
             part: finding.location.component(),
             manifest_start: manifest.map(|manifest| manifest.start),
             manifest_end: manifest.map(|manifest| manifest.end),
-            object_shown: finding.object.as_deref().map(whole),
-            component_shown: finding.component.as_deref().map(whole),
+            object_shown: finding.object.as_deref().map(escape_all),
+            component_shown: finding.component.as_deref().map(escape_all),
         }
     }
 }

@@ -39,7 +39,7 @@ impl Found {
 
 impl Listed {
     /// A shard of the file `root`. Of one that was opened by its path the shard is opened, too.
-    pub(super) fn beside(want: Want, root: &Source, path: &Path) -> io::Result<Self> {
+    pub(super) fn open_sibling(want: Want, root: &Source, path: &Path) -> io::Result<Self> {
         let Source::File(_) = root else { return Ok(Self { want, found: OnceLock::new() }) };
         let found = want.open(path)?;
         let found = found.map(|shard| Found::new(Source::File(shard.file), shard.length));

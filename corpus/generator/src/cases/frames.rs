@@ -25,7 +25,7 @@ fn sixteen(frame: Frame) -> Frame {
 }
 
 /// One with everything that can be cut: window, dictionary id 0, content size, checksum.
-fn whole() -> Frame {
+fn complete_frame() -> Frame {
     let size = 16_u64.to_le_bytes();
     sixteen(Frame::new(Some(WINDOW_1_KIB), &[0, 0], &size, CHECKED))
 }
@@ -36,7 +36,7 @@ fn valid(t: &mut Table) {
     let window = || Frame::windowed(WINDOW_1_KIB, 0);
     accept(t, "windowed", &sixteen(window()).bytes, 16);
     accept(t, "rle", &window().repeat(7, 16).end().bytes, 16);
-    accept(t, "everything", &whole().bytes, 16);
+    accept(t, "everything", &complete_frame().bytes, 16);
     let half = |from: usize| Frame::single(8, 0).raw(&ramp(16)[from..][..8]).end().bytes;
     accept(t, "two-frames", &[half(0), half(8)].concat(), 16);
     let nothing = Frame::single(0, 0).raw(&[]).end().bytes;
@@ -121,7 +121,7 @@ fn skippable(t: &mut Table) {
 
 fn truncated(t: &mut Table) {
     const RULE: &str = "zstd-truncated";
-    let whole = whole();
+    let whole = complete_frame();
     // 4 of magic, descriptor, window, 2 of dictionary id, 8 of content size.
     let block = whole.blocks[0];
     let end = whole.bytes.len();

@@ -9,7 +9,7 @@ pub(crate) fn cases(t: &mut Table) {
     overlaps(t);
     overlap_orders(t);
     among_many(t);
-    elsewhere(t);
+    across_objects(t);
     shared(t);
 }
 
@@ -89,7 +89,7 @@ fn among_many(t: &mut Table) {
     }
 }
 
-fn elsewhere(t: &mut Table) {
+fn across_objects(t: &mut Table) {
     // Within one object, and across formats.
     let within = csr("1.2.0").bad("w:indptr/offset", uint(128));
     t.reject("blob-overlap", "v12-within-object", within, "v12-csr");

@@ -25,7 +25,7 @@ pub(crate) fn cases(t: &mut Table) {
         empty(t, host);
         unsupported(t, host);
     }
-    elsewhere(t);
+    in_every_component(t);
     swapped(t);
 }
 
@@ -155,7 +155,7 @@ fn empty(t: &mut Table, host: &str) {
 }
 
 /// In every component of every object.
-fn elsewhere(t: &mut Table) {
+fn in_every_component(t: &mut Table) {
     let two = |first: &str, second: &str| {
         let item = dense_object(&[4], component("f32", 128, 16));
         dense("1.2.0")

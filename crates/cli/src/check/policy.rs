@@ -339,7 +339,7 @@ impl Policy {
     }
 
     /// Applies the policy to the outcome of a check: a format that is not read may be forbidden, and a finding tolerated.
-    pub(super) fn judge(&self, path: &Path, outcome: Outcome) -> Outcome {
+    pub(super) fn apply(&self, path: &Path, outcome: Outcome) -> Outcome {
         let problem = match outcome {
             Err(problem) => problem,
             valid => return valid,

@@ -19,7 +19,7 @@ pub(super) fn validate(path: &Path, file: Opened, args: &Check) -> Outcome {
     let outcome =
         file.archive(&options(args)).and_then(|archive| validate_content(path, &archive, args));
     match &args.policy {
-        Some(policy) => policy.judge(path, outcome),
+        Some(policy) => policy.apply(path, outcome),
         None => outcome,
     }
 }

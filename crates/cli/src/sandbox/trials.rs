@@ -85,7 +85,8 @@ fn first(app: &mut App, mut kept: &File, report: Option<&Report>) -> io::Result<
     if text != "kept" {
         return app.usage("the file that is open holds something else");
     }
-    let layers = report.map(Report::layers).map(|layers| layers.map(|(_, layer)| told(layer)));
+    let layers =
+        report.map(Report::layers).map(|layers| layers.map(|(_, layer)| layer_status(layer)));
     for (name, (word, why)) in LAYERS.iter().zip(layers.unwrap_or([("off", None); LAYERS.len()])) {
         writeln!(app.out, "{name}\t{word}\t{}", why.unwrap_or_default())?;
     }
@@ -96,7 +97,7 @@ fn first(app: &mut App, mut kept: &File, report: Option<&Report>) -> io::Result<
 const LAYERS: [&str; 4] = ["privileges", "landlock", "seccomp", "limits"];
 
 /// A layer, in a word and with the reason.
-fn told(layer: &Layer) -> (&'static str, Option<&str>) {
+fn layer_status(layer: &Layer) -> (&'static str, Option<&str>) {
     match layer {
         Layer::Enforced => ("enforced", None),
         Layer::Partly => ("partly", None),

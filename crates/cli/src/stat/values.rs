@@ -140,7 +140,7 @@ impl<'a> Values<'a> {
             Ok::<(), Error>(())
         };
         match form {
-            Form::Plain(kind) => whole(chunk, begun, kind.width(), &mut |bytes| {
+            Form::Plain(kind) => split_elements(chunk, begun, kind.width(), &mut |bytes| {
                 numbers.clear();
                 kind.values(bytes, numbers);
                 take(numbers);
@@ -159,7 +159,7 @@ impl<'a> Values<'a> {
             Form::Words { group, word } => {
                 let width = usize::from(group.quantization.packing().word().width());
                 let mut values = Vec::new();
-                whole(chunk, begun, width, &mut |bytes| {
+                split_elements(chunk, begun, width, &mut |bytes| {
                     values.clear();
                     group.values(bytes, word, &mut values);
                     drop(floats(&values));
@@ -170,7 +170,7 @@ impl<'a> Values<'a> {
 }
 
 /// Hands on the whole elements of a width in the next bytes, and keeps what is left.
-fn whole(chunk: &[u8], begun: &mut Vec<u8>, width: usize, take: &mut dyn FnMut(&[u8])) {
+fn split_elements(chunk: &[u8], begun: &mut Vec<u8>, width: usize, take: &mut dyn FnMut(&[u8])) {
     let missing = if begun.is_empty() { 0 } else { width.saturating_sub(begun.len()) };
     let (first, rest) = chunk.split_at(missing.min(chunk.len()));
     begun.extend_from_slice(first);

@@ -29,7 +29,7 @@ pub(super) fn accepted() -> Vec<String> {
 }
 
 /// Returns the rule by which an accepted file is unsupported: it holds what only its writer knows.
-pub(super) fn foreign(file: &str) -> Option<&'static str> {
+pub(super) fn expected_rule(file: &str) -> Option<&'static str> {
     if file.contains("-unverifiable-") {
         return Some("unsupported-digest");
     }
@@ -41,10 +41,10 @@ pub(super) fn foreign(file: &str) -> Option<&'static str> {
 #[test]
 fn reports_what_only_the_writer_knows() {
     let files = accepted();
-    let foreign: Vec<_> =
-        files.iter().filter_map(|file| Some((file.as_str(), foreign(file)?))).collect();
-    assert!(!foreign.is_empty());
-    for (file, rule) in &foreign {
+    let other_formats: Vec<_> =
+        files.iter().filter_map(|file| Some((file.as_str(), expected_rule(file)?))).collect();
+    assert!(!other_formats.is_empty());
+    for (file, rule) in &other_formats {
         let output = in_corpus(&["check", "--json", file]);
         let (status, _, complaint) = ended(&output);
         assert_eq!((status, complaint), (Some(3), ""), "{file}");
@@ -54,7 +54,7 @@ fn reports_what_only_the_writer_knows() {
         assert_eq!(in_corpus(&["ls", file]).status.code(), Some(0));
     }
     let manifests = ["check", "--manifest-only"].into_iter();
-    let args: Vec<&str> = manifests.chain(foreign.iter().map(|(file, _)| *file)).collect();
+    let args: Vec<&str> = manifests.chain(other_formats.iter().map(|(file, _)| *file)).collect();
     let text = succeeded_text(in_corpus(&args));
     assert!(text.lines().all(|line| line.contains(": manifest valid (")));
 }

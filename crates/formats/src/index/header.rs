@@ -267,7 +267,7 @@ impl Metadata<'_, '_> {
         while let Some(key) = map.next_key::<String>()? {
             let value: Scalar = map.next_value()?;
             if key == TOTAL_SIZE {
-                let Some(total) = value.whole() else {
+                let Some(total) = value.as_byte_count() else {
                     let format_error = FormatError::violation(
                         Rule::IndexTotalSize,
                         "expected a whole number of bytes",
@@ -352,7 +352,7 @@ impl Scalar {
     }
 
     /// It as a number of bytes. Some writers have it as a float.
-    fn whole(&self) -> Option<u64> {
+    fn as_byte_count(&self) -> Option<u64> {
         match self {
             Self::Unsigned(number) => Some(*number),
             // Those that are exact.

@@ -327,7 +327,7 @@ impl<'h> Entries<'h> {
             Why::Expected(expected) => {
                 let mut bytes = [0; 4];
                 let found = at.chars().next().map(|found| &*found.encode_utf8(&mut bytes));
-                let (expected, found) = (expected.words(), Short(found.unwrap_or_default()));
+                let (expected, found) = (expected.description(), Short(found.unwrap_or_default()));
                 json(format_args!("expected {expected}, found {found}"))
             }
             Why::Control => json(format_args!("unescaped control character in a string")),

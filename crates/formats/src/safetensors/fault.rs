@@ -115,7 +115,7 @@ impl Field {
 
 impl Expected {
     /// The token in a message.
-    pub(super) fn words(self) -> &'static str {
+    pub(super) fn description(self) -> &'static str {
         match self {
             Self::Colon => "a colon",
             Self::Comma => "a comma",

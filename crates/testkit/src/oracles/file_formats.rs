@@ -41,7 +41,7 @@ pub fn file_format(format: Format, input: &[u8]) -> bool {
     let Some((choice, input)) = input.split_last() else { return false };
     let is_whole = choice.is_multiple_of(2);
     let files =
-        if is_whole { whole(format, input) } else { made::files(format, choice >> 1, input) };
+        if is_whole { split_input(format, input) } else { made::files(format, choice >> 1, input) };
     if !files.beside.is_empty() {
         return read_several(&files);
     }
@@ -49,7 +49,7 @@ pub fn file_format(format: Format, input: &[u8]) -> bool {
     names.contains(&true)
 }
 
-fn whole(format: Format, input: &[u8]) -> Files {
+fn split_input(format: Format, input: &[u8]) -> Files {
     let mut halves = input.splitn(2, |byte| *byte == 0).map(<[u8]>::to_vec);
     let mut half = || halves.next().unwrap_or_default();
     if format == Format::Index {

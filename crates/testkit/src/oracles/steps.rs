@@ -35,7 +35,7 @@ fn read_bound<R: ReadAt>(manifest: &Manifest<impl AsRef<[u8]>>, source: &R) -> R
 pub fn steps(bytes: &[u8], splits: &[u8]) -> bool {
     let opens = options().from_bytes(bytes).is_ok();
     for options in every_options(opens) {
-        let whole = whole(bytes, &options);
+        let whole = read_at_once(bytes, &options);
         let pieces = Pieces::new(bytes, splits);
         agree(&whole, &in_steps(&pieces, bytes.len(), &options), "in steps");
         let bound = opened(&bytes, bytes.len(), &options);
@@ -55,7 +55,7 @@ pub fn steps(bytes: &[u8], splits: &[u8]) -> bool {
 pub fn steps_on_disk(bytes: &[u8], path: &Path) {
     let opens = options().from_bytes(bytes).is_ok();
     for options in every_options(opens) {
-        let whole = whole(bytes, &options);
+        let whole = read_at_once(bytes, &options);
         let file = File::open(path).expect("a file that is there");
         let disk = options.open_source(file, bytes.len() as u64);
         let has_shards = disk.as_ref().is_ok_and(|disk| disk.manifest().shards().len() > 0);
@@ -88,7 +88,7 @@ fn every_options(opens: bool) -> [OpenOptions; 2] {
     [options(), if opens { options().canonical() } else { tolerant(options()) }]
 }
 
-fn whole(bytes: &[u8], options: &OpenOptions) -> Result<Read, Error> {
+fn read_at_once(bytes: &[u8], options: &OpenOptions) -> Result<Read, Error> {
     Ok(read(&options.from_bytes(bytes)?))
 }
 

@@ -33,11 +33,11 @@ mod liar {
         let _ = io::stdin().take(100).read_to_string(&mut deed);
         let facts = |from, to| VALID.replace(from, to);
         match deed.as_str() {
-            "honest" => tell(VALID, &[&memory(1, SEALS)]),
+            "honest" => send_text(VALID, &[&memory(1, SEALS)]),
             "sealed input" => {
                 let seals = fcntl_get_seals(io::stdin()).unwrap();
                 assert!(seals.contains(SEALS), "{seals:?}");
-                tell(&facts("[0,1]", "null"), &[]);
+                send_text(&facts("[0,1]", "null"), &[]);
             }
             "nothing" => {}
             "panic" => panic!("as told"),
@@ -62,7 +62,7 @@ mod liar {
             "socket" => {
                 confined();
                 let _ = std::net::UdpSocket::bind("127.0.0.1:0");
-                tell(VALID, &[&memory(1, SEALS)]);
+                send_text(VALID, &[&memory(1, SEALS)]);
             }
             "half a head" => {
                 let _ = io::stdout().write_all(b"\x01\0\0").and_then(|()| io::stdout().flush());
@@ -78,34 +78,34 @@ mod liar {
                 send(u64::MAX, "", &[]);
                 while io::stdout().write_all(&[b' '; 1 << 12]).is_ok() {}
             }
-            "no json" => tell("valid", &[&memory(1, SEALS)]),
-            "deep json" => tell(&"[".repeat(1 << 20), &[]),
-            "more json" => tell(&format!("{VALID}{VALID}"), &[&memory(1, SEALS)]),
+            "no json" => send_text("valid", &[&memory(1, SEALS)]),
+            "deep json" => send_text(&"[".repeat(1 << 20), &[]),
+            "more json" => send_text(&format!("{VALID}{VALID}"), &[&memory(1, SEALS)]),
             "unknown field" => {
-                tell(&facts("\"role\"", "\"more\":1,\"role\""), &[&memory(1, SEALS)]);
+                send_text(&facts("\"role\"", "\"more\":1,\"role\""), &[&memory(1, SEALS)]);
             }
-            "unknown rule" => tell(&REJECTED.replace("file-size", "because"), &[]),
-            "unknown format" => tell(&facts("ztensor", "pdf"), &[&memory(1, SEALS)]),
-            "unknown format of a refusal" => tell(&REJECTED.replace("ztensor", "pdf"), &[]),
-            "no content" => tell(VALID, &[]),
-            "no place" => tell(&facts("[0,1]", "null"), &[&memory(1, SEALS)]),
-            "place beyond" => tell(&facts("[0,1]", "[0,2]"), &[&memory(1, SEALS)]),
+            "unknown rule" => send_text(&REJECTED.replace("file-size", "because"), &[]),
+            "unknown format" => send_text(&facts("ztensor", "pdf"), &[&memory(1, SEALS)]),
+            "unknown format of a refusal" => send_text(&REJECTED.replace("ztensor", "pdf"), &[]),
+            "no content" => send_text(VALID, &[]),
+            "no place" => send_text(&facts("[0,1]", "null"), &[&memory(1, SEALS)]),
+            "place beyond" => send_text(&facts("[0,1]", "[0,2]"), &[&memory(1, SEALS)]),
             "place that wraps" => {
-                tell(&facts("[0,1]", "[18446744073709551552,65]"), &[&memory(1, SEALS)]);
+                send_text(&facts("[0,1]", "[18446744073709551552,65]"), &[&memory(1, SEALS)]);
             }
-            "place between" => tell(&facts("[0,1]", "[1,1]"), &[&memory(4, SEALS)]),
-            "two files" => tell(VALID, &[&memory(1, SEALS), &memory(1, SEALS)]),
-            "not sealed" => tell(VALID, &[&memory(1, SealFlags::empty())]),
-            "may shrink" => tell(VALID, &[&memory(1, SEALS.difference(SealFlags::SHRINK))]),
-            "may grow" => tell(VALID, &[&memory(1, SEALS.difference(SealFlags::GROW))]),
-            "may be written" => tell(VALID, &[&memory(1, SEALS.difference(SealFlags::WRITE))]),
-            "may be sealed" => tell(VALID, &[&memory(1, SEALS.difference(SealFlags::SEAL))]),
-            "too long" => tell(VALID, &[&memory(1 << 40, SEALS)]),
+            "place between" => send_text(&facts("[0,1]", "[1,1]"), &[&memory(4, SEALS)]),
+            "two files" => send_text(VALID, &[&memory(1, SEALS), &memory(1, SEALS)]),
+            "not sealed" => send_text(VALID, &[&memory(1, SealFlags::empty())]),
+            "may shrink" => send_text(VALID, &[&memory(1, SEALS.difference(SealFlags::SHRINK))]),
+            "may grow" => send_text(VALID, &[&memory(1, SEALS.difference(SealFlags::GROW))]),
+            "may be written" => send_text(VALID, &[&memory(1, SEALS.difference(SealFlags::WRITE))]),
+            "may be sealed" => send_text(VALID, &[&memory(1, SEALS.difference(SealFlags::SEAL))]),
+            "too long" => send_text(VALID, &[&memory(1 << 40, SEALS)]),
             "a file" => {
                 let file = std::env::current_exe().and_then(File::open).unwrap();
-                tell(VALID, &[&file.into()]);
+                send_text(VALID, &[&file.into()]);
             }
-            "a pipe" => tell(VALID, &[&io::pipe().unwrap().1.into()]),
+            "a pipe" => send_text(VALID, &[&io::pipe().unwrap().1.into()]),
             other => panic!("no such lie: {other}"),
         }
     }
@@ -126,7 +126,7 @@ mod liar {
         file.into()
     }
 
-    fn tell(text: &str, files: &[&OwnedFd]) {
+    fn send_text(text: &str, files: &[&OwnedFd]) {
         send(u64::try_from(text.len()).unwrap(), text, files);
     }
 

@@ -23,7 +23,7 @@ fn is_record(answer: &Answer) {
 fn a_valid_file_is_valid() {
     let served = Served::honest(plenty());
     let file = valid();
-    for request in [crate::client::whole(&file), chunked(&file)] {
+    for request in [crate::client::sized_request(&file), chunked(&file)] {
         let answer = ask(served.address, &request);
         is_record(&answer);
         assert_eq!(answer.status, 200);

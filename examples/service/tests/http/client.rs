@@ -110,7 +110,7 @@ pub(crate) fn put(address: SocketAddr, name: &str, file: &[u8]) -> Answer {
 }
 
 /// A request that sends a file and says how long it is.
-pub(crate) fn whole(file: &[u8]) -> Vec<u8> {
+pub(crate) fn sized_request(file: &[u8]) -> Vec<u8> {
     [head(&format!("content-length: {}\r\n", file.len())).as_bytes(), file].concat()
 }
 
@@ -135,7 +135,7 @@ pub(crate) fn ask(address: SocketAddr, request: &[u8]) -> Answer {
 
 /// Sends a file.
 pub(crate) fn post(address: SocketAddr, file: &[u8]) -> Answer {
-    ask(address, &whole(file))
+    ask(address, &sized_request(file))
 }
 
 /// Asks for a page.

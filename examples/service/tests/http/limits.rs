@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use zten_service::http::Quota;
 
-use crate::client::{Client, ask, chunked, head, post, whole};
+use crate::client::{Client, ask, chunked, head, post, sized_request};
 use crate::served::{PLENTY, Served, is_free_again, plenty, valid};
 
 /// Soon over, for a client that does not go on.
@@ -17,7 +17,7 @@ fn a_file_is_as_long_as_it_may_be_and_no_longer() {
     let file = valid();
     let size = u64::try_from(file.len()).unwrap();
     let served = Served::honest(Quota { size, ..plenty() });
-    for form in [whole, chunked] {
+    for form in [sized_request, chunked] {
         let answer = ask(served.address, &form(&file));
         assert_eq!((answer.status, answer.text("verdict")), (200, "valid"));
         let answer = ask(served.address, &form(&[file.as_slice(), b"x"].concat()));
@@ -31,7 +31,7 @@ fn a_file_is_as_long_as_it_may_be_and_no_longer() {
 fn a_client_that_sends_too_much_hears_so() {
     let served = Served::honest(Quota { size: 1000, ..plenty() });
     let file = vec![0; 8 << 20];
-    for request in [whole(&file), chunked(&file)] {
+    for request in [sized_request(&file), chunked(&file)] {
         assert_eq!(ask(served.address, &request).status, 413);
     }
 }
@@ -57,7 +57,7 @@ fn a_client_that_is_slow_is_cut_off() {
 
     let served = Served::honest(Quota { body: SOON, files: 1, ..plenty() });
     let mut client = Client::new(served.address).unwrap();
-    let request = whole(&valid());
+    let request = sized_request(&valid());
     client.send(&request[..request.len() - 1]).unwrap();
     let answer = client.answer();
     assert_eq!((answer.status, answer.text("verdict")), (408, "error"));
@@ -172,7 +172,7 @@ fn connections_are_limited() {
     let mut first = Client::new(served.address).unwrap();
     first.offer(file.len());
     let mut second = Client::new(served.address).unwrap();
-    second.send(&whole(&file)).unwrap();
+    second.send(&sized_request(&file)).unwrap();
     // There is no answer as long as the first one is there.
     assert!(second.is_silent(SOON));
     first.send(&file).unwrap();

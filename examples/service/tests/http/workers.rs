@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use zten_service::http::{Quota, probe};
 use zten_service::{Service, Settings};
 
-use crate::client::{Client, get, post, whole};
+use crate::client::{Client, get, post, sized_request};
 use crate::served::{Served, is_free_again, patient, plenty};
 
 /// One worker at a time: if it were not given back, there would be none.
@@ -68,7 +68,7 @@ impl Asleep {
         let memory = (number << 30) + u64::from(std::process::id());
         let served = Served::lying(Settings { memory, ..patient() }, quota);
         let mut client = Client::new(served.address).unwrap();
-        client.send(&whole(b"sleep")).unwrap();
+        client.send(&sized_request(b"sleep")).unwrap();
         let worker = loop {
             if let Some(worker) = process(&memory.to_string()) {
                 break worker;

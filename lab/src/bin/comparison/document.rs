@@ -54,7 +54,7 @@ pub(crate) fn list(results: &[Given]) -> String {
     let lines = results.iter().flat_map(|Given { entry, outcomes }| {
         outcomes.iter().map(|(reader, outcome)| {
             let expected = entry.rule.as_deref().unwrap_or("valid");
-            let (kind, words) = (outcome.kind.name(), outcome.words());
+            let (kind, words) = (outcome.kind.name(), outcome.description());
             format!("{}\t{expected}\t{}\t{kind}\t{words}\n", entry.file, reader.key)
         })
     });

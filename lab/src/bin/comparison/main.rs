@@ -57,7 +57,7 @@ fn start(arguments: &[&str]) -> Result<()> {
 }
 
 fn write() -> Result<()> {
-    let document = document::whole(&run::everything()?)?;
+    let document = document::document(&run::everything()?)?;
     std::fs::write(document_path(), document)?;
     Ok(())
 }
@@ -65,7 +65,7 @@ fn write() -> Result<()> {
 /// Checks that the document is what a run gives.
 fn check() -> Result<()> {
     let there = std::fs::read_to_string(document_path())?;
-    let found = document::whole(&run::everything()?)?;
+    let found = document::document(&run::everything()?)?;
     for (number, (there, found)) in there.lines().zip(found.lines()).enumerate() {
         ensure!(there == found, "line {}:\n  it says  {there}\n  found is {found}", number + 1);
     }

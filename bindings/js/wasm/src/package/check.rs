@@ -51,7 +51,7 @@ pub(crate) fn end(file: &'static File, out: &mut Answer) -> io::Result<()> {
         return Err(io::ErrorKind::WouldBlock.into());
     };
     let Some(checking) = checking.take() else { return Err(io::ErrorKind::NotFound.into()) };
-    let alone = checking.verifier.alone(file.manifest()).err();
+    let alone = checking.verifier.require_unsharded(file.manifest()).err();
     if let Some(error) = checking.unsupported.or(alone) {
         return problem::reading(file, &error, out);
     }

@@ -33,7 +33,7 @@ impl List {
     /// What the list cannot be read for, or a name that is longer than any.
     pub(super) fn next(&mut self) -> io::Result<Option<Named>> {
         loop {
-            let name = match self.whole() {
+            let name = match self.name_length() {
                 Some(length) => {
                     let name = self.buffer.get(self.taken..self.taken + length);
                     let name = name.unwrap_or_default().to_vec();
@@ -61,7 +61,7 @@ impl List {
     }
 
     /// Bytes of the next name, if all of it has been read.
-    fn whole(&self) -> Option<usize> {
+    fn name_length(&self) -> Option<usize> {
         self.buffer.get(self.taken..)?.iter().position(|byte| *byte == self.end)
     }
 
@@ -91,7 +91,7 @@ impl List {
     pub(super) fn is_ready(&self) -> bool {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-        if self.is_over || self.whole().is_some() {
+        if self.is_over || self.name_length().is_some() {
             return true;
         }
         let mut asked = [PollFd::new(&self.file, PollFlags::IN)];
