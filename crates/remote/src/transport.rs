@@ -37,7 +37,7 @@ pub(crate) struct Transport {
     /// To the server that the name names, wherever it is when it is looked for first.
     named: HttpClient,
     /// To servers that it redirects to.
-    elsewhere: HttpClient,
+    redirected: HttpClient,
     /// The URL to which the last request was redirected.
     moved: Mutex<Option<Url>>,
 }
@@ -51,7 +51,7 @@ impl fmt::Debug for Transport {
 
 impl Transport {
     pub(crate) fn new(name: RemoteName, options: &RemoteOptions) -> Result<Self, RemoteError> {
-        let elsewhere = match options.redirects {
+        let redirected = match options.redirects {
             Redirects::Public => Policy::Public,
             Redirects::Any => Policy::Any,
         };
@@ -60,7 +60,7 @@ impl Transport {
             s3: options.s3.clone(),
             redirects: options.redirects,
             named: client(&options.times, Policy::First(Arc::default()))?,
-            elsewhere: client(&options.times, elsewhere)?,
+            redirected: client(&options.times, redirected)?,
             moved: Mutex::default(),
         })
     }
@@ -77,7 +77,7 @@ impl Transport {
             s3: self.s3.clone(),
             redirects: self.redirects,
             named: self.named.clone(),
-            elsewhere: self.elsewhere.clone(),
+            redirected: self.redirected.clone(),
             moved: Mutex::default(),
         }
     }
@@ -117,7 +117,7 @@ impl Transport {
     ) -> Result<Response<Incoming>, RemoteError> {
         for _ in 0..=MOST {
             let is_named = url.origin() == first.origin();
-            let client = if is_named { &self.named } else { &self.elsewhere };
+            let client = if is_named { &self.named } else { &self.redirected };
             let response = send(client, &url, ask).await?;
             let Some(next) = location(&response)? else {
                 if let Ok(mut moved) = self.moved.lock() {

@@ -46,7 +46,7 @@ mod tests {
         let path = folder.path().join("file");
         fs::write(&path, "x").unwrap();
         let new = folder.path().join("new");
-        let deeds = || {
+        let probes = || {
             [
                 File::open(&path).err(),
                 File::options().write(true).open(&path).err(),
@@ -65,7 +65,7 @@ mod tests {
                     let mut text = String::new();
                     open.read_to_string(&mut text).unwrap();
                     assert_eq!(text, "x");
-                    Some((layer, deeds()))
+                    Some((layer, probes()))
                 }
             });
             confined.join().unwrap()
@@ -80,7 +80,7 @@ mod tests {
             assert_eq!(kind, Some(ErrorKind::PermissionDenied), "deed {number}");
         }
         // Nothing else would have kept it from them.
-        let allowed = deeds();
+        let allowed = probes();
         assert!(allowed[..2].iter().all(Option::is_none) && allowed[6].is_none(), "{allowed:?}");
     }
 }

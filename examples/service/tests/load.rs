@@ -25,7 +25,7 @@ use samples::{Known, Sample, mixed, samples};
 use zten_service::{Loss, Service, Settings, Verdict, Want};
 
 /// The effect of a file on its worker.
-enum Deed {
+enum Behavior {
     /// It is checked, and comes to that.
     Honest(Known),
     /// It is lost.
@@ -34,17 +34,18 @@ enum Deed {
 
 struct Task {
     path: PathBuf,
-    deed: Deed,
+    behavior: Behavior,
 }
 
 /// Files of the corpus, and among them some that take over their worker.
 fn tasks(folder: &std::path::Path) -> Vec<Task> {
-    let honest = samples().map(|Sample { path, known }| Task { path, deed: Deed::Honest(known) });
+    let honest =
+        samples().map(|Sample { path, known }| Task { path, behavior: Behavior::Honest(known) });
     let lies = ["nothing", "abort", "memory", "socket", "endless", "not sealed", "a file", "sleep"];
-    let lies = lies.map(|deed| {
-        let path = folder.join(deed);
-        fs::write(&path, deed).unwrap();
-        Task { path, deed: Deed::Lie }
+    let lies = lies.map(|behavior| {
+        let path = folder.join(behavior);
+        fs::write(&path, behavior).unwrap();
+        Task { path, behavior: Behavior::Lie }
     });
     let mut tasks: Vec<_> = honest.chain(lies).collect();
     tasks.sort_by_cached_key(|task| mixed(&task.path));
@@ -54,10 +55,10 @@ fn tasks(folder: &std::path::Path) -> Vec<Task> {
 /// Checks the verdict of the service against what is known. Returns the number of bytes that it may look at.
 fn validate(honest: &Service, lying: &Service, task: &Task) -> Result<usize, String> {
     let file = File::open(&task.path).map_err(|error| error.to_string())?;
-    let service = if matches!(task.deed, Deed::Lie) { lying } else { honest };
+    let service = if matches!(task.behavior, Behavior::Lie) { lying } else { honest };
     let verdict = service.check(file, Want::Content).map_err(|error| error.to_string())?;
-    match (&task.deed, verdict) {
-        (Deed::Honest(Known::Valid), Verdict::Valid(model)) => {
+    match (&task.behavior, verdict) {
+        (Behavior::Honest(Known::Valid), Verdict::Valid(model)) => {
             let components = model.facts.objects.iter().flat_map(|object| &object.components);
             // A caller that touches every byte finds it there.
             Ok(components
@@ -68,13 +69,13 @@ fn validate(honest: &Service, lying: &Service, task: &Task) -> Result<usize, Str
                 })
                 .sum())
         }
-        (Deed::Honest(Known::Invalid(rule, offset)), Verdict::Rejected(rejection))
+        (Behavior::Honest(Known::Invalid(rule, offset)), Verdict::Rejected(rejection))
             if rejection.rule.as_deref() == Some(rule)
                 && (offset.is_none() || *offset == rejection.offset) =>
         {
             Ok(0)
         }
-        (Deed::Lie, Verdict::Lost(Loss::Time | Loss::Ended(_) | Loss::Answer(_))) => Ok(0),
+        (Behavior::Lie, Verdict::Lost(Loss::Time | Loss::Ended(_) | Loss::Answer(_))) => Ok(0),
         (_, other) => Err(format!("{other:?}")),
     }
 }
@@ -130,10 +131,10 @@ fn thousands_of_files() {
                         let name = task.path.display();
                         let length = validated.unwrap_or_else(|why| panic!("{name}: {why}"));
                         bytes.fetch_add(length, Ordering::Relaxed);
-                        match task.deed {
-                            Deed::Honest(Known::Valid) => valid.fetch_add(1, Ordering::Relaxed),
-                            Deed::Lie => lost.fetch_add(1, Ordering::Relaxed),
-                            Deed::Honest(Known::Invalid(..)) => 0,
+                        match task.behavior {
+                            Behavior::Honest(Known::Valid) => valid.fetch_add(1, Ordering::Relaxed),
+                            Behavior::Lie => lost.fetch_add(1, Ordering::Relaxed),
+                            Behavior::Honest(Known::Invalid(..)) => 0,
                         };
                     }
                 });

@@ -39,10 +39,10 @@ fn valid(verdict: Verdict) -> Model {
 }
 
 /// Returns the verdict on a file whose worker does that deed.
-fn lie(deed: &str, time: Duration) -> Verdict {
+fn lie(behavior: &str, time: Duration) -> Verdict {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("deed");
-    fs::write(&path, deed).unwrap();
+    fs::write(&path, behavior).unwrap();
     let service = Service::new(
         env!("CARGO_BIN_EXE_zten-service-liar"),
         Settings { time, content: 1 << 20, ..Settings::default() },
@@ -155,7 +155,7 @@ fn what_the_liar_does_is_otherwise_right() {
 
 #[test]
 fn answers_of_no_known_form_are_none() {
-    for deed in [
+    for behavior in [
         "half a head",
         "endless",
         "no json",
@@ -180,15 +180,15 @@ fn answers_of_no_known_form_are_none() {
         "a file",
         "a pipe",
     ] {
-        let verdict = lie(deed, PLENTY);
-        assert!(matches!(verdict, Verdict::Lost(Loss::Answer(_))), "{deed}: {verdict:?}");
+        let verdict = lie(behavior, PLENTY);
+        assert!(matches!(verdict, Verdict::Lost(Loss::Answer(_))), "{behavior}: {verdict:?}");
     }
 }
 
 #[test]
 fn a_worker_that_ends_is_lost_alone() {
     use std::os::unix::process::ExitStatusExt as _;
-    for (deed, signal) in [
+    for (behavior, signal) in [
         ("nothing", None),
         ("half an answer", None),
         ("panic", None),
@@ -197,9 +197,9 @@ fn a_worker_that_ends_is_lost_alone() {
         ("socket", Some(31)),
         ("spin within its limits", Some(24)),
     ] {
-        let verdict = lie(deed, PLENTY);
-        let Verdict::Lost(Loss::Ended(status)) = verdict else { panic!("{deed}: {verdict:?}") };
-        assert_eq!(status.signal(), signal, "{deed}");
+        let verdict = lie(behavior, PLENTY);
+        let Verdict::Lost(Loss::Ended(status)) = verdict else { panic!("{behavior}: {verdict:?}") };
+        assert_eq!(status.signal(), signal, "{behavior}");
     }
 }
 
@@ -216,8 +216,8 @@ fn a_service_that_is_stopped_goes_on() {
 
 #[test]
 fn a_worker_that_does_not_end_is_ended() {
-    for deed in ["sleep", "spin", "drip"] {
-        let verdict = lie(deed, Duration::from_millis(300));
-        assert!(matches!(verdict, Verdict::Lost(Loss::Time)), "{deed}: {verdict:?}");
+    for behavior in ["sleep", "spin", "drip"] {
+        let verdict = lie(behavior, Duration::from_millis(300));
+        assert!(matches!(verdict, Verdict::Lost(Loss::Time)), "{behavior}: {verdict:?}");
     }
 }

@@ -84,8 +84,8 @@ fn what_is_missing_is_named() {
     #[cfg(unix)]
     {
         fs::remove_dir(&second).unwrap();
-        let elsewhere = tempfile::tempdir().unwrap();
-        let target = elsewhere.path().join("b");
+        let other_folder = tempfile::tempdir().unwrap();
+        let target = other_folder.path().join("b");
         fs::write(&target, file("b", &[2; 3])).unwrap();
         std::os::unix::fs::symlink(&target, &second).unwrap();
         refused(&from, missing);

@@ -162,13 +162,13 @@ mod built_in {
         let name = "reject/blob-alignment--v12-72.zt";
         let server = Server::of(file(name));
         let path = corpus_folder().join(name);
-        let told = |name: &str| {
+        let reported = |name: &str| {
             let output = zten(["check", "--json", name]);
             assert_eq!(output.status.code(), Some(1));
             let mut said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
             said["file"] = serde_json::Value::Null;
             said
         };
-        assert_eq!(told(&server.url()), told(path.to_str().unwrap()));
+        assert_eq!(reported(&server.url()), reported(path.to_str().unwrap()));
     }
 }

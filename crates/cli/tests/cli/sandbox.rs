@@ -290,8 +290,8 @@ mod linux {
             let Some(output) = shell(&line, &args) else { return };
             let (status, _, message) = ended(&output);
             let end = message.lines().last().unwrap_or_default();
-            let told = end.contains("memory") || end.contains("has ended: signal: 6 ");
-            assert!(status == Some(0) || status == Some(2) && told, "{kib} KiB: {message}");
+            let is_expected = end.contains("memory") || end.contains("has ended: signal: 6 ");
+            assert!(status == Some(0) || status == Some(2) && is_expected, "{kib} KiB: {message}");
         }
     }
 

@@ -236,8 +236,8 @@ fn no_link_leads_out_of_the_folder() {
     let to = tempfile::tempdir().unwrap();
     let root = copied("dense", to.path());
     let beside = to.path().join("m-s.zt");
-    let elsewhere = tempfile::tempdir().unwrap();
-    let target = elsewhere.path().join("s");
+    let other_folder = tempfile::tempdir().unwrap();
+    let target = other_folder.path().join("s");
     fs::rename(&beside, &target).unwrap();
     symlink(&target, &beside).unwrap();
     let is_missing = || {
@@ -254,17 +254,18 @@ fn no_link_leads_out_of_the_folder() {
     let listed = succeeded_json(zten(["ls".as_ref(), "--json".as_ref(), root.as_os_str()]));
     let digest = listed["shards"][0]["digest"]["text"].as_str().unwrap().to_owned();
     let (algorithm, digits) = digest.split_once(':').unwrap();
-    fs::create_dir(elsewhere.path().join(algorithm)).unwrap();
-    fs::rename(&target, elsewhere.path().join(algorithm).join(digits)).unwrap();
-    symlink(elsewhere.path(), to.path().join("blobs")).unwrap();
+    fs::create_dir(other_folder.path().join(algorithm)).unwrap();
+    fs::rename(&target, other_folder.path().join(algorithm).join(digits)).unwrap();
+    symlink(other_folder.path(), to.path().join("blobs")).unwrap();
     is_missing();
     fs::remove_file(to.path().join("blobs")).unwrap();
     fs::create_dir(to.path().join("blobs")).unwrap();
-    symlink(elsewhere.path().join(algorithm), to.path().join("blobs").join(algorithm)).unwrap();
+    symlink(other_folder.path().join(algorithm), to.path().join("blobs").join(algorithm)).unwrap();
     is_missing();
     // Without a link it is found.
     fs::remove_file(to.path().join("blobs").join(algorithm)).unwrap();
-    fs::rename(elsewhere.path().join(algorithm), to.path().join("blobs").join(algorithm)).unwrap();
+    fs::rename(other_folder.path().join(algorithm), to.path().join("blobs").join(algorithm))
+        .unwrap();
     assert_eq!(line(&root, &[])["verdict"], "valid");
 }
 

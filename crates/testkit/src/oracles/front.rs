@@ -175,11 +175,11 @@ pub struct Filled {
 /// # Panics
 /// A promise does not hold.
 pub fn front(front: &Front) -> Filled {
-    let told: usize = front.steps.iter().map(Step::bytes).sum();
+    let built: usize = front.steps.iter().map(Step::bytes).sum();
     let raw = front.raw_components();
     let (peak, (failed, parsed)) = heap::peak(|| front.parse(&raw));
-    let bound = open::bound(told as u64);
-    assert!(peak <= bound, "{peak} bytes of heap for {told} that were told");
+    let bound = open::bound(built as u64);
+    assert!(peak <= bound, "{peak} bytes of heap for {built} that were told");
     let (again, parsed_again) = front.parse(&raw);
     assert_eq!(failed, again, "two runs end alike");
     let (parsed, parsed_again) = match (parsed, parsed_again) {
@@ -242,21 +242,21 @@ impl Front {
         let (mut failed, mut objects) = (None::<Error>, components.iter());
         let mut pushed = 0;
         for step in &self.steps {
-            let told = match step {
+            let built = match step {
                 Step::Attributes(map) => builder.attributes(map),
                 Step::Object(object) => {
                     let components = objects.next().map_or(&[][..], Vec::as_slice);
-                    let told = builder.push(&object.raw(components));
-                    if let (Err(error), None) = (&told, &failed) {
+                    let built = builder.push(&object.raw(components));
+                    if let (Err(error), None) = (&built, &failed) {
                         assert_eq!(error.location().object(), Some(pushed), "{error}");
                     }
                     pushed += 1;
-                    told
+                    built
                 }
             };
-            let is_final = failed.is_none() || told.as_ref().err() == failed.as_ref();
-            assert!(is_final, "{told:?} after {failed:?}");
-            failed = failed.or(told.err());
+            let is_final = failed.is_none() || built.as_ref().err() == failed.as_ref();
+            assert!(is_final, "{built:?} after {failed:?}");
+            failed = failed.or(built.err());
         }
         (failed, builder.finish())
     }
@@ -347,22 +347,22 @@ impl Front {
 }
 
 /// Attributes are the map that was told, whose keys are no strings in chunks.
-fn same_attributes(read: Attributes<'_>, told: Option<&Vec<u8>>) {
-    let Some(told) = told else {
+fn same_attributes(read: Attributes<'_>, built: Option<&Vec<u8>>) {
+    let Some(built) = built else {
         assert_eq!(read.count(), 0, "attributes that were not told");
         return;
     };
     let range = |item: &Item<'_>| item.as_bytes().as_ptr_range();
     let last = read.clone().last().map(|(_, item)| range(&item).end.addr());
-    let told_end = told.len() - usize::from(told[0] == 0xbf);
+    let built_end = built.len() - usize::from(built[0] == 0xbf);
     let mut count = 0;
     for (key, item) in read {
         let left = last.expect("an item") - range(&item).start.addr();
-        let (before, there) = told.split_at(told_end - left);
+        let (before, there) = built.split_at(built_end - left);
         assert!(before.ends_with(key.as_bytes()) && there.starts_with(item.as_bytes()));
         count += 1;
     }
-    let few = told[0] & 0x1f;
+    let few = built[0] & 0x1f;
     assert!(few > 23 || count == few, "{count} attributes of {few}");
 }
 
@@ -377,13 +377,13 @@ impl Object {
         assert!(opened.fields().is_none());
         same_attributes(opened.attributes(), self.attributes.as_ref());
         assert_eq!(opened.components().len(), self.components.len());
-        for (told, read) in self.components.iter().zip(opened.components()) {
-            told.compare(&read);
+        for (built, read) in self.components.iter().zip(opened.components()) {
+            built.compare(&read);
             assert!(read.extent().end() <= length, "{read:?} ends behind {length}");
         }
         for role in ["", "data", "values", "zzz"] {
-            let told = self.components.iter().any(|component| component.role == role);
-            assert_eq!(opened.component(role).is_some(), told, "{role:?}");
+            let built = self.components.iter().any(|component| component.role == role);
+            assert_eq!(opened.component(role).is_some(), built, "{role:?}");
         }
     }
 }

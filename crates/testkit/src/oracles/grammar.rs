@@ -79,7 +79,7 @@ fn file(u: &mut Unstructured<'_>) -> Result<(Vec<u8>, usize)> {
         names.push(values::name(u, ordinal)?);
     }
     let has_shard = u.ratio(1, 8)?;
-    let (mut elsewhere, mut shared) = (has_shard.then_some(4096), None);
+    let (mut in_shard, mut shared) = (has_shard.then_some(4096), None);
     for name in &names {
         let Object { layout, shape, attributes, parts, logical } = objects::object(u)?;
         let mut all = Vec::new();
@@ -90,7 +90,7 @@ fn file(u: &mut Unstructured<'_>) -> Result<(Vec<u8>, usize)> {
                 stored(
                     u,
                     (&part, logical),
-                    Placing { data: &mut data, shared: &mut shared, elsewhere: &mut elsewhere },
+                    Placing { data: &mut data, shared: &mut shared, in_shard: &mut in_shard },
                 )?,
             ));
         }
@@ -124,7 +124,7 @@ struct Placing<'d> {
     /// The last blob, which another part may have, too.
     shared: &'d mut Option<(u64, Vec<u8>)>,
     /// The offset of the next blob in the shard, if there is one.
-    elsewhere: &'d mut Option<u64>,
+    in_shard: &'d mut Option<u64>,
 }
 
 /// The fields of a part, whose bytes go into the file.
@@ -156,9 +156,9 @@ fn stored(
     };
     fields.extend(digest.map(|digest| (text("digest"), text(&digest))));
     fields.extend(values::unknown(u)?);
-    let Placing { data, shared, elsewhere } = placing;
+    let Placing { data, shared, in_shard } = placing;
     let mut offset = None;
-    if let Some(next) = elsewhere
+    if let Some(next) = in_shard
         && u.ratio(1, 4)?
     {
         fields.push((text("shard"), text("s")));

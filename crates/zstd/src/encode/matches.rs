@@ -103,8 +103,8 @@ impl Finder {
         let (mut done, mut at) = (start, start);
         while let Some(word) = word(data, at) {
             let Some(mut best) = self.best(data, at, word, &prices) else {
-                let idle = at.wrapping_sub(done) >> PATIENCE;
-                at = at.saturating_add(idle).saturating_add(1);
+                let skipped = at.wrapping_sub(done) >> PATIENCE;
+                at = at.saturating_add(skipped).saturating_add(1);
                 continue;
             };
             let mut tried = at.saturating_add(1);

@@ -19,8 +19,8 @@ impl Repeats {
             (2, false) | (1, true) => (second, [second, first, third]),
             (3, false) | (2, true) => (third, [third, first, second]),
             _ => {
-                let told = if value == 3 { first.wrapping_sub(1) } else { value.wrapping_sub(3) };
-                (told, [told, first, second])
+                let found = if value == 3 { first.wrapping_sub(1) } else { value.wrapping_sub(3) };
+                (found, [found, first, second])
             }
         };
         self.0 = after;
@@ -32,8 +32,8 @@ impl Repeats {
     pub(crate) fn value(&mut self, distance: u32, bare: bool) -> u32 {
         let [first, second, third] = self.0;
         let short = if bare { [second, third, first.wrapping_sub(1)] } else { self.0 };
-        let told = (1..).zip(short).find(|(_, short)| *short == distance);
-        let value = told.map_or(distance.wrapping_add(3), |(value, _)| value);
+        let found = (1..).zip(short).find(|(_, short)| *short == distance);
+        let value = found.map_or(distance.wrapping_add(3), |(value, _)| value);
         self.distance(value, bare);
         value
     }
@@ -45,12 +45,12 @@ mod tests {
 
     #[test]
     fn values_tell_their_distances() {
-        let (mut told, mut read) = (Repeats::FIRST, Repeats::FIRST);
+        let (mut found, mut read) = (Repeats::FIRST, Repeats::FIRST);
         for distance in [8, 1, 4, 4, 3, 3, 2, 1, 9, 8, 8, 1, 9, 4, 5, 4] {
             for bare in [false, true, true] {
-                let value = told.value(distance, bare);
+                let value = found.value(distance, bare);
                 assert_eq!(read.distance(value, bare), distance);
-                assert_eq!(told.0, read.0);
+                assert_eq!(found.0, read.0);
             }
         }
     }

@@ -21,11 +21,11 @@ const HONEST: &[u8] = b"no place";
 #[test]
 fn a_worker_that_is_lost_is_lost_alone() {
     let served = Served::lying(patient(), one());
-    for deed in ["nothing", "abort", "socket", "memory", "endless", "no json", "unknown rule"] {
-        let answer = post(served.address, deed.as_bytes());
-        assert_eq!((answer.status, answer.text("verdict")), (500, "error"), "{deed}");
+    for behavior in ["nothing", "abort", "socket", "memory", "endless", "no json", "unknown rule"] {
+        let answer = post(served.address, behavior.as_bytes());
+        assert_eq!((answer.status, answer.text("verdict")), (500, "error"), "{behavior}");
         assert!(answer.text("message").starts_with("the worker is lost: "), "{answer:?}");
-        assert_eq!(post(served.address, HONEST).status, 200, "after {deed}");
+        assert_eq!(post(served.address, HONEST).status, 200, "after {behavior}");
     }
 }
 
