@@ -21,7 +21,7 @@ use self::matches::Effort;
 pub use self::seekable::Seekable;
 use crate::Failure;
 use crate::format::{LARGEST_BLOCK, MAGIC};
-use crate::num::{Assured as _, u64_from_usize};
+use crate::num::{DebugExpect as _, u64_from_usize};
 use crate::xxh64::Xxh64;
 
 /// The largest distance of a match: the window that a reader has to keep.
@@ -235,7 +235,7 @@ fn begin<E>(
         *place = byte;
         length = length.saturating_add(1);
     }
-    out(header.get(..length).assured())
+    out(header.get(..length).debug_expect())
 }
 
 /// Encodes all of `content` as one frame.

@@ -44,34 +44,34 @@ pub(crate) fn low_u8(n: u32) -> u8 {
 ///
 /// Builds with debug assertions, those of tests and fuzz targets among them, panic if it is missing after all; other
 /// builds continue with a default and contain no code to panic.
-pub(crate) trait Assured<T>: Sized {
+pub(crate) trait DebugExpect<T>: Sized {
     /// The value, or `other`.
-    fn assured_or(self, other: T) -> T;
+    fn debug_expect_or(self, other: T) -> T;
 
     /// The value, or the default of its type.
     #[inline(always)]
     #[track_caller]
-    fn assured(self) -> T
+    fn debug_expect(self) -> T
     where
         T: Default,
     {
-        self.assured_or(T::default())
+        self.debug_expect_or(T::default())
     }
 }
 
-impl<T> Assured<T> for Option<T> {
+impl<T> DebugExpect<T> for Option<T> {
     #[inline(always)]
     #[track_caller]
-    fn assured_or(self, other: T) -> T {
-        debug_assert!(self.is_some(), "a value that earlier checks assured is missing");
+    fn debug_expect_or(self, other: T) -> T {
+        debug_assert!(self.is_some(), "a value that earlier checks ensure is missing");
         self.unwrap_or(other)
     }
 }
 
-impl<T, E> Assured<T> for Result<T, E> {
+impl<T, E> DebugExpect<T> for Result<T, E> {
     #[inline(always)]
     #[track_caller]
-    fn assured_or(self, other: T) -> T {
-        self.ok().assured_or(other)
+    fn debug_expect_or(self, other: T) -> T {
+        self.ok().debug_expect_or(other)
     }
 }

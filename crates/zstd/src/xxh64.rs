@@ -1,6 +1,6 @@
 //! XXH64 with seed 0: the checksum of a frame, RFC 8878 §3.1.1.
 
-use crate::num::{Assured as _, u64_from_usize};
+use crate::num::{DebugExpect as _, u64_from_usize};
 
 const P1: u64 = 0x9e37_79b1_85eb_ca87;
 const P2: u64 = 0xc2b2_ae3d_27d4_eb4f;
@@ -29,7 +29,7 @@ impl Xxh64 {
     pub(crate) fn update(&mut self, mut bytes: &[u8]) {
         self.total = self.total.wrapping_add(u64_from_usize(bytes.len()));
         if self.count > 0 {
-            let room = self.held.get_mut(self.count..).assured();
+            let room = self.held.get_mut(self.count..).debug_expect();
             let (now, later) = bytes.split_at_checked(room.len()).unwrap_or((bytes, &[]));
             room.iter_mut().zip(now).for_each(|(to, from)| *to = *from);
             self.count = self.count.wrapping_add(now.len());
@@ -75,7 +75,7 @@ impl Xxh64 {
             P5
         };
         sum = sum.wrapping_add(self.total);
-        let (words, rest) = self.held.get(..self.count).assured().as_chunks::<8>();
+        let (words, rest) = self.held.get(..self.count).debug_expect().as_chunks::<8>();
         for word in words {
             sum ^= round(0, u64::from_le_bytes(*word));
             sum = sum.rotate_left(27).wrapping_mul(P1).wrapping_add(P4);

@@ -1,7 +1,7 @@
 //! Streams of bits: RFC 8878 §4. Those that encode are read from the back; descriptions of tables
 //! from the front.
 
-use crate::num::{Assured as _, low_u32, usize_from_u32};
+use crate::num::{DebugExpect as _, low_u32, usize_from_u32};
 
 /// A stream that is read from its last bit to its first.
 ///
@@ -54,7 +54,7 @@ impl<'s> Bits<'s> {
         self.held |= ahead.wrapping_shr(self.count);
         let bytes = usize_from_u32(!self.count >> 3 & 7);
         let length = self.rest.len().wrapping_sub(bytes);
-        self.rest = self.rest.get(..length).assured();
+        self.rest = self.rest.get(..length).debug_expect();
         self.count |= AT_ONCE;
     }
 
@@ -143,7 +143,7 @@ impl Taken {
         const MASKS: [u32; 32] = masks();
         self.left = self.left.wrapping_sub(count.into());
         let bits = low_u32(self.held.wrapping_shr(self.left));
-        let mask = MASKS.get(usize::from(count & 31)).copied().assured();
+        let mask = MASKS.get(usize::from(count & 31)).copied().debug_expect();
         bits & mask
     }
 

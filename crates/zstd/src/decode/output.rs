@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::Flaw;
-use crate::num::{Assured as _, len_u32};
+use crate::num::{DebugExpect as _, len_u32};
 
 /// Bytes that are copied in one go.
 const WILD: usize = 16;
@@ -78,7 +78,7 @@ impl Output {
     pub(super) fn add(&mut self, count: usize) -> &mut [u8] {
         let begin = self.end;
         self.end = begin.saturating_add(count);
-        self.bytes.get_mut(begin..self.end).assured()
+        self.bytes.get_mut(begin..self.end).debug_expect()
     }
 
     /// Adds bytes, for which there is room.
@@ -115,7 +115,7 @@ impl Output {
 
     /// Bytes that have not been read.
     pub(super) fn pending(&self) -> &[u8] {
-        self.bytes.get(self.unread..self.end).assured()
+        self.bytes.get(self.unread..self.end).debug_expect()
     }
 
     /// Marks so many of them as read.
@@ -145,7 +145,7 @@ impl Tail<'_> {
     pub(super) fn push_front(&mut self, begin: usize, bytes: &[u8], own: usize) {
         match bytes.first_chunk::<WILD>() {
             Some(from) if own <= WILD && begin <= self.most => self.put(begin, *from),
-            _ => push(self.bytes, begin, bytes.get(..own).assured()),
+            _ => push(self.bytes, begin, bytes.get(..own).debug_expect()),
         }
     }
 
@@ -216,7 +216,7 @@ impl Tail<'_> {
     #[inline(always)]
     fn get<const COUNT: usize>(&self, from: usize) -> [u8; COUNT] {
         let piece = self.bytes.get(from..).and_then(<[u8]>::first_chunk).copied();
-        piece.assured_or([0; COUNT])
+        piece.debug_expect_or([0; COUNT])
     }
 
     #[inline(always)]
@@ -279,7 +279,7 @@ fn period(word: u64, count: usize) -> (u64, usize) {
     ];
     let bits = len_u32(count).wrapping_mul(8);
     let own = word & !u64::MAX.wrapping_shl(bits);
-    let (copies, step) = PERIODS.get(count & 7).copied().assured();
+    let (copies, step) = PERIODS.get(count & 7).copied().debug_expect();
     (own.wrapping_mul(copies), step)
 }
 

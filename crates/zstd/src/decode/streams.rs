@@ -3,7 +3,7 @@
 use super::Flaw;
 use super::bits::{AT_ONCE, Bits};
 use crate::format::LONGEST_CODE;
-use crate::num::{Assured as _, low_u32, usize_from_u32};
+use crate::num::{DebugExpect as _, low_u32, usize_from_u32};
 
 /// A decoding table, indexed by as many of the next bits as the longest code has.
 pub(super) type Codes = [Code; CODES];
@@ -122,5 +122,5 @@ fn finish(codes: &Codes, mut bits: Bits<'_>, out: &mut [u8]) -> Result<(), Flaw>
 #[inline(always)]
 fn next(codes: &Codes, bits: &Bits<'_>) -> Code {
     let at = usize_from_u32(low_u32(bits.peek(LONGEST_CODE)));
-    codes.get(at).copied().assured()
+    codes.get(at).copied().debug_expect()
 }

@@ -8,7 +8,7 @@ use super::sequences::{self, Sequence};
 use super::{huffman, literals};
 use crate::format::offsets::Repeats;
 use crate::format::{BLOCK_HEADER, COMPRESSED, LARGEST_BLOCK, RAW, REPEATED};
-use crate::num::{Assured as _, len_u32, u64_from_usize};
+use crate::num::{DebugExpect as _, len_u32, u64_from_usize};
 
 /// About what it takes to describe codes.
 const CODES: usize = 128;
@@ -56,7 +56,7 @@ impl Blocks {
         last: bool,
         out: &mut impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let block = data.get(start..).assured();
+        let block = data.get(start..).debug_expect();
         let header = |kind: u32, size: usize| {
             let [a, b, c, _] = (len_u32(size) << 3 | kind << 1 | u32::from(last)).to_le_bytes();
             [a, b, c]

@@ -3,7 +3,7 @@
 
 use super::bits::Bits;
 use crate::format::fse::{LARGEST, SMALLEST_LOG, Telling, spread};
-use crate::num::{Assured as _, len_u32, usize_from_u32};
+use crate::num::{DebugExpect as _, len_u32, usize_from_u32};
 
 /// Symbols that any of the alphabets may have: those of match lengths are the most.
 pub(super) const SYMBOLS: usize = 53;
@@ -64,7 +64,7 @@ impl Table {
         {
             let scaled = u64::from(*count).wrapping_mul(u64::from(size));
             let rounded = scaled.wrapping_add(u64::from(total >> 1)).checked_div(u64::from(total));
-            symbol.share = u32::try_from(rounded.assured()).assured().max(1);
+            symbol.share = u32::try_from(rounded.debug_expect()).debug_expect().max(1);
             shared = shared.wrapping_add(symbol.share);
         }
         // The largest share bears what rounding has cost. There are more states than symbols, so
@@ -90,14 +90,14 @@ impl Table {
             symbol.bits = self.log.wrapping_sub(log);
             symbol.threshold = symbol.share.wrapping_shl(symbol.bits);
         }
-        let shares = self.symbols.map(|symbol| i16::try_from(symbol.share).assured());
+        let shares = self.symbols.map(|symbol| i16::try_from(symbol.share).debug_expect());
         let owners = spread(self.log, &shares);
         let mut firsts = self.symbols.map(|symbol| symbol.first);
         for (state, owner) in (0..size).zip(owners) {
             if let Some(first) = firsts.get_mut(usize::from(owner))
                 && let Some(place) = self.states.get_mut(usize_from_u32(*first))
             {
-                *place = u16::try_from(state.wrapping_add(size)).assured();
+                *place = u16::try_from(state.wrapping_add(size)).debug_expect();
                 *first = first.wrapping_add(1);
             }
         }
@@ -137,12 +137,12 @@ impl Table {
     }
 
     fn symbol(&self, symbol: u8) -> Symbol {
-        self.symbols.get(usize::from(symbol)).copied().assured()
+        self.symbols.get(usize::from(symbol)).copied().debug_expect()
     }
 
     fn state(&self, symbol: Symbol, number: u32) -> State {
         let state = self.states.get(usize_from_u32(symbol.first.wrapping_add(number)));
-        State(state.copied().assured().into())
+        State(state.copied().debug_expect().into())
     }
 
     /// The state of the last symbol, which is encoded first. It is the one that leaving takes the

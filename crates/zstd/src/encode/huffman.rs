@@ -3,7 +3,7 @@
 use super::bits::{AT_ONCE, Bits};
 use super::fse;
 use crate::format::{BYTES, LISTED, LONGEST_CODE, WEIGHTS_LOG};
-use crate::num::{Assured as _, usize_from_u32};
+use crate::num::{DebugExpect as _, usize_from_u32};
 
 /// Items on a level of the search for code lengths: each symbol, and pairs of items below.
 const ITEMS: usize = 2 * BYTES;
@@ -77,7 +77,7 @@ pub(super) fn lengths(counts: &Counts) -> Option<Lengths> {
     for level in &mut levels {
         let mut merged = [0_u32; ITEMS];
         let mut symbols = sorted.iter().map(|(count, _)| *count).peekable();
-        let below = weights.get(..items).assured().chunks_exact(2);
+        let below = weights.get(..items).debug_expect().chunks_exact(2);
         let mut pairs =
             below.map(|pair| pair.iter().fold(0_u32, |a, b| a.wrapping_add(*b))).peekable();
         let mut bought = 0_u16;
@@ -90,7 +90,7 @@ pub(super) fn lengths(counts: &Counts) -> Option<Lengths> {
             };
             let next = if symbol { symbols.next() } else { pairs.next() };
             bought = bought.wrapping_add(u16::from(symbol));
-            (*item, *place) = (next.assured(), bought);
+            (*item, *place) = (next.debug_expect(), bought);
             items = items.saturating_add(1);
         }
         weights = merged;
@@ -99,7 +99,7 @@ pub(super) fn lengths(counts: &Counts) -> Option<Lengths> {
     let mut buy = kinds.saturating_sub(1).saturating_mul(2);
     for level in levels.iter().rev() {
         let Some(last) = buy.checked_sub(1) else { break };
-        let symbols = usize::from(level.get(last).copied().assured());
+        let symbols = usize::from(level.get(last).copied().debug_expect());
         for (_, symbol) in sorted.iter().take(symbols) {
             if let Some(length) = lengths.get_mut(usize::from(*symbol)) {
                 *length = length.wrapping_add(1);
@@ -137,7 +137,7 @@ pub(super) struct Codes {
 impl Codes {
     /// The codes of those lengths, which must be from [`lengths`].
     pub(super) fn new(lengths: &Lengths) -> Self {
-        let longest = lengths.iter().copied().max().assured();
+        let longest = lengths.iter().copied().max().debug_expect();
         let mut codes = [Code::default(); BYTES];
         let mut weights = [0_u8; BYTES];
         // The longest codes are the lowest: §4.2.1.3.
@@ -151,7 +151,7 @@ impl Codes {
             }
             next >>= 1;
         }
-        let listed = weights.iter().rposition(|weight| *weight > 0).assured();
+        let listed = weights.iter().rposition(|weight| *weight > 0).debug_expect();
         Self { by_byte: codes, weights, listed }
     }
 
@@ -205,7 +205,7 @@ impl Codes {
 
     #[inline(always)]
     fn put(&self, byte: u8, out: &mut Bits<'_>) {
-        let code = self.by_byte.get(usize::from(byte)).copied().assured();
+        let code = self.by_byte.get(usize::from(byte)).copied().debug_expect();
         out.put(code.bits.into(), code.length.into());
     }
 }

@@ -2,7 +2,7 @@
 
 use super::bits::Bits;
 use super::huffman::{self, Codes, Counts, Lengths};
-use crate::num::{Assured as _, len_u32, u64_from_usize};
+use crate::num::{DebugExpect as _, len_u32, u64_from_usize};
 
 /// Literals up to so many are one stream, more are four.
 const ONE_STREAM: usize = 1023;
@@ -53,7 +53,7 @@ fn plain(kind: u32, size: usize, out: &mut Bits<'_>) {
         4096.. => (size << 4 | 3 << 2, 3),
     };
     let header = (format | kind).to_le_bytes();
-    out.bytes(header.get(..length).assured());
+    out.bytes(header.get(..length).debug_expect());
 }
 
 fn coded(literals: &[u8], lengths: &Lengths, out: &mut Bits<'_>) -> Option<()> {

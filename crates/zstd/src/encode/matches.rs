@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use super::huffman::Lengths;
 use super::sequences::Sequence;
-use crate::num::{Assured as _, len_u32, low_u32, usize_from_u32};
+use crate::num::{DebugExpect as _, len_u32, low_u32, usize_from_u32};
 
 /// Bytes by which places are looked up. Shorter matches are found by chance, and at the last
 /// distance.
@@ -119,7 +119,7 @@ impl Finder {
                 (best, at) = (next, place);
             }
             let Match { distance, length, .. } = best;
-            let before = data.get(done..at).assured();
+            let before = data.get(done..at).debug_expect();
             literals.extend_from_slice(before);
             sequences.push(Sequence { literals: len_u32(before.len()), length, distance });
             self.last = distance;
@@ -132,7 +132,7 @@ impl Finder {
             }
             at = done;
         }
-        literals.extend_from_slice(data.get(done..).assured());
+        literals.extend_from_slice(data.get(done..).debug_expect());
     }
 
     /// A place as it is remembered, and where.
@@ -146,7 +146,7 @@ impl Finder {
         let shift = u32::BITS.wrapping_sub(self.rows.len().trailing_zeros());
         let places = self.effort.places;
         let start = usize_from_u32(key.wrapping_shr(shift)) & !places.wrapping_sub(1);
-        let row = self.rows.get_mut(start..start.wrapping_add(places)).assured();
+        let row = self.rows.get_mut(start..start.wrapping_add(places)).debug_expect();
         (place | key & TAGS, row)
     }
 
@@ -208,7 +208,7 @@ fn weigh(
     let weighed = word.to_le_bytes().into_iter().take(usize_from_u32(length));
     let mut saved = 0_u32;
     for byte in weighed {
-        let price = prices.get(usize::from(byte)).copied().assured();
+        let price = prices.get(usize::from(byte)).copied().debug_expect();
         saved = saved.wrapping_add(price.into());
     }
     if length == 8 {
@@ -238,6 +238,6 @@ fn common(here: &[u8], there: &[u8]) -> usize {
         }
         length = length.saturating_add(8);
     }
-    let more = rest.iter().zip(there.get(length..).assured());
+    let more = rest.iter().zip(there.get(length..).debug_expect());
     length.saturating_add(more.take_while(|(a, b)| a == b).count())
 }

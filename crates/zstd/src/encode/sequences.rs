@@ -4,7 +4,7 @@ use super::bits::Bits;
 use super::fse;
 use crate::format::codes::{Alphabet, LENGTHS, LITERALS, OFFSETS, inverse};
 use crate::format::offsets::Repeats;
-use crate::num::Assured as _;
+use crate::num::DebugExpect as _;
 
 /// So many literals, then so many bytes from so far back.
 #[derive(Clone, Copy, Default)]
@@ -26,7 +26,7 @@ impl Code {
     /// A number in the range of a code.
     #[inline(always)]
     fn new(alphabet: &Alphabet, symbol: u8, number: u32) -> Self {
-        let range = alphabet.ranges.get(usize::from(symbol)).copied().assured();
+        let range = alphabet.ranges.get(usize::from(symbol)).copied().debug_expect();
         Self { symbol, count: range.bits.into(), bits: number.wrapping_sub(range.first) }
     }
 
@@ -51,7 +51,7 @@ impl Code {
 
 /// The highest bit of a number.
 fn highest(number: u32) -> u8 {
-    u8::try_from(number.checked_ilog2().assured()).assured()
+    u8::try_from(number.checked_ilog2().debug_expect()).debug_expect()
 }
 
 /// The encoding of the codes of one kind, for all sequences of a block.
@@ -64,8 +64,8 @@ struct Mode {
 
 impl Mode {
     fn new(counts: &fse::Counts, most: u32) -> Self {
-        let any = counts.iter().rposition(|count| *count > 0).assured();
-        let any = u8::try_from(any).assured();
+        let any = counts.iter().rposition(|count| *count > 0).debug_expect();
+        let any = u8::try_from(any).debug_expect();
         Self { table: fse::Table::new(counts, most), any }
     }
 
