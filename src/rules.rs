@@ -3,10 +3,10 @@
 //! One row a rule. A row is what `zten explain` prints, what an error message is made of, and
 //! what `corpus/reject` is held against: a rule without a file that breaks it fails the tests.
 
-mod beyond;
+mod limit;
 mod malformed;
 
-pub use beyond::{Limit, Unsupported};
+pub use limit::{Limit, Unsupported};
 pub use malformed::Rule;
 
 use crate::num::{enum_all, impl_display};

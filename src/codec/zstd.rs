@@ -1,7 +1,7 @@
 //! Zstandard components: the frames of `zten_zstd`, by the limits and rules of this crate.
 
 #[cfg(feature = "zstd-ruzstd")]
-mod foreign;
+mod ruzstd_decoder;
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -10,7 +10,7 @@ use zten_zstd::Failure;
 use zten_zstd::decode::{self, Bounds, DecodeError, Flaw};
 
 #[cfg(feature = "zstd-ruzstd")]
-use self::foreign::Decoder;
+use self::ruzstd_decoder::Decoder;
 use super::ReadAt;
 use crate::error::{BareError, Error, ErrorKind, OutOfMemory};
 use crate::limits::Limits;

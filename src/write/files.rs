@@ -9,7 +9,7 @@
 //! leave, until the new manifest is there, an unreadable file.
 
 #[cfg(not(unix))]
-mod elsewhere;
+mod by_path;
 #[cfg(unix)]
 mod unix;
 
@@ -26,7 +26,7 @@ use crate::error::Error;
 use crate::limits::OpenOptions;
 use crate::manifest::Manifest;
 #[cfg(not(unix))]
-use elsewhere::{Draft, Target};
+use by_path::{Draft, Target};
 #[cfg(unix)]
 use unix::{Draft, Target};
 

@@ -100,19 +100,19 @@ impl App {
     }
 
     /// Notes how one thing has ended.
-    pub(crate) fn worsen(&mut self, status: Status) {
+    pub(crate) fn set_exit_status(&mut self, status: Status) {
         self.status = self.status.max(status);
     }
 
     /// Prints an error of a file, after all that has been printed before.
     pub(crate) fn problem(&mut self, problem: &Problem) -> io::Result<()> {
-        self.worsen(problem.status());
+        self.set_exit_status(problem.status());
         self.error(problem)
     }
 
     /// Prints that the command was called wrongly.
     pub(crate) fn usage(&mut self, message: impl Display) -> io::Result<()> {
-        self.worsen(Status::Error);
+        self.set_exit_status(Status::Error);
         self.error(message)
     }
 

@@ -482,7 +482,7 @@ impl<'a> Broker<'a> {
                 self.printer.ordered.put(task.item.number, task.item.path(), record);
             }
             _ => {
-                app.worsen(done.status);
+                app.set_exit_status(done.status);
                 app.out.write_all(task.text.as_bytes())?;
             }
         }
@@ -527,7 +527,7 @@ impl<'a> Broker<'a> {
     /// Gives the files that a worker has written their names, if it says that they are complete.
     fn publish(&mut self, app: &mut App, status: Status, text: &str) -> io::Result<()> {
         self.printer.clear();
-        app.worsen(status);
+        app.set_exit_status(status);
         if status != Status::Success {
             return Ok(());
         }

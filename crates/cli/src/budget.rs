@@ -67,12 +67,12 @@ pub(crate) struct Lengths {
     pub(crate) beside: u64,
     /// True if one is a stream, which is held in memory.
     pub(crate) held: bool,
-    pub(crate) later: Later,
+    pub(crate) later: DeferredFiles,
 }
 
 /// Files of any length, which a file names that is read over the network: they are found when the process is confined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Later {
+pub(crate) enum DeferredFiles {
     /// None.
     #[default]
     Nothing,
@@ -113,13 +113,13 @@ pub(crate) fn for_task(
         _ => manifests.max().unwrap_or_default(),
     };
     let manifests = match later {
-        Later::Nothing | Later::Shards => manifests,
-        Later::Headers => manifests.saturating_add(limits.manifest()),
+        DeferredFiles::Nothing | DeferredFiles::Shards => manifests,
+        DeferredFiles::Headers => manifests.saturating_add(limits.manifest()),
     };
     // Of files that are decoded one after another, those of the largest.
     let coordinates = match task {
         Task::Look => 0,
-        _ if *later != Later::Nothing => u64::MAX,
+        _ if *later != DeferredFiles::Nothing => u64::MAX,
         Task::Compare => sum(&mut lengths.iter().copied()),
         _ => lengths.iter().copied().max().unwrap_or_default(),
     };
@@ -143,9 +143,9 @@ pub(crate) fn for_task(
     let decoded = lengths.iter().map(|length| limits.decoded_total(*length));
     let bytes = sum(&mut lengths.iter().copied().chain(decoded));
     let seconds = match later {
-        Later::Nothing => bytes.div_ceil(RATE),
+        DeferredFiles::Nothing => bytes.div_ceil(RATE),
         // Nothing can be read any more after that.
-        Later::Shards | Later::Headers => {
+        DeferredFiles::Shards | DeferredFiles::Headers => {
             let files = u64::try_from(lengths.len()).unwrap_or(u64::MAX);
             remote::time_limit().saturating_mul(files).saturating_mul(threads)
         }
@@ -153,7 +153,7 @@ pub(crate) fn for_task(
     let seconds = SECONDS.saturating_add(seconds);
     let output = bytes.saturating_mul(PER_BYTE).saturating_add(OUTPUT);
     let file = output.saturating_add(written());
-    let file = Some(file).filter(|_| *later == Later::Nothing);
+    let file = Some(file).filter(|_| *later == DeferredFiles::Nothing);
     // Where any number of components may share their bytes, work does not follow the length.
     let bounded = !strictness.shares_blobs();
     Budget {
@@ -204,13 +204,13 @@ mod tests {
             let lengths = Lengths { known: vec![length], later, ..Lengths::default() };
             for_task(Task::Decode, &lengths, &args.strictness, 2)
         };
-        let shards = budget(Later::Shards, 1000);
+        let shards = budget(DeferredFiles::Shards, 1000);
         assert_eq!(shards.seconds, Some(60 + 2 * 6 * 60 * 60));
         // Cells are held as of the longest file, and no manifest.
-        let longest = budget(Later::Nothing, 1 << 40).memory.unwrap();
-        assert!(budget(Later::Nothing, 1000).memory.unwrap() < shards.memory.unwrap());
+        let longest = budget(DeferredFiles::Nothing, 1 << 40).memory.unwrap();
+        assert!(budget(DeferredFiles::Nothing, 1000).memory.unwrap() < shards.memory.unwrap());
         assert!(shards.memory.unwrap() < longest);
-        assert_eq!(budget(Later::Headers, 1 << 40).memory.unwrap(), longest + (16 << 30));
+        assert_eq!(budget(DeferredFiles::Headers, 1 << 40).memory.unwrap(), longest + (16 << 30));
     }
 
     #[test]

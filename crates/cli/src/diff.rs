@@ -121,7 +121,7 @@ pub(crate) fn run(
     };
     let mut found = compare(&sides);
     if !found.is_equal() {
-        app.worsen(Status::Invalid);
+        app.set_exit_status(Status::Invalid);
     }
     if args.quiet {
         return Ok(());

@@ -11,7 +11,7 @@ use zten::{Archive, OpenOptions, source};
 use zten_formats::shards::{Beside, Want, parent, runs, wanted};
 use zten_formats::{Begun as Parsed, Detected, FormatError, Part, Root};
 
-use crate::handle::{Companion, Finder, Handle};
+use crate::handle::{Finder, Handle, ShardHandle};
 use crate::remote::{Remote, is_remote};
 use crate::report::Problem;
 use crate::strictness::Strictness;
@@ -130,7 +130,7 @@ fn open_root(
         beside.extend(found.map_err(|error| Box::new(Problem::io(path, &error)))?);
     }
     let format = root.format().name();
-    let parts = beside.iter().map(|Companion { name, file, length }| Part {
+    let parts = beside.iter().map(|ShardHandle { name, file, length }| Part {
         name,
         source: file,
         length: *length,
@@ -161,7 +161,7 @@ pub(crate) struct FileWithShards {
     pub(crate) path: PathBuf,
     root: TensorFile,
     /// None before they have been looked for.
-    shards: OnceLock<Vec<Companion>>,
+    shards: OnceLock<Vec<ShardHandle>>,
 }
 
 impl FileWithShards {
@@ -171,11 +171,11 @@ impl FileWithShards {
     }
 
     /// The file that may be the shard of that name.
-    pub(crate) fn shard_file(&self, name: &str) -> Option<&Companion> {
+    pub(crate) fn shard_file(&self, name: &str) -> Option<&ShardHandle> {
         self.shard_files().iter().find(|shard| shard.name == name)
     }
 
-    fn shard_files(&self) -> &[Companion] {
+    fn shard_files(&self) -> &[ShardHandle] {
         self.shards.get().map(Vec::as_slice).unwrap_or_default()
     }
 
@@ -212,7 +212,7 @@ impl FileWithShards {
 
     /// Says that all shards will be read from their first byte to the last, one after another.
     pub(crate) fn plan_whole_shards(&self) -> io::Result<()> {
-        let whole = |shard: &Companion| shard.file.plan([std::iter::once(0..shard.length)]);
+        let whole = |shard: &ShardHandle| shard.file.plan([std::iter::once(0..shard.length)]);
         self.shard_files().iter().try_for_each(whole)
     }
 

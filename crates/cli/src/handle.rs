@@ -40,14 +40,14 @@ pub(crate) enum Finder {
 
 /// A file that is open, and that another one names.
 #[derive(Debug)]
-pub(crate) struct Companion {
+pub(crate) struct ShardHandle {
     /// The name that the other file has for it.
     pub(crate) name: String,
     pub(crate) file: Handle,
     pub(crate) length: u64,
 }
 
-impl Companion {
+impl ShardHandle {
     fn new(ShardFile { name, file, length }: ShardFile) -> Self {
         Self { name, file: Handle::Local(file, Finder::Nothing), length }
     }
@@ -60,19 +60,19 @@ impl Handle {
     }
 
     /// Opens a file that this one names; none where there is no regular file that can be it.
-    pub(crate) fn find(&self, want: &Want) -> io::Result<Option<Companion>> {
+    pub(crate) fn find(&self, want: &Want) -> io::Result<Option<ShardHandle>> {
         let name = want.name();
         let found = match self {
             Self::Memory(_) | Self::Local(_, Finder::Nothing) => Ok(None),
             Self::Local(_, Finder::Beside(path)) => {
-                want.open(path).map(|found| found.map(Companion::new))
+                want.open(path).map(|found| found.map(ShardHandle::new))
             }
             #[cfg(target_os = "linux")]
             Self::Local(_, Finder::Broker(channel, number)) => {
-                channel.find(*number, want).map(|found| found.map(Companion::new))
+                channel.find(*number, want).map(|found| found.map(ShardHandle::new))
             }
             Self::Remote(remote) => remote.find(want).map(|found| {
-                found.map(|file| Companion {
+                found.map(|file| ShardHandle {
                     name: name.to_owned(),
                     length: file.length(),
                     file: Self::Remote(file),

@@ -191,7 +191,7 @@ impl<'a> Hashed<'a> {
         let found = self.order.iter().flat_map(|object| self.entries(object));
         let differences = list.differences(found);
         if !differences.is_empty() {
-            app.worsen(Status::Invalid);
+            app.set_exit_status(Status::Invalid);
         }
         let of = |what| differences.iter().filter(move |(found, ..)| *found == what);
         if args.json {

@@ -39,8 +39,8 @@ mod status;
 mod strictness;
 mod sums;
 mod table;
+mod text;
 mod threads;
-mod words;
 #[cfg(target_os = "linux")]
 mod worker;
 

@@ -3,7 +3,7 @@
 #[cfg(target_os = "linux")]
 mod trials;
 #[cfg(not(target_os = "linux"))]
-#[path = "sandbox/elsewhere.rs"]
+#[path = "sandbox/unsupported_platform.rs"]
 mod trials;
 
 pub(crate) use trials::run;

@@ -25,7 +25,7 @@ use crate::selection::Selection;
 use crate::size::grouped;
 use crate::sources::Sources;
 use crate::table::{self, shortened};
-use crate::words::shape;
+use crate::text::shape;
 use values::Values;
 
 /// Names of objects that a message lists, at most, and columns of each.

@@ -22,7 +22,7 @@ use super::rules::Rule;
 use super::zip::{Decoded, Directory, Extents, Member, Window, Writer, damage, defer};
 use globals::{Dtype, Global};
 use pickle::{Pickle, Value};
-use walk::{Leaf, Walk};
+use walk::{Leaf, NameWalk};
 
 /// The format, for the index that it fills.
 static TORCH: FrontEnd = FrontEnd::new(
@@ -76,7 +76,7 @@ pub(super) fn open(
     let mut builder =
         Builder::new(&TORCH, directory.range.clone(), length, options).map_err(refused)?;
     let mut attributes = Map::default();
-    let mut walk = Walk::new(&pickle, root, limits)?;
+    let mut walk = NameWalk::new(&pickle, root, limits)?;
     let mut skipped = unsupported;
     while let Some(leaf) = walk.next()? {
         match leaf {
@@ -204,7 +204,7 @@ fn nth(
     ordinal: u32,
     limits: &Limits,
 ) -> Result<(String, u64), FormatError> {
-    let mut walk = Walk::new(pickle, root, limits)?;
+    let mut walk = NameWalk::new(pickle, root, limits)?;
     let mut left = ordinal;
     while let Some(leaf) = walk.next()? {
         match leaf {

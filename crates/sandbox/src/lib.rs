@@ -27,7 +27,7 @@ mod seccomp;
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
 )))]
-#[path = "seccomp/elsewhere.rs"]
+#[path = "seccomp/unsupported_platform.rs"]
 mod seccomp;
 
 use std::fmt;

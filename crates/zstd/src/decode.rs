@@ -24,7 +24,7 @@ pub use self::block::Block;
 pub use self::decoder::Decoder;
 pub use self::error::{DecodeError, Flaw};
 pub use self::header::Header;
-use self::walk::Walk;
+use self::walk::FrameWalk;
 use crate::Failure;
 use crate::num::u64_from_usize;
 use crate::xxh64::Xxh64;
@@ -70,7 +70,7 @@ pub trait BlockDecoder: Default {
 
 /// Frames, one after the other, that are being decoded.
 pub struct Frames<D = Decoder> {
-    walk: Walk,
+    walk: FrameWalk,
     /// Decoded bytes that are declared, or how many there may be.
     most: u64,
     declared: bool,
@@ -108,7 +108,7 @@ impl<D: BlockDecoder> Frames<D> {
             return Err(over(declared).into());
         }
         let most = bounds.declared.unwrap_or(bounds.decoded);
-        let mut walk = Walk::new(&stored, bounds.window);
+        let mut walk = FrameWalk::new(&stored, bounds.window);
         let mut claimed = 0_u64;
         let mut one_with_checksum = None;
         while let Some(header) = walk.header(source)? {

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
 use super::ordered::Ordered;
-use crate::budget::{Later, Lengths, Task};
+use crate::budget::{DeferredFiles, Lengths, Task};
 use crate::channel::{Packet, is_too_many};
 use crate::check::{self, Entries, Entry};
 use crate::command::Call;
@@ -78,10 +78,10 @@ fn open(entry: &Entry, call: &Call, lengths: &mut Lengths) -> io::Result<(InputK
         let file = Remote::start(&entry.path, strictness.most_beside())?;
         lengths.known.push(u64::MAX);
         let later = match (BesideNames::of(&entry.path), call.task()) {
-            _ if !strictness.looks_for_shards() => Later::Nothing,
-            (Some(_), _) => Later::Headers,
-            (None, Task::Look) => Later::Nothing,
-            (None, _) => Later::Shards,
+            _ if !strictness.looks_for_shards() => DeferredFiles::Nothing,
+            (Some(_), _) => DeferredFiles::Headers,
+            (None, Task::Look) => DeferredFiles::Nothing,
+            (None, _) => DeferredFiles::Shards,
         };
         lengths.later = lengths.later.max(later);
         return Ok((InputKind::Remote, file.into()));

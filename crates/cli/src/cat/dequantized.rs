@@ -5,7 +5,7 @@ use std::io;
 use zten::{Component, Layout, Tensor, verify::Verified, view::MxBlocks};
 use zten_formats::Block;
 
-use super::feed::{ComponentReader, Failure, Take};
+use super::feed::{ChunkFn, ComponentReader, Failure};
 use crate::args::Cat;
 
 /// An object of which values are printed, and not its components.
@@ -37,7 +37,7 @@ pub(super) fn asked<'a>(object: &Tensor<'a>, args: &Cat) -> Option<Quantized<'a>
 pub(super) fn read<'a>(
     quantized: &Quantized<'a>,
     reader: &ComponentReader<'a>,
-    take: &mut Take<'_>,
+    take: &mut ChunkFn<'_>,
 ) -> Result<Option<Component<'a>>, Failure> {
     match quantized {
         Quantized::Mx(blocks, scales) => read_mx(blocks, scales, reader, take),
@@ -51,7 +51,7 @@ pub(super) fn read<'a>(
 }
 
 /// Hands on values as little-endian bytes.
-fn hand_on(values: &[f32], take: &mut Take<'_>) -> io::Result<()> {
+fn hand_on(values: &[f32], take: &mut ChunkFn<'_>) -> io::Result<()> {
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     take(&bytes)
 }
@@ -61,7 +61,7 @@ fn read_mx<'a>(
     blocks: &MxBlocks,
     scales: &Component<'a>,
     reader: &ComponentReader<'a>,
-    take: &mut Take<'_>,
+    take: &mut ChunkFn<'_>,
 ) -> Result<Option<Component<'a>>, Failure> {
     let read = scales.read()?;
     let mut dequantizer = blocks.dequantizer(reader.component, read.view())?;

@@ -33,7 +33,7 @@ impl From<Error> for Failure {
 }
 
 /// Takes decoded, little-endian bytes, chunk by chunk.
-pub(super) type Take<'t> = dyn FnMut(&[u8]) -> io::Result<()> + 't;
+pub(super) type ChunkFn<'t> = dyn FnMut(&[u8]) -> io::Result<()> + 't;
 
 /// Reads one component, decoded and little-endian.
 pub(super) struct ComponentReader<'a> {
@@ -58,14 +58,14 @@ pub(super) enum Parts {
 
 impl ComponentReader<'_> {
     /// Hands on the bytes of all elements.
-    pub(super) fn read_elements(&self, take: &mut Take<'_>) -> Result<Verified, Failure> {
+    pub(super) fn read_elements(&self, take: &mut ChunkFn<'_>) -> Result<Verified, Failure> {
         let Some(count) = self.packed else { return self.read(take) };
         let mut unpacking = Unpacking::new(count);
         self.read(&mut |chunk| unpacking.chunk(chunk, take))
     }
 
     /// Hands on all bytes.
-    pub(super) fn read(&self, take: &mut Take<'_>) -> Result<Verified, Failure> {
+    pub(super) fn read(&self, take: &mut ChunkFn<'_>) -> Result<Verified, Failure> {
         let mut reader = self.component.reader()?;
         while let Some(chunk) = reader.next_chunk()? {
             take(chunk).map_err(Failure::Output)?;
@@ -80,7 +80,7 @@ impl ComponentReader<'_> {
     pub(super) fn read_slice(
         &self,
         slice: &Slice<'_>,
-        take: &mut Take<'_>,
+        take: &mut ChunkFn<'_>,
     ) -> Result<Verified, Failure> {
         match self.parts() {
             Parts::Runs => self.read_runs(slice, take).map(|()| Verified::NoDigest),
@@ -118,7 +118,7 @@ impl ComponentReader<'_> {
     }
 
     /// Reads no more than what lies around the parts.
-    fn read_runs(&self, slice: &Slice<'_>, take: &mut Take<'_>) -> Result<(), Failure> {
+    fn read_runs(&self, slice: &Slice<'_>, take: &mut ChunkFn<'_>) -> Result<(), Failure> {
         let blob = self.component.extent().range();
         let mut window = Vec::new();
         let mut start = 0_u64;

@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::Range;
 
-use super::feed::Take;
+use super::feed::ChunkFn;
 use super::slice::Selection;
 use zten::num::u64_from_usize;
 
@@ -53,7 +53,7 @@ impl Steps {
     }
 
     /// The next bytes; they may end anywhere.
-    pub(super) fn chunk(&mut self, mut bytes: &[u8], take: &mut Take<'_>) -> io::Result<()> {
+    pub(super) fn chunk(&mut self, mut bytes: &[u8], take: &mut ChunkFn<'_>) -> io::Result<()> {
         while !bytes.is_empty() && self.unit > 0 {
             let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(bytes.len());
             let (now, rest) = bytes.split_at(most);

@@ -16,8 +16,8 @@ use crate::file::{Opened, open_unlinked};
 use crate::strictness::Strictness;
 use list::{List, Named};
 pub(super) use skipped::{Reason, Skipped};
+use walk::DirectoryWalk;
 pub(super) use walk::Suffixes;
-use walk::Walk;
 
 /// A file that is to be checked.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl Entry {
 pub(crate) struct Entries {
     named: std::vec::IntoIter<PathBuf>,
     list: Option<List>,
-    walk: Walk,
+    walk: DirectoryWalk,
     recursive: bool,
     takes_folders: bool,
 }
@@ -91,7 +91,7 @@ impl Entries {
         let end = if args.null { 0 } else { b'\n' };
         let list = args.files_from.as_ref().map(|path| List::open(path, end)).transpose()?;
         let (named, walk) =
-            (args.files.clone().into_iter(), Walk::new(Suffixes::of(args), args.follow));
+            (args.files.clone().into_iter(), DirectoryWalk::new(Suffixes::of(args), args.follow));
         Ok(Self { named, list, walk, recursive: args.recursive, takes_folders: true })
     }
 
@@ -103,7 +103,7 @@ impl Entries {
     /// Files by their names.
     #[cfg(target_os = "linux")]
     pub(crate) fn named(paths: Vec<PathBuf>) -> Self {
-        let (named, walk) = (paths.into_iter(), Walk::new(Suffixes::new(&[]), false));
+        let (named, walk) = (paths.into_iter(), DirectoryWalk::new(Suffixes::new(&[]), false));
         Self { named, list: None, walk, recursive: false, takes_folders: false }
     }
 

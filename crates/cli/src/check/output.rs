@@ -95,7 +95,7 @@ impl Output {
     /// Adds a file to the tally, the exit status and the artifacts of SARIF, before its outcome is written.
     fn note(&mut self, app: &mut App, path: &Path, kind: Kind) -> io::Result<()> {
         self.tally.note(kind);
-        app.worsen(match status(kind.verdict) {
+        app.set_exit_status(match status(kind.verdict) {
             Status::Unsupported if self.allows_unsupported => Status::Success,
             status => status,
         });

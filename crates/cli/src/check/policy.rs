@@ -273,7 +273,7 @@ impl Policy {
         let own = [(archive.file_len(), None)].into_iter();
         let shards = manifest.shards().map(|shard| (shard.size(), Some(shard.name())));
         let files = own.chain(shards).find_map(|(size, shard)| {
-            beyond("file size", Some(size), self.max_file_size).map(|found| (found, shard))
+            check_max_size("file size", Some(size), self.max_file_size).map(|found| (found, shard))
         });
         let tensors = u64_from_usize(manifest.len());
         let count = self
@@ -281,8 +281,9 @@ impl Policy {
             .filter(|most| tensors > *most)
             .map(|most| (&SIZE, format!("{tensors} tensors exceed the maximum of {most}"), None));
         files.or_else(|| {
-            let decoded =
-                || beyond("decoded size", decoded(archive.tensors()), self.max_decoded_size);
+            let decoded = || {
+                check_max_size("decoded size", decoded(archive.tensors()), self.max_decoded_size)
+            };
             Some((count.or_else(decoded)?, None))
         })
     }
@@ -308,7 +309,7 @@ impl Policy {
         });
         of_component.or_else(|| {
             let size = decoded([*tensor].into_iter());
-            let (row, sentence, _) = beyond("decoded size", size, self.max_tensor_size)?;
+            let (row, sentence, _) = check_max_size("decoded size", size, self.max_tensor_size)?;
             Some((row, sentence, tensor.components().next()))
         })
     }
@@ -369,7 +370,7 @@ fn decoded<'a>(mut tensors: impl Iterator<Item = Tensor<'a>>) -> Option<u64> {
 }
 
 /// Returns the violation of a size that is larger than the policy allows, or not known.
-fn beyond(what: &str, size: Option<u64>, most: Option<Size>) -> Option<Violation<'static>> {
+fn check_max_size(what: &str, size: Option<u64>, most: Option<Size>) -> Option<Violation<'static>> {
     let Size(most) = most?;
     let words = match size {
         Some(size) if size <= most => return None,

@@ -12,7 +12,7 @@ mod target;
 
 use std::io::{Seek, Write};
 
-pub(crate) use array::{Array, Failure, Source, Take};
+pub(crate) use array::{Array, ChunkFn, Failure, Source};
 pub(crate) use target::Target;
 
 /// Writes all of a source as a file of another format than zTensor; nothing where that is the target.

@@ -14,7 +14,7 @@ use zten::shards::Source as Bytes;
 use zten::write::{Copier, Encoded, ShardWriter, Sink, WriteOptions, Writer};
 use zten::{Error, Tensor};
 
-use super::output::{Array, Failure, Source, Take, Target, write};
+use super::output::{Array, ChunkFn, Failure, Source, Target, write};
 use super::plan::Plan;
 use super::summary::{Summary, input};
 use super::{Counted, export, tensors};
@@ -138,7 +138,7 @@ impl Source for Part<'_> {
         self.source.attributes()
     }
 
-    fn read(&mut self, at: usize, take: &mut Take<'_>) -> Result<(), Failure> {
+    fn read(&mut self, at: usize, take: &mut ChunkFn<'_>) -> Result<(), Failure> {
         self.source.read(self.at(at), take)
     }
 }

@@ -103,7 +103,7 @@ fn with_copier(
     let conversions = casts.as_ref().map(|casts| {
         casts
             .each_ref()
-            .map(|cast| move |chunk: &[u8], take: &mut Take<'_>| cast.chunk(chunk, take))
+            .map(|cast| move |chunk: &[u8], take: &mut ChunkFn<'_>| cast.chunk(chunk, take))
     });
     let changes = |object: &Tensor<'_>| {
         let conversion = || -> Option<(_, &Conversion<'_>)> {
@@ -145,7 +145,7 @@ fn with_copier(
 }
 
 /// Takes what elements become.
-type Take<'t> = dyn FnMut(&[u8]) -> Result<(), Error> + 't;
+type ChunkFn<'t> = dyn FnMut(&[u8]) -> Result<(), Error> + 't;
 
 /// Returns whether an object is the same without attributes: those of other layouts say how its components are read.
 pub(super) fn drops(object: &Tensor<'_>) -> bool {

@@ -14,7 +14,7 @@ use crate::escape;
 use crate::json::Integer;
 use crate::size::grouped;
 use crate::sums::Sum;
-use crate::words::{element, format, shape};
+use crate::text::{element, format, shape};
 
 /// Components and attributes that a line lists, at most.
 const LISTED: usize = 16;

@@ -9,7 +9,7 @@ use zten_report::totals::Totals;
 
 use crate::size::human;
 use crate::table;
-use crate::words::{element, format, shape, word};
+use crate::text::{element, format, shape, word};
 
 /// Name, and format, type, shape, stored and decoded size, encoding, digest.
 pub(super) type Row<'a> = table::Row<'a, 7>;

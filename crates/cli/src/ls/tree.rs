@@ -13,7 +13,7 @@ use crate::progress;
 use crate::selection::{Selection, stored};
 use crate::size::human;
 use crate::table::{Column, Each, Row, Table};
-use crate::words::shape;
+use crate::text::shape;
 
 /// Numbers of a name that are folded, at most, the last ones.
 const NUMBERS: usize = 4;

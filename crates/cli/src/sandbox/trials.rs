@@ -1,6 +1,6 @@
 //! `zten sandbox`: tries what a confined process may not do, each in a process of its own.
 
-mod deeds;
+mod probes;
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -19,7 +19,7 @@ use crate::json::{self, Schema};
 use crate::mode::Mode;
 use crate::status::Status;
 use crate::threads;
-use deeds::{DEEDS, FAULTS, FILE, KEPT, NOTHING, SOMETHING, TERMINAL};
+use probes::{FAULTS, FILE, KEPT, NOTHING, PROBES, SOMETHING, TERMINAL};
 
 /// The budget of a trial: small, so that exceeding it takes little time.
 const BUDGET: Budget =
@@ -42,7 +42,7 @@ pub(crate) fn run(app: &mut App, args: &Sandbox, mode: Mode) -> io::Result<()> {
         Err(why) => return app.usage(format_args!("it could not be tried: {why}")),
     };
     if outcomes.iter().any(|outcome| outcome.denied.is_none()) {
-        app.worsen(Status::Invalid);
+        app.set_exit_status(Status::Invalid);
     }
     if args.json { document(app, &layers, &outcomes) } else { lines(app, &layers, &outcomes) }
 }
@@ -65,9 +65,9 @@ fn trial(app: &mut App, name: &str, mode: Mode) -> io::Result<()> {
     if name == FIRST {
         return first(app, &kept, report.as_ref());
     }
-    match DEEDS.iter().chain(FAULTS).find(|deed| deed.name == name) {
+    match PROBES.iter().chain(FAULTS).find(|probe| probe.name == name) {
         None => app.usage("unknown trial"),
-        Some(deed) => match (deed.run)(kept) {
+        Some(probe) => match (probe.run)(kept) {
             Ok(()) => write!(app.out, "allowed"),
             Err(error) => write!(app.out, "denied {error}"),
         },
@@ -117,15 +117,15 @@ fn all(mode: Mode) -> Result<(Layers, Vec<Outcome>), String> {
         let mut words = line.splitn(3, '\t').map(str::to_owned);
         [(); 3].map(|()| words.next().unwrap_or_default()).into()
     });
-    let outcomes = DEEDS.iter().map(|deed| {
-        let (code, text, how) = process(deed.name, mode)?;
+    let outcomes = PROBES.iter().map(|probe| {
+        let (code, text, how) = process(probe.name, mode)?;
         let denied = match (code, text.strip_prefix("denied ")) {
             (Some(0), None) if text == "allowed" => None,
             (Some(0), Some(why)) => Some(why.to_owned()),
             (None, _) => Some(how),
-            _ => return Err(format!("{}: {how} {text}", deed.name)),
+            _ => return Err(format!("{}: {how} {text}", probe.name)),
         };
-        Ok(Outcome { name: deed.name, denied })
+        Ok(Outcome { name: probe.name, denied })
     });
     Ok((layers.collect(), outcomes.collect::<Result<_, String>>()?))
 }

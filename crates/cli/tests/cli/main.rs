@@ -21,8 +21,6 @@ mod edit;
 mod explain;
 mod exports;
 mod files;
-#[cfg(target_os = "linux")]
-mod fleet;
 mod hash;
 #[cfg(target_os = "linux")]
 mod hooks;
@@ -54,6 +52,8 @@ mod terminal;
 mod threads;
 mod torch;
 mod walk;
+#[cfg(target_os = "linux")]
+mod worker_pool;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

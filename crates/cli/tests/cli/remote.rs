@@ -2,12 +2,12 @@
 
 #[cfg(feature = "remote")]
 mod changing;
+#[cfg(feature = "remote")]
+mod check_files;
 #[cfg(all(feature = "remote", target_os = "linux"))]
 mod fetcher;
 #[cfg(feature = "remote")]
 mod large;
-#[cfg(feature = "remote")]
-mod many;
 #[cfg(all(feature = "remote", target_os = "linux"))]
 mod memory;
 #[cfg(feature = "remote")]

@@ -85,7 +85,7 @@ impl<'h> Input<'h> {
 
     fn take(&mut self, length: u64) -> Result<&'h [u8], Stop> {
         let end = self.at().checked_add(length).filter(|end| *end <= self.end());
-        let end = end.ok_or_else(|| self.beyond())?;
+        let end = end.ok_or_else(|| self.truncated())?;
         let end = usize::try_from(end).map_err(|_| FormatError::memory())?;
         let taken = self.bytes.get(self.at..end).ok_or(Stop::More)?;
         self.at = end;
@@ -93,7 +93,7 @@ impl<'h> Input<'h> {
     }
 
     /// The error for a header that claims to have more bytes than there can be.
-    fn beyond(&self) -> FormatError {
+    fn truncated(&self) -> FormatError {
         let (at, most) = (self.at(), self.most);
         if most >= self.length {
             let sentence = "the file ends before its header does";

@@ -37,7 +37,7 @@ struct Level {
 }
 
 /// Goes through a checkpoint.
-pub(super) struct Walk<'w, 'p> {
+pub(super) struct NameWalk<'w, 'p> {
     pickle: &'w Pickle<'p>,
     limits: &'w Limits,
     levels: Vec<Level>,
@@ -49,7 +49,7 @@ pub(super) struct Walk<'w, 'p> {
     unsupported: Option<FormatError>,
 }
 
-impl<'w, 'p> Walk<'w, 'p> {
+impl<'w, 'p> NameWalk<'w, 'p> {
     /// Begins with what the pickle is.
     pub(super) fn new(
         pickle: &'w Pickle<'p>,

@@ -25,7 +25,7 @@ struct Ahead {
 }
 
 /// A walk over frames, by position.
-pub(super) struct Walk {
+pub(super) struct FrameWalk {
     start: u64,
     next: u64,
     end: u64,
@@ -33,7 +33,7 @@ pub(super) struct Walk {
     ahead: Ahead,
 }
 
-impl Walk {
+impl FrameWalk {
     /// A walk that lets no frame ask for a larger `window`.
     pub(super) fn new(stored: &Range<u64>, window: u64) -> Self {
         let Range { start, end } = *stored;

@@ -132,10 +132,10 @@ enum Kind {
 }
 
 /// A path and, if it is a folder that cannot be read, why.
-pub(super) type Walked = (PathBuf, io::Result<()>);
+pub(super) type FoundFile = (PathBuf, io::Result<()>);
 
 /// The files in folders, sorted by name in each. The depth takes no stack.
-pub(super) struct Walk {
+pub(super) struct DirectoryWalk {
     suffixes: Suffixes,
     /// True if all links are followed.
     pub(super) follow: bool,
@@ -146,7 +146,7 @@ pub(super) struct Walk {
     pub(super) skipped: Arc<Skipped>,
 }
 
-impl Walk {
+impl DirectoryWalk {
     pub(super) fn new(suffixes: Suffixes, follow: bool) -> Self {
         let (visited, skipped) = (HashSet::new(), Arc::default());
         Self { suffixes, follow, visited, folders: Vec::new(), failed: None, skipped }
@@ -170,7 +170,7 @@ impl Walk {
     }
 
     /// The next file, or a folder that cannot be read.
-    pub(super) fn next(&mut self) -> Option<Walked> {
+    pub(super) fn next(&mut self) -> Option<FoundFile> {
         loop {
             if let Some((path, error)) = self.failed.take() {
                 return Some((path, Err(error)));
@@ -243,7 +243,7 @@ mod tests {
         }
         let walked = |suffixes: &[&str]| {
             let suffixes: Vec<_> = suffixes.iter().map(OsString::from).collect();
-            let mut walk = Walk::new(Suffixes::new(&suffixes), false);
+            let mut walk = DirectoryWalk::new(Suffixes::new(&suffixes), false);
             walk.enter(root.path().to_owned());
             let paths = std::iter::from_fn(move || walk.next()).map(|(path, walked)| {
                 walked.unwrap();
@@ -272,7 +272,7 @@ mod tests {
             fs::write(root.path().join(name), bytes).unwrap();
         }
         let taken = TENSORS.iter().map(|suffix| (*suffix).into()).collect();
-        let mut walk = Walk::new(Suffixes { taken, asked: &OTHERS }, false);
+        let mut walk = DirectoryWalk::new(Suffixes { taken, asked: &OTHERS }, false);
         walk.enter(root.path().to_owned());
         let skipped = Arc::clone(&walk.skipped);
         let paths = std::iter::from_fn(move || walk.next()).map(|(path, _)| path);

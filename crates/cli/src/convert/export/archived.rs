@@ -10,7 +10,7 @@ use zten::{DType, Error, Layout, Tensor};
 
 use crate::args::{Convert, Float};
 use crate::convert::cast::{Cast, overflow};
-use crate::convert::output::{Array, Failure, Source, Take};
+use crate::convert::output::{Array, ChunkFn, Failure, Source};
 use crate::convert::plan::Plan;
 use crate::convert::select::Selection;
 use crate::convert::tensors::drops;
@@ -117,7 +117,7 @@ impl Source for Archived<'_> {
         self.attributes.as_ref().map_or_else(|| self.archive.attributes(), Encoded::entries)
     }
 
-    fn read(&mut self, at: usize, take: &mut Take<'_>) -> Result<(), Failure> {
+    fn read(&mut self, at: usize, take: &mut ChunkFn<'_>) -> Result<(), Failure> {
         let Some(object) = self.object(at) else { return Ok(()) };
         let (mut stopped, cast) = (None, self.cast(&object));
         let files = self.files.all();

@@ -27,7 +27,7 @@ impl Array {
 }
 
 /// Takes the bytes of an array, chunk by chunk: little-endian.
-pub(crate) type Take<'t> = dyn FnMut(&[u8]) -> io::Result<()> + 't;
+pub(crate) type ChunkFn<'t> = dyn FnMut(&[u8]) -> io::Result<()> + 't;
 
 /// A collection of arrays, by their ordinals from 0. No two have the same name.
 pub(crate) trait Source {
@@ -44,7 +44,7 @@ pub(crate) trait Source {
     fn attributes(&self) -> Attributes<'_>;
 
     /// Hands on the bytes of one, validated when this returns.
-    fn read(&mut self, at: usize, take: &mut Take<'_>) -> Result<(), Failure>;
+    fn read(&mut self, at: usize, take: &mut ChunkFn<'_>) -> Result<(), Failure>;
 }
 
 /// The reason why a file is not written.
@@ -113,7 +113,7 @@ pub(super) fn copy(
     source: &mut dyn Source,
     at: usize,
     announced: u64,
-    take: &mut Take<'_>,
+    take: &mut ChunkFn<'_>,
 ) -> Result<(), Failure> {
     let mut left = announced;
     source.read(at, &mut |chunk| {

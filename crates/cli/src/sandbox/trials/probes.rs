@@ -30,18 +30,18 @@ pub(super) const SOMETHING: &str = "something";
 pub(super) const TERMINAL: &str = "read-terminal";
 
 /// Something to try.
-pub(super) struct Deed {
+pub(super) struct Probe {
     pub(super) name: &'static str,
     /// Given the file that is open. What it fails with is why it is denied.
     pub(super) run: fn(File) -> io::Result<()>,
 }
 
 macro_rules! probes {
-    ($($name:tt $run:expr;)+) => { &[$(Deed { name: $name, run: $run },)+] };
+    ($($name:tt $run:expr;)+) => { &[$(Probe { name: $name, run: $run },)+] };
 }
 
 /// The actions that are forbidden.
-pub(super) const DEEDS: &[Deed] = probes! {
+pub(super) const PROBES: &[Probe] = probes! {
     "open-file" |_| File::open(FILE).map(drop);
     "write-file" |_| File::options().append(true).open(FILE).map(drop);
     "create-file" |_| File::create(NEW).map(drop);
@@ -73,7 +73,7 @@ pub(super) const DEEDS: &[Deed] = probes! {
 };
 
 /// The faults of a program, which must end it otherwise than if it had been taken over.
-pub(super) const FAULTS: &[Deed] = probes! {
+pub(super) const FAULTS: &[Probe] = probes! {
     "panic" |_| panic!("as requested");
     "abort" |_| { std::hint::black_box(Vec::<u8>::with_capacity(256 << 20)); Ok(()) };
 };

@@ -279,7 +279,7 @@ fn a_name_that_is_too_long_for_an_answer_is_a_number() {
     unless_emulated!();
     let name = "n".repeat(1 << 20);
     let objects = [(&*name, object("x", &[], &[("data", raw("bool", 64, 1, &[]))]))];
-    let path = file("fleet-long-name.zt", &objects, &[2; 64]);
+    let path = file("workers-long-name.zt", &objects, &[2; 64]);
     let here = check(&["--json", "--no-sandbox", text(&path)]);
     let [line] = json_lines(&here.stdout).try_into().unwrap();
     assert_eq!((&line["object"], &line["offset"]), (&name.into(), &64.into()));

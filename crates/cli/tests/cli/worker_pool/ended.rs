@@ -112,7 +112,7 @@ fn a_file_that_ends_a_process_is_a_line() {
     unless_emulated!();
     let length = 3_usize << 30;
     let component = ("data", raw("u8", 64, length, &[]));
-    let path = file("fleet-3-gib.zt", &[("x", object("dense", &[length], &[component]))], &[]);
+    let path = file("workers-3-gib.zt", &[("x", object("dense", &[length], &[component]))], &[]);
     let manifest = std::fs::read(&path).unwrap().split_off(64);
     let large = File::create(&path).unwrap();
     let write = |bytes: &[u8], at: u64| {
@@ -136,7 +136,7 @@ fn a_file_that_ends_a_process_is_a_line() {
             let open = std::fs::read_dir(format!("/proc/{id}/fd")).into_iter().flatten();
             let mut names =
                 open.flatten().filter_map(|entry| std::fs::read_link(entry.path()).ok());
-            names.any(|name| name.ends_with("fleet-3-gib.zt"))
+            names.any(|name| name.ends_with("workers-3-gib.zt"))
         };
         workers.into_iter().find(is_at_it)
     });
