@@ -168,12 +168,12 @@ fn all_digits<const CASE: u8>(bytes: &[u8]) -> bool {
 
 /// The text of a digest in a manifest: `sha256:8f4a…` in lower-case digits; `crc32c:0x8F4A…` in
 /// upper-case ones, as the reference writers spell it.
-pub(crate) struct Spelled {
+pub(crate) struct DigestText {
     text: [u8; Self::MOST],
     length: usize,
 }
 
-impl Spelled {
+impl DigestText {
     /// The length of the longest, that of a sha256.
     const MOST: usize = "sha256:".len() + 64;
 

@@ -215,9 +215,9 @@ mod system {
 
 /// Finds the shards of the file at a path: beside it by their names, `STEM-NAME.zt`, or below `blobs` by their digests,
 /// `ALGORITHM/DIGITS`. No link is followed but those of a hub's cache ([`open_below`]). v2 §7.1.
-pub(crate) struct Beside<'p>(pub(crate) &'p Path);
+pub(crate) struct Sibling<'p>(pub(crate) &'p Path);
 
-impl Beside<'_> {
+impl Sibling<'_> {
     /// Opens the file that is these steps away from the folder, if there is one.
     fn below(&self, steps: &[&OsStr]) -> Result<Option<Candidate<File>>, Error> {
         let found = open_below(self.0.parent().unwrap_or(Path::new("")), steps)?;
@@ -225,19 +225,19 @@ impl Beside<'_> {
     }
 }
 
-impl Find for Beside<'_> {
+impl Find for Sibling<'_> {
     type Source = File;
 
     fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<File>>, Error> {
         let stem = self.0.file_stem().unwrap_or_default();
         let name = [stem, OsStr::new("-"), OsStr::new(shard.name()), OsStr::new(".zt")];
-        let mut beside = OsString::new();
+        let mut sibling = OsString::new();
         let length = name.iter().fold(0, |sum: usize, part| sum.saturating_add(part.len()));
-        beside.try_reserve_exact(length).map_err(|_| OutOfMemory)?;
+        sibling.try_reserve_exact(length).map_err(|_| OutOfMemory)?;
         for part in name {
-            beside.push(part);
+            sibling.push(part);
         }
-        if let Some(found) = self.below(&[&beside])? {
+        if let Some(found) = self.below(&[&sibling])? {
             return Ok(Some(found));
         }
         let digest = shard.digest().filter(|digest| !matches!(digest, Digest::Unverifiable(_)));

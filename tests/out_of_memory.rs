@@ -159,15 +159,15 @@ fn files_with_shards() {
     for row in zten_testkit::sharded() {
         let root = std::fs::read(&row.path).unwrap();
         let stem = row.path.file_stem().unwrap().to_str().unwrap();
-        let mut beside = Vec::new();
+        let mut siblings = Vec::new();
         for other in std::fs::read_dir(row.path.parent().unwrap()).unwrap() {
             let other = other.unwrap().path();
             let name = other.file_name().unwrap().to_str().unwrap().strip_suffix(".zt");
             let shard = name.and_then(|name| name.strip_prefix(stem)?.strip_prefix('-'));
-            beside.extend(shard.map(|shard| (shard.to_owned(), std::fs::read(&other).unwrap())));
+            siblings.extend(shard.map(|shard| (shard.to_owned(), std::fs::read(&other).unwrap())));
         }
         let what = row.path.display().to_string();
-        let file = work::Sharded { root: &root, shards: &beside, options: &row.options };
+        let file = work::Sharded { root: &root, shards: &siblings, options: &row.options };
         tally.sweep(&what, || file.bind());
         tally.sweep(&what, || file.own(false));
         tally.sweep(&what, || file.own(true));

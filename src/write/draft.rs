@@ -10,7 +10,7 @@ use super::settings::{Target, WriteOptions};
 use crate::cbor::{
     BREAK, Encoder, Input, UNLIMITED, fault, key, map_head, pass, rewrite, skip, span,
 };
-use crate::digest::Spelled;
+use crate::digest::DigestText;
 use crate::error::{BareError, Error, Location, Misuse, OutOfMemory};
 use crate::format::frame::Footer;
 use crate::format::{Encoding, pass_attributes, v1, v2};
@@ -330,10 +330,10 @@ impl Draft {
         } else {
             let end = self.entries.len();
             for part in &declared.parts {
-                let Some(spelled) = part.blob.digest.as_ref().and_then(Spelled::new) else {
+                let Some(digest_text) = part.blob.digest.as_ref().and_then(DigestText::new) else {
                     continue;
                 };
-                let text = spelled.as_bytes();
+                let text = digest_text.as_bytes();
                 // Behind the head of the text, which is one byte for up to 23.
                 let head = if text.len() < 24 { 1 } else { 2 };
                 let at = end.saturating_sub(usize_from_u32(part.digest.get()));

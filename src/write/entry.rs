@@ -6,7 +6,7 @@
 use super::declare::{Declared, Part};
 use super::settings::Target;
 use crate::cbor::Encoder;
-use crate::digest::{Digest, Spelled};
+use crate::digest::{Digest, DigestText};
 use crate::element::StorageType;
 use crate::error::OutOfMemory;
 use crate::format::v1::{ComponentKey, ObjectKey};
@@ -125,8 +125,8 @@ pub(super) fn record<'a, K: Copy>(
             }
             // One that is not known becomes the empty text, which readers refuse.
             Value::Digest(own) => {
-                let spelled = Spelled::new(own);
-                out.text_of(spelled.as_ref().map_or(b"", Spelled::as_bytes))?;
+                let digest_text = DigestText::new(own);
+                out.text_of(digest_text.as_ref().map_or(b"", DigestText::as_bytes))?;
             }
             Value::Encoded(bytes) => out.raw(bytes)?,
             Value::Written(write) => write(out)?,

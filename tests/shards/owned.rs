@@ -291,7 +291,7 @@ fn archives_end_as_the_verifier_says() {
         let root = fs::read(&row.path).unwrap();
         let archive = row.options.from_bytes(&root).unwrap();
         let names = |error: &Error| (error.to_string(), error.component().map(str::to_owned));
-        let bound = archive.manifest().bind_shards(&beside(&row.path));
+        let bound = archive.manifest().bind_shards(&sibling_shards(&row.path));
         let (owned, mut bound) = match (owned, bound) {
             (Ok(owned), Ok(bound)) => (owned, bound),
             (owned, bound) => {

@@ -16,7 +16,7 @@ use zten::{Component, DType, Encoding, Error, ErrorKind, Generation, Layout, Ten
 use zten_formats::Block;
 use zten_report::finding::{format_name, stored};
 use zten_report::glob::Glob;
-use zten_report::{json, spelled, value as json_value};
+use zten_report::{json, notation, value as json_value};
 
 use crate::digests::{Enforced, GivenList};
 use crate::error::Failure;
@@ -108,7 +108,7 @@ impl Reader {
 
     #[getter]
     fn version(&self) -> PyResult<Option<String>> {
-        Ok(spelled::version(self.open()?.manifest()))
+        Ok(notation::version(self.open()?.manifest()))
     }
 
     #[getter]
@@ -504,7 +504,7 @@ fn described<'py>(
         ElementType::Unknown(_) => None,
         known => Some(known.name()),
     };
-    let (extent, digest) = (component.extent(), spelled::digest(component));
+    let (extent, digest) = (component.extent(), notation::digest(component));
     let kind = (component.role(), component.type_name(), read_as);
     let place = (extent.offset(), extent.length(), component.decoded_length());
     let verifiable = is_verifiable(open, component);

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use zten::{Archive, Component, Error, Manifest, ReadAt, Tensor, error::Misuse};
-use zten_formats::shards::{Beside, Runs, Want};
+use zten_formats::shards::{Runs, Sibling, Want};
 use zten_formats::{Begun, Detected, Part};
 use zten_report::network::{is_remote, shown};
 
@@ -158,8 +158,8 @@ impl Open {
                 Ok(Self { archive, shards, digests: None })
             }
             Begun::Root(root) => {
-                let wanted = root.files().filter_map(Beside::new);
-                let shards = list(wanted.map(Want::Beside).collect())?;
+                let wanted = root.files().filter_map(Sibling::new);
+                let shards = list(wanted.map(Want::Sibling).collect())?;
                 let mut found = Vec::new();
                 for listed in &shards {
                     if let Some(part) = listed.find(&source)? {

@@ -440,15 +440,15 @@ impl<'a> Broker<'a> {
         let strictness = self.call.strictness();
         task.found = task.found.saturating_add(1);
         let files = u32::try_from(task.item.entries.len()).unwrap_or(u32::MAX);
-        let most = strictness.most_beside().saturating_mul(files);
+        let most = strictness.max_siblings().saturating_mul(files);
         let path = task.item.input(number).filter(|_| task.found <= most);
         let path: PathBuf = path.ok_or_else(|| invalid("more files than the limit allows"))?;
         let packet = match want.open(&path) {
             Ok(Some(ShardFile { file, length, .. })) => {
                 match want {
                     Want::Shard(_) => task.lengths.known.push(length),
-                    Want::Beside(_) => {
-                        task.lengths.beside = task.lengths.beside.saturating_add(length);
+                    Want::Sibling(_) => {
+                        task.lengths.siblings = task.lengths.siblings.saturating_add(length);
                     }
                 }
                 running.grant_front(self.call);

@@ -64,7 +64,7 @@ impl Task {
 pub(crate) struct Lengths {
     pub(crate) known: Vec<u64>,
     /// The sum of those that one of them names whose headers are held with its own.
-    pub(crate) beside: u64,
+    pub(crate) siblings: u64,
     /// True if one is a stream, which is held in memory.
     pub(crate) held: bool,
     pub(crate) later: DeferredFiles,
@@ -101,9 +101,9 @@ pub(crate) fn for_task(
 ) -> Budget {
     let options = strictness.options();
     let limits = options.limit();
-    let Lengths { known, beside, held: is_held, later } = lengths;
-    let beside = Some(*beside).filter(|beside| *beside > 0);
-    let lengths: Vec<u64> = known.iter().copied().chain(beside).collect();
+    let Lengths { known, siblings, held: is_held, later } = lengths;
+    let siblings = Some(*siblings).filter(|siblings| *siblings > 0);
+    let lengths: Vec<u64> = known.iter().copied().chain(siblings).collect();
     let sum = |lengths: &mut dyn Iterator<Item = u64>| lengths.fold(0, u64::saturating_add);
 
     let manifests = lengths.iter().map(|length| limits.manifest().min(*length));

@@ -118,9 +118,10 @@ fn print(
     // All that is read of the file that the component is in.
     let object = component.tensor();
     let is_dequantized = dequantized::is_asked(&object, args);
-    let beside = object.components().filter(|part| part.shard() == component.shard());
-    let read: Vec<_> =
-        beside.filter(|part| is_dequantized || part.location() == component.location()).collect();
+    let candidates = object.components().filter(|part| part.shard() == component.shard());
+    let read: Vec<_> = candidates
+        .filter(|part| is_dequantized || part.location() == component.location())
+        .collect();
     files.verify_for(&read).map_err(refused)?;
     let files = files.all();
     let source = &files.locate(&component).map_err(refused)?;

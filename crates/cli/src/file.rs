@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use zten::verify::Verifier;
 use zten::{Archive, OpenOptions, source};
-use zten_formats::shards::{Beside, Want, parent, runs, wanted};
+use zten_formats::shards::{Sibling, Want, parent, runs, wanted};
 use zten_formats::{Begun as Parsed, Detected, FormatError, Part, Root};
 
 use crate::handle::{Finder, Handle, ShardHandle};
@@ -30,7 +30,7 @@ impl Opened {
     /// Opens the file at `path`, or finds it over the network. Files that it names are looked for if that is allowed.
     pub(crate) fn open(path: &Path, strictness: &Strictness) -> io::Result<Self> {
         if is_remote(path) {
-            return Ok(Self::remote(path, Remote::open(path, strictness.most_beside())?));
+            return Ok(Self::remote(path, Remote::open(path, strictness.max_siblings())?));
         }
         if path.as_os_str() == "-" {
             return Self::stream(path, &mut io::stdin().lock(), strictness);
@@ -42,7 +42,7 @@ impl Opened {
     /// A file of the file system that was opened here.
     pub(crate) fn local(path: &Path, file: File, length: u64, strictness: &Strictness) -> Self {
         let finder = if strictness.looks_for_shards() {
-            Finder::Beside(path.to_owned())
+            Finder::Sibling(path.to_owned())
         } else {
             Finder::Nothing
         };
@@ -124,13 +124,13 @@ fn open_root(
     root: Root<Handle>,
     options: &OpenOptions,
 ) -> Result<FileWithShards, Box<Problem>> {
-    let mut beside = Vec::new();
-    for want in root.files().filter_map(Beside::new).map(Want::Beside) {
+    let mut siblings = Vec::new();
+    for want in root.files().filter_map(Sibling::new).map(Want::Sibling) {
         let found = root.source().find(&want);
-        beside.extend(found.map_err(|error| Box::new(Problem::io(path, &error)))?);
+        siblings.extend(found.map_err(|error| Box::new(Problem::io(path, &error)))?);
     }
     let format = root.format().name();
-    let parts = beside.iter().map(|ShardHandle { name, file, length }| Part {
+    let parts = siblings.iter().map(|ShardHandle { name, file, length }| Part {
         name,
         source: file,
         length: *length,
@@ -140,7 +140,7 @@ fn open_root(
     let root = root.map_err(|format_error| {
         Box::new(Problem::format_error(path, &format_error, Some(format)))
     })?;
-    Ok(FileWithShards { path: path.to_owned(), root, shards: beside.into() })
+    Ok(FileWithShards { path: path.to_owned(), root, shards: siblings.into() })
 }
 
 /// Opens the regular file at `path` unless that is a link, but for one of a hub's cache.

@@ -15,12 +15,12 @@ use crate::args::{Ls, Sort};
 use crate::escape;
 use crate::file::{FileWithShards, TensorFile, counted};
 use crate::json;
+use crate::notation::version;
 use crate::paint::{Painted, Palette};
 use crate::progress;
 use crate::remote::shown;
 use crate::selection::Selection;
 use crate::size::human;
-use crate::spelled::version;
 use crate::table::{self, Column, Table};
 pub(crate) use row::kind;
 

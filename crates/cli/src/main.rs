@@ -48,7 +48,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use zten_report::{diagnostic, element, escape, json, npy, size, spelled, value};
+use zten_report::{diagnostic, element, escape, json, notation, npy, size, value};
 
 use app::App;
 use args::{Args, Command};

@@ -176,9 +176,9 @@ mod tests {
             "shard s xxh3 ../00",
             "shard http://h/s xxh3 00",
             "shard %2e%2e xxh3 00",
-            "beside ../a.safetensors",
-            "beside /a.safetensors",
-            "beside .safetensors",
+            "sibling ../a.safetensors",
+            "sibling /a.safetensors",
+            "sibling .safetensors",
             "file:///etc/hostname",
             "",
         ] {

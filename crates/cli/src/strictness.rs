@@ -42,7 +42,7 @@ impl Strictness {
     }
 
     /// Returns the greatest number of files that are looked for because one file names them.
-    pub(crate) fn most_beside(&self) -> u32 {
+    pub(crate) fn max_siblings(&self) -> u32 {
         if self.no_shards { 0 } else { self.options().limit().shards() }
     }
 

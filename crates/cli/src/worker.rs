@@ -312,7 +312,7 @@ fn open(
             .and_then(|mut file| Opened::stream(Path::new("-"), &mut file, strictness)),
         InputKind::Remote => file
             .ok_or_else(missing)
-            .and_then(|file| Remote::received(file, strictness.most_beside()))
+            .and_then(|file| Remote::received(file, strictness.max_siblings()))
             .map(|file| Opened::remote(&name, file)),
     };
     opened.map_err(|error| Box::new(Problem::io(&name, &error)))

@@ -93,13 +93,13 @@ pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Archiv
         Begun::Archive(archive) => return archive.find_shards_beside(path),
         Begun::Root(root) => root,
     };
-    let (folder, mut beside) = (Folder::of(path), Vec::new());
+    let (folder, mut siblings) = (Folder::of(path), Vec::new());
     for name in root.files() {
         if let Some((part, length)) = folder.open(name)? {
-            beside.push((name.to_owned(), part, length));
+            siblings.push((name.to_owned(), part, length));
         }
     }
-    let parts: Vec<_> = beside
+    let parts: Vec<_> = siblings
         .iter()
         .map(|(name, source, length)| Part { name, source, length: *length })
         .collect();

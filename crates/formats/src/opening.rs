@@ -55,7 +55,7 @@ pub struct Opening {
     options: OpenOptions,
     file: Held,
     /// The files beside it that it names, by their names; none for one that is not there.
-    beside: BTreeMap<String, Option<Held>>,
+    siblings: BTreeMap<String, Option<Held>>,
     /// The number of times that bytes have been asked for.
     passes: u32,
 }
@@ -84,7 +84,7 @@ impl Opening {
     /// Begins with a file of that name and of `length` bytes.
     pub fn new(path: impl AsRef<Path>, length: u64, options: &OpenOptions) -> Self {
         let (path, options) = (path.as_ref().to_owned(), *options);
-        Self { path, options, file: Held::new(length), beside: BTreeMap::new(), passes: 0 }
+        Self { path, options, file: Held::new(length), siblings: BTreeMap::new(), passes: 0 }
     }
 
     /// Parses what has been supplied, and returns what is to be done next. The archive has none of the bytes of the file:
@@ -103,10 +103,10 @@ impl Opening {
     pub fn step_for<S: ReadAt>(&mut self, source: S) -> Result<Step<S>, FormatError> {
         let parsed = self.parse(source);
         let least = LEAST.checked_shl(self.passes).unwrap_or(u64::MAX);
-        let beside =
-            self.beside.iter().filter_map(|(name, file)| Some((Some(name), file.as_ref()?)));
+        let siblings =
+            self.siblings.iter().filter_map(|(name, file)| Some((Some(name), file.as_ref()?)));
         let mut wanted = Vec::new();
-        for (name, file) in std::iter::once((None, &self.file)).chain(beside) {
+        for (name, file) in std::iter::once((None, &self.file)).chain(siblings) {
             for range in file.take_wanted(least, self.options.limit())? {
                 let file = name.map(copied).transpose()?;
                 wanted.try_reserve(1).map_err(|_| FormatError::memory())?;
@@ -129,7 +129,7 @@ impl Opening {
         let Range { start, end } = wanted.range;
         let file = match &wanted.file {
             None => Some(&mut self.file),
-            Some(name) => self.beside.get_mut(name).and_then(Option::as_mut),
+            Some(name) => self.siblings.get_mut(name).and_then(Option::as_mut),
         };
         match file {
             Some(file) if start.checked_add(u64_from_usize(bytes.len())) == Some(end) => {
@@ -142,26 +142,26 @@ impl Opening {
 
     /// Takes the length of a file beside it; none if there is no such file.
     pub fn opened(&mut self, name: String, length: Option<u64>) {
-        self.beside.insert(name, length.map(Held::new));
+        self.siblings.insert(name, length.map(Held::new));
     }
 
     /// Parses what is there. Whatever is not there is noted, and is an error.
     fn parse<S: ReadAt>(&self, source: S) -> Result<Step<S>, FormatError> {
-        let Self { path, options, file, beside, .. } = self;
+        let Self { path, options, file, siblings, .. } = self;
         let header = parse(file, file.length, path, options)?;
         let root = match header.begin(source, path, options.limit())? {
             Begun::Archive(archive) => return Ok(Step::Done(Box::new(archive))),
             Begun::Root(root) => root,
         };
         let mut names = Vec::new();
-        for name in root.files().filter(|name| !beside.contains_key(*name)) {
+        for name in root.files().filter(|name| !siblings.contains_key(*name)) {
             names.try_reserve(1).map_err(|_| FormatError::memory())?;
             names.push(copied(name)?);
         }
         if !names.is_empty() {
             return Ok(Step::Open(names));
         }
-        let there = || beside.iter().filter_map(|(name, file)| Some((name, file.as_ref()?)));
+        let there = || siblings.iter().filter_map(|(name, file)| Some((name, file.as_ref()?)));
         // Each is parsed by itself, so that what is missing of all of them can be read at once. What is wrong with one is
         // found again, in its turn.
         let mut pending = None;

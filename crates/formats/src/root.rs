@@ -137,17 +137,17 @@ impl<S: ReadAt> Root<S> {
         index.into_iter().flatten().chain(split.into_iter().flatten())
     }
 
-    /// Reads the headers of all files that it names, and makes an archive of all of them. `beside` may have other files,
+    /// Reads the headers of all files that it names, and makes an archive of all of them. `siblings` may have other files,
     /// too.
     ///
     /// # Errors
     /// A file is missing, cannot be read, breaks a rule of its format, or contradicts the root.
     pub fn open(
         self,
-        beside: &[Part<'_>],
+        siblings: &[Part<'_>],
         options: &OpenOptions,
     ) -> Result<Archive<S>, FormatError> {
-        let parts = self.parts(beside)?;
+        let parts = self.parts(siblings)?;
         if !cfg!(feature = "parts") {
             return Err(FormatError::internal("no other files are read"));
         }
@@ -163,11 +163,11 @@ impl<S: ReadAt> Root<S> {
 
     /// The files that it names, shorter names first and those of one length by their bytes, as a
     /// [`Builder`] takes them.
-    fn parts<'p>(&self, beside: &[Part<'p>]) -> Result<Vec<Part<'p>>, FormatError> {
+    fn parts<'p>(&self, siblings: &[Part<'p>]) -> Result<Vec<Part<'p>>, FormatError> {
         let by_length = |name: &str, other: &str| (name.len(), name).cmp(&(other.len(), other));
         let mut parts: Vec<Part<'p>> = Vec::new();
-        parts.try_reserve_exact(beside.len()).map_err(|_| FormatError::memory())?;
-        parts.extend(beside);
+        parts.try_reserve_exact(siblings.len()).map_err(|_| FormatError::memory())?;
+        parts.extend(siblings);
         sort_by(&mut parts, |part, other| by_length(part.name, other.name));
         let mut names = Vec::new();
         names.try_reserve_exact(self.files().count()).map_err(|_| FormatError::memory())?;

@@ -2,8 +2,8 @@
 //! their digests, `ALGORITHM/DIGITS`. Nothing is opened by a link, or outside the file's folder, but for a link of a
 //! hub's cache, which leads to the `blobs` of the same repository. v2 §7.1. Where files are is the same for those that are read over the network: [`ShardPath`].
 
-mod place;
 mod runs;
+mod shard_path;
 mod want;
 mod wanted;
 
@@ -16,9 +16,9 @@ use zten::Manifest;
 use zten::num::usize_from_u32;
 use zten::source::open_below;
 
-pub use place::{ShardPath, stem};
 pub use runs::{Runs, runs};
-pub use want::{Beside, Want};
+pub use shard_path::{ShardPath, stem};
+pub use want::{Sibling, Want};
 pub use wanted::{BLOBS, NAME, Wanted};
 
 /// A regular file that is open, and may be a shard of another. Nothing of it has been read.
@@ -54,10 +54,10 @@ fn first(root: &Path, places: &[ShardPath<'_>], name: &str) -> io::Result<Option
     let folder = parent(root);
     for place in places {
         let found = match place {
-            ShardPath::Beside(end) => {
-                let mut beside = root.file_stem().unwrap_or_default().to_owned();
-                beside.push(end);
-                regular(folder, &[&beside], name)?
+            ShardPath::Sibling(end) => {
+                let mut sibling = root.file_stem().unwrap_or_default().to_owned();
+                sibling.push(end);
+                regular(folder, &[&sibling], name)?
             }
             ShardPath::Below(steps) => {
                 let steps: Vec<&OsStr> = steps.iter().map(OsStr::new).collect();
@@ -107,7 +107,7 @@ mod tests {
         fs::create_dir_all(folder.path().join("blobs/xxh3")).unwrap();
         fs::write(folder.path().join("blobs/xxh3/00ff"), b"by digest").unwrap();
         assert_eq!(open(&root, &wanted).unwrap().unwrap().length, 9);
-        fs::write(folder.path().join("model-s.zt"), b"beside").unwrap();
+        fs::write(folder.path().join("model-s.zt"), b"sibling").unwrap();
         assert_eq!(open(&root, &wanted).unwrap().unwrap().length, 6);
         #[cfg(unix)]
         {

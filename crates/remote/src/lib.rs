@@ -16,7 +16,6 @@
 )]
 
 mod address;
-mod beside;
 mod connector;
 mod credentials;
 mod error;
@@ -30,6 +29,7 @@ mod reading;
 mod response;
 mod retries;
 mod s3;
+mod siblings;
 mod transport;
 
 pub use error::RemoteError;
@@ -41,4 +41,4 @@ pub use options::{Redirects, RemoteOptions, TimeLimits};
 pub use plan::Plan;
 pub use reading::Reading;
 pub use s3::S3Access;
-pub use zten_formats::shards::{Beside, Want, Wanted};
+pub use zten_formats::shards::{Sibling, Want, Wanted};

@@ -13,7 +13,7 @@ use crate::blocks::{Blocks, block_name};
 use crate::finding::format_name;
 use crate::json::{self, Integer, List, Schema};
 use crate::network::file_name;
-use crate::spelled;
+use crate::notation;
 use crate::totals::FileTotals;
 use crate::value;
 
@@ -42,7 +42,7 @@ pub fn archive<'a, I: Iterator<Item = Tensor<'a>>>(
         file: path.map(file_name),
         format: format_name(manifest),
         generation: manifest.generation().map(Generation::as_str),
-        version: spelled::version(manifest),
+        version: notation::version(manifest),
         attributes: manifest.own_attributes().map(value::Map),
         data_shard: manifest.is_data_shard(),
         shards: List(move || manifest.shards().map(shard)),
@@ -176,7 +176,7 @@ impl<'a> Component<'a> {
             },
             digest: component.digest().map(|digest| Digest {
                 algorithm: digest.algorithm(),
-                text: spelled::digest(component).unwrap_or_default().into(),
+                text: notation::digest(component).unwrap_or_default().into(),
                 verifiable: is_verifiable(&digest),
             }),
             shard: component.shard(),

@@ -426,12 +426,12 @@ mod tests {
             // The numbers beside a decimal one, the nearest first, and whether it is the nearest alone.
             let nearest = |decimal: f64| {
                 let after = sorted.partition_point(|number| *number < decimal);
-                let beside = sorted.iter().skip(after.saturating_sub(1)).take(2);
-                let mut beside: Vec<_> =
-                    beside.map(|number| ((number - decimal).abs(), *number)).collect();
-                beside.sort_by(|one, other| one.0.total_cmp(&other.0));
-                let is_alone = beside.len() > 1 && beside[0].0 < beside[1].0;
-                (beside[0].1, is_alone)
+                let nearest = sorted.iter().skip(after.saturating_sub(1)).take(2);
+                let mut nearest: Vec<_> =
+                    nearest.map(|number| ((number - decimal).abs(), *number)).collect();
+                nearest.sort_by(|one, other| one.0.total_cmp(&other.0));
+                let is_alone = nearest.len() > 1 && nearest[0].0 < nearest[1].0;
+                (nearest[0].1, is_alone)
             };
             for value in sorted.iter().copied() {
                 let text = kind.number(-value).to_string();

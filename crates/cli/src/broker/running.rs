@@ -97,7 +97,7 @@ impl Running {
         let budget = for_task(call.task(), &task.lengths, call.strictness(), threads);
         // Those that are read, those ahead, those that one names, and what is open anyway.
         let open = u64::try_from(2 * DESCRIPTORS).unwrap_or(u64::MAX).saturating_add(32);
-        let descriptors = open.saturating_add(call.strictness().most_beside().into());
+        let descriptors = open.saturating_add(call.strictness().max_siblings().into());
         // Without an output there is no file to write to.
         let file = if call.writes_data() || call.writes_files() { budget.file } else { Some(0) };
         let budget = Budget { descriptors, file, ..budget };

@@ -75,7 +75,7 @@ impl Item {
 fn open(entry: &Entry, call: &Call, lengths: &mut Lengths) -> io::Result<(InputKind, OwnedFd)> {
     let strictness = call.strictness();
     if is_remote(&entry.path) {
-        let file = Remote::start(&entry.path, strictness.most_beside())?;
+        let file = Remote::start(&entry.path, strictness.max_siblings())?;
         lengths.known.push(u64::MAX);
         let later = match (BesideNames::of(&entry.path), call.task()) {
             _ if !strictness.looks_for_shards() => DeferredFiles::Nothing,

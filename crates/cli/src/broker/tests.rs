@@ -32,10 +32,10 @@ impl Random {
         let text = ["valid\n", "\u{1b}[31mred", "\u{1b}]0;title\u{7}", "\u{9b}2J", "a\rb", "\n"];
         let want = [
             "shard s xxh3 00",
-            "beside a.safetensors",
-            "beside secret.safetensors",
+            "sibling a.safetensors",
+            "sibling secret.safetensors",
             "shard ../../etc xxh3 00",
-            "beside /etc/hostname",
+            "sibling /etc/hostname",
         ];
         let number = u32::try_from(self.next(3)).unwrap();
         let request = match self.next(9) {

@@ -210,8 +210,8 @@ mod tests {
         for _ in 0..1 << 20 {
             let double = f64::from_bits(rng.u64(..));
             let near = f64::from(f32::from_bits(rng.u32(..)));
-            let beside = f64::from_bits(near.to_bits() ^ rng.u64(..1 << 30));
-            for value in [double, near, beside] {
+            let nearby = f64::from_bits(near.to_bits() ^ rng.u64(..1 << 30));
+            for value in [double, near, nearby] {
                 #[expect(clippy::cast_possible_truncation, reason = "it is what is compared")]
                 let wanted = value as f32;
                 let own = f32::from_bits(u32::try_from(Float::F32.nearest(value)).unwrap());

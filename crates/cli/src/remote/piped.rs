@@ -43,8 +43,8 @@ static STARTED: Mutex<Vec<Child>> = Mutex::new(Vec::new());
 
 impl Remote {
     /// Starts a process that finds the file, and may be asked for so many that this one names.
-    pub(crate) fn open(path: &Path, most_beside: u32) -> io::Result<Self> {
-        Self::received(Self::start(path, most_beside)?, most_beside)
+    pub(crate) fn open(path: &Path, max_siblings: u32) -> io::Result<Self> {
+        Self::received(Self::start(path, max_siblings)?, max_siblings)
     }
 
     /// Starts it, and waits for nothing: the socket is for [`received`](Self::received), in whichever process.
@@ -69,8 +69,8 @@ impl Remote {
     }
 
     /// Waits for the file to be found.
-    pub(crate) fn received(socket: File, most_beside: u32) -> io::Result<Self> {
-        let process = Process { socket: Mutex::default(), left: AtomicU32::new(most_beside) };
+    pub(crate) fn received(socket: File, max_siblings: u32) -> io::Result<Self> {
+        let process = Process { socket: Mutex::default(), left: AtomicU32::new(max_siblings) };
         let found = found(&socket).map_err(ended)?;
         let Found { number, length } = found.ok_or(io::ErrorKind::NotFound)?;
         *process.socket.lock().unwrap_or_else(PoisonError::into_inner) = Some(socket);

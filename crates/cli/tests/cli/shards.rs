@@ -80,7 +80,7 @@ fn shards_are_found_beside_the_file_or_by_their_digests() {
     unless_emulated!();
     let to = tempfile::tempdir().unwrap();
     let root = copied("dense", to.path());
-    let beside = to.path().join("m-s.zt");
+    let sibling = to.path().join("m-s.zt");
     let digest = line(&root, &[]);
     assert_eq!(digest["verdict"], "valid");
     let listed = succeeded_json(zten(["ls".as_ref(), "--json".as_ref(), root.as_os_str()]));
@@ -90,7 +90,7 @@ fn shards_are_found_beside_the_file_or_by_their_digests() {
     let (algorithm, digits) = shard["digest"]["text"].as_str().unwrap().split_once(':').unwrap();
     let blobs = to.path().join("blobs").join(algorithm);
     fs::create_dir_all(&blobs).unwrap();
-    fs::rename(&beside, blobs.join(digits)).unwrap();
+    fs::rename(&sibling, blobs.join(digits)).unwrap();
     assert_eq!(line(&root, &[])["verdict"], "valid");
     for flag in [&["--no-shards"][..], &["--no-shards", "--no-sandbox"]] {
         let found = line(&root, flag);
@@ -235,22 +235,22 @@ fn no_link_leads_out_of_the_folder() {
     unless_emulated!();
     let to = tempfile::tempdir().unwrap();
     let root = copied("dense", to.path());
-    let beside = to.path().join("m-s.zt");
+    let sibling = to.path().join("m-s.zt");
     let other_folder = tempfile::tempdir().unwrap();
     let target = other_folder.path().join("s");
-    fs::rename(&beside, &target).unwrap();
-    symlink(&target, &beside).unwrap();
+    fs::rename(&sibling, &target).unwrap();
+    symlink(&target, &sibling).unwrap();
     let is_missing = || {
         for more in [&[][..], &["--no-sandbox"]] {
             assert_eq!(line(&root, more)["rule"], "unsupported-shard");
         }
     };
     is_missing();
-    fs::remove_file(&beside).unwrap();
+    fs::remove_file(&sibling).unwrap();
     // Nor does one among the folders, and what is no file is none.
-    fs::create_dir(&beside).unwrap();
+    fs::create_dir(&sibling).unwrap();
     is_missing();
-    fs::remove_dir(&beside).unwrap();
+    fs::remove_dir(&sibling).unwrap();
     let listed = succeeded_json(zten(["ls".as_ref(), "--json".as_ref(), root.as_os_str()]));
     let digest = listed["shards"][0]["digest"]["text"].as_str().unwrap().to_owned();
     let (algorithm, digits) = digest.split_once(':').unwrap();

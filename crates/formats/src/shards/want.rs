@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use super::place::ShardPath;
+use super::shard_path::ShardPath;
 use super::wanted::{NAME, Wanted};
 use super::{ShardFile, first};
 
@@ -14,14 +14,14 @@ pub enum Want {
     /// A shard of a zTensor file.
     Shard(Wanted),
     /// A file of that name, beside an index or the first of several GGUF files.
-    Beside(Beside),
+    Sibling(Sibling),
 }
 
 /// The name of a file of safetensors or GGUF beside one that names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Beside(String);
+pub struct Sibling(String);
 
-impl Beside {
+impl Sibling {
     /// Checks a name; none where it leads somewhere else, has characters that a URL is read without, or is of no such file.
     pub fn new(name: &str) -> Option<Self> {
         let is_name = name.len() <= NAME
@@ -36,8 +36,8 @@ impl Beside {
 impl Want {
     /// Reads what [`Display`](fmt::Display) has written.
     pub fn read(text: &str) -> Option<Self> {
-        match text.strip_prefix("beside ") {
-            Some(name) => Beside::new(name).map(Self::Beside),
+        match text.strip_prefix("sibling ") {
+            Some(name) => Sibling::new(name).map(Self::Sibling),
             None => Wanted::read(text.strip_prefix("shard ")?).map(Self::Shard),
         }
     }
@@ -46,7 +46,7 @@ impl Want {
     pub fn name(&self) -> &str {
         match self {
             Self::Shard(wanted) => wanted.name(),
-            Self::Beside(Beside(name)) => name,
+            Self::Sibling(Sibling(name)) => name,
         }
     }
 
@@ -54,7 +54,7 @@ impl Want {
     pub fn places(&self) -> Vec<ShardPath<'_>> {
         match self {
             Self::Shard(wanted) => wanted.places().into(),
-            Self::Beside(Beside(name)) => vec![ShardPath::Below(vec![name])],
+            Self::Sibling(Sibling(name)) => vec![ShardPath::Below(vec![name])],
         }
     }
 
@@ -71,7 +71,7 @@ impl fmt::Display for Want {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Shard(wanted) => write!(f, "shard {wanted}"),
-            Self::Beside(Beside(name)) => write!(f, "beside {name}"),
+            Self::Sibling(Sibling(name)) => write!(f, "sibling {name}"),
         }
     }
 }
@@ -82,29 +82,29 @@ mod tests {
 
     #[test]
     fn names_are_no_paths() {
-        assert!(Beside::new("model-00001-of-00002.safetensors").is_some());
+        assert!(Sibling::new("model-00001-of-00002.safetensors").is_some());
         let long = format!("{}.safetensors", "x".repeat(NAME));
         for name in
             ["", ".safetensors", "../a.safetensors", "/a.safetensors", "a/b.safetensors", &long]
         {
-            assert!(Beside::new(name).is_none(), "{name}");
+            assert!(Sibling::new(name).is_none(), "{name}");
         }
         for name in
             ["a.bin", "a.safetensors.", "C:a.safetensors", "a\\b.safetensors", "a\0.safetensors"]
         {
-            assert!(Beside::new(name).is_none(), "{name}");
+            assert!(Sibling::new(name).is_none(), "{name}");
         }
         for character in ('\0'..='\u{9f}').filter(|character| character.is_control()) {
-            assert!(Beside::new(&format!("a{character}b.safetensors")).is_none(), "{character:?}");
+            assert!(Sibling::new(&format!("a{character}b.safetensors")).is_none(), "{character:?}");
         }
     }
 
     #[test]
     fn what_is_wanted_is_read() {
-        for text in ["shard s xxh3 00", "beside a b.safetensors"] {
+        for text in ["shard s xxh3 00", "sibling a b.safetensors"] {
             assert_eq!(Want::read(text).unwrap().to_string(), text);
         }
-        for wrong in ["", "shard", "s xxh3 00", "beside ../a.safetensors", "beside"] {
+        for wrong in ["", "shard", "s xxh3 00", "sibling ../a.safetensors", "sibling"] {
             assert!(Want::read(wrong).is_none(), "{wrong}");
         }
     }

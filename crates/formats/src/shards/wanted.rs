@@ -4,7 +4,7 @@ use std::fmt;
 
 use zten::shards::Shard;
 
-use super::place::ShardPath;
+use super::shard_path::ShardPath;
 
 /// The folder of files that are called by their digests.
 pub const BLOBS: &str = "blobs";
@@ -50,7 +50,7 @@ impl Wanted {
     /// Returns the places where it may be: the first file that is there is the shard.
     pub fn places(&self) -> [ShardPath<'_>; 2] {
         let by_digest = vec![BLOBS, &self.algorithm, &self.digits];
-        [ShardPath::Beside(format!("-{}.zt", self.name)), ShardPath::Below(by_digest)]
+        [ShardPath::Sibling(format!("-{}.zt", self.name)), ShardPath::Below(by_digest)]
     }
 
     /// Reads what [`Display`](fmt::Display) has written.

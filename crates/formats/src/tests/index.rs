@@ -32,12 +32,12 @@ fn candidate(bytes: &[u8]) -> Candidate<Noted<'_>> {
 /// Opens an index, and reads all of it from the files beside it, which are bound as shards are.
 fn read_with(index: &[u8], files: Files<'_>, limits: &Limits) -> Result<Content, FormatError> {
     let options = OpenOptions::default().limits(*limits);
-    let beside: Vec<_> = files.iter().map(|(name, bytes)| (name, candidate(bytes))).collect();
+    let siblings: Vec<_> = files.iter().map(|(name, bytes)| (name, candidate(bytes))).collect();
     let part = |(name, file)| {
         let Candidate { source, length }: &Candidate<_> = file;
         Part { name, source, length: *length }
     };
-    let parts: Vec<_> = beside.iter().map(|(name, file)| part((**name, file))).collect();
+    let parts: Vec<_> = siblings.iter().map(|(name, file)| part((**name, file))).collect();
     let Candidate { source, length } = candidate(index);
     let archive = match begin(source, length, Path::new("x.index.json"), &options)? {
         Begun::Root(root) => root.open(&parts, &options)?,

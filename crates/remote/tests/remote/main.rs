@@ -1,10 +1,10 @@
 //! Files that are read from servers in this process.
 #![expect(clippy::cast_possible_truncation, reason = "what a test makes is small")]
 
-mod beside;
 mod errors;
 mod memory;
 mod requests;
+mod siblings;
 
 use std::time::Duration;
 

@@ -26,7 +26,7 @@ const NPY_HEADER: u64 = 12 + 0xffff;
 struct Files {
     path: &'static str,
     file: Vec<u8>,
-    beside: Vec<(&'static str, Vec<u8>)>,
+    siblings: Vec<(&'static str, Vec<u8>)>,
 }
 
 /// Opens a file of a format and reads all of it: memory follows its length, all ways to open it end alike, and what
@@ -42,7 +42,7 @@ pub fn file_format(format: Format, input: &[u8]) -> bool {
     let is_whole = choice.is_multiple_of(2);
     let files =
         if is_whole { split_input(format, input) } else { made::files(format, choice >> 1, input) };
-    if !files.beside.is_empty() {
+    if !files.siblings.is_empty() {
         return read_several(&files);
     }
     let names = ["x", files.path].map(|name| read_named(&files.file, name));
@@ -53,9 +53,9 @@ fn split_input(format: Format, input: &[u8]) -> Files {
     let mut halves = input.splitn(2, |byte| *byte == 0).map(<[u8]>::to_vec);
     let mut half = || halves.next().unwrap_or_default();
     if format == Format::Index {
-        return Files { path: INDEX, file: half(), beside: vec![("a.safetensors", half())] };
+        return Files { path: INDEX, file: half(), siblings: vec![("a.safetensors", half())] };
     }
-    Files { path: path(format), file: input.to_vec(), beside: Vec::new() }
+    Files { path: path(format), file: input.to_vec(), siblings: Vec::new() }
 }
 
 /// The name of an index.
@@ -112,7 +112,7 @@ fn archive(bytes: &[u8], path: &'static str, format: Option<Format>) -> bool {
     };
     let most = bound(header);
     assert!(peak <= most, "{peak} bytes of heap for {header} of a header");
-    Files { path, file: bytes.to_vec(), beside: Vec::new() }.assert_same_in_steps(&opened);
+    Files { path, file: bytes.to_vec(), siblings: Vec::new() }.assert_same_in_steps(&opened);
     let (peak, again) = heap::peak(|| open_bytes(bytes, &options()));
     assert!(peak <= most, "{peak} bytes of heap for {header} of a header in memory");
     match (opened, again) {
@@ -257,7 +257,7 @@ impl<'f> Find for &'f Files {
     type Source = Positions<'f>;
 
     fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<Positions<'f>>>, Error> {
-        let found = self.beside.iter().find(|part| part.0 == shard.name());
+        let found = self.siblings.iter().find(|part| part.0 == shard.name());
         Ok(found.map(|(_, bytes)| Candidate { source: Positions(bytes), length: length(bytes) }))
     }
 }
@@ -265,7 +265,7 @@ impl<'f> Find for &'f Files {
 impl Files {
     /// Opens the file without I/O.
     fn open_in_steps(&self) -> Result<Archive<zten::InMemory<[u8; 0]>>, FormatError> {
-        let beside = |name: &str| self.beside.iter().find(|part| part.0 == name);
+        let siblings = |name: &str| self.siblings.iter().find(|part| part.0 == name);
         let mut opening = Opening::new(self.path, length(&self.file), &options());
         for _ in 0..64 {
             match opening.step()? {
@@ -273,7 +273,7 @@ impl Files {
                     for wanted in all {
                         let name = wanted.file.as_deref();
                         let file = match name {
-                            Some(name) => &beside(name).expect("a file that is there").1,
+                            Some(name) => &siblings(name).expect("a file that is there").1,
                             None => &self.file,
                         };
                         let bytes =
@@ -284,7 +284,7 @@ impl Files {
                 }
                 Step::Open(names) => {
                     for name in names {
-                        let found = beside(&name).map(|part| length(&part.1));
+                        let found = siblings(&name).map(|part| length(&part.1));
                         opening.opened(name, found);
                     }
                 }
@@ -331,7 +331,7 @@ fn length(bytes: &[u8]) -> u64 {
 /// Opens a file and those beside it: its tensors are its own and those of the files that it names.
 fn read_several(files: &Files) -> bool {
     let sources: Vec<_> =
-        files.beside.iter().map(|(name, bytes)| (*name, Positions(bytes))).collect();
+        files.siblings.iter().map(|(name, bytes)| (*name, Positions(bytes))).collect();
     let parts: Vec<_> = sources
         .iter()
         .map(|(name, source)| Part { name, source, length: length(source.0) })
@@ -355,7 +355,7 @@ fn read_several(files: &Files) -> bool {
     let manifest = archive.manifest();
     let named = |name: &str| manifest.shards().any(|shard| shard.name() == name);
     let alone: BTreeMap<_, _> = files
-        .beside
+        .siblings
         .iter()
         .filter(|(name, _)| named(name))
         .map(|(name, bytes)| {

@@ -11,7 +11,7 @@ use zten::{Component, DType, Encoding, Generation, Layout, Tensor};
 use zten_report::archive::Object;
 use zten_report::finding::format_name;
 use zten_report::json::{Integer, List, to_writer};
-use zten_report::spelled::version;
+use zten_report::notation::version;
 
 pub(crate) fn file(file: &'static File, out: &mut Answer) -> io::Result<()> {
     #[derive(Serialize)]

@@ -11,7 +11,7 @@ use zten_report::diagnostic;
 use zten_report::escape::Escaped;
 use zten_report::finding::Verdict;
 use zten_report::json::{List, Text, to_shown, to_writer};
-use zten_report::spelled::version;
+use zten_report::notation::version;
 use zten_report::totals::FileTotals;
 
 use crate::session::{self, File};

@@ -25,10 +25,10 @@ const TYPES: [(&str, usize); 9] = [
 pub(super) fn files(format: Format, choice: u8, input: &[u8]) -> Files {
     let (header, data) = text(input);
     let mut u = Unstructured::new(input);
-    let mut files = Files { path: path(format), file: Vec::new(), beside: Vec::new() };
+    let mut files = Files { path: path(format), file: Vec::new(), siblings: Vec::new() };
     match format {
         Format::Safetensors => files.file = safetensors::file(&header, data),
-        Format::Index => (files.file, files.beside) = index(input),
+        Format::Index => (files.file, files.siblings) = index(input),
         Format::Npy => files.file = npy::versioned(1 + choice % 3, &header, data),
         Format::Npz => files.file = npz(&mut u).unwrap_or_default(),
         Format::Torch => files.file = checkpoint(&mut u).unwrap_or_default(),
@@ -38,14 +38,14 @@ pub(super) fn files(format: Format, choice: u8, input: &[u8]) -> Files {
             files.file = made.next().unwrap_or_default();
             if let Some(second) = made.next() {
                 files.path = "x-00001-of-00002.gguf";
-                files.beside.push(("x-00002-of-00002.gguf", second));
+                files.siblings.push(("x-00002-of-00002.gguf", second));
             }
         }
     }
     if matches!(format, Format::Npz | Format::Gguf | Format::Torch) {
         for _ in 0..u.int_in_range(0..=2).unwrap_or_default() {
             damage(&mut u, &mut files.file);
-            files.beside.iter_mut().for_each(|part| damage(&mut u, &mut part.1));
+            files.siblings.iter_mut().for_each(|part| damage(&mut u, &mut part.1));
         }
     }
     files

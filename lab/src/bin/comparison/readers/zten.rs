@@ -15,7 +15,7 @@ pub(super) fn read(path: &Path, options: &str, report: &mut Report) {
     let file = fs::read(path).unwrap_or_default();
     let options = zten_testkit::options(options);
     let Some(archive) = report.opened(rule(options.from_bytes(file))) else { return };
-    let Some(archive) = report.read(rule(archive.find_shards(&Beside(path)))) else { return };
+    let Some(archive) = report.read(rule(archive.find_shards(&Sibling(path)))) else { return };
     report.read(rule(archive.verify()));
     let mut verifier = Verifier::new(archive.manifest());
     for tensor in &archive {
@@ -47,9 +47,9 @@ fn other(path: &Path, report: &mut Report) {
 }
 
 /// Finds the shards of a file as `STEM-NAME.zt` beside it.
-struct Beside<'p>(&'p Path);
+struct Sibling<'p>(&'p Path);
 
-impl Find for Beside<'_> {
+impl Find for Sibling<'_> {
     type Source = InMemory<Vec<u8>>;
 
     fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<Self::Source>>, Error> {

@@ -23,7 +23,7 @@ impl RemoteName {
             Location::S3 { bucket, key } => {
                 let (folder, own) = folder(key);
                 let below = match place {
-                    ShardPath::Beside(end) => format!("{}{end}", stem(own)),
+                    ShardPath::Sibling(end) => format!("{}{end}", stem(own)),
                     ShardPath::Below(steps) => steps.join("/"),
                 };
                 (!own.is_empty()).then(|| format!("s3://{bucket}/{folder}{below}"))
@@ -41,7 +41,7 @@ fn http(url: &Url, place: &ShardPath<'_>) -> Option<Url> {
         return None;
     }
     let below = match place {
-        ShardPath::Beside(end) => {
+        ShardPath::Sibling(end) => {
             // Both spell a dot.
             let own = own.replace("%2E", ".").replace("%2e", ".");
             format!("{}{}", stem(&own), encoded(end))
@@ -87,7 +87,7 @@ impl RemoteObject {
 
 #[cfg(test)]
 mod tests {
-    use zten_formats::shards::{Beside, Wanted};
+    use zten_formats::shards::{Sibling, Wanted};
 
     use super::*;
 
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn shards_are_in_the_folder_of_the_file() {
         let shard = Want::Shard(Wanted::read("s.1 xxh3 00ff").unwrap());
-        for (root, beside, blobs) in [
+        for (root, sibling, blobs) in [
             ("http://h:81/a/m.zt", "http://h:81/a/m-s.1.zt", "http://h:81/a/blobs/xxh3/00ff"),
             ("http://h/m.zt", "http://h/m-s.1.zt", "http://h/blobs/xxh3/00ff"),
             // As it is written: no byte of it is spelled in another way.
@@ -124,7 +124,7 @@ mod tests {
                 "s3://bucket/a//b?#%2e/blobs/xxh3/00ff",
             ),
         ] {
-            assert_eq!(looked_for(root, &shard), [beside, blobs], "{root}");
+            assert_eq!(looked_for(root, &shard), [sibling, blobs], "{root}");
         }
         // What has no name, and what may be signed for itself alone.
         for root in
@@ -136,16 +136,16 @@ mod tests {
 
     #[test]
     fn names_in_an_index_are_no_urls() {
-        let beside = |name: &str| Want::Beside(Beside::new(name).unwrap());
+        let sibling = |name: &str| Want::Sibling(Sibling::new(name).unwrap());
         for (name, path) in [
             ("m-1.safetensors", "m-1.safetensors"),
             ("a b?c#d%2e.safetensors", "a%20b%3Fc%23d%252e.safetensors"),
             ("%2e%2e.safetensors", "%252e%252e.safetensors"),
             ("a+b&(c);\u{e4}~_.safetensors", "a%2Bb%26%28c%29%3B%C3%A4~_.safetensors"),
         ] {
-            let found = looked_for("http://h/a/m.safetensors.index.json", &beside(name));
+            let found = looked_for("http://h/a/m.safetensors.index.json", &sibling(name));
             assert_eq!(found, [format!("http://h/a/{path}")]);
-            let found = looked_for("s3://bucket/a/m.safetensors.index.json", &beside(name));
+            let found = looked_for("s3://bucket/a/m.safetensors.index.json", &sibling(name));
             assert_eq!(found, [format!("s3://bucket/a/{name}")]);
         }
     }
@@ -163,7 +163,7 @@ mod tests {
             }
         }
         for end in ["/../x", "?a", "#a", "/x", "\t/x", "\\x"] {
-            let at = root("http://h/a/m.zt").at(&ShardPath::Beside(end.to_owned()));
+            let at = root("http://h/a/m.zt").at(&ShardPath::Sibling(end.to_owned()));
             let is_beside = |text: String| {
                 text.strip_prefix("http://h/a/")
                     .is_some_and(|own| !own.contains(['/', '\\', '?', '#']))

@@ -5,7 +5,7 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShardPath<'a> {
     /// Beside it, called as it is without what begins at its last dot ([`stem`]), and then this.
-    Beside(String),
+    Sibling(String),
     /// By these steps from the folder on.
     Below(Vec<&'a str>),
 }

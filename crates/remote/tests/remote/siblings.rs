@@ -1,6 +1,6 @@
 //! Files that others name.
 
-use zten_remote::{Beside, RemoteError, RemoteFile, RemoteName, RemoteObject, Want};
+use zten_remote::{RemoteError, RemoteFile, RemoteName, RemoteObject, Sibling, Want};
 use zten_testkit::corpus;
 use zten_testkit::server::{Reply, Server, honest};
 
@@ -29,12 +29,12 @@ fn shards_are_found_and_read() {
     assert_eq!(&start, b"\x89ZT2");
     let expected = ["/dense.zt", "/dense-s.zt", "/dense-t.zt", "/blobs/xxh3/00"];
     assert_eq!(server.paths(), expected);
-    let beside = Want::Beside(Beside::new("a.safetensors").unwrap());
+    let sibling = Want::Sibling(Sibling::new("a.safetensors").unwrap());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let root = RemoteObject::open(&name, &options()).await.unwrap();
         assert!(root.find(&shard("s")).await.unwrap().is_some());
-        assert!(root.find(&beside).await.unwrap().is_none());
+        assert!(root.find(&sibling).await.unwrap().is_none());
     });
 }
 
@@ -69,7 +69,7 @@ fn names_are_requested_as_they_are() {
     let root = RemoteFile::open(&name, &options()).unwrap();
     let find = |name: &str| {
         let before = server.asked().len();
-        let want = Beside::new(&format!("{name}.safetensors")).map(Want::Beside)?;
+        let want = Sibling::new(&format!("{name}.safetensors")).map(Want::Sibling)?;
         assert!(root.find(&want).unwrap().is_none());
         let asked: Vec<_> = server.asked().split_off(before).into_iter().map(|r| r.path).collect();
         Some(asked.concat())
