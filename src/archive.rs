@@ -38,7 +38,7 @@ use crate::verify::{Summary, Verifier, find_shard, finish};
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::Read`](crate::ErrorKind::Read) where the file cannot be read; any rule of the catalogue but those that
+/// [`ErrorKind::Read`](crate::ErrorKind::Read) where the file cannot be read; any rule of the catalog but those that
 /// need data. The error of a file of another format names that format: the package `zten-formats` opens it.
 #[cfg(feature = "std")]
 pub fn open(path: impl AsRef<Path>) -> Result<Archive, Error> {
@@ -140,7 +140,7 @@ impl OpenOptions {
     /// Opens a zTensor file whose bytes are in memory.
     ///
     /// # Errors
-    /// Any rule of the catalogue but those that need data.
+    /// Any rule of the catalog but those that need data.
     pub fn from_bytes<B>(&self, bytes: B) -> Result<Archive<InMemory<B>>, Error>
     where
         B: AsRef<[u8]>,
@@ -157,7 +157,7 @@ impl OpenOptions {
     /// are [looked for](Archive::find_shards) by the caller.
     ///
     /// # Errors
-    /// Whatever the source fails with; any rule of the catalogue but those that need data.
+    /// Whatever the source fails with; any rule of the catalog but those that need data.
     #[cfg(feature = "std")]
     pub fn open_source<S: ReadAt>(&self, source: S, length: u64) -> Result<Archive<S>, Error> {
         let manifest = self.open_manifest(&source, length)?;
@@ -195,7 +195,7 @@ where
     /// change meanwhile.
     ///
     /// # Errors
-    /// Any rule of the catalogue but those that need data.
+    /// Any rule of the catalog but those that need data.
     pub fn from_bytes(bytes: B) -> Result<Self, Error> {
         OpenOptions::default().from_bytes(bytes)
     }

@@ -118,7 +118,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// The row of the catalogue, where the file is to blame.
+    /// The row of the catalog, where the file is to blame.
     pub fn row(self) -> Option<&'static Row> {
         match self {
             Self::Malformed(rule) => Some(rule.row()),

@@ -60,7 +60,7 @@
 //! There is one [`Error`]. [`kind`](Error::kind) says who is to blame: the file, which breaks a rule
 //! ([`ErrorKind::Malformed`]), goes beyond a limit or needs what is not supported; the call
 //! ([`error::Misuse`]); the system, whose own error is the source; or neither, where memory runs out.
-//! [`rule`](Error::rule) is the stable name of the rule, of which [`rules`] has the catalogue;
+//! [`rule`](Error::rule) is the stable name of the rule, of which [`rules`] has the catalog;
 //! [`offset`](Error::offset) the byte of the file; with `std`, `tensor()` and `component()` are names. Without
 //! `std` it is small and `Copy`.
 //!
@@ -68,7 +68,7 @@
 //!
 //! `ZTEN0001` (0.1) and `ZTEN1000` (1.1, 1.2). Generation 2 is another container,
 //! with a magic of its own. Rules cite the clause that they come from, and
-//! `docs/format.md` describes each clause; [`rules`] is the catalogue.
+//! `docs/format.md` describes each clause; [`rules`] is the catalog.
 //!
 //! # Three environments
 //!

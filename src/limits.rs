@@ -67,7 +67,7 @@ macro_rules! limits {
                 }
             )+
 
-            /// These limits with one changed, by its name in the catalogue (without `limit-`), as
+            /// These limits with one changed, by its name in the catalog (without `limit-`), as
             /// a command line gives it.
             ///
             /// # Errors

@@ -113,7 +113,7 @@ impl Body {
     /// `&[u8]`, `Vec<u8>`, `Arc<[u8]>`.
     ///
     /// # Errors
-    /// Any rule of the catalogue but those that need data; [`Misuse::Supply`].
+    /// Any rule of the catalog but those that need data; [`Misuse::Supply`].
     pub fn manifest<B: AsRef<[u8]>>(self, bytes: B) -> Result<Manifest<B>, Error> {
         supplied(bytes.as_ref(), &self.frame.manifest)?;
         Manifest::validate(&self.frame, bytes, &self.options)

@@ -1,4 +1,4 @@
-//! The catalogue: every rule that a file can break, with its sentence and where it comes from.
+//! The catalog: every rule that a file can break, with its sentence and where it comes from.
 //!
 //! One row a rule. A row is what `zten explain` prints, what an error message is made of, and
 //! what `corpus/reject` is held against: a rule without a file that breaks it fails the tests.
@@ -145,7 +145,7 @@ impl Scope {
     }
 }
 
-macro_rules! catalogue {
+macro_rules! catalog {
     (
         $(#[$outer:meta])* $name:ident:
         $( $variant:ident $id:literal, $source:ident($why:literal), $scope:ident,
@@ -159,10 +159,10 @@ macro_rules! catalogue {
         }
 
         impl $name {
-            /// Every one of them, in the order of the catalogue.
+            /// Every one of them, in the order of the catalog.
             pub const ALL: &'static [Self] = &[ $( Self::$variant, )+ ];
 
-            /// Returns the row in the catalogue.
+            /// Returns the row in the catalog.
             pub fn row(self) -> &'static Row {
                 match self {
                     $( Self::$variant => const { &Row {
@@ -179,7 +179,7 @@ macro_rules! catalogue {
     };
 }
 
-use catalogue;
+use catalog;
 
 const DAMAGED: &str = "The file was cut or damaged. Fetch it again and compare its digest.";
 const WRITER: &str =

@@ -74,8 +74,8 @@ fn every_reject_file_ends_in_its_rule_at_its_place() {
         let disk = row.options.open(&row.path).and_then(|archive| archive.verify());
         assert_eq!(disk.map_err(|error| said(&error)).unwrap_err(), said(&error), "{what}");
         let near = if row.path.to_str().unwrap().contains("/v2/") { "v2/accept" } else { "accept" };
-        let near = read(&format!("{near}/{}", row.neighbour));
-        Archive::from_bytes(&near).unwrap_or_else(|error| panic!("{}: {error}", row.neighbour));
+        let near = read(&format!("{near}/{}", row.neighbor));
+        Archive::from_bytes(&near).unwrap_or_else(|error| panic!("{}: {error}", row.neighbor));
     }
     assert!(wrong.is_empty(), "{} files:\n{}", wrong.len(), wrong.join("\n"));
     assert!(count > 100, "{count}");

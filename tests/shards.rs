@@ -187,7 +187,7 @@ fn every_root_ends_as_the_index_says() {
             found
         });
         assert_eq!(found, row.expected, "{file}");
-        if let Some(near) = &row.neighbour {
+        if let Some(near) = &row.neighbor {
             assert!(check(near, &OpenOptions::default()).is_ok(), "{file}");
         }
         rules.extend(row.expected.map(|expected| expected.rule));

@@ -21,7 +21,7 @@ from sklearn.neural_network import MLPClassifier
 INPUTS = 8
 
 
-def quantised(weight):
+def quantized(weight):
     """Rows of FP8, the largest of each at the largest FP8, and what to multiply each row by."""
     largest = np.float32(ml_dtypes.finfo(ml_dtypes.float8_e4m3fn).max)
     scale = (np.abs(weight).max(axis=1) / largest).astype(np.float32)
@@ -49,7 +49,7 @@ def main():
         if layer == 2:
             weight = weight.astype(ml_dtypes.bfloat16).astype(np.float32)
         if layer == 3:
-            weight, tensors["layer3.scale"] = quantised(weight)
+            weight, tensors["layer3.scale"] = quantized(weight)
         tensors[f"layer{layer}.weight"] = weight
         tensors[f"layer{layer}.bias"] = bias.astype(np.float32)
     file = serialize({name: described(tensor) for name, tensor in tensors.items()})

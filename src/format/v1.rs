@@ -42,7 +42,7 @@ table! {
 
 table! {
     /// One component: v1.1 II.3, v1.2 §1. `type` and `uncompressed_length` came with 1.2 and are
-    /// honoured in every 1.x file, because an appended file keeps its old version.
+    /// honored in every 1.x file, because an appended file keeps its old version.
     Component<'m>, keys ComponentKey, reader ComponentReader, within 4 levels of any CBOR, else Rule::ComponentType;
     // key                    slot            type        presence                       else
     "dtype"               => dtype:          DtypeName,  required(Rule::DtypeMissing),  else Rule::DtypeType;

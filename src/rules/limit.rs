@@ -1,8 +1,8 @@
 //! Features of valid files that this reader does not read, and the limits that a valid file may exceed.
 
-use super::{DISTRUST, Row, Scope, Source, catalogue};
+use super::{DISTRUST, Row, Scope, Source, catalog};
 
-catalogue! {
+catalog! {
     /// Something that a valid file may hold and this reader does not read.
     Unsupported:
 
@@ -37,7 +37,7 @@ catalogue! {
         "Put it into the folder of the file `STEM.zt`, as `STEM-NAME.zt` or as `blobs/ALGORITHM/DIGITS` after its digest.";
 }
 
-catalogue! {
+catalog! {
     /// A limit that a file goes beyond.
     Limit:
 

@@ -1,8 +1,8 @@
 //! The rules that a malformed file breaks.
 
-use super::{CANONICAL, DAMAGED, DISTRUST, Row, Scope, Source, WRITER, catalogue};
+use super::{CANONICAL, DAMAGED, DISTRUST, Row, Scope, Source, WRITER, catalog};
 
-catalogue! {
+catalog! {
     /// A rule that a malformed file breaks.
     Rule:
 
@@ -272,7 +272,7 @@ catalogue! {
         "the `quantized_group` object lacks `packed_weight` or `scales`", WRITER;
     QuantizedZeros "quantized-zeros", Spec("v1.1 III.4, v1.2 §3"), V1,
         "A `quantized_group` object has `zeros`.", "the `quantized_group` object has no `zeros`",
-        "If the quantisation is symmetric, the tolerance `missing-zeros` accepts it.";
+        "If the quantization is symmetric, the tolerance `missing-zeros` accepts it.";
     IndexDtype "index-dtype", Spec("v1.2 §3, v1.1 III.2, III.3, v2 §5.2"), From1,
         "Index components are `u64`; in 1.1, any integer type; in 2 all of them `u64` or all `u32`.",
         "an index component is not of an index type",

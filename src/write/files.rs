@@ -103,7 +103,7 @@ impl FileSink {
     /// returned. (In 2, all of it is kept.)
     ///
     /// # Errors
-    /// As [`create`](Self::create); any rule of the catalogue that needs no data.
+    /// As [`create`](Self::create); any rule of the catalog that needs no data.
     pub fn edition(
         target: &Path,
         options: &OpenOptions,

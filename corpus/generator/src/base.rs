@@ -187,7 +187,7 @@ pub fn words(values: &[u64]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-/// Bytes that count up from 1, so that no two neighbours look alike.
+/// Bytes that count up from 1, so that no two neighbors look alike.
 pub fn ramp(length: usize) -> Vec<u8> {
     (1..=250).cycle().take(length).collect()
 }

@@ -47,9 +47,9 @@ pub(crate) fn refuse(
     case: &str,
     (stored, at): (&[u8], usize),
     count: u64,
-    neighbour: &str,
+    neighbor: &str,
 ) {
-    refuse_with(t, rule, case, (stored, at), (count, neighbour), "-");
+    refuse_with(t, rule, case, (stored, at), (count, neighbor), "-");
 }
 
 /// Refuses `stored` as [`refuse`] does, under options that are not the default ones.
@@ -58,12 +58,12 @@ pub(crate) fn refuse_with(
     rule: &'static str,
     case: &str,
     (stored, at): (&[u8], usize),
-    (count, neighbour): (u64, &str),
+    (count, neighbor): (u64, &str),
     options: &str,
 ) {
     for host in HOSTS {
         let file = bytes(host, stored, count).at_data(START + at, 0, 0);
-        let neighbour = format!("{host}-frame-{neighbour}");
-        t.reject_with(rule, format!("{host}-{case}"), file, &neighbour, options);
+        let neighbor = format!("{host}-frame-{neighbor}");
+        t.reject_with(rule, format!("{host}-{case}"), file, &neighbor, options);
     }
 }

@@ -73,7 +73,7 @@ struct Line<'e> {
 /// Fails if the folder cannot be read.
 ///
 /// # Panics
-/// Panics if a file breaks a rule that no catalogue has.
+/// Panics if a file breaks a rule that no catalog has.
 pub fn index(corpus: &Path) -> io::Result<String> {
     let mut text = format!("{{\"$schema\":\"index.schema.json\",\"version\":{VERSION},\"files\":[");
     let mut separator = "\n";

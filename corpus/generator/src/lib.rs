@@ -1,4 +1,4 @@
-//! The test corpus of `zten`: small files that each break one rule, and their valid neighbours.
+//! The test corpus of `zten`: small files that each break one rule, and their valid neighbors.
 //!
 //! Every file is a small change of a right one. [`files`] gives them all, with the index that says
 //! which rule a file breaks and where the error points; the program writes them into the corpus.
@@ -80,7 +80,7 @@ struct Corpus {
 ///
 /// # Panics
 ///
-/// Panics if the tables contradict themselves: two files of one name, a neighbour that does not exist, or
+/// Panics if the tables contradict themselves: two files of one name, a neighbor that does not exist, or
 /// a rule whose offset nothing says.
 pub fn files() -> Vec<Output> {
     let files = Corpus::new().files.into_iter();
@@ -133,8 +133,8 @@ impl Corpus {
     /// Adds a zTensor file that breaks a rule.
     fn reject(&mut self, path: String, bytes: Vec<u8>, mut entry: Entry) {
         let near = entry.neighbor.as_ref().and_then(|path| self.entries.get(path));
-        let near = near.unwrap_or_else(|| panic!("{path} has no neighbour {:?}", entry.neighbor));
-        assert!(near.rule.is_none() || near.in_content, "{path} has a neighbour that is none");
+        let near = near.unwrap_or_else(|| panic!("{path} has no neighbor {:?}", entry.neighbor));
+        assert!(near.rule.is_none() || near.in_content, "{path} has a neighbor that is none");
         assert!(entry.offset.is_some() || entry.in_content, "nothing says where {path} points");
         (entry.format, entry.generation) = (near.format.clone(), near.generation);
         self.add(path, bytes, Some(entry));
@@ -155,9 +155,9 @@ impl Corpus {
             let entry = accepted(generation(name, &bytes), why);
             self.add(format!("accept/{name}.zt"), bytes, Some(entry));
         }
-        for Reject { rule, case, file, neighbour, options } in &table.reject {
+        for Reject { rule, case, file, neighbor, options } in &table.reject {
             let built = file.build(rule);
-            let neighbor = Some(format!("accept/{neighbour}.zt"));
+            let neighbor = Some(format!("accept/{neighbor}.zt"));
             let entry = Entry { options: options.clone(), neighbor, ..broken(rule, &built) };
             self.reject(format!("reject/{rule}--{case}.zt"), built.bytes, entry);
         }
@@ -175,10 +175,10 @@ impl Corpus {
             self.add(format!("v2/accept/{name}.zt"), file.build("").bytes, Some(entry));
         }
         self.add("v2/accept/opens-only.tsv".to_owned(), list.into_bytes(), None);
-        for RejectV2 { rule, case, file, neighbour } in &table.reject_v2 {
+        for RejectV2 { rule, case, file, neighbor } in &table.reject_v2 {
             let built = file.build(rule);
             let options = if rule.starts_with("canonical-") { "canonical=yes" } else { "-" };
-            let neighbor = Some(format!("v2/accept/{neighbour}.zt"));
+            let neighbor = Some(format!("v2/accept/{neighbor}.zt"));
             let entry = Entry { options: options.to_owned(), neighbor, ..broken(rule, &built) };
             self.reject(format!("v2/reject/{rule}--v2-{case}.zt"), built.bytes, entry);
         }
@@ -188,17 +188,17 @@ impl Corpus {
     /// The roots of generation 2 whose shards are there, `STEM-NAME.zt` beside `STEM.zt`, and their list.
     fn sharded(&mut self, table: &Table) {
         let folder = "v2/shards/";
-        for Sharded { name, root, files, rule, options, neighbour } in &table.sharded {
-            let valid = |near: &&Sharded| near.rule.is_none() && near.name == *neighbour;
+        for Sharded { name, root, files, rule, options, neighbor } in &table.sharded {
+            let valid = |near: &&Sharded| near.rule.is_none() && near.name == *neighbor;
             let known = table.sharded.iter().any(|near| valid(&near));
-            assert!(known || *neighbour == "-", "{name} has no neighbour {neighbour}");
+            assert!(known || *neighbor == "-", "{name} has no neighbor {neighbor}");
             let built = root.build("");
             let entry = Entry {
                 offset: built.offset,
                 object: built.object,
                 component: built.component,
                 options: (*options).to_owned(),
-                neighbor: known.then(|| format!("{folder}{neighbour}.zt")),
+                neighbor: known.then(|| format!("{folder}{neighbor}.zt")),
                 ..accepted("2", *rule)
             };
             self.add(format!("{folder}{name}.zt"), built.bytes, Some(entry));
@@ -214,7 +214,7 @@ impl Corpus {
     fn list(&mut self, folder: &str, staged: bool) {
         let stage = |of: &'static str| if staged { of } else { "" };
         let mut list = format!(
-            "file\trule\toffset\tobject\tcomponent{}\toptions\tneighbour\n",
+            "file\trule\toffset\tobject\tcomponent{}\toptions\tneighbor\n",
             stage("\tstage")
         );
         let number = |value: Option<usize>| value.map_or("-".to_owned(), |value| value.to_string());

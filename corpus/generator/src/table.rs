@@ -12,7 +12,7 @@ pub(crate) struct Reject {
     /// Itself.
     pub(crate) file: File,
     /// The accepted file that it differs from.
-    pub(crate) neighbour: String,
+    pub(crate) neighbor: String,
     /// The options that a reader needs in order to refuse it so, or `-`.
     pub(crate) options: String,
 }
@@ -44,7 +44,7 @@ pub(crate) struct Sharded {
     pub(crate) rule: Option<&'static str>,
     pub(crate) options: &'static str,
     /// The valid one that it differs from, if it breaks a rule.
-    pub(crate) neighbour: &'static str,
+    pub(crate) neighbor: &'static str,
 }
 
 impl Sharded {
@@ -52,7 +52,7 @@ impl Sharded {
     pub(crate) fn new(name: &str, root: FileV2, files: &[(&str, &[u8])]) -> Self {
         let files = files.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec()));
         let (files, rule) = (files.collect(), None);
-        Self { name: name.to_owned(), root, files, rule, options: "-", neighbour: "-" }
+        Self { name: name.to_owned(), root, files, rule, options: "-", neighbor: "-" }
     }
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct RejectV2 {
     pub(crate) rule: &'static str,
     pub(crate) case: String,
     pub(crate) file: FileV2,
-    pub(crate) neighbour: &'static str,
+    pub(crate) neighbor: &'static str,
 }
 
 impl Table {
@@ -86,26 +86,26 @@ impl Table {
         self.accept_v2.push((name.to_owned(), file, Some(why)));
     }
 
-    /// A file of generation 2 that breaks `rule` and nothing else, and its accepted neighbour.
+    /// A file of generation 2 that breaks `rule` and nothing else, and its accepted neighbor.
     pub(crate) fn reject_v2(
         &mut self,
         rule: &'static str,
         case: &str,
         file: FileV2,
-        neighbour: &'static str,
+        neighbor: &'static str,
     ) {
-        self.reject_v2.push(RejectV2 { rule, case: case.to_owned(), file, neighbour });
+        self.reject_v2.push(RejectV2 { rule, case: case.to_owned(), file, neighbor });
     }
 
-    /// A file that breaks `rule` and nothing else, and the name of its accepted neighbour.
+    /// A file that breaks `rule` and nothing else, and the name of its accepted neighbor.
     pub(crate) fn reject(
         &mut self,
         rule: &'static str,
         case: impl Into<String>,
         file: File,
-        neighbour: &str,
+        neighbor: &str,
     ) {
-        self.reject_with(rule, case, file, neighbour, "-");
+        self.reject_with(rule, case, file, neighbor, "-");
     }
 
     /// Adds a file to be refused as [`Self::reject`] does, under options that are not the default ones.
@@ -114,14 +114,14 @@ impl Table {
         rule: &'static str,
         case: impl Into<String>,
         file: File,
-        neighbour: &str,
+        neighbor: &str,
         options: &str,
     ) {
         self.reject.push(Reject {
             rule,
             case: case.into(),
             file,
-            neighbour: neighbour.to_owned(),
+            neighbor: neighbor.to_owned(),
             options: options.to_owned(),
         });
     }

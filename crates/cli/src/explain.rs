@@ -8,7 +8,7 @@ use zten::rules::{Row, Scope, Source};
 
 use crate::app::App;
 use crate::args::Explain;
-use crate::catalogue::{find, rows};
+use crate::catalog::{find, rows};
 use crate::escape;
 
 /// Columns of a line of text.

@@ -2,7 +2,7 @@
 
 use zten::rules::Row;
 
-use crate::catalogue;
+use crate::catalog;
 use crate::report::{Problem, Verdict};
 
 /// The outcome of checking a file: that it is valid, in a sentence, or what is wrong with it.
@@ -39,14 +39,14 @@ impl Kind {
     pub(crate) fn numbers(self) -> (u8, Option<u16>) {
         let verdict = VERDICTS.iter().position(|verdict| *verdict == self.verdict);
         let verdict = verdict.and_then(|number| u8::try_from(number).ok());
-        (verdict.unwrap_or(u8::MAX), self.row.and_then(catalogue::number))
+        (verdict.unwrap_or(u8::MAX), self.row.and_then(catalog::number))
     }
 
     /// Returns the verdict and the rule of these numbers; none where there are no such.
     pub(crate) fn from_numbers(verdict: u8, rule: Option<u16>) -> Option<Self> {
         let verdict = *VERDICTS.get(usize::from(verdict))?;
         let row = match rule {
-            Some(rule) => Some(catalogue::rows().nth(rule.into())?),
+            Some(rule) => Some(catalog::rows().nth(rule.into())?),
             None => None,
         };
         Some(Self { verdict, row })

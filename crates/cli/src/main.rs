@@ -8,7 +8,7 @@ mod attributes;
 mod broker;
 mod budget;
 mod cat;
-mod catalogue;
+mod catalog;
 #[cfg(target_os = "linux")]
 mod channel;
 mod check;

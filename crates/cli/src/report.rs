@@ -152,7 +152,7 @@ impl Problem {
         self
     }
 
-    /// A component that uses a feature of the catalogue which this reader does not support, as the
+    /// A component that uses a feature of the catalog which this reader does not support, as the
     /// command itself finds.
     pub(crate) fn unsupported(
         file: &Path,

@@ -1,4 +1,4 @@
-//! The catalogue: every rule that a file of another format can break, and what is not read.
+//! The catalog: every rule that a file of another format can break, and what is not read.
 //!
 //! One row a rule, as in [`zten::rules`], whose limits hold here, too. A rule without a file in `corpus/other` that
 //! breaks it fails the tests.
@@ -6,7 +6,7 @@
 use zten::rules::{Limit, Row, Scope, Source};
 use zten_report::finding::Verdict;
 
-macro_rules! catalogue {
+macro_rules! catalog {
     ($( $variant:ident $id:literal, $verdict:ident, $source:ident($why:literal), $formats:ident,
         $holds:literal, $broken:literal, $advice:expr; )+) => {
         /// A rule that a file of another format breaks, or what of it is not read.
@@ -17,10 +17,10 @@ macro_rules! catalogue {
         }
 
         impl Rule {
-            /// Every one of them, in the order of the catalogue.
+            /// Every one of them, in the order of the catalog.
             pub const ALL: &'static [Self] = &[ $( Self::$variant, )+ ];
 
-            /// The row in the catalogue.
+            /// The row in the catalog.
             pub const fn row(self) -> &'static Row {
                 match self {
                     $( Self::$variant => const { &Row {
@@ -68,7 +68,7 @@ const TYPE: &str =
 const PICKLE: &str = "Do not load it: that runs code of its author. Ask for safetensors, or convert it where nothing can be lost.";
 const CONVERT: &str = "Convert it with the program that wrote it, and check the result.";
 
-catalogue! {
+catalog! {
     // Safetensors.
     SafetensorsSize "safetensors-size", Invalid, Spec("safetensors: Format"), SAFETENSORS,
         "A file has the 8 bytes of the header's length.", "the file ends before its header does", DAMAGED;
@@ -357,9 +357,9 @@ catalogue! {
 /// The reason why a file is refused: a rule of its format, or a limit that holds for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blame {
-    /// A rule of the catalogue here.
+    /// A rule of the catalog here.
     Rule(Rule),
-    /// A limit of the library's catalogue.
+    /// A limit of the library's catalog.
     Limit(Limit),
 }
 
@@ -376,7 +376,7 @@ impl From<Limit> for Blame {
 }
 
 impl Blame {
-    /// The row of the catalogue.
+    /// The row of the catalog.
     pub fn row(self) -> &'static Row {
         match self {
             Self::Rule(rule) => rule.row(),

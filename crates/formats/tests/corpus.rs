@@ -24,7 +24,7 @@ fn validate(path: &Path) -> Result<usize, String> {
         | ErrorKind::UnsupportedFormat(row)
         | ErrorKind::LimitFormat(row) = error.kind()
         {
-            // Whoever asks for the kind hears what the catalogue says.
+            // Whoever asks for the kind hears what the catalog says.
             let own = Rule::ALL.iter().find(|rule| rule.row().id == row.id).unwrap();
             let verdict = match error.kind() {
                 ErrorKind::Format(_) => Verdict::Invalid,

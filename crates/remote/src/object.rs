@@ -109,7 +109,7 @@ impl RemoteObject {
     /// Reads the manifest and validates it, in two requests at most.
     ///
     /// # Errors
-    /// Any rule of the catalogue that needs no data; whatever keeps bytes from being fetched.
+    /// Any rule of the catalog that needs no data; whatever keeps bytes from being fetched.
     pub async fn manifest(&self, options: &OpenOptions) -> Result<Manifest<Vec<u8>>, zten::Error> {
         let opening = Opening::new(self.length(), options)?;
         let footer = opening.header(&self.read(opening.needs()).await?)?;

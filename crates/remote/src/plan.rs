@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_one() {
+    fn neighbors_are_one() {
         assert_eq!(blocks(&[0..1000, 1000..2000, 2050..4000]), [0..4000]);
         // What lies between is more than a twentieth, or far.
         assert_eq!(blocks(&[0..1000, 1100..1200]), [0..1000, 1100..1200]);

@@ -10,7 +10,7 @@ use crate::object::RemoteObject;
 impl RemoteName {
     /// Returns whether the files that this one refers to can have names. None can where it has a query, which may be a
     /// signature for this file alone.
-    fn has_neighbours(&self) -> bool {
+    fn has_neighbors(&self) -> bool {
         match &self.0 {
             Location::S3 { .. } => true,
             Location::Http(url) => url.query().is_none(),
@@ -28,7 +28,7 @@ impl RemoteName {
                 };
                 (!own.is_empty()).then(|| format!("s3://{bucket}/{folder}{below}"))
             }
-            Location::Http(url) if self.has_neighbours() => http(url, place).map(String::from),
+            Location::Http(url) if self.has_neighbors() => http(url, place).map(String::from),
             Location::Http(_) => None,
         };
         Self::parse(&text?).ok()

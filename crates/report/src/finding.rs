@@ -256,7 +256,7 @@ pub struct Finding {
     pub verdict: Verdict,
     /// The fact, with the value.
     pub sentence: String,
-    /// The row of the catalogue, where the file is to blame.
+    /// The row of the catalog, where the file is to blame.
     pub row: Option<&'static Row>,
     /// The format of the file, as far as that is known: `ztensor`, or what another reader calls its own.
     pub format: Option<&'static str>,

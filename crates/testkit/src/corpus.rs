@@ -82,7 +82,7 @@ pub struct Reject {
     /// The options.
     pub options: OpenOptions,
     /// The accepted file that it differs from, relative to `corpus/accept`.
-    pub neighbour: String,
+    pub neighbor: String,
 }
 
 impl Reject {
@@ -114,7 +114,7 @@ pub fn reject_index() -> impl Iterator<Item = Reject> {
     reject_index_of(&["reject", "reject/interop"])
 }
 
-/// The same for generation 2. Neighbours are relative to `corpus/v2/accept`.
+/// The same for generation 2. Neighbors are relative to `corpus/v2/accept`.
 pub fn reject_index_v2() -> impl Iterator<Item = Reject> {
     reject_index_of(&["v2/reject"])
 }
@@ -132,7 +132,7 @@ fn reject_index_of(folders: &[&str]) -> impl Iterator<Item = Reject> + use<> {
     let rule = |(_, rest): &(PathBuf, String)| rest.split('\t').next().unwrap().to_owned();
     let lines = sample::smallest(lines, rule, |(path, _)| path);
     lines.into_iter().map(|(path, rest)| {
-        let [rule, offset, object, component, stage, option, neighbour]: [&str; 7] =
+        let [rule, offset, object, component, stage, option, neighbor]: [&str; 7] =
             rest.split('\t').collect::<Vec<_>>().try_into().unwrap();
         let expected = Expected::parse(rule, [offset, object, component]);
         Reject {
@@ -146,7 +146,7 @@ fn reject_index_of(folders: &[&str]) -> impl Iterator<Item = Reject> + use<> {
             },
             given: option.to_owned(),
             options: options(option),
-            neighbour: neighbour.to_owned(),
+            neighbor: neighbor.to_owned(),
         }
     })
 }
@@ -236,7 +236,7 @@ pub struct Sharded {
     /// The options.
     pub options: OpenOptions,
     /// The valid one that it differs from, if it breaks a rule.
-    pub neighbour: Option<PathBuf>,
+    pub neighbor: Option<PathBuf>,
 }
 
 /// Every line of the index.
@@ -253,7 +253,7 @@ pub fn sharded() -> impl Iterator<Item = Sharded> {
             expected: (rule != "-").then_some(expected),
             options: options(given),
             given: given.to_owned(),
-            neighbour: (near != "-").then(|| folder.join(near).with_extension("zt")),
+            neighbor: (near != "-").then(|| folder.join(near).with_extension("zt")),
         }
     })
 }

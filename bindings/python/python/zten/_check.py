@@ -56,7 +56,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule, limit or unsupported feature of the catalogue: what ``zten explain`` prints."""
+    """A rule, limit or unsupported feature of the catalog: what ``zten explain`` prints."""
 
     id: str
     """The id, as :attr:`Error.rule` has it."""

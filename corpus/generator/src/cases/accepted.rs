@@ -1,4 +1,4 @@
-//! Accepted files that are the neighbour of none: what the specifications allow and few writers do.
+//! Accepted files that are the neighbor of none: what the specifications allow and few writers do.
 
 use crate::base::{
     DATA, NONE, component, coo, dense, dense_object, dense_v0, entry, full, ignored, ignored_v0,

@@ -26,10 +26,10 @@ fn sizes(t: &mut Table) {
     let ninth = || Frame::windowed(1, 0);
     accept(t, "block-of-window-of-1152", &ninth().raw(&ramp(1152)).end().bytes, 1152);
     accept(t, "rle-of-128-kib", &large().repeat(7, 128 << 10).end().bytes, 128 << 10);
-    let mut refused = |case: &str, frame: Frame, count, neighbour: &str| {
+    let mut refused = |case: &str, frame: Frame, count, neighbor: &str| {
         let frame = frame.end();
         let at = *frame.blocks.last().expect("a block");
-        refuse(t, RULE, case, (&frame.bytes, at), count, neighbour);
+        refuse(t, RULE, case, (&frame.bytes, at), count, neighbor);
     };
     refused("raw-over-window", small().raw(&ramp(1025)), 1025, "block-of-window");
     refused("raw-over-1152", ninth().raw(&ramp(1153)), 1153, "block-of-window-of-1152");
@@ -78,13 +78,13 @@ fn decoded_sizes(t: &mut Table) {
     for (case, window, most) in
         [("1-kib", WINDOW_1_KIB, 1024), ("128-kib", WINDOW_256_KIB, 128 << 10)]
     {
-        let neighbour = format!("packed-rle-of-{case}");
-        accept(t, &neighbour, &of(window, most).bytes, most.into());
+        let neighbor = format!("packed-rle-of-{case}");
+        accept(t, &neighbor, &of(window, most).bytes, most.into());
         let frame = of(window, most + 1);
         let (stored, at) = (&frame.bytes, frame.blocks[0]);
         let count = u64::from(most) + 1;
         let case = format!("decoded-over-{case}");
-        refuse(t, RULE, &case, (stored, at), count, &neighbour);
+        refuse(t, RULE, &case, (stored, at), count, &neighbor);
     }
     // By a match: 5 literals, and 1024 bytes 5 back. Code 43 is 131 and 7 bits, 46 1027 and 10.
     let content: Vec<u8> = ramp(5).into_iter().cycle().take(1032).collect();

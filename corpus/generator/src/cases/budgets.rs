@@ -64,12 +64,12 @@ fn unknown_lengths(t: &mut Table) {
     t.accept("v11-csr-all-zstd", undeclared(16));
     t.accept("v11-csr-all-zstd-of-1-mib", undeclared(128 << 10));
     let file = undeclared(16).at_data(64, 0, 0);
-    let neighbour = "v11-csr-all-zstd";
-    t.reject_with(RULE, "v11-csr-128-over-127", file, neighbour, "limit=decoded:127");
+    let neighbor = "v11-csr-all-zstd";
+    t.reject_with(RULE, "v11-csr-128-over-127", file, neighbor, "limit=decoded:127");
     let file = undeclared(128 << 10).at_data(64, 0, 0);
-    let neighbour = "v11-csr-all-zstd-of-1-mib";
+    let neighbor = "v11-csr-all-zstd-of-1-mib";
     let case = "v11-csr-1-mib-over-128-kib";
-    t.reject_with(RULE, case, file, neighbour, "limit=decoded:131072");
+    t.reject_with(RULE, case, file, neighbor, "limit=decoded:131072");
 }
 
 fn total_limit(t: &mut Table) {
@@ -101,10 +101,10 @@ fn total_limit(t: &mut Table) {
     }
     let roles = vec![("a", of(64)), ("b", of(128)), ("raw", raw())];
     let roles = blobs(v1("1.2.0", vec![("w", object(&[], "x", roles))]));
-    let neighbour = "unsupported-format--v12-two-zstd";
-    t.accept(neighbour, roles.clone());
+    let neighbor = "unsupported-format--v12-two-zstd";
+    t.accept(neighbor, roles.clone());
     let file = roles.at_data(128, 0, 1);
-    t.reject_with(RULE, "v12-components-32-over-31", file, neighbour, "limit=decoded-total:31");
+    t.reject_with(RULE, "v12-components-32-over-31", file, neighbor, "limit=decoded-total:31");
     let both = |offset| entry(if offset == 64 { "a" } else { "b" }, "uint8", &[16], offset, length);
     let entries = v0(vec![both(64), both(128)])
         .set("#0/encoding", text("zstd"))
@@ -116,6 +116,6 @@ fn total_limit(t: &mut Table) {
     t.reject_with(RULE, "v01-32-over-31", file, "v01-two-zstd", "limit=decoded-total:31");
     // Values 128, indices 16, indptr 16: each counts once, however often it is read.
     let file = undeclared(16).at_data(192, 0, 2);
-    let neighbour = "v11-csr-all-zstd";
-    t.reject_with(RULE, "v11-csr-160-over-159", file, neighbour, "limit=decoded-total:159");
+    let neighbor = "v11-csr-all-zstd";
+    t.reject_with(RULE, "v11-csr-160-over-159", file, neighbor, "limit=decoded-total:159");
 }

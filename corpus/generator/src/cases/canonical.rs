@@ -16,15 +16,15 @@ pub(crate) fn accept(t: &mut Table, name: &str, file: File) {
     t.accept(format!("canonical--{name}"), file);
 }
 
-/// Refuses a file that is in another form than its canonical neighbour.
+/// Refuses a file that is in another form than its canonical neighbor.
 pub(crate) fn refuse(
     t: &mut Table,
     rule: &'static str,
     case: impl Into<String>,
     file: File,
-    neighbour: &str,
+    neighbor: &str,
 ) {
-    t.reject_with(rule, case, file, &format!("canonical--{neighbour}"), OPTION);
+    t.reject_with(rule, case, file, &format!("canonical--{neighbor}"), OPTION);
 }
 
 /// Tensors of nothing before, between and behind others.

@@ -97,8 +97,8 @@ fn empty(t: &mut Table) {
 }
 
 fn manifests(t: &mut Table) {
-    let refuse = |t: &mut Table, case: &str, file: File, start, neighbour| {
-        refuse(t, "canonical-manifest", case, file.start(start).mark(""), neighbour);
+    let refuse = |t: &mut Table, case: &str, file: File, start, neighbor| {
+        refuse(t, "canonical-manifest", case, file.start(start).mark(""), neighbor);
     };
     refuse(t, "at-end-of-blob", one(), 80, "dense");
     refuse(t, "at-end-of-second-blob", canonical(None, two()), 144, "two");
@@ -120,10 +120,10 @@ fn manifests(t: &mut Table) {
 }
 
 fn padding(t: &mut Table) {
-    let mut dirty = |case: &str, file: File, offsets: &[usize], byte: u8, neighbour: &str| {
+    let mut dirty = |case: &str, file: File, offsets: &[usize], byte: u8, neighbor: &str| {
         let first = offsets.iter().min().expect("a byte");
         let file = offsets.iter().fold(file, |file, offset| file.blob(*offset, &[byte]));
-        refuse(t, "canonical-padding", case, file.at_padding(*first), neighbour);
+        refuse(t, "canonical-padding", case, file.at_padding(*first), neighbor);
     };
     let two = || canonical(None, two());
     for (case, offset) in [

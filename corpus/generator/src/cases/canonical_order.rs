@@ -21,7 +21,7 @@ pub(crate) fn cases(t: &mut Table) {
     inside(t);
 }
 
-/// Exchanges two neighbours of the map there: the error is at the one that is now behind.
+/// Exchanges two neighbors of the map there: the error is at the one that is now behind.
 fn swapped(file: File, path: &str, first: usize) -> File {
     file.edit(path, |item| {
         let Item::Map(head, mut pairs) = item else { panic!("not a map") };

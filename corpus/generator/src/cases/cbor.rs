@@ -43,9 +43,9 @@ pub(crate) fn refuse_ignored(
     (place, path): (&str, &str),
     (item, skip): (Item, usize),
 ) {
-    let (file, neighbour) = base_of(path);
+    let (file, neighbor) = base_of(path);
     let file = file.set(path, marked_at(skip, item));
-    t.reject(rule, format!("{case}-in-{place}"), file, neighbour);
+    t.reject(rule, format!("{case}-in-{place}"), file, neighbor);
 }
 
 pub(crate) fn cases(t: &mut Table) {

@@ -35,9 +35,9 @@ fn frame(block: &[u8]) -> Vec<u8> {
 }
 
 /// Refuses a block that cannot be decoded.
-fn corrupt(t: &mut Table, case: &str, block: &[u8], neighbour: &str) {
+fn corrupt(t: &mut Table, case: &str, block: &[u8], neighbor: &str) {
     let stored = frame(block);
-    refuse(t, CORRUPT, case, (&stored, stored.len()), 16, neighbour);
+    refuse(t, CORRUPT, case, (&stored, stored.len()), 16, neighbor);
 }
 
 /// With one thing wrong about the one sequence.
@@ -167,8 +167,8 @@ fn literals(t: &mut Table) {
     let four = [1, 0, 1, 0, 1, 0, 0x1b, 0x12, 0x17, 0x11];
     accept(t, "huffman", &of(&huffman(tree, &one, false)), 16);
     accept(t, "huffman-of-4", &of(&huffman(tree, &four, true)), 16);
-    let mut refused = |case: &str, block: &[u8], neighbour: &str| {
-        corrupt_literals(t, case, block, neighbour);
+    let mut refused = |case: &str, block: &[u8], neighbor: &str| {
+        corrupt_literals(t, case, block, neighbor);
     };
     let single = |tree: &[u8], stream: &[u8]| huffman(tree, stream, false);
     refused("tree-of-no-weight", &single(&[0x80, 0], &one), "huffman");
@@ -193,9 +193,9 @@ fn literals(t: &mut Table) {
 }
 
 /// Refuses a block of sixteen literals that cannot be decoded.
-fn corrupt_literals(t: &mut Table, case: &str, block: &[u8], neighbour: &str) {
+fn corrupt_literals(t: &mut Table, case: &str, block: &[u8], neighbor: &str) {
     let stored = Frame::windowed(WINDOW_1_KIB, 0).compressed(block, &[0; 16]).end().bytes;
-    refuse(t, CORRUPT, case, (&stored, stored.len()), 16, neighbour);
+    refuse(t, CORRUPT, case, (&stored, stored.len()), 16, neighbor);
 }
 
 /// A stream that is read from the back: those bits, in the order in which they are read.
@@ -266,8 +266,8 @@ fn frames(t: &mut Table) {
         let second = Frame::windowed(WINDOW_1_KIB, 0).compressed(&next, &content).end().bytes;
         let two = [first().end().bytes, second].concat();
         let case = format!("{what}-of-frame-before");
-        let neighbour = format!("{what}-of-block-before");
-        refuse(t, CORRUPT, &case, (&two, two.len()), 32, &neighbour);
+        let neighbor = format!("{what}-of-block-before");
+        refuse(t, CORRUPT, &case, (&two, two.len()), 32, &neighbor);
     }
     repeats(t);
 }
@@ -302,8 +302,8 @@ fn places(t: &mut Table) {
     let frame = checked.clone().compressed(&valid(), &content()).end();
     accept(t, "sequence-and-checksum", &frame.bytes, 16);
     let frame = checked.clone().compressed(&bad, &content()).end().bytes;
-    let neighbour = "sequence-and-checksum";
-    refuse(t, CORRUPT, "before-checksum", (&frame, frame.len()), 16, neighbour);
+    let neighbor = "sequence-and-checksum";
+    refuse(t, CORRUPT, "before-checksum", (&frame, frame.len()), 16, neighbor);
 
     let two = |first: &[u8], second: &[u8]| {
         let frame = checked.clone().compressed(first, &content());
@@ -327,8 +327,8 @@ fn places(t: &mut Table) {
     };
     accept(t, "sequence-in-second-frame", &next(&valid()), 32);
     let frame = next(&bad);
-    let neighbour = "sequence-in-second-frame";
-    refuse(t, CORRUPT, "offset-into-frame-before", (&frame, frame.len()), 32, neighbour);
+    let neighbor = "sequence-in-second-frame";
+    refuse(t, CORRUPT, "offset-into-frame-before", (&frame, frame.len()), 32, neighbor);
 }
 
 /// Headers end with their block, whatever the checksum behind it looks like.
@@ -336,15 +336,15 @@ fn headers(t: &mut Table) {
     let checked = |block: &[u8]| Frame::windowed(WINDOW_1_KIB, CHECKED).compressed(block, &[7; 16]);
     // Literals of one byte that repeats, by a header of 3 bytes.
     accept(t, "repeated-and-checksum", &checked(&[0x0d, 1, 0, 7, 0]).end().bytes, 16);
-    let mut refused = |case: &str, block: &[u8], sum: [u8; 4], neighbour: &str| {
+    let mut refused = |case: &str, block: &[u8], sum: [u8; 4], neighbor: &str| {
         let mut frame = checked(block).end().bytes;
         let end = frame.len();
         frame[end - 4..].copy_from_slice(&sum);
-        refuse(t, CORRUPT, case, (&frame, end), 16, neighbour);
+        refuse(t, CORRUPT, case, (&frame, end), 16, neighbor);
     };
     // With the checksum, they would be 1,048,560 bytes.
-    let neighbour = "repeated-and-checksum";
-    refused("literals-header-into-checksum", &[0x0d], [0xff, 0xff, 7, 0], neighbour);
+    let neighbor = "repeated-and-checksum";
+    refused("literals-header-into-checksum", &[0x0d], [0xff, 0xff, 7, 0], neighbor);
     // With the checksum, the modes would have the bits that are reserved.
     let block = &valid()[..7];
     refused("modes-into-checksum", block, [3, 0, 0, 0], "sequence-and-checksum");

@@ -28,11 +28,11 @@ fn content_size(t: &mut Table) {
         frame.raw(&data).end().bytes
     };
     for width in [2, 4, 8] {
-        let neighbour = format!("size-in-{width}");
-        accept(t, &neighbour, &of(COUNT, width), COUNT);
+        let neighbor = format!("size-in-{width}");
+        accept(t, &neighbor, &of(COUNT, width), COUNT);
         let mut wrong = |case: &str, size: u64| {
             let case = format!("{width}-bytes-{case}");
-            refuse(t, RULE, &case, (&of(size, width), 0), COUNT, &neighbour);
+            refuse(t, RULE, &case, (&of(size, width), 0), COUNT, &neighbor);
         };
         wrong("one-more", COUNT + 1);
         wrong("one-less", COUNT - 1);
@@ -64,10 +64,10 @@ fn single_segment(t: &mut Table) {
         frame.raw(&ramp(16)[8..]).end().bytes
     };
     accept(t, "single-of-two-blocks", &of(16), 16);
-    let neighbour = "single-of-two-blocks";
+    let neighbor = "single-of-two-blocks";
     for (case, size) in [("one-more", 17), ("one-less", 15), ("half", 8), ("255", 255)] {
         let case = format!("1-byte-{case}");
-        refuse(t, RULE, &case, (&of(size), 0), 16, neighbour);
+        refuse(t, RULE, &case, (&of(size), 0), 16, neighbor);
     }
     // Where no byte is said to be, the window is none, and no block fits into it.
     let zero = Frame::single(0, 0).raw(&ramp(16)).end();
@@ -85,13 +85,13 @@ fn single_segment(t: &mut Table) {
     };
     let (_, valid) = pair(8, 8);
     accept(t, "two-frames-of-two-blocks", &valid, 16);
-    let neighbour = "two-frames-of-two-blocks";
+    let neighbor = "two-frames-of-two-blocks";
     let (_, first) = pair(9, 7);
-    refuse(t, RULE, "first-of-two", (&first, 0), 16, neighbour);
+    refuse(t, RULE, "first-of-two", (&first, 0), 16, neighbor);
     let (at, second) = pair(8, 7);
-    refuse(t, RULE, "second-of-two", (&second, at), 16, neighbour);
+    refuse(t, RULE, "second-of-two", (&second, at), 16, neighbor);
     let (at, second) = pair(8, 9);
-    refuse(t, RULE, "second-of-two-more", (&second, at), 16, neighbour);
+    refuse(t, RULE, "second-of-two-more", (&second, at), 16, neighbor);
 }
 
 fn checksum(t: &mut Table) {
@@ -100,11 +100,11 @@ fn checksum(t: &mut Table) {
     // Hashing goes by 32, 8, 4 and 1 bytes.
     for (length, bit) in [(1_u8, 0), (15, 31), (32, 7), (100, 16)] {
         let frame = frame(length.into());
-        let neighbour = format!("checksum-of-{length}");
-        accept(t, &neighbour, &frame.clone().end().bytes, length.into());
+        let neighbor = format!("checksum-of-{length}");
+        accept(t, &neighbor, &frame.clone().end().bytes, length.into());
         let wrong = frame.end_with(1 << bit).bytes;
         let case = format!("{length}-bit-{bit}");
-        refuse(t, RULE, &case, (&wrong, 0), length.into(), &neighbour);
+        refuse(t, RULE, &case, (&wrong, 0), length.into(), &neighbor);
     }
     let valid = frame(100).end().bytes;
     let sum = valid.len() - 4;
@@ -153,8 +153,8 @@ fn size(t: &mut Table) {
         [("raw", &raw), ("rle", &rle), ("sized", &sized), ("two-frames", &frames)];
     for host in HOSTS {
         for (kind, stored) in kinds {
-            let neighbour = format!("{host}-floats-by-{kind}");
-            t.accept(neighbour.as_str(), floats(host, &stored(16), 4));
+            let neighbor = format!("{host}-floats-by-{kind}");
+            t.accept(neighbor.as_str(), floats(host, &stored(16), 4));
             for (case, length) in [
                 ("one-element-short", 12),
                 ("one-element-long", 20),
@@ -162,12 +162,12 @@ fn size(t: &mut Table) {
                 ("one-byte-long", 17),
             ] {
                 let file = floats(host, &stored(length), 4).at_data(64, 0, 0);
-                t.reject(RULE, format!("{host}-{kind}-{case}"), file, &neighbour);
+                t.reject(RULE, format!("{host}-{kind}-{case}"), file, &neighbor);
             }
         }
         let zero = floats(host, &raw(0), 4).at_data(64, 0, 0);
-        let neighbour = format!("{host}-floats-by-raw");
-        t.reject(RULE, format!("{host}-nothing"), zero, &neighbour);
+        let neighbor = format!("{host}-floats-by-raw");
+        t.reject(RULE, format!("{host}-nothing"), zero, &neighbor);
     }
     refuse(t, RULE, "something-for-nothing", (&raw(1), 0), 0, "nothing");
     // What an unknown format holds is as long as it says, too.
@@ -176,11 +176,11 @@ fn size(t: &mut Table) {
         let data = zstd_component("f32", 64, stored.len() as u64, 16);
         v1("1.2.0", vec![("w", object(&[], "x", vec![("blob", data)]))]).blob(64, &stored)
     };
-    let neighbour = "unsupported-format--v12-zstd";
-    t.accept(neighbour, unknown(16));
+    let neighbor = "unsupported-format--v12-zstd";
+    t.accept(neighbor, unknown(16));
     let (short, long) = (unknown(12).at_data(64, 0, 0), unknown(20).at_data(64, 0, 0));
-    t.reject(RULE, "v12-unknown-format-short", short, neighbour);
-    t.reject(RULE, "v12-unknown-format-long", long, neighbour);
+    t.reject(RULE, "v12-unknown-format-short", short, neighbor);
+    t.reject(RULE, "v12-unknown-format-long", long, neighbor);
 }
 
 fn bombs(t: &mut Table) {

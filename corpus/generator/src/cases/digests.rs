@@ -50,7 +50,7 @@ fn forms(t: &mut Table) {
 fn malformed(t: &mut Table) {
     let sha = DATA_SHA256;
     let hex = &sha["sha256:".len()..];
-    for (case, digest, neighbour) in [
+    for (case, digest, neighbor) in [
         ("sha256-63", sha[..70].to_owned(), "sha256"),
         ("sha256-65", format!("{sha}0"), "sha256"),
         ("sha256-empty", "sha256:".to_owned(), "sha256"),
@@ -72,9 +72,9 @@ fn malformed(t: &mut Table) {
         ("crc32c-sign", "crc32c:+30D4189".to_owned(), "crc32c-plain"),
     ] {
         let file = dense("1.2.0").bad("w:data/digest", text(&digest));
-        t.reject("digest-form", format!("v12-{case}"), file, &format!("v12-digest-{neighbour}"));
+        t.reject("digest-form", format!("v12-{case}"), file, &format!("v12-digest-{neighbor}"));
         let file = dense_v0().bad("#0/checksum", text(&digest));
-        t.reject("digest-form", format!("v01-{case}"), file, &format!("v01-checksum-{neighbour}"));
+        t.reject("digest-form", format!("v01-{case}"), file, &format!("v01-checksum-{neighbor}"));
     }
     let v11 = full("1.1.0").bad("w:data/digest", text("sha256:8f4a"));
     t.reject("digest-form", "v11-sha256-4", v11, "v11-all-fields");

@@ -81,11 +81,11 @@ fn bounds(t: &mut Table) {
         ("empty-past-manifest", 192, 0),
         ("empty-at-top", top, 0),
     ] {
-        let neighbour = if length == 0 { "empty-vector" } else { "vector" };
+        let neighbor = if length == 0 { "empty-vector" } else { "vector" };
         let file = vectors(&[("w", offset, length)], 144).mark("w:data/length");
-        t.reject("blob-bounds", format!("v12-{case}"), file, &format!("v12-{neighbour}"));
+        t.reject("blob-bounds", format!("v12-{case}"), file, &format!("v12-{neighbor}"));
         let file = vectors_v0(&[("w", offset, length)], 144).mark("#0/size");
-        t.reject("blob-bounds", format!("v01-{case}"), file, &format!("v01-{neighbour}"));
+        t.reject("blob-bounds", format!("v01-{case}"), file, &format!("v01-{neighbor}"));
     }
     let whole = vectors(&[("w", 64, 80)], 144);
     t.accept("v12-vector-up-to-manifest", whole);

@@ -39,8 +39,8 @@ fn roles(t: &mut Table) {
         }
         for role in ["packed_weight", "scales"] {
             let file = quantized(version).lacks(&format!("w:{role}"));
-            let neighbour = format!("{prefix}-quantized");
-            t.reject("quantized-roles", format!("{prefix}-no-{role}"), file, &neighbour);
+            let neighbor = format!("{prefix}-quantized");
+            t.reject("quantized-roles", format!("{prefix}-no-{role}"), file, &neighbor);
         }
         let file = quantized(version).lacks("w:zeros");
         t.reject("quantized-zeros", prefix, file, &format!("{prefix}-quantized"));
@@ -81,13 +81,13 @@ fn roles(t: &mut Table) {
             ("format", text(format)),
             ("components", marked(fields([]))),
         ]);
-        let neighbour = format!("v12-{}", format.trim_start_matches("sparse_"));
-        let neighbour = neighbour.trim_end_matches("_group");
+        let neighbor = format!("v12-{}", format.trim_start_matches("sparse_"));
+        let neighbor = neighbor.trim_end_matches("_group");
         t.reject(
             rule,
             "v12-after-one-that-has-them",
             before.push("objects", text("x"), next),
-            neighbour,
+            neighbor,
         );
     }
     // What a tolerance for absent zeros does not accept.
@@ -125,14 +125,14 @@ fn index_dtypes(t: &mut Table) {
         for (dtype, width) in integers {
             t.accept(format!("v11-{role}-{dtype}"), narrow("1.1.0", role, dtype, width));
             let file = narrow("1.2.0", role, dtype, width).mark(&format!("w:{role}/dtype"));
-            let neighbour = format!("v11-{role}-{dtype}");
-            t.reject("index-dtype", format!("v12-{role}-{dtype}"), file, &neighbour);
+            let neighbor = format!("v11-{role}-{dtype}");
+            t.reject("index-dtype", format!("v12-{role}-{dtype}"), file, &neighbor);
         }
         for (dtype, width) in [("f64", 8), ("f32", 4), ("bf16", 2), ("bool", 1)] {
             for (version, prefix) in [("1.2.0", "v12"), ("1.1.0", "v11")] {
                 let file = narrow(version, role, dtype, width).mark(&format!("w:{role}/dtype"));
-                let neighbour = format!("{prefix}-{format}");
-                t.reject("index-dtype", format!("{prefix}-{role}-{dtype}"), file, &neighbour);
+                let neighbor = format!("{prefix}-{format}");
+                t.reject("index-dtype", format!("{prefix}-{role}-{dtype}"), file, &neighbor);
             }
         }
         let file = narrow("1.2.0", role, "f64", 8).mark(&format!("w:{role}/dtype"));
@@ -142,10 +142,10 @@ fn index_dtypes(t: &mut Table) {
         for (version, prefix) in [("1.2.0", "v12"), ("1.1.0", "v11")] {
             let path = format!("w:{role}/type");
             let file = if role == "coords" { coo(version) } else { csr(version) };
-            let neighbour = format!("{prefix}-{format}-type-equal-to-dtype-of-{role}");
-            t.accept(neighbour.as_str(), file.clone().set(&path, text("u64")));
+            let neighbor = format!("{prefix}-{format}-type-equal-to-dtype-of-{role}");
+            t.accept(neighbor.as_str(), file.clone().set(&path, text("u64")));
             let typed = file.bad(&path, text("row_id"));
-            t.reject("index-type", format!("{prefix}-{role}-unknown"), typed, &neighbour);
+            t.reject("index-type", format!("{prefix}-{role}-unknown"), typed, &neighbor);
         }
         let typed = narrow("1.1.0", role, "u8", 1).bad(&format!("w:{role}/type"), text("f8_e5m2"));
         t.reject("index-type", format!("v11-{role}-f8_e5m2"), typed, &format!("v11-{role}-u8"));
@@ -249,17 +249,17 @@ fn coo_tuples(t: &mut Table) {
         coo(version).set("w:values", item).blob(64, &frame)
     };
     let unsized_ = zstd("1.1.0").without("w:values/uncompressed_length");
-    for (case, file, neighbour) in [
+    for (case, file, neighbor) in [
         ("v12-of-unknown-type", typed, "unsupported-type--v12-coo"),
         ("v11-of-zstd", unsized_, "v11-coo-of-zstd"),
     ] {
-        t.accept(neighbour, file.clone());
+        t.accept(neighbor, file.clone());
         for (part, length) in [("part-of-a-tuple", 24), ("one", 8)] {
             let file = file.clone().bad("w:coords/length", uint(length)).start(192);
-            t.reject("coo-nnz", format!("{case}-{part}"), file, neighbour);
+            t.reject("coo-nnz", format!("{case}-{part}"), file, neighbor);
         }
         let rank = file.set("w:/shape", uints(&[2, 3, 4])).mark("w:coords/length");
-        t.reject("coo-nnz", format!("{case}-rank-3"), rank, neighbour);
+        t.reject("coo-nnz", format!("{case}-rank-3"), rank, neighbor);
     }
 }
 

@@ -109,13 +109,13 @@ fn skippable(t: &mut Table) {
         }
         cases.push((case, after, one.len(), 16, "raw"));
     }
-    for (case, stored, at, count, neighbour) in cases {
+    for (case, stored, at, count, neighbor) in cases {
         let place = match (case, at) {
             ("only", _) => "only".to_owned(),
             (_, 0) => format!("{case}-magic-before"),
             _ => format!("{case}-magic-after"),
         };
-        refuse(t, "zstd-skippable", &place, (&stored, at), count, neighbour);
+        refuse(t, "zstd-skippable", &place, (&stored, at), count, neighbor);
     }
 }
 
@@ -197,8 +197,8 @@ fn dictionary(t: &mut Table) {
     let both = |id: &[u8]| [&one[..], &of(id)].concat();
     accept(t, "dictionary-0-in-second", &both(&[0]), 32);
     let stored = both(&[9]);
-    let neighbour = "dictionary-0-in-second";
-    refuse(t, "zstd-dictionary", "second", (&stored, one.len()), 32, neighbour);
+    let neighbor = "dictionary-0-in-second";
+    refuse(t, "zstd-dictionary", "second", (&stored, one.len()), 32, neighbor);
 }
 
 fn descriptor(t: &mut Table) {
@@ -244,12 +244,12 @@ fn windows(t: &mut Table) {
     let one = sixteen(Frame::single(16, 0)).bytes;
     let second = [&one[..], &of(WINDOW_2_GIB)].concat();
     accept(t, "window-in-second", &[&one[..], &of(WINDOW_128_MIB)].concat(), 32);
-    let (at, neighbour) = (one.len(), "window-in-second");
-    refuse(t, rule, "second-2-gib", (&second, at), 32, neighbour);
+    let (at, neighbor) = (one.len(), "window-in-second");
+    refuse(t, rule, "second-2-gib", (&second, at), 32, neighbor);
 
-    let small = |file: &[u8], t: &mut Table, case: &str, count, neighbour, limit| {
+    let small = |file: &[u8], t: &mut Table, case: &str, count, neighbor, limit| {
         let options = format!("limit=window:{limit}");
-        refuse_with(t, rule, case, (file, 0), (count, neighbour), &options);
+        refuse_with(t, rule, case, (file, 0), (count, neighbor), &options);
     };
     small(&of(WINDOW_1_KIB), t, "1-kib-over-512", 16, "windowed", 512);
     small(&of(WINDOW_1_KIB), t, "1-kib-over-1023", 16, "windowed", 1023);
@@ -258,6 +258,6 @@ fn windows(t: &mut Table) {
     let size = 2000_u32.to_le_bytes();
     let two = Frame::new(None, &[], &size, 0).repeat(7, 2000).end().bytes;
     accept(t, "single-segment-of-2000", &two, 2000);
-    let neighbour = "single-segment-of-2000";
-    small(&two, t, "single-segment-over-1999", 2000, neighbour, 1999);
+    let neighbor = "single-segment-of-2000";
+    small(&two, t, "single-segment-over-1999", 2000, neighbor, 1999);
 }

@@ -90,9 +90,9 @@ const HUGE: u64 = 1 << 63;
 const MAX: u64 = u64::MAX;
 
 fn indptr(t: &mut Table, form: Form) {
-    let neighbour = format!("{}-indptr-of-2", form.name);
+    let neighbor = format!("{}-indptr-of-2", form.name);
     let valid = csr(form, [2, 3], &[0, 2, 1], &[0, 2, 3]);
-    t.accept(neighbour.as_str(), valid);
+    t.accept(neighbor.as_str(), valid);
     let three = format!("{}-indptr-of-3", form.name);
     t.accept(three.as_str(), csr(form, [3, 3], &[0, 2, 1], &[0, 1, 1, 3]));
     for (rule, case, pointers, bad) in [
@@ -116,15 +116,15 @@ fn indptr(t: &mut Table, form: Form) {
         ("csr-indptr-end", "short-of-3", vec![0, 1, 1, 2], 3),
     ] {
         let rows = pointers.len() as u64 - 1;
-        let neighbour = if rows == 2 { &neighbour } else { &three };
+        let neighbor = if rows == 2 { &neighbor } else { &three };
         let file = csr(form, [rows, 3], &[0, 2, 1], &pointers);
         let file = at(form, file, 2, bad, 8);
-        t.reject(rule, format!("{}-{case}", form.name), file, neighbour);
+        t.reject(rule, format!("{}-{case}", form.name), file, neighbor);
     }
 }
 
 fn columns(t: &mut Table, form: Form) {
-    let neighbour = format!("{}-indptr-of-2", form.name);
+    let neighbor = format!("{}-indptr-of-2", form.name);
     let square = format!("{}-columns-of-square", form.name);
     t.accept(square.as_str(), csr(form, [3, 3], &[0, 2, 2], &[0, 1, 2, 3]));
     for (case, shape, indices, bad) in [
@@ -140,9 +140,9 @@ fn columns(t: &mut Table, form: Form) {
         ("column-by-position", [2, 3], [0, 2, 4], 2),
     ] {
         let pointers: &[u64] = if shape[0] == 3 { &[0, 1, 2, 3] } else { &[0, 2, 3] };
-        let neighbour = if shape[0] == 3 { &square } else { &neighbour };
+        let neighbor = if shape[0] == 3 { &square } else { &neighbor };
         let file = at(form, csr(form, shape, &indices, pointers), 1, bad, 8);
-        t.reject("index-range", format!("{}-{case}", form.name), file, neighbour);
+        t.reject("index-range", format!("{}-{case}", form.name), file, neighbor);
     }
 }
 
@@ -157,7 +157,7 @@ fn coordinates(t: &mut Table, form: Form) {
     ] {
         t.accept(name(case), coo(form, shape, coords));
     }
-    for (case, shape, coords, bad, neighbour) in [
+    for (case, shape, coords, bad, neighbor) in [
         ("rank-1-first", &[3][..], &[3, 0][..], 0, "rank-1"),
         ("rank-1-last", &[3], &[0, 3], 1, "rank-1"),
         ("rank-1-2-pow-63", &[3], &[0, HUGE], 1, "rank-1"),
@@ -183,7 +183,7 @@ fn coordinates(t: &mut Table, form: Form) {
     ] {
         let file = at(form, coo(form, shape, coords), 1, bad, 8);
         let case = name(case);
-        t.reject("index-range", case, file, &name(neighbour));
+        t.reject("index-range", case, file, &name(neighbor));
     }
 }
 
@@ -193,7 +193,7 @@ fn nothing(t: &mut Table, form: Form) {
     t.accept(none.as_str(), csr(form, [2, 3], &[], &[0, 0, 0]));
     let rows = format!("{}-indptr-of-no-rows", form.name);
     t.accept(rows.as_str(), csr(form, [0, 3], &[], &[0]));
-    for (rule, case, shape, indices, pointers, bad, neighbour) in [
+    for (rule, case, shape, indices, pointers, bad, neighbor) in [
         ("csr-indptr-end", "1-of-no-values", [2, 3], &[][..], &[0, 0, 1][..], 2, &none),
         ("csr-indptr-end", "3-of-no-values", [2, 3], &[], &[0, 3, 3], 2, &none),
         ("csr-indptr-order", "no-values", [2, 3], &[], &[0, 1, 0], 2, &none),
@@ -201,6 +201,6 @@ fn nothing(t: &mut Table, form: Form) {
         ("csr-indptr-start", "1-of-no-rows", [0, 3], &[0], &[1], 0, &rows),
     ] {
         let file = at(form, csr(form, shape, indices, pointers), 2, bad, 8);
-        t.reject(rule, format!("{}-{case}", form.name), file, neighbour);
+        t.reject(rule, format!("{}-{case}", form.name), file, neighbor);
     }
 }

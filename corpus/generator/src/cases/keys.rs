@@ -153,11 +153,11 @@ fn many_keys(file: File, path: &str, again: Option<&str>) -> File {
 fn far_apart(t: &mut Table) {
     t.accept("v01-many-keys", many_keys(ignored_v0(), "#0", None));
     for (map, path) in MAPS.into_iter().filter(|(map, _)| *map != "objects") {
-        let neighbour = format!("v12-many-keys-in-{map}");
-        t.accept(neighbour.as_str(), many_keys(ignored(), path, None));
+        let neighbor = format!("v12-many-keys-in-{map}");
+        t.accept(neighbor.as_str(), many_keys(ignored(), path, None));
         for (place, key) in [("first", "key000"), ("last", "key053"), ("middle", "key031")] {
             let file = many_keys(ignored(), path, Some(key));
-            t.reject("duplicate-key", format!("{place}-of-many-in-{map}"), file, &neighbour);
+            t.reject("duplicate-key", format!("{place}-of-many-in-{map}"), file, &neighbor);
         }
         let known = match map {
             "root" => "version",
@@ -167,7 +167,7 @@ fn far_apart(t: &mut Table) {
             _ => "x",
         };
         let file = many_keys(ignored(), path, Some(known));
-        t.reject("duplicate-key", format!("known-after-many-in-{map}"), file, &neighbour);
+        t.reject("duplicate-key", format!("known-after-many-in-{map}"), file, &neighbor);
     }
     for (place, key) in [("first", "key000"), ("last", "key053"), ("known", "shape")] {
         let file = many_keys(ignored_v0(), "#0", Some(key));
@@ -184,10 +184,10 @@ fn named(names: Vec<Item>) -> File {
 fn names(t: &mut Table) {
     let texts = |names: &[&str]| -> Vec<Item> { names.iter().map(|name| text(name)).collect() };
     let mut pair = |case: &str, valid: Vec<Item>, again: Item| {
-        let neighbour = format!("v12-names-{case}");
-        t.accept(neighbour.as_str(), named(valid.clone()));
+        let neighbor = format!("v12-names-{case}");
+        t.accept(neighbor.as_str(), named(valid.clone()));
         let bad = [valid, vec![marked(again)]].concat();
-        t.reject("duplicate-name", format!("v12-{case}"), named(bad), &neighbour);
+        t.reject("duplicate-name", format!("v12-{case}"), named(bad), &neighbor);
     };
     pair("adjacent", texts(&["a", "b"]), text("b"));
     pair("first-again", texts(&["a", "b", "c"]), text("a"));
@@ -232,10 +232,10 @@ fn named_v0(names: Vec<Item>) -> File {
 fn names_v0(t: &mut Table) {
     let texts = |names: &[&str]| -> Vec<Item> { names.iter().map(|name| text(name)).collect() };
     let mut pair = |case: &str, valid: Vec<Item>, new: Item, again: Item| {
-        let neighbour = format!("v01-names-{case}");
-        t.accept(neighbour.as_str(), named_v0([valid.clone(), vec![new]].concat()));
+        let neighbor = format!("v01-names-{case}");
+        t.accept(neighbor.as_str(), named_v0([valid.clone(), vec![new]].concat()));
         let bad = [valid, vec![marked(again)]].concat();
-        t.reject("duplicate-name", format!("v01-{case}"), named_v0(bad), &neighbour);
+        t.reject("duplicate-name", format!("v01-{case}"), named_v0(bad), &neighbor);
     };
     pair("adjacent", texts(&["a"]), text("b"), text("a"));
     pair("unsorted", texts(&["c", "a", "b"]), text("d"), text("c"));

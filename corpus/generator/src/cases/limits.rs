@@ -23,12 +23,12 @@ pub(crate) fn cases(t: &mut Table) {
 
 fn manifest(t: &mut Table) {
     for (prefix, file) in [("v12", dense("1.2.0")), ("v11", dense("1.1.0")), ("v01", dense_v0())] {
-        let neighbour = format!("{prefix}-dense");
+        let neighbor = format!("{prefix}-dense");
         let below = file.manifest_len() - 1;
         for (case, limit) in [("one-over", below), ("over-0", 0)] {
             let options = format!("limit=manifest:{limit}");
             let case = format!("{prefix}-{case}");
-            t.reject_with("limit-manifest", case, file.clone(), &neighbour, &options);
+            t.reject_with("limit-manifest", case, file.clone(), &neighbor, &options);
         }
     }
 }
@@ -61,22 +61,22 @@ fn depth(t: &mut Table) {
         let (file, _) = base_of(path);
         let room = DEPTH + 1 - level(place);
         for (kind, open, inner, close) in NESTS {
-            let neighbour = format!("depth-64-{kind}-in-{place}");
-            t.accept(neighbour.as_str(), file.clone().set(path, nested(room, open, inner, close)));
+            let neighbor = format!("depth-64-{kind}-in-{place}");
+            t.accept(neighbor.as_str(), file.clone().set(path, nested(room, open, inner, close)));
             let over = marked_at(room * open.len(), nested(room + 1, open, inner, close));
             let over = file.clone().set(path, over);
-            t.reject("limit-depth", format!("{kind}-in-{place}"), over, &neighbour);
+            t.reject("limit-depth", format!("{kind}-in-{place}"), over, &neighbor);
         }
         // An empty array is a level too, and a string in chunks is none.
-        let neighbour = format!("depth-64-and-chunks-in-{place}");
+        let neighbor = format!("depth-64-and-chunks-in-{place}");
         let chunks = nested(room, &[0x81], &[0x7f, 0x61, b'a', 0xff], &[]);
-        t.accept(neighbour.as_str(), file.clone().set(path, chunks));
+        t.accept(neighbor.as_str(), file.clone().set(path, chunks));
         let empty = marked_at(room, nested(room, &[0x81], &[0x80], &[]));
         t.reject(
             "limit-depth",
             format!("empty-in-{place}"),
             file.clone().set(path, empty),
-            &neighbour,
+            &neighbor,
         );
     }
     // A component is level 5.
@@ -91,9 +91,9 @@ fn depth(t: &mut Table) {
     let room = DEPTH - 1;
     let file =
         ignored().set("x", marked_at(room / 7 * 8, nested(room / 7 + 1, &mixed, &[0], &[0xff])));
-    let neighbour = "depth-64-mixed-in-root";
-    t.accept(neighbour, ignored().set("x", nested(room / 7, &mixed, &[0], &[0xff])));
-    t.reject("limit-depth", "mixed-in-root", file, neighbour);
+    let neighbor = "depth-64-mixed-in-root";
+    t.accept(neighbor, ignored().set("x", nested(room / 7, &mixed, &[0], &[0xff])));
+    t.reject("limit-depth", "mixed-in-root", file, neighbor);
 }
 
 /// Nesting that a recursive reader does not survive.
@@ -113,11 +113,11 @@ fn deep(t: &mut Table) {
         t.reject("limit-depth", format!("{kind}-in-root"), file, "v12-ignored-fields");
     }
     for (place, path) in [IGNORED[1], IGNORED[4], IGNORED[5]] {
-        let (file, neighbour) = base_of(path);
+        let (file, neighbor) = base_of(path);
         let room = DEPTH + 1 - level(place);
         for (kind, times) in [("100000-arrays", 100_000), ("1000000-arrays", 1_000_000)] {
             let file = file.clone().set(path, marked_at(room, nested(times, &[0x81], &[0], &[])));
-            t.reject("limit-depth", format!("{kind}-in-{place}"), file, neighbour);
+            t.reject("limit-depth", format!("{kind}-in-{place}"), file, neighbor);
         }
     }
 }
@@ -175,12 +175,12 @@ fn keys(t: &mut Table) {
             "components" => component("u8", 0, 0),
             _ => uint(0),
         };
-        let neighbour = format!("v12-4096-keys-in-{map}");
-        t.accept(neighbour.as_str(), filled(ignored(), path, value, KEYS));
+        let neighbor = format!("v12-4096-keys-in-{map}");
+        t.accept(neighbor.as_str(), filled(ignored(), path, value, KEYS));
         let file = filled(ignored(), path, value, KEYS + 1).mark(path);
-        t.reject("limit-keys", format!("v12-4097-in-{map}"), file, &neighbour);
+        t.reject("limit-keys", format!("v12-4097-in-{map}"), file, &neighbor);
         let file = filled(ignored(), path, value, KEYS + 1).head(path, Head::Indefinite).mark(path);
-        t.reject("limit-keys", format!("v12-4097-in-indefinite-{map}"), file, &neighbour);
+        t.reject("limit-keys", format!("v12-4097-in-indefinite-{map}"), file, &neighbor);
     }
     t.accept("v01-4096-keys", filled(dense_v0(), "#0", |_| uint(0), KEYS));
     let file = filled(dense_v0(), "#0", |_| uint(0), KEYS + 1);

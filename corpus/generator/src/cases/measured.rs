@@ -23,7 +23,7 @@ fn part<'a>(role: &'a str, indices: &[u64]) -> Part<'a> {
 }
 
 fn csr(t: &mut Table) {
-    let neighbour = "v11-zstd-indptr-of-2";
+    let neighbor = "v11-zstd-indptr-of-2";
     let of = |indices: &[u64], indptr: &[u64]| {
         let parts = [part("indices", indices), part("indptr", indptr)];
         sparse(FORM, "sparse_csr", &[2, 3], 3, &parts)
@@ -35,14 +35,14 @@ fn csr(t: &mut Table) {
         ("twice", &[0, 2, 1, 0, 2, 1]),
     ] {
         let file = of(indices, &[0, 2, 3]).at_decoded(0, 1);
-        t.reject("csr-nnz", format!("v11-zstd-{case}"), file, neighbour);
+        t.reject("csr-nnz", format!("v11-zstd-{case}"), file, neighbor);
     }
     for (case, indptr) in
         [("rows", &[0, 3][..]), ("rows-and-2", &[0, 2, 3, 3]), ("one", &[0]), ("none", &[])]
     {
         // The shape says how many there are.
         let file = of(&[0, 2, 1], indptr).at_data(256, 0, 2);
-        t.reject("decoded-size", format!("v11-zstd-indptr-{case}"), file, neighbour);
+        t.reject("decoded-size", format!("v11-zstd-indptr-{case}"), file, neighbor);
     }
 }
 
@@ -50,7 +50,7 @@ fn coo(t: &mut Table) {
     let of = |shape: &[u64], nnz, coords: &[u64]| {
         sparse(FORM, "sparse_coo", shape, nnz, &[part("coords", coords)])
     };
-    for (case, shape, nnz, coords, neighbour) in [
+    for (case, shape, nnz, coords, neighbor) in [
         ("fewer", &[2, 3][..], 2, &[0, 1, 2][..], "rank-2"),
         ("more", &[2, 3], 2, &[0, 1, 2, 1, 1], "rank-2"),
         ("one-value-less", &[2, 3], 2, &[0, 2], "rank-2"),
@@ -60,8 +60,8 @@ fn coo(t: &mut Table) {
         ("rank-3", &[2, 3, 4], 2, &[0, 1, 2, 1], "rank-3"),
     ] {
         let file = of(shape, nnz, coords).at_decoded(0, 1);
-        let neighbour = format!("v11-zstd-coords-{neighbour}");
-        t.reject("coo-nnz", format!("v11-zstd-{case}"), file, &neighbour);
+        let neighbor = format!("v11-zstd-coords-{neighbor}");
+        t.reject("coo-nnz", format!("v11-zstd-{case}"), file, &neighbor);
     }
 }
 
@@ -126,11 +126,11 @@ fn whole_elements(t: &mut Table) {
             .without("w:data/uncompressed_length")
             .blob(64, &stored)
     };
-    let neighbour = "unsupported-type--v11-zstd-on-complex64";
-    t.accept(neighbour, complex(16));
+    let neighbor = "unsupported-type--v11-zstd-on-complex64";
+    t.accept(neighbor, complex(16));
     for bytes in [12, 15] {
         let file = complex(bytes).at_decoded(0, 0);
-        t.reject(RULE, format!("v11-zstd-{bytes}-of-complex64"), file, neighbour);
+        t.reject(RULE, format!("v11-zstd-{bytes}-of-complex64"), file, neighbor);
     }
     let unknown = |bytes| {
         let (item, stored) = zstd(bytes, 64);
@@ -139,10 +139,10 @@ fn whole_elements(t: &mut Table) {
             .without("w:blob/uncompressed_length")
             .blob(64, &stored)
     };
-    let neighbour = "unsupported-format--v11-zstd";
-    t.accept(neighbour, unknown(4));
+    let neighbor = "unsupported-format--v11-zstd";
+    t.accept(neighbor, unknown(4));
     for (case, bytes) in [("1", 1), ("5", 5)] {
         let file = unknown(bytes).at_decoded(0, 0);
-        t.reject(RULE, format!("v11-zstd-unknown-format-{case}"), file, neighbour);
+        t.reject(RULE, format!("v11-zstd-unknown-format-{case}"), file, neighbor);
     }
 }

@@ -50,10 +50,10 @@ fn overlap_orders(t: &mut Table) {
     let bad = [("a", 64, 64), ("b", 128, 65), ("c", 192, 64)];
     for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
         let names: String = order.iter().map(|&index| valid[index].0).collect();
-        let neighbour = format!("v12-three-vectors-{names}");
-        t.accept(neighbour.as_str(), vectors(&order.map(|index| valid[index]), 256));
+        let neighbor = format!("v12-three-vectors-{names}");
+        t.accept(neighbor.as_str(), vectors(&order.map(|index| valid[index]), 256));
         let file = vectors(&order.map(|index| bad[index]), 256).mark("c:data/offset");
-        t.reject("blob-overlap", format!("v12-three-{names}"), file, &neighbour);
+        t.reject("blob-overlap", format!("v12-three-{names}"), file, &neighbor);
     }
     // The long one is neither the one before in the manifest nor the one before in the file.
     let between = |length| [("a", 64, length), ("e", 128, 0), ("f", 192, 0), ("c", 192, 64)];

@@ -50,7 +50,7 @@ pub(crate) fn cases(t: &mut Table) {
     let mut reject = |rule, case: &str, root, files: &[(&str, &[u8])]| {
         t.sharded.push(Sharded {
             rule: Some(rule),
-            neighbour: "dense",
+            neighbor: "dense",
             ..Sharded::new(&format!("{rule}--v2-{case}"), root, files)
         });
     };
@@ -84,7 +84,7 @@ pub(crate) fn cases(t: &mut Table) {
     let falls = FileV2::shard().blob(4096, &words(&[2, 0, 1])).bytes();
     t.sharded.push(Sharded {
         rule: Some("csr-index-order"),
-        neighbour: "csr",
+        neighbor: "csr",
         ..Sharded::new(
             "csr-index-order--v2-in-a-shard",
             csr(&indptr, &falls).at_data(4100, 0, 2),
@@ -97,7 +97,7 @@ pub(crate) fn cases(t: &mut Table) {
     let two = vec![(text("s"), entry(&shard)), (marked(text("t")), entry(&shard))];
     t.sharded.push(Sharded {
         rule: Some("limit-shards"),
-        neighbour: "dense",
+        neighbor: "dense",
         options: "limit=shards:1",
         ..Sharded::new(
             "limit-shards--v2-two",
@@ -113,7 +113,7 @@ fn behind_what_is_not_supported(t: &mut Table, indptr: &[u8]) {
     let mut reject = |rule, case: &str, root: FileV2, files: &[(&str, &[u8])]| {
         t.sharded.push(Sharded {
             rule: Some(rule),
-            neighbour: "csr",
+            neighbor: "csr",
             ..Sharded::new(&format!("{rule}--v2-{case}"), root, files)
         });
     };

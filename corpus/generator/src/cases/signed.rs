@@ -66,9 +66,9 @@ fn narrow(t: &mut Table) {
             ];
             sparse(form, "sparse_csr", &[2, columns], 3, &parts)
         };
-        let neighbour = format!("v11-{dtype}-largest-column");
-        t.accept(neighbour.as_str(), columns(top + 1));
+        let neighbor = format!("v11-{dtype}-largest-column");
+        t.accept(neighbor.as_str(), columns(top + 1));
         let file = at(form, columns(top), 1, 1, width);
-        t.reject("index-range", format!("v11-{dtype}-largest-column"), file, &neighbour);
+        t.reject("index-range", format!("v11-{dtype}-largest-column"), file, &neighbor);
     }
 }

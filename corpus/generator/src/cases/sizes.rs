@@ -45,12 +45,12 @@ fn overflow(t: &mut Table) {
         ("wraps-to-16", vec![sixteen, 16], 16),
         ("wraps-and-on", vec![1 << 32, 1 << 32, 3], 0),
     ] {
-        let neighbour = if length == 0 { "shape-0-and-huge" } else { "u8" };
+        let neighbor = if length == 0 { "shape-0-and-huge" } else { "u8" };
         let file = sized("u8", &shape, length).mark("w:/shape");
-        t.reject("shape-overflow", format!("v12-{case}"), file, &format!("v12-{neighbour}"));
+        t.reject("shape-overflow", format!("v12-{case}"), file, &format!("v12-{neighbor}"));
         let file = sized_v0("uint8", &shape, length).mark("#0/shape");
-        let neighbour = if length == 0 { "shape-0-and-huge" } else { "uint8" };
-        t.reject("shape-overflow", format!("v01-{case}"), file, &format!("v01-{neighbour}"));
+        let neighbor = if length == 0 { "shape-0-and-huge" } else { "uint8" };
+        t.reject("shape-overflow", format!("v01-{case}"), file, &format!("v01-{neighbor}"));
     }
     // Nothing follows from the shape of what 0.1 leaves open.
     for (field, value, why) in [
@@ -118,8 +118,8 @@ fn whole_elements(t: &mut Table) {
     {
         let file = sized(dtype, &[1], length).set("version", text("1.1.0"));
         let file = file.set("w:data/type", text("complex28")).mark("w:data/length");
-        let neighbour = format!("unsupported-type--v11-on-{dtype}");
-        t.reject("whole-elements", format!("v11-{length}-of-{dtype}"), file, &neighbour);
+        let neighbor = format!("unsupported-type--v11-on-{dtype}");
+        t.reject("whole-elements", format!("v11-{length}-of-{dtype}"), file, &neighbor);
     }
     for (case, role, length) in
         [("csr-values", "values", 11), ("csr-indices", "indices", 23), ("csr-indptr", "indptr", 20)]
@@ -159,7 +159,7 @@ fn dense_size(t: &mut Table) {
     }
     t.accept("v12-scalar", sized("f32", &[], 4));
     t.accept("v01-scalar", sized_v0("float32", &[], 4));
-    for (case, dtype, logical, shape, neighbour) in [
+    for (case, dtype, logical, shape, neighbor) in [
         ("complex64-without-ratio", "f32", "complex64", 4, "v12-type-complex64"),
         ("complex64-half", "f32", "complex64", 1, "v12-type-complex64"),
         ("complex128-without-ratio", "f64", "complex128", 2, "v12-type-complex128"),
@@ -168,7 +168,7 @@ fn dense_size(t: &mut Table) {
     ] {
         let file =
             sized(dtype, &[shape], 16).set("w:data/type", text(logical)).mark("w:data/length");
-        t.reject("dense-size", format!("v12-{case}"), file, neighbour);
+        t.reject("dense-size", format!("v12-{case}"), file, neighbor);
     }
     for (dtype, shape) in
         [("complex64", 4), ("complex64", 1), ("complex128", 2), ("f8_e4m3", 4), ("f8_e5m2", 32)]
@@ -198,8 +198,8 @@ fn dense_size_overflow(t: &mut Table) {
         ("f64-does-not-wrap-to-16", "f64", "f64", u64::MAX, 16),
     ] {
         let file = sized(dtype, &[shape], length).set("w:data/type", text(logical));
-        let neighbour = if logical == "complex128" { "v12-type-complex128" } else { "v12-dense" };
-        t.reject("dense-size", format!("v12-{case}"), file.mark("w:data/length"), neighbour);
+        let neighbor = if logical == "complex128" { "v12-type-complex128" } else { "v12-dense" };
+        t.reject("dense-size", format!("v12-{case}"), file.mark("w:data/length"), neighbor);
     }
     let file = sized_v0("float64", &[1 << 61], 0).mark("#0/size");
     t.reject("dense-size", "v01-float64-wraps-to-0", file, "v01-float64");

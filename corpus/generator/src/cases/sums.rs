@@ -92,9 +92,9 @@ fn one_component(t: &mut Table, host: &str) {
         // CRC-32 as of zip, by the same 16 bytes.
         ("crc32c-that-is-crc32", "crc32c:1810ac76".to_owned()),
     ] {
-        let neighbour = if case.starts_with("sha") { &sha } else { &crc_name };
+        let neighbor = if case.starts_with("sha") { &sha } else { &crc_name };
         let file = of(&sum).at_data(64, 0, 0);
-        t.reject(RULE, format!("{host}-{case}"), file, neighbour);
+        t.reject(RULE, format!("{host}-{case}"), file, neighbor);
     }
     let (file, mut data) = (of(DATA_SHA256), DATA);
     data[15] ^= 1;
@@ -122,12 +122,12 @@ fn compressed(t: &mut Table, host: &str) {
         ("sha256", FRAME.to_owned(), DATA_SHA256.to_owned()),
         ("crc32c", crc(&zstd_frame(&DATA)), crc(&DATA)),
     ] {
-        let neighbour = format!("{host}-sum-zstd-{case}");
-        t.accept(neighbour.as_str(), of(&right));
+        let neighbor = format!("{host}-sum-zstd-{case}");
+        t.accept(neighbor.as_str(), of(&right));
         let file = of(&wrong).at_data(64, 0, 0);
-        t.reject(RULE, format!("{host}-zstd-{case}-of-decoded"), file, &neighbour);
+        t.reject(RULE, format!("{host}-zstd-{case}-of-decoded"), file, &neighbor);
         let file = of(&other(&right, right.len() - 1)).at_data(64, 0, 0);
-        t.reject(RULE, format!("{host}-zstd-{case}-last-digit"), file, &neighbour);
+        t.reject(RULE, format!("{host}-zstd-{case}-last-digit"), file, &neighbor);
     }
 }
 
@@ -148,9 +148,9 @@ fn empty(t: &mut Table, host: &str) {
         ("crc32c-1", "crc32c:00000001".to_owned()),
         ("crc32c-ones", "crc32c:ffffffff".to_owned()),
     ] {
-        let neighbour = if case.starts_with("sha") { &sha } else { &crc_name };
+        let neighbor = if case.starts_with("sha") { &sha } else { &crc_name };
         let file = of(&sum).at_data(64, 0, 0);
-        t.reject(RULE, format!("{host}-empty-{case}"), file, neighbour);
+        t.reject(RULE, format!("{host}-empty-{case}"), file, neighbor);
     }
 }
 
@@ -184,16 +184,16 @@ fn in_every_component(t: &mut Table) {
             .set("w:blob/digest", text(sum))
             .blob(64, &DATA)
     };
-    let neighbour = "unsupported-format--v12-sum";
-    t.accept(neighbour, unknown(DATA_SHA256));
-    t.reject(RULE, "v12-unknown-format", unknown(ZEROS).at_data(64, 0, 0), neighbour);
+    let neighbor = "unsupported-format--v12-sum";
+    t.accept(neighbor, unknown(DATA_SHA256));
+    t.reject(RULE, "v12-unknown-format", unknown(ZEROS).at_data(64, 0, 0), neighbor);
     let typed = |sum: &str| {
         let file = dense("1.2.0").set("w:data/type", text("posit32"));
         file.set("w:data/digest", text(sum))
     };
-    let neighbour = "unsupported-type--v12-sum";
-    t.accept(neighbour, typed(DATA_SHA256));
-    t.reject(RULE, "v12-unknown-type", typed(ZEROS).at_data(64, 0, 0), neighbour);
+    let neighbor = "unsupported-type--v12-sum";
+    t.accept(neighbor, typed(DATA_SHA256));
+    t.reject(RULE, "v12-unknown-type", typed(ZEROS).at_data(64, 0, 0), neighbor);
 
     let blobs = [
         ("values", 64, DATA[..12].to_vec()),
@@ -255,10 +255,10 @@ fn unsupported(t: &mut Table, host: &str) {
     if host == "v01" {
         all.extend([("no-colon", hex.to_owned()), ("empty", String::new())]);
     }
-    let neighbour = format!("{host}-sum-sha256");
+    let neighbor = format!("{host}-sum-sha256");
     for (case, sum) in all {
         let file = digest(host, raw(host), &sum).at_data(64, 0, 0);
-        t.reject(RULE, format!("{host}-{case}"), file, &neighbour);
+        t.reject(RULE, format!("{host}-{case}"), file, &neighbor);
     }
     let file = digest(host, zstd(host), "md5:00").at_data(64, 0, 0);
     t.reject(RULE, format!("{host}-zstd"), file, &format!("{host}-sum-zstd-sha256"));

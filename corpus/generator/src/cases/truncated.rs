@@ -76,9 +76,9 @@ fn claims(t: &mut Table) {
         for (kind, major) in [("bytes", 2), ("text", 3)] {
             let string = wide_head(major, claim);
             for (place, path) in [IGNORED[0], IGNORED[1], IGNORED[4], IGNORED[5]] {
-                let (file, neighbour) = base_of(path);
+                let (file, neighbor) = base_of(path);
                 let file = file.bad(path, raw(&string));
-                t.reject(RULE, format!("{kind}-of-{name}-in-{place}"), file, neighbour);
+                t.reject(RULE, format!("{kind}-of-{name}-in-{place}"), file, neighbor);
             }
             let chunks = [&[major << 5 | 31], string.as_slice()].concat();
             let file = ignored().set("x", marked_at(1, raw(&chunks)));

@@ -154,8 +154,8 @@ fn logical_types(t: &mut Table) {
         ("complex128", "f64", 1),
     ] {
         for (version, prefix) in [("1.2.0", "v12"), ("1.1.0", "v11")] {
-            let neighbour = format!("{prefix}-type-{logical}");
-            t.accept(neighbour.as_str(), typed(version, dtype, logical, shape));
+            let neighbor = format!("{prefix}-type-{logical}");
+            t.accept(neighbor.as_str(), typed(version, dtype, logical, shape));
         }
     }
     for (logical, dtype, shape) in [

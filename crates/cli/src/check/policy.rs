@@ -18,7 +18,7 @@ use zten_formats::{Block, Format};
 use zten_report::finding::{Finding, Verdict, ZTENSOR, format_name};
 use zten_report::totals::dtype_name;
 
-use crate::catalogue;
+use crate::catalog;
 use crate::escape::quoted;
 use crate::file::FileWithShards;
 use crate::kind::Outcome;
@@ -137,7 +137,7 @@ fn digests<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Stri
 }
 
 fn rules<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
-    names(deserializer, |name| match catalogue::find(name) {
+    names(deserializer, |name| match catalog::find(name) {
         None => Err(format!("unknown rule \"{name}\"; `zten explain` lists all")),
         Some(row) if zten_formats::rules::verdict(row) == Verdict::Unsupported => Ok(()),
         Some(row) if VALUE_RULES.contains(&row.id) => Ok(()),

@@ -11,7 +11,7 @@ use zten::rules::Row;
 use zten_report::finding::Report;
 
 use super::tally::Tally;
-use crate::catalogue::rows;
+use crate::catalog::rows;
 use crate::json::{self, Integer};
 use crate::remote::{is_remote, shown};
 use crate::report::{Problem, Verdict};

@@ -13,7 +13,7 @@ mod blocks;
 mod cat;
 mod check;
 #[cfg(unix)]
-mod colours;
+mod colors;
 mod convert;
 mod corpus;
 mod diff;

@@ -1,4 +1,4 @@
-//! The groups of the rules of the catalogue, by what they are about.
+//! The groups of the rules of the catalog, by what they are about.
 
 /// The group of a rule, as the document heads it.
 pub(crate) fn group(format: &str, rule: &str) -> &'static str {

@@ -44,22 +44,22 @@ fn each_stream_by_itself() {
 
 #[test]
 fn as_the_environment_and_the_option_say() {
-    let is_coloured = |variables: &[(&str, &str)], option: &[&str]| {
+    let is_colored = |variables: &[(&str, &str)], option: &[&str]| {
         let args = BOTH.iter().chain(option);
         let shown = run(On::Output, variables, args);
         (shown.terminal.contains('\u{1b}'), shown.pipe.contains('\u{1b}'))
     };
-    assert_eq!(is_coloured(&[], &[]), (true, false));
-    assert_eq!(is_coloured(&[("NO_COLOR", "1")], &[]), (false, false));
-    assert_eq!(is_coloured(&[("NO_COLOR", "")], &[]), (true, false));
-    assert_eq!(is_coloured(&[("TERM", "dumb")], &[]), (false, false));
-    assert_eq!(is_coloured(&[("CLICOLOR", "0")], &[]), (false, false));
-    assert_eq!(is_coloured(&[("CLICOLOR_FORCE", "1")], &[]), (true, true));
-    assert_eq!(is_coloured(&[], &["--color=never"]), (false, false));
-    assert_eq!(is_coloured(&[("CLICOLOR_FORCE", "1")], &["--color=never"]), (false, false));
-    assert_eq!(is_coloured(&[("NO_COLOR", "1")], &["--color=always"]), (true, true));
-    assert_eq!(is_coloured(&[], &["--color=always", "--jobs=2"]), (true, true));
-    assert_eq!(is_coloured(&[], &["--color=auto", "--no-sandbox"]), (true, false));
+    assert_eq!(is_colored(&[], &[]), (true, false));
+    assert_eq!(is_colored(&[("NO_COLOR", "1")], &[]), (false, false));
+    assert_eq!(is_colored(&[("NO_COLOR", "")], &[]), (true, false));
+    assert_eq!(is_colored(&[("TERM", "dumb")], &[]), (false, false));
+    assert_eq!(is_colored(&[("CLICOLOR", "0")], &[]), (false, false));
+    assert_eq!(is_colored(&[("CLICOLOR_FORCE", "1")], &[]), (true, true));
+    assert_eq!(is_colored(&[], &["--color=never"]), (false, false));
+    assert_eq!(is_colored(&[("CLICOLOR_FORCE", "1")], &["--color=never"]), (false, false));
+    assert_eq!(is_colored(&[("NO_COLOR", "1")], &["--color=always"]), (true, true));
+    assert_eq!(is_colored(&[], &["--color=always", "--jobs=2"]), (true, true));
+    assert_eq!(is_colored(&[], &["--color=auto", "--no-sandbox"]), (true, false));
 }
 
 #[test]
