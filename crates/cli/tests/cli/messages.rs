@@ -136,7 +136,7 @@ fn messages_keep_to_the_glossary() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/messages.txt");
     let replaced = concat!(
         r"stands? (?:there )?twice|is said to|known here|and \{\w*\} can be|as it should be|(?:is|are) not known|",
-        "has no place|over the (?:limit|bound)|beyond the limit|than it may be|color|behavior",
+        "has no place|over the (?:limit|bound)|beyond the limit|than it may be|colour|behaviour",
     );
     let replaced = Regex::new(replaced).unwrap();
     let list = fs::read_to_string(path).unwrap();
