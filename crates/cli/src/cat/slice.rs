@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(taken(&all, &[u64::MAX, 0]).0, [3, 0]);
         for wrong in ["::-1", "5:0:-2", "::0"] {
             let message = Slice::parse(wrong).unwrap_err();
-            assert!(message.contains("steps are 1 or more"), "{message}");
+            assert!(message.contains("step must be 1 or more"), "{message}");
         }
     }
 
