@@ -301,7 +301,7 @@ fn what_has_no_place_is_named() {
             &one("x"),
             text,
             suffix,
-            &format!("a .{suffix} file cannot hold the attribute \"k\""),
+            &format!("the attribute \"k\" cannot be written to a .{suffix} file"),
         );
         let bf16 = [(dense("half", &[1], DType::BF16), &[0, 0][..])];
         refused(
