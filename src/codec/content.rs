@@ -462,10 +462,10 @@ impl Reading<'_> {
 
     /// Bytes that come in all, where that is known.
     fn length(&self) -> Option<u64> {
-        match &self.stored {
-            Stored::Raw(extent) => Some(extent.length()),
-            _ => self.component.decoded_length(),
+        if let Stored::Raw(extent) = &self.stored {
+            return Some(extent.length());
         }
+        self.component.decoded_length()
     }
 
     /// Bytes of the next chunk; of compressed content one where no more is declared, which shows that

@@ -32,7 +32,7 @@ const KINDS: [&str; 11] = [
 ///
 /// # Errors
 /// Fails if a file is of a format that no table has.
-pub(crate) fn whole(results: &[Given]) -> Result<String> {
+pub(crate) fn document(results: &[Given]) -> Result<String> {
     for one in results {
         ensure!(KINDS.contains(&&*one.entry.kind()), "{}: a new format", one.entry.file);
     }

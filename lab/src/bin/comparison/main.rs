@@ -77,7 +77,7 @@ fn check() -> Result<()> {
 fn one(reader: &str, file: &std::path::Path, options: &str) -> Result<()> {
     let reader = Reader::find(reader)?;
     let outcome = Programs::start([reader])?.run(reader, file, options)?;
-    println!("{}\t{}", outcome.kind.name(), outcome.words());
+    println!("{}\t{}", outcome.kind.name(), outcome.description());
     Ok(())
 }
 

@@ -107,7 +107,7 @@ impl Outcome {
     }
 
     /// Returns what was wrong, or else the message.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn description(&self) -> String {
         if self.wrong.is_empty() {
             return self.message.clone();
         }
