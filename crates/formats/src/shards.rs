@@ -107,7 +107,7 @@ mod tests {
         fs::create_dir_all(folder.path().join("blobs/xxh3")).unwrap();
         fs::write(folder.path().join("blobs/xxh3/00ff"), b"by digest").unwrap();
         assert_eq!(open(&root, &wanted).unwrap().unwrap().length, 9);
-        fs::write(folder.path().join("model-s.zt"), b"sibling").unwrap();
+        fs::write(folder.path().join("model-s.zt"), b"beside").unwrap();
         assert_eq!(open(&root, &wanted).unwrap().unwrap().length, 6);
         #[cfg(unix)]
         {

@@ -64,8 +64,8 @@ fn the_content_decides_and_then_the_name() {
         ("x.NPZ", ".npz files do"),
         ("x.gguf", ".gguf files do"),
         ("x.safetensors", "header length"),
-        ("x.bin", "unknown file format"),
-        ("npy", "unknown file format"),
+        ("x.bin", "the file is none of safetensors"),
+        ("npy", "the file is none of safetensors"),
     ] {
         let sentence = refusal(name, b"something that is not any of them");
         assert!(sentence.contains(why), "{name}: {sentence}");

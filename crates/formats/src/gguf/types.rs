@@ -178,14 +178,9 @@ mod tests {
             assert!(kind(id).unwrap_err().to_string().contains(&id.to_string()));
         }
         assert!(kind(9).unwrap_err().to_string().contains("Q8_1"));
-        assert!(
-            kind(31)
-                .unwrap_err()
-                .to_string()
-                .ends_with(" 31 (Q4_0_4_4) was given up by ggml, and is not supported")
-        );
+        assert!(kind(31).unwrap_err().to_string().ends_with(" 31 (Q4_0_4_4): ggml has removed it"));
         let sentence =
-            "its type 137 (IQ2_K of ik_llama.cpp) is that of a fork of ggml, and is not supported";
+            "unsupported tensor type 137 (IQ2_K of ik_llama.cpp): it belongs to a fork of ggml";
         assert_eq!(kind(137).unwrap_err().to_string(), sentence);
         assert_eq!(kind(43).unwrap_err().to_string(), "unknown tensor type 43");
     }

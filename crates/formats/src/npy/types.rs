@@ -99,8 +99,8 @@ mod tests {
         for (descr, why) in [
             ("|O", "objects"),
             ("|V2", "without a type"),
-            ("<U7", "texts"),
-            ("|S3", "texts"),
+            ("<U7", ": text"),
+            ("|S3", ": text"),
             ("<M8[ns]", "times"),
             ("<m8[s]", "times"),
             ("<f16", "long doubles"),
@@ -111,7 +111,7 @@ mod tests {
             ("", "not supported"),
             ("é", "not supported"),
             ("<f4 ", "not supported"),
-            ("|f4", "order of its bytes"),
+            ("|f4", "without a byte order"),
         ] {
             let sentence = Type::parse(descr).unwrap_err().to_string();
             assert!(sentence.contains(why), "{descr}: {sentence}");

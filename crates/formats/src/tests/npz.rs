@@ -186,9 +186,9 @@ fn the_end_record_leaves_no_doubt() {
         ([valid.as_slice(), b"\0"].concat(), "does not end with"),
         (valid[..valid.len() - 1].to_vec(), "does not end with"),
         (valid[..21].to_vec(), "cut off"),
-        (with_end(20, &[1, 0]), "divided, or something"),
-        (with_end(4, &[1, 0]), "divided, or something"),
-        (with_end(8, &[1, 0]), "divided, or something"),
+        (with_end(20, &[1, 0]), "several parts, or bytes after its end"),
+        (with_end(4, &[1, 0]), "several parts, or bytes after its end"),
+        (with_end(8, &[1, 0]), "several parts, or bytes after its end"),
         (with_end(8, &[1, 0, 1, 0]), "has 2 members, and its end record counts 1"),
         (with_end(8, &[3, 0, 3, 0]), "has 2 members, and its end record counts 3"),
         (with_end(12, &[0]), "does not end where"),
@@ -234,8 +234,8 @@ fn end_records_of_large_archives() {
     for (bytes, why) in [
         (build(same, 44, &[]), "two end records"),
         (build([1, u32::MAX, u32::MAX], 44, &[]), "two end records"),
-        (build(full, 45, &[]), "not one that can be read"),
-        (build(full, u64::MAX, &[]), "not one that can be read"),
+        (build(full, 45, &[]), "invalid end record"),
+        (build(full, u64::MAX, &[]), "invalid end record"),
         (build(full, 45, &[0]), "not right before"),
     ] {
         let sentence = refusal("x", &bytes);

@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(cursor.u32().unwrap(), 0x0101_0101);
         let sentence = cursor.u32().unwrap_err().to_string();
         assert!(
-            sentence.contains("longer than the 300 bytes that it may take at byte 0x68"),
+            sentence.contains("header exceeds the maximum of 300 bytes at byte 0x68"),
             "{sentence}"
         );
         assert_eq!(cursor.u16().unwrap(), 0x0101);

@@ -101,7 +101,7 @@ mod tests {
         );
         assert_eq!(Extra::parse(&[], Writer::NumPy).unwrap(), Extra { large: None });
         for wrong in [field(1, &[]), field(1, &bytes[1..]), field(1, &bytes).repeat(2)] {
-            assert!(refusal(&wrong).contains("not one that can be read"));
+            assert!(refusal(&wrong).contains("invalid extra field for large files"));
         }
     }
 
