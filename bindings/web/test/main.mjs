@@ -288,7 +288,7 @@ await test('every format that is read opens, with the verdict of the command', a
 await test('a checkpoint of PyTorch: tensors that share bytes are counted once', async () => {
   await open(page, `${corpus}other/torch/accept/views.pt`)
   // Members have headers and paddings; all tensors are of one storage of 8 bytes.
-  assert.match(await page.textContent('#map-legend'), /blob 8 B/)
+  assert.match(await page.textContent('#map-legend'), /blob 8 bytes/)
   assert.equal((await verdict(page)).objects, '6 objects')
   await open(page, `${corpus}other/torch/accept/module.pt`)
   await page.fill('#search', 'turned')

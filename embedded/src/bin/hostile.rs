@@ -36,7 +36,7 @@ mod image {
                     Err(error) => {
                         let (rule, offset) =
                             (error.rule().unwrap_or("-"), error.offset().unwrap_or(0));
-                        writeln!(out, "refused {name} {rule} {offset}")?;
+                        writeln!(out, "invalid {name} {rule} {offset}")?;
                     }
                 }
             }
