@@ -399,14 +399,15 @@ impl<'a> Component<'a> {
         self.record.extent
     }
 
-    /// The range of the file that is read for its content: its blob, and the bytes in front of that which its checksum is
-    /// over as well, as it may have in other formats.
+    /// The range of the file that is read for its content: its blob, and the bytes around that which its checksum is over as
+    /// well, as it may have in other formats.
     pub fn read_range(&self) -> Range<u64> {
         // A record that cannot be read is an error where its content is.
         let (prefix, _) = self.stream().unwrap_or_default();
         let in_front = if self.encoding() == Encoding::Raw { prefix } else { 0 };
         let Range { start, end } = self.extent().range();
-        start.saturating_sub(in_front)..end
+        let around = self.surrounding().ok().flatten().map_or(start..end, |(range, _)| range);
+        start.saturating_sub(in_front).min(around.start)..end.max(around.end)
     }
 
     /// The bytes when decoded: the stored ones if it is raw; if it is compressed, what

@@ -101,6 +101,8 @@ interface Reading {
   windowed: boolean
   /** The offset of the first byte that is read for its content. */
   start: number | bigint
+  /** The offset behind the last one. */
+  end: number | bigint
 }
 
 type Part = Component & Reading
@@ -235,7 +237,7 @@ export class ZtenFile {
           all.push({
             ...object,
             attributes: attributes(this.#open().bytes('attributes', [object.ordinal])),
-            components: components.map(({ elements, windowed, start, ...component }) => component),
+            components: components.map(({ elements, windowed, start, end, ...component }) => component),
           })
         }
       }
@@ -425,7 +427,7 @@ export class ZtenFile {
   async #content(guest: Guest, object: Found, place: number, verify: boolean): Promise<{ bytes: Uint8Array<ArrayBuffer>; verified: boolean }> {
     const part = object.components[place]!
     const pieces: Uint8Array<ArrayBuffer>[] = []
-    const isRaw = part.encoding === 'raw' && part.shard === null
+    const isRaw = part.encoding === 'raw' && part.shard === null && part.windowed
     let take = (piece: Uint8Array<ArrayBuffer>): void => { pieces.push(piece) }
     if (isRaw) {
       // All of it is in the file, so that there is no more than is there.
@@ -436,7 +438,7 @@ export class ZtenFile {
         whole.set(piece, at)
         at += piece.length
       }
-      if (!verify && part.byte_order === 'little' && part.windowed && part.storage !== null && part.storage !== 'bool' && part.elements === null) {
+      if (!verify && part.byte_order === 'little' && part.storage !== null && part.storage !== 'bool' && part.elements === null) {
         const start = safe(part.offset)
         for (let at = 0; at < whole.length; at += WINDOW) {
           whole.set(await guest.reader.read(start + at, start + Math.min(at + WINDOW, whole.length)), at)
@@ -460,7 +462,7 @@ export class ZtenFile {
     const [start, length] = isHeld ? [safe(part.offset), safe(part.length)] : [0, 0]
     if (isHeld) {
       if (!isWindowed) this.#bound(length, object, part)
-      await guest.hold(safe(part.start), isWindowed ? start : start + length)
+      await guest.hold(safe(part.start), isWindowed ? start : safe(part.end))
     }
     const begun = guest.call('stream', [object.ordinal, place])
     if ('report' in begun) return begun
@@ -498,7 +500,7 @@ export class ZtenFile {
     if (!guest.isSync) {
       const parts = inFile(object)
       this.#bound(lengthOf(parts), object, parts[0])
-      for (const part of parts) await guest.holdMore(safe(part.start), safe(part.offset) + safe(part.length))
+      for (const part of parts) await guest.holdMore(safe(part.start), safe(part.end))
     }
     this.#open()
   }

@@ -191,7 +191,7 @@ def test_wrong_arguments_say_what_is_accepted(tmp_path: Path) -> None:
         ({"decoded": -1}, ValueError, "expected a number of bytes, or a text such as"),
         ({"decoded": 1.5}, TypeError, "expected a number of bytes, or a text such as"),
         ({"decoded": True}, TypeError, "limit 'decoded' is True, expected a number of bytes"),
-        ({"decode": 1}, ValueError, "there are manifest, depth"),
+        ({"decode": 1}, ValueError, "expected one of manifest, depth"),
         ({"depth": 300}, ValueError, "limit \"depth\""),
         ("8GiB", TypeError, "expected a mapping"),
     ):

@@ -88,6 +88,8 @@ impl<'a> Listed<'a> {
 struct Reading {
     /// The offset of the first byte that is read for its content.
     start: Integer,
+    /// The offset behind the last one.
+    end: Integer,
     /// The number of elements that share bytes.
     elements: Option<Integer>,
     windowed: bool,
@@ -95,8 +97,10 @@ struct Reading {
 
 impl Reading {
     fn new(component: &Component<'_>) -> Self {
+        let range = component.read_range();
         Self {
-            start: Integer(component.read_range().start),
+            start: Integer(range.start),
+            end: Integer(range.end),
             elements: component.packed_elements().map(Integer),
             windowed: is_windowed(component),
         }
@@ -109,5 +113,7 @@ fn is_windowed(component: &Component<'_>) -> bool {
     // A bool that is wrong is damage if the checksum is wrong, too, which takes the rest.
     component.encoding() == Encoding::Raw
         && !component.is_strided()
+        // What the checksum is over is read whole.
+        && component.read_range().end == component.extent().range().end
         && !(is_bool && component.has_checksum())
 }
