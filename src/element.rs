@@ -221,7 +221,7 @@ pub trait Element: Copy + PartialEq + sealed::Sealed + 'static {
     const DTYPE: StorageType;
 
     /// The logical type that a component must have for its elements to be read as this type.
-    /// Where there is none, the storage type alone decides.
+    /// Without one, the storage type alone decides.
     #[doc(hidden)]
     const LOGICAL: Option<LogicalType> = None;
 

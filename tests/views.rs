@@ -10,7 +10,7 @@ fn view<'d>(file: &'d [u8], name: &str) -> View<'d> {
 }
 
 /// Borrowed and unaligned elements are the same, and the same as when the file lies elsewhere.
-/// Those of another byte order than the machine's cannot be borrowed, wherever they lie.
+/// Values of another byte order than the machine's cannot be borrowed, wherever they lie.
 fn everywhere<T: Element + std::fmt::Debug>(file: &[u8], name: &str) -> Vec<T> {
     let (aligned, odd) = (placed(file, 0), placed(file, 1));
     let (here, there) = (view(&aligned, name), view(&odd, name));

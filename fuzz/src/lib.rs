@@ -22,7 +22,7 @@ pub fn measure_heap() {
 /// all that we do, and both decode what we encode.
 ///
 /// # Panics
-/// Where a promise does not hold.
+/// Panics if a promise does not hold.
 pub fn zstd(input: &[u8]) {
     let Some((choice, bytes)) = input.split_first() else { return };
     if choice.is_multiple_of(2) {

@@ -326,7 +326,7 @@ impl Reader<'_> {
     /// end, when everything has been verified. `buffer` may be empty only where all has been read.
     ///
     /// # Errors
-    /// As [`next_chunk`](Self::next_chunk); [`Misuse::Buffer`] where there is more to read than
+    /// The errors of [`next_chunk`](Self::next_chunk); [`Misuse::Buffer`] where there is more to read than
     /// `buffer` has room for, and not even one element has.
     pub fn read_chunk(&mut self, buffer: &mut [u8]) -> Result<usize, Error> {
         self.reading.unless_failed(|reading| {

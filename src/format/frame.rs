@@ -97,7 +97,7 @@ pub(crate) enum Container {
     V0,
     /// `ZTEN1000`.
     V1,
-    /// That of generation 2.
+    /// The magic of generation 2.
     V2,
 }
 

@@ -211,7 +211,7 @@ impl Index {
     }
 }
 
-/// That a manifest has been validated, and what is known of it beside its bytes.
+/// Proof that a manifest has been validated, and the facts that its bytes do not hold.
 pub(crate) struct ValidatedManifest {
     /// The container of zTensor; none of other formats.
     pub(super) frame: Option<Frame>,

@@ -181,7 +181,7 @@ impl<S: Sink> BlobSink<S> {
     /// Stores bytes that belong to no blob, or are hashed already.
     ///
     /// # Errors
-    /// What the sink fails with, once; [`Misuse::Aborted`] after it.
+    /// The error of the sink, once; [`Misuse::Aborted`] after it.
     pub(super) fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.alive()?;
         let position = self.position.checked_add(u64_from_usize(bytes.len()));

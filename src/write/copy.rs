@@ -157,7 +157,7 @@ impl<'c> Copier<'c> {
     /// verified.
     ///
     /// # Errors
-    /// Those of [`object`](Self::object) and of [`Component::reader`].
+    /// The errors of [`object`](Self::object) and of [`Component::reader`].
     pub fn file<S: Sink>(
         mut self,
         manifest: &Manifest<impl AsRef<[u8]>>,

@@ -85,7 +85,7 @@ impl FileSink {
     /// Begins a file that is to be at `target`, in place of what is there.
     ///
     /// # Errors
-    /// What keeps the folder of `target` from being read, which making a name in it durable needs, or
+    /// The error that keeps the folder of `target` from being read, which making a name in it durable needs, or
     /// a file from being made there; [`io::ErrorKind::InvalidInput`] where something else than a
     /// regular file is there, a symbolic link included, or the path does not end in a name.
     pub fn create(target: &Path) -> Result<Self, Error> {
@@ -103,7 +103,7 @@ impl FileSink {
     /// returned. (In 2, all of it is kept.)
     ///
     /// # Errors
-    /// As [`create`](Self::create); any rule of the catalog that needs no data.
+    /// The errors of [`create`](Self::create); any rule of the catalog that needs no data.
     pub fn edition(
         target: &Path,
         options: &OpenOptions,

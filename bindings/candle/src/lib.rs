@@ -76,7 +76,7 @@ impl WeightFile {
 /// converts those of safetensors.
 ///
 /// # Errors
-/// As [`Weights::open`].
+/// The errors of [`Weights::open`].
 pub fn var_builder<'a, P: AsRef<Path>>(
     paths: &[P],
     dtype: DType,

@@ -68,7 +68,7 @@ pub struct Built {
 macro_rules! edits {
     ($file:ty, $components:literal, $sort:expr) => {
         impl $file {
-            /// That value there, instead of the one there is or as a new field: at the end of its map, or in 2 where
+            /// Puts that value there, instead of the one there is or as a new field: at the end of its map, or in 2 where
             /// deterministic CBOR puts it.
             pub fn set(mut self, path: &str, value: Item) -> Self {
                 let path = $crate::file::expand(path, $components);
@@ -85,7 +85,7 @@ macro_rules! edits {
                 self
             }
 
-            /// That value there, and the error expected at its initial byte.
+            /// Puts that value there, with the error expected at its initial byte.
             pub fn bad(self, path: &str, value: Item) -> Self {
                 self.set(path, marked(value))
             }
@@ -183,7 +183,7 @@ impl File {
         self
     }
 
-    /// That number in the size field.
+    /// Puts that number into the size field.
     pub fn size(mut self, size: u64) -> Self {
         self.size = SizeField::Is(size);
         self

@@ -119,37 +119,37 @@ impl FileV2 {
         self
     }
 
-    /// That manifest offset in the footer, where the error is expected.
+    /// Puts that manifest offset into the footer, where the error is expected.
     pub fn manifest_offset(mut self, offset: u64) -> Self {
         (self.footer.offset, self.spot) = (Some(offset), Spot::End(40));
         self
     }
 
-    /// That manifest length in the footer, where the error is expected.
+    /// Puts that manifest length into the footer, where the error is expected.
     pub fn manifest_length(mut self, length: u64) -> Self {
         (self.footer.length, self.spot) = (Some(length), Spot::End(32));
         self
     }
 
-    /// That hash in the footer; the error is expected at the manifest.
+    /// Puts that hash into the footer; the error is expected at the manifest.
     pub fn hash(mut self, hash: u64) -> Self {
         (self.footer.hash, self.spot) = (Some(hash), Spot::At(self.start));
         self
     }
 
-    /// That version in the footer, where the error is expected.
+    /// Puts that version into the footer, where the error is expected.
     pub fn version(mut self, version: u32) -> Self {
         (self.footer.version, self.spot) = (Some(version), Spot::End(16));
         self
     }
 
-    /// That in the reserved field.
+    /// Puts that into the reserved field.
     pub fn reserved(mut self, reserved: u32) -> Self {
         self.footer.reserved = reserved;
         self
     }
 
-    /// That magic in the footer, where the error is expected.
+    /// Puts that magic into the footer, where the error is expected.
     pub fn footer_magic(mut self, magic: &[u8]) -> Self {
         (self.footer.magic, self.spot) = (Some(magic.to_vec()), Spot::End(8));
         self

@@ -44,7 +44,7 @@ pub fn wanted(manifest: &Manifest<impl AsRef<[u8]>>) -> Vec<Wanted> {
 /// Opens a shard of the file at the path `root`; none where there is no regular file that can be it.
 ///
 /// # Errors
-/// What keeps the folder from being looked into, or a file that is there from being opened.
+/// The error that keeps the folder from being searched, or a file that is there from being opened.
 pub fn open(root: &Path, wanted: &Wanted) -> io::Result<Option<ShardFile>> {
     first(root, &wanted.places(), &wanted.name)
 }
@@ -82,7 +82,7 @@ pub fn parent(file: &Path) -> &Path {
 /// Opens the file of that name in a folder; none where there is no regular file of it.
 ///
 /// # Errors
-/// As [`open`].
+/// The errors of [`open`].
 pub fn open_in(folder: &Path, name: &str) -> io::Result<Option<ShardFile>> {
     regular(folder, &[name.as_ref()], name)
 }

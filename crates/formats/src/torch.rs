@@ -221,7 +221,7 @@ fn nth(
 /// The members of an archive.
 struct Folder<'d> {
     pickle: Option<Member>,
-    /// What PyTorch notes of the archive: its name in the folder, and the member.
+    /// Members in which PyTorch describes the archive: the name in the folder, and the member.
     notes: Vec<(&'d str, Member)>,
     records: Vec<Record<'d>>,
     /// The byte at which the members end.

@@ -97,7 +97,7 @@ impl RemoteFile {
     /// Finds a file that this one names: [`RemoteObject::find`]. Both share one thread and its connections.
     ///
     /// # Errors
-    /// As [`RemoteObject::find`].
+    /// The errors of [`RemoteObject::find`].
     pub fn find(&self, want: &Want) -> Result<Option<Self>, RemoteError> {
         let found = self.network.wait(self.object.find(want))?;
         Ok(found.map(|object| Self::new(Arc::clone(&self.network), object)))

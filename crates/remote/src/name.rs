@@ -55,7 +55,7 @@ impl RemoteName {
     /// Reads a name.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault of the name.
     pub fn parse(text: &str) -> Result<Self, NameError> {
         if !Self::is_remote(text) {
             return Err(NameError::Scheme);

@@ -212,7 +212,7 @@ fn accepted_of(root: PathBuf, folders: &[&str]) -> impl Iterator<Item = Accepted
 /// Validates all of a file by itself, as `zten check --no-shards` does.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The faults of the file.
 pub fn check(file: &[u8], options: &OpenOptions) -> Result<(), Error> {
     options.from_bytes(file)?.verify().map(drop)
 }

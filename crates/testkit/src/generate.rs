@@ -18,7 +18,7 @@ impl File {
     /// Opens it without I/O.
     ///
     /// # Errors
-    /// What is wrong with the manifest.
+    /// The faults of the manifest.
     pub fn open(&self) -> Result<zten::Manifest<&[u8]>, zten::Error> {
         let length = self.manifest.len() as u64;
         let footer = [&length.to_le_bytes()[..], b"ZTEN1000"].concat();

@@ -49,19 +49,19 @@ pub trait BlockDecoder: Default {
     /// Begins a frame of that header, which may decode to at most `most` bytes.
     ///
     /// # Errors
-    /// Where the decoder cannot begin.
+    /// A frame that the decoder cannot begin.
     fn begin(&mut self, header: &Header, most: u64) -> Result<(), Flaw>;
 
     /// Decodes one block. All bytes that could be read have been.
     ///
     /// # Errors
-    /// Where it cannot be decoded.
+    /// A frame that cannot be decoded.
     fn block(&mut self, block: &Block<'_>) -> Result<(), Flaw>;
 
     /// Takes decoded bytes: as many as the buffer holds, or as there are.
     ///
     /// # Errors
-    /// Where the decoder fails.
+    /// A failure of the decoder.
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Flaw>;
 
     /// Returns the number of decoded bytes that can be read now.
@@ -135,7 +135,7 @@ impl<D: BlockDecoder> Frames<D> {
     /// decodes to. `each` says whether to go on.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     pub fn places<E>(
         &self,
         source: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
@@ -307,7 +307,7 @@ impl<C> From<DecodeError> for Failure<C, DecodeError> {
 /// Decodes all frames, which follow one another and are followed by nothing.
 ///
 /// # Errors
-/// Where they cannot be decoded within the bounds.
+/// Bytes that cannot be decoded within the bounds.
 pub fn decode(frames: &[u8], bounds: Bounds) -> Result<Vec<u8>, DecodeError> {
     const PIECE: usize = 64 << 10;
     let mut source = |at: u64, buffer: &mut [u8]| {

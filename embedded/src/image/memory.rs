@@ -40,7 +40,7 @@ unsafe impl GlobalAlloc for Counted {
 /// Gives the allocator its memory. To be called once, first of all.
 ///
 /// # Panics
-/// When it is called again.
+/// Panics if it is called again.
 pub fn begin() {
     let heap = &ALLOCATOR.heap;
     // SAFETY: the memory is a static of that size, which nothing else knows of. A second call

@@ -106,7 +106,7 @@ impl HttpFront {
     /// are are answered, which takes no longer than a connection may.
     ///
     /// # Errors
-    /// What keeps it from beginning.
+    /// The error that keeps it from beginning.
     pub fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         listener.set_nonblocking(true)?;

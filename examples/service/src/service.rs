@@ -122,7 +122,7 @@ impl Service {
     /// Has a worker check a file that is open for reading.
     ///
     /// # Errors
-    /// What keeps a worker from being started. What becomes of it is a verdict.
+    /// The error that keeps a worker from being started. A worker that ends is a verdict.
     pub fn check(&self, file: File, want: Want) -> io::Result<Verdict> {
         self.check_named("", file, want)
     }

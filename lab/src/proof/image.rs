@@ -26,7 +26,7 @@ fn plain(name: &str) -> String {
 /// Reads an image of either kind.
 ///
 /// # Errors
-/// Where it is none.
+/// Panics if it is none.
 pub fn calls(image: &[u8]) -> Result<Calls, Box<dyn Error>> {
     if Parser::is_core_wasm(image) { wasm(image) } else { elf(image) }
 }

@@ -19,7 +19,7 @@ pub fn read(path: &Path, report: &mut Report) {
 /// Opens a file that is in memory: its header alone.
 ///
 /// # Errors
-/// As `safetensors` has it.
+/// The errors of `safetensors`.
 pub fn open(file: &[u8]) -> Result<(usize, Metadata), SafeTensorError> {
     SafeTensors::read_metadata(file)
 }
@@ -27,7 +27,7 @@ pub fn open(file: &[u8]) -> Result<(usize, Metadata), SafeTensorError> {
 /// Opens a file that is in memory, to look up what is in it.
 ///
 /// # Errors
-/// As `safetensors` has it.
+/// The errors of `safetensors`.
 pub fn deserialize(file: &[u8]) -> Result<SafeTensors<'_>, SafeTensorError> {
     SafeTensors::deserialize(file)
 }
@@ -35,7 +35,7 @@ pub fn deserialize(file: &[u8]) -> Result<SafeTensors<'_>, SafeTensorError> {
 /// Writes vectors of `f32` to a file.
 ///
 /// # Errors
-/// As `safetensors` has it.
+/// The errors of `safetensors`.
 pub fn write(path: &Path, tensors: &[(String, Vec<u8>)]) -> Result<(), SafeTensorError> {
     let views = tensors.iter().map(|(name, bytes)| {
         Ok((name, TensorView::new(Dtype::F32, vec![bytes.len() / 4], bytes)?))
@@ -46,7 +46,7 @@ pub fn write(path: &Path, tensors: &[(String, Vec<u8>)]) -> Result<(), SafeTenso
 /// A file of so many tensors of `bf16`, all of one shape and of zeros.
 ///
 /// # Errors
-/// As `safetensors` has it.
+/// The errors of `safetensors`.
 pub fn zeros(names: &[String], shape: &[usize]) -> Result<Vec<u8>, SafeTensorError> {
     let bytes = vec![0; 2 * shape.iter().product::<usize>()];
     let tensor = |name| Ok((name, TensorView::new(Dtype::BF16, shape.to_vec(), &bytes)?));
@@ -57,7 +57,7 @@ pub fn zeros(names: &[String], shape: &[usize]) -> Result<Vec<u8>, SafeTensorErr
 /// A file of tensors of `bf16`: names, shapes and bytes.
 ///
 /// # Errors
-/// As `safetensors` has it.
+/// The errors of `safetensors`.
 pub fn serialize(tensors: &[(String, Vec<usize>, &[u8])]) -> Result<Vec<u8>, SafeTensorError> {
     let views = tensors.iter().map(|(name, shape, bytes)| {
         Ok((name, TensorView::new(Dtype::BF16, shape.clone(), bytes)?))

@@ -46,7 +46,7 @@ pub fn mapped(path: &Path, report: &mut Report) {
 /// Opens a file that is in memory.
 ///
 /// # Errors
-/// As `ztensor` has it.
+/// The errors of `ztensor`.
 pub fn open(file: &[u8]) -> Result<Reader<Cursor<&[u8]>>, Error> {
     Reader::open_any(Cursor::new(file))
 }
@@ -54,7 +54,7 @@ pub fn open(file: &[u8]) -> Result<Reader<Cursor<&[u8]>>, Error> {
 /// Writes vectors of `f32` to a file, raw and without checksums.
 ///
 /// # Errors
-/// As `ztensor` has it.
+/// The errors of `ztensor`.
 pub fn write(path: &Path, tensors: &[(String, Vec<u8>)]) -> Result<(), Error> {
     let mut writer = Writer::create(path)?;
     for (name, bytes) in tensors {

@@ -22,7 +22,7 @@ pub fn mapped(path: &Path, report: &mut Report) {
 /// Opens a file, which it maps.
 ///
 /// # Errors
-/// As `ztensor` has it.
+/// The errors of `ztensor`.
 pub fn open(path: &Path) -> Result<Source, Error> {
     Source::open(path)
 }
@@ -31,7 +31,7 @@ pub fn open(path: &Path) -> Result<Source, Error> {
 /// it returns the components of objects of other layouts as they are.
 ///
 /// # Errors
-/// As `ztensor` has it.
+/// The errors of `ztensor`.
 pub fn knows_layouts(path: &Path) -> Result<bool, Error> {
     let known = Vocabulary::standard();
     let manifest = manifest_of(path)?;
@@ -43,7 +43,7 @@ pub fn knows_layouts(path: &Path) -> Result<bool, Error> {
 /// two share a blob, as close to each other as the format allows.
 ///
 /// # Errors
-/// As `ztensor` has it.
+/// The errors of `ztensor`.
 pub fn write(path: &Path, names: &[String], shape: [u64; 2]) -> Result<(), Error> {
     let elements: u64 = shape.iter().product();
     let mut writer = Writer::options().canonical(false).align(4096).create(path)?;

@@ -69,7 +69,7 @@ static SESSION: Mutex<Session> = Mutex::new(Session::Empty);
 /// The bytes that come with a call.
 ///
 /// # Errors
-/// Where there is no memory for them.
+/// Running out of memory for them.
 pub fn input(length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(length)?;

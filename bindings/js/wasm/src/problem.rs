@@ -15,7 +15,7 @@ use crate::session::File;
 /// Says why the content of an open file could not be read.
 ///
 /// # Errors
-/// Those of `out`.
+/// The errors of `out`.
 pub fn reading(file: &File, error: &Error, out: &mut impl Write) -> io::Result<()> {
     if error.kind() == ErrorKind::Read {
         let lost = "the file could not be read: it may have been changed or removed";
@@ -29,7 +29,7 @@ pub fn reading(file: &File, error: &Error, out: &mut impl Write) -> io::Result<(
 /// and with the feature `details` what only a page has room for. `manifest` is where the manifest lies.
 ///
 /// # Errors
-/// Those of `out`.
+/// The errors of `out`.
 pub fn write(
     finding: &Finding,
     manifest: Option<&Range<u64>>,

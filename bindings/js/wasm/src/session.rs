@@ -50,7 +50,7 @@ impl Session {
     /// refused where it is too short to be one.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub fn begin(&mut self, name: Vec<u8>, length: u64, out: &mut impl Write) -> io::Result<()> {
         #[cfg(feature = "formats")]
         let begun = Ok(Self::Start(Start::new(name, length)));
@@ -83,7 +83,7 @@ impl Session {
     /// is what it is read from.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub fn supply(
         &mut self,
         bytes: Vec<u8>,

@@ -62,7 +62,7 @@ struct Scanner {
     token: Regex,
     /// The end of a line that goes on in the next one.
     continued: Regex,
-    /// What stands before a literal that is not shown to users, such as the reason of a lint.
+    /// Matches the text in front of a literal that users do not see, such as the reason of a lint.
     internal: Regex,
     /// Two words, or a value and a word.
     sentence: Regex,

@@ -92,7 +92,7 @@ fn statistics_see_the_elements_of_each_tensor() {
     succeeded(run("stat", &training(), &["--fail-on=nan,inf"]));
 }
 
-/// What a pickle names is in a file without one, by the same names.
+/// Checks that a converted checkpoint has the same tensors under the same names.
 #[test]
 fn contents_are_those_of_the_file_that_it_becomes() {
     let folder = tempfile::tempdir().unwrap();

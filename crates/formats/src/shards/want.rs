@@ -61,7 +61,7 @@ impl Want {
     /// Opens it; none where there is no regular file that can be it.
     ///
     /// # Errors
-    /// As [`open`](super::open).
+    /// The errors of [`open`](super::open).
     pub fn open(&self, root: &Path) -> io::Result<Option<ShardFile>> {
         first(root, &self.places(), self.name())
     }

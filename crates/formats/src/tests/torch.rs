@@ -117,7 +117,7 @@ fn tied_tensors_share_bytes() {
     assert_eq!(place("tied").end, place("views.1").end);
 }
 
-/// What is referred to many times is gone through within the limit for headers, and not as often as it could be.
+/// Checks that values with many references are visited within the limit for headers.
 #[test]
 fn doubled_references_are_bounded() {
     // Each list has the one before it twice.

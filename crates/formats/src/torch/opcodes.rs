@@ -2,7 +2,7 @@
 
 use super::pickle::Value;
 
-/// What follows an instruction.
+/// The operand that follows an instruction.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Operand {
     /// So many bytes.
@@ -13,7 +13,7 @@ pub(super) enum Operand {
     Lines(u8),
 }
 
-/// What an instruction does.
+/// The effect of an instruction.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Op {
     /// Pushes a value.

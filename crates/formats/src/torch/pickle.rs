@@ -49,9 +49,9 @@ pub(super) enum Value {
     Tensor(u32),
     /// A device of a kind and a number.
     Device(u32),
-    /// What is made of a global that is not read.
+    /// The result of a global that is not interpreted.
     Unread(u32),
-    /// Where the items of a container begin. On the stack alone.
+    /// The start of the items of a container. It occurs on the stack alone.
     Mark,
 }
 
@@ -104,9 +104,9 @@ pub(super) struct Pickle<'p> {
     base: u64,
     nodes: Vec<Node>,
     cells: Vec<Cell>,
-    /// What remains of the memory that the arena may take.
+    /// The bytes that the arena may still take.
     room: u64,
-    /// What is not read of it, which is told where nothing is wrong.
+    /// The first unsupported value, which is reported if nothing is invalid.
     unsupported: Option<FormatError>,
 }
 
@@ -177,7 +177,7 @@ impl<'p> Pickle<'p> {
         self.nodes.get(usize_from_u32(node))
     }
 
-    /// What may be taken for the names and values that are made of it.
+    /// The bytes that its names and values may take.
     pub(super) fn allowance(&self, limits: &Limits) -> u64 {
         allowance(self.bytes.len(), limits)
     }

@@ -16,7 +16,7 @@ use crate::cbor::{self, Written};
 use crate::error::{FormatError, copied};
 use crate::rules::Rule;
 
-/// What a name leads to.
+/// The value of a name.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Leaf {
     /// The node of a tensor.
@@ -42,7 +42,7 @@ pub(super) struct NameWalk<'w, 'p> {
     limits: &'w Limits,
     levels: Vec<Level>,
     name: String,
-    /// What is left of the work that may be done.
+    /// The visits that are still allowed.
     left: u64,
     /// A value at the top that is no container.
     root: Option<Value>,
@@ -76,7 +76,7 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         &self.name
     }
 
-    /// What is left of the work that may be done, which [`take`](Self::take) renews.
+    /// The visits that are still allowed, which [`take`](Self::take) renews.
     pub(super) fn left(&self) -> u64 {
         self.left
     }
@@ -176,7 +176,7 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         Ok(())
     }
 
-    /// What a value is: none of a container that is gone into, or of what is not read.
+    /// The kind of a value; none of a container that is entered, or of an unsupported value.
     fn leaf(&mut self, value: Value) -> Result<Option<Leaf>, FormatError> {
         match value {
             Value::Tensor(node) => return Ok(Some(Leaf::Tensor(node))),

@@ -84,7 +84,7 @@ const OF_CONTENT: [&str; 3] = ["window", "decoded", "decoded-total"];
 /// each.
 ///
 /// # Panics
-/// Where a promise does not hold.
+/// Panics if a promise does not hold.
 pub fn append(bytes: &[u8], addition: usize, limit: usize) -> Appended {
     let mut sum = Appended::default();
     let opens = |options: &OpenOptions| options.from_bytes(bytes).is_ok();

@@ -24,7 +24,7 @@ pub enum Form {
 /// is its own form; and a file that is accepted as one is its own form.
 ///
 /// # Panics
-/// Where a promise does not hold.
+/// Panics if a promise does not hold.
 pub fn canonical(bytes: &[u8]) -> Form {
     let own = validate(bytes, &options().canonical());
     let plain = validate(bytes, &options());

@@ -21,7 +21,7 @@ use super::meaning::Meaning;
 /// | a key that stands twice in a map | kept | the last is what stays |
 ///
 /// # Panics
-/// Where a promise does not hold.
+/// Panics if a promise does not hold.
 pub fn cbor(item: &[u8]) -> bool {
     let file = around(item);
     let Ok(archive) = Archive::from_bytes(&file) else { return false };

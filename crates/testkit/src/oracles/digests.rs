@@ -9,7 +9,7 @@ use super::heap::peak;
 /// is accepted.
 ///
 /// # Panics
-/// If a promise does not hold.
+/// Panics if a promise does not hold.
 pub fn digests(input: &[u8]) -> bool {
     let (heap, list) = peak(|| Digests::parse(input));
     let most = 8 * input.len() as u64 + 1024;

@@ -40,7 +40,7 @@ pub struct Grown {
 /// [`steps`]; so do the files that come of damaging it.
 ///
 /// # Panics
-/// Where a promise does not hold.
+/// Panics if a promise does not hold.
 pub fn grammar(bytes: &[u8]) -> Grown {
     let mut u = Unstructured::new(bytes);
     let (file, objects) = file(&mut u).expect("zeros follow");

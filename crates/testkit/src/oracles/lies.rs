@@ -32,7 +32,7 @@ pub struct Lied {
 /// what ends without an error is as long as it was declared.
 ///
 /// # Panics
-/// Where a promise does not hold.
+/// Panics if a promise does not hold.
 pub fn lies(bytes: &[u8], plan: Plan<'_>) -> Lied {
     let mut lied = Lied::default();
     let opens = |options: &OpenOptions| options.from_bytes(bytes).is_ok();

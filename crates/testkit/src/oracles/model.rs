@@ -115,7 +115,7 @@ pub fn written(model: &Model) -> Vec<u8> {
 /// [`steps`].
 ///
 /// # Panics
-/// Where a promise does not hold.
+/// Panics if a promise does not hold.
 pub fn model(model: &Model) -> Outcome {
     let mut outcome = Outcome::default();
     let mut chosen: Vec<&Object> = model.objects.iter().collect();

@@ -11,7 +11,7 @@ use super::{InMemory, formats, heap, options, tolerant, tree};
 /// default.
 ///
 /// # Panics
-/// Where a promise does not hold.
+/// Panics if a promise does not hold.
 pub fn open(bytes: &[u8]) -> bool {
     let options = options();
     match bounded(bytes, &options) {

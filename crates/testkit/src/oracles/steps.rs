@@ -31,7 +31,7 @@ fn read_bound<R: ReadAt>(manifest: &Manifest<impl AsRef<[u8]>>, source: &R) -> R
 /// default.
 ///
 /// # Panics
-/// Where a promise does not hold.
+/// Panics if a promise does not hold.
 pub fn steps(bytes: &[u8], splits: &[u8]) -> bool {
     let opens = options().from_bytes(bytes).is_ok();
     for options in every_options(opens) {
@@ -51,7 +51,7 @@ pub fn steps(bytes: &[u8], splits: &[u8]) -> bool {
 /// Opens the file at `path`, which holds `bytes`: it is what [`steps`] finds.
 ///
 /// # Panics
-/// Where a promise does not hold, or the file cannot be read.
+/// Panics if a promise does not hold, or the file cannot be read.
 pub fn steps_on_disk(bytes: &[u8], path: &Path) {
     let opens = options().from_bytes(bytes).is_ok();
     for options in every_options(opens) {

@@ -11,7 +11,7 @@ const FRAME: u64 = 1 << 20;
 /// The magic of the skippable frame that the table is, and that at its end.
 const SKIPPABLE: [u8; 4] = [0x5e, 0x2a, 0x4d, 0x18];
 const SEEKABLE: [u8; 4] = [0xb1, 0xea, 0x92, 0x8f];
-/// That entries have checksums.
+/// The flag that entries have checksums.
 const CHECKSUMS: u8 = 0x80;
 /// Bytes of an entry, and of what follows the entries.
 const ENTRY: usize = 12;

@@ -22,7 +22,7 @@ pub(crate) fn serve<T>(mut work: impl FnMut() -> T) {
 /// Serves work that times itself. The first line of the answers is the heap at its peak, in bytes.
 ///
 /// # Panics
-/// Where the parent is gone.
+/// Panics if the parent is gone.
 pub(crate) fn serve_timed(mut work: impl FnMut() -> Duration) {
     let heap = allocation_counter::measure(|| _ = black_box(work())).bytes_max;
     let once = work();

@@ -30,7 +30,7 @@ impl List {
     /// The next name that is not empty.
     ///
     /// # Errors
-    /// What the list cannot be read for, or a name that is longer than any.
+    /// The reason why the list cannot be read, or a name that is longer than any.
     pub(super) fn next(&mut self) -> io::Result<Option<Named>> {
         loop {
             let name = match self.name_length() {

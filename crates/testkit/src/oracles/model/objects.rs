@@ -88,7 +88,7 @@ pub(super) fn element(u: &mut Unstructured<'_>) -> Result<Element> {
     of.logical.map_or_else(|| plain(u, of.storage), |logical| Ok(Element::Logical(logical)))
 }
 
-/// That type, or now and then one on it that is not known.
+/// Returns that type, or now and then an unknown one on it.
 fn plain(u: &mut Unstructured<'_>, storage: StorageType) -> Result<Element> {
     Ok(if u.ratio(7, 8)? {
         Element::Plain(storage)
