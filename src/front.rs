@@ -12,8 +12,8 @@ use crate::cbor::{BytesLeft, Encoder, Fault, fault};
 use crate::element::{ByteOrder, LogicalType, StorageType};
 use crate::error::{BareError, Error, ErrorKind, Location, Misuse, OutOfMemory};
 use crate::format::{
-    ComponentRecord, Dialect, ElementOrder, Encoding, Extent, Header, Layout, Lie, Logical,
-    ParseContext, Product, Role, ShardRecord, pass_attributes, push, reserve,
+    Arrangement, ComponentRecord, Dialect, Encoding, Extent, Header, Layout, Logical, ParseContext,
+    Product, Role, ShardRecord, pass_attributes, push, reserve,
 };
 use crate::limits::OpenOptions;
 use crate::manifest::{Candidate, IndexBuilder, ObjectRecord, ValidatedManifest};
@@ -296,18 +296,19 @@ impl<'o> Builder<'o> {
             }
         }
         for (component, at) in object.components.iter().zip(0..) {
-            let lie = lie(object.shape, component)?;
+            let arrangement = arrangement(object.shape, component)?;
             let is_packed = component.logical == Some(LogicalType::F4E2M1);
-            if lie != Lie::Rows && (object.layout != Layout::Dense || is_packed) {
+            if arrangement != Arrangement::RowMajor && (object.layout != Layout::Dense || is_packed)
+            {
                 return Err(BareError::misuse(Misuse::Layout));
             }
             let location = Location::new(Some(ordinal), Some(at));
-            let strided = match lie {
-                Lie::Strides => Some(self.strided(object.shape, component)),
-                Lie::Rows | Lie::Columns => None,
+            let strided = match arrangement {
+                Arrangement::Strided => Some(self.strided(object.shape, component)),
+                Arrangement::RowMajor | Arrangement::ColumnMajor => None,
             };
             let strided = strided.transpose().map_err(|error| error.at(location))?;
-            let kept = self.component(component, (lie, strided));
+            let kept = self.component(component, (arrangement, strided));
             kept.map_err(|error| error.at(location))?;
         }
         self.dimensions.truncate(0);
@@ -414,7 +415,7 @@ impl<'o> Builder<'o> {
     fn component(
         &mut self,
         raw: &RawComponent<'_>,
-        (lie, listed): (Lie, Option<u64>),
+        (arrangement, listed): (Arrangement, Option<u64>),
     ) -> Result<(), BareError> {
         let RawComponent { offset, stored_length, storage, encoding, prefix, .. } = *raw;
         let shard = raw.file.map(|file| self.cx.shards.get(usize_from_u32(file)));
@@ -481,7 +482,8 @@ impl<'o> Builder<'o> {
             logical,
             has_type: raw.logical.is_some(),
             encoding,
-            order: ElementOrder::new(is_big, lie),
+            is_big,
+            arrangement,
             digest,
             shard,
             ..ComponentRecord::raw(extent)
@@ -528,21 +530,21 @@ impl<'o> Builder<'o> {
     }
 }
 
-/// The way in which the elements of a component lie.
-fn lie(shape: &[u64], raw: &RawComponent<'_>) -> Result<Lie, BareError> {
+/// Returns the arrangement of the elements of a component.
+fn arrangement(shape: &[u64], raw: &RawComponent<'_>) -> Result<Arrangement, BareError> {
     let Some(strides) = raw.strides else {
         // Vectors have one order.
         let is_column_major = raw.column_major && shape.len() > 1;
-        return Ok(if is_column_major { Lie::Columns } else { Lie::Rows });
+        return Ok(if is_column_major { Arrangement::ColumnMajor } else { Arrangement::RowMajor });
     };
     if strides.len() != shape.len() || raw.column_major {
         return Err(BareError::misuse(Misuse::Layout));
     }
     let pairs = || shape.iter().copied().zip(strides.iter().copied());
     Ok(match (shape.contains(&0) || is_contiguous(pairs().rev()), is_contiguous(pairs())) {
-        (true, _) => Lie::Rows,
-        (false, true) => Lie::Columns,
-        (false, false) => Lie::Strides,
+        (true, _) => Arrangement::RowMajor,
+        (false, true) => Arrangement::ColumnMajor,
+        (false, false) => Arrangement::Strided,
     })
 }
 

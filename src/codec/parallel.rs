@@ -197,7 +197,7 @@ impl Reader<'_> {
             }
             noted
         };
-        let less = |thread_budget: usize| thread_budget.checked_sub(1);
+        let less = |left: usize| left.checked_sub(1);
         thread::scope(|scope| {
             loop {
                 while thread_budget.fetch_update(Relaxed, Relaxed, less).is_ok() {

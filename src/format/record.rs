@@ -134,7 +134,8 @@ impl RawComponent {
             logical: dtype.logical,
             has_type: dtype.type_bytes_left.is_some(),
             encoding: self.encoding,
-            order: ElementOrder::new(self.big_endian.is_some() && width > 1, Lie::Rows),
+            is_big: self.big_endian.is_some() && width > 1,
+            arrangement: Arrangement::RowMajor,
         };
         self.check_size(&record, dialect, facts)?;
         if let (Some(bytes_left), Encoding::Zstd, 2..) = (self.big_endian, self.encoding, width) {
@@ -187,49 +188,15 @@ impl RawComponent {
     }
 }
 
-/// The way in which the elements of an array lie.
+/// The places of the elements of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lie {
-    /// One after the other, and the last index is the one that moves fastest.
-    Rows,
-    /// One after the other, and the first index is the one that moves fastest.
-    Columns,
-    /// By strides, which stand among the [numbers](ComponentRecord::digest) of the component.
-    Strides,
-}
-
-/// The order of the bytes of an element, and the way in which elements lie: a bit, and two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ElementOrder(u8);
-
-impl ElementOrder {
-    const BIG: u8 = 1;
-    const COLUMNS: u8 = 2;
-    const STRIDES: u8 = 4;
-
-    #[inline]
-    pub(crate) const fn new(is_big: bool, lie: Lie) -> Self {
-        let big = if is_big { Self::BIG } else { 0 };
-        Self(match lie {
-            Lie::Rows => big,
-            Lie::Columns => big | Self::COLUMNS,
-            Lie::Strides => big | Self::STRIDES,
-        })
-    }
-
-    #[inline]
-    pub(crate) fn is_big(self) -> bool {
-        self.0 & Self::BIG != 0
-    }
-
-    #[inline]
-    pub(crate) fn lie(self) -> Lie {
-        match self.0 & !Self::BIG {
-            0 => Lie::Rows,
-            Self::COLUMNS => Lie::Columns,
-            _ => Lie::Strides,
-        }
-    }
+pub(crate) enum Arrangement {
+    /// One after the other; the last index moves fastest.
+    RowMajor,
+    /// One after the other; the first index moves fastest.
+    ColumnMajor,
+    /// By strides, which are among the [numbers](ComponentRecord::digest) of the component.
+    Strided,
 }
 
 /// One component. Places that are [`BytesLeft::END`] stand for a field that is not there.
@@ -257,7 +224,8 @@ pub(crate) struct ComponentRecord {
     /// True if there is a `type` that says more than the dtype.
     pub(crate) has_type: bool,
     pub(crate) encoding: Encoding,
-    pub(crate) order: ElementOrder,
+    pub(crate) is_big: bool,
+    pub(crate) arrangement: Arrangement,
 }
 
 impl ComponentRecord {
@@ -279,14 +247,15 @@ impl ComponentRecord {
             logical: Logical::NONE,
             has_type: false,
             encoding: Encoding::Raw,
-            order: ElementOrder::new(false, Lie::Rows),
+            is_big: false,
+            arrangement: Arrangement::RowMajor,
         }
     }
 
     /// Returns whether its blob is its elements, one after the other in row-major order.
     #[inline]
     pub(crate) fn is_raw(&self) -> bool {
-        self.encoding == Encoding::Raw && self.order.lie() == Lie::Rows
+        self.encoding == Encoding::Raw && self.arrangement == Arrangement::RowMajor
     }
 
     /// Returns whether its blob is in another file.
@@ -298,7 +267,7 @@ impl ComponentRecord {
     /// Decoded bytes, if the manifest gives them.
     #[inline]
     pub(crate) fn size(&self) -> Option<u64> {
-        if self.encoding == Encoding::Raw && self.order.lie() != Lie::Strides {
+        if self.encoding == Encoding::Raw && self.arrangement != Arrangement::Strided {
             return Some(self.extent.length());
         }
         self.has_decoded.then_some(self.decoded)

@@ -108,7 +108,7 @@ impl Opened {
             Some(found) => match zten_formats::begin(file, length, &path, options) {
                 Ok(Parsed::Archive(archive)) => Ok(archive),
                 Ok(Parsed::Root(root)) => return open_root(&path, root, options),
-                Err(format_error) => Err(Problem::format_error(&path, &format_error, found.name())),
+                Err(error) => Err(Problem::format_error(&path, &error, found.name())),
             },
             None => {
                 options.open_source(file, length).map_err(|error| Problem::opening(&path, &error))
@@ -137,9 +137,7 @@ fn open_root(
     });
     let parts: Vec<_> = parts.collect();
     let root = root.open(&parts, options);
-    let root = root.map_err(|format_error| {
-        Box::new(Problem::format_error(path, &format_error, Some(format)))
-    })?;
+    let root = root.map_err(|error| Box::new(Problem::format_error(path, &error, Some(format))))?;
     Ok(FileWithShards { path: path.to_owned(), root, shards: siblings.into() })
 }
 

@@ -52,7 +52,7 @@ impl FormatError {
                 let (name, part, offset) = (None, None, None);
                 Self::Violation(Violation { blame, sentence, name, part, offset })
             }
-            Err(format_error) => format_error,
+            Err(error) => error,
         }
     }
 
@@ -95,7 +95,7 @@ impl FormatError {
         {
             match copied(text) {
                 Ok(text) => *none = Some(text),
-                Err(format_error) => return format_error,
+                Err(error) => return error,
             }
         }
         self
@@ -204,8 +204,8 @@ impl From<zten::Error> for FormatError {
 }
 
 impl From<FormatError> for zten::Error {
-    fn from(format_error: FormatError) -> Self {
-        match format_error {
+    fn from(error: FormatError) -> Self {
+        match error {
             FormatError::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => {
                 OutOfMemory.into()
             }

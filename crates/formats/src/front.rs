@@ -24,7 +24,7 @@ pub(super) fn refusal(
                     let sentence = format_args!("duplicate tensor name {name}");
                     FormatError::violation_at(duplicate, sentence, at)
                 }
-                Err(format_error) => format_error,
+                Err(error) => error,
             }
         }
         // Canonical files are of zTensor.

@@ -93,7 +93,7 @@ fn parse(
     let (header, metadata, extents) = match Header::parse(input, options.limit()) {
         Ok(parsed) => parsed,
         Err(Stop::More) => return Ok(None),
-        Err(Stop::Failed(format_error)) => return Err(format_error),
+        Err(Stop::Failed(error)) => return Err(error),
     };
     Layout { source, length, start, header: &header }.check(extents)?;
     let refused = |error| {

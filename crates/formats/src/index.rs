@@ -69,7 +69,7 @@ impl Index {
             let sentence = format_args!("index exceeds the maximum of {LONGEST} bytes");
             return Err(FormatError::violation_at(Rule::LimitHeader, sentence, LONGEST));
         }
-        check_length(length, limits, "the index").map_err(|format_error| format_error.or_at(0))?;
+        check_length(length, limits, "the index").map_err(|error| error.or_at(0))?;
         let mut bytes = Vec::new();
         source.append_range(0..length, &mut bytes)?;
         Ok(Self { header: Header::parse(&bytes, limits)?, length, _feature: feature })
@@ -102,7 +102,7 @@ impl Index {
         let mut all = All { builder, weights, parts, options, metadata, bytes: 0, file_bytes: 0 };
         for (part, ordinal) in &ordered {
             let added = all.add(part, *ordinal);
-            added.map_err(|format_error| format_error.in_part(part.name))?;
+            added.map_err(|error| error.in_part(part.name))?;
         }
         all.check_size(total_size)?;
         let All { mut builder, metadata, .. } = all;
@@ -180,7 +180,7 @@ impl All<'_, '_> {
                     return FormatError::violation(Rule::IndexOverlay, sentence);
                 }
                 // Its bytes are to be read first, perhaps.
-                Err(format_error) if !format_error.is_refusal() => return format_error,
+                Err(error) if !error.is_refusal() => return error,
                 _ => {}
             }
         }

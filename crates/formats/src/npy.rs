@@ -186,7 +186,7 @@ pub(super) fn open(
         let end = u64_from_usize(end).min(length).max(there);
         Ok(source.append_range(there..end, start)?)
     })
-    .map_err(|format_error| format_error.or_at(0))?;
+    .map_err(|error| error.or_at(0))?;
     let there = length.saturating_sub(header.length);
     if there != header.bytes {
         let bytes = header.bytes;

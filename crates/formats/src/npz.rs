@@ -57,7 +57,7 @@ pub(super) fn open(
     let mut pending = None;
     for entry in directory.entries() {
         let entry = entry?;
-        let about = |format_error: FormatError| format_error.about(entry.name);
+        let about = |error: FormatError| error.about(entry.name);
         decoded.add(&entry, length, limits).map_err(about)?;
         let found = entry.find(&mut arrays.window, directory.range.start).map_err(about);
         let Some(found) = defer(found, &mut pending)? else { continue };
@@ -152,12 +152,12 @@ impl<'s> Arrays<'s> {
 
     /// The header of the array that a member is.
     fn header(&mut self, member: &Member) -> Result<Header, FormatError> {
-        self.parse(member).map_err(|format_error| {
+        self.parse(member).map_err(|error| {
             // What is damaged says nothing of who has written it.
-            match format_error.is_refusal().then(|| self.damage(member)) {
+            match error.is_refusal().then(|| self.damage(member)) {
                 Some(Ok(Some(damage))) => damage,
                 Some(Err(failure)) => failure,
-                Some(Ok(None)) | None => format_error,
+                Some(Ok(None)) | None => error,
             }
         })
     }

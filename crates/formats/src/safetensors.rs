@@ -57,7 +57,7 @@ fn header_end(start: &[u8], length: u64, limits: &Limits) -> Result<u64, FormatE
         let sentence = format_args!("header length {header} exceeds the maximum of {most} bytes");
         return Err(FormatError::violation_at(Rule::SafetensorsHeaderLength, sentence, 0));
     }
-    check_length(header, limits, "the header").map_err(|format_error| format_error.or_at(0))?;
+    check_length(header, limits, "the header").map_err(|error| error.or_at(0))?;
     Ok(end)
 }
 
@@ -139,10 +139,10 @@ fn parse<'o>(
         builder.push(&object(&entry, &[component(&entry, data)])).map_err(refused)?;
     }
     if !in_order || data.saturating_add(end) != length {
-        check_cover(header, length, options.limit()).or_else(|format_error| {
+        check_cover(header, length, options.limit()).or_else(|error| {
             // Two tensors of one name may have the same data, and that they have one name says more.
             check_names(header, length, options)?;
-            Err(format_error)
+            Err(error)
         })?;
     }
     let mut metadata = entries.into_metadata().unwrap_or_default();
@@ -200,9 +200,8 @@ fn check_cover(header: &[u8], length: u64, limits: &Limits) -> Result<(), Format
             let (name, _) = nth(header, *ordinal, limits)?;
             let sentence = "its data does not begin where that of the tensor before it ends";
             let offset = data.saturating_add(*begin).min(length);
-            let format_error =
-                FormatError::violation_at(Rule::SafetensorsContiguous, sentence, offset);
-            return Err(format_error.about(&name));
+            let error = FormatError::violation_at(Rule::SafetensorsContiguous, sentence, offset);
+            return Err(error.about(&name));
         }
         covered = *end;
     }

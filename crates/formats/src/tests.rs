@@ -40,9 +40,9 @@ fn single(name: &str, bytes: &[u8]) -> Read {
 
 /// Returns the refusal of a file, on opening or on reading.
 fn refusal(name: &str, bytes: &[u8]) -> String {
-    let format_error = read(name, bytes).expect_err("the file is read without a complaint");
-    assert!(format_error.is_refusal(), "{format_error}");
-    format_error.to_string()
+    let error = read(name, bytes).expect_err("the file is read without a complaint");
+    assert!(error.is_refusal(), "{error}");
+    error.to_string()
 }
 
 /// A file of the corpus that another program has written.
@@ -94,9 +94,9 @@ fn archives_are_of_ztensor_too() {
     assert_eq!(sharded.tensor("w").unwrap().to_vec::<f32>().unwrap().len(), 4);
     sharded.verify().unwrap();
     bytes.pop();
-    let format_error = super::open_bytes(&*bytes, &OpenOptions::default()).unwrap_err();
-    assert!(format_error.is_refusal(), "{format_error}");
-    assert!(zten::rules::find(format_error.finding().row.unwrap().id).is_some());
+    let error = super::open_bytes(&*bytes, &OpenOptions::default()).unwrap_err();
+    assert!(error.is_refusal(), "{error}");
+    assert!(zten::rules::find(error.finding().row.unwrap().id).is_some());
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_file_that_shrinks_is_a_failure_of_reading() {
     fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
     let error = archive.verify().unwrap_err();
     assert!(error.to_string().contains("became shorter"), "{error}");
-    let format_error = FormatError::from(error);
-    assert!(!format_error.is_refusal());
-    assert!(format_error.to_string().contains("became shorter"), "{format_error}");
+    let error = FormatError::from(error);
+    assert!(!error.is_refusal());
+    assert!(error.to_string().contains("became shorter"), "{error}");
 }

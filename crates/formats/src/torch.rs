@@ -81,7 +81,7 @@ pub(super) fn open(
     while let Some(leaf) = walk.next()? {
         match leaf {
             Leaf::Tensor(node) => {
-                let about = |format_error: FormatError| format_error.about(walk.name());
+                let about = |error: FormatError| error.about(walk.name());
                 let tensor = folder.tensor(&pickle, node, limits).map_err(about)?;
                 match tensor.component(big) {
                     Ok(component) => {
@@ -91,7 +91,7 @@ pub(super) fn open(
                             _ => refused(error),
                         })?;
                     }
-                    Err(format_error) => drop(skipped.get_or_insert(about(format_error))),
+                    Err(error) => drop(skipped.get_or_insert(about(error))),
                 }
             }
             Leaf::Attribute(value) => {
@@ -101,8 +101,8 @@ pub(super) fn open(
             }
         }
     }
-    if let Some(format_error) = skipped.or(walk.into_unsupported()) {
-        return Err(format_error);
+    if let Some(error) = skipped.or(walk.into_unsupported()) {
+        return Err(error);
     }
     folder.check_used()?;
     let attributes = attributes.finish(twice)?;
@@ -129,7 +129,7 @@ pub(super) fn check_pickles(
         let mut bytes = Vec::new();
         source.append_range(0..held, &mut bytes)?;
         match check_in_order(&bytes, (limits, is_stream)) {
-            Err(format_error) if held < length && format_error.breaks(Rule::TorchPickle) => {
+            Err(error) if held < length && error.breaks(Rule::TorchPickle) => {
                 if held == most {
                     check_length(held.saturating_add(1), limits, "a pickle of the stream")?;
                     check_longest(held.saturating_add(1), 0)?;
@@ -168,7 +168,10 @@ fn read_member(
     options: &OpenOptions,
 ) -> Result<Vec<u8>, FormatError> {
     let Member { start, packed, size, .. } = member;
-    check_longest(size, start)?;
+    // Compressed bytes may be more than they decompress to.
+    let longest = size.max(packed);
+    check_length(longest, options.limit(), "the member")?;
+    check_longest(longest, start)?;
     if size > packed.saturating_mul(EACH).saturating_add(MORE) {
         let sentence = format_args!("{packed} bytes decompress to {size}, more than are read");
         return Err(FormatError::violation_at(Rule::LimitHeader, sentence, start));
@@ -249,7 +252,7 @@ impl<'d> Folder<'d> {
         let (mut names, mut pending, mut prefix) = (Vec::new(), None, None);
         for entry in directory.entries() {
             let entry = entry?;
-            let about = |format_error: FormatError| format_error.about(entry.name);
+            let about = |error: FormatError| error.about(entry.name);
             decoded.add(&entry, length, limits).map_err(about)?;
             let found = entry.find(window, end).map_err(about);
             let Some(found) = defer(found, &mut pending)? else { continue };
@@ -269,9 +272,7 @@ impl<'d> Folder<'d> {
                 FormatError::violation_at(Rule::TorchFolder, sentence, entry.at)
             });
             let inside = inside.map_err(about)?;
-            folder
-                .add(inside, found.member)
-                .map_err(|format_error| about(format_error.or_at(entry.at)))?;
+            folder.add(inside, found.member).map_err(|error| about(error.or_at(entry.at)))?;
         }
         if let Some(pending) = pending {
             return Err(pending);
@@ -324,7 +325,7 @@ impl<'d> Folder<'d> {
     ) -> Result<bool, FormatError> {
         let (mut has_version, mut is_big) = (false, false);
         for (name, member) in &self.notes {
-            let about = |format_error: FormatError| format_error.about(name);
+            let about = |error: FormatError| error.about(name);
             if member.size > NOTE {
                 let sentence = "it is longer than PyTorch writes it";
                 return Err(about(FormatError::violation_at(
@@ -370,8 +371,7 @@ impl<'d> Folder<'d> {
         let member = self.pickle.ok_or_else(|| {
             FormatError::violation_at(Rule::TorchFolder, "the folder has no data.pkl", self.end)
         })?;
-        let about = |format_error: FormatError| format_error.about(PICKLE);
-        check_length(member.size, options.limit(), "the pickle").map_err(about)?;
+        let about = |error: FormatError| error.about(PICKLE);
         read_member(member, window, options).map_err(about)
     }
 
@@ -411,7 +411,7 @@ impl<'d> Folder<'d> {
             _ => storage.dtype,
         };
         let rank = usize_from_u32(pickle.length(shape));
-        check_rank(rank, limits, "it").map_err(|format_error| format_error.or_at(at))?;
+        check_rank(rank, limits, "it").map_err(|error| error.or_at(at))?;
         let wrong = || refused(Rule::TorchTensor);
         let numbers = |node: u32| -> Result<Vec<u64>, FormatError> {
             let mut numbers = Vec::new();

@@ -70,7 +70,7 @@ fn validate_archive(path: &Path) -> Result<usize, Error> {
             assert!(other.is_err());
             return Err(error);
         }
-        (Ok(_), Err(format_error)) => panic!("{}: {format_error}", path.display()),
+        (Ok(_), Err(error)) => panic!("{}: {error}", path.display()),
     };
     verify(&archive)
 }

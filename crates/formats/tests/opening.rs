@@ -61,7 +61,7 @@ fn open_in_steps(
                 }
             }
             Ok(Step::Done(header)) => return (cost, Ok(*header)),
-            Err(format_error) => return (cost, Err(format_error)),
+            Err(error) => return (cost, Err(error)),
         }
     }
 }
@@ -86,8 +86,8 @@ fn steps_lead_to_the_same_verdict() {
                     assert!(tensor.components().map(place).eq(again.components().map(place)));
                 }
             }
-            (Err(error), Err(format_error)) => {
-                assert_eq!(error.to_string(), Error::from(format_error).to_string());
+            (Err(read), Err(stepped)) => {
+                assert_eq!(read.to_string(), Error::from(stepped).to_string());
             }
             (read, stepped) => panic!("{}: {read:?} {stepped:?}", path.display()),
         }

@@ -49,8 +49,8 @@ fn is_same(one: &Result<(), FormatError>, other: &Result<(), FormatError>) -> bo
     }
 }
 
-fn is_memory(format_error: &FormatError) -> bool {
-    match format_error {
+fn is_memory(error: &FormatError) -> bool {
+    match error {
         FormatError::Io(error) => error.kind() == io::ErrorKind::OutOfMemory,
         FormatError::Library(error) => error.kind() == ErrorKind::OutOfMemory,
         FormatError::Violation(_) => false,
@@ -67,7 +67,7 @@ fn sweep(what: &str, work: impl Fn() -> Result<(), FormatError>) -> [usize; 2] {
         if is_same(&outcome, &usual) {
             harmless.set(harmless.get() + 1);
         } else {
-            assert!(outcome.is_err_and(|format_error| is_memory(&format_error)), "{what}");
+            assert!(outcome.is_err_and(|error| is_memory(&error)), "{what}");
         }
     });
     let all = report.injected_failures() == report.baseline_allocations();

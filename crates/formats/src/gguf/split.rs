@@ -139,7 +139,7 @@ impl Split {
         let mut tensors = u64_from_usize(first.len());
         for (part, number) in parts.iter().zip(1..) {
             let ordinal = builder.file(part.name, part.length).map_err(refusal)?;
-            let in_part = |format_error: FormatError| format_error.in_part(part.name);
+            let in_part = |error: FormatError| error.in_part(part.name);
             let archive = super::archive(part.source, part.length, options).map_err(in_part)?;
             let found = Numbers::read(&archive.attributes());
             found.and_then(|found| numbers.check(found, number)).map_err(in_part)?;
@@ -251,7 +251,7 @@ fn twice(
                 Some(tensor) => return of(tensor.name()).in_part(part.name),
                 None => left = left.saturating_sub(archive.len()),
             },
-            Err(format_error) => return format_error.in_part(part.name),
+            Err(error) => return error.in_part(part.name),
         }
     }
     FormatError::internal("a tensor is in none of the files")

@@ -190,8 +190,8 @@ struct Reading<'l> {
 }
 
 impl Reading<'_> {
-    fn refuse<E: serde::de::Error>(&mut self, format_error: FormatError) -> E {
-        self.refusal = Some(format_error);
+    fn refuse<E: serde::de::Error>(&mut self, error: FormatError) -> E {
+        self.refusal = Some(error);
         E::custom("refused")
     }
 }
@@ -268,12 +268,12 @@ impl Metadata<'_, '_> {
             let value: Scalar = map.next_value()?;
             if key == TOTAL_SIZE {
                 let Some(total) = value.as_byte_count() else {
-                    let format_error = FormatError::violation(
+                    let error = FormatError::violation(
                         Rule::IndexTotalSize,
                         "expected a whole number of bytes",
                     )
                     .about(&key);
-                    return Err(reading.refuse(format_error));
+                    return Err(reading.refuse(error));
                 };
                 if reading.header.total_size.replace(total).is_some() {
                     return Err(reading.refuse(twice(&key).about("metadata")));
@@ -281,10 +281,10 @@ impl Metadata<'_, '_> {
                 continue;
             }
             let put = value.put(&mut reading.header.metadata, &key);
-            put.map_err(|format_error| reading.refuse(format_error))?;
+            put.map_err(|error| reading.refuse(error))?;
             let keys = u64_from_usize(reading.header.metadata.len());
             let few = check_keys(keys, reading.limits, "the metadata");
-            few.map_err(|format_error| reading.refuse(format_error))?;
+            few.map_err(|error| reading.refuse(error))?;
         }
         Ok(())
     }
@@ -369,7 +369,7 @@ impl WeightMap<'_, '_> {
         let Self(reading) = self;
         while let Some((name, file)) = map.next_entry::<String, String>()? {
             let pushed = reading.header.weights.push(&name, &file, reading.limits);
-            pushed.map_err(|format_error| reading.refuse(format_error))?;
+            pushed.map_err(|error| reading.refuse(error))?;
         }
         Ok(())
     }

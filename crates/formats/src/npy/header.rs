@@ -131,8 +131,8 @@ impl<'h> Entries<'h> {
                 Ok(()) => numbers.try_reserve(1).map_err(|_| FormatError::memory()),
                 beyond => beyond,
             };
-            if let Err(format_error) = room {
-                self.fault = Some(format_error);
+            if let Err(error) = room {
+                self.fault = Some(error);
                 return failed(after);
             }
             numbers.push(number);

@@ -298,7 +298,7 @@ impl<'h> Entries<'h> {
         let left = usize_from_u32(fault.left);
         let mut unescaped = String::new();
         let at = self.text.get(self.text.len().saturating_sub(left)..).unwrap_or_default();
-        let format_error =
+        let error =
             match json::text(at.as_bytes()).map(|(_, found)| text(at, found, &mut unescaped)) {
                 Ok(Ok(found)) => self.reason(fault.why, at, found),
                 Ok(Err(Fault { why: Why::Memory, .. })) => return FormatError::memory(),
@@ -306,11 +306,11 @@ impl<'h> Entries<'h> {
             };
         // A header that is too short is at fault at its last byte.
         let is_end = left == 0 && self.is_whole();
-        let format_error = format_error.or_at(self.place(if is_end { 1 } else { left }));
+        let error = error.or_at(self.place(if is_end { 1 } else { left }));
         match self.name.map(|name| text(self.text, name, &mut unescaped)) {
-            Some(Ok(name)) => format_error.about(name),
+            Some(Ok(name)) => error.about(name),
             Some(Err(Fault { why: Why::Memory, .. })) => FormatError::memory(),
-            _ => format_error,
+            _ => error,
         }
     }
 

@@ -59,7 +59,7 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Content, FormatError> {
         }
         // Bytes have no name that could tell the format.
         (Err(one), Err(other)) => {
-            let id = |format_error: &FormatError| format_error.finding().row.map(|row| row.id);
+            let id = |error: &FormatError| error.finding().row.map(|row| row.id);
             let is_unknown = id(&other).is_some_and(|id| id.starts_with("format-"));
             assert!(is_unknown || one.to_string() == other.to_string(), "{one}; {other}");
             return Err(one);

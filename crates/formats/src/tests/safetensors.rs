@@ -152,8 +152,8 @@ fn a_limit_holds_before_memory_is_taken() {
     let memory = allocation_counter::measure(|| {
         opened = Some(open_with(&bytes, &limit(length - 1)));
     });
-    let format_error = opened.unwrap().unwrap_err();
-    assert_eq!(format_error.finding().row.unwrap().id, "limit-manifest");
+    let error = opened.unwrap().unwrap_err();
+    assert_eq!(error.finding().row.unwrap().id, "limit-manifest");
     assert!(memory.bytes_max < 1 << 10, "{} bytes", memory.bytes_max);
     let entry = r#"{"dtype":"U8","shape":[],"data_offsets":[0,1]}"#;
     let bytes = file(&format!(r#"{{"a":{entry}}}"#), &[0]);

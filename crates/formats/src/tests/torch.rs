@@ -2,7 +2,8 @@
 
 use zten::tools::{LogicalType as L, StorageType as S};
 use zten::{Error, Limits, OpenOptions, ReadAt};
-use zten_corpus::other::torch::{dict, file, int, numbers, pickle, text, tuple};
+use zten_corpus::other::torch::{dict, file, int, members, numbers, pickle, text, tuple};
+use zten_corpus::other::zip::{Archive, Member};
 
 use super::{Kind, data, open_with, read, refusal};
 use crate::{open_bytes, open_source};
@@ -230,6 +231,17 @@ fn deflated_pickles() {
     assert!(stored.1.is_empty());
     let found = read("x", &corpus_file("deflated-pickle")).unwrap();
     assert_eq!(found.1[0].3, [1, 0, 2, 0]);
+    // Blocks that decompress to nothing are read no further than a header may be.
+    let long = |blocks: usize| {
+        let mut all = members(&pickle(b"}"), &[]);
+        all[0] = Member::deflated("archive/data.pkl", &all[0].content);
+        all[0].packed.splice(..0, b"\0\0\0\xff\xff".repeat(blocks));
+        Archive::new(&all).bytes()
+    };
+    let limits = Limits::default().with_named("manifest", 5_000).unwrap();
+    assert!(open_with("x", &long(900), &limits).is_ok());
+    let sentence = open_with("x", &long(1_000), &limits).unwrap_err().to_string();
+    assert!(sentence.contains("limit of 5000"), "{sentence}");
 }
 
 /// Pickles of a stream are read as far as they go, and what is behind them is not.

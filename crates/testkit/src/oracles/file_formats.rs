@@ -242,15 +242,12 @@ fn as_the_crate_does(archive: &InMemory<'_>) {
 }
 
 /// An error is about the file, and shows nothing that is hidden.
-fn refused(format_error: &FormatError, length: u64) {
-    assert!(format_error.is_refusal(), "{format_error}");
-    let finding = format_error.finding();
-    assert!(finding.row.is_some(), "{format_error}");
-    assert!(
-        finding.offset.is_none_or(|offset| offset <= length),
-        "{format_error} of {length} bytes"
-    );
-    assert!(!finding.to_string().chars().any(char::is_control), "{format_error:?}");
+fn refused(error: &FormatError, length: u64) {
+    assert!(error.is_refusal(), "{error}");
+    let finding = error.finding();
+    assert!(finding.row.is_some(), "{error}");
+    assert!(finding.offset.is_none_or(|offset| offset <= length), "{error} of {length} bytes");
+    assert!(!finding.to_string().chars().any(char::is_control), "{error:?}");
 }
 
 impl<'f> Find for &'f Files {
@@ -347,8 +344,8 @@ fn read_several(files: &Files) -> bool {
     files.assert_same_in_steps(&opened);
     let archive = match opened {
         Ok(archive) => archive,
-        Err(format_error) => {
-            refused(&format_error, all);
+        Err(error) => {
+            refused(&error, all);
             return false;
         }
     };

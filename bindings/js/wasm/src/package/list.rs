@@ -113,7 +113,7 @@ fn is_windowed(component: &Component<'_>) -> bool {
     // A bool that is wrong is damage if the checksum is wrong, too, which takes the rest.
     component.encoding() == Encoding::Raw
         && !component.is_strided()
-        // What the checksum is over is read whole.
-        && component.read_range().end == component.extent().range().end
+        // A checksum over more than the blob is verified first.
+        && (component.has_checksum() || component.read_range() == component.extent().range())
         && !(is_bool && component.has_checksum())
 }

@@ -117,6 +117,7 @@ fn accepted() -> Vec<(&'static str, Vec<u8>)> {
         ("parameter", file(&parameter, &[TWO])),
         ("parameter-with-state", file(&with_state(dict(&[("tag", text("x"))])), &[TWO])),
         ("strided", file(&dict(&strided), &[FOUR])),
+        ("tail", file(&dict(&[("a", tensor(shorts("0", 4), 2, &[2], &[1]))]), &[FOUR])),
         ("bools-apart", file(&bools(0, 2, 2), &[&[0, 2, 1]])),
         ("untyped", file(&dict(&[("a", third)]), &[TWO])),
         ("protocol-4", of(&modern.concat())),
