@@ -18,7 +18,8 @@ use context::OpenList;
 pub(crate) use context::{Header, ParseContext, pass_attributes, push, reserve};
 use frame::Container;
 pub(crate) use record::{
-    Arrangement, ComponentRecord, Logical, Product, RawObject, ShapeSpan, Shapes, ShardRecord, Text,
+    Arrangement, ComponentRecord, ElementOrder, Logical, Product, RawObject, ShapeSpan, Shapes,
+    ShardRecord, Text,
 };
 pub use record::{Dimensions, Extent, Shape};
 pub(crate) use v2::{Count, Profile, Types, content};

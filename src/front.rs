@@ -12,8 +12,8 @@ use crate::cbor::{BytesLeft, Encoder, Fault, fault};
 use crate::element::{ByteOrder, LogicalType, StorageType};
 use crate::error::{BareError, Error, ErrorKind, Location, Misuse, OutOfMemory};
 use crate::format::{
-    Arrangement, ComponentRecord, Dialect, Encoding, Extent, Header, Layout, Logical, ParseContext,
-    Product, Role, ShardRecord, pass_attributes, push, reserve,
+    Arrangement, ComponentRecord, Dialect, ElementOrder, Encoding, Extent, Header, Layout, Logical,
+    ParseContext, Product, Role, ShardRecord, pass_attributes, push, reserve,
 };
 use crate::limits::OpenOptions;
 use crate::manifest::{Candidate, IndexBuilder, ObjectRecord, ValidatedManifest};
@@ -482,8 +482,7 @@ impl<'o> Builder<'o> {
             logical,
             has_type: raw.logical.is_some(),
             encoding,
-            is_big,
-            arrangement,
+            order: ElementOrder::new(is_big, arrangement),
             digest,
             shard,
             ..ComponentRecord::raw(extent)

@@ -134,8 +134,7 @@ impl RawComponent {
             logical: dtype.logical,
             has_type: dtype.type_bytes_left.is_some(),
             encoding: self.encoding,
-            is_big: self.big_endian.is_some() && width > 1,
-            arrangement: Arrangement::RowMajor,
+            order: ElementOrder::new(self.big_endian.is_some() && width > 1, Arrangement::RowMajor),
         };
         self.check_size(&record, dialect, facts)?;
         if let (Some(bytes_left), Encoding::Zstd, 2..) = (self.big_endian, self.encoding, width) {
@@ -199,6 +198,40 @@ pub(crate) enum Arrangement {
     Strided,
 }
 
+/// The byte order and the arrangement of elements, in one byte: records of components have no other to spare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ElementOrder(u8);
+
+impl ElementOrder {
+    const BIG: u8 = 1;
+    const COLUMN_MAJOR: u8 = 2;
+    const STRIDED: u8 = 4;
+
+    #[inline]
+    pub(crate) const fn new(is_big: bool, arrangement: Arrangement) -> Self {
+        let big = if is_big { Self::BIG } else { 0 };
+        Self(match arrangement {
+            Arrangement::RowMajor => big,
+            Arrangement::ColumnMajor => big | Self::COLUMN_MAJOR,
+            Arrangement::Strided => big | Self::STRIDED,
+        })
+    }
+
+    #[inline]
+    pub(crate) fn is_big(self) -> bool {
+        self.0 & Self::BIG != 0
+    }
+
+    #[inline]
+    pub(crate) fn arrangement(self) -> Arrangement {
+        match self.0 & !Self::BIG {
+            0 => Arrangement::RowMajor,
+            Self::COLUMN_MAJOR => Arrangement::ColumnMajor,
+            _ => Arrangement::Strided,
+        }
+    }
+}
+
 /// One component. Places that are [`BytesLeft::END`] stand for a field that is not there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ComponentRecord {
@@ -224,8 +257,7 @@ pub(crate) struct ComponentRecord {
     /// True if there is a `type` that says more than the dtype.
     pub(crate) has_type: bool,
     pub(crate) encoding: Encoding,
-    pub(crate) is_big: bool,
-    pub(crate) arrangement: Arrangement,
+    pub(crate) order: ElementOrder,
 }
 
 impl ComponentRecord {
@@ -247,15 +279,14 @@ impl ComponentRecord {
             logical: Logical::NONE,
             has_type: false,
             encoding: Encoding::Raw,
-            is_big: false,
-            arrangement: Arrangement::RowMajor,
+            order: ElementOrder::new(false, Arrangement::RowMajor),
         }
     }
 
     /// Returns whether its blob is its elements, one after the other in row-major order.
     #[inline]
     pub(crate) fn is_raw(&self) -> bool {
-        self.encoding == Encoding::Raw && self.arrangement == Arrangement::RowMajor
+        self.encoding == Encoding::Raw && self.order.arrangement() == Arrangement::RowMajor
     }
 
     /// Returns whether its blob is in another file.
@@ -267,7 +298,7 @@ impl ComponentRecord {
     /// Decoded bytes, if the manifest gives them.
     #[inline]
     pub(crate) fn size(&self) -> Option<u64> {
-        if self.encoding == Encoding::Raw && self.arrangement != Arrangement::Strided {
+        if self.encoding == Encoding::Raw && self.order.arrangement() != Arrangement::Strided {
             return Some(self.extent.length());
         }
         self.has_decoded.then_some(self.decoded)

@@ -390,7 +390,7 @@ impl<'a> Component<'a> {
     /// The order of the bytes of its elements; little-endian where they have but one.
     #[inline]
     pub fn byte_order(&self) -> ByteOrder {
-        if self.record.is_big { ByteOrder::Big } else { ByteOrder::Little }
+        if self.record.order.is_big() { ByteOrder::Big } else { ByteOrder::Little }
     }
 
     /// The range of its blob in the file; in another one, if it has a [`shard`](Self::shard).
@@ -511,12 +511,12 @@ impl<'a> Component<'a> {
     /// Returns whether the elements lie in another order than row-major, or not one after the other, as they may in other
     /// formats: they are handed out in row-major order all the same, and cannot be borrowed.
     pub fn is_strided(&self) -> bool {
-        self.record.arrangement != Arrangement::RowMajor
+        self.record.order.arrangement() != Arrangement::RowMajor
     }
 
     /// The strides of its dimensions in elements, outermost first; none if they follow from the shape.
     pub(crate) fn strides(&self) -> Option<impl Iterator<Item = u64> + use<'a>> {
-        let is_listed = self.record.arrangement == Arrangement::Strided;
+        let is_listed = self.record.order.arrangement() == Arrangement::Strided;
         is_listed.then(|| self.numbers().skip(4).take(self.tensor().shape().len()))
     }
 
