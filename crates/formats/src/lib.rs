@@ -192,19 +192,15 @@ fn parse(
     if is_ztensor(&start) {
         return Ok(Header::ZTensor(open_manifest(source, length, options)?));
     }
-    let format = known(&start, path).or_else(|error| match error {
-        // It is not read. That it is harmless is more than is known of others.
-        error
-            if cfg!(feature = "torch")
-                && (error.breaks(Rule::FormatPickle) || error.breaks(Rule::FormatTorch)) =>
-        {
-            let is_stream = error.breaks(Rule::FormatTorch);
+    let format = known(&start, path).or_else(|error| {
+        // A pickle that is not read is invalid, and not only unsupported, if it asks for what no checkpoint needs.
+        let is_stream = error.breaks(Rule::FormatTorch);
+        if cfg!(feature = "torch") && (is_stream || error.breaks(Rule::FormatPickle)) {
             torch::check_pickles(source, length, (options.limit(), is_stream))?;
-            Err(error)
         }
-        error => Err(error),
-    });
-    Ok(match format? {
+        Err(error)
+    })?;
+    Ok(match format {
         Format::Safetensors => Header::Other(safetensors::open(source, length, start, options)?),
         Format::Gguf => Header::Gguf(gguf::open(source, length, start, options)?),
         Format::Index => Header::Index(Index::read(source, length, options.limit())?),
