@@ -7,26 +7,12 @@ import { existsSync, openAsBlob, readFileSync, rmSync, statSync, writeFileSync }
 import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { crc32 } from 'node:zlib'
-import { chromium } from 'playwright-core'
+import { browse, corpus, end, json, root, run, test } from './harness.mjs'
 import { serve } from './server.mjs'
-import { alone, corpus, folder, install, json, root, run } from './setup.mjs'
+import { alone, folder, install } from './setup.mjs'
 
 const { project, files } = install()
 const { open, check, setWasm, Simple, Tagged, ZtenError } = await import(pathToFileURL(join(project, 'node_modules/zten/dist/node.js')))
-const wanted = process.argv[2] ?? ''
-let failed = 0
-
-const test = async (name, body) => {
-  if (!name.includes(wanted)) return
-  const start = performance.now()
-  try {
-    await body()
-    console.log(`ok    ${name} (${Math.round(performance.now() - start)} ms)`)
-  } catch (error) {
-    failed++
-    console.log(`FAIL  ${name}\n${error.stack}`)
-  }
-}
 
 /** A source that is only read when waited for. */
 const slow = (bytes, more = {}) => ({
@@ -365,6 +351,11 @@ await test('what has to be held is bounded', async () => {
   assert.match(error.message, /expected at most 10/)
   assert.deepEqual([error.verdict, error.rule, error.format, error.object, error.component, error.offset], ['limit', 'limit-memory', 'ztensor', name, role, offset])
   assert.equal((await file.check()).rule, 'limit-memory')
+  // All of a storage is read for a tensor that is part of it.
+  const strided = await open(slow(new Uint8Array(readFileSync(`${corpus}other/torch/accept/strided.pt`))), { memory: 6 })
+  assert.equal(strided.list().find(({ name }) => name === 'every-other').components[0].length, 6)
+  await assert.rejects(strided.get('every-other'), { rule: 'limit-memory' })
+  assert.equal((await strided.check()).rule, 'limit-memory')
   const vast = await open(npy('<f4', false, [`${2n ** 60n}`, 0], new Uint8Array()))
   assert.deepEqual(vast.list()[0].shape, [2n ** 60n, 0])
   await assert.rejects(vast.get('arr_0'), { name: 'ZtenError', verdict: 'limit', rule: 'limit-memory', format: 'npy', object: 'arr_0', message: /beyond 2\^53/ })
@@ -646,9 +637,7 @@ await test('what a server claims takes no memory', async () => {
 })
 
 await test('Chromium: the corpus has the same verdicts, in the page and in a worker', async () => {
-  const executablePath = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser'].find(path => path && existsSync(path))
-  assert.ok(executablePath, 'there is no chromium; set CHROMIUM to its path')
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+  const browser = await browse()
   try {
     const page = await browser.newPage()
     await page.goto(url)
@@ -691,5 +680,4 @@ await test('Chromium: the corpus has the same verdicts, in the page and in a wor
 
 server.close()
 rmSync(folder, { recursive: true })
-console.log(failed === 0 ? 'all valid' : `${failed} failed`)
-process.exit(failed === 0 ? 0 : 1)
+end()

@@ -1,30 +1,11 @@
-// The command, the corpus, and the package installed into an empty project.
+// The corpus, and the package installed into an empty project.
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
+import { corpus } from './harness.mjs'
 
-export const root = new URL('../../../', import.meta.url).pathname
-export const corpus = `${root}corpus/`
 export const folder = mkdtempSync(join(tmpdir(), 'zten-js-'))
-
-const zten = process.env.ZTEN ?? `${process.env.CARGO_TARGET_DIR ?? `${root}target`}/release/zten`
-if (!existsSync(zten)) throw new Error(`there is no ${zten}: cargo build --release -p zten-cli`)
-
-/** Standard output of the command, whatever its status. */
-export const run = (...args) => {
-  try {
-    return execFileSync(zten, args, { maxBuffer: 1 << 30, stdio: ['ignore', 'pipe', 'ignore'] })
-  } catch (error) {
-    return error.stdout
-  }
-}
-
-const revive = (_, value) => value !== null && typeof value === 'object' && '$int' in value ? BigInt(value.$int) : value
-
-/** Returns the output of the command, a document a line. */
-export const json = (...args) =>
-  run(...args).toString().trimEnd().split('\n').map(line => JSON.parse(line, revive))
 
 /** All files of the corpus, each by itself: in a folder of its own, where no other file is that it names. */
 export const alone = () => {

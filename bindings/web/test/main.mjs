@@ -5,9 +5,8 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { json, run } from './command.mjs'
-import { choose, corpus, launch, open, root, verdict } from './page.mjs'
-import { end, test } from './runner.mjs'
+import { corpus, end, json, root, run, test } from '../../js/test/harness.mjs'
+import { choose, launch, open, verdict } from './page.mjs'
 import { write } from './sparse.mjs'
 
 const { browser, page, index, requests, errors } = await launch('index.html')
@@ -501,9 +500,7 @@ await test('values of a slice are those of the command', async () => {
   for (const [line, { name }] of objects.entries()) {
     await choose(page, line)
     await page.waitForSelector('.elements td')
-    const wanted = json('cat', '--json', path, name)[0].elements.flat(9)
-    const number = text => ({ true: true, false: false })[text] ?? (/^-?\d{16,}$/.test(text) ? text : Number(text))
-    assert.deepEqual((await shown()).map(number), wanted, name)
+    assert.deepEqual(await shown(), run('cat', path, name).toString().match(/[^\s[\],]+/g), name)
   }
   await page.fill('#search', 't_f32')
   await choose(page, 0)

@@ -5,10 +5,9 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { corpus, end, json, root, run, test } from '../../js/test/harness.mjs'
 import { serve } from '../../js/test/server.mjs'
-import { json, run } from './command.mjs'
-import { choose, corpus, launch, located, open, root, verdict } from './page.mjs'
-import { end, test } from './runner.mjs'
+import { choose, launch, located, open, verdict } from './page.mjs'
 import { write } from './sparse.mjs'
 
 const folder = mkdtempSync(join(tmpdir(), 'zten-web-'))
@@ -26,7 +25,7 @@ const begin = async address => {
   await page.click('#address button')
 }
 
-/** Opens an address and waits until the page has said what there is to say. */
+/** Opens an address and waits until the page is done. */
 const openUrl = async address => {
   await begin(address)
   await page.waitForFunction(() => document.body.dataset.state === 'done')

@@ -1,22 +1,14 @@
 // The page in a headless Chromium, as a person has it: opened from a folder.
-import { existsSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
-import { chromium } from 'playwright-core'
-
-export const root = new URL('../../../', import.meta.url).pathname
-export const corpus = `${root}corpus/`
+import { browse, root } from '../../js/test/harness.mjs'
 
 /** The address of a page. */
 export const located = name => pathToFileURL(`${root}bindings/web/dist/${name}`).href
 
-const browsers = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser']
-const executablePath = browsers.find(path => path && existsSync(path))
-if (!executablePath) throw new Error('there is no chromium; set CHROMIUM to its path')
-
-/** Starts the browser, and gives the page and what it asked the network for. */
+/** Starts the browser. Returns the page, with its requests and errors. */
 export const launch = async (name, ...args) => {
   const index = located(name)
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', ...args] })
+  const browser = await browse(...args)
   const page = await browser.newPage({ viewport: { width: 1000, height: 1200 } })
   page.setDefaultTimeout(20_000)
   const requests = []
@@ -28,7 +20,7 @@ export const launch = async (name, ...args) => {
   return { browser, page, index, requests, errors }
 }
 
-/** Opens a file and waits until the page has said what there is to say. */
+/** Opens a file and waits until the page is done. */
 export const open = async (page, path) => {
   await page.evaluate(() => { document.body.dataset.state = 'waiting' })
   await page.setInputFiles('#file', path)
