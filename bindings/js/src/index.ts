@@ -427,9 +427,9 @@ export class ZtenFile {
   async #content(guest: Guest, object: Found, place: number, verify: boolean): Promise<{ bytes: Uint8Array<ArrayBuffer>; verified: boolean }> {
     const part = object.components[place]!
     const pieces: Uint8Array<ArrayBuffer>[] = []
-    const isRaw = part.encoding === 'raw' && part.shard === null && part.windowed
+    const isWindowed = part.windowed && part.shard === null
     let take = (piece: Uint8Array<ArrayBuffer>): void => { pieces.push(piece) }
-    if (isRaw) {
+    if (isWindowed) {
       // All of it is in the file, so that there is no more than is there.
       const whole = new Uint8Array(safe(part.length))
       pieces.push(whole)
@@ -461,7 +461,7 @@ export class ZtenFile {
     const isWindowed = isHeld && part.windowed
     const [start, length] = isHeld ? [safe(part.offset), safe(part.length)] : [0, 0]
     if (isHeld) {
-      if (!isWindowed) this.#bound(length, object, part)
+      if (!isWindowed) this.#bound(heldBy([part]), object, part)
       await guest.hold(safe(part.start), isWindowed ? start : safe(part.end))
     }
     const begun = guest.call('stream', [object.ordinal, place])
@@ -478,16 +478,12 @@ export class ZtenFile {
   /** The error of an object that breaks a rule. */
   async #checkObject(guest: Guest, object: Found): Promise<Report | undefined> {
     const parts = inFile(object)
-    const length = lengthOf(parts)
     const streams = object.independent && parts.every(part => part.windowed && part.digest?.verifiable !== false)
-    if (!guest.isSync && streams && length > WINDOW) {
-      for (const place of object.components.keys()) {
-        const { report } = await this.#stream(guest, object, place)
-        // An unsupported object does not keep the rest from being validated, and is reported later.
-        if (report?.verdict === 'unsupported') break
-        if (report) return report
-        return undefined
-      }
+    if (!guest.isSync && streams && heldBy(parts) > WINDOW) {
+      let report: Report | undefined
+      for (const place of object.components.keys()) report ??= (await this.#stream(guest, object, place)).report
+      // An unsupported object does not keep the rest from being validated, and is reported later.
+      if (report?.verdict !== 'unsupported') return report
     }
     await this.#holdAll(guest, object)
     const answer = guest.call('check_object', [object.ordinal])
@@ -499,7 +495,7 @@ export class ZtenFile {
     guest.drop()
     if (!guest.isSync) {
       const parts = inFile(object)
-      this.#bound(lengthOf(parts), object, parts[0])
+      this.#bound(heldBy(parts), object, parts[0])
       for (const part of parts) await guest.holdMore(safe(part.start), safe(part.end))
     }
     this.#open()
@@ -519,7 +515,8 @@ export class ZtenFile {
 const about = (object: string, message: string): ZtenError => new ZtenError({ ...trouble(message), object })
 
 const inFile = (object: Found): Part[] => object.components.filter(part => part.shard === null)
-const lengthOf = (parts: Part[]): number => parts.reduce((sum, part) => sum + safe(part.length), 0)
+/** The number of bytes to read for components: those around a blob that its checksum covers are more than its length. */
+const heldBy = (parts: Part[]): number => parts.reduce((sum, part) => sum + safe(part.end) - safe(part.start), 0)
 
 /** The facts that come with elements. */
 type Typed = Pick<Part, 'dtype' | 'storage' | 'elements'> & { role: string | null }
