@@ -35,7 +35,7 @@ export class Guest implements Host {
     return this.border.instance.call('name', [], new TextEncoder().encode(name))
   }
 
-  /** Opens the file of that name: what there is to say about it. */
+  /** Opens the file of that name. Returns its description, or the error. */
   async open(file: Opened, name: string, onRead: () => void): Promise<Bytes> {
     const window = new Window(file, onRead)
     this.file = window

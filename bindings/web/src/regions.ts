@@ -42,7 +42,7 @@ export const regions = (
       }
     })
     known.sort((one, next) => one.start - next.start)
-    // What says how long a header is belongs to it.
+    // The length of a header, in front of it, belongs to it.
     if (other && known[0]?.kind === 'header') known[0].start = 0
     for (const region of known) add(region, gap)
   }

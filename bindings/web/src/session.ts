@@ -48,7 +48,7 @@ export class Session {
     return this.known?.size ?? 0
   }
 
-  /** Opens the file: what there is to say about it, after its name, escaped. */
+  /** Opens the file. Returns its description, or the error, after `onName` got its escaped name. */
   async open(onName: (name: string) => void, onProgress?: (bytes: number) => void): Promise<Answer> {
     wasm ??= unpack()
     source ??= URL.createObjectURL(new Blob([WORKER], { type: 'text/javascript' }))

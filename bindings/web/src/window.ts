@@ -56,10 +56,10 @@ export class Window {
 
   /** The range that is read for bytes that are not held. */
   private around(start: number, end: number): [number, number] {
-    const { size, least } = { size: this.size, least: this.file.least }
+    const { size, file: { least } } = this
     this.streak = start > this.start && start <= this.start + this.bytes.length ? this.streak + 1 : 0
     const length = Math.max(end - start, least, this.streak > STREAK ? AHEAD : 0)
-    // A request beyond the end of the file is moved before it.
+    // A read at the end of the file begins earlier instead of being short.
     const from = end === size ? Math.max(0, Math.min(start, end - least)) : start
     return [from, Math.max(end, Math.min(start + length, size))]
   }

@@ -1,8 +1,7 @@
 //! The border with the host: imports, the exports by which a file is opened, and what they share.
 //!
-//! The host fills buffers of the guest, and reads what the guest shows it, during a call and no
-//! longer. Whatever it passes, it gets an answer: a wrong place is a problem like any other, a call
-//! during a call is refused.
+//! The host reads and fills buffers of the module during a call only. It may pass any arguments: an object or component that
+//! does not exist is an error in the answer, and a call during a call returns 0.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::Mutex;
@@ -17,9 +16,9 @@ mod host {
 
     #[wasm_bindgen]
     extern "C" {
-        /// Fills `buffer` with the bytes of the file from `offset` on: whether it could.
+        /// Fills `buffer` with the bytes of the file from `offset` on. Returns false if it failed.
         pub(super) fn read_at(offset: u64, buffer: &mut [u8]) -> bool;
-        /// Fills `buffer` with what comes with the call, whose length the call has said.
+        /// Fills `buffer` with the bytes that come with the call, which has stated their number.
         pub(super) fn input(buffer: &mut [u8]);
         /// Takes bytes: of the answer (0), or of data (1).
         pub(super) fn take(channel: u32, bytes: &[u8]);
@@ -78,8 +77,8 @@ pub fn input(length: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// 1 if it was done, and the answer given; 2 if there is no memory for what comes with the call; 0 if
-/// the host called out of turn.
+/// Calls `work` and hands its answer to the host. Returns 1 if that succeeded; 2 if there is no memory for the bytes that
+/// come with the call; 0 if this call is not possible now.
 pub fn with(work: impl FnOnce(&mut Session, &mut Answer) -> io::Result<()>) -> u32 {
     let Ok(mut session) = SESSION.try_lock() else { return 0 };
     let mut out = BufWriter::with_capacity(1 << 16, Out::Answer);
@@ -90,7 +89,7 @@ pub fn with(work: impl FnOnce(&mut Session, &mut Answer) -> io::Result<()>) -> u
     }
 }
 
-/// The same, of the open file.
+/// Calls `work` with the open file, as [`with`] does.
 pub fn on_file(work: impl FnOnce(&'static File, &mut Answer) -> io::Result<()>) -> u32 {
     with(|session, out| match session {
         Session::Open(file) => work(file, out),
@@ -98,13 +97,13 @@ pub fn on_file(work: impl FnOnce(&'static File, &mut Answer) -> io::Result<()>) 
     })
 }
 
-/// Begins with a file of so many bytes, whose name comes with the call: an empty one if it is not known.
+/// Begins to open a file of `length` bytes. Its name, which may be empty, comes with the call.
 #[wasm_bindgen]
 pub fn begin(length: u64, name: usize) -> u32 {
     with(|session, out| session.begin(input(name)?, length, out))
 }
 
-/// Returns whether the file needs bytes next, be they none.
+/// Returns true if opening needs bytes next, possibly none.
 #[wasm_bindgen]
 pub fn needs() -> bool {
     needed().is_some()
@@ -122,7 +121,7 @@ pub fn needs_end() -> u64 {
     needed().unwrap_or_default().end
 }
 
-/// Takes so many bytes that were asked for. The answer is empty, or what is wrong with the file.
+/// Takes the bytes that were needed. The answer is empty, or the error of the file.
 #[wasm_bindgen]
 pub fn supply(length: usize) -> u32 {
     with(|session, out| session.supply(input(length)?, &Source, out))

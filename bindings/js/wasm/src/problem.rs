@@ -26,7 +26,7 @@ pub fn reading(file: &File, error: &Error, out: &mut impl Write) -> io::Result<(
 }
 
 /// Writes what has been found: the document of `zten check --json`, without the name of the file,
-/// and with the feature `details` what only a page has room for. `manifest` is where the manifest lies.
+/// and with the feature `page` also what only the page shows. `manifest` is the range of the manifest.
 ///
 /// # Errors
 /// The errors of `out`.

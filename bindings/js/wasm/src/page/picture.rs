@@ -100,8 +100,8 @@ fn pick(file: &File, tensor: &Tensor<'_>) -> Result<Grid, Error> {
     // All but the last dimension are rows.
     let columns = tensor.shape().last().unwrap_or(1);
     let rows = elements.checked_div(columns).unwrap_or_default();
-    let mut grid = Grid { rows, columns, numbers: Vec::new() };
-    let mut cells = Cells::new(&grid, kind);
+    let grid = Grid { rows, columns, numbers: Vec::new() };
+    let mut cells = Cells { grid, kind, position: 0 };
     if component.encoding() == Encoding::Raw && !component.is_strided() {
         cells.seek(file, &component)?;
     } else {
@@ -109,39 +109,30 @@ fn pick(file: &File, tensor: &Tensor<'_>) -> Result<Grid, Error> {
             cells.add(chunk);
         }
     }
-    grid.numbers = cells.numbers;
-    Ok(grid)
+    Ok(cells.grid)
 }
 
 /// The cells of a grid, being filled in order.
 struct Cells {
-    rows: u64,
-    columns: u64,
-    height: u64,
-    width: u64,
+    grid: Grid,
     kind: Kind,
-    numbers: Vec<f64>,
     /// Bytes that have gone by.
     position: u64,
 }
 
 impl Cells {
-    fn new(grid: &Grid, kind: Kind) -> Self {
-        let (rows, columns) = (grid.rows, grid.columns);
-        let (height, width) = (grid.height(), grid.width());
-        Self { rows, columns, height, width, kind, numbers: Vec::new(), position: 0 }
-    }
-
     fn size(&self) -> u64 {
         u64::try_from(self.kind.width()).unwrap_or(1)
     }
 
     /// The element that the next cell shows; none when all have been filled.
     fn next(&self) -> Option<u64> {
-        let filled = u64::try_from(self.numbers.len()).ok()?;
-        let (row, column) = (filled.checked_div(self.width)?, filled.checked_rem(self.width)?);
-        let row = (row < self.height).then(|| picked(row, self.rows))?;
-        row.checked_mul(self.columns)?.checked_add(picked(column, self.columns))
+        let Grid { rows, columns, ref numbers } = self.grid;
+        let filled = u64::try_from(numbers.len()).ok()?;
+        let width = self.grid.width();
+        let (row, column) = (filled.checked_div(width)?, filled.checked_rem(width)?);
+        let row = (row < self.grid.height()).then(|| picked(row, rows))?;
+        row.checked_mul(columns)?.checked_add(picked(column, columns))
     }
 
     /// Takes what it needs of the next bytes.
@@ -153,7 +144,7 @@ impl Cells {
         {
             let at = usize::try_from(start.saturating_sub(self.position)).unwrap_or_default();
             let element = chunk.get(at..).and_then(|from| from.get(..self.kind.width()));
-            self.kind.values(element.unwrap_or_default(), &mut self.numbers);
+            self.kind.values(element.unwrap_or_default(), &mut self.grid.numbers);
             if element.is_none() {
                 break;
             }
@@ -161,10 +152,10 @@ impl Cells {
         self.position = end;
     }
 
-    /// Reads what it needs of a component that lies there as it is.
+    /// Reads what it needs of a raw component.
     fn seek(&mut self, file: &File, component: &Component<'_>) -> Result<(), Error> {
         let size = self.size();
-        let row = self.columns.saturating_mul(size);
+        let row = self.grid.columns.saturating_mul(size);
         let span = if row <= ROW { row } else { size };
         let part = usize::from(component.storage_type().map_or(1, StorageType::width));
         let mut buffer = vec![0; usize::try_from(span).unwrap_or_default()];
@@ -176,9 +167,9 @@ impl Cells {
             if component.byte_order() == ByteOrder::Big {
                 buffer.chunks_exact_mut(part.max(1)).for_each(<[u8]>::reverse);
             }
-            let filled = self.numbers.len();
+            let filled = self.grid.numbers.len();
             self.add(&buffer);
-            if self.numbers.len() == filled {
+            if self.grid.numbers.len() == filled {
                 break;
             }
         }

@@ -24,7 +24,7 @@ pub(crate) fn count(tensor: &Tensor<'_>) -> Result<Option<Grid>, Error> {
 }
 
 fn csr(matrix: &Csr<'_>) -> Grid {
-    let mut count = Count::new(matrix.rows(), matrix.columns());
+    let mut grid = empty(matrix.rows(), matrix.columns());
     let mut pointers = matrix.indptr().widened();
     let mut end = pointers.next().unwrap_or_default();
     let mut columns = matrix.indices().widened();
@@ -33,10 +33,10 @@ fn csr(matrix: &Csr<'_>) -> Grid {
         let Some(next) = pointers.next() else { break };
         end = next;
         for column in (start..end).map_while(|_| columns.next()) {
-            count.add(row, column);
+            count_entry(&mut grid, row, column);
         }
     }
-    count.grid
+    grid
 }
 
 /// Takes the tensor as a matrix: all but the last dimension are rows.
@@ -44,42 +44,36 @@ fn coo(tensor: &Coo<'_>) -> Result<Grid, Error> {
     let shape = tensor.shape().to_vec();
     let (columns, leading) = shape.split_last().unwrap_or((&1, &[]));
     let rows = leading.iter().try_fold(1_u64, |rows, dimension| rows.checked_mul(*dimension));
-    let mut count = Count::new(rows.ok_or(Misuse::Slice)?, *columns);
+    let mut grid = empty(rows.ok_or(Misuse::Slice)?, *columns);
     let mut axes: Vec<Widened<'_>> = (0..shape.len())
         .filter_map(|dimension| tensor.axis(dimension))
         .map(|axis| axis.widened())
         .collect();
-    let Some((last, outer)) = axes.split_last_mut() else { return Ok(count.grid) };
+    let Some((last, outer)) = axes.split_last_mut() else { return Ok(grid) };
     for column in last {
         let row = outer.iter_mut().zip(leading).fold(0_u64, |row, (axis, dimension)| {
             let index = axis.next().unwrap_or_default();
             row.saturating_mul(*dimension).saturating_add(index)
         });
-        count.add(row, column);
+        count_entry(&mut grid, row, column);
     }
-    Ok(count.grid)
+    Ok(grid)
 }
 
-/// Cells that are counted into.
-struct Count {
-    grid: Grid,
+/// A grid that has counted nothing.
+fn empty(rows: u64, columns: u64) -> Grid {
+    let mut grid = Grid { rows, columns, numbers: Vec::new() };
+    let cells = usize::try_from(grid.height().saturating_mul(grid.width()));
+    grid.numbers = vec![0.0; cells.unwrap_or_default()];
+    grid
 }
 
-impl Count {
-    fn new(rows: u64, columns: u64) -> Self {
-        let mut grid = Grid { rows, columns, numbers: Vec::new() };
-        let cells = usize::try_from(grid.height().saturating_mul(grid.width()));
-        grid.numbers = vec![0.0; cells.unwrap_or_default()];
-        Self { grid }
-    }
-
-    fn add(&mut self, row: u64, column: u64) {
-        let row = cell(row, self.grid.rows).saturating_mul(self.grid.width());
-        let at = row.saturating_add(cell(column, self.grid.columns));
-        let number = usize::try_from(at).ok().and_then(|at| self.grid.numbers.get_mut(at));
-        if let Some(number) = number {
-            *number += 1.0;
-        }
+fn count_entry(grid: &mut Grid, row: u64, column: u64) {
+    let row = cell(row, grid.rows).saturating_mul(grid.width());
+    let at = row.saturating_add(cell(column, grid.columns));
+    let number = usize::try_from(at).ok().and_then(|at| grid.numbers.get_mut(at));
+    if let Some(number) = number {
+        *number += 1.0;
     }
 }
 
