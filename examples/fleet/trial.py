@@ -83,8 +83,8 @@ def write_files(folder: Path, number: int) -> tuple[list[str], dict[str, str]]:
 
 
 def check_part(part: Mapping[str, Any], *, meeting: Path | None, driver: str) -> pa.Table:
-    """As :func:`fleet.check_part`, with the process and the node. With a meeting, the first task on another node
-    than the driver's says there who it is, and waits for its end."""
+    """Calls :func:`fleet.check_part`, and adds the process and the node. With a meeting, the first task on another node
+    than the driver's writes them there, and waits for its end."""
     table = fleet.check_part(part)
     node = ray.get_runtime_context().get_node_id()
     if meeting is not None and node != driver and not meeting.exists():

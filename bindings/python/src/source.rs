@@ -141,7 +141,7 @@ impl Open {
         let watched = Watched::new(&source, cancel);
         let detected = zten_formats::detect(&watched, length, &name, opening.unknown);
         let detected = detected.map_err(|format_error| Failure::opening(format_error, None))?;
-        let refused =
+        let failure =
             |format_error| Failure::opening(format_error, detected.and_then(Detected::name));
         let begun = match detected {
             None => Ok(Begun::Archive(options.open_source(watched, length)?)),
@@ -151,7 +151,7 @@ impl Open {
             let wanted = wanted.into_iter().filter(|_| opening.shards);
             wanted.map(|want| Listed::open_sibling(want, &source, &name)).collect()
         };
-        match begun.map_err(refused)? {
+        match begun.map_err(failure)? {
             Begun::Archive(archive) => {
                 let wanted = zten_formats::shards::wanted(archive.manifest());
                 let shards = list(wanted.into_iter().map(Want::Shard).collect())?;
@@ -171,7 +171,7 @@ impl Open {
                 let parts: Vec<_> = parts
                     .map(|(name, source, length)| Part { name, source, length: *length })
                     .collect();
-                let archive = root.open(&parts, options).map_err(refused)?;
+                let archive = root.open(&parts, options).map_err(failure)?;
                 Ok(Self { archive, shards, digests: None })
             }
         }

@@ -232,7 +232,7 @@ def test_a_checksum_of_npz_is_compared_as_a_digest_is(tmp_path: Path) -> None:
                 with pytest.raises(zten.Invalid) as raised:
                     read()
                 assert raised.value.rule == "zip-crc"
-        # What is put in order is read whole, and compared always.
+        # A component that has to be reordered is read whole, and always compared.
         assert file["w"].numpy(verify=False).sum() == 1
         assert file["w"][2:].numpy().sum() == 0
 
@@ -306,7 +306,7 @@ def test_an_index_and_its_files(tmp_path: Path) -> None:
     with zten.safe_open(index) as safe:
         assert safe.get_slice("a")[1, :, 2].tolist() == TENSORS["a"][1, :, 2].tolist()
         assert sorted(safe.offset_keys()) == list(TENSORS)
-    # What has no folder has no files beside it, and no name that says what it is.
+    # Bytes have no folder with other files, and no name that tells the format.
     assert zten.check(index.read_bytes()).rule == "header-magic"
     assert zten.check(index, shards=False).rule == "index-file"
     assert zten.convert(index, tmp_path / "w.zt") == 7

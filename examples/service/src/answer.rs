@@ -43,9 +43,9 @@ impl Want {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Answer {
-    /// It keeps every rule, and all of its content has been verified.
+    /// The file keeps every rule, and all of its content has been verified.
     Valid(Facts),
-    /// It does not, or cannot be read.
+    /// The file is invalid or unsupported, exceeds a limit, or could not be read.
     Rejected(Rejection),
 }
 
@@ -92,7 +92,7 @@ pub struct Component {
     pub place: Option<(u64, u64)>,
 }
 
-/// The reason why a file is refused.
+/// The reason why a file is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rejection {
@@ -134,7 +134,7 @@ impl From<Finding> for Rejection {
 }
 
 impl From<Rejection> for Finding {
-    /// Converts a refusal. The verdict follows from the rule alone, and not from what the worker says.
+    /// Converts a rejection. The verdict follows from the rule alone: the worker gives none.
     fn from(rejection: Rejection) -> Self {
         let found = rejection.rule.as_deref().and_then(rule);
         let (row, verdict) = found.map_or((None, Verdict::Error), |(row, own)| (Some(row), own));

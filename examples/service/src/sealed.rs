@@ -22,24 +22,23 @@ const TMPFS: i128 = 0x0102_1994;
 pub struct Sealed(Option<Mmap>);
 
 impl Sealed {
-    /// Validates a descriptor from a process that may be the enemy's, and maps what is behind it.
+    /// Validates a descriptor from an untrusted process, and maps its file.
     ///
     /// # Errors
-    /// It is no memory file, not sealed in every way, or longer than `most` bytes; whatever keeps
-    /// it from being mapped.
+    /// A file that is not a memory file, not sealed in every way, or longer than `most` bytes; an error of mapping it.
     pub fn new(file: OwnedFd, most: u64) -> io::Result<Self> {
-        let refused = |why: &str| Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        let invalid = |why: &str| Err(io::Error::new(io::ErrorKind::InvalidData, why));
         if i128::from(fstatfs(&file)?.f_type) != TMPFS {
-            return refused("the descriptor is not a memory file");
+            return invalid("the descriptor is not a memory file");
         }
         // Only files made by `memfd_create` can have them.
         if !fcntl_get_seals(&file)?.contains(SEALS) {
-            return refused("the memory file is not sealed");
+            return invalid("the memory file is not sealed");
         }
         // It cannot change from here on.
         let length = u64::try_from(fstat(&file)?.st_size).unwrap_or(u64::MAX);
         if length > most {
-            return refused("the memory file exceeds the maximum size");
+            return invalid("the memory file exceeds the maximum size");
         }
         if length == 0 {
             return Ok(Self(None));

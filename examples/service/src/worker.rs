@@ -86,10 +86,10 @@ fn input() -> Result<(File, u64), Box<dyn Error>> {
 fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Finding>> {
     let archive = open(file, length, &order.name)?;
     let manifest = archive.manifest();
-    let refused = |error| Box::new(Finding::reading(manifest, &error));
+    let to_finding = |error| Box::new(Finding::reading(manifest, &error));
     let mut verifier = Verifier::new(manifest);
     let mut objects = Vec::new();
-    // What is not supported does not keep the rest from being found invalid.
+    // An unsupported tensor does not keep the others from being found invalid.
     let mut unsupported = None;
     for tensor in &archive {
         let mut facts = (order.want != Want::Verdict).then(|| facts(&tensor));
@@ -110,12 +110,12 @@ fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Findin
             Err(error) if error.is_unsupported() => {
                 unsupported.get_or_insert(error);
             }
-            other => other.map_err(refused)?,
+            other => other.map_err(to_finding)?,
         }
         objects.extend(facts);
     }
     if let Some(error) = unsupported.or(verifier.require_unsharded(manifest).err()) {
-        return Err(refused(error));
+        return Err(to_finding(error));
     }
     if let Some(content) = &mut order.content {
         content.seal().map_err(|error| Box::new(Finding::io(&error)))?;

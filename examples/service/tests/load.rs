@@ -151,7 +151,7 @@ fn thousands_of_files() {
     let grown = resident().saturating_sub(memory);
     let rate = wanted as f64 / seconds;
     println!(
-        "{wanted} files, {valid} valid, {lost} lost their worker, the others refused; {threads} at a \
+        "{wanted} files, {valid} valid, {lost} lost their worker, the others rejected; {threads} at a \
          time: {seconds:.1} s, {rate:.0} files a second, {bytes} bytes of content; \
          {grown} KiB more memory"
     );

@@ -38,10 +38,10 @@ fn valid(verdict: Verdict) -> Model {
     }
 }
 
-/// Returns the verdict on a file whose worker does that deed.
+/// Returns the verdict on a file whose worker behaves so.
 fn lie(behavior: &str, time: Duration) -> Verdict {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("deed");
+    let path = folder.path().join("behavior");
     fs::write(&path, behavior).unwrap();
     let service = Service::new(
         env!("CARGO_BIN_EXE_zten-service-liar"),
@@ -98,7 +98,7 @@ fn facts_come_without_content() {
 }
 
 #[test]
-fn a_refused_file_has_its_rule() {
+fn a_rejected_file_has_its_rule() {
     let verdict = check(patient(), &corpus("reject/blob-alignment--v12-72.zt"), Want::Content);
     let Verdict::Rejected(rejection) = verdict else { panic!("{verdict:?}") };
     assert_eq!(rejection.rule.as_deref(), Some("blob-alignment"));
@@ -164,7 +164,7 @@ fn answers_of_no_known_form_are_none() {
         "unknown field",
         "unknown rule",
         "unknown format",
-        "unknown format of a refusal",
+        "unknown format of a rejection",
         "no content",
         "no place",
         "place beyond",

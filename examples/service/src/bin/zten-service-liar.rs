@@ -29,10 +29,10 @@ mod liar {
     pub(super) fn lie() {
         // Whatever it is told: no process is left to end it when a test has been.
         zten_sandbox::end_with_parent();
-        let mut deed = String::new();
-        let _ = io::stdin().take(100).read_to_string(&mut deed);
+        let mut behavior = String::new();
+        let _ = io::stdin().take(100).read_to_string(&mut behavior);
         let facts = |from, to| VALID.replace(from, to);
-        match deed.as_str() {
+        match behavior.as_str() {
             "honest" => send_text(VALID, &[&memory(1, SEALS)]),
             "sealed input" => {
                 let seals = fcntl_get_seals(io::stdin()).unwrap();
@@ -86,7 +86,7 @@ mod liar {
             }
             "unknown rule" => send_text(&REJECTED.replace("file-size", "because"), &[]),
             "unknown format" => send_text(&facts("ztensor", "pdf"), &[&memory(1, SEALS)]),
-            "unknown format of a refusal" => send_text(&REJECTED.replace("ztensor", "pdf"), &[]),
+            "unknown format of a rejection" => send_text(&REJECTED.replace("ztensor", "pdf"), &[]),
             "no content" => send_text(VALID, &[]),
             "no place" => send_text(&facts("[0,1]", "null"), &[&memory(1, SEALS)]),
             "place beyond" => send_text(&facts("[0,1]", "[0,2]"), &[&memory(1, SEALS)]),

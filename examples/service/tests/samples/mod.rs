@@ -20,11 +20,11 @@ pub(crate) fn samples() -> impl Iterator<Item = Sample> {
         let known = file.opens_only.map(|rule| Known::Invalid(rule, None));
         Sample { path: file.path, known: known.unwrap_or(Known::Valid) }
     });
-    let refused = zten_testkit::reject_index().filter(|row| row.given == "-").map(|row| Sample {
+    let rejected = zten_testkit::reject_index().filter(|row| row.given == "-").map(|row| Sample {
         path: row.path,
         known: Known::Invalid(row.expected.rule, row.expected.offset),
     });
-    accepted.chain(refused)
+    accepted.chain(rejected)
 }
 
 /// By which files are mixed, in the same order each time.
