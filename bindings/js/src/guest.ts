@@ -23,6 +23,8 @@ export interface With {
   take?: (piece: Uint8Array<ArrayBuffer>) => void
   /** Forgets what `take` was given: the call is made again. */
   restart?: () => void
+  /** Throws if `length` bytes of the file are more than may be held. */
+  bound?: (length: number) => void
 }
 
 export class Guest implements Host {
@@ -125,14 +127,17 @@ export class Guest implements Host {
   /** Calls it again and again until what it reads is held. */
   async replay(name: string, args: number[], by: With): Promise<Answer> {
     this.held = []
-    for (let ahead = AHEAD; ; ahead *= 2) {
+    for (let [ahead, length] = [AHEAD, 0]; ; ahead *= 2) {
       by.restart?.()
       try {
         return this.call(name, args, by)
       } catch (error) {
         if (this.missed === undefined) throw error
       }
-      await this.holdMore(this.missed, Math.min(this.missed + ahead, this.reader.size))
+      const end = Math.min(this.missed + ahead, this.reader.size)
+      length += end - this.missed
+      by.bound?.(length)
+      await this.holdMore(this.missed, end)
     }
   }
 

@@ -295,6 +295,7 @@ export class ZtenFile {
         input: new Uint8Array(input.buffer),
         take: piece => pieces.push(piece),
         restart: () => { pieces = [] },
+        bound: length => this.#bound(length, object, part),
       })
       guest.drop()
       if ('report' in answer) throw new ZtenError(answer.report)
