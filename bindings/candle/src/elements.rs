@@ -63,8 +63,8 @@ fn read_f8(data: &Component<'_>, shape: Vec<usize>, device: &Device) -> Result<T
 /// All elements, in memory of their own.
 fn read<T: Element + Default>(data: &Component<'_>) -> Result<Vec<T>> {
     if data.encoding() != Encoding::Raw || data.is_strided() {
-        // Memory grows as bytes are decoded, for the file may claim any number of them. Elements in column-major order
-        // are held as they lie before they are put into rows.
+        // Memory grows as bytes are decoded, for the file may claim any number of them. Strided elements are held as
+        // they lie before they are put into rows.
         return data.to_vec().map_err(Error::wrap);
     }
     // As many bytes are in the file.
