@@ -24,7 +24,7 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
 /// The folder that Cargo builds into, of which this program is in a profile's folder.
 ///
 /// # Errors
-/// Panics if the system does not know the path of this program.
+/// Fails if the system does not know the path of this program.
 pub fn target_folder() -> io::Result<PathBuf> {
     let program = current_exe()?;
     let folder = program.ancestors().nth(2);
@@ -60,7 +60,7 @@ impl<'a> Build<'a> {
     /// Builds it into a folder: where what it makes is put.
     ///
     /// # Errors
-    /// Panics if Cargo cannot build it, which says why.
+    /// Fails if Cargo, which says why, cannot build it.
     pub fn run(&self, folder: &Path) -> io::Result<PathBuf> {
         let mut cargo = Command::new(var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo

@@ -20,7 +20,7 @@ const MOVED: i64 = 3;
 /// The module with its instructions counted.
 ///
 /// # Errors
-/// Panics if it is not a module.
+/// Fails if it is not a module.
 pub fn counting(module: &[u8]) -> Result<Vec<u8>, Error<Infallible>> {
     let mut counted = Module::new();
     utils::parse_core_module(&mut Counter::default(), &mut counted, Parser::new(0), module)?;

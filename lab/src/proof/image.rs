@@ -26,7 +26,7 @@ fn plain(name: &str) -> String {
 /// Reads an image of either kind.
 ///
 /// # Errors
-/// Panics if it is none.
+/// Fails if it is no image.
 pub fn calls(image: &[u8]) -> Result<Calls, Box<dyn Error>> {
     if Parser::is_core_wasm(image) { wasm(image) } else { elf(image) }
 }

@@ -33,7 +33,7 @@ impl Maker {
     /// For a module that counts its instructions.
     ///
     /// # Errors
-    /// Panics if it is not a module.
+    /// Fails if it is not a module.
     pub fn new(module: &[u8]) -> Result<Self, wasmi::Error> {
         let engine = Engine::new(Config::default().compilation_mode(CompilationMode::Eager));
         let module = Module::new(&engine, module)?;
@@ -43,7 +43,7 @@ impl Maker {
     /// A machine on which nothing has run.
     ///
     /// # Errors
-    /// Panics if the module asks its host for anything.
+    /// Fails if the module asks its host for anything.
     pub fn machine(&self) -> Result<Machine, wasmi::Error> {
         let mut store = Store::new(&self.engine, ());
         let linker = Linker::new(&self.engine);
@@ -58,7 +58,7 @@ impl Machine {
     /// Hands it a file.
     ///
     /// # Errors
-    /// Panics if the guest traps: it has no room.
+    /// Fails if the guest traps: it has no room.
     pub fn file(&mut self, file: &[u8]) -> Result<(), wasmi::Error> {
         let length = u32::try_from(file.len()).expect("a small file");
         let reserve = self.instance.get_typed_func::<u32, u32>(&self.store, "reserve")?;
@@ -71,7 +71,7 @@ impl Machine {
     /// Calls one of the guest's functions.
     ///
     /// # Errors
-    /// Panics if the guest traps, which is how it panics.
+    /// Fails if the guest traps, which is how it panics.
     pub fn call(&mut self, name: &str, canonical: bool) -> Result<Outcome, wasmi::Error> {
         let function = self.instance.get_typed_func::<u32, u64>(&self.store, name)?;
         let before = self.work();

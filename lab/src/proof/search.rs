@@ -60,7 +60,7 @@ impl Kind {
     /// The kind of that name.
     ///
     /// # Errors
-    /// Panics if there is none.
+    /// Fails if there is none.
     pub fn named(name: &str) -> Result<Self, String> {
         let kind = KINDS.iter().find(|kind| kind.name == name);
         kind.copied().ok_or_else(|| format!("no kind is called {name}"))

@@ -13,12 +13,12 @@ fn around(key: &str, item: Item) -> Vec<u8> {
     File::v1(map(vec![objects, version, (text(key), item)])).start(64).build("").bytes
 }
 
-/// Writes that item into a field that is ignored.
+/// Returns a file with that item in a field that is ignored.
 pub(super) fn ignored(item: Vec<u8>) -> Vec<u8> {
     around("x", Item::Raw(item))
 }
 
-/// Writes that item as an attribute of the file.
+/// Returns a file with that item as an attribute.
 pub(super) fn attribute(item: Vec<u8>) -> Vec<u8> {
     around("attributes", fields([("a", Item::Raw(item))]))
 }

@@ -98,7 +98,7 @@ unsafe impl GlobalAlloc for Guarded {
 /// Writes past an allocation, where the mark is: to show that it is seen.
 ///
 /// # Panics
-/// Fails if [`Guarded`] is not the allocator.
+/// Panics if [`Guarded`] is not the allocator.
 pub fn overrun() {
     assert!(is_guarded(), "there is no mark to write to");
     let mut bytes = vec![0_u8; 8];
