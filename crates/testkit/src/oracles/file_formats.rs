@@ -16,8 +16,9 @@ use zten_formats::{
     by_start, open_bytes, open_source,
 };
 
-use super::open::{bound, objects};
+use super::open::objects;
 use super::{InMemory, heap, options};
+use crate::heap_bound;
 
 /// Bytes of the header of a NumPy array, at most.
 const NPY_HEADER: u64 = 12 + 0xffff;
@@ -36,12 +37,14 @@ struct Files {
 /// zero, and the rest the file `a.safetensors` beside it. Odd: what files are made of.
 ///
 /// # Panics
-/// A promise does not hold.
+/// Panics if a promise does not hold.
 pub fn file_format(format: Format, input: &[u8]) -> bool {
     let Some((choice, input)) = input.split_last() else { return false };
-    let is_whole = choice.is_multiple_of(2);
-    let files =
-        if is_whole { split_input(format, input) } else { made::files(format, choice >> 1, input) };
+    let files = if choice.is_multiple_of(2) {
+        unchanged(format, input)
+    } else {
+        made::files(format, choice >> 1, input)
+    };
     if !files.siblings.is_empty() {
         return read_several(&files);
     }
@@ -49,7 +52,8 @@ pub fn file_format(format: Format, input: &[u8]) -> bool {
     names.contains(&true)
 }
 
-fn split_input(format: Format, input: &[u8]) -> Files {
+/// The input as it is, which for an index is two files.
+fn unchanged(format: Format, input: &[u8]) -> Files {
     let mut halves = input.splitn(2, |byte| *byte == 0).map(<[u8]>::to_vec);
     let mut half = || halves.next().unwrap_or_default();
     if format == Format::Index {
@@ -110,7 +114,7 @@ fn archive(bytes: &[u8], path: &'static str, format: Option<Format>) -> bool {
         // Nothing says how many bytes of the file are headers, one of which may be deflated.
         _ => length + NPY_HEADER,
     };
-    let most = bound(header);
+    let most = heap_bound(header);
     assert!(peak <= most, "{peak} bytes of heap for {header} of a header");
     Files { path, file: bytes.to_vec(), siblings: Vec::new() }.assert_same_in_steps(&opened);
     let (peak, again) = heap::peak(|| open_bytes(bytes, &options()));
@@ -192,15 +196,15 @@ fn read_archive(archive: &InMemory<'_>, opened: &Archive<Positions<'_>>) {
             }
         }
     }
-    // What lies around tensors is verified with all of the file.
-    let is_around = verified.is_err_and(|error| {
+    // Bytes outside of tensors are verified with all of the file.
+    let is_outside_tensors = verified.is_err_and(|error| {
         let id = error.rule().unwrap_or_default();
         archive.format() == "PyTorch" && ["zip-crc", "limit-decoded"].contains(&id)
     });
-    assert!(is_valid == is_verified || is_valid && is_around);
+    assert!(is_valid == is_verified || is_valid && is_outside_tensors);
 }
 
-/// Returns whether a member begins so that is deflated.
+/// Returns whether a deflated member of a zip archive begins with these ten bytes.
 fn is_deflated(start: &[u8]) -> bool {
     start.starts_with(b"PK\x03\x04") && start.ends_with(&[8, 0])
 }
@@ -262,7 +266,7 @@ impl<'f> Find for &'f Files {
 impl Files {
     /// Opens the file without I/O.
     fn open_in_steps(&self) -> Result<Archive<zten::InMemory<[u8; 0]>>, FormatError> {
-        let siblings = |name: &str| self.siblings.iter().find(|part| part.0 == name);
+        let sibling = |name: &str| self.siblings.iter().find(|part| part.0 == name);
         let mut opening = Opening::new(self.path, length(&self.file), &options());
         for _ in 0..64 {
             match opening.step()? {
@@ -270,7 +274,7 @@ impl Files {
                     for wanted in all {
                         let name = wanted.file.as_deref();
                         let file = match name {
-                            Some(name) => &siblings(name).expect("a file that is there").1,
+                            Some(name) => &sibling(name).expect("a file that is there").1,
                             None => &self.file,
                         };
                         let bytes =
@@ -281,7 +285,7 @@ impl Files {
                 }
                 Step::Open(names) => {
                     for name in names {
-                        let found = siblings(&name).map(|part| length(&part.1));
+                        let found = sibling(&name).map(|part| length(&part.1));
                         opening.opened(name, found);
                     }
                 }
@@ -340,7 +344,7 @@ fn read_several(files: &Files) -> bool {
     };
     let (peak, opened) = heap::peak(open);
     let all = own + parts.iter().map(|part| part.length).sum::<u64>();
-    assert!(peak <= bound(all), "{peak} bytes of heap for files of {all}");
+    assert!(peak <= heap_bound(all), "{peak} bytes of heap for files of {all}");
     files.assert_same_in_steps(&opened);
     let archive = match opened {
         Ok(archive) => archive,

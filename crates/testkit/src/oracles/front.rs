@@ -21,6 +21,7 @@ use zten::{
 use super::components::ANY_BOOLS;
 use super::strict::Strict;
 use super::{heap, open};
+use crate::heap_bound;
 
 const ROW: Row = Row {
     id: "front-duplicate-name",
@@ -173,13 +174,15 @@ pub struct Filled {
 /// what it was told.
 ///
 /// # Panics
-/// A promise does not hold.
+/// Panics if a promise does not hold.
 pub fn front(front: &Front) -> Filled {
-    let built: usize = front.steps.iter().map(Step::bytes).sum();
+    let pushed: usize = front.steps.iter().map(Step::bytes).sum();
     let raw = front.raw_components();
     let (peak, (failed, parsed)) = heap::peak(|| front.parse(&raw));
-    let bound = open::bound(built as u64);
-    assert!(peak <= bound, "{peak} bytes of heap for {built} that were told");
+    assert!(
+        peak <= heap_bound(pushed as u64),
+        "{peak} bytes of heap for {pushed} that were pushed"
+    );
     let (again, parsed_again) = front.parse(&raw);
     assert_eq!(failed, again, "two runs end alike");
     let (parsed, parsed_again) = match (parsed, parsed_again) {
@@ -242,21 +245,21 @@ impl Front {
         let (mut failed, mut objects) = (None::<Error>, components.iter());
         let mut pushed = 0;
         for step in &self.steps {
-            let built = match step {
+            let outcome = match step {
                 Step::Attributes(map) => builder.attributes(map),
                 Step::Object(object) => {
                     let components = objects.next().map_or(&[][..], Vec::as_slice);
-                    let built = builder.push(&object.raw(components));
-                    if let (Err(error), None) = (&built, &failed) {
+                    let outcome = builder.push(&object.raw(components));
+                    if let (Err(error), None) = (&outcome, &failed) {
                         assert_eq!(error.location().object(), Some(pushed), "{error}");
                     }
                     pushed += 1;
-                    built
+                    outcome
                 }
             };
-            let is_final = failed.is_none() || built.as_ref().err() == failed.as_ref();
-            assert!(is_final, "{built:?} after {failed:?}");
-            failed = failed.or(built.err());
+            let is_final = failed.is_none() || outcome.as_ref().err() == failed.as_ref();
+            assert!(is_final, "{outcome:?} after {failed:?}");
+            failed = failed.or(outcome.err());
         }
         (failed, builder.finish())
     }
@@ -346,23 +349,23 @@ impl Front {
     }
 }
 
-/// Attributes are the map that was told, whose keys are no strings in chunks.
-fn same_attributes(read: Attributes<'_>, built: Option<&Vec<u8>>) {
-    let Some(built) = built else {
-        assert_eq!(read.count(), 0, "attributes that were not told");
+/// Attributes are the map that was pushed, whose keys are no strings in chunks.
+fn same_attributes(read: Attributes<'_>, pushed: Option<&Vec<u8>>) {
+    let Some(pushed) = pushed else {
+        assert_eq!(read.count(), 0, "attributes that were not pushed");
         return;
     };
     let range = |item: &Item<'_>| item.as_bytes().as_ptr_range();
     let last = read.clone().last().map(|(_, item)| range(&item).end.addr());
-    let built_end = built.len() - usize::from(built[0] == 0xbf);
+    let end = pushed.len() - usize::from(pushed[0] == 0xbf);
     let mut count = 0;
     for (key, item) in read {
         let left = last.expect("an item") - range(&item).start.addr();
-        let (before, there) = built.split_at(built_end - left);
+        let (before, there) = pushed.split_at(end - left);
         assert!(before.ends_with(key.as_bytes()) && there.starts_with(item.as_bytes()));
         count += 1;
     }
-    let few = built[0] & 0x1f;
+    let few = pushed[0] & 0x1f;
     assert!(few > 23 || count == few, "{count} attributes of {few}");
 }
 
@@ -377,28 +380,34 @@ impl Object {
         assert!(opened.fields().is_none());
         same_attributes(opened.attributes(), self.attributes.as_ref());
         assert_eq!(opened.components().len(), self.components.len());
-        for (built, read) in self.components.iter().zip(opened.components()) {
-            built.compare(&read);
+        for (pushed, read) in self.components.iter().zip(opened.components()) {
+            pushed.compare(&read);
             assert!(read.extent().end() <= length, "{read:?} ends behind {length}");
         }
         for role in ["", "data", "values", "zzz"] {
-            let built = self.components.iter().any(|component| component.role == role);
-            assert_eq!(opened.component(role).is_some(), built, "{role:?}");
+            let is_there = self.components.iter().any(|component| component.role == role);
+            assert_eq!(opened.component(role).is_some(), is_there, "{role:?}");
         }
     }
 }
 
 impl Component {
+    /// Returns whether elements lie otherwise than in rows.
+    fn is_strided(&self, shape: &[u64]) -> bool {
+        let Some(strides) = &self.strides else { return self.column_major && shape.len() > 1 };
+        let in_rows = |at: usize| shape[at + 1..].iter().copied().fold(1, u64::saturating_mul);
+        let lies_apart = |at: usize| shape[at] != 1 && strides[at] != in_rows(at);
+        !shape.contains(&0) && (0..shape.len()).any(lies_apart)
+    }
+
     fn compare(&self, read: &Read<'_>) {
         assert_eq!(read.role(), self.role);
         let extent = read.extent();
         assert_eq!((extent.offset(), extent.length()), (self.offset, self.stored_length));
         assert_eq!(extent.offset().checked_add(extent.length()), Some(extent.end()));
         assert_eq!(read.encoding(), self.encoding);
-        let is_matrix = read.tensor().shape().len() > 1;
-        if self.strides.is_none() {
-            assert_eq!(read.is_strided(), self.column_major && is_matrix);
-        }
+        let is_strided = self.is_strided(&read.tensor().shape().to_vec());
+        assert_eq!(read.is_strided(), is_strided);
         assert_eq!(read.storage_type(), Some(self.storage));
         let element = match self.logical {
             Some(logical) => ElementType::Logical(logical),
@@ -410,8 +419,7 @@ impl Component {
         let raw = self.encoding == Encoding::Raw;
         let length = if raw { Some(self.stored_length) } else { self.decoded_length };
         let elements = || read.tensor().shape().elements()?.checked_mul(read.element_size()?);
-        let is_strided = self.strides.is_some() && read.is_strided();
-        let length = if is_strided { elements() } else { length };
+        let length = if self.strides.is_some() && is_strided { elements() } else { length };
         assert_eq!(read.decoded_length(), length);
         assert!(read.fields().is_none() && read.shard().is_none() && read.digest().is_none());
     }

@@ -6,6 +6,7 @@ use zten::{Archive, Component, Error, Generation, OpenOptions, ReadAt, Tensor, v
 use super::components::{self, Work};
 use super::strict::Strict;
 use super::{InMemory, formats, heap, options, tolerant, tree};
+use crate::heap_bound;
 
 /// Opens a file by several options, and reads all that can be read of it: whether it opens by
 /// default.
@@ -43,13 +44,8 @@ fn bounded<'d>(bytes: &'d [u8], options: &OpenOptions) -> Result<InMemory<'d>, E
         Ok(archive) => archive.manifest().as_bytes().len() as u64,
         Err(_) => manifest(bytes, options).unwrap_or_default(),
     };
-    assert!(peak <= bound(manifest), "{peak} bytes of heap to open {manifest} of manifest");
+    assert!(peak <= heap_bound(manifest), "{peak} bytes of heap to open {manifest} of manifest");
     opened
-}
-
-/// The most heap that opening may take beside so many bytes of manifest, or of what a front end told: `docs/limits.md`.
-pub(crate) fn bound(manifest: u64) -> u64 {
-    8 * manifest + (64 << 10)
 }
 
 /// Returns the length of the manifest, if opening the file requests it at all.
@@ -119,7 +115,7 @@ fn walk(archive: &InMemory<'_>, options: &OpenOptions) {
     assert_eq!(manifest.is_empty(), count == 0);
     assert!(manifest.tensor_at(u32::try_from(count).expect("a number of tensors")).is_none());
     // All heap of an opened file is its index.
-    assert!(manifest.index_bytes() as u64 <= bound(manifest.as_bytes().len() as u64));
+    assert!(manifest.index_bytes() as u64 <= heap_bound(manifest.as_bytes().len() as u64));
     let source = options.open_source(Strict(archive.bytes()), archive.file_len());
     objects(archive, &source.expect("a file that opens"));
 }
