@@ -10,7 +10,7 @@ use crate::format::codes::{Alphabet, LENGTHS, LITERALS, OFFSETS};
 use crate::format::offsets::Repeats;
 use crate::num::usize_from_u32;
 
-/// By which table codes of one kind were last read.
+/// The table by which codes of one kind were last read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Used {
     None,

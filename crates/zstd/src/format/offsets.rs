@@ -19,8 +19,8 @@ impl Repeats {
             (2, false) | (1, true) => (second, [second, first, third]),
             (3, false) | (2, true) => (third, [third, first, second]),
             _ => {
-                let found = if value == 3 { first.wrapping_sub(1) } else { value.wrapping_sub(3) };
-                (found, [found, first, second])
+                let new = if value == 3 { first.wrapping_sub(1) } else { value.wrapping_sub(3) };
+                (new, [new, first, second])
             }
         };
         self.0 = after;
@@ -45,12 +45,12 @@ mod tests {
 
     #[test]
     fn values_tell_their_distances() {
-        let (mut found, mut read) = (Repeats::FIRST, Repeats::FIRST);
+        let (mut written, mut read) = (Repeats::FIRST, Repeats::FIRST);
         for distance in [8, 1, 4, 4, 3, 3, 2, 1, 9, 8, 8, 1, 9, 4, 5, 4] {
             for bare in [false, true, true] {
-                let value = found.value(distance, bare);
+                let value = written.value(distance, bare);
                 assert_eq!(read.distance(value, bare), distance);
-                assert_eq!(found.0, read.0);
+                assert_eq!(written.0, read.0);
             }
         }
     }
