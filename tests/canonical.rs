@@ -53,6 +53,7 @@ fn no_bit_of_a_canonical_file_is_free() {
     let (mut files, mut flips) = (0, 0);
     let all = accepted().chain(accepted_v2().filter(|_| !cfg!(miri)));
     for Accepted { name, bytes, .. } in all.filter(|file| file.name.starts_with("canonical--")) {
+        validate(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
         let before = content(&bytes);
         let mut file = bytes.clone();
         // Every bit of what is not padding, and some of that.

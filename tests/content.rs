@@ -23,7 +23,7 @@ fn failing(file: &[u8], fails_at: u32) -> impl ReadAt {
     })
 }
 
-/// A file that is another one in the reads for whose number that holds.
+/// A source that gives the second file in the reads whose numbers `is_other` picks, and else the first.
 #[cfg(feature = "zstd")]
 fn changing<'a>(
     files: [&'a [u8]; 2],

@@ -498,7 +498,7 @@ fn strides_are_held_against_the_limits() {
     // The blob is held, and counts if it is what takes more.
     assert_eq!(rule(of(&[2], &[4], limits.with_decoded(9))), Err(Some("limit-decoded")));
     assert!(of(&[2], &[4], limits.with_decoded(10).with_decoded_total(0)).is_ok());
-    // Nothing is taken for what is claimed.
+    // Nothing is allocated for what is claimed.
     let large: &[u64] = &[1 << 40];
     assert_eq!(rule(of(large, &[0], limits)), Err(Some("limit-decoded")));
     assert_eq!(rule(of(&[1 << 40, 1 << 40], &[0, 0], limits)), Err(Some("shape-overflow")));
@@ -536,7 +536,7 @@ fn strides_have_the_blob_that_they_need() {
     assert_eq!(push(&[2], RawComponent { strides: Some(&[2]), ..packed }), misuse);
 }
 
-/// Bytes between bools are none; bools are found wherever they lie.
+/// Bytes between bools may be anything; bools are checked wherever they lie.
 #[test]
 fn bools_that_lie_apart() {
     for (bytes, is_valid) in [([1, 7, 0], true), ([1, 0, 7], false)] {

@@ -375,7 +375,7 @@ fn place(rule: &str, is_v0: bool, mark: &Mark) -> (Option<usize>, Option<usize>)
     place_below(mark, "components")
 }
 
-/// The object that a mark lies in, and what of its map of that name.
+/// The object that a mark lies in, and the entry of its map `components`.
 pub(crate) fn place_below(mark: &Mark, components: &str) -> (Option<usize>, Option<usize>) {
     let path = mark.path.as_slice();
     let is = |index: usize, key: &str| {
