@@ -106,7 +106,7 @@ fn in_pieces(frames: &[u8], piece: usize) -> Result<Vec<u8>, DecodeError> {
     Ok(all)
 }
 
-/// By the decoder that a feature of `zten` has put in the place of ours.
+/// Decodes frames by the decoder with which a feature of `zten` replaces ours.
 #[cfg(feature = "zstd-ruzstd")]
 fn by_feature(frames: &[u8]) -> Option<Vec<u8>> {
     // The manifest of a 1.1 file, which need not say what the frames decode to.

@@ -1,6 +1,6 @@
 """Compares `zten` with `torch.load(weights_only=True)`: files that PyTorch writes read equal, and none that it rejects is valid.
 
-    python lab/python/torch_checkpoints.py ZTEN [--seconds 600] [--seed 1]
+    python lab/python/torch_checkpoints.py ZTEN [--files 20000] [--seed 1]
 """
 
 import argparse
@@ -20,7 +20,7 @@ from safetensors.torch import load_file
 
 TYPES = """float32 float64 float16 bfloat16 int64 int32 int16 int8 uint8 bool complex64 uint16 uint32 uint64
 float8_e4m3fn float8_e5m2""".split()
-# Those that safetensors does not have.
+# Types that safetensors does not have.
 OTHERS = "complex128 float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu".split()
 
 

@@ -90,7 +90,7 @@ def modelscan(path: Path) -> None:
         raise Unsafe(f"{len(found['issues'])} issues")
 
 
-# What reads tensors, and what scans a file alone.
+# Readers of tensors, and scanners, which return nothing.
 READERS: dict[str, Callable[[Path], Tensors | None]] = {
     "safetensors-python": safetensors,
     "gguf": gguf,

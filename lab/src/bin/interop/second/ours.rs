@@ -1,4 +1,4 @@
-//! By `zten`.
+//! Reading and writing by `zten`.
 
 use std::path::{Path, PathBuf};
 

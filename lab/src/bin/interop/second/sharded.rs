@@ -28,7 +28,7 @@ pub(super) fn run(folder: &Path, count: u64, seed: u64) -> Result<()> {
         shards += names.len();
         objects += wanted.len();
         for name in names {
-            fs::remove_file(beside(&path, name))?;
+            fs::remove_file(shard_path(&path, name))?;
         }
     }
     println!(
@@ -55,20 +55,20 @@ pub(super) fn emit(folder: &Path, count: u64, seed: u64) -> Result<()> {
         });
         let path = folder.join(format!("{at}.zt"));
         let names = &NAMES[..rng.usize(1..=NAMES.len())];
-        let places: Vec<_> = names.iter().map(|name| (*name, beside(&path, name))).collect();
+        let places: Vec<_> = names.iter().map(|name| (*name, shard_path(&path, name))).collect();
         ours::create_sharded(&path, &places, &objects, &mut rng)?;
     }
     Ok(())
 }
 
 /// Returns the path at which both look for a shard.
-fn beside(root: &Path, name: &str) -> PathBuf {
+fn shard_path(root: &Path, name: &str) -> PathBuf {
     let stem = root.file_stem().unwrap_or_default().to_string_lossy();
     root.with_file_name(format!("{stem}-{name}.zt"))
 }
 
 fn one(path: &Path, names: &[&str], objects: &[Object], rng: &mut Rng) -> Result<()> {
-    let places: Vec<_> = names.iter().map(|name| (*name, beside(path, name))).collect();
+    let places: Vec<_> = names.iter().map(|name| (*name, shard_path(path, name))).collect();
     ours::create_sharded(path, &places, objects, rng).context("zten writes")?;
     theirs::compare(path, objects).context("ztensor reads")?;
     theirs::verify_shards(path).context("ztensor verifies shards")?;
@@ -94,7 +94,7 @@ fn joined(path: &Path, one: &Path) -> Result<String> {
 /// Damages a byte of a shard: both must find it.
 fn damage(path: &Path, names: &[&str], objects: &[Object], rng: &mut Rng) -> Result<bool> {
     let Some(name) = rng.choice(names) else { return Ok(false) };
-    let place = beside(path, name);
+    let place = shard_path(path, name);
     let mut file = fs::read(&place)?;
     let at = rng.usize(..file.len());
     file[at] ^= 1 << rng.u8(..8);

@@ -1,4 +1,4 @@
-//! By the crate `ztensor` 2.1.1.
+//! Reading and writing by the crate `ztensor` 2.1.1.
 
 use std::path::Path;
 use std::str::FromStr as _;
