@@ -41,10 +41,10 @@ pub(super) fn expected_rule(file: &str) -> Option<&'static str> {
 #[test]
 fn reports_what_only_the_writer_knows() {
     let files = accepted();
-    let other_formats: Vec<_> =
+    let unsupported: Vec<_> =
         files.iter().filter_map(|file| Some((file.as_str(), expected_rule(file)?))).collect();
-    assert!(!other_formats.is_empty());
-    for (file, rule) in &other_formats {
+    assert!(!unsupported.is_empty());
+    for (file, rule) in &unsupported {
         let output = in_corpus(&["check", "--json", file]);
         let (status, _, complaint) = ended(&output);
         assert_eq!((status, complaint), (Some(3), ""), "{file}");
@@ -54,7 +54,7 @@ fn reports_what_only_the_writer_knows() {
         assert_eq!(in_corpus(&["ls", file]).status.code(), Some(0));
     }
     let manifests = ["check", "--manifest-only"].into_iter();
-    let args: Vec<&str> = manifests.chain(other_formats.iter().map(|(file, _)| *file)).collect();
+    let args: Vec<&str> = manifests.chain(unsupported.iter().map(|(file, _)| *file)).collect();
     let text = succeeded_text(in_corpus(&args));
     assert!(text.lines().all(|line| line.contains(": manifest valid (")));
 }

@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Output;
 
 use serde_json::{Value, json};
 
 use crate::schema::Schema;
-use crate::{corpus_folder, ended, json_lines, succeeded, succeeded_json, succeeded_text, zten};
+use crate::{
+    corpus_folder, ended, failed, hash_of, json_lines, run, succeeded, succeeded_json,
+    succeeded_text, zten,
+};
 
 /// A global that may run code, behind a value that is not read.
 const EVIL: &str = "reject/torch-global--behind-unread.pt";
@@ -24,14 +26,6 @@ fn module() -> PathBuf {
 /// The states of a module and of its optimizer, with values that are no tensors.
 fn training() -> PathBuf {
     data("accept/training.pt")
-}
-
-fn run(command: &str, path: &Path, options: &[&str]) -> Output {
-    zten([&[command, path.to_str().unwrap()], options].concat())
-}
-
-fn hashes(path: &Path) -> Value {
-    succeeded_json(run("hash", path, &["--json"]))["objects"].clone()
 }
 
 #[test]
@@ -113,7 +107,7 @@ fn contents_are_those_of_the_file_that_it_becomes() {
         let to = [&[out.to_str().unwrap(), "--force"], options].concat();
         succeeded(run("convert", &from, &to));
         succeeded(run("check", &out, &[]));
-        assert_eq!(hashes(&out), hashes(&from), "{name} {options:?}");
+        assert_eq!(hash_of(&out), hash_of(&from), "{name} {options:?}");
         let attributes = if options == texts { Some(1) } else { Some(0) };
         for (one, other) in [(&from, &out), (&out, &from)] {
             let output = run("diff", one, &[other.to_str().unwrap()]);
@@ -125,14 +119,10 @@ fn contents_are_those_of_the_file_that_it_becomes() {
     let out = folder.path().join("never.safetensors");
     for options in [&[][..], texts] {
         let to = [&[out.to_str().unwrap()], options].concat();
-        let output = run("convert", &data(EVIL), &to);
-        let (status, _, complaint) = ended(&output);
-        assert_eq!(status, Some(1), "{complaint}");
+        let complaint = failed(run("convert", &data(EVIL), &to), 1);
         assert!(complaint.contains("torch-global") && !out.exists(), "{complaint}");
     }
-    let output = run("convert", &training(), &[out.to_str().unwrap()]);
-    let (status, _, complaint) = ended(&output);
-    assert_eq!(status, Some(2), "{complaint}");
+    let complaint = failed(run("convert", &training(), &[out.to_str().unwrap()]), 2);
     assert!(complaint.contains("--drop-attributes") && !out.exists(), "{complaint}");
 }
 
@@ -151,7 +141,7 @@ fn checkpoints_of_a_folder_are_found_by_their_names() {
         fs::copy(from, path).unwrap();
     }
     let output = run("check", folder.path(), &["-r", "--json"]);
-    let found: Vec<_> = json_lines(&output.stdout)
+    let mut found: Vec<_> = json_lines(&output.stdout)
         .iter()
         .map(|line| {
             assert_eq!(line["format"], "torch");
@@ -169,7 +159,6 @@ fn checkpoints_of_a_folder_are_found_by_their_names() {
         ("d/pytorch_model.bin", "valid"),
     ];
     let mut wanted = wanted.map(|(name, verdict)| (name.to_owned(), verdict.to_owned()));
-    let mut found = found;
     found.sort();
     wanted.sort();
     assert_eq!(found, wanted);
@@ -210,9 +199,7 @@ fn policies_know_their_format() {
     assert_eq!(check("max-tensors = 9", &data(EVIL)).as_deref(), Some("torch-global"));
     let path = folder.path().join("policy.toml");
     fs::write(&path, "tolerate = ['torch-global']").unwrap();
-    let output = run("check", &data(EVIL), &["--policy", path.to_str().unwrap()]);
-    let (status, _, why) = ended(&output);
-    assert_eq!(status, Some(2), "{why}");
+    let why = failed(run("check", &data(EVIL), &["--policy", path.to_str().unwrap()]), 2);
     assert!(why.contains("torch-global cannot be tolerated"), "{why}");
 }
 
