@@ -138,9 +138,10 @@ fn print(
         None => Kind::of_component(component)
             .ok_or_else(|| unsupported(component, "unsupported-dtype"))?,
     };
-    let is_other_format =
+    // Only its writer knows what the components of such an object mean.
+    let is_unknown =
         component.generation() == Some(Generation::V0_1) && object.layout() == Layout::Unknown;
-    if is_other_format && !args.raw {
+    if is_unknown && !args.raw {
         return Err(unsupported(component, "unsupported-layout"));
     }
 

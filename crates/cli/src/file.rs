@@ -42,7 +42,7 @@ impl Opened {
     /// A file of the file system that was opened here.
     pub(crate) fn local(path: &Path, file: File, length: u64, strictness: &Strictness) -> Self {
         let finder = if strictness.looks_for_shards() {
-            Finder::Sibling(path.to_owned())
+            Finder::Siblings(path.to_owned())
         } else {
             Finder::Nothing
         };

@@ -32,7 +32,7 @@ pub(crate) enum Finder {
     /// Finds none.
     Nothing,
     /// Opens those beside the file at this path.
-    Sibling(PathBuf),
+    Siblings(PathBuf),
     /// Asks the broker for those of the input of this number.
     #[cfg(target_os = "linux")]
     Broker(Arc<Channel>, u32),
@@ -64,7 +64,7 @@ impl Handle {
         let name = want.name();
         let found = match self {
             Self::Memory(_) | Self::Local(_, Finder::Nothing) => Ok(None),
-            Self::Local(_, Finder::Sibling(path)) => {
+            Self::Local(_, Finder::Siblings(path)) => {
                 want.open(path).map(|found| found.map(ShardHandle::new))
             }
             #[cfg(target_os = "linux")]

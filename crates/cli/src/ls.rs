@@ -91,7 +91,7 @@ fn list(
     if !common.is_empty() {
         table::list(out, common)?;
     }
-    if selection.len() > 0 { table::list(out, totals.sentences()) } else { Ok(()) }
+    if selection.len() > 0 { table::list(out, totals.phrases()) } else { Ok(()) }
 }
 
 /// Lists objects in rows. Returns what all of them have in common, and no row says.

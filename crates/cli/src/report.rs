@@ -134,10 +134,10 @@ impl Problem {
     /// A file of another format that cannot be read, or is not valid.
     pub(crate) fn format_error(
         file: &Path,
-        format_error: &FormatError,
+        error: &FormatError,
         format: Option<&'static str>,
     ) -> Self {
-        Self::found(file, Finding { format, ..format_error.finding() })
+        Self::found(file, Finding { format, ..error.finding() })
     }
 
     /// A file that can be read, and holds what the file to write has no place for: neither breaks

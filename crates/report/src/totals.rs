@@ -46,7 +46,7 @@ pub struct FileTotals {
     parameters: Option<u64>,
     /// The sums over all components.
     pub all: Totals,
-    /// By what elements are, None where that is not known.
+    /// The sums for each type of elements, None where it is unknown.
     types: BTreeMap<Option<Cow<'static, str>>, Totals>,
 }
 
@@ -94,8 +94,8 @@ impl FileTotals {
         types
     }
 
-    /// Words for people: how many elements, and what the data is.
-    pub fn sentences(&self) -> Vec<String> {
+    /// Returns phrases for people: the number of parameters, and the bytes of each type.
+    pub fn phrases(&self) -> Vec<String> {
         let mut words = vec![match self.parameters {
             Some(1) => "1 parameter".to_owned(),
             Some(parameters) => format!("{} parameters", grouped(parameters)),

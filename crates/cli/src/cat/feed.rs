@@ -11,6 +11,7 @@ use zten::{
 
 use super::print::Printer;
 use super::unpacked::Unpacking;
+pub(super) use crate::convert::output::ChunkFn;
 use crate::element::Kind;
 
 /// Bytes that are held back until everything has been verified.
@@ -31,9 +32,6 @@ impl From<Error> for Failure {
         Self::Read(error)
     }
 }
-
-/// Takes decoded, little-endian bytes, chunk by chunk.
-pub(super) type ChunkFn<'t> = dyn FnMut(&[u8]) -> io::Result<()> + 't;
 
 /// Reads one component, decoded and little-endian.
 pub(super) struct ComponentReader<'a> {

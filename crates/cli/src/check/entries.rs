@@ -31,11 +31,11 @@ pub(crate) struct Entry {
 /// The way in which a file was found.
 #[derive(Debug)]
 enum Found {
-    /// By its name, which may be that of a link.
+    /// Its path was given, and may be that of a link.
     Named,
-    /// In a folder, where it was no link, or one of a hub's cache.
+    /// It was found in a folder, and is no link but one of a hub's cache.
     Walked,
-    /// It was not, and why.
+    /// It could not be read, for this reason.
     Failed(io::Error),
 }
 

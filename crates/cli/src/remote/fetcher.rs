@@ -61,7 +61,7 @@ pub(crate) fn run() -> io::Result<()> {
 
 /// A file, and those that were found that it names.
 struct Files {
-    /// By their numbers.
+    /// The files that were found, by their numbers.
     found: Vec<RemoteFile>,
     /// The number of files that may be looked for.
     most: u32,

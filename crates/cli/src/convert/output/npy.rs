@@ -32,7 +32,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// The shape of one of the arrays.
+    /// Returns the header of one of the arrays.
     pub(super) fn new(source: &dyn Source, at: usize, suffix: &str) -> Result<Self, Failure> {
         let array = array::array(source, at)?;
         let refused = |sentence: String| Failure::object(source.name(at), sentence);

@@ -78,7 +78,7 @@ pub(super) const FAULTS: &[Probe] = probes! {
     "abort" |_| { std::hint::black_box(Vec::<u8>::with_capacity(256 << 20)); Ok(()) };
 };
 
-/// No process listens there: to be told so is to be allowed.
+/// Connects to a port at which no process listens: the error that says so means that connecting is allowed.
 fn connect() -> io::Result<()> {
     use io::ErrorKind::{ConnectionRefused, NetworkUnreachable};
     match TcpStream::connect("127.0.0.1:1") {
@@ -87,19 +87,19 @@ fn connect() -> io::Result<()> {
     }
 }
 
-/// This program, which tries that.
+/// The command that runs a trial in a process of this program.
 fn this(trial: &str) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.args(["--no-sandbox", "sandbox", "--trial", trial]);
     command
 }
 
-/// The terminal that is standard input has a line.
+/// Reads a byte of the terminal that is standard input.
 fn read_line() -> io::Result<()> {
     io::stdin().read_exact(&mut [0])
 }
 
-/// To what it is: that takes no right but to ask.
+/// Sets a limit to what it is, for which no right is needed but that to ask.
 fn change_limit() -> io::Result<()> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_STACK)?;
     Ok(setrlimit(Resource::RLIMIT_STACK, soft, hard)?)
