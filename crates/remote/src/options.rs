@@ -38,10 +38,10 @@ impl Default for TimeLimits {
 /// The targets to which a server may redirect. It may do so five times at most, and never for S3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Redirects {
-    /// To the same scheme, and to a public address or the server itself.
+    /// Targets of the same scheme, at a public address or at the server itself.
     #[default]
     Public,
-    /// To `http` and `https` of any address.
+    /// Targets of `http` and `https` at any address.
     Any,
 }
 

@@ -34,9 +34,9 @@ pub(crate) struct Transport {
     name: RemoteName,
     s3: S3Access,
     redirects: Redirects,
-    /// To the server that the name names, wherever it is when it is looked for first.
+    /// The client for the server of the name, at the addresses that the first look-up finds.
     named: HttpClient,
-    /// To servers that it redirects to.
+    /// The client for servers to which it redirects.
     redirected: HttpClient,
     /// The URL to which the last request was redirected.
     moved: Mutex<Option<Url>>,

@@ -52,7 +52,7 @@ impl Reply {
         Self { status, headers, body: Vec::new(), cut: None, silent: false }
     }
 
-    /// To another URL.
+    /// A redirect to another URL.
     pub fn redirect(to: &str) -> Self {
         Self::status(302).with("Location", to)
     }
