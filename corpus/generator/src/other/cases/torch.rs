@@ -159,6 +159,7 @@ fn instructions() -> Broken {
         ("torch-pickle", "cut", of(&pickle(&dict(&[("a", int(1))]))[..12])),
         ("torch-pickle", "no-stop", of(b"\x80\x02}")),
         ("torch-pickle", "mark", value(b"}u")),
+        ("torch-pickle", "mark-in-tuple", value(b"(N\x86")),
         ("torch-pickle", "underflow", value(b"\x86")),
         ("torch-pickle", "two-values", value(b"}}")),
         ("torch-pickle", "length", value(b"X\xff\xff\xff\x7fa")),
