@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 # The file, its source in `corpus`, and what is found of it without a policy and with each example: `-` nothing, a rule
-# by which it is refused, `?` a rule by which it is not supported, `~` a rule that is tolerated; `=` as without a policy.
+# by which it is rejected, `?` a rule by which it is not supported, `~` a rule that is tolerated; `=` as without a policy.
 POLICIES = (None, "registry", "lab-ci", "air-gapped")
 F, D = "policy-format", "policy-digest"
 FILES = {
@@ -123,7 +123,7 @@ def main(work: Path) -> None:
     ran = 0
     for number, policy in enumerate(POLICIES):
         path = str(ROOT / f"docs/policies/{policy}.toml") if policy else ""
-        # All files, then without those that are refused, then without those that are not supported either.
+        # All files, then without those that are rejected, then without those that are not supported either.
         for unwanted in ("", "a", "a?"):
             cells = {name: expected(name, number) for name in FILES}
             if unwanted:

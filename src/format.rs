@@ -148,7 +148,7 @@ pub(crate) fn parse_entry<'m>(
     Ok(())
 }
 
-/// Validates the form of a manifest as a whole, where its container asks for one form. If it is refused, a fault in the
+/// Validates the form of a manifest as a whole, where its container asks for one form. If it is rejected, a fault in the
 /// form is told before any other, wherever it is, and of no object.
 #[cold]
 pub(crate) fn check_form(

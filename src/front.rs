@@ -132,7 +132,7 @@ impl RawComponent<'_> {
 
 /// Takes the tensors of a header, one by one.
 ///
-/// After an error it takes no more, and ends in that error: the file is refused.
+/// After an error it takes no more, and ends in that error: the file is rejected.
 #[derive(Debug)]
 pub struct Builder<'o> {
     options: &'o OpenOptions,
@@ -211,8 +211,8 @@ impl<'o> Builder<'o> {
     /// # Errors
     /// Out of memory.
     pub fn reserve(&mut self, tensors: u32, text: usize) -> Result<(), Error> {
-        self.index.reserve(tensors).map_err(refused)?;
-        reserve(&mut self.cx.components, tensors).map_err(refused)?;
+        self.index.reserve(tensors).map_err(fault_error)?;
+        reserve(&mut self.cx.components, tensors).map_err(fault_error)?;
         Ok(self.text.reserve(text)?)
     }
 
@@ -247,7 +247,7 @@ impl<'o> Builder<'o> {
             let (name, head) = builder.name(name)?;
             builder.last_file = head.end..builder.text.len();
             let record = ShardRecord { name, digest: BytesLeft::END, size: length };
-            push(&mut builder.cx.shards, record).map_err(refused)
+            push(&mut builder.cx.shards, record).map_err(fault_error)
         })?;
         Ok(ordinal)
     }
@@ -261,7 +261,7 @@ impl<'o> Builder<'o> {
         Ok(self.take(location, |builder| builder.object(object))?)
     }
 
-    /// Takes something, unless what came before was refused. An error of no object or component is at `place`.
+    /// Takes something, unless what came before was rejected. An error of no object or component is at `place`.
     #[inline]
     fn take(
         &mut self,
@@ -357,7 +357,7 @@ impl<'o> Builder<'o> {
             return Err(BareError::nowhere(Limit::Manifest).found(u64_from_usize(kept)));
         }
         let components = self.cx.components.get(first..).ok_or(BareError::internal())?;
-        self.index.push(record, components, ascends).map_err(refused)
+        self.index.push(record, components, ascends).map_err(fault_error)
     }
 
     /// Ends the header, and checks the rules that hold for all tensors together.
@@ -375,7 +375,7 @@ impl<'o> Builder<'o> {
         index.rebase(&mut cx, total);
         let attributes = self.attributes.map(|at| at.rebased(total));
         let index = index.finish(cx, Header { attributes, version: None }, text.as_bytes());
-        let index = index.map_err(|found| refused(found.fault).at(found.location))?;
+        let index = index.map_err(|found| fault_error(found.fault).at(found.location))?;
         let validated = ValidatedManifest::of_front(header, file_len, index, *options);
         Ok(Parsed(validated, text.into_bytes()))
     }
@@ -491,7 +491,7 @@ impl<'o> Builder<'o> {
         if let Some(size) = record.size().filter(|size| size & unit != 0) {
             return Err(BareError::nowhere(Rule::WholeElements).found(size));
         }
-        push(&mut self.cx.components, record).map_err(refused)
+        push(&mut self.cx.components, record).map_err(fault_error)
     }
 
     /// Keeps a name: its place, and the range of its head.
@@ -505,7 +505,7 @@ impl<'o> Builder<'o> {
     /// Checks and keeps a map of attributes.
     fn map(&mut self, map: &[u8]) -> Result<BytesLeft, BareError> {
         let passed = pass_attributes(self.options.limit(), Rule::AttributesType, map, 0);
-        let (rest, ()) = passed.map_err(|error| refused(fault(error)))?;
+        let (rest, ()) = passed.map_err(|error| fault_error(fault(error)))?;
         if !rest.is_empty() {
             return Err(
                 BareError::nowhere(Rule::ManifestTrailing).found(u64_from_usize(rest.len()))
@@ -558,6 +558,6 @@ fn is_contiguous(mut dimensions: impl Iterator<Item = (u64, u64)>) -> bool {
 }
 
 /// A fault in a header that has no place in it.
-fn refused(fault: Fault) -> BareError {
+fn fault_error(fault: Fault) -> BareError {
     BareError::nowhere(fault.kind).found(fault.found)
 }

@@ -183,7 +183,7 @@ impl Limits {
 }
 
 enum_all! {
-/// One kind of file that is refused by default and can be asked for by name.
+/// One kind of file that is rejected by default and can be asked for by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Tolerance with

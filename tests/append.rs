@@ -120,8 +120,8 @@ fn what_a_file_decodes_to_counts() {
     // What is there already counts as what is added.
     let plane = zten_testkit::read_accepted("v12-dense.zt");
     let settings = WriteOptions::default().limits(limited("rank", 1));
-    let refused = append(&plane, &OpenOptions::default(), &settings, |_| Ok(())).unwrap_err();
-    assert_eq!(refused.rule(), Some("limit-rank"));
+    let rejected = append(&plane, &OpenOptions::default(), &settings, |_| Ok(())).unwrap_err();
+    assert_eq!(rejected.rule(), Some("limit-rank"));
 }
 
 /// Counts the most that a component can decode to where the manifest of 1.1 does not say how much.
@@ -149,7 +149,7 @@ fn what_is_not_said_counts_as_the_most() {
 /// By default readers let a file of more bytes decode to more. Appending may make it shorter: here its
 /// root has a head of three bytes where one is enough.
 #[test]
-fn a_file_that_becomes_shorter_may_be_refused() {
+fn a_file_that_becomes_shorter_may_be_rejected() {
     let manifest = |last: u64| {
         let mut manifest = b"\xb9\x00\x02\x67version\x651.2.0\x67objects\xa1\x61x\xa3".to_vec();
         manifest.extend(b"\x65shape\x81\x01\x66format\x64mine\x6acomponents\xb1");
@@ -245,13 +245,13 @@ fn limits_are_held_where_they_are_declared() {
         let file = write(limits).unwrap_or_else(|error| panic!("{name}: {error}"));
         check(&file, &OpenOptions::default().limits(limits)).unwrap();
         let limits = limited(name, edge - 1);
-        let refused = write(limits).unwrap_err();
-        assert_eq!(refused.rule(), Some(&*format!("limit-{name}")));
-        // At the end, it would be refused at a place in the file, or of no object.
-        let early = (refused.location().object(), refused.offset()) == (Some(0), None);
-        assert_eq!(early, name != "decoded-total", "{name}: refused before it is written");
+        let rejected = write(limits).unwrap_err();
+        assert_eq!(rejected.rule(), Some(&*format!("limit-{name}")));
+        // At the end, it would be rejected at a place in the file, or of no object.
+        let early = (rejected.location().object(), rejected.offset()) == (Some(0), None);
+        assert_eq!(early, name != "decoded-total", "{name}: rejected before it is written");
         let read = check(&file, &OpenOptions::default().limits(limits)).unwrap_err();
-        assert_eq!(read.rule(), refused.rule(), "a reader refuses it for the same");
+        assert_eq!(read.rule(), rejected.rule(), "a reader rejects it for the same");
     }
     // A root has two keys, and no reader that allows fewer reads any file.
     let new = Writer::new(Vec::new(), &WriteOptions::default().limits(limited("keys", 1))).unwrap();

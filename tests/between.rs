@@ -1,4 +1,4 @@
-//! Copies between generations: what a file holds is in the copy, or it is refused by name.
+//! Copies between generations: what a file holds is in the copy, or it is rejected by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -113,11 +113,11 @@ fn is_inexpressible(error: &Error, to: Generation) -> bool {
 }
 
 /// Returns the lines of files that cannot be copied. The copies of the others hold what the files do.
-fn refused(
+fn rejected(
     files: impl Iterator<Item = zten_testkit::Accepted>,
     (to, back): (Generation, Generation),
 ) -> Vec<String> {
-    let mut refused = Vec::new();
+    let mut rejected = Vec::new();
     for file in files {
         match outcome(&file.name, &file.bytes, to) {
             Ok(copy) => {
@@ -143,10 +143,10 @@ fn refused(
                 let again = outcome(&file.name, &copy, back).unwrap();
                 assert_eq!(content(&again), content(&copy), "{}", file.name);
             }
-            Err(line) => refused.push(line),
+            Err(line) => rejected.push(line),
         }
     }
-    refused
+    rejected
 }
 
 /// Files of generation 2 that cannot be read by themselves, with the rule that says so.
@@ -162,7 +162,7 @@ const UNREADABLE: [&str; 6] = [
 #[test]
 #[cfg_attr(miri, ignore = "it needs the whole corpus")]
 fn from_1_to_2_and_back() {
-    let found = refused(accepted(), (V2, Generation::V1_2));
+    let found = rejected(accepted(), (V2, Generation::V1_2));
     let mut reasons: BTreeSet<&str> =
         found.iter().filter_map(|line| line.split_once(' ')).map(|pair| pair.1).collect();
     for reason in [
@@ -187,7 +187,7 @@ fn from_1_to_2_and_back() {
         "read unsupported-layout",
         "read unsupported-digest",
     ] {
-        assert!(reasons.remove(reason), "nothing is refused for {reason}");
+        assert!(reasons.remove(reason), "nothing is rejected for {reason}");
     }
     assert_eq!(reasons, BTreeSet::new());
     for line in ["1.2.3/quantized_group.zt unsupported-format", "v12-extra-role.zt dense-roles"] {
@@ -198,7 +198,7 @@ fn from_1_to_2_and_back() {
 #[test]
 #[cfg_attr(miri, ignore = "it needs the whole corpus")]
 fn from_2_to_1_2_and_back() {
-    let found = refused(accepted_v2(), (Generation::V1_2, V2));
+    let found = rejected(accepted_v2(), (Generation::V1_2, V2));
     let mut wanted = UNREADABLE.to_vec();
     // 3 bytes of f64, in a layout that is not known.
     wanted.insert(5, "unsupported-format--v2.zt whole-elements");
@@ -208,7 +208,7 @@ fn from_2_to_1_2_and_back() {
 #[test]
 #[cfg_attr(miri, ignore = "it needs the whole corpus")]
 fn from_2_to_2() {
-    let found = refused(accepted_v2(), (V2, V2));
+    let found = rejected(accepted_v2(), (V2, V2));
     assert_eq!(found, UNREADABLE);
 }
 
@@ -285,7 +285,7 @@ const MODELS: u64 = if cfg!(miri) { 5 } else { 6000 };
 #[test]
 fn generations_become_each_other() {
     let (mut copied, mut compared) = (0, 0);
-    let mut refused = BTreeMap::<String, u32>::new();
+    let mut rejected = BTreeMap::<String, u32>::new();
     for seed in 0..MODELS {
         let file = written(&Model::from_bytes(&chance(seed)));
         let level = (seed % 2 == 0).then(Level::default);
@@ -305,10 +305,10 @@ fn generations_become_each_other() {
             }
             Err(why) => {
                 assert!(is_inexpressible(&why, V2), "{seed}: {why}");
-                *refused.entry(why.rule().unwrap_or("").to_owned()).or_default() += 1;
+                *rejected.entry(why.rule().unwrap_or("").to_owned()).or_default() += 1;
             }
         }
     }
-    println!("{copied} of {MODELS} copied, {compared} compared; {refused:#?}");
-    assert!(cfg!(miri) || copied > 100 && compared > 100, "{copied} {compared} {refused:#?}");
+    println!("{copied} of {MODELS} copied, {compared} compared; {rejected:#?}");
+    assert!(cfg!(miri) || copied > 100 && compared > 100, "{copied} {compared} {rejected:#?}");
 }

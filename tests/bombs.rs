@@ -1,4 +1,4 @@
-//! Zstd made to be expensive: refused, or decoded, in little memory and in linear time.
+//! Zstd made to be expensive: rejected, or decoded, in little memory and in linear time.
 #![cfg(not(miri))]
 #![cfg(feature = "zstd")]
 #![allow(
@@ -133,7 +133,7 @@ fn block(content: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Blocks whose tables and streams ask for more than the block may make. Each is refused within
+/// Blocks whose tables and streams ask for more than the block may make. Each is rejected within
 /// 96 KiB and what the block itself takes, twice, and the window, three times; decoders from
 /// elsewhere take more.
 #[test]

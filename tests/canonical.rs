@@ -78,7 +78,7 @@ fn no_bit_of_a_canonical_file_is_free() {
 }
 
 #[test]
-fn a_dtype_that_would_be_a_type_beside_another_is_refused() {
+fn a_dtype_that_would_be_a_type_beside_another_is_rejected() {
     let data = component("complex64", 64, 8);
     let valid = v1("1.1.0", vec![("x", dense_object(&[1], data))]).start(128);
     let wrong = valid.clone().set("x:data/type", text("foo"));

@@ -236,7 +236,7 @@ fn a_block_ends_where_its_header_says() {
 }
 
 #[test]
-fn a_refusal_is_final() {
+fn a_rejection_is_final() {
     let mut count = 0;
     for row in reject_index().filter(|row| row.content) {
         let file = row.read();
@@ -261,7 +261,7 @@ fn a_refusal_is_final() {
             }
         }
     }
-    assert!(count >= least(101), "only {count} refusals");
+    assert!(count >= least(101), "only {count} rejections");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use zten_testkit::{
 };
 use zten_testkit::{read, reject_index, reject_index_v2, sharded};
 
-/// Every file that is refused.
+/// Every file that is rejected.
 fn rejected() -> impl Iterator<Item = Reject> {
     reject_index().chain(reject_index_v2())
 }

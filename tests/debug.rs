@@ -129,10 +129,10 @@ fn errors_have_sources() {
     assert_eq!((system.kind(), system.to_string()), (io::ErrorKind::NotFound, reason));
     let same = Error::from(io::Error::other("why"));
     assert_eq!(same.source().unwrap().to_string(), "why");
-    let refusal = Archive::from_bytes(b"").unwrap_err();
-    assert!(refusal.source().is_none());
-    let (said, refused) = (refusal.to_string(), io::Error::from(refusal));
-    assert_eq!((refused.kind(), refused.to_string()), (io::ErrorKind::InvalidData, said));
+    let rejection = Archive::from_bytes(b"").unwrap_err();
+    assert!(rejection.source().is_none());
+    let (said, rejected) = (rejection.to_string(), io::Error::from(rejection));
+    assert_eq!((rejected.kind(), rejected.to_string()), (io::ErrorKind::InvalidData, said));
 }
 
 #[test]

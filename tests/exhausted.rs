@@ -65,7 +65,7 @@ fn sweep(what: &str, work: &impl Fn() -> Result<(), Error>) -> usize {
     differences
 }
 
-/// All accepted files and every tenth of the refused ones, by name; all kinds of writing. No
+/// All accepted files and every tenth of the rejected ones, by name; all kinds of writing. No
 /// other thread may run, for the limit is that of the process.
 fn main() {
     if cfg!(miri) {

@@ -121,7 +121,7 @@ fn appending_adds_to_what_is_there() {
 }
 
 /// Returns the error of a path, which is the same for a new file and for one that is appended to.
-fn refused(path: &Path) -> String {
+fn rejected(path: &Path) -> String {
     let [created, appended] = [
         FileSink::create(path).unwrap_err(),
         FileSink::edition(path, &OpenOptions::default()).unwrap_err(),
@@ -134,7 +134,7 @@ fn refused(path: &Path) -> String {
 
 #[cfg(unix)]
 #[test]
-fn links_are_refused() {
+fn links_are_rejected() {
     use std::os::unix::fs::symlink;
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
@@ -142,7 +142,7 @@ fn links_are_refused() {
     symlink("x.zt", at("link")).unwrap();
     symlink("nothing", at("dangling")).unwrap();
     for link in ["link", "dangling"] {
-        assert!(refused(&at(link)).starts_with("it is a symbolic link"));
+        assert!(rejected(&at(link)).starts_with("it is a symbolic link"));
         assert!(fs::symlink_metadata(at(link)).unwrap().is_symlink());
     }
     assert!(!at("nothing").exists());
@@ -162,15 +162,15 @@ fn links_are_refused() {
 #[test]
 fn only_regular_files_are_replaced() {
     let folder = tempfile::tempdir().unwrap();
-    refused(folder.path());
+    rejected(folder.path());
     create(&folder.path().join("x.zt"), &["a"]);
     for path in ["x.zt/", "x.zt/.", "new/", "..", ""] {
         let path =
             if path.is_empty() { Path::new("").to_owned() } else { folder.path().join(path) };
-        assert!(refused(&path).contains("the path does not end"), "{}", path.display());
+        assert!(rejected(&path).contains("the path does not end"), "{}", path.display());
     }
     #[cfg(unix)]
-    assert!(refused(Path::new("/dev/null")).starts_with("it is not a regular file"));
+    assert!(rejected(Path::new("/dev/null")).starts_with("it is not a regular file"));
     assert_eq!(names(&folder.path().join("x.zt")), ["a"]);
 }
 

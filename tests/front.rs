@@ -134,25 +134,25 @@ fn an_archive_is_what_a_front_end_says() {
 
 #[test]
 fn what_a_view_needs_is_checked_whatever_is_said() {
-    let refused = |component: RawComponent<'_>| {
+    let rejected = |component: RawComponent<'_>| {
         let components = [component];
         parse(&DISJOINT, &[dense("a", &components)]).unwrap_err().rule()
     };
-    assert_eq!(refused(RawComponent { offset: 10, ..DATA }), Some("blob-bounds"));
-    assert_eq!(refused(RawComponent { offset: u64::MAX, ..DATA }), Some("blob-bounds"));
-    assert_eq!(refused(RawComponent { stored_length: 4, ..DATA }), Some("dense-size"));
-    assert_eq!(refused(RawComponent { storage: StorageType::F64, ..DATA }), Some("dense-size"));
-    assert_eq!(refused(RawComponent { stored_length: 7, ..DATA }), Some("whole-elements"));
-    assert_eq!(refused(RawComponent { role: "values", ..DATA }), Some("dense-roles"));
+    assert_eq!(rejected(RawComponent { offset: 10, ..DATA }), Some("blob-bounds"));
+    assert_eq!(rejected(RawComponent { offset: u64::MAX, ..DATA }), Some("blob-bounds"));
+    assert_eq!(rejected(RawComponent { stored_length: 4, ..DATA }), Some("dense-size"));
+    assert_eq!(rejected(RawComponent { storage: StorageType::F64, ..DATA }), Some("dense-size"));
+    assert_eq!(rejected(RawComponent { stored_length: 7, ..DATA }), Some("whole-elements"));
+    assert_eq!(rejected(RawComponent { role: "values", ..DATA }), Some("dense-roles"));
     let logical = Some(LogicalType::F8E5M2);
-    assert_eq!(refused(RawComponent { logical, ..DATA }), Some("type-storage"));
+    assert_eq!(rejected(RawComponent { logical, ..DATA }), Some("type-storage"));
     let decoded_length = Some(4);
-    assert_eq!(refused(RawComponent { decoded_length, ..DATA }), Some("uncompressed-length-raw"));
+    assert_eq!(rejected(RawComponent { decoded_length, ..DATA }), Some("uncompressed-length-raw"));
     let zstd = RawComponent { encoding: Encoding::Zstd, ..DATA };
-    assert_eq!(refused(zstd), Some("uncompressed-length-missing"));
+    assert_eq!(rejected(zstd), Some("uncompressed-length-missing"));
     let big = RawComponent { byte_order: ByteOrder::Big, decoded_length: Some(8), ..zstd };
-    assert_eq!(refused(big), Some("endianness-compressed"));
-    assert_eq!(refused(RawComponent { encoding: Encoding::Unknown, ..DATA }), None);
+    assert_eq!(rejected(big), Some("endianness-compressed"));
+    assert_eq!(rejected(RawComponent { encoding: Encoding::Unknown, ..DATA }), None);
 
     let components = [DATA];
     let with = |object: RawObject<'_>| parse(&DISJOINT, &[object]).unwrap_err().rule();
@@ -197,7 +197,7 @@ fn rules_for_all_tensors_are_those_of_the_format() {
     }
 }
 
-/// After a refusal, nothing that a front end has pushed is in an archive.
+/// After a rejection, nothing that a front end has pushed is in an archive.
 #[test]
 fn nothing_is_taken_after_an_error() {
     let (options, data) = (OpenOptions::default(), [DATA]);
@@ -598,7 +598,7 @@ fn a_wrong_bool_is_damage_where_the_checksum_is_wrong() {
 
 #[test]
 fn what_a_stream_has_is_what_was_said() {
-    let refused = |encoding, change: &dyn Fn(&mut Vec<u8>, &mut RawComponent<'_>)| {
+    let rejected = |encoding, change: &dyn Fn(&mut Vec<u8>, &mut RawComponent<'_>)| {
         let archive = columns(encoding, change);
         let verified = archive.verify().unwrap_err().rule();
         let read = archive.tensor("a").unwrap().dense().unwrap().read();
@@ -606,22 +606,22 @@ fn what_a_stream_has_is_what_was_said() {
         verified
     };
     let other_sum = |_: &mut Vec<u8>, raw: &mut RawComponent<'_>| raw.checksum = Some(7);
-    assert_eq!(refused(Encoding::Raw, &other_sum), Some("test-crc"));
-    assert_eq!(refused(Encoding::Deflate, &other_sum), Some("test-crc"));
+    assert_eq!(rejected(Encoding::Raw, &other_sum), Some("test-crc"));
+    assert_eq!(rejected(Encoding::Deflate, &other_sum), Some("test-crc"));
     let flip = |at: usize| move |blob: &mut Vec<u8>, _: &mut RawComponent<'_>| blob[at] ^= 1;
-    assert_eq!(refused(Encoding::Raw, &flip(0)), Some("test-crc"), "in front of the elements");
-    assert_eq!(refused(Encoding::Raw, &flip(5)), Some("test-crc"));
-    assert_eq!(refused(Encoding::Deflate, &|blob, _| blob[0] |= 6), Some("test-deflate"));
-    assert_eq!(refused(Encoding::Deflate, &|blob, _| blob.push(0)), Some("test-deflate"));
+    assert_eq!(rejected(Encoding::Raw, &flip(0)), Some("test-crc"), "in front of the elements");
+    assert_eq!(rejected(Encoding::Raw, &flip(5)), Some("test-crc"));
+    assert_eq!(rejected(Encoding::Deflate, &|blob, _| blob[0] |= 6), Some("test-deflate"));
+    assert_eq!(rejected(Encoding::Deflate, &|blob, _| blob.push(0)), Some("test-deflate"));
     assert_eq!(
-        refused(Encoding::Deflate, &|blob, _| blob.truncate(blob.len() - 1)),
+        rejected(Encoding::Deflate, &|blob, _| blob.truncate(blob.len() - 1)),
         Some("test-deflate")
     );
-    assert_eq!(refused(Encoding::Deflate, &|_, raw| raw.prefix = 2), Some("test-length"));
-    assert_eq!(refused(Encoding::Deflate, &|_, raw| raw.prefix = 4), Some("test-length"));
+    assert_eq!(rejected(Encoding::Deflate, &|_, raw| raw.prefix = 2), Some("test-length"));
+    assert_eq!(rejected(Encoding::Deflate, &|_, raw| raw.prefix = 4), Some("test-length"));
     let long = [&b"npy"[..], &COLUMNS, &vec![0; 100_000]].concat();
     let long = compress_to_vec(&long, 6);
-    assert_eq!(refused(Encoding::Deflate, &|blob, _| blob.clone_from(&long)), Some("test-length"));
+    assert_eq!(rejected(Encoding::Deflate, &|blob, _| blob.clone_from(&long)), Some("test-length"));
 }
 
 #[test]

@@ -553,7 +553,7 @@ fn bytes_that_change_are_survived() {
 }
 
 #[test]
-fn wrong_supplies_are_refused() {
+fn wrong_supplies_are_rejected() {
     let options = OpenOptions::default();
     let opening = Opening::new(17, &options).unwrap();
     assert!(opening.header(b"ZTEN000").is_err());

@@ -1,4 +1,4 @@
-//! The names at the place of an error in a manifest that was refused.
+//! The names at the place of an error in a manifest that was rejected.
 
 use std::ops::Range;
 
@@ -70,23 +70,23 @@ fn names(error: &Error) -> (Option<Generation>, Option<&str>, Option<&str>) {
 }
 
 #[test]
-fn refused_files_have_names() {
+fn rejected_files_have_names() {
     let (mut objects, mut components) = ([0; 2], [0; 2]);
     for row in reject_index().filter(|row| !row.content && row.expected.object.is_some()) {
         let bytes = row.read();
         let (body, manifest) = body(&bytes, &row.options).unwrap();
         let needs = body.needs();
-        let refused = body.manifest(manifest).unwrap_err();
-        assert_eq!(refused.manifest_range(), Some(needs), "{}", row.file);
+        let rejected = body.manifest(manifest).unwrap_err();
+        assert_eq!(rejected.manifest_range(), Some(needs), "{}", row.file);
         let on_disk = row.options.open(&row.path).unwrap_err();
         for other in [row.options.from_bytes(&bytes).unwrap_err(), on_disk] {
-            assert_eq!(other, refused, "{}", row.file);
-            assert_eq!(names(&other), names(&refused), "{}", row.file);
-            assert_eq!(other.manifest_range(), refused.manifest_range(), "{}", row.file);
-            assert_eq!(other.to_string(), refused.to_string(), "{}", row.file);
+            assert_eq!(other, rejected, "{}", row.file);
+            assert_eq!(names(&other), names(&rejected), "{}", row.file);
+            assert_eq!(other.manifest_range(), rejected.manifest_range(), "{}", row.file);
+            assert_eq!(other.to_string(), rejected.to_string(), "{}", row.file);
         }
-        let (_, tensor, component) = names(&refused);
-        let text = refused.to_string();
+        let (_, tensor, component) = names(&rejected);
+        let text = rejected.to_string();
         assert_eq!(text.contains(" in tensor \""), tensor.is_some(), "{text}");
         assert_eq!(text.contains(", component \""), component.is_some(), "{text}");
         objects[usize::from(tensor.is_some())] += 1;

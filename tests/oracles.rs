@@ -74,18 +74,18 @@ fn the_canonical_form_holds_for_the_corpus() {
 
 #[test]
 fn appending_holds_for_the_corpus() {
-    let (mut files, mut edges, mut refused) = (0, 0, 0);
+    let (mut files, mut edges, mut rejected) = (0, 0, 0);
     for (at, (_name, _, bytes)) in corpus().enumerate() {
         // Each limit for each file, and over the files each with everything that is appended.
         for addition in 0..7 {
             let appended = oracles::append(&bytes, addition, addition + at);
             files += appended.files;
             edges += appended.edges;
-            refused += appended.refused;
+            rejected += appended.rejected;
         }
     }
-    println!("{files} files, {edges} of a limit at its edge, {refused} refused");
-    assert!(files >= least(201) && edges >= least(201) && refused >= least(201));
+    println!("{files} files, {edges} of a limit at its edge, {rejected} rejected");
+    assert!(files >= least(201) && edges >= least(201) && rejected >= least(201));
 }
 
 /// Adds what came of one plan.
@@ -93,7 +93,7 @@ fn add(sum: &mut Lied, lied: Lied) {
     sum.times = sum.times.max(lied.times);
     sum.ended += lied.ended;
     sum.verified += lied.verified;
-    sum.refused += lied.refused;
+    sum.rejected += lied.rejected;
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn lies_are_found_or_harmless_for_the_corpus() {
         }
     }
     println!("{sum:?}");
-    assert!(sum.ended >= least(201) && sum.verified >= least(201) && sum.refused >= least(201));
+    assert!(sum.ended >= least(201) && sum.verified >= least(201) && sum.rejected >= least(201));
 }
 
 #[test]
@@ -145,14 +145,14 @@ fn what_is_written_can_be_read_again() {
         let model = Model::from_bytes(&chance(seed));
         let outcome = oracles::model(&model);
         sum.written += outcome.written;
-        sum.refused += outcome.refused;
+        sum.rejected += outcome.rejected;
         sum.spoiled += outcome.spoiled;
         sum.damaged += outcome.damaged;
         sum.opened += outcome.opened;
     }
     println!("{sum:?}");
     assert!(
-        sum.written >= least(6001) && sum.refused >= least(601) && sum.spoiled >= least(601),
+        sum.written >= least(6001) && sum.rejected >= least(601) && sum.spoiled >= least(601),
         "{sum:?}"
     );
     assert!(sum.damaged >= least(4001) && sum.opened >= least(401), "{sum:?}");
@@ -168,13 +168,13 @@ fn what_a_front_end_says_is_checked() {
         let filled = oracles::front(&Front::from_bytes(&chance(seed)));
         sum.opened += filled.opened;
         sum.valid += filled.valid;
-        sum.refused += filled.refused;
+        sum.rejected += filled.rejected;
         sum.ended += filled.ended;
         sum.copied += filled.copied;
     }
     println!("{sum:?}");
     assert!(sum.opened >= least(4001) && sum.valid >= least(2001), "{sum:?}");
-    assert!(sum.refused >= least(401) && sum.ended >= least(201), "{sum:?}");
+    assert!(sum.rejected >= least(401) && sum.ended >= least(201), "{sum:?}");
     assert!(sum.copied >= least(401), "{sum:?}");
 }
 
@@ -226,7 +226,7 @@ fn lists_of_digests_hold() {
         "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff  8  u8[8]  ",
     ];
     measure_heap();
-    let (mut accepted, mut refused) = (0, 0);
+    let (mut accepted, mut rejected) = (0, 0);
     for seed in (0..).take(rounds(3000)) {
         let mut bytes = chance(seed).into_iter();
         let mut next = move || usize::from(bytes.next().unwrap_or_default());
@@ -241,10 +241,10 @@ fn lists_of_digests_hold() {
             let end = (at + next() % 3).min(list.len());
             list.splice(at..end, PIECES[next() % PIECES.len()].bytes());
         }
-        let outcome = if oracles::digests(&list) { &mut accepted } else { &mut refused };
+        let outcome = if oracles::digests(&list) { &mut accepted } else { &mut rejected };
         *outcome += 1;
     }
-    assert!(accepted >= least(1000) && refused >= least(500), "{accepted} {refused}");
+    assert!(accepted >= least(1000) && rejected >= least(500), "{accepted} {rejected}");
 }
 
 /// The last byte says that the others are a file as it is.

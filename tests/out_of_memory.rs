@@ -92,7 +92,7 @@ fn accepted_files() {
 }
 
 #[test]
-fn refused_files() {
+fn rejected_files() {
     let _one = ONE.lock();
     for (name, work) in &WORKS[..4] {
         let mut tally = Tally::default();

@@ -123,10 +123,10 @@ fn attributes_are_read() {
 
 #[test]
 fn what_cannot_be_read_says_where() {
-    let file = read("quantized/refused.zt");
+    let file = read("quantized/rejected.zt");
     let archive = Archive::from_bytes(&file).unwrap();
-    let on_disk = zten::open(corpus().join("quantized/refused.zt")).unwrap();
-    let text = String::from_utf8(read("quantized/refused.tsv")).unwrap();
+    let on_disk = zten::open(corpus().join("quantized/rejected.zt")).unwrap();
+    let text = String::from_utf8(read("quantized/rejected.tsv")).unwrap();
     let mut checked = 0;
     for line in text.lines().skip(1) {
         let (name, role) = line.split_once('\t').unwrap();

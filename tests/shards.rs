@@ -1,5 +1,5 @@
 //! Files of generation 2 with their shards: which are found, what is read from them, and what is
-//! refused. v2 §7.
+//! rejected. v2 §7.
 
 #[path = "shards/owned.rs"]
 mod owned;
@@ -331,7 +331,7 @@ fn no_more_shards_are_looked_for_than_the_limit_allows() {
 
 /// Whatever one byte of a shard becomes: an error, as its digest is another.
 #[test]
-fn damage_of_a_shard_is_refused() {
+fn damage_of_a_shard_is_rejected() {
     let (root, mut shard) = (read("dense.zt"), read("dense-s.zt"));
     let archive = Archive::from_bytes(&root[..]).unwrap();
     let verify = |shard: &[u8]| {
@@ -521,9 +521,9 @@ fn shared_blobs_of_a_shard_count_as_often_as_they_are_read() {
         OpenOptions::default().limits(limits).from_bytes(&root).map(drop)
     };
     assert_eq!(open(12_000), Ok(()));
-    let refused = open(11_999).unwrap_err();
+    let rejected = open(11_999).unwrap_err();
     assert_eq!(
-        (refused.rule(), refused.location().object()),
+        (rejected.rule(), rejected.location().object()),
         (Some("limit-decoded-total"), Some(3))
     );
 }
@@ -545,7 +545,7 @@ fn the_first_component_beyond_a_limit_is_named() {
     let root = root.bytes();
     // The blobs of the shard may be read as long as it is: 8,152 bytes.
     let options = OpenOptions::default().limits(Limits::default().with_decoded_total(0));
-    let refused = options.from_bytes(&root).unwrap_err();
-    let place = (refused.location().object(), refused.location().component());
-    assert_eq!((refused.rule(), place), (Some("limit-decoded-total"), (Some(1), Some(0))));
+    let rejected = options.from_bytes(&root).unwrap_err();
+    let place = (rejected.location().object(), rejected.location().component());
+    assert_eq!((rejected.rule(), place), (Some("limit-decoded-total"), (Some(1), Some(0))));
 }

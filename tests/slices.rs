@@ -241,7 +241,7 @@ fn what_there_is_no_slice_of() {
     let file_2_3 = file(KINDS[0], &shape, &[0; 6]);
     let archive = Archive::from_bytes(&file_2_3).unwrap();
     let tensor = archive.tensor("t").unwrap();
-    #[expect(clippy::reversed_empty_ranges, reason = "what is refused")]
+    #[expect(clippy::reversed_empty_ranges, reason = "what is rejected")]
     let wrong = [
         vec![0..3],
         vec![2..1],

@@ -96,7 +96,7 @@ fn every_place_is_held_to_the_form() {
         if archive.manifest().extent().end + 40 != file.len() as u64 || manifest.len() > 2_000 {
             continue;
         }
-        let mut refused = |range: Range<usize>, bytes: &[u8], rule: &'static str| {
+        let mut rejected = |range: Range<usize>, bytes: &[u8], rule: &'static str| {
             let at = range.start;
             let error = Archive::from_bytes(&replaced(&file, manifest, range, bytes)).map(drop);
             let found = error.as_ref().err().and_then(zten::Error::rule);
@@ -108,10 +108,10 @@ fn every_place_is_held_to_the_form() {
             let head = token.start..token.start + token.head;
             let (major, content) = (manifest[token.start] >> 5, head.end..token.end());
             if let Some(wide) = wider(&manifest[head.clone()]).filter(|_| major < 6) {
-                refused(head.clone(), &wide, "cbor-shortest");
+                rejected(head.clone(), &wide, "cbor-shortest");
             }
             if major == 3 && !content.is_empty() {
-                refused(content.start..content.start + 1, &[0xff], "cbor-utf8");
+                rejected(content.start..content.start + 1, &[0xff], "cbor-utf8");
             }
             if major == 5 && manifest[token.start] & 31 > 1 {
                 let entry = |at: usize| {
@@ -122,9 +122,9 @@ fn every_place_is_held_to_the_form() {
                 let place = |at: usize| tokens.get(at).map_or(manifest.len(), |token| token.start);
                 let (first, second, after) = (place(at + 1), place(second), place(after));
                 let swapped = [&manifest[second..after], &manifest[first..second]].concat();
-                refused(first..after, &swapped, "key-order");
+                rejected(first..after, &swapped, "key-order");
                 let twice = [&manifest[first..second], &manifest[first..second]].concat();
-                refused(first..after, &twice, "duplicate-key");
+                rejected(first..after, &twice, "duplicate-key");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The writer: what it writes, readers accept and find again; what it refuses, it refuses in time.
+//! The writer: what it writes, readers accept and find again; what it rejects, it rejects in time.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,13 @@ fn writer(settings: &WriteOptions) -> Writer<Vec<u8>> {
     Writer::new(Vec::new(), settings).unwrap()
 }
 
-/// Returns the error that refuses to write that object.
-fn refusal(object: &NewObject<'_>, parts: &[(&str, &[u8])]) -> Error {
+/// Returns the error that rejects to write that object.
+fn rejection(object: &NewObject<'_>, parts: &[(&str, &[u8])]) -> Error {
     writer(&WriteOptions::default()).add_object(object, parts).unwrap_err()
 }
 
 #[test]
-fn bad_objects_are_refused_before_a_byte_is_written() {
+fn bad_objects_are_rejected_before_a_byte_is_written() {
     let u8s = |role, count| NewComponent::new(role, DType::U8, count);
     let u64s = |role, count| NewComponent::new(role, DType::U64, count);
     // Lists that live as long as the test.
@@ -109,7 +109,7 @@ fn bad_objects_are_refused_before_a_byte_is_written() {
     let many: Vec<String> = (0..4097).map(|n| n.to_string()).collect();
     let many: Vec<_> = many.iter().map(|role| u8s(role, 0)).collect();
     assert_eq!(
-        refusal(&NewObject::custom("x", &[], "mine", &many), &[]).rule(),
+        rejection(&NewObject::custom("x", &[], "mine", &many), &[]).rule(),
         Some("limit-keys")
     );
 }
@@ -134,22 +134,22 @@ fn a_type_by_a_known_name_is_known() {
 }
 
 #[test]
-fn bad_content_is_refused() {
+fn bad_content_is_rejected() {
     let csr = NewObject::sparse_csr("x", &[2, 3], DType::U8, 2);
     let with = |indptr: &[u64], indices: &[u64]| {
         let parts =
             [("indptr", &words(indptr)[..]), ("values", &[1, 2]), ("indices", &words(indices))];
-        refusal(&csr, &parts).rule().unwrap()
+        rejection(&csr, &parts).rule().unwrap()
     };
     assert_eq!(with(&[1, 1, 2], &[0, 0]), "csr-indptr-start");
     assert_eq!(with(&[0, 2, 1], &[0, 0]), "csr-indptr-order");
     assert_eq!(with(&[0, 1, 1], &[0, 0]), "csr-indptr-end");
     assert_eq!(with(&[0, 1, 2], &[0, 3]), "index-range");
     let coo = NewObject::sparse_coo("x", &[2, 3], DType::U8, 1);
-    assert_eq!(refusal(&coo, &[("coords", &words(&[2, 0]))]).rule(), Some("index-range"));
-    assert_eq!(refusal(&coo, &[("coords", &words(&[1, 3]))]).rule(), Some("index-range"));
+    assert_eq!(rejection(&coo, &[("coords", &words(&[2, 0]))]).rule(), Some("index-range"));
+    assert_eq!(rejection(&coo, &[("coords", &words(&[1, 3]))]).rule(), Some("index-range"));
     let bools = NewObject::dense("x", &[3], DType::Bool);
-    assert_eq!(refusal(&bools, &[("data", &[0, 1, 2])]).rule(), Some("bool-value"));
+    assert_eq!(rejection(&bools, &[("data", &[0, 1, 2])]).rule(), Some("bool-value"));
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn lengths_and_order_are_kept() {
     let four = NewObject::dense("x", &[4], DType::U8);
     // Whole parts and pieces of them, some of which fit more than once.
     for length in [0, 1, 2, 3, 5, 8] {
-        let error = refusal(&four, &[("data", &vec![0; length])]);
+        let error = rejection(&four, &[("data", &vec![0; length])]);
         assert_eq!((error.tensor(), error.component()), (Some("x"), Some("data")));
         assert_eq!(misuse(error), Misuse::Length, "{length}");
     }
@@ -578,11 +578,11 @@ fn limits_are_those_of_the_readers() {
     assert!(most > 4);
     check(&file(most).unwrap(), &OpenOptions::default().limits(limits)).unwrap();
     assert_eq!(file(most + 1).unwrap_err().rule(), Some("limit-manifest"));
-    // What is far beyond is refused before it takes memory.
+    // What is far beyond is rejected before it takes memory.
     let mut writer = writer(&settings);
     let long = "n".repeat(2001);
-    let refused = writer.add_object(&NewObject::dense(&long, &[0], DType::U8), &[]);
-    assert_eq!(refused.unwrap_err().rule(), Some("limit-manifest"));
+    let rejected = writer.add_object(&NewObject::dense(&long, &[0], DType::U8), &[]);
+    assert_eq!(rejected.unwrap_err().rule(), Some("limit-manifest"));
     check(&writer.finish().unwrap(), &OpenOptions::default().limits(limits)).unwrap();
 }
 

@@ -1,5 +1,5 @@
 //! Files of generation 2 that are written with their shards: they hold what the same objects in one file
-//! hold; and what is refused before it is a file. v2 §7.
+//! hold; and what is rejected before it is a file. v2 §7.
 
 #[path = "write_shards/failing.rs"]
 mod failing;

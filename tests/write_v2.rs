@@ -1,5 +1,5 @@
 //! Files of generation 2 that are written: all layouts and types, in any order, compressed or not; and
-//! what is refused before it is a file.
+//! what is rejected before it is a file.
 
 use zten::error::Misuse;
 use zten::tools::{ElementType, StorageType};
@@ -150,8 +150,8 @@ fn what_is_appended_to_keeps_every_byte() {
     for file in accepted_v2() {
         let archive = Archive::from_bytes(&file.bytes).unwrap();
         if archive.manifest().is_data_shard() {
-            let refused = Writer::append(Vec::new(), archive.manifest(), &WriteOptions::default());
-            assert!(refused.is_err());
+            let rejected = Writer::append(Vec::new(), archive.manifest(), &WriteOptions::default());
+            assert!(rejected.is_err());
             continue;
         }
         assert_eq!(archive.manifest().appends_at(), file.bytes.len() as u64);
@@ -188,7 +188,7 @@ fn what_is_appended_to_keeps_every_byte() {
 }
 
 #[test]
-fn what_is_wrong_is_refused_before_it_is_written() {
+fn what_is_wrong_is_rejected_before_it_is_written() {
     let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
     let ids = |error: zten::Error| error.rule();
     let mut declared = |object: &NewObject<'_>| writer.object(object).map(drop).map_err(ids);
@@ -231,13 +231,13 @@ fn what_is_wrong_is_refused_before_it_is_written() {
         WriteOptions::default().generation(Generation::V1_1),
         WriteOptions::default().generation(Generation::V0_1),
     ] {
-        let refused = Writer::new(Vec::new(), &settings).unwrap_err();
-        assert_eq!(misuse(refused), Misuse::Settings);
+        let rejected = Writer::new(Vec::new(), &settings).unwrap_err();
+        assert_eq!(misuse(rejected), Misuse::Settings);
     }
 }
 
 #[test]
-fn content_that_a_reader_would_refuse_is_refused() {
+fn content_that_a_reader_would_reject_is_rejected() {
     let write = |object: &NewObject<'_>, parts: &[(&str, &[u8])]| {
         let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
         writer.add_object(object, parts).unwrap_err().rule()
@@ -291,15 +291,15 @@ fn shared_blobs_count_as_often_as_they_are_read() {
         OpenOptions::default().limits(limits).from_bytes(&file).map(drop)
     };
     assert_eq!(open(all), Ok(()));
-    let refused = open(all - 1).unwrap_err();
+    let rejected = open(all - 1).unwrap_err();
     assert_eq!(
-        (refused.rule(), refused.location().object()),
+        (rejected.rule(), rejected.location().object()),
         (Some("limit-decoded-total"), Some(39))
     );
-    let refused = open(0).unwrap_err();
+    let rejected = open(0).unwrap_err();
     let first = file.len() as u64 / 4096;
     assert_eq!(
-        refused.location().object().map(u64::from),
+        rejected.location().object().map(u64::from),
         Some(first),
         "the file may be read once"
     );

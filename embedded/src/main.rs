@@ -21,7 +21,7 @@ const IMAGES: [(&str, &str, Validate); 8] = [
     ("model", "digest,messages,zstd", validate::digits),
     ("spi", "digest,messages", |printed| spi(printed, "digits.zt")),
     ("spi", "digest,messages,zstd", |printed| spi(printed, "digits-zstd.zt")),
-    ("hostile", "messages", validate::refused),
+    ("hostile", "messages", validate::rejected),
 ];
 
 /// Bytes of flash of opening, listing and binding: the image `list` less the image `empty`.

@@ -160,7 +160,7 @@ class Trial:
         return table
 
     def validate(self, table: pa.Table) -> None:
-        """Every file has one row, and exactly the damaged ones are refused, each by its rule."""
+        """Every file has one row, and exactly the damaged ones are rejected, each by its rule."""
         files = table["file"].to_pylist()
         if sorted(files) != sorted(self.paths):
             lost, new = set(self.paths) - set(files), len(files) - len(set(files))

@@ -49,7 +49,7 @@ fn decoded(frames: &[u8], piece: usize) {
     decoder.window_log_max(MOST.ilog2()).expect("a possible window");
     let mut theirs = Vec::new();
     if decoder.take(MOST + 1).read_to_end(&mut theirs).is_err() {
-        // It may refuse more: checksums of tables, say, that no rule of ours is about.
+        // It may reject more: checksums of tables, say, that no rule of ours is about.
         return;
     }
     match ours {

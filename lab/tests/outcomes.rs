@@ -37,13 +37,13 @@ fn assert_demo(what: &str, kind: &str, words: &str) {
 #[test]
 fn what_returns_is_told() {
     assert_demo("returns", "accepted", "");
-    assert_demo("refuses-opening", "rejected at opening", "not this one");
-    assert_demo("refuses-reading", "rejected on reading", "not this one");
+    assert_demo("rejects-opening", "rejected at opening", "not this one");
+    assert_demo("rejects-reading", "rejected on reading", "not this one");
     assert_demo("invents", "wrong bytes", "invented: 11 bytes where there are 10");
     assert_demo("reads-outside", "wrong bytes", "outside: 11 bytes of a component of 10");
     assert_demo("is-exact", "accepted", "");
     // The worst counts.
-    assert_demo("refuses-and-invents", "wrong bytes", "outside: 11 bytes of a component of 10");
+    assert_demo("rejects-and-invents", "wrong bytes", "outside: 11 bytes of a component of 10");
 }
 
 #[test]

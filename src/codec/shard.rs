@@ -107,21 +107,21 @@ fn check_frame<S: ReadAt>(shard: &Shard<'_>, candidate: &Candidate<S>) -> Result
         return Ok(());
     }
     // What an error of its frame is to the file that lists it.
-    let refused = |error: BareError| match error.kind {
+    let rejected = |error: BareError| match error.kind {
         ErrorKind::Unsupported(Unsupported::Version) => error.moved(shard.offset()),
         _ => shard.error(Rule::ShardFrame).found(error.offset.unwrap_or_default()),
     };
     let mut header = [0; 8];
     source.read_at(0, &mut header)?;
-    let container = Container::read(&header).map_err(refused)?;
+    let container = Container::read(&header).map_err(rejected)?;
     if container != Container::V2 {
         return Err(shard.error(Rule::ShardFrame).found(0).into());
     }
-    let range = container.footer_range(*length).map_err(refused)?;
+    let range = container.footer_range(*length).map_err(rejected)?;
     let mut footer = [0; 40];
     source.read_at(range.start, &mut footer)?;
     // Its manifest is not read, whatever its size.
-    Frame::read(container, &footer, range, &Limits::default()).map_err(refused)?;
+    Frame::read(container, &footer, range, &Limits::default()).map_err(rejected)?;
     Ok(())
 }
 

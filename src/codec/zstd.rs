@@ -73,12 +73,12 @@ impl Frames {
 fn failed(failure: Failure<Error, DecodeError>) -> Error {
     match failure {
         Failure::Callback(error) => error,
-        Failure::Codec(error) => refused(error).into(),
+        Failure::Codec(error) => decode_error(error).into(),
     }
 }
 
 /// The rule or limit that frames break.
-fn refused(error: DecodeError) -> BareError {
+fn decode_error(error: DecodeError) -> BareError {
     let kind: ErrorKind = match error.flaw() {
         Flaw::Magic => Rule::ZstdMagic.into(),
         Flaw::Truncated => Rule::ZstdTruncated.into(),

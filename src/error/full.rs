@@ -190,7 +190,7 @@ impl Error {
         }
     }
 
-    /// The same, of a writer of that generation that refuses what a reader accepts.
+    /// The same, of a writer of that generation that rejects what a reader accepts.
     #[cfg(feature = "write")]
     #[must_use]
     pub(crate) fn inexpressible_in(mut self, generation: Generation) -> Self {
@@ -269,7 +269,7 @@ impl Error {
         self.context.first()?.generation
     }
 
-    /// The range of the manifest that was refused. Unstable.
+    /// The range of the manifest that was rejected. Unstable.
     #[cfg(feature = "std")]
     #[doc(hidden)]
     pub fn manifest_range(&self) -> Option<core::ops::Range<u64>> {

@@ -6,7 +6,7 @@ use crate::error::{BareError, ErrorKind};
 use crate::manifest::Component;
 use crate::rules::Rule;
 
-/// An index that is refused, by its ordinal in its component.
+/// An index that is rejected, by its ordinal in its component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BadIndex {
     pub(crate) kind: ErrorKind,

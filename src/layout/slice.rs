@@ -144,7 +144,7 @@ mod sealed {
 }
 
 /// The start and the end of a range of a dimension. A range that begins or ends behind the last number is empty or too
-/// long, and refused as such.
+/// long, and rejected as such.
 fn bounds(range: &impl RangeBounds<u64>, dimension: u64) -> (u64, u64) {
     let start = match range.start_bound() {
         Bound::Included(start) => *start,

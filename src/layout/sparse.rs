@@ -201,14 +201,14 @@ impl CsrParts<'_> {
     fn check(&self) -> Result<(), BareError> {
         let Self { values, indices, indptr, .. } = self;
         let nnz = indices.len();
-        let refuse = |rule, view: &View<'_>| {
+        let reject = |rule, view: &View<'_>| {
             BareError::nowhere(rule).found(u64_from_usize(view.len())).at(view.kind().location)
         };
         if !values.may_hold(nnz) {
-            return Err(refuse(Rule::CsrNnz, indices));
+            return Err(reject(Rule::CsrNnz, indices));
         }
         if Some(u64_from_usize(indptr.len())) != self.rows.checked_add(1) {
-            return Err(refuse(Rule::CsrIndptrSize, indptr));
+            return Err(reject(Rule::CsrIndptrSize, indptr));
         }
         let mut pointers = Indptr::new(indptr.storage_type(), u64_from_usize(nnz));
         let taken = indptr.widened().each(|pointer| pointers.validate(pointer));

@@ -1,4 +1,4 @@
-//! The names of a place in a manifest that was refused.
+//! The names of a place in a manifest that was rejected.
 
 use crate::cbor::{Input, UNLIMITED, array_head, nth_key, pass, text};
 use crate::error::{Location, Named};

@@ -34,9 +34,11 @@ impl Encoder {
     /// table of frames.
     pub(super) fn new(level: Level, decoded: u64, encoding: Encoding) -> Result<Self, BareError> {
         if encoding == Encoding::ZstdSeekable {
-            return encode::Seekable::new(level.0, decoded).map(Self::Seekable).map_err(refused);
+            return encode::Seekable::new(level.0, decoded)
+                .map(Self::Seekable)
+                .map_err(encode_error);
         }
-        encode::Encoder::new(level.0, decoded).map(Self::Frame).map_err(refused)
+        encode::Encoder::new(level.0, decoded).map(Self::Frame).map_err(encode_error)
     }
 
     /// Takes bytes, and hands to `out` what can be written.
@@ -68,11 +70,11 @@ impl Encoder {
 fn failed<E: From<BareError>>(failure: Failure<E, EncodeError>) -> E {
     match failure {
         Failure::Callback(error) => error,
-        Failure::Codec(error) => refused(error).into(),
+        Failure::Codec(error) => encode_error(error).into(),
     }
 }
 
-fn refused(error: EncodeError) -> BareError {
+fn encode_error(error: EncodeError) -> BareError {
     match error {
         EncodeError::Length => BareError::misuse(Misuse::Supply),
         EncodeError::Memory => OutOfMemory.into(),

@@ -5,7 +5,7 @@
 //! | 1.1 dtypes `f8_e4m3`, `f8_e5m2`, `complex64`, `complex128` | `type` on `u8`, `f32`, `f64` | the same |
 //! | bools | `bool` | `type` on `u8` |
 //! | types that 1.2 does not have | `type` that is not known there | as they are |
-//! | a `type` that is not known, and is in what is written | refused | refused, but for the types that 1.2 does not have |
+//! | a `type` that is not known, and is in what is written | rejected | rejected, but for the types that 1.2 does not have |
 //! | `sparse_csr`, `zt.sparse_csr/1`, and the like | the one name | the other |
 //! | index components of other integer types | `u64` | `u64`, if not all are `u32` |
 //! | 0.1 bools other than 0 and 1 | 1 | 1 |
@@ -188,7 +188,7 @@ impl<'c> Copier<'c> {
         writer.finish().map_err(failed)
     }
 
-    /// Writes one object, into a shard if one is given, with its name; nothing if it is not [selected](Self::changes). What [`Verifier::object`] refuses is not
+    /// Writes one object, into a shard if one is given, with its name; nothing if it is not [selected](Self::changes). What [`Verifier::object`] rejects is not
     /// copied, but that objects of a layout of 2 that is not known are, and components of a type that is not.
     ///
     /// # Errors
@@ -211,8 +211,8 @@ impl<'c> Copier<'c> {
     ) -> Result<(), Error> {
         let Some(new) = self.change(object) else { return Ok(()) };
         let target = writer.file.target;
-        // What its writer refuses has been accepted by the reader.
-        let refused = |error: Error| error.inexpressible_in(target.writing.generation);
+        // What its writer rejects has been accepted by the reader.
+        let rejected = |error: Error| error.inexpressible_in(target.writing.generation);
         if object.dialect().writing.is_none() {
             object.unknown_layout().map_or(Ok(()), Err)?;
         }
@@ -249,7 +249,7 @@ impl<'c> Copier<'c> {
         };
         let format = match &layout {
             Some(layout) => layout,
-            None => format(object, &target).map_err(|error| refused(error.into()))?,
+            None => format(object, &target).map_err(|error| rejected(error.into()))?,
         };
         let name = new.name.unwrap_or(object.name());
         let mut copy = NewObject::custom(name, &shape, format, &components);
@@ -260,7 +260,7 @@ impl<'c> Copier<'c> {
             let ordinal = error.location().component();
             let part = ordinal.and_then(|ordinal| parts.get(usize_from_u32(ordinal)));
             let location = Location::new(Some(object.ordinal()), None);
-            refused(error.at(part.map_or(location, Component::location)))
+            rejected(error.at(part.map_or(location, Component::location)))
         };
         let begun = match shard {
             Some((name, shard)) => writer.object_in(name, shard, &copy),
@@ -288,8 +288,8 @@ impl<'c> Copier<'c> {
         part.located()?;
         let storage = part.stored()?;
         let widens = widens(part, target);
-        let refused = |error| Error::from(error).inexpressible_in(target.writing.generation);
-        let element = element(part, widens, target).map_err(refused)?;
+        let rejected = |error| Error::from(error).inexpressible_in(target.writing.generation);
+        let element = element(part, widens, target).map_err(rejected)?;
         let bytes = match part.decoded_length() {
             Some(bytes) => bytes,
             None => measure(part)?,
@@ -359,19 +359,19 @@ fn element<'a>(
     widens: bool,
     target: &Target,
 ) -> Result<ElementType<'a>, BareError> {
-    let refused = |error: BareError| Err(error.at(part.location()));
+    let rejected = |error: BareError| Err(error.at(part.location()));
     let known = |logical: LogicalType| (target.writing.logical_type)(logical.name().as_bytes());
     match part.element_type() {
         _ if widens => Ok(ElementType::Plain(StorageType::U64)),
         // A dtype of 1.1 that would be a `type`, where another stands already.
-        ElementType::UnknownOnLogical(..) => refused(BareError::nowhere(Rule::LogicalTypeStorage)),
+        ElementType::UnknownOnLogical(..) => rejected(BareError::nowhere(Rule::LogicalTypeStorage)),
         // Readers of 1.2 list it, and show the storage type.
         ElementType::Logical(logical) if known(logical).is_none() => {
             Ok(ElementType::UnknownLogical(logical.name(), logical.storage()))
         }
         // The copy would say of the elements what the source does not.
         ElementType::UnknownLogical(name, storage) if target.writing.knows_type(name, storage) => {
-            refused(BareError::nowhere(Unsupported::LogicalType))
+            rejected(BareError::nowhere(Unsupported::LogicalType))
         }
         element => Ok(element),
     }

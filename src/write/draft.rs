@@ -133,9 +133,9 @@ impl Draft {
         if let Some(own) = &attributes {
             let (limits, own) = (self.limits(), own.as_bytes());
             if self.target.writing.deterministic {
-                v2::pass_attributes(limits, own, 1).map_err(refused)?;
+                v2::pass_attributes(limits, own, 1).map_err(fault_error)?;
             } else {
-                pass_attributes(limits, Rule::AttributesType, own, 1).map_err(refused)?;
+                pass_attributes(limits, Rule::AttributesType, own, 1).map_err(fault_error)?;
             }
         }
         Ok(self.set(text(v1::RootKey::attributes.as_str())?, attributes)?)
@@ -167,7 +167,7 @@ impl Draft {
     /// Gives one item of CBOR, which lies within `open` levels, the form of the file; none if the form leaves it out.
     fn form(&self, attributes: &Encoded, open: u8) -> Result<Option<Encoder>, BareError> {
         let bytes = attributes.as_bytes();
-        let (rest, ()) = skip(bytes, open, self.limits().depth()).map_err(refused)?;
+        let (rest, ()) = skip(bytes, open, self.limits().depth()).map_err(fault_error)?;
         if !rest.is_empty() {
             return Err(
                 BareError::nowhere(Rule::ManifestTrailing).found(u64_from_usize(rest.len()))
@@ -194,12 +194,12 @@ impl Draft {
                 v2::ShardKey::digest => Some(Value::Digest(&shard.digest)),
             })
         })?;
-        v2::validate_shards(self.limits(), table.as_bytes()).map_err(refused)?;
+        v2::validate_shards(self.limits(), table.as_bytes()).map_err(fault_error)?;
         Ok(self.shards.raw(map_entries(table.as_bytes())?)?)
     }
 
     /// Checks an object, whose first blob will lie at `offset`, as a reader does, and adds its entry. Where it is
-    /// refused, nothing has changed. It has to end before anything else is written. `shard` is the one that its blobs
+    /// rejected, nothing has changed. It has to end before anything else is written. `shard` is the one that its blobs
     /// go to.
     pub(super) fn declare<'a>(
         &mut self,
@@ -347,7 +347,7 @@ impl Draft {
     }
 
     /// Manifest and footer of a file whose manifest begins at `start`. It has been opened as any reader opens it:
-    /// what is refused here would be refused by them.
+    /// what is rejected here would be rejected by them.
     pub(super) fn finish(mut self, start: u64) -> Result<(Encoder, Footer), Error> {
         if self.begun.is_some() {
             return Err(Misuse::Unfinished.into());
@@ -564,7 +564,7 @@ fn internal<F>(_: F) -> BareError {
 }
 
 /// A fault in something that is in no file yet.
-fn refused(error: nom::Err<crate::cbor::Fault>) -> BareError {
+fn fault_error(error: nom::Err<crate::cbor::Fault>) -> BareError {
     let fault = fault(error);
     BareError::nowhere(fault.kind).found(fault.found)
 }
@@ -620,7 +620,7 @@ mod tests {
     use crate::rules::Rule;
     use crate::write::{NewObject, WriteOptions, Writer};
 
-    /// Adds names one after another, each with an empty map, until one is refused.
+    /// Adds names one after another, each with an empty map, until one is rejected.
     fn add(names: impl IntoIterator<Item = String>) -> Result<(), String> {
         let (mut entries, mut known) = (Encoder::default(), Names::default());
         for name in names {
@@ -677,9 +677,9 @@ mod tests {
         assert_eq!(write(&colliding[1499]).unwrap_err().rule(), Some("duplicate-name"));
         // The last of them found no room, and is found all the same.
         write(&colliding[0]).unwrap();
-        let refused = writer.finish().unwrap_err();
-        assert_eq!(refused.rule(), Some("duplicate-name"));
-        assert_eq!(refused.location(), Location::new(Some(1500), None));
+        let rejected = writer.finish().unwrap_err();
+        assert_eq!(rejected.rule(), Some("duplicate-name"));
+        assert_eq!(rejected.location(), Location::new(Some(1500), None));
     }
 
     #[test]

@@ -123,7 +123,7 @@ pub(super) fn record<'a, K: Copy>(
                 out.array(u64_from_usize(numbers.len()))?;
                 numbers.iter().try_for_each(|number| out.uint(*number))?;
             }
-            // One that is not known becomes the empty text, which readers refuse.
+            // One that is not known becomes the empty text, which readers reject.
             Value::Digest(own) => {
                 let digest_text = DigestText::new(own);
                 out.text_of(digest_text.as_ref().map_or(b"", DigestText::as_bytes))?;

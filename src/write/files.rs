@@ -47,7 +47,7 @@ use unix::{Draft, Target};
 /// - **ACL**: on Linux that of the old file, or none if it had none; where it cannot be kept, as
 ///   with the group. Other systems do what they do with new files.
 /// - **Other names** (hard links) of the old file lead to the old content.
-/// - **Symbolic links** are refused, those that lead nowhere too. Links on the way to the folder are
+/// - **Symbolic links** are rejected, those that lead nowhere too. Links on the way to the folder are
 ///   the system's business. A link that takes the target's place in the last moment is replaced,
 ///   and never followed.
 /// - Other extended attributes and security labels are those of a new file.

@@ -385,7 +385,7 @@ pub(crate) const NAMED: &[(&str, Named)] = &[
         file[64] ^= 1;
         Archive::from_bytes(&file)?.verify().map(drop)
     }),
-    ("a manifest that is refused", || {
+    ("a manifest that is rejected", || {
         let mut file = written()?;
         let at = file.windows(3).position(|text| text == b"f32").unwrap_or_default();
         file[at] = b'g';

@@ -1,4 +1,4 @@
-//! Files that lie, refused at the place where they do.
+//! Files that lie, rejected at the place where they do.
 
 use zten::{Archive, OpenOptions};
 
@@ -25,7 +25,7 @@ const SPARSE: [&str; 7] = [
 
 #[cfg(feature = "zstd")]
 #[test]
-fn refused_sparse_files_are_refused_at_their_place() {
+fn rejected_sparse_files_are_rejected_at_their_place() {
     let mut count = 0;
     for row in reject_index().filter(|row| SPARSE.contains(&row.expected.rule.as_str())) {
         let found =
@@ -65,7 +65,7 @@ fn patched(name: &str, offset: usize, bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn every_wrong_index_is_named() {
-    let refused = |file: Vec<u8>| {
+    let rejected = |file: Vec<u8>| {
         let options = OpenOptions::default();
         let error = validate(&file, &options).unwrap_err();
         let verified = verify(&file, &options).unwrap_err();
@@ -76,18 +76,18 @@ fn every_wrong_index_is_named() {
         (error.rule().unwrap(), error.offset(), place.object(), place.component())
     };
     // Shape [2, 3]: indices at 128, indptr at 192.
-    let indptr = |pointers: [u64; 3]| refused(patched("v12-csr.zt", 192, &words(&pointers)));
+    let indptr = |pointers: [u64; 3]| rejected(patched("v12-csr.zt", 192, &words(&pointers)));
     assert_eq!(indptr([1, 2, 3]), ("csr-indptr-start", Some(192), Some(0), Some(2)));
     assert_eq!(indptr([0, 3, 2]), ("csr-indptr-order", Some(208), Some(0), Some(2)));
     assert_eq!(indptr([0, u64::MAX, 3]), ("csr-indptr-order", Some(208), Some(0), Some(2)));
     assert_eq!(indptr([0, 2, 2]), ("csr-indptr-end", Some(208), Some(0), Some(2)));
     assert_eq!(indptr([0, 2, 4]), ("csr-indptr-end", Some(208), Some(0), Some(2)));
     assert_eq!(indptr([0, 2, u64::MAX]), ("csr-indptr-end", Some(208), Some(0), Some(2)));
-    let indices = |indices: [u64; 3]| refused(patched("v12-csr.zt", 128, &words(&indices)));
+    let indices = |indices: [u64; 3]| rejected(patched("v12-csr.zt", 128, &words(&indices)));
     assert_eq!(indices([3, 2, 1]), ("index-range", Some(128), Some(0), Some(1)));
     assert_eq!(indices([0, 2, u64::MAX]), ("index-range", Some(144), Some(0), Some(1)));
     // Coordinates at 128, two for each of two dimensions.
-    let coords = |coords: [u64; 4]| refused(patched("v12-coo.zt", 128, &words(&coords)));
+    let coords = |coords: [u64; 4]| rejected(patched("v12-coo.zt", 128, &words(&coords)));
     assert_eq!(coords([0, 2, 2, 1]), ("index-range", Some(136), Some(0), Some(1)));
     assert_eq!(coords([0, 1, 2, 3]), ("index-range", Some(152), Some(0), Some(1)));
     // The first is below the second dimension, not below its own.
@@ -96,7 +96,7 @@ fn every_wrong_index_is_named() {
     // Negative ones.
     let negative = |name: &str, offset, bytes: &[i8]| {
         let bytes: Vec<u8> = bytes.iter().map(|byte| byte.cast_unsigned()).collect();
-        refused(patched(name, offset, &bytes))
+        rejected(patched(name, offset, &bytes))
     };
     let indptr = |bytes| negative("v11-indptr-i8.zt", 192, bytes);
     assert_eq!(indptr(&[-1, 2, 3]), ("csr-indptr-start", Some(192), Some(0), Some(2)));

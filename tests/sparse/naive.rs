@@ -75,7 +75,7 @@ fn generated_tensors_are_what_they_are() {
 #[cfg_attr(miri, ignore = "decoding zstd takes minutes there")]
 fn damaged_matrices_end_as_the_verifier_says() {
     let mut random = Rng::with_seed(9);
-    let mut refused = 0;
+    let mut rejected = 0;
     for round in 0..1000 {
         let (entries, mut file) = if round % 2 == 0 {
             let (_, _, entries, file) = generated::matrix(&mut random);
@@ -92,7 +92,7 @@ fn damaged_matrices_end_as_the_verifier_says() {
         match (validate(&file, &options), verify(&file, &options)) {
             (Ok(()), Ok(())) => {}
             (Err(one), Err(other)) => {
-                refused += 1;
+                rejected += 1;
                 assert_eq!(one.kind(), other.kind(), "round {round}");
                 assert_eq!(one.location(), other.location(), "round {round}");
                 assert_eq!(one.offset(), other.offset(), "round {round}");
@@ -100,5 +100,5 @@ fn damaged_matrices_end_as_the_verifier_says() {
             other => panic!("round {round}, {entries} entries: {other:?}"),
         }
     }
-    assert!(refused > 150, "only {refused} were refused");
+    assert!(rejected > 150, "only {rejected} were rejected");
 }

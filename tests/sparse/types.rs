@@ -143,7 +143,7 @@ fn values_can_be_of_any_type() {
 }
 
 #[test]
-fn other_formats_are_refused() {
+fn other_formats_are_rejected() {
     for (name, object) in [("1.2.3/coo_zstd_crc.zt", "coo3d"), ("1.2.3/scalar.zt", "")] {
         let file = read(name);
         let archive = Archive::from_bytes(&file).unwrap();

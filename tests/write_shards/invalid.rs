@@ -1,4 +1,4 @@
-//! Tests of what is refused before it is a file.
+//! Tests of what is rejected before it is a file.
 
 use super::*;
 
@@ -52,10 +52,10 @@ fn names_are_those_that_readers_accept_and_single() {
 #[test]
 fn sizes_and_digests_are_those_that_readers_accept() {
     let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
-    let mut refused = |record: &ShardRecord| rule(writer.shard("s", record).unwrap_err());
-    assert_eq!(refused(&ShardRecord { size: 47, digest: DIGEST }), Some("shard-size"));
+    let mut rejected = |record: &ShardRecord| rule(writer.shard("s", record).unwrap_err());
+    assert_eq!(rejected(&ShardRecord { size: 47, digest: DIGEST }), Some("shard-size"));
     for digest in [Digest::Crc32c(7), Digest::Unverifiable("blake3:00")] {
-        assert_eq!(refused(&ShardRecord { size: 48, digest }), Some("digest-form"), "{digest}");
+        assert_eq!(rejected(&ShardRecord { size: 48, digest }), Some("digest-form"), "{digest}");
     }
     writer.shard("s", &ShardRecord { size: 48, digest: Digest::Sha256([7; 32]) }).unwrap();
     let file = writer.finish().unwrap();
@@ -81,10 +81,10 @@ fn what_is_begun_has_to_end() {
     let mut out = writer.object_in("s", &mut shard, &object).unwrap();
     out.write_part("data", &[1]).unwrap();
     out.finish().unwrap();
-    let refused = writer.finish().unwrap_err();
-    assert_eq!((refused.location().object(), refused.location().component()), (Some(0), Some(0)));
-    assert_eq!((refused.tensor(), refused.component()), (Some("w"), Some("data")));
-    assert_eq!(rule(refused), Some("shard-reference"));
+    let rejected = writer.finish().unwrap_err();
+    assert_eq!((rejected.location().object(), rejected.location().component()), (Some(0), Some(0)));
+    assert_eq!((rejected.tensor(), rejected.component()), (Some("w"), Some("data")));
+    assert_eq!(rule(rejected), Some("shard-reference"));
 
     let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
     shard.write(&[1]).unwrap();
@@ -109,9 +109,9 @@ fn blobs_of_given_files_are_where_readers_accept_them() {
         [(0, 4, "blob-header"), (4097, 4, "blob-alignment"), (u64::MAX - 4095, 4096, "blob-bounds")]
     {
         let blob = StoredBlob { offset, length, ..BLOB };
-        let refused = declare("w", "s", blob, length).unwrap_err();
+        let rejected = declare("w", "s", blob, length).unwrap_err();
         assert_eq!(
-            (refused.rule(), refused.location().component()),
+            (rejected.rule(), rejected.location().component()),
             (Some(wanted), Some(0)),
             "{offset}"
         );

@@ -26,7 +26,7 @@ export interface Version {
 export interface Beginning {
   /** Bytes of its beginning that are asked for with its size: 8 or more. */
   head: number
-  /** The facts of the file that was opened before: any other is refused. */
+  /** The facts of the file that was opened before: any other is rejected. */
   version?: Version | undefined
 }
 

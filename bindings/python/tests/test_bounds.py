@@ -116,7 +116,7 @@ def test_a_file_that_became_shorter_is_not_viewed(tmp_path: Path) -> None:
             file["w"].numpy()
 
 
-def test_bytes_that_are_no_whole_elements_are_refused() -> None:
+def test_bytes_that_are_no_whole_elements_are_rejected() -> None:
     with zten.open(corpus.CORPUS / "accept/unsupported-layout--v01-any-size.zt") as file:
         data = file["w"].components["data"]
         assert (data.dtype, data.nbytes, len(data.tobytes())) == ("f32", 15, 15)
@@ -154,7 +154,7 @@ def test_sparse_indices_stay_within_the_shape() -> None:
     assert checked > 50
 
 
-def test_what_does_not_fit_is_refused_before_it_is_read(tmp_path: Path) -> None:
+def test_what_does_not_fit_is_rejected_before_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "w.zt"
     zten.numpy.save_file({"w": np.arange(12, dtype=np.uint8).reshape(3, 4)}, path)
     with zten.open(path) as file:

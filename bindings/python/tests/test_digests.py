@@ -62,7 +62,7 @@ def safetensors(tensors: dict[str, Any]) -> bytes:
     return len(head).to_bytes(8, "little") + head + data
 
 
-def refused(call: Any, rule: str, name: str) -> zten.Error:
+def rejected(call: Any, rule: str, name: str) -> zten.Error:
     with pytest.raises(zten.Invalid) as raised:
         call()
     error = raised.value
@@ -110,7 +110,7 @@ def test_what_is_listed_is_read(path: Path, tmp_path: Path, verify: bool) -> Non
 
 @pytest.mark.parametrize("map", [True, False])
 @pytest.mark.parametrize("verify", [True, False])
-def test_what_differs_is_refused_however_it_is_read(path: Path, verify: bool, map: bool) -> None:
+def test_what_differs_is_rejected_however_it_is_read(path: Path, verify: bool, map: bool) -> None:
     changed = LIST.replace(sha256(TENSORS["b"]), sha256(TENSORS["a"]))
     shape = LIST.replace("u8[300]", "u8[3,100]")
     added = LIST.replace(line("b", TENSORS["b"]), "")
@@ -123,19 +123,19 @@ def test_what_differs_is_refused_however_it_is_read(path: Path, verify: bool, ma
     ):
         with zten.open(path, verify=verify, map=map, digests=digests) as file:
             for read in reads(file, "b"):
-                error = refused(read, rule, "b")
+                error = rejected(read, rule, "b")
                 assert isinstance(error, zten.Error) and str(path) in str(error.file)
-            refused(file.verify, rule, "b")
+            rejected(file.verify, rule, "b")
             file["a"].numpy()
             copy = pickle.loads(pickle.dumps(file))
-            refused(copy["b"].numpy, rule, "b")
-        refused(
+            rejected(copy["b"].numpy, rule, "b")
+        rejected(
             lambda: zten.numpy.load_file(path, map=map, verify=verify, digests=digests), rule, "b"
         )
         opened = zten.safe_open(path, verify=verify, digests=digests)
-        refused(lambda: opened.get_tensor("b"), rule, "b")
-        refused(lambda: opened.get_slice("b")[0:1], rule, "b")
-        error = refused(lambda: zten.open(path.read_bytes(), digests=digests)["b"].numpy(), rule, "b")
+        rejected(lambda: opened.get_tensor("b"), rule, "b")
+        rejected(lambda: opened.get_slice("b")[0:1], rule, "b")
+        error = rejected(lambda: zten.open(path.read_bytes(), digests=digests)["b"].numpy(), rule, "b")
         assert "list of digests" in error.message and f"rule {rule}" in str(error)
 
 
@@ -143,10 +143,10 @@ def test_what_is_missing_is_found_by_verify(path: Path) -> None:
     more = LIST + line("d", TENSORS["c"])
     with zten.open(path, digests=more) as file:
         file["a"].numpy()
-        refused(file.verify, "list-missing", "d")
+        rejected(file.verify, "list-missing", "d")
     with zten.open(path, digests={"a": sha256(TENSORS["a"])}) as file:
         file["a"].numpy()
-        refused(file.verify, "list-added", "b")
+        rejected(file.verify, "list-added", "b")
 
 
 def test_several_components_have_digests_by_role(tmp_path: Path) -> None:

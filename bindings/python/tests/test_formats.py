@@ -73,7 +73,7 @@ def test_bytes_and_objects_are_files_without_a_name(tmp_path: Path) -> None:
             assert zten.check(source).as_dict() == {**line, "file": None}, path
 
 
-def test_what_is_refused_raises_its_rule() -> None:
+def test_what_is_rejected_raises_its_rule() -> None:
     for path in REJECTED:
         report = zten.check(path)
         with pytest.raises(zten.Error) as raised, zten.open(path) as file:
@@ -452,7 +452,7 @@ def test_checkpoints_of_pytorch(tmp_path: Path) -> None:
             }
 
 
-def test_a_pickle_that_may_run_code_is_refused(tmp_path: Path) -> None:
+def test_a_pickle_that_may_run_code_is_rejected(tmp_path: Path) -> None:
     """None of the calls that read a file runs it, or writes another from it."""
     folder, ran = corpus.CORPUS / "other/torch/reject", tmp_path / "ran"
     hostile = tmp_path / "hostile.pt"

@@ -1,4 +1,4 @@
-"""Files that are refused, and what is read of those that are not."""
+"""Files that are rejected, and what is read of those that are not."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_every_file_of_the_indices_raises_its_rule_at_its_offset() -> None:
                     assert error.component == roles[reject.component]
 
 
-def test_a_refused_file_is_refused_from_memory_and_from_objects() -> None:
+def test_a_rejected_file_is_rejected_from_memory_and_from_objects() -> None:
     for reject in corpus.rejects()[::17]:
         content = reject.path.read_bytes()
         for source in (content, memoryview(content), bytearray(content), io.BytesIO(content)):
@@ -300,7 +300,7 @@ def test_quantized_weights_are_what_numpy_computed() -> None:
     ("limits", "name"),
     [({"decoded": 16}, "limit-decoded"), ({"decoded-total": 16}, "limit-decoded-total")],
 )
-def test_what_decodes_to_more_than_the_limit_is_refused_before_there_is_memory(
+def test_what_decodes_to_more_than_the_limit_is_rejected_before_there_is_memory(
     limits: dict[str, int], name: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "zeros.zt"

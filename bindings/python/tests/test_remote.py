@@ -154,9 +154,9 @@ def test_a_file_that_changes_and_one_that_is_not_valid(tmp_path: Path, server: S
         with pytest.raises(OSError, match="changed"):
             file["a"].numpy()
     path.write_bytes(b"ZTEN1000" + bytes(64))
-    with pytest.raises(zten.Invalid) as refused:
+    with pytest.raises(zten.Invalid) as rejected:
         zten.open(server.name("model.zt"))
-    assert refused.value.rule == zten.check(path).rule
+    assert rejected.value.rule == zten.check(path).rule
 
 
 @remote
@@ -184,9 +184,9 @@ def test_the_query_of_a_url_is_not_shown(tmp_path: Path, server: Server) -> None
     report = zten.check(url)
     assert report.file == shown and report
     assert zten.check_batch([url, bad])["file"] == [shown, server.name("bad.zt") + "?..."]
-    with pytest.raises(zten.Invalid) as refused:
+    with pytest.raises(zten.Invalid) as rejected:
         zten.open(bad)
-    texts += [repr(report), str(report), repr(refused.value), str(refused.value), repr(zten.check(bad))]
+    texts += [repr(report), str(report), repr(rejected.value), str(rejected.value), repr(zten.check(bad))]
     texts += [str(zten.check_batch([url, bad]))]
     assert not [text for text in texts if "secret" in text]
 

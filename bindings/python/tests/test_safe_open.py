@@ -77,7 +77,7 @@ def test_a_slice_of_a_mapped_file_is_a_view(tmp_path: Path) -> None:
             assert np.shares_memory(part, file["w"].numpy()) and not part.flags.writeable
 
 
-def test_other_indices_are_refused(tmp_path: Path) -> None:
+def test_other_indices_are_rejected(tmp_path: Path) -> None:
     zten.numpy.save_file({"w": np.zeros((2, 3))}, tmp_path / "w.zt")
     with zten.open(tmp_path / "w.zt") as file:
         wrong: Any

@@ -24,7 +24,7 @@ class Frame:
         return np.zeros(3)
 
 
-REFUSED: list[tuple[Any, str]] = [
+REJECTED: list[tuple[Any, str]] = [
     (np.ma.masked_array([1, 2], [False, True]), "masked"),
     (Frame(), "data frame"),
     (np.array(["x"]), "no type"),
@@ -32,8 +32,8 @@ REFUSED: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "match"), REFUSED)
-def test_what_is_no_tensor_is_refused_by_its_name(value: Any, match: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("value", "match"), REJECTED)
+def test_what_is_no_tensor_is_rejected_by_its_name(value: Any, match: str, tmp_path: Path) -> None:
     for call in (
         lambda: zten.numpy.save({"good": np.zeros(1), "layers.0": value}),
         lambda: zten.numpy.save_file({"layers.0": value}, tmp_path / "w.zt"),
@@ -84,7 +84,7 @@ def quantized(**changed: Any) -> dict[str, Any]:
         ({"zeros": np.ones(8)}, r"'zeros' has the shape \(8,\), expected \(2, 4\)"),
     ],
 )
-def test_quantized_parts_that_do_not_fit_are_refused(changed: dict[str, Any], match: str, tmp_path: Path) -> None:
+def test_quantized_parts_that_do_not_fit_are_rejected(changed: dict[str, Any], match: str, tmp_path: Path) -> None:
     path = tmp_path / "w.zt"
     with zten.create(path) as writer:
         writer.add_quantized("q", **quantized())

@@ -375,8 +375,8 @@ def test_a_changing_array_is_validated_as_it_is_written(tmp_path: Path) -> None:
         for _ in range(50):
             try:
                 zten.numpy.save_file({"b": truths}, path, digest=None)
-            except zten.Invalid as refused:
-                outcomes.add(refused.rule)
+            except zten.Invalid as rejected:
+                outcomes.add(rejected.rule)
             else:
                 report = zten.check(path)
                 assert report, report

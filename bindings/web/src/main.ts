@@ -66,10 +66,10 @@ const run: Run = async (what, bytes, work) => {
   }
 }
 
-const detail = new Detail({ run, onProblem: problem => void refuse(problem, true), onBack: () => list.focus() })
+const detail = new Detail({ run, onProblem: problem => void reject(problem, true), onBack: () => list.focus() })
 
 /** Shows what is wrong; `opened` where there is a manifest to list. */
-const refuse = async (problem: Problem, opened: boolean) => {
+const reject = async (problem: Problem, opened: boolean) => {
   if (!session) return
   const here = session
   const { manifest_start: start, manifest_end: end, offset, ordinal } = problem
@@ -94,7 +94,7 @@ const validateAll = async () => {
   const said = await run('Verifying', known.totals.stored, progress =>
     here.askJson<Validated | Problem>('validate_all', [], progress))
   if (!said || here !== session) return
-  if (isProblem(said)) await refuse(said, true)
+  if (isProblem(said)) await reject(said, true)
   else {
     verdict.valid(name, here, known, true)
     say('Valid: this file keeps every rule of its format')
@@ -129,7 +129,7 @@ export const take = async (subject: Subject, called: string): Promise<void> => {
       for (const id of ['map-box', 'bytes']) byId(id).hidden = false
       const said = parse(opened.bytes) as Summary | Problem
       if (isProblem(said)) {
-        await refuse(said, false)
+        await reject(said, false)
       } else {
         summary = said
         await opens(here, said)

@@ -15,7 +15,7 @@ const files = under => readdirSync(corpus + under).filter(file => file.endsWith(
   .map(file => `${corpus}${under}/${file}`)
 
 /** Up to two files that break each rule, without options. */
-const refused = () => {
+const rejected = () => {
   const [, ...lines] = readFileSync(`${corpus}reject/index.tsv`, 'utf8').trimEnd().split('\n')
   const chosen = new Map()
   for (const line of lines) {
@@ -31,7 +31,7 @@ const refused = () => {
 }
 
 await test('invalid files: rule, sentence, names, byte and mark', async () => {
-  const rows = refused()
+  const rows = rejected()
   assert(rows.length > 120, `${rows.length} files`)
   const paths = rows.map(row => `${corpus}reject/${row.file}`)
   const said = json('check', '--json', ...paths)
@@ -481,7 +481,7 @@ await test('the map follows the list, and the list the map', async () => {
   states.add(await drawn())
   assert.equal(states.size, 4)
   // An object that breaks a rule has its own color.
-  await open(page, `${corpus}reject/${refused().find(row => row.rule === 'digest-mismatch').file}`)
+  await open(page, `${corpus}reject/${rejected().find(row => row.rule === 'digest-mismatch').file}`)
   const red = await page.$eval('#map', map => {
     const bad = getComputedStyle(document.documentElement).getPropertyValue('--bad').trim()
     const wanted = [1, 3, 5].map(at => Number.parseInt(bad.slice(at, at + 2), 16))
@@ -538,7 +538,7 @@ await test('bytes that are read more than once are explained, and backticks are 
   const text = await page.textContent('#verdict')
   assert.doesNotMatch(text, /`|…\./)
   assert.equal(await page.textContent('#verdict dd code:not(#rule)'), 'torch.save')
-  await open(page, `${corpus}reject/${refused().find(row => row.rule === 'digest-mismatch').file}`)
+  await open(page, `${corpus}reject/${rejected().find(row => row.rule === 'digest-mismatch').file}`)
   assert.match(await page.textContent('.sentence'), /…$/)
 })
 
@@ -633,7 +633,7 @@ await test('an empty page says what it is for, and has a sample', async () => {
 const PAGES = [
   ['empty'],
   ['valid', `${corpus}accept/1.2.3/dense_all.zt`, 't_f32'],
-  ['invalid', `${corpus}reject/${refused().find(row => row.rule === 'digest-mismatch').file}`],
+  ['invalid', `${corpus}reject/${rejected().find(row => row.rule === 'digest-mismatch').file}`],
   ['sparse', `${corpus}accept/1.2.3/csr_raw.zt`, ''],
   ['quantized', `${corpus}accept/1.2.3/py_quantized.zt`, ''],
   ['large', language(), 'lm_head'],
@@ -703,8 +703,8 @@ await test('nothing leaves the page', async () => {
   const asked = requests.filter(url => !/^(blob|data):/.test(url))
   assert.deepEqual([...new Set(asked)], [index])
   assert.deepEqual(errors, [])
-  const refused = await page.evaluate(() => fetch('https://example.org/').then(() => false, () => true))
-  assert.ok(refused, 'a connection was made')
+  const rejected = await page.evaluate(() => fetch('https://example.org/').then(() => false, () => true))
+  assert.ok(rejected, 'a connection was made')
   assert.ok(errors.some(error => error.includes('Content Security Policy')), errors.join('\n'))
 })
 

@@ -40,8 +40,8 @@ pub(crate) fn accept(t: &mut Table, case: &str, stored: &[u8], count: u64) {
     }
 }
 
-/// Refuses `stored` at its byte `at`, in every generation.
-pub(crate) fn refuse(
+/// Rejects `stored` at its byte `at`, in every generation.
+pub(crate) fn reject(
     t: &mut Table,
     rule: &'static str,
     case: &str,
@@ -49,11 +49,11 @@ pub(crate) fn refuse(
     count: u64,
     neighbor: &str,
 ) {
-    refuse_with(t, rule, case, (stored, at), (count, neighbor), "-");
+    reject_with(t, rule, case, (stored, at), (count, neighbor), "-");
 }
 
-/// Refuses `stored` as [`refuse`] does, under options that are not the default ones.
-pub(crate) fn refuse_with(
+/// Rejects `stored` as [`reject`] does, under options that are not the default ones.
+pub(crate) fn reject_with(
     t: &mut Table,
     rule: &'static str,
     case: &str,

@@ -37,6 +37,6 @@ fn main() -> io::Result<()> {
             .filter(|output| !output.path.ends_with("tsv"))
             .count()
     };
-    println!("{} files to accept, {} to refuse", of("accept/"), of("reject/"));
+    println!("{} files to accept, {} to reject", of("accept/"), of("reject/"));
     Ok(())
 }

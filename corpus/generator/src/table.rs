@@ -3,7 +3,7 @@
 use crate::file::File;
 use crate::v2::FileV2;
 
-/// A file that a reader must refuse.
+/// A file that a reader must reject.
 pub(crate) struct Reject {
     /// The one rule that it breaks.
     pub(crate) rule: &'static str,
@@ -13,7 +13,7 @@ pub(crate) struct Reject {
     pub(crate) file: File,
     /// The accepted file that it differs from.
     pub(crate) neighbor: String,
-    /// The options that a reader needs in order to refuse it so, or `-`.
+    /// The options that a reader needs in order to reject it so, or `-`.
     pub(crate) options: String,
 }
 
@@ -24,11 +24,11 @@ pub(crate) struct Table {
     pub(crate) accept: Vec<(String, File)>,
     /// Names of accepted files whose content cannot be validated, and what that ends in.
     pub(crate) opens_only: Vec<(String, &'static str)>,
-    /// Files to be refused.
+    /// Files to be rejected.
     pub(crate) reject: Vec<Reject>,
     /// Files of generation 2 to be accepted, and the error of validating their content, if it cannot be validated.
     pub(crate) accept_v2: Vec<(String, FileV2, Option<&'static str>)>,
-    /// Files of generation 2 to be refused.
+    /// Files of generation 2 to be rejected.
     pub(crate) reject_v2: Vec<RejectV2>,
     /// Files of generation 2 that list shards, with those shards.
     pub(crate) sharded: Vec<Sharded>,
@@ -56,7 +56,7 @@ impl Sharded {
     }
 }
 
-/// A file of generation 2 that a reader must refuse.
+/// A file of generation 2 that a reader must reject.
 pub(crate) struct RejectV2 {
     pub(crate) rule: &'static str,
     pub(crate) case: String,
@@ -108,7 +108,7 @@ impl Table {
         self.reject_with(rule, case, file, neighbor, "-");
     }
 
-    /// Adds a file to be refused as [`Self::reject`] does, under options that are not the default ones.
+    /// Adds a file to be rejected as [`Self::reject`] does, under options that are not the default ones.
     pub(crate) fn reject_with(
         &mut self,
         rule: &'static str,

@@ -111,10 +111,10 @@ fn print(
     archive: &FileWithShards,
     component: Component<'_>,
 ) -> Result<(), Stop> {
-    let refused =
+    let rejected =
         |error: Error| Stop::Problem(Box::new(Problem::reading(&archive.path, archive, &error)));
     let progress = Progress::new(component.extent().length()).quiet_on_terminal();
-    let mut files = Sources::bind_for(archive, &progress, &component).map_err(refused)?;
+    let mut files = Sources::bind_for(archive, &progress, &component).map_err(rejected)?;
     // All that is read of the file that the component is in.
     let object = component.tensor();
     let is_dequantized = dequantized::is_asked(&object, args);
@@ -122,15 +122,15 @@ fn print(
     let read: Vec<_> = candidates
         .filter(|part| is_dequantized || part.location() == component.location())
         .collect();
-    files.verify_for(&read).map_err(refused)?;
+    files.verify_for(&read).map_err(rejected)?;
     let files = files.all();
-    let source = &files.locate(&component).map_err(refused)?;
+    let source = &files.locate(&component).map_err(rejected)?;
     let component = &component.read_from(&files);
     let object = &component.tensor();
     let unsupported = |part: &Component<'_>, id| {
         Stop::Problem(Box::new(Problem::unsupported(&archive.path, archive, part, id)))
     };
-    component.readable().map_err(refused)?;
+    component.readable().map_err(rejected)?;
     let packed = unpacked::count(component).filter(|_| !args.raw);
     let kind = match packed {
         Some(_) => Kind::Fp8(Fp8::E2M1),
@@ -150,14 +150,14 @@ fn print(
     let is_remote = !file.is_local();
     let reader = ComponentReader { component, source, packed, is_remote };
     let plan = |ranges: &mut dyn Iterator<Item = Range<u64>>| {
-        file.plan([ranges]).map_err(|error| refused(error.into()))
+        file.plan([ranges]).map_err(|error| rejected(error.into()))
     };
     if is_remote && (is_dequantized || args.slice.is_none()) {
         plan(&mut read.iter().map(|part| part.extent().range()))?;
     }
     let failed = |failure| match failure {
         Failure::Output(error) => Stop::Output(error),
-        Failure::Read(error) => refused(error),
+        Failure::Read(error) => rejected(error),
     };
     let quantized = dequantized::asked(object, args);
     let (kind, whole) = match quantized {
@@ -175,13 +175,13 @@ fn print(
         if quantized.is_some() {
             steps = Steps::of_array(whole, selection, kind.width());
         } else {
-            let slice = object.slice(&selection.ranges[..]).map_err(refused)?;
+            let slice = object.slice(&selection.ranges[..]).map_err(rejected)?;
             if is_remote {
                 let mut all = [component.extent().range()].into_iter();
                 match reader.parts() {
                     // Of a shard, more than the runs is read to be compared.
                     Parts::Runs if shard.is_none() => {
-                        plan(&mut slice.file_ranges().map_err(refused)?)?;
+                        plan(&mut slice.file_ranges().map_err(rejected)?)?;
                     }
                     Parts::Runs | Parts::Whole => plan(&mut all)?,
                     Parts::Frames => {}

@@ -113,7 +113,7 @@ pub(crate) fn run(
     let [old, new] = files.map(|file| Side::read(file?, &options));
     let sides = match (old, new) {
         (Ok(old), Ok(new)) => [old, new],
-        // Of two that are refused, both are told about.
+        // Of two that are rejected, both are told about.
         (old, new) => {
             let problems = [old.err(), new.err()];
             return problems.iter().flatten().try_for_each(|problem| app.problem(problem));

@@ -64,11 +64,11 @@ impl Edition {
             Ok(Ok(Self { head, kept, tail: writer.finish()? }))
         };
         match edit() {
-            Ok(edited) => edited.map_err(|sentence| refused(args, &sentence)),
+            Ok(edited) => edited.map_err(|sentence| problem(args, &sentence)),
             Err(error) if error.kind() == ErrorKind::OutOfMemory => {
                 Err(Box::new(Problem::reading(&args.file, archive, &error)))
             }
-            Err(error) => Err(refused(args, &error.to_string())),
+            Err(error) => Err(problem(args, &error.to_string())),
         }
     }
 
@@ -76,7 +76,7 @@ impl Edition {
     fn of_safetensors(args: &Edit, archive: &FileWithShards) -> Result<Self, Box<Problem>> {
         let selection = select(args, archive)?;
         let attributes = changed(&archive.attributes(), &args.set, &args.unset);
-        let attributes = attributes.map_err(|sentence| refused(args, &sentence))?;
+        let attributes = attributes.map_err(|sentence| problem(args, &sentence))?;
         let data = archive.manifest().extent().end;
         let tensors = archive.tensors().map(|own| {
             let name = selection.new_name(own.ordinal()).unwrap_or(own.name());
@@ -163,16 +163,16 @@ const AT_ONCE: usize = 1 << 30;
 const BLOCK: u64 = 4096;
 fn select(args: &Edit, archive: &FileWithShards) -> Result<Selection, Box<Problem>> {
     let select = Select { rename: args.rename.clone(), ..Select::default() };
-    Selection::new(&select, archive).map_err(|sentence| refused(args, &sentence))
+    Selection::new(&select, archive).map_err(|sentence| problem(args, &sentence))
 }
 
 /// The edit cannot be made, and the file is not to blame.
-fn refused(args: &Edit, sentence: &str) -> Box<Problem> {
+fn problem(args: &Edit, sentence: &str) -> Box<Problem> {
     Box::new(Problem::inexpressible(&args.file, &sentence))
 }
 
 fn other(args: &Edit, what: &str) -> Box<Problem> {
-    refused(args, &format!("a {what} cannot be edited; zten convert writes a new file"))
+    problem(args, &format!("a {what} cannot be edited; zten convert writes a new file"))
 }
 
 /// Edits one file. What is in the way leaves the file as it was.
@@ -194,7 +194,7 @@ pub(crate) fn run(
 
 fn edit(args: &Edit, file: Opened, create: &dyn Create) -> Result<Edition, Box<Problem>> {
     if !matches!(file.file, Handle::Local(..)) {
-        return Err(refused(args, "only a file of the file system can be edited"));
+        return Err(problem(args, "only a file of the file system can be edited"));
     }
     let archive = file.archive(&args.strictness.options())?;
     let edition = Edition::new(args, &archive)?;

@@ -18,7 +18,7 @@ pub enum FormatError {
     Io(io::Error),
     /// It is damaged, or holds what cannot be kept.
     Violation(Violation),
-    /// It is a zTensor file, which the library refuses.
+    /// It is a zTensor file, which the library rejects.
     Library(zten::Error),
 }
 
@@ -44,7 +44,7 @@ impl From<OutOfMemory> for FormatError {
 }
 
 impl FormatError {
-    /// The file is refused as a whole, or for what has a name instead of a place.
+    /// The file is rejected as a whole, or for what has a name instead of a place.
     pub(super) fn violation(blame: impl Into<Blame>, sentence: impl fmt::Display) -> Self {
         let blame = blame.into();
         match copied(sentence) {
@@ -56,7 +56,7 @@ impl FormatError {
         }
     }
 
-    /// The file is refused for what stands at a byte of it.
+    /// The file is rejected for what stands at a byte of it.
     pub(super) fn violation_at(
         blame: impl Into<Blame>,
         sentence: impl fmt::Display,
@@ -65,7 +65,7 @@ impl FormatError {
         Self::violation(blame, sentence).or_at(offset)
     }
 
-    /// The same, and what it is about, if that is not known already. What the system refuses is about no part of
+    /// The same, and what it is about, if that is not known already. What the system rejects is about no part of
     /// the file.
     pub(super) fn about(self, name: &str) -> Self {
         self.with(name, |violation| &mut violation.name)
@@ -124,13 +124,13 @@ impl FormatError {
         matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Returns whether the file is refused for breaking that rule.
+    /// Returns whether the file is rejected for breaking that rule.
     pub(super) fn breaks(&self, rule: Rule) -> bool {
         matches!(self, Self::Violation(violation) if violation.blame == rule.into())
     }
 
     /// Returns whether the file is to blame, and not the system.
-    pub fn is_refusal(&self) -> bool {
+    pub fn is_rejection(&self) -> bool {
         match self {
             Self::Io(_) => false,
             Self::Violation(_) => true,

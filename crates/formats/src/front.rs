@@ -6,10 +6,10 @@ use zten_report::escape::Short;
 use super::error::FormatError;
 use super::rules::Rule;
 
-/// The error for a header that its index refused. `duplicate` is the rule that names are unique, and `nth` gives the name
+/// The error for a header that its index rejected. `duplicate` is the rule that names are unique, and `nth` gives the name
 /// of a tensor by its ordinal, and the byte of the file at which it stands.
 #[cold]
-pub(super) fn refusal(
+pub(super) fn format_error(
     error: Error,
     duplicate: Rule,
     nth: impl FnOnce(u32) -> Result<(String, u64), FormatError>,
@@ -29,7 +29,7 @@ pub(super) fn refusal(
         }
         // Canonical files are of zTensor.
         (ErrorKind::Malformed(zten::rules::Rule::CanonicalGeneration), _) => error.into(),
-        // What else the index refuses has been found before: this package is at fault.
+        // What else the index rejects has been found before: this package is at fault.
         _ => FormatError::internal(&error.to_string()),
     }
 }

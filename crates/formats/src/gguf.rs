@@ -96,18 +96,18 @@ fn parse(
         Err(Stop::Failed(error)) => return Err(error),
     };
     Layout { source, length, start, header: &header }.check(extents)?;
-    let refused = |error| {
-        front::refusal(error, Rule::GgufDuplicateName, |ordinal| {
+    let format_error = |error| {
+        front::format_error(error, Rule::GgufDuplicateName, |ordinal| {
             let info = header.nth(ordinal)?;
             Ok((copied(info.name)?, info.at))
         })
     };
-    let mut builder = Builder::new(&GGUF, 0..header.end, length, options).map_err(refused)?;
+    let mut builder = Builder::new(&GGUF, 0..header.end, length, options).map_err(format_error)?;
     // Lists that double could take more memory than a header may.
     let text = header.text.saturating_add(metadata.len());
-    builder.reserve(header.tensors, text).map_err(refused)?;
+    builder.reserve(header.tensors, text).map_err(format_error)?;
     if !metadata.is_empty() {
-        builder.attributes(&metadata).map_err(refused)?;
+        builder.attributes(&metadata).map_err(format_error)?;
     }
     for info in header.infos() {
         let info = info?;
@@ -125,9 +125,9 @@ fn parse(
             attributes: blocks.as_ref().map(|(_, attributes)| &**attributes),
             components: &[component(&info, header.data, length)],
         };
-        builder.push(&object).map_err(refused)?;
+        builder.push(&object).map_err(format_error)?;
     }
-    builder.finish().map_err(refused).map(Some)
+    builder.finish().map_err(format_error).map(Some)
 }
 
 /// The only component of a tensor.

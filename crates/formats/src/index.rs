@@ -64,7 +64,7 @@ impl Index {
         length: u64,
         limits: &Limits,
     ) -> Result<Self, FormatError> {
-        let Some(feature) = FEATURE else { return Err(super::refused(None)) };
+        let Some(feature) = FEATURE else { return Err(super::unknown_format(None)) };
         if length > LONGEST {
             let sentence = format_args!("index exceeds the maximum of {LONGEST} bytes");
             return Err(FormatError::violation_at(Rule::LimitHeader, sentence, LONGEST));
@@ -90,11 +90,11 @@ impl Index {
         options: &OpenOptions,
     ) -> Result<Parsed, FormatError> {
         let Self { header: Header { weights, total_size, metadata }, length, .. } = self;
-        let mut builder = Builder::new(&INDEX, 0..length, length, options).map_err(refusal)?;
+        let mut builder = Builder::new(&INDEX, 0..length, length, options).map_err(index_error)?;
         let mut ordered = Vec::new();
         ordered.try_reserve_exact(parts.len()).map_err(|_| FormatError::memory())?;
         for part in parts {
-            ordered.push((*part, builder.file(part.name, part.length).map_err(refusal)?));
+            ordered.push((*part, builder.file(part.name, part.length).map_err(index_error)?));
         }
         // Tensors come in the order of the names of their files.
         ordered.sort_unstable_by_key(|(part, _)| part.name);
@@ -114,15 +114,15 @@ impl Index {
             )
         })?;
         if !cbor.is_empty() {
-            builder.attributes(&cbor).map_err(refusal)?;
+            builder.attributes(&cbor).map_err(index_error)?;
         }
-        builder.finish().map_err(refusal)
+        builder.finish().map_err(index_error)
     }
 }
 
-/// The error of what the library refused. Names differ: each is in one file, where no two tensors have one.
-fn refusal(error: Error) -> FormatError {
-    front::refusal(error, Rule::SafetensorsDuplicateName, |_| {
+/// The error of what the library rejected. Names differ: each is in one file, where no two tensors have one.
+fn index_error(error: Error) -> FormatError {
+    front::format_error(error, Rule::SafetensorsDuplicateName, |_| {
         Err(FormatError::internal("two tensors of one name"))
     })
 }
@@ -150,7 +150,7 @@ impl All<'_, '_> {
             if said != file {
                 return Err(self.in_other_file(tensor.name(), said).about(tensor.name()));
             }
-            let bytes = root::push(&mut self.builder, &tensor, Some(ordinal), refusal)?;
+            let bytes = root::push(&mut self.builder, &tensor, Some(ordinal), index_error)?;
             self.bytes = self.bytes.saturating_add(bytes);
         }
         self.file_bytes = self.file_bytes.saturating_add(part.length);
@@ -180,7 +180,7 @@ impl All<'_, '_> {
                     return FormatError::violation(Rule::IndexOverlay, sentence);
                 }
                 // Its bytes are to be read first, perhaps.
-                Err(error) if !error.is_refusal() => return error,
+                Err(error) if !error.is_rejection() => return error,
                 _ => {}
             }
         }

@@ -213,7 +213,7 @@ fn parse(
         Format::Torch if cfg!(feature = "torch") => {
             Header::Other(torch::open(source, length, options)?)
         }
-        Format::Npy | Format::Npz | Format::Torch => return Err(refused(None)),
+        Format::Npy | Format::Npz | Format::Torch => return Err(unknown_format(None)),
     })
 }
 
@@ -277,12 +277,12 @@ pub fn is_ztensor(start: &[u8]) -> bool {
 fn known(start: &[u8], path: &Path) -> Result<Format, FormatError> {
     match by_start(start, path).or_else(|| by_name(path)) {
         Some(Detected::Read(format)) => Ok(format),
-        found => Err(refused(found)),
+        found => Err(unknown_format(found)),
     }
 }
 
-/// The refusal of a file of no format that is read.
-fn refused(found: Option<Detected>) -> FormatError {
+/// The rejection of a file of no format that is read.
+fn unknown_format(found: Option<Detected>) -> FormatError {
     let at_start = |rule: Rule| FormatError::violation_at(rule, rule.row().broken, 0);
     match found {
         Some(Detected::Named(rule)) => FormatError::violation(rule, rule.row().broken),

@@ -7,7 +7,7 @@ use zten::num::u64_from_usize;
 
 use super::error::FormatError;
 
-/// Refuses a header that takes more bytes than the limits allow.
+/// Rejects a header that takes more bytes than the limits allow.
 pub(super) fn check_length(length: u64, limits: &Limits, what: &str) -> Result<(), FormatError> {
     let most = limits.manifest();
     if length <= most {
@@ -17,7 +17,7 @@ pub(super) fn check_length(length: u64, limits: &Limits, what: &str) -> Result<(
     Err(FormatError::violation(Limit::Manifest, sentence))
 }
 
-/// Refuses a shape of more dimensions than the limits allow.
+/// Rejects a shape of more dimensions than the limits allow.
 pub(super) fn check_rank(rank: usize, limits: &Limits, whose: &str) -> Result<(), FormatError> {
     if u64_from_usize(rank) <= limits.rank().into() {
         return Ok(());
@@ -31,7 +31,7 @@ pub(super) fn too_many_dimensions(limits: &Limits, whose: &str) -> FormatError {
     FormatError::violation(Limit::Rank, format_args!("{whose} has more than {most} dimensions"))
 }
 
-/// Refuses more keys than the limits allow.
+/// Rejects more keys than the limits allow.
 pub(super) fn check_keys(keys: u64, limits: &Limits, whose: &str) -> Result<(), FormatError> {
     if keys <= limits.keys().into() {
         return Ok(());

@@ -203,13 +203,14 @@ pub(super) fn open(
             "the name of the file, which is that of the array, is not Unicode",
         ))
     })?;
-    let refused = |error: Error| {
-        front::refusal(error, Rule::NpzDuplicateName, |_| {
+    let format_error = |error: Error| {
+        front::format_error(error, Rule::NpzDuplicateName, |_| {
             Err(FormatError::internal("one array has two names"))
         })
     };
-    let mut builder = Builder::new(&NPY, 0..header.length, length, options).map_err(refused)?;
+    let mut builder =
+        Builder::new(&NPY, 0..header.length, length, options).map_err(format_error)?;
     let component = header.component(header.length);
-    builder.push(&header.object(name, &[component])).map_err(refused)?;
-    builder.finish().map_err(refused)
+    builder.push(&header.object(name, &[component])).map_err(format_error)?;
+    builder.finish().map_err(format_error)
 }

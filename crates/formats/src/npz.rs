@@ -1,7 +1,7 @@
 //! Archives of NumPy files, as `numpy.savez` and `numpy.savez_compressed` write them.
 //!
 //! No byte of an archive is passed over: members lie one after the other, what is said of one of
-//! them twice or thrice is the same each time, and what readers of zip differ on is refused. What
+//! them twice or thrice is the same each time, and what readers of zip differ on is rejected. What
 //! says nothing of arrays is read and left out: times, owners, and what has made the archive.
 
 use miniz_oxide::inflate::core::DecompressorOxide;
@@ -45,11 +45,11 @@ pub(super) fn open(
 ) -> Result<Parsed, FormatError> {
     let limits = options.limit();
     let directory = Directory::find(source, length, limits, Writer::NumPy)?;
-    let refused = |error: Error| {
-        front::refusal(error, Rule::NpzDuplicateName, |ordinal| nth(&directory, ordinal))
+    let format_error = |error: Error| {
+        front::format_error(error, Rule::NpzDuplicateName, |ordinal| nth(&directory, ordinal))
     };
     let mut builder =
-        Builder::new(&NPZ, directory.range.clone(), length, options).map_err(refused)?;
+        Builder::new(&NPZ, directory.range.clone(), length, options).map_err(format_error)?;
     let mut arrays = Arrays::new(source, length, options);
     let (mut extents, mut decoded) = (Extents::new(directory.range.start), Decoded::default());
     let mut may_collide = false;
@@ -65,7 +65,7 @@ pub(super) fn open(
         let header = arrays.header(&found.member).map_err(about);
         let Some(header) = defer(header, &mut pending)? else { continue };
         let component = component(&header, &found.member);
-        builder.push(&header.object(tensor(&entry), &[component])).map_err(refused)?;
+        builder.push(&header.object(tensor(&entry), &[component])).map_err(format_error)?;
         may_collide |= tensor(&entry).ends_with(SUFFIX);
     }
     if let Some(pending) = pending {
@@ -76,7 +76,7 @@ pub(super) fn open(
     if may_collide {
         check_suffixes(&directory)?;
     }
-    builder.finish().map_err(refused)
+    builder.finish().map_err(format_error)
 }
 
 /// The name of the tensor that a member is.
@@ -154,7 +154,7 @@ impl<'s> Arrays<'s> {
     fn header(&mut self, member: &Member) -> Result<Header, FormatError> {
         self.parse(member).map_err(|error| {
             // What is damaged says nothing of who has written it.
-            match error.is_refusal().then(|| self.damage(member)) {
+            match error.is_rejection().then(|| self.damage(member)) {
                 Some(Ok(Some(damage))) => damage,
                 Some(Err(failure)) => failure,
                 Some(Ok(None)) | None => error,

@@ -193,12 +193,12 @@ impl<S: ReadAt> Root<S> {
 }
 
 /// Adds a tensor of another archive, whose data lies in the file of that ordinal, or in that of the header, and returns the
-/// bytes of its data. `refused` makes the error for what the builder refuses.
+/// bytes of its data. `format_error` makes the error for what the builder rejects.
 pub(crate) fn push(
     builder: &mut Builder<'_>,
     tensor: &Tensor<'_>,
     file: Option<u32>,
-    refused: impl FnOnce(Error) -> FormatError,
+    format_error: impl FnOnce(Error) -> FormatError,
 ) -> Result<u64, FormatError> {
     let component = tensor.component("data");
     let component = component.ok_or_else(|| FormatError::internal("a tensor has no data"))?;
@@ -222,6 +222,6 @@ pub(crate) fn push(
         attributes: attributes.as_deref(),
         components: &[RawComponent { file, logical, ..raw }],
     };
-    builder.push(&raw).map_err(refused)?;
+    builder.push(&raw).map_err(format_error)?;
     Ok(extent.length())
 }

@@ -354,7 +354,7 @@ catalog! {
         "The file is not a GGML file.", "this is a GGML file, which is older than GGUF", CONVERT;
 }
 
-/// The reason why a file is refused: a rule of its format, or a limit that holds for all.
+/// The reason why a file is rejected: a rule of its format, or a limit that holds for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blame {
     /// A rule of the catalog here.

@@ -92,12 +92,12 @@ pub(crate) fn open(
         &start
     };
     let header = header(start, length, options.limit())?;
-    let refused = |error: Error| refusal(error, header, options.limit());
+    let format_error = |error: Error| header_error(error, header, options.limit());
     let (mut builder, metadata) = parse(header, length, options)?;
     if metadata.len() > 0 {
-        builder.attributes(&metadata.finish(twice)?).map_err(refused)?;
+        builder.attributes(&metadata.finish(twice)?).map_err(format_error)?;
     }
-    builder.finish().map_err(refused)
+    builder.finish().map_err(format_error)
 }
 
 /// Reads and parses the header of a file of `length` bytes, and returns its metadata apart from it.
@@ -110,7 +110,7 @@ pub(crate) fn archive<'s>(
     read(source, length, &mut start, options.limit())?;
     let header = header(&start, length, options.limit())?;
     let (builder, metadata) = parse(header, length, options)?;
-    let parsed = builder.finish().map_err(|error| refusal(error, header, options.limit()))?;
+    let parsed = builder.finish().map_err(|error| header_error(error, header, options.limit()))?;
     Ok((Archive::from_front(source, parsed), metadata))
 }
 
@@ -122,8 +122,9 @@ fn parse<'o>(
     options: &'o OpenOptions,
 ) -> Result<(Builder<'o>, Map), FormatError> {
     let data = LENGTH.saturating_add(u64_from_usize(header.len()));
-    let refused = |error: Error| refusal(error, header, options.limit());
-    let mut builder = Builder::new(&SAFETENSORS, LENGTH..data, length, options).map_err(refused)?;
+    let format_error = |error: Error| header_error(error, header, options.limit());
+    let mut builder =
+        Builder::new(&SAFETENSORS, LENGTH..data, length, options).map_err(format_error)?;
     let mut entries = Entries::new(header, LENGTH, options.limit())?;
     // Most headers have their tensors in the order of the data, which needs no sorting then.
     let (mut end, mut in_order) = (0_u64, true);
@@ -136,7 +137,7 @@ fn parse<'o>(
             in_order = false;
             continue;
         }
-        builder.push(&object(&entry, &[component(&entry, data)])).map_err(refused)?;
+        builder.push(&object(&entry, &[component(&entry, data)])).map_err(format_error)?;
     }
     if !in_order || data.saturating_add(end) != length {
         check_cover(header, length, options.limit()).or_else(|error| {
@@ -217,15 +218,16 @@ fn check_cover(header: &[u8], length: u64, limits: &Limits) -> Result<(), Format
 #[cold]
 fn check_names(header: &[u8], length: u64, options: &OpenOptions) -> Result<(), FormatError> {
     let data = LENGTH.saturating_add(u64_from_usize(header.len()));
-    let refused = |error: Error| refusal(error, header, options.limit());
-    let mut builder = Builder::new(&SAFETENSORS, LENGTH..data, length, options).map_err(refused)?;
+    let format_error = |error: Error| header_error(error, header, options.limit());
+    let mut builder =
+        Builder::new(&SAFETENSORS, LENGTH..data, length, options).map_err(format_error)?;
     let mut entries = Entries::new(header, LENGTH, options.limit())?;
     while let Some(entry) = entries.next()? {
         let components = [RawComponent::raw(StorageType::U8, data, 0)];
         let object = RawObject { shape: &[0], ..object(&entry, &components) };
-        builder.push(&object).map_err(refused)?;
+        builder.push(&object).map_err(format_error)?;
     }
-    builder.finish().map(drop).map_err(refused)
+    builder.finish().map(drop).map_err(format_error)
 }
 
 /// The name of the tensor of that ordinal, and the byte of the file at which it stands.
@@ -242,10 +244,10 @@ fn nth(header: &[u8], ordinal: u32, limits: &Limits) -> Result<(String, u64), Fo
     Err(FormatError::internal("a tensor is not in the header"))
 }
 
-/// The error for a header that its index refused.
-fn refusal(error: Error, header: &[u8], limits: &Limits) -> FormatError {
+/// The error for a header that its index rejected.
+fn header_error(error: Error, header: &[u8], limits: &Limits) -> FormatError {
     let duplicate = Rule::SafetensorsDuplicateName;
-    front::refusal(error, duplicate, |ordinal| nth(header, ordinal, limits))
+    front::format_error(error, duplicate, |ordinal| nth(header, ordinal, limits))
 }
 
 /// The error for a key of the metadata that stands there twice.

@@ -38,10 +38,10 @@ fn single(name: &str, bytes: &[u8]) -> Read {
     tensors.remove(0)
 }
 
-/// Returns the refusal of a file, on opening or on reading.
-fn refusal(name: &str, bytes: &[u8]) -> String {
+/// Returns the rejection of a file, on opening or on reading.
+fn rejection(name: &str, bytes: &[u8]) -> String {
     let error = read(name, bytes).expect_err("the file is read without a complaint");
-    assert!(error.is_refusal(), "{error}");
+    assert!(error.is_rejection(), "{error}");
     error.to_string()
 }
 
@@ -67,14 +67,14 @@ fn the_content_decides_and_then_the_name() {
         ("x.bin", "the file is none of safetensors"),
         ("npy", "the file is none of safetensors"),
     ] {
-        let sentence = refusal(name, b"something that is not any of them");
+        let sentence = rejection(name, b"something that is not any of them");
         assert!(sentence.contains(why), "{name}: {sentence}");
     }
-    assert!(refusal("x", b"").contains("none of"));
-    assert!(refusal("x.safetensors", b"").contains("ends before"));
+    assert!(rejection("x", b"").contains("none of"));
+    assert!(rejection("x.safetensors", b"").contains("ends before"));
 }
 
-/// zTensor files are opened, too, and refused by the rules of the library.
+/// zTensor files are opened, too, and rejected by the rules of the library.
 #[cfg(feature = "ztensor")]
 #[test]
 fn archives_are_of_ztensor_too() {
@@ -95,7 +95,7 @@ fn archives_are_of_ztensor_too() {
     sharded.verify().unwrap();
     bytes.pop();
     let error = super::open_bytes(&*bytes, &OpenOptions::default()).unwrap_err();
-    assert!(error.is_refusal(), "{error}");
+    assert!(error.is_rejection(), "{error}");
     assert!(zten::rules::find(error.finding().row.unwrap().id).is_some());
 }
 
@@ -110,6 +110,6 @@ fn a_file_that_shrinks_is_a_failure_of_reading() {
     let error = archive.verify().unwrap_err();
     assert!(error.to_string().contains("became shorter"), "{error}");
     let error = FormatError::from(error);
-    assert!(!error.is_refusal());
+    assert!(!error.is_rejection());
     assert!(error.to_string().contains("became shorter"), "{error}");
 }

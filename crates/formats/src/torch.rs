@@ -68,13 +68,13 @@ pub(super) fn open(
     let (mut pickle, root) = Pickle::read(&bytes, folder.pickle_at(), limits)?;
     // What is not read hides nothing that is wrong.
     let unsupported = pickle.check_supported().err();
-    let refused = |error: Error| {
-        front::refusal(error, Rule::TorchDuplicateName, |ordinal| {
+    let format_error = |error: Error| {
+        front::format_error(error, Rule::TorchDuplicateName, |ordinal| {
             nth(&pickle, root, ordinal, limits)
         })
     };
     let mut builder =
-        Builder::new(&TORCH, directory.range.clone(), length, options).map_err(refused)?;
+        Builder::new(&TORCH, directory.range.clone(), length, options).map_err(format_error)?;
     let mut attributes = Map::default();
     let mut walk = NameWalk::new(&pickle, root, limits)?;
     let mut skipped = unsupported;
@@ -87,8 +87,10 @@ pub(super) fn open(
                     Ok(component) => {
                         let pushed = builder.push(&tensor.object(walk.name(), &[component]));
                         pushed.map_err(|error| match error.rule() {
-                            Some(id) if id.starts_with("limit-decoded") => about(refused(error)),
-                            _ => refused(error),
+                            Some(id) if id.starts_with("limit-decoded") => {
+                                about(format_error(error))
+                            }
+                            _ => format_error(error),
                         })?;
                     }
                     Err(error) => drop(skipped.get_or_insert(about(error))),
@@ -107,9 +109,9 @@ pub(super) fn open(
     folder.check_used()?;
     let attributes = attributes.finish(twice)?;
     if !attributes.is_empty() {
-        builder.attributes(&attributes).map_err(refused)?;
+        builder.attributes(&attributes).map_err(format_error)?;
     }
-    builder.finish().map_err(refused)
+    builder.finish().map_err(format_error)
 }
 
 /// Checks that a file, which is a pickle by itself or a stream of several in front of storages, has nothing that may run code.
@@ -388,7 +390,7 @@ impl<'d> Folder<'d> {
         limits: &Limits,
     ) -> Result<Tensor, FormatError> {
         let at = pickle.node_at(node);
-        let refused = |rule: Rule| FormatError::violation_at(rule, rule.row().broken, at);
+        let violation = |rule: Rule| FormatError::violation_at(rule, rule.row().broken, at);
         let [storage, offset, shape, strides, dtype] = pickle.first(node);
         let (Value::Storage(storage), Value::Tuple(shape), Value::Tuple(strides)) =
             (storage, shape, strides)
@@ -398,13 +400,13 @@ impl<'d> Folder<'d> {
         let storage = pickle.storage(storage)?;
         let place = self.records.binary_search_by(|record| record.key.cmp(storage.key)).ok();
         let record = place.and_then(|place| self.records.get_mut(place));
-        let record = record.ok_or_else(|| refused(Rule::TorchStorage))?;
+        let record = record.ok_or_else(|| violation(Rule::TorchStorage))?;
         // Of several tensors one verifies all of the storage.
         let is_first = !std::mem::replace(&mut record.is_used, true);
         let member = record.member;
         let bytes = storage.length.and_then(|length| length.checked_mul(storage.dtype.width()));
         if bytes != Some(member.size) {
-            return Err(refused(Rule::TorchStorage));
+            return Err(violation(Rule::TorchStorage));
         }
         let dtype = match dtype {
             Value::Global(Global::Dtype(dtype)) => dtype,
@@ -412,7 +414,7 @@ impl<'d> Folder<'d> {
         };
         let rank = usize_from_u32(pickle.length(shape));
         check_rank(rank, limits, "it").map_err(|error| error.or_at(at))?;
-        let wrong = || refused(Rule::TorchTensor);
+        let wrong = || violation(Rule::TorchTensor);
         let numbers = |node: u32| -> Result<Vec<u64>, FormatError> {
             let mut numbers = Vec::new();
             numbers.try_reserve_exact(rank).map_err(|_| FormatError::memory())?;

@@ -1,4 +1,4 @@
-//! The files of `corpus/other`: each is accepted, or refused by the rule that its name says.
+//! The files of `corpus/other`: each is accepted, or rejected by the rule that its name says.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -91,7 +91,7 @@ fn accepted() {
 }
 
 #[test]
-fn refused_by_the_rule_of_the_name() {
+fn rejected_by_the_rule_of_the_name() {
     let mut rules = BTreeSet::new();
     let mut wrong = Vec::new();
     for path in other_formats("reject") {

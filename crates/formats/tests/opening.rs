@@ -161,7 +161,7 @@ fn what_is_kept_is_limited() {
 }
 
 #[test]
-fn bytes_that_were_not_asked_for_are_refused() {
+fn bytes_that_were_not_asked_for_are_rejected() {
     let mut opening = Opening::new("x", 100, &OpenOptions::default());
     let Step::Read(wanted) = opening.step().unwrap() else { panic!("nothing is to be read") };
     assert_eq!(wanted, [Wanted { file: None, range: 0..100 }]);
@@ -169,5 +169,5 @@ fn bytes_that_were_not_asked_for_are_refused() {
     let other = Wanted { file: Some("y".to_owned()), range: 0..1 };
     assert!(opening.supply(&other, vec![0]).is_err());
     assert!(opening.supply(&wanted[0], vec![0; 100]).is_ok());
-    assert!(opening.step().unwrap_err().is_refusal());
+    assert!(opening.step().unwrap_err().is_rejection());
 }

@@ -35,7 +35,7 @@ fn what_the_system_says_is_said_of_the_system_alone() {
 }
 
 #[test]
-fn a_manifest_that_is_refused_has_names() {
+fn a_manifest_that_is_rejected_has_names() {
     let mut bytes = file();
     let at = bytes.windows(5).rposition(|word| word == b"dense").unwrap();
     bytes[at] = 0xff;

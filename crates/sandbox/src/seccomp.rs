@@ -18,7 +18,7 @@ use seccompiler::{
 
 use crate::{Layer, Role};
 pub use table::Call;
-use table::{CALLS, Only, REFUSED};
+use table::{CALLS, Only, REJECTED};
 
 #[cfg(target_arch = "x86_64")]
 const MACHINE: TargetArch = TargetArch::x86_64;
@@ -43,7 +43,7 @@ pub(crate) fn restrict(role: Role) -> Layer {
     }
 }
 
-/// Two filters, of which the stricter decides: one refuses, the other kills.
+/// Two filters, of which the stricter decides: one rejects, the other kills.
 fn filters(role: Role) -> Result<[BpfProgram; 2], seccompiler::BackendError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     for call in calls(role) {
@@ -53,14 +53,14 @@ fn filters(role: Role) -> Result<[BpfProgram; 2], seccompiler::BackendError> {
             rules.push(SeccompRule::new(conditions)?);
         }
     }
-    rules.insert(REFUSED, Vec::new());
-    let refused = BTreeMap::from([(REFUSED, Vec::new())]);
-    let refuse = SeccompAction::Errno(libc::EACCES.unsigned_abs());
+    rules.insert(REJECTED, Vec::new());
+    let rejected = BTreeMap::from([(REJECTED, Vec::new())]);
+    let reject = SeccompAction::Errno(libc::EACCES.unsigned_abs());
     let filter = |rules, otherwise, action| {
         SeccompFilter::new(rules, otherwise, action, MACHINE)?.try_into()
     };
     Ok([
-        filter(refused, SeccompAction::Allow, refuse)?,
+        filter(rejected, SeccompAction::Allow, reject)?,
         filter(rules, SeccompAction::KillProcess, SeccompAction::Allow)?,
     ])
 }

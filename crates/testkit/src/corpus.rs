@@ -229,7 +229,7 @@ pub fn is_lax(file: &str) -> bool {
 pub struct Sharded {
     /// The path of the file.
     pub path: PathBuf,
-    /// The rule that refuses it, or the feature that keeps it from being read; none if it is valid.
+    /// The rule that rejects it, or the feature that keeps it from being read; none if it is valid.
     pub expected: Option<Expected>,
     /// The options, as the index spells them.
     pub given: String,

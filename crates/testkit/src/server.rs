@@ -153,14 +153,14 @@ impl Server {
         Self::start(move |_, request| honest(&content, request))
     }
 
-    /// Serves the files in that folder and below, honestly, whatever the query; `refused` is the answer for others.
-    pub fn of_folder(folder: &Path, refused: u16) -> Self {
+    /// Serves the files in that folder and below, honestly, whatever the query; `rejected` is the answer for others.
+    pub fn of_folder(folder: &Path, rejected: u16) -> Self {
         let folder = folder.to_owned();
         Self::start(move |_, request| {
             let path = request.path.split('?').next().unwrap_or_default();
             match fs::read(folder.join(path.trim_start_matches('/'))) {
                 Ok(content) => honest(&content, request),
-                Err(_) => Reply::status(refused),
+                Err(_) => Reply::status(rejected),
             }
         })
     }

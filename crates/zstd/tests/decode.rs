@@ -60,7 +60,7 @@ fn another_decoder_agrees() {
         let decoded = decode(frame, bounds).ok();
         assert!(decoded.is_none() || decoded == theirs(frame), "{frame:x?}");
     }
-    let (mut agreed, mut refused) = (0, 0);
+    let (mut agreed, mut rejected) = (0, 0);
     std::panic::set_hook(Box::new(|_| {}));
     for _ in 0..60_000 {
         let mut frame = frames[rng.usize(..frames.len())].clone();
@@ -79,11 +79,11 @@ fn another_decoder_agrees() {
                 drop(std::panic::take_hook());
                 panic!("they differ: {frame:x?}");
             }
-            Err(_) => refused += 1,
+            Err(_) => rejected += 1,
         }
     }
     drop(std::panic::take_hook());
-    assert!(agreed > 5_000 && refused > 5_000, "{agreed} decoded alike, {refused} refused");
+    assert!(agreed > 5_000 && rejected > 5_000, "{agreed} decoded alike, {rejected} rejected");
 }
 
 /// A frame of a window of 1 KiB and a checksum, whose last block is as it is given.

@@ -1,4 +1,4 @@
-//! Hostile files in flash: refused, each by a rule and at a byte.
+//! Hostile files in flash: rejected, each by a rule and at a byte.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 #[cfg(target_os = "none")]

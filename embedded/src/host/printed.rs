@@ -11,8 +11,8 @@ pub struct Printed {
     pub digits: Vec<(usize, Vec<f32>)>,
     /// Name and type of each object.
     pub objects: Vec<(String, String)>,
-    /// Name, rule and offset of each file that was refused.
-    pub refused: Vec<(String, String, u64)>,
+    /// Name, rule and offset of each file that was rejected.
+    pub rejected: Vec<(String, String, u64)>,
     /// The reads of the flash while opening, and in all: the name, the number of reads, and the bytes read.
     pub reads: Vec<(String, u64, u64)>,
     /// The most bytes of heap in use at once.
@@ -38,7 +38,7 @@ impl Printed {
                 }
                 ["object", name, element] => printed.objects.push((name.into(), element.into())),
                 ["invalid", file, rule, offset] => {
-                    printed.refused.push((file.into(), rule.into(), offset.parse()?));
+                    printed.rejected.push((file.into(), rule.into(), offset.parse()?));
                 }
                 ["reads", of, reads, "bytes", bytes] => {
                     printed.reads.push((of.into(), reads.parse()?, bytes.parse()?));

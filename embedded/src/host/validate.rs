@@ -44,13 +44,13 @@ pub fn objects(printed: &Printed, file: &Path) -> Result<()> {
     Err(format!("it lists {:?} and not {found:?}", printed.objects).into())
 }
 
-/// Every hostile file is refused by the rule and at the byte by which the library refuses it here.
-pub fn refused(printed: &Printed) -> Result<()> {
-    if printed.refused.len() != HOSTILE {
-        return Err(format!("{} files refused and not {HOSTILE}", printed.refused.len()).into());
+/// Every hostile file is rejected by the rule and at the byte by which the library rejects it here.
+pub fn rejected(printed: &Printed) -> Result<()> {
+    if printed.rejected.len() != HOSTILE {
+        return Err(format!("{} files rejected and not {HOSTILE}", printed.rejected.len()).into());
     }
     let options = OpenOptions::default().limits(Limits::embedded());
-    for (name, rule, offset) in &printed.refused {
+    for (name, rule, offset) in &printed.rejected {
         let file = std::fs::read(path("../corpus/reject").join(name))?;
         let Err(error) = options.from_bytes(&file) else {
             return Err(format!("{name} is accepted here").into());

@@ -5,8 +5,8 @@ use core::fmt;
 /// The reason why an image gives no result.
 #[derive(Debug)]
 pub enum Failure {
-    /// The file was refused, or could not be read.
-    Refused(zten::Error),
+    /// The file was rejected, or could not be read.
+    Rejected(zten::Error),
     /// A component has no digest, or none that can be verified.
     Unverified,
     /// The file is valid, but holds another network.
@@ -18,7 +18,7 @@ pub enum Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Refused(error) => error.fmt(f),
+            Self::Rejected(error) => error.fmt(f),
             Self::Unverified => f.write_str("a component has no digest that can be verified"),
             Self::NotThatNetwork => f.write_str("the file holds another network"),
             Self::Silent => f.write_str("nothing can be printed"),
@@ -28,7 +28,7 @@ impl fmt::Display for Failure {
 
 impl From<zten::Error> for Failure {
     fn from(error: zten::Error) -> Self {
-        Self::Refused(error)
+        Self::Rejected(error)
     }
 }
 

@@ -1,4 +1,4 @@
-"""Helpers of all scripts: sums, expected refusals, and calls of the command `zten`."""
+"""Helpers of all scripts: sums, expected rejections, and calls of the command `zten`."""
 
 import collections
 import hashlib
@@ -35,14 +35,14 @@ def sha256(data):
 
 
 class Tally:
-    """Counts what was compared, and what is known to be refused, skipped or seen otherwise."""
+    """Counts what was compared, and what is known to be rejected, skipped or seen otherwise."""
 
     def __init__(self, title):
         self.title = title
         self.compared = collections.Counter()
         self.known = collections.Counter()
 
-    def refuses(self, why, call, *arguments):
+    def rejects(self, why, call, *arguments):
         """The call must fail, and is counted under the reason."""
         try:
             call(*arguments)
@@ -50,9 +50,9 @@ class Tally:
             # The packages raise whatever they like, but that is one of ours.
             if isinstance(error, AssertionError):
                 raise
-            self.known["REFUSED", why] += 1
+            self.known["REJECTED", why] += 1
             return
-        raise AssertionError(f"not refused any more: {why}")
+        raise AssertionError(f"not rejected any more: {why}")
 
     def skips(self, why):
         self.known["SKIPPED", why] += 1

@@ -1,4 +1,4 @@
-"""Helpers of the scripts on `zten convert`: every way to convert, and what must be refused."""
+"""Helpers of the scripts on `zten convert`: every way to convert, and what must be rejected."""
 
 import pathlib
 
@@ -51,8 +51,8 @@ class Conversion:
             status, _, errors = self.zten.call("check", "--canonical", self.output)
             assert status == 0, errors
 
-    def refuses(self, path, name, why):
-        """That a file is refused for the tensor of that name, and nothing is left behind."""
+    def rejects(self, path, name, why):
+        """That a file is rejected for the tensor of that name, and nothing is left behind."""
         for there in (None, b"what was there before"):
             self.output.unlink(missing_ok=True)
             if there is not None:
@@ -65,7 +65,7 @@ class Conversion:
             assert sorted(self.folder.iterdir()) == before, "something was left behind"
             assert there is None or self.output.read_bytes() == there
         self.output.unlink()
-        self.tally.known["REFUSED", why] += 1
+        self.tally.known["REJECTED", why] += 1
 
     def report(self):
         self.tally.report()

@@ -83,13 +83,13 @@ def main(folder, zten, count, seed):
     for why, bad in NOT_HELD.items():
         path = folder / "the bad one.npy"
         np.save(path, bad)
-        conversion.refuses(path, "the bad one", f"{why}: zTensor has nothing for it")
+        conversion.rejects(path, "the bad one", f"{why}: zTensor has nothing for it")
         path = folder / "x.npz"
         np.savez(path, good=np.zeros(2), **{"the bad one": bad})
-        conversion.refuses(path, "the bad one", f"{why}, in an archive")
+        conversion.rejects(path, "the bad one", f"{why}, in an archive")
     path = folder / "the bad one.npy"
     np.save(path, np.array([{}, []], object), allow_pickle=True)
-    conversion.refuses(path, "the bad one", "objects, which are pickled: never read")
+    conversion.rejects(path, "the bad one", "objects, which are pickled: never read")
     conversion.report()
 
 

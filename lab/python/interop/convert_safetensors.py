@@ -47,7 +47,7 @@ def main(folder, zten, count, seed):
         shape, data = listed(path)[0]["x"]
         conversion.accepts(path, [entry("x", shape, "dense", [("data", "u8", name, data)])], None)
     write(path, {"good": ("uint8", [1], b"x"), "the bad one": ("bool", [3], b"\0\1\2")})
-    conversion.refuses(path, "the bad one", "bools other than 0 and 1")
+    conversion.rejects(path, "the bad one", "bools other than 0 and 1")
     conversion.report()
 
 

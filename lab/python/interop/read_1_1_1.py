@@ -65,14 +65,14 @@ def coo(reader, wanted):
 def whole(reader, wanted):
     """By the ways that known formats have of their own."""
     format, shape = wanted["format"], wanted["shape"]
-    refused = lambda why: TALLY.refuses(why, reader.read_tensor, wanted["name"])
+    rejected = lambda why: TALLY.rejects(why, reader.read_tensor, wanted["name"])
     if format == "dense":
         part = part_of(wanted, "data")
         is_complex = (part["type"] or "").startswith("complex")
         if any(side >= 1 << 63 for side in shape):
-            refused("dense objects with dimensions of 2^63 and more: NumPy has none")
+            rejected("dense objects with dimensions of 2^63 and more: NumPy has none")
         elif is_complex and part["bytes"]:
-            refused("complex elements of dense objects: 1.1.1 has no types but dtypes")
+            rejected("complex elements of dense objects: 1.1.1 has no types but dtypes")
         else:
             dense(reader, wanted)
     elif format in ("sparse_csr", "sparse_coo"):
@@ -82,7 +82,7 @@ def whole(reader, wanted):
         elif (values["type"] or "").startswith("complex"):
             TALLY.skips("matrices of complex values: read by component")
         elif format == "sparse_coo" and len(shape) != 2:
-            refused("COO of other ranks than 2: SciPy's class has none")
+            rejected("COO of other ranks than 2: SciPy's class has none")
         elif max(shape) >= 1 << 31:
             TALLY.skips("matrices with dimensions of 2^31 and more: read by component")
         elif format == "sparse_csr":
@@ -90,7 +90,7 @@ def whole(reader, wanted):
         else:
             coo(reader, wanted)
     else:
-        refused("other formats than dense and sparse: read by component")
+        rejected("other formats than dense and sparse: read by component")
 
 
 def metadata(reader, wanted):
@@ -103,7 +103,7 @@ def metadata(reader, wanted):
 def one(path, file):
     if any("text" not in value for value in (file["attributes"] or {}).values()):
         why = "files with attributes that are not text: 1.1.1 does not open them"
-        TALLY.refuses(why, ztensor.Reader, str(path))
+        TALLY.rejects(why, ztensor.Reader, str(path))
         return
     reader = ztensor.Reader(str(path))
     assert len(reader) == len(file["objects"])

@@ -57,7 +57,7 @@ def dense(reader, wanted):
 
 
 def components(reader, wanted):
-    """By component, below the package's own classes, which refuse some."""
+    """By component, below the package's own classes, which reject some."""
     for part in wanted["components"]:
         buffer, dtype = reader._inner._read_component_raw(wanted["name"], part["role"])
         assert dtype == NUMPY_NAMES[part["dtype"]]
@@ -90,9 +90,9 @@ def one(path, file):
         metadata(reader, entry)
         components(reader, entry)
         if entry["format"] == "dense" and any(side >= 1 << 63 for side in entry["shape"]):
-            TALLY.refuses(NO_SHAPE, whole, reader, entry)
+            TALLY.rejects(NO_SHAPE, whole, reader, entry)
         elif entry["format"] == "dense" and unreadable(reader, entry):
-            TALLY.refuses(COMPLEX, whole, reader, entry)
+            TALLY.rejects(COMPLEX, whole, reader, entry)
         else:
             whole(reader, entry)
         TALLY.compared["objects"] += 1

@@ -79,7 +79,7 @@ def sharded(root, zten, folder, tally):
     content = bytearray(shards[0].read_bytes())
     content[-100 % len(content)] ^= 1
     shards[0].write_bytes(content)
-    tally.refuses("a damaged shard", lambda: ztensor.verify(str(root), deep=True))
+    tally.rejects("a damaged shard", lambda: ztensor.verify(str(root), deep=True))
     tally.compared["files of zten with shards"] += 1
     tally.compared["shards"] += len(shards)
 

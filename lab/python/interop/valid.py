@@ -202,7 +202,7 @@ def main(folder, zten, count, seed):
     assert alarms == 0, f"{alarms} false alarms"
     for path, (verdict, why) in known.items():
         assert f"{found[path]['verdict']} {found[path]['rule']}" == verdict, found[path]
-        tally.known["REFUSED", why] += 1
+        tally.known["REJECTED", why] += 1
     paths = list(files)
     for start in range(0, len(paths), CALL):
         status, out, errors = zten.call("hash", "--json", *paths[start : start + CALL])

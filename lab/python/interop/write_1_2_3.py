@@ -178,7 +178,7 @@ def narrow(rng, path, zten):
     assert status == 1 and "index-dtype" in errors, errors
     zten.agrees(path, [wanted], "--tolerate", "narrow-indices")
     TALLY.known[
-        "REFUSED", "indices that are not u64 (v1.2 §3): without --tolerate narrow-indices"
+        "REJECTED", "indices that are not u64 (v1.2 §3): without --tolerate narrow-indices"
     ] += 1
 
 

@@ -114,7 +114,7 @@ def main(reader: str, path: Path) -> None:
         (resource.RLIMIT_CORE, 0),
     ):
         resource.setrlimit(limit, (value, resource.getrlimit(limit)[1]))
-    contents, refused, is_scanned = {}, None, False
+    contents, rejected, is_scanned = {}, None, False
     try:
         read = READERS[reader](path)
         is_scanned = read is None
@@ -124,13 +124,13 @@ def main(reader: str, path: Path) -> None:
         print(line(error), file=sys.stderr)
         os._exit(OUT_OF_MEMORY)
     except Exception as error:
-        refused = line(error)
+        rejected = line(error)
     except BaseException as error:
         # A panic of Rust is no exception that callers catch.
         print(f"panicked\t\t{line(error)}", file=sys.stderr)
         os._exit(PANICKED)
-    if refused is not None:
-        print(f"opened\t{refused}" if not contents else f"opened\tyes\nrefused\t{refused}")
+    if rejected is not None:
+        print(f"opened\t{rejected}" if not contents else f"opened\tyes\nrejected\t{rejected}")
     else:
         print("opened\tyes")
     total = hashlib.sha256()

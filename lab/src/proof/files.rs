@@ -91,7 +91,7 @@ impl Generator {
         self
     }
 
-    fn refused(mut self, call: Call, rule: &'static str, ceiling: u64) -> Self {
+    fn rejected(mut self, call: Call, rule: &'static str, ceiling: u64) -> Self {
         self.wanted.push(Wanted { call, rule, ceiling });
         self
     }
@@ -133,7 +133,7 @@ fn names_and_blobs() -> Vec<Generator> {
             .call(Open, 45)
             .call(Check, 80)
             .call(Copy, 830),
-        names(names::Order::Twice, "the last name twice").refused(Open, "duplicate-name", 45),
+        names(names::Order::Twice, "the last name twice").rejected(Open, "duplicate-name", 45),
         kind("names that begin with the same 60 KB", names::huge)
             .from(1024)
             .call(Open, 40)
@@ -148,8 +148,8 @@ fn names_and_blobs() -> Vec<Generator> {
         // Extents.
         extents(extents::Kind::Descending, "blobs descending").call(Open, 25).call(Check, 45),
         extents(extents::Kind::Shuffled, "blobs shuffled").call(Open, 25).call(Check, 45),
-        extents(extents::Kind::Nested, "blobs within blobs").refused(Open, "blob-overlap", 19),
-        extents(extents::Kind::LastOverlaps, "the last blobs overlap").refused(
+        extents(extents::Kind::Nested, "blobs within blobs").rejected(Open, "blob-overlap", 19),
+        extents(extents::Kind::LastOverlaps, "the last blobs overlap").rejected(
             Open,
             "blob-overlap",
             30,
@@ -177,7 +177,7 @@ fn ignored() -> Vec<Generator> {
         item("empty chunks", |size| items::chunks(size, &[0x60])).call(Open, 135),
         item("empty chunked texts", |size| items::many(size, &[0x7f, 0xff])).call(Open, 135),
         item("texts beyond ASCII", |size| items::many(size, "eé€".as_bytes())).call(Open, 80),
-        item("a reserved byte at the end", items::reserved).refused(Open, "cbor-reserved", 95),
+        item("a reserved byte at the end", items::reserved).rejected(Open, "cbor-reserved", 95),
     ]
 }
 
@@ -205,9 +205,9 @@ fn attributes() -> Vec<Generator> {
             .call(Copy, 1555),
         value("attribute: keys reversed at each level", items::reversed_levels).call(Copy, 985),
         value("attribute: a wide map reversed", items::reversed_map)
-            .refused(OpenCanonical, "canonical-cbor", 60)
+            .rejected(OpenCanonical, "canonical-cbor", 60)
             .call(Copy, 710),
-        value("attribute: the last key twice", items::twice_map).refused(
+        value("attribute: the last key twice", items::twice_map).rejected(
             Copy,
             "duplicate-key",
             1180,
@@ -223,7 +223,7 @@ fn attributes() -> Vec<Generator> {
             .call(Open, 115)
             .call(Copy, 870),
         kind("attributes that divide slowly", attributes::slow).call(Open, 95).call(Copy, 620),
-        kind("the last attribute twice", attributes::twice).refused(Open, "duplicate-key", 325),
+        kind("the last attribute twice", attributes::twice).rejected(Open, "duplicate-key", 325),
         kind("fields behind unknown keys", attributes::unknown)
             .call(Open, 325)
             .call(Check, 545)
@@ -245,14 +245,14 @@ fn found() -> Vec<Generator> {
              colliding=1 shuffle=5 other=8 every=8 inner=8",
         )
         .from(256)
-        .refused(Open, "duplicate-key", 465),
+        .rejected(Open, "duplicate-key", 465),
         kind(
             "found: entries of 0.1",
             "entries count=3753 digits=3 spread=15 prefix=3 suffix=43 letters=2 order=1 twice=1 \
              colliding=1 shuffle=1 open=10 other=12 inner=2",
         )
         .from(256)
-        .refused(Open, "duplicate-key", 465),
+        .rejected(Open, "duplicate-key", 465),
         kind(
             "found: unknown fields",
             "fields open=8 other=8 depth=54 inner=8 root=2 object=2 components=1 component=2 \
@@ -265,7 +265,7 @@ fn found() -> Vec<Generator> {
              colliding=1 head=2 component-head=2 fields=2",
         )
         .from(256)
-        .refused(Open, "duplicate-key", 350),
+        .rejected(Open, "duplicate-key", 350),
         kind("found: items", "items open=7 other=8 every=1 depth=61 inner=2").call(Open, 225),
     ]
 }
@@ -283,16 +283,16 @@ fn content() -> Vec<Generator> {
             .call(Check, 50)
             .call(Copy, 450),
         kind("bools", content::bools).call(Check, 11).call(Copy, 125),
-        kind("the last bool is 2", content::bad_bool).refused(Check, "bool-value", 35),
+        kind("the last bool is 2", content::bad_bool).rejected(Check, "bool-value", 35),
         kind("sha256", content::sha256).call(Check, 105),
         kind("sha256 of tiny components", content::tiny_sha256).call(Check, 110),
-        kind("sha256, wrong", content::bad_sha256).refused(Check, "digest-mismatch", 105),
-        kind("crc32c, wrong", content::bad_crc32c).refused(Check, "digest-mismatch", 19),
+        kind("sha256, wrong", content::bad_sha256).rejected(Check, "digest-mismatch", 105),
+        kind("crc32c, wrong", content::bad_crc32c).rejected(Check, "digest-mismatch", 19),
         kind("csr: empty rows", content::rows).call(Check, 8).call(Copy, 120),
         kind("csr: tiny objects", content::tiny_csr).call(Open, 30).call(Check, 75).call(Copy, 530),
         kind("coo: 64 dimensions", content::coo).call(Check, 9).call(Copy, 120),
         kind("coo: i8 in 1.1", content::narrow_coo).call(Check, 60).call(Copy, 1010),
-        kind("coo: the last index is too large", content::bad_coo).refused(Check, "index-range", 8),
+        kind("coo: the last index is too large", content::bad_coo).rejected(Check, "index-range", 8),
         kind("canonical file", content::canonical).call(CheckCanonical, 195),
     ]
 }
@@ -335,7 +335,7 @@ fn packed() -> Vec<Generator> {
             packed::blocks(size, 0, packed::Block::Tables)
         })
         .call(Check, 11680),
-        zstd("zstd: corrupt at the end", packed::corrupt).refused(Check, "zstd-corrupt", 2800),
+        zstd("zstd: corrupt at the end", packed::corrupt).rejected(Check, "zstd-corrupt", 2800),
         kind("zstd: tiny components", packed::components)
             .call(Open, 13)
             .call(Check, 105)
@@ -352,7 +352,7 @@ fn packed() -> Vec<Generator> {
             .call(Open, 25)
             .call(Check, 55)
             .call(Copy, 540),
-        kind("0.1: the last name twice", old::twice).refused(Open, "duplicate-name", 25),
+        kind("0.1: the last name twice", old::twice).rejected(Open, "duplicate-name", 25),
         kind("0.1: big-endian", old::big_endian).call(Check, 25),
         kind("0.1: tiny zstd", old::zstd).call(Check, 130).call(Copy, 610),
         kind("0.1: unknown fields", old::fields).call(Open, 195).call(Copy, 1280),

@@ -28,7 +28,7 @@ const STACK: u64 = 8 << 20;
 /// Lets a reader read a file within the limits, and prints what it reports.
 ///
 /// # Panics
-/// Panics if [`Guarded`] is not the program's allocator, or the system refuses a limit.
+/// Panics if [`Guarded`] is not the program's allocator, or the system rejects a limit.
 pub fn run(file: &Path, read: impl FnOnce(&Path, &mut Report)) {
     std::panic::set_hook(Box::new(|info| eprintln!("{PANIC}{}\t{}", place(info), message(info))));
     assert!(guard::is_guarded(), "the allocator of the program is another");
@@ -62,7 +62,7 @@ fn message(info: &PanicHookInfo<'_>) -> String {
 /// Sets the limits of this process.
 ///
 /// # Panics
-/// Panics if the system refuses one.
+/// Panics if the system rejects one.
 fn set_limits() {
     set_limit(Resource::As, ADDRESSES);
     set_limit(Resource::Cpu, SECONDS);

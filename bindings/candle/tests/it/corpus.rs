@@ -50,7 +50,7 @@ fn tensors_are_what_the_files_hold() {
         "other/npy/accept",
         "other/npz/accept",
     ];
-    let (mut read, mut refused, mut uncountable) = (0, 0, 0);
+    let (mut read, mut rejected, mut uncountable) = (0, 0, 0);
     let mut types = std::collections::HashSet::new();
     for folder in folders {
         for entry in std::fs::read_dir(corpus(folder)).unwrap() {
@@ -77,7 +77,7 @@ fn tensors_are_what_the_files_hold() {
                 let Some(dense) = dense.filter(|dense| !is_other(dense.dtype())) else {
                     let error = tensor.unwrap_err().to_string();
                     assert!(error.contains(object.name()), "{place}: {error}");
-                    refused += 1;
+                    rejected += 1;
                     continue;
                 };
                 let Ok(wanted) = dense.read() else {
@@ -102,6 +102,6 @@ fn tensors_are_what_the_files_hold() {
             }
         }
     }
-    assert!(read > 120 && refused > 30 && uncountable > 0, "{read} {refused} {uncountable}");
+    assert!(read > 120 && rejected > 30 && uncountable > 0, "{read} {rejected} {uncountable}");
     assert_eq!(types.len(), 10, "{types:?}");
 }

@@ -1,4 +1,4 @@
-//! Several files, shards, and what is refused.
+//! Several files, shards, and what is rejected.
 
 use std::path::Path;
 
@@ -36,11 +36,11 @@ fn several_files_are_one() {
 }
 
 #[test]
-fn what_is_invalid_is_refused() {
+fn what_is_invalid_is_rejected() {
     let error =
         |path: &Path| Weights::open(&[path], &OpenOptions::default()).unwrap_err().to_string();
-    let refused = error(&corpus("reject/blob-alignment--v12-72.zt"));
-    assert!(refused.contains("blob-alignment"), "{refused}");
+    let rejected = error(&corpus("reject/blob-alignment--v12-72.zt"));
+    assert!(rejected.contains("blob-alignment"), "{rejected}");
     assert!(error(Path::new("nothing.zt")).contains("nothing.zt"));
     // What only reading shows.
     let folder = tempfile::tempdir().unwrap();
@@ -112,13 +112,13 @@ fn limits_hold_for_reading() {
         let names: Vec<_> =
             all.names().filter(|name| all.load(name, &Device::Cpu).is_ok()).collect();
         assert!(!names.is_empty());
-        let refused = match Weights::open(&[&path], &options) {
+        let rejected = match Weights::open(&[&path], &options) {
             Err(error) => vec![error],
             Ok(weights) => {
                 names.iter().map(|name| weights.load(name, &Device::Cpu).unwrap_err()).collect()
             }
         };
-        for error in refused {
+        for error in rejected {
             assert!(error.to_string().contains("limit-decoded"), "{error}");
         }
     }

@@ -108,10 +108,10 @@ fn an_index_is_the_files_that_it_names() {
     assert!(error.contains("index-file") && error.contains("missing.index.json"), "{error}");
 }
 
-/// Every file that is invalid is refused by the rule that its name says, when it is opened or when all is loaded.
+/// Every file that is invalid is rejected by the rule that its name says, when it is opened or when all is loaded.
 #[test]
-fn invalid_files_are_refused() {
-    let mut refused = 0;
+fn invalid_files_are_rejected() {
+    let mut rejected = 0;
     for format in ["safetensors", "gguf", "npy", "npz", "index", "named"] {
         for entry in std::fs::read_dir(corpus("other").join(format).join("reject")).unwrap() {
             let path = entry.unwrap().path();
@@ -133,8 +133,8 @@ fn invalid_files_are_refused() {
             // Candle has no bools.
             let has_rule = error.contains(rule) || error.contains("candle has no elements");
             assert!(has_rule && error.contains(name), "{name}: {error}");
-            refused += 1;
+            rejected += 1;
         }
     }
-    assert!(refused > 150, "{refused}");
+    assert!(rejected > 150, "{rejected}");
 }

@@ -102,12 +102,12 @@ impl Other {
             Some(wanted) => self.opening.supply(&wanted, bytes),
             None => Err(Misuse::Supply.into()),
         };
-        supplied.map_err(|error| self.refused(&error.into()))?;
+        supplied.map_err(|error| self.rejected(&error.into()))?;
         while self.wanted.is_empty() {
             match self
                 .opening
                 .step_for(source)
-                .map_err(|format_error| self.refused(&format_error))?
+                .map_err(|format_error| self.rejected(&format_error))?
             {
                 Step::Read(wanted) => self.wanted = wanted.into(),
                 // The host has no other file.
@@ -122,7 +122,7 @@ impl Other {
         Ok(Session::Other(self))
     }
 
-    fn refused(&self, format_error: &FormatError) -> Rejection {
+    fn rejected(&self, format_error: &FormatError) -> Rejection {
         let finding = Finding { format: self.format, ..format_error.finding() };
         Rejection { finding: Box::new(finding), manifest: None }
     }

@@ -47,7 +47,7 @@ pub type File = Archive<&'static dyn ReadAt>;
 
 impl Session {
     /// Begins with a file of so many bytes, whose name is empty if it is not known. A file that can only be of zTensor is
-    /// refused where it is too short to be one.
+    /// rejected where it is too short to be one.
     ///
     /// # Errors
     /// The errors of `out`.

@@ -101,7 +101,7 @@ class Component:
         return unserved(sentence, name, rule, component=self.role, file=self._file._reader.path)
 
     def _admit(self) -> None:
-        """Has what asks for more than the limit allows refused, before there is memory for it."""
+        """Has what asks for more than the limit allows rejected, before there is memory for it."""
         if self.encoding == "raw" or self.nbytes is None:
             return
         if self.nbytes > self._file._reader.decoded_limits[0]:

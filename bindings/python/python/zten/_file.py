@@ -289,7 +289,7 @@ def open(
             used.
         limits: what to change of the limits: ``manifest``, ``depth``, ``rank``, ``keys``,
             ``shards``, ``window``, ``decoded``, ``decoded-total``; sizes also as text, ``"8GiB"``.
-        tolerate: kinds of files to accept that are refused by default: ``narrow-indices``,
+        tolerate: kinds of files to accept that are rejected by default: ``narrow-indices``,
             ``shared-blobs``, ``missing-zeros``.
         canonical: accept no other than the canonical form.
         shards: look for the shards of a file of generation 2 beside it, and for the files of an index.

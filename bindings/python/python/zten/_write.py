@@ -50,7 +50,7 @@ class Writer:
         """Writes a tensor: a NumPy array or scalar, a :class:`torch.Tensor`, also a sparse one (CSR and COO), or a
         sparse array or matrix of SciPy (CSR and COO; others are made CSR). A ``float4_e2m1fn_x2`` of PyTorch is written as
         what it is: twice as many elements of ``f4_e2m1``. The interpreter's lock is released while it is written. If another thread changes it meanwhile, old and new elements are mixed: what is
-        validated and hashed is what is written. The canonical form of 2 reads it twice, and refuses that.
+        validated and hashed is what is written. The canonical form of 2 reads it twice, and rejects that.
 
         Raises:
             TypeError: the generation has no type for the elements, or it is no tensor: a masked array, a data frame.
@@ -181,7 +181,7 @@ def create(
     """Begins a file that is to be at the path, in place of what is there.
 
     Args:
-        path: where it is to be. A link there is refused.
+        path: where it is to be. A link there is rejected.
         generation: ``"1.2"``, or ``"2"``, which has more types (``f8_e8m0``, ``f4_e2m1``).
         digest: what each component gets, over its stored bytes in 1.2, over its decoded ones in 2.
             The canonical form has a sha256, in 2 an xxh3, whatever is given.

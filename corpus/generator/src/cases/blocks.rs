@@ -1,7 +1,7 @@
 //! Zstd blocks: how large they may be, stored and decoded.
 
 use crate::base::ramp;
-use crate::hosts::{accept, bytes, refuse};
+use crate::hosts::{accept, bytes, reject};
 use crate::table::Table;
 use crate::zstd::{Frame, WINDOW_1_KIB, WINDOW_128_KIB, WINDOW_256_KIB, raw_literals, sequence};
 
@@ -26,25 +26,25 @@ fn sizes(t: &mut Table) {
     let ninth = || Frame::windowed(1, 0);
     accept(t, "block-of-window-of-1152", &ninth().raw(&ramp(1152)).end().bytes, 1152);
     accept(t, "rle-of-128-kib", &large().repeat(7, 128 << 10).end().bytes, 128 << 10);
-    let mut refused = |case: &str, frame: Frame, count, neighbor: &str| {
+    let mut rejected = |case: &str, frame: Frame, count, neighbor: &str| {
         let frame = frame.end();
         let at = *frame.blocks.last().expect("a block");
-        refuse(t, RULE, case, (&frame.bytes, at), count, neighbor);
+        reject(t, RULE, case, (&frame.bytes, at), count, neighbor);
     };
-    refused("raw-over-window", small().raw(&ramp(1025)), 1025, "block-of-window");
-    refused("raw-over-1152", ninth().raw(&ramp(1153)), 1153, "block-of-window-of-1152");
-    refused("rle-over-window", small().repeat(7, 1025), 1025, "rle-of-window");
-    refused("packed-over-window", packed(small(), 1022), 1022, "packed-of-window");
-    refused("second-over-window", small().raw(&ramp(1)).repeat(7, 1025), 1026, "rle-of-window");
+    rejected("raw-over-window", small().raw(&ramp(1025)), 1025, "block-of-window");
+    rejected("raw-over-1152", ninth().raw(&ramp(1153)), 1153, "block-of-window-of-1152");
+    rejected("rle-over-window", small().repeat(7, 1025), 1025, "rle-of-window");
+    rejected("packed-over-window", packed(small(), 1022), 1022, "packed-of-window");
+    rejected("second-over-window", small().raw(&ramp(1)).repeat(7, 1025), 1026, "rle-of-window");
     let over = (128 << 10) + 1;
-    refused("rle-over-128-kib", large().repeat(7, over), 131_073, "rle-of-128-kib");
+    rejected("rle-over-128-kib", large().repeat(7, over), 131_073, "rle-of-128-kib");
     let most = (1 << 21) - 1;
-    refused("rle-of-2-mib", large().repeat(7, most), 2_097_151, "rle-of-128-kib");
+    rejected("rle-of-2-mib", large().repeat(7, most), 2_097_151, "rle-of-128-kib");
     let claimed = Frame::windowed(10 << 3, 0).repeat(7, most);
-    refused("rle-of-2-mib-in-larger-window", claimed, 2_097_151, "rle-of-128-kib");
+    rejected("rle-of-2-mib-in-larger-window", claimed, 2_097_151, "rle-of-128-kib");
     let size = 131_073_u32.to_le_bytes();
     let single = Frame::new(None, &[], &size, 0).repeat(7, over);
-    refused("rle-over-128-kib-in-segment", single, 131_073, "rle-of-128-kib");
+    rejected("rle-over-128-kib-in-segment", single, 131_073, "rle-of-128-kib");
     raw_of_128_kib(t);
 }
 
@@ -84,7 +84,7 @@ fn decoded_sizes(t: &mut Table) {
         let (stored, at) = (&frame.bytes, frame.blocks[0]);
         let count = u64::from(most) + 1;
         let case = format!("decoded-over-{case}");
-        refuse(t, RULE, &case, (stored, at), count, &neighbor);
+        reject(t, RULE, &case, (stored, at), count, &neighbor);
     }
     // By a match: 5 literals, and 1024 bytes 5 back. Code 43 is 131 and 7 bits, 46 1027 and 10.
     let content: Vec<u8> = ramp(5).into_iter().cycle().take(1032).collect();
@@ -93,5 +93,5 @@ fn decoded_sizes(t: &mut Table) {
     accept(t, "match-of-1027", &frame(WINDOW_128_KIB).bytes, 1032);
     // What a match makes of a block is seen by the decoder of blocks alone.
     let stored = frame(WINDOW_1_KIB).bytes;
-    refuse(t, "zstd-corrupt", "match-over-1-kib", (&stored, stored.len()), 1032, "match-of-1027");
+    reject(t, "zstd-corrupt", "match-over-1-kib", (&stored, stored.len()), 1032, "match-of-1027");
 }

@@ -6,7 +6,7 @@ use crate::base::{
 };
 use crate::cbor::text;
 use crate::file::File;
-use crate::hosts::{bytes, refuse_with};
+use crate::hosts::{bytes, reject_with};
 use crate::table::Table;
 use crate::zstd::{Frame, WINDOW_128_KIB};
 
@@ -22,7 +22,7 @@ fn component_limit(t: &mut Table) {
     for limit in [15, 8, 0] {
         let options = format!("limit=decoded:{limit}");
         let case = format!("16-over-{limit}");
-        refuse_with(t, RULE, &case, (&one, 0), (16, "raw"), &options);
+        reject_with(t, RULE, &case, (&one, 0), (16, "raw"), &options);
     }
     // By default: 4 GiB and a byte, all of them there.
     let window = Frame::windowed(WINDOW_128_KIB, 0);
@@ -78,7 +78,7 @@ fn total_limit(t: &mut Table) {
     for limit in [15, 0] {
         let options = format!("limit=decoded-total:{limit}");
         let case = format!("16-over-{limit}");
-        refuse_with(t, RULE, &case, (&one, 0), (16, "raw"), &options);
+        reject_with(t, RULE, &case, (&one, 0), (16, "raw"), &options);
     }
     // Objects and components one after another; what is raw does not count.
     let length = one.len() as u64;

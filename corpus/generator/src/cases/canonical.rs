@@ -8,7 +8,7 @@ use crate::cbor::{fields, text, uint};
 use crate::file::File;
 use crate::table::Table;
 
-/// The option under which a reader refuses every other form.
+/// The option under which a reader rejects every other form.
 const OPTION: &str = "canonical=yes";
 
 /// Accepts a file in canonical form.
@@ -16,8 +16,8 @@ pub(crate) fn accept(t: &mut Table, name: &str, file: File) {
     t.accept(format!("canonical--{name}"), file);
 }
 
-/// Refuses a file that is in another form than its canonical neighbor.
-pub(crate) fn refuse(
+/// Rejects a file that is in another form than its canonical neighbor.
+pub(crate) fn reject(
     t: &mut Table,
     rule: &'static str,
     case: impl Into<String>,

@@ -1,6 +1,6 @@
 //! Files that are not canonical for the form of one item: heads, lengths and floats.
 
-use super::canonical::refuse;
+use super::canonical::reject;
 use super::canonical_values::DEEP;
 use crate::base::{DATA_SHA256, dense_v0, v0};
 use crate::canonical::{attribute, one};
@@ -23,10 +23,10 @@ pub(crate) fn cases(t: &mut Table) {
 fn generations(t: &mut Table) {
     let rule = "canonical-generation";
     for version in ["1.2", "1.2.1", "1.2.10", "1.1.0", "1.1", "1.0.0", "1.3.0", "1.20.0"] {
-        refuse(t, rule, format!("version-{version}"), one().bad("version", text(version)), "dense");
+        reject(t, rule, format!("version-{version}"), one().bad("version", text(version)), "dense");
     }
-    refuse(t, rule, "v01", dense_v0(), "dense");
-    refuse(t, rule, "v01-empty", v0(vec![]), "empty");
+    reject(t, rule, "v01", dense_v0(), "dense");
+    reject(t, rule, "v01-empty", v0(vec![]), "empty");
 }
 
 /// Long heads where values and keys are interpreted.
@@ -43,7 +43,7 @@ fn fields(t: &mut Table) {
         ("length-1a", "w:data/length", &[0x1a, 0, 0, 0, 16]),
     ];
     for (case, path, bytes) in integers {
-        refuse(t, RULE, case, one().bad(path, raw(bytes)), "dense");
+        reject(t, RULE, case, one().bad(path, raw(bytes)), "dense");
     }
     let digest = [&[0x79, 0, 71], DATA_SHA256.as_bytes()].concat();
     let texts: [(&str, &str, &[u8]); 5] = [
@@ -54,7 +54,7 @@ fn fields(t: &mut Table) {
         ("digest-79", "w:data/digest", &digest),
     ];
     for (case, path, bytes) in texts {
-        refuse(t, RULE, case, one().bad(path, raw(bytes)), "dense");
+        reject(t, RULE, case, one().bad(path, raw(bytes)), "dense");
     }
     let keys: [(&str, &str, usize, &[u8]); 9] = [
         ("key-of-root", "", 2, b"\x78\x0aattributes"),
@@ -69,10 +69,10 @@ fn fields(t: &mut Table) {
     ];
     for (case, path, index, bytes) in keys {
         let file = attribute().edit(path, |item| rekeyed(item, index, raw(bytes)));
-        refuse(t, RULE, case, file, "attribute");
+        reject(t, RULE, case, file, "attribute");
     }
     let name = attribute().edit("objects", |item| rekeyed(item, 0, wide_text("w")));
-    refuse(t, RULE, "name-7b", name, "attribute");
+    reject(t, RULE, "name-7b", name, "attribute");
 }
 
 /// The map with another key there, at which the error is expected.
@@ -96,15 +96,15 @@ fn containers(t: &mut Table) {
     ] {
         for (case, head) in [("wide", Head::Wide), ("indefinite", Head::Indefinite)] {
             let file = attribute().head(path, head).mark(path);
-            refuse(t, RULE, format!("{case}-{place}"), file, "attribute");
+            reject(t, RULE, format!("{case}-{place}"), file, "attribute");
         }
     }
 }
 
-/// Refuses that value of an attribute of the file, for what stands so many bytes into it.
-fn refuse_value(t: &mut Table, case: &str, bytes: &[u8], skip: usize) {
+/// Rejects that value of an attribute of the file, for what stands so many bytes into it.
+fn reject_value(t: &mut Table, case: &str, bytes: &[u8], skip: usize) {
     let file = attribute().set("attributes/x", marked_at(skip, raw(bytes)));
-    refuse(t, RULE, case, file, "attribute");
+    reject(t, RULE, case, file, "attribute");
 }
 
 /// Long heads of every major type and width, with the largest number that fits into fewer bytes.
@@ -119,7 +119,7 @@ fn values(t: &mut Table) {
             for (size, number) in [("0", vec![0; width]), ("largest", largest)] {
                 let content: &[u8] = if major == 6 { &[0] } else { &[] };
                 let bytes = [&[major << 5 | info], &number[..], content].concat();
-                refuse_value(t, &format!("{kind}-{:02x}-{size}", bytes[0]), &bytes, 0);
+                reject_value(t, &format!("{kind}-{:02x}-{size}", bytes[0]), &bytes, 0);
             }
         }
     }
@@ -138,7 +138,7 @@ fn values(t: &mut Table) {
         ("map-b9-1", &[0xb9, 0, 1, 0, 0]),
     ];
     for (case, bytes) in lengths {
-        refuse_value(t, case, bytes, 0);
+        reject_value(t, case, bytes, 0);
     }
 }
 
@@ -157,7 +157,7 @@ fn lengths(t: &mut Table) {
         ("text-in-2-chunks", chunked(3, &[b"a", b"b"])),
     ];
     for (case, value) in values {
-        refuse(t, RULE, case, attribute().bad("attributes/x", value), "attribute");
+        reject(t, RULE, case, attribute().bad("attributes/x", value), "attribute");
     }
 }
 
@@ -183,9 +183,9 @@ fn floats(t: &mut Table) {
     // Each of them is a half, and so a single and a double too.
     for (case, bits) in floats {
         let double = [&[0xfb], &bits.to_be_bytes()[..]].concat();
-        refuse_value(t, &format!("double-{case}"), &double, 0);
+        reject_value(t, &format!("double-{case}"), &double, 0);
         let single = [&[0xfa], &single(bits).to_be_bytes()[..]].concat();
-        refuse_value(t, &format!("single-{case}"), &single, 0);
+        reject_value(t, &format!("single-{case}"), &single, 0);
     }
     let singles: [(&str, u64); 9] = [
         ("65536", 0x40f0_0000_0000_0000),
@@ -200,7 +200,7 @@ fn floats(t: &mut Table) {
     ];
     for (case, bits) in singles {
         let double = [&[0xfb], &bits.to_be_bytes()[..]].concat();
-        refuse_value(t, &format!("double-{case}"), &double, 0);
+        reject_value(t, &format!("double-{case}"), &double, 0);
     }
     // A NaN has no shorter form than these, and is not the one NaN.
     let nans: [(&str, &[u8]); 7] = [
@@ -213,7 +213,7 @@ fn floats(t: &mut Table) {
         ("double-nan-7ff8000000000001", &[0xfb, 0x7f, 0xf8, 0, 0, 0, 0, 0, 1]),
     ];
     for (case, bytes) in nans {
-        refuse_value(t, case, bytes, 0);
+        reject_value(t, case, bytes, 0);
     }
 }
 
@@ -242,7 +242,7 @@ fn places(t: &mut Table) {
         ("after-others", &[0x84, 0x81, 0xa0, 0x60, 0xf9, 0x7e, 0, 0x58, 0], 7),
     ];
     for (case, bytes, skip) in long {
-        refuse_value(t, &format!("long-in-{case}"), bytes, skip);
+        reject_value(t, &format!("long-in-{case}"), bytes, skip);
     }
     let indefinite: [(&str, &[u8], usize); 6] = [
         ("array", &[0x82, 0, 0x9f, 0xff], 2),
@@ -253,7 +253,7 @@ fn places(t: &mut Table) {
         ("array-as-key", &[0xa1, 0x9f, 0, 0xff, 0], 1),
     ];
     for (case, bytes, skip) in indefinite {
-        refuse_value(t, &format!("indefinite-in-{case}"), bytes, skip);
+        reject_value(t, &format!("indefinite-in-{case}"), bytes, skip);
     }
     let single = [0xfa, 0x3f, 0x80, 0, 0];
     let nested = [
@@ -263,12 +263,12 @@ fn places(t: &mut Table) {
     ];
     for (case, value, skip) in nested {
         let file = attribute().set("attributes/x", marked_at(skip, value));
-        refuse(t, RULE, format!("float-in-{case}"), file, "attribute");
+        reject(t, RULE, format!("float-in-{case}"), file, "attribute");
     }
     let object = |bytes: &[u8]| attribute().bad("w:/attributes/x", raw(bytes));
-    refuse(t, RULE, "long-in-object", object(&[0x18, 1]), "attribute");
-    refuse(t, RULE, "indefinite-in-object", object(&[0x5f, 0xff]), "attribute");
-    refuse(t, RULE, "float-in-object", object(&single), "attribute");
+    reject(t, RULE, "long-in-object", object(&[0x18, 1]), "attribute");
+    reject(t, RULE, "indefinite-in-object", object(&[0x5f, 0xff]), "attribute");
+    reject(t, RULE, "float-in-object", object(&single), "attribute");
     deepest(t);
 }
 
@@ -278,13 +278,13 @@ fn deepest(t: &mut Table) {
         let bytes = [&[0x81].repeat(DEEP), inner].concat();
         attribute().set("attributes/x", marked_at(DEEP, raw(&bytes)))
     };
-    refuse(t, RULE, "long-at-depth-64", arrays(&[0x18, 0]), "deep-arrays");
-    refuse(t, RULE, "text-in-chunks-at-depth-64", arrays(&[0x7f, 0xff]), "deep-arrays");
+    reject(t, RULE, "long-at-depth-64", arrays(&[0x18, 0]), "deep-arrays");
+    reject(t, RULE, "text-in-chunks-at-depth-64", arrays(&[0x7f, 0xff]), "deep-arrays");
     let maps = |open: &[u8], close: &[u8]| -> File {
         let outer = [0xa1, 0].repeat(DEEP - 1);
         let value = raw(&[&outer, open, close].concat());
         attribute().set("attributes/x", marked_at(outer.len(), value))
     };
-    refuse(t, RULE, "map-at-depth-64", maps(&[0xb8, 1, 0, 0], &[]), "deep-maps");
-    refuse(t, RULE, "indefinite-map-at-depth-64", maps(&[0xbf, 0, 0], &[0xff]), "deep-maps");
+    reject(t, RULE, "map-at-depth-64", maps(&[0xb8, 1, 0, 0], &[]), "deep-maps");
+    reject(t, RULE, "indefinite-map-at-depth-64", maps(&[0xbf, 0, 0], &[0xff]), "deep-maps");
 }

@@ -1,6 +1,6 @@
 //! Files that are not canonical for a field: unknown, redundant, or without its one form.
 
-use super::canonical::{refuse, with_empty};
+use super::canonical::{reject, with_empty};
 use crate::base::{DATA, DATA_CRC32C, DATA_SHA256, zstd_frame};
 use crate::canonical::{
     Part, attribute, bare, canonical, csr_parts, dense, one, part, tensor, two,
@@ -44,32 +44,32 @@ fn unknown(t: &mut Table) {
     for (map, path, keys) in keys {
         for key in keys {
             let file = with(one(), &format!("{path}{key}"), uint(0));
-            refuse(t, FIELD, format!("unknown-{key}-in-{map}"), file, "dense");
+            reject(t, FIELD, format!("unknown-{key}-in-{map}"), file, "dense");
         }
         let file = with(one(), &format!("{path}x"), raw(&[0xf6]));
-        refuse(t, FIELD, format!("unknown-null-in-{map}"), file, "dense");
+        reject(t, FIELD, format!("unknown-null-in-{map}"), file, "dense");
         let file = with(one(), &format!("{path}x"), fields([]));
-        refuse(t, FIELD, format!("unknown-map-in-{map}"), file, "dense");
+        reject(t, FIELD, format!("unknown-map-in-{map}"), file, "dense");
     }
     for (map, path) in [("root", ""), ("object", "w:"), ("component", "w:data")] {
         let file = one().push_front(path, text(""), uint(0));
         let key = if path.is_empty() { "#0".to_owned() } else { format!("{path}/#0") };
-        refuse(t, FIELD, format!("empty-key-in-{map}"), file.mark_key(&key), "dense");
+        reject(t, FIELD, format!("empty-key-in-{map}"), file.mark_key(&key), "dense");
     }
     let file = with(csr(), "w:indices/x", uint(0));
-    refuse(t, FIELD, "unknown-in-third-component", file, "csr");
+    reject(t, FIELD, "unknown-in-third-component", file, "csr");
     let file = with(canonical(None, two()), "w:/x", uint(0));
-    refuse(t, FIELD, "unknown-in-second-object", file, "two");
+    reject(t, FIELD, "unknown-in-second-object", file, "two");
     let file = with(canonical(None, two()), "w:data/x", uint(0));
-    refuse(t, FIELD, "unknown-in-second-data", file, "two");
+    reject(t, FIELD, "unknown-in-second-data", file, "two");
     let file = with(unknown_format(), "none:/x", uint(0));
-    refuse(t, FIELD, "unknown-in-unknown-format", file, "unknown-format");
+    reject(t, FIELD, "unknown-in-unknown-format", file, "unknown-format");
     let file = with(unknown_format(), "some:mask/x", uint(0));
-    refuse(t, FIELD, "unknown-in-mask", file, "unknown-format");
+    reject(t, FIELD, "unknown-in-mask", file, "unknown-format");
     let file = with(canonical(None, with_empty()), "e:data/x", uint(0));
-    refuse(t, FIELD, "unknown-in-empty-blob", file, "empty-blobs");
+    reject(t, FIELD, "unknown-in-empty-blob", file, "empty-blobs");
     let file = with(canonical(None, Vec::new()), "x", uint(0));
-    refuse(t, FIELD, "unknown-without-objects", file, "empty");
+    reject(t, FIELD, "unknown-without-objects", file, "empty");
 }
 
 fn redundant(t: &mut Table) {
@@ -83,36 +83,36 @@ fn redundant(t: &mut Table) {
         ("null-digest", "digest", null()),
     ] {
         let file = with(one(), &format!("w:data/{key}"), value);
-        refuse(t, FIELD, case, file, "dense");
+        reject(t, FIELD, case, file, "dense");
     }
     let bools = vec![dense("all", &[2, 4], "bool", &[0, 1, 0, 1, 1, 0, 0, 1])];
     let file = with(canonical(None, bools), "all:data/type", text("bool"));
-    refuse(t, FIELD, "type-of-bool", file, "bool");
+    reject(t, FIELD, "type-of-bool", file, "bool");
     let file = with(csr(), "w:values/type", text("f32"));
-    refuse(t, FIELD, "type-of-values", file, "csr");
+    reject(t, FIELD, "type-of-values", file, "csr");
     let file = with(csr(), "w:indptr/encoding", text("raw"));
-    refuse(t, FIELD, "encoding-raw-of-indptr", file, "csr");
+    reject(t, FIELD, "encoding-raw-of-indptr", file, "csr");
     let file = with(csr(), "w:indptr/type", null());
-    refuse(t, FIELD, "null-type-of-indptr", file, "csr");
+    reject(t, FIELD, "null-type-of-indptr", file, "csr");
     let file = with(unknown_format(), "some:mask/type", text("bool"));
-    refuse(t, FIELD, "type-in-unknown-format", file, "unknown-format");
+    reject(t, FIELD, "type-in-unknown-format", file, "unknown-format");
     let file = with(canonical(None, with_empty()), "a:data/uncompressed_length", uint(0));
-    refuse(t, FIELD, "uncompressed-length-of-0", file, "empty-blobs");
+    reject(t, FIELD, "uncompressed-length-of-0", file, "empty-blobs");
     let file = with(canonical(None, two()), "w:data/encoding", text("raw"));
-    refuse(t, FIELD, "encoding-raw-in-second", file, "two");
+    reject(t, FIELD, "encoding-raw-in-second", file, "two");
     let none = || fields([]);
-    refuse(t, FIELD, "empty-attributes", with(one(), "attributes", none()), "dense");
-    refuse(t, FIELD, "empty-object-attributes", with(one(), "w:/attributes", none()), "dense");
+    reject(t, FIELD, "empty-attributes", with(one(), "attributes", none()), "dense");
+    reject(t, FIELD, "empty-object-attributes", with(one(), "w:/attributes", none()), "dense");
     let file = attribute().set("attributes", none()).mark_key("attributes");
-    refuse(t, FIELD, "emptied-attributes", file, "attribute");
+    reject(t, FIELD, "emptied-attributes", file, "attribute");
     let file = attribute().set("w:/attributes", none()).mark_key("w:/attributes");
-    refuse(t, FIELD, "emptied-object-attributes", file, "attribute");
+    reject(t, FIELD, "emptied-object-attributes", file, "attribute");
     let file = with(canonical(None, Vec::new()), "attributes", none());
-    refuse(t, FIELD, "empty-attributes-without-objects", file, "empty");
+    reject(t, FIELD, "empty-attributes-without-objects", file, "empty");
     let file = with(unknown_format(), "none:/attributes", none());
-    refuse(t, FIELD, "empty-attributes-of-unknown-format", file, "unknown-format");
+    reject(t, FIELD, "empty-attributes-of-unknown-format", file, "unknown-format");
     let file = with(canonical(None, two()), "w:/attributes", none());
-    refuse(t, FIELD, "empty-attributes-of-second", file, "two");
+    reject(t, FIELD, "empty-attributes-of-second", file, "two");
 }
 
 /// A component that is compressed, and canonical in all else.
@@ -126,39 +126,39 @@ fn compressed(t: &mut Table) {
     let rule = "canonical-encoding";
     let of = |shape: &[u64], part: Part| tensor("w", shape, "dense", vec![part]);
     let file = canonical(None, vec![of(&[2, 2], zstd("data", "f32", &DATA))]);
-    refuse(t, rule, "dense", file.mark("w:data/encoding"), "dense");
+    reject(t, rule, "dense", file.mark("w:data/encoding"), "dense");
     let file = canonical(None, vec![of(&[0], zstd("data", "f32", &[]))]);
-    refuse(t, rule, "nothing", file.mark("w:data/encoding"), "only-an-empty-blob");
+    reject(t, rule, "nothing", file.mark("w:data/encoding"), "only-an-empty-blob");
     let complex = zstd("data", "f32", &DATA).of_type("complex64");
     let file = canonical(None, vec![of(&[2], complex)]).mark("w:data/encoding");
-    refuse(t, rule, "complex", file, "types");
+    reject(t, rule, "complex", file, "types");
     let mut second = two();
     second[1] = of(&[4], zstd("data", "f32", &DATA));
     let file = canonical(None, second).mark("w:data/encoding");
-    refuse(t, rule, "second-object", file, "two");
+    reject(t, rule, "second-object", file, "two");
     let mut parts = csr_parts();
     parts[1] = zstd("values", "f32", &DATA[..12]);
     let file = canonical(None, vec![tensor("w", &[2, 3], "sparse_csr", parts)]);
-    refuse(t, rule, "values", file.mark("w:values/encoding"), "csr");
+    reject(t, rule, "values", file.mark("w:values/encoding"), "csr");
     let mask = vec![part("blocks", "f16", &DATA[..6]), zstd("mask", "bool", &[1, 0, 1])];
     let file = canonical(None, vec![tensor("some", &[7, u64::MAX], "block_sparse", mask)]);
-    refuse(t, rule, "unknown-format", file.mark("some:mask/encoding"), "unknown-format");
+    reject(t, rule, "unknown-format", file.mark("some:mask/encoding"), "unknown-format");
 }
 
 fn digests(t: &mut Table) {
-    refuse(t, DIGEST, "none", one().lacks("w:data/digest"), "dense");
+    reject(t, DIGEST, "none", one().lacks("w:data/digest"), "dense");
     let file = canonical(None, two()).lacks("v:data/digest");
-    refuse(t, DIGEST, "none-of-first", file, "two");
+    reject(t, DIGEST, "none-of-first", file, "two");
     let file = canonical(None, two()).lacks("w:data/digest");
-    refuse(t, DIGEST, "none-of-second", file, "two");
+    reject(t, DIGEST, "none-of-second", file, "two");
     for role in ["indptr", "values", "indices"] {
         let file = csr().lacks(&format!("w:{role}/digest"));
-        refuse(t, DIGEST, format!("none-of-{role}"), file, "csr");
+        reject(t, DIGEST, format!("none-of-{role}"), file, "csr");
     }
     let file = canonical(None, with_empty()).lacks("c:data/digest");
-    refuse(t, DIGEST, "none-of-empty-blob", file, "empty-blobs");
+    reject(t, DIGEST, "none-of-empty-blob", file, "empty-blobs");
     let file = unknown_format().lacks("some:mask/digest");
-    refuse(t, DIGEST, "none-of-unknown-format", file, "unknown-format");
+    reject(t, DIGEST, "none-of-unknown-format", file, "unknown-format");
 
     let digits = &DATA_SHA256["sha256:".len()..];
     let first = digits.find(|digit: char| digit.is_ascii_lowercase()).expect("a letter");
@@ -179,10 +179,10 @@ fn digests(t: &mut Table) {
         ("first-letter-in-upper-case", upper(first, first + 1)),
         ("last-letter-in-upper-case", upper(last, last + 1)),
     ] {
-        refuse(t, DIGEST, case, one().bad("w:data/digest", text(&digest)), "dense");
+        reject(t, DIGEST, case, one().bad("w:data/digest", text(&digest)), "dense");
     }
     let file = canonical(None, two()).bad("w:data/digest", text(DATA_CRC32C));
-    refuse(t, DIGEST, "crc32c-of-second", file, "two");
+    reject(t, DIGEST, "crc32c-of-second", file, "two");
     let file = canonical(None, with_empty()).bad("e:data/digest", text("crc32c:00000000"));
-    refuse(t, DIGEST, "crc32c-of-empty-blob", file, "empty-blobs");
+    reject(t, DIGEST, "crc32c-of-empty-blob", file, "empty-blobs");
 }

@@ -1,6 +1,6 @@
 //! Files that are not canonical for where things lie, and for what lies between them.
 
-use super::canonical::{refuse, with_empty};
+use super::canonical::{reject, with_empty};
 use crate::base::{DATA, ramp};
 use crate::canonical::{Tensor, canonical, csr_parts, dense, one, part, tensor, two};
 use crate::file::File;
@@ -26,35 +26,35 @@ fn gaps(t: &mut Table) {
     for (case, offset) in [("first-at-128", 128), ("first-at-4096", 4096)] {
         let data = part("data", "f32", &DATA).at(offset);
         let file = canonical(None, vec![tensor("w", &[2, 2], "dense", vec![data])]);
-        refuse(t, BLOB, case, file.mark("w:data/offset"), "dense");
+        reject(t, BLOB, case, file.mark("w:data/offset"), "dense");
     }
     for (case, offset) in [("gap-of-64", 192), ("gap-of-128", 256)] {
         let data = part("data", "f32", &DATA).at(offset);
         let second = tensor("w", &[4], "dense", vec![data]);
         let file = canonical(None, vec![two()[0].clone(), second]);
-        refuse(t, BLOB, case, file.mark("w:data/offset"), "two");
+        reject(t, BLOB, case, file.mark("w:data/offset"), "two");
     }
     let mut parts = csr_parts();
     parts[1] = parts[1].clone().at(192);
     let file = canonical(None, vec![tensor("w", &[2, 3], "sparse_csr", parts)]);
-    refuse(t, BLOB, "gap-in-object", file.mark("w:values/offset"), "csr");
+    reject(t, BLOB, "gap-in-object", file.mark("w:values/offset"), "csr");
     let mut parts = csr_parts();
     parts[2] = parts[2].clone().at(256);
     let file = canonical(None, vec![tensor("w", &[2, 3], "sparse_csr", parts)]);
-    refuse(t, BLOB, "gap-before-last", file.mark("w:indices/offset"), "csr");
+    reject(t, BLOB, "gap-before-last", file.mark("w:indices/offset"), "csr");
     // A blob that ends where the next may begin leaves no gap.
     let file = canonical(
         None,
         vec![bytes_at("bytes_64", 64, &ramp(64)), bytes_at("bytes_65", 192, &ramp(65))],
     );
-    refuse(t, BLOB, "gap-behind-whole-block", file.mark("bytes_65:data/offset"), "whole-blocks");
+    reject(t, BLOB, "gap-behind-whole-block", file.mark("bytes_65:data/offset"), "whole-blocks");
 }
 
 /// Blobs in another order than that of the manifest.
 fn orders(t: &mut Table) {
     let data = part("data", "f32", &DATA).at(64);
     let swapped = vec![bytes_at("v", 128, &DATA[13..]), tensor("w", &[4], "dense", vec![data])];
-    refuse(t, BLOB, "swapped", canonical(None, swapped).mark("v:data/offset"), "two");
+    reject(t, BLOB, "swapped", canonical(None, swapped).mark("v:data/offset"), "two");
     for (case, offsets, role) in [
         ("last-two-swapped", [64, 192, 128], "values"),
         ("as-listed", [192, 64, 128], "indptr"),
@@ -63,11 +63,11 @@ fn orders(t: &mut Table) {
         let parts = csr_parts().into_iter().zip(offsets).map(|(part, offset)| part.at(offset));
         let csr = tensor("w", &[2, 3], "sparse_csr", parts.collect());
         let file = canonical(None, vec![csr]).mark(&format!("w:{role}/offset"));
-        refuse(t, BLOB, case, file, "csr");
+        reject(t, BLOB, case, file, "csr");
     }
     // Names by letter, as a writer may have sorted them before it wrote the data.
     let by_letter = vec![bytes_at("b", 128, &[2]), bytes_at("aa", 64, &[3])];
-    refuse(t, BLOB, "by-letter", canonical(None, by_letter).mark("b:data/offset"), "names");
+    reject(t, BLOB, "by-letter", canonical(None, by_letter).mark("b:data/offset"), "names");
 }
 
 /// Blobs of nothing away from the place where the next would begin.
@@ -85,45 +85,45 @@ fn empty(t: &mut Table) {
         let tensors =
             tensors.map(|(tensor, is)| if is == name { tensor.at(offset) } else { tensor });
         let file = canonical(None, tensors.collect()).mark(&format!("{name}:data/offset"));
-        refuse(t, BLOB, case, file, "empty-blobs");
+        reject(t, BLOB, case, file, "empty-blobs");
     }
     let only = dense("w", &[0], "f32", &[]).at(0);
     let file = canonical(None, vec![only]).mark("w:data/offset");
-    refuse(t, BLOB, "only-empty-at-0", file, "only-an-empty-blob");
+    reject(t, BLOB, "only-empty-at-0", file, "only-an-empty-blob");
     // Nothing overlaps nothing.
     let inside = vec![dense("a", &[128], "u8", &ramp(128)), dense("b", &[0], "u8", &[]).at(128)];
     let file = canonical(None, inside).mark("b:data/offset");
-    refuse(t, BLOB, "empty-inside-another", file, "empty-blobs");
+    reject(t, BLOB, "empty-inside-another", file, "empty-blobs");
 }
 
 fn manifests(t: &mut Table) {
-    let refuse = |t: &mut Table, case: &str, file: File, start, neighbor| {
-        refuse(t, "canonical-manifest", case, file.start(start).mark(""), neighbor);
+    let reject = |t: &mut Table, case: &str, file: File, start, neighbor| {
+        reject(t, "canonical-manifest", case, file.start(start).mark(""), neighbor);
     };
-    refuse(t, "at-end-of-blob", one(), 80, "dense");
-    refuse(t, "at-end-of-second-blob", canonical(None, two()), 144, "two");
-    refuse(t, "1-too-early", one(), 127, "dense");
-    refuse(t, "1-too-late", one(), 129, "dense");
-    refuse(t, "64-too-late", one(), 192, "dense");
-    refuse(t, "4096-too-late", one(), 128 + 4096, "dense");
+    reject(t, "at-end-of-blob", one(), 80, "dense");
+    reject(t, "at-end-of-second-blob", canonical(None, two()), 144, "two");
+    reject(t, "1-too-early", one(), 127, "dense");
+    reject(t, "1-too-late", one(), 129, "dense");
+    reject(t, "64-too-late", one(), 192, "dense");
+    reject(t, "4096-too-late", one(), 128 + 4096, "dense");
     let whole = || canonical(None, vec![dense("bytes_64", &[64], "u8", &ramp(64))]);
-    refuse(t, "64-behind-whole-block", whole(), 192, "whole-blocks");
-    refuse(t, "1-behind-whole-block", whole(), 129, "whole-blocks");
+    reject(t, "64-behind-whole-block", whole(), 192, "whole-blocks");
+    reject(t, "1-behind-whole-block", whole(), 129, "whole-blocks");
     let nothing = || canonical(None, Vec::new());
-    refuse(t, "without-objects-at-8", nothing(), 8, "empty");
-    refuse(t, "without-objects-at-63", nothing(), 63, "empty");
-    refuse(t, "without-objects-at-65", nothing(), 65, "empty");
-    refuse(t, "without-objects-at-128", nothing(), 128, "empty");
+    reject(t, "without-objects-at-8", nothing(), 8, "empty");
+    reject(t, "without-objects-at-63", nothing(), 63, "empty");
+    reject(t, "without-objects-at-65", nothing(), 65, "empty");
+    reject(t, "without-objects-at-128", nothing(), 128, "empty");
     let only = || canonical(None, vec![dense("w", &[0], "f32", &[])]);
-    refuse(t, "64-behind-empty-blob", only(), 128, "only-an-empty-blob");
-    refuse(t, "64-behind-empty-blobs", canonical(None, with_empty()), 256, "empty-blobs");
+    reject(t, "64-behind-empty-blob", only(), 128, "only-an-empty-blob");
+    reject(t, "64-behind-empty-blobs", canonical(None, with_empty()), 256, "empty-blobs");
 }
 
 fn padding(t: &mut Table) {
     let mut dirty = |case: &str, file: File, offsets: &[usize], byte: u8, neighbor: &str| {
         let first = offsets.iter().min().expect("a byte");
         let file = offsets.iter().fold(file, |file, offset| file.blob(*offset, &[byte]));
-        refuse(t, "canonical-padding", case, file.at_padding(*first), neighbor);
+        reject(t, "canonical-padding", case, file.at_padding(*first), neighbor);
     };
     let two = || canonical(None, two());
     for (case, offset) in [

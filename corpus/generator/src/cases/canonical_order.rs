@@ -1,6 +1,6 @@
 //! Files that are not canonical for the order of the keys of a map, or for a key that repeats.
 
-use super::canonical::refuse;
+use super::canonical::reject;
 use super::canonical_values::DEEP;
 use crate::base::{DATA, words};
 use crate::canonical::{
@@ -47,19 +47,19 @@ fn typed() -> File {
 }
 
 fn records(t: &mut Table) {
-    refuse(t, RULE, "version-before-objects", swapped(one(), "", 0), "dense");
-    refuse(t, RULE, "attributes-before-version", swapped(attribute(), "", 1), "attribute");
-    refuse(t, RULE, "attributes-before-all", rotated(attribute(), ""), "attribute");
-    refuse(t, RULE, "format-before-shape", swapped(one(), "w:", 0), "dense");
-    refuse(t, RULE, "components-before-format", swapped(one(), "w:", 1), "dense");
-    refuse(t, RULE, "components-before-shape", rotated(one(), "w:"), "dense");
-    refuse(t, RULE, "attributes-before-format", swapped(attribute(), "w:", 1), "attribute");
-    refuse(t, RULE, "components-before-attributes", swapped(attribute(), "w:", 2), "attribute");
-    refuse(t, RULE, "dtype-before-type", swapped(typed(), "complex64:data", 0), "types");
-    refuse(t, RULE, "digest-before-dtype", swapped(one(), "w:data", 0), "dense");
-    refuse(t, RULE, "length-before-digest", swapped(one(), "w:data", 1), "dense");
-    refuse(t, RULE, "offset-before-length", swapped(one(), "w:data", 2), "dense");
-    refuse(t, RULE, "offset-before-all", rotated(one(), "w:data"), "dense");
+    reject(t, RULE, "version-before-objects", swapped(one(), "", 0), "dense");
+    reject(t, RULE, "attributes-before-version", swapped(attribute(), "", 1), "attribute");
+    reject(t, RULE, "attributes-before-all", rotated(attribute(), ""), "attribute");
+    reject(t, RULE, "format-before-shape", swapped(one(), "w:", 0), "dense");
+    reject(t, RULE, "components-before-format", swapped(one(), "w:", 1), "dense");
+    reject(t, RULE, "components-before-shape", rotated(one(), "w:"), "dense");
+    reject(t, RULE, "attributes-before-format", swapped(attribute(), "w:", 1), "attribute");
+    reject(t, RULE, "components-before-attributes", swapped(attribute(), "w:", 2), "attribute");
+    reject(t, RULE, "dtype-before-type", swapped(typed(), "complex64:data", 0), "types");
+    reject(t, RULE, "digest-before-dtype", swapped(one(), "w:data", 0), "dense");
+    reject(t, RULE, "length-before-digest", swapped(one(), "w:data", 1), "dense");
+    reject(t, RULE, "offset-before-length", swapped(one(), "w:data", 2), "dense");
+    reject(t, RULE, "offset-before-all", rotated(one(), "w:data"), "dense");
     // The order in which the specification lists them.
     let listed = ["dtype", "offset", "length", "digest"];
     let file = one().edit("w:data", |item| {
@@ -69,7 +69,7 @@ fn records(t: &mut Table) {
         pairs[3].0 = text("digest");
         Item::Map(head, pairs)
     });
-    refuse(t, RULE, "component-as-listed", file, "dense");
+    reject(t, RULE, "component-as-listed", file, "dense");
 }
 
 /// The files of these tensors, with the error at the name of one of them.
@@ -80,21 +80,21 @@ fn disordered(tensors: Vec<Tensor>, at: usize) -> File {
 fn objects(t: &mut Table) {
     let mut back = two();
     back.reverse();
-    refuse(t, RULE, "names-falling", disordered(back, 1), "two");
+    reject(t, RULE, "names-falling", disordered(back, 1), "two");
     let bytes =
         |names: &[&str]| names.iter().map(|name| dense(name, &[1], "u8", &[7])).collect::<Vec<_>>();
-    refuse(t, RULE, "names-by-letter", disordered(bytes(&["aa", "b"]), 1), "names");
-    refuse(t, RULE, "empty-name-last", disordered(bytes(&["b", ""]), 1), "names");
-    refuse(t, RULE, "third-name", disordered(bytes(&["b", "ab", "aa"]), 2), "names");
-    refuse(t, RULE, "name-of-two-bytes", disordered(bytes(&["é", "z"]), 1), "names");
+    reject(t, RULE, "names-by-letter", disordered(bytes(&["aa", "b"]), 1), "names");
+    reject(t, RULE, "empty-name-last", disordered(bytes(&["b", ""]), 1), "names");
+    reject(t, RULE, "third-name", disordered(bytes(&["b", "ab", "aa"]), 2), "names");
+    reject(t, RULE, "name-of-two-bytes", disordered(bytes(&["é", "z"]), 1), "names");
     let (short, long) = ("z".repeat(23), "a".repeat(24));
     let file = disordered(bytes(&[&long, &short]), 1);
-    refuse(t, RULE, "name-of-24-before-23", file, "names");
+    reject(t, RULE, "name-of-24-before-23", file, "names");
     let (short, long) = ("z".repeat(255), "a".repeat(256));
     let file = disordered(bytes(&[&long, &short]), 1);
-    refuse(t, RULE, "name-of-256-before-255", file, "names");
+    reject(t, RULE, "name-of-256-before-255", file, "names");
     let none = vec![bare("b"), bare("a")];
-    refuse(t, RULE, "names-without-data", disordered(none, 1), "unknown-format");
+    reject(t, RULE, "names-without-data", disordered(none, 1), "unknown-format");
 }
 
 fn components(t: &mut Table) {
@@ -108,22 +108,22 @@ fn components(t: &mut Table) {
         let parts = order.map(|index| parts[index].clone()).into();
         let file = in_order(None, vec![tensor("w", &[2, 3], "sparse_csr", parts)]);
         let file = file.mark_key(&format!("w:/components/#{at}"));
-        refuse(t, RULE, case, file, "csr");
+        reject(t, RULE, case, file, "csr");
     }
     let coo = vec![part("values", "f32", &DATA[..8]), part("coords", "u64", &words(&[0, 1, 2, 1]))];
     let file = in_order(None, vec![tensor("w", &[2, 3], "sparse_coo", coo)]);
     let file = file.mark_key("w:/components/#1");
-    refuse(t, RULE, "values-before-coords", file, "coo");
+    reject(t, RULE, "values-before-coords", file, "coo");
 }
 
-/// Refuses an attribute whose value is a map of those keys, at the one at `at`.
-fn refuse_keys(t: &mut Table, case: &str, keys: Vec<Item>, at: usize) {
+/// Rejects an attribute whose value is a map of those keys, at the one at `at`.
+fn reject_keys(t: &mut Table, case: &str, keys: Vec<Item>, at: usize) {
     let pairs = keys
         .into_iter()
         .enumerate()
         .map(|(index, key)| (if index == at { marked(key) } else { key }, uint(index as u64)));
     let file = attribute().set("attributes/x", map(pairs.collect()));
-    refuse(t, RULE, case, file, "attribute");
+    reject(t, RULE, case, file, "attribute");
 }
 
 /// Keys that an attribute's value may have, out of order.
@@ -151,19 +151,19 @@ fn kinds(t: &mut Table) {
         ("float-before-integer", float(0x3c00), uint(1)),
     ];
     for (case, first, second) in pairs {
-        refuse_keys(t, &format!("order-of-{case}"), vec![first, second], 1);
+        reject_keys(t, &format!("order-of-{case}"), vec![first, second], 1);
     }
-    refuse_keys(t, "order-third-of-4", vec![uint(0), uint(2), uint(1), uint(3)], 2);
-    refuse_keys(t, "order-last-of-4", vec![uint(1), uint(2), uint(3), uint(0)], 3);
+    reject_keys(t, "order-third-of-4", vec![uint(0), uint(2), uint(1), uint(3)], 2);
+    reject_keys(t, "order-last-of-4", vec![uint(1), uint(2), uint(3), uint(0)], 3);
     // Keys of attributes themselves, which are text and do not repeat.
     for (case, path) in [("file", "attributes"), ("object", "w:/attributes")] {
         let pair = |first: &str, second: &str| {
             let pairs = vec![(text(first), uint(0)), (marked(text(second)), uint(0))];
             attribute().set(path, map(pairs))
         };
-        refuse(t, RULE, format!("attributes-of-{case}-falling"), pair("x", "w"), "attribute");
+        reject(t, RULE, format!("attributes-of-{case}-falling"), pair("x", "w"), "attribute");
         let file = pair("aa", "b");
-        refuse(t, RULE, format!("attributes-of-{case}-by-letter"), file, "attribute");
+        reject(t, RULE, format!("attributes-of-{case}-by-letter"), file, "attribute");
     }
 }
 
@@ -180,14 +180,14 @@ fn repeated(t: &mut Table) {
         ("nan", raw(&[0xf9, 0x7e, 0])),
     ];
     for (case, key) in keys {
-        refuse_keys(t, &format!("repeated-{case}"), vec![key.clone(), key], 1);
+        reject_keys(t, &format!("repeated-{case}"), vec![key.clone(), key], 1);
     }
     let (a, b) = (text("a"), text("b"));
-    refuse_keys(t, "repeated-third", vec![a.clone(), b.clone(), b.clone()], 2);
-    refuse_keys(t, "repeated-apart", vec![a.clone(), b, a], 2);
+    reject_keys(t, "repeated-third", vec![a.clone(), b.clone(), b.clone()], 2);
+    reject_keys(t, "repeated-apart", vec![a.clone(), b, a], 2);
     // With the same value, which the pairs above do not have.
     let same = map(vec![(text("a"), uint(0)), (marked(text("a")), uint(0))]);
-    refuse(t, RULE, "repeated-with-value", attribute().set("attributes/x", same), "attribute");
+    reject(t, RULE, "repeated-with-value", attribute().set("attributes/x", same), "attribute");
 }
 
 /// The same faults deeper in an attribute, or in that of an object.
@@ -206,21 +206,21 @@ fn inside(t: &mut Table) {
         ];
         for (place, value) in places {
             let file = attribute().set("attributes/x", value);
-            refuse(t, RULE, format!("{kind}-in-{place}"), file, "attribute");
+            reject(t, RULE, format!("{kind}-in-{place}"), file, "attribute");
         }
         let file = attribute().set("w:/attributes/x", item());
-        refuse(t, RULE, format!("{kind}-in-object"), file, "attribute");
+        reject(t, RULE, format!("{kind}-in-object"), file, "attribute");
     }
     // A map goes on behind the maps within it.
     let after = map(vec![
         (uint(1), map(vec![(uint(5), uint(0))])),
         (marked(uint(0)), map(vec![(uint(6), uint(0))])),
     ]);
-    refuse(t, RULE, "order-around-maps", attribute().set("attributes/x", after), "attribute");
+    reject(t, RULE, "order-around-maps", attribute().set("attributes/x", after), "attribute");
     let outer = [0xa1, 0].repeat(DEEP - 1);
     for (case, inner) in [("order", [0xa2, 1, 0, 0, 0]), ("repeated", [0xa2, 1, 0, 1, 0])] {
         let value = marked_at(outer.len() + 3, raw(&[&outer, &inner[..]].concat()));
         let file = attribute().set("attributes/x", value);
-        refuse(t, RULE, format!("{case}-at-depth-64"), file, "deep-maps");
+        reject(t, RULE, format!("{case}-at-depth-64"), file, "deep-maps");
     }
 }

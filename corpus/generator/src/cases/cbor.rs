@@ -35,8 +35,8 @@ pub(crate) fn base_of(path: &str) -> (File, &'static str) {
     }
 }
 
-/// Refuses `item`, which breaks `rule` so many bytes after its start, as an ignored field.
-pub(crate) fn refuse_ignored(
+/// Rejects `item`, which breaks `rule` so many bytes after its start, as an ignored field.
+pub(crate) fn reject_ignored(
     t: &mut Table,
     rule: &'static str,
     case: &str,
@@ -69,11 +69,11 @@ fn reserved(t: &mut Table) {
             // A reader that takes such a tag for one without a number finds its content.
             let bytes = if major == 6 { vec![byte, 0] } else { vec![byte] };
             let case = format!("head-{byte:02x}");
-            refuse_ignored(t, "cbor-reserved", &case, IGNORED[0], (Item::Raw(bytes), 0));
+            reject_ignored(t, "cbor-reserved", &case, IGNORED[0], (Item::Raw(bytes), 0));
         }
     }
     for place in &IGNORED[1..] {
-        refuse_ignored(t, "cbor-reserved", "head-1c", *place, (raw(&[0x1c]), 0));
+        reject_ignored(t, "cbor-reserved", "head-1c", *place, (raw(&[0x1c]), 0));
     }
     for (name, path) in
         [("version", "version"), ("objects", "objects"), ("offset", "w:data/offset")]
@@ -105,18 +105,18 @@ fn reserved(t: &mut Table) {
     let key = dense("1.2.0").push("w:data", raw(&[0x7c]), raw(&[0])).mark_key("w:data/#3");
     t.reject("cbor-reserved", "head-7c-for-key", key, "v12-dense");
     let deep = raw(&[0x82, 0, 0xa1, 0x61, b'a', 0x3f]);
-    refuse_ignored(t, "cbor-reserved", "nested-3f", IGNORED[1], (deep, 5));
+    reject_ignored(t, "cbor-reserved", "nested-3f", IGNORED[1], (deep, 5));
 }
 
 fn simple(t: &mut Table) {
     for value in [0, 19, 20, 22, 23, 24, 31] {
         let case = format!("f8-{value:02x}");
-        refuse_ignored(t, "cbor-simple", &case, IGNORED[0], (raw(&[0xf8, value]), 0));
+        reject_ignored(t, "cbor-simple", &case, IGNORED[0], (raw(&[0xf8, value]), 0));
     }
     for place in &IGNORED[1..] {
-        refuse_ignored(t, "cbor-simple", "f8-00", *place, (raw(&[0xf8, 0]), 0));
+        reject_ignored(t, "cbor-simple", "f8-00", *place, (raw(&[0xf8, 0]), 0));
     }
-    refuse_ignored(t, "cbor-simple", "nested-f8-18", IGNORED[2], (raw(&[0x81, 0xf8, 0x18]), 1));
+    reject_ignored(t, "cbor-simple", "nested-f8-18", IGNORED[2], (raw(&[0x81, 0xf8, 0x18]), 1));
     // Null in two bytes, where null may stand.
     let null = dense("1.2.0").bad("w:data/digest", raw(&[0xf8, 22]));
     t.reject("cbor-simple", "null-as-digest", null, "v12-dense");
@@ -135,11 +135,11 @@ fn breaks(t: &mut Table) {
         ("after-indefinite-array", &[0x82, 0x9f, 0xff, 0xff], 3),
     ];
     for (case, bytes, skip) in items {
-        refuse_ignored(t, "cbor-break", case, IGNORED[0], (raw(bytes), skip));
-        refuse_ignored(t, "cbor-break", case, IGNORED[5], (raw(bytes), skip));
+        reject_ignored(t, "cbor-break", case, IGNORED[0], (raw(bytes), skip));
+        reject_ignored(t, "cbor-break", case, IGNORED[5], (raw(bytes), skip));
     }
     for place in &IGNORED[1..5] {
-        refuse_ignored(t, "cbor-break", "value", *place, (raw(&[0xff]), 0));
+        reject_ignored(t, "cbor-break", "value", *place, (raw(&[0xff]), 0));
     }
     t.reject("cbor-break", "root", dense("1.2.0").bad("", raw(&[0xff])), "v12-dense");
     t.reject("cbor-break", "v01-root", v0(vec![]).bad("", raw(&[0xff])), "v01-empty");
@@ -193,7 +193,7 @@ fn counts(t: &mut Table) {
         for (kind, major) in [("array", 4), ("map", 5)] {
             let item = || (Item::Raw(head(major, claim)), 0);
             for place in [IGNORED[0], IGNORED[3], IGNORED[5]] {
-                refuse_ignored(t, "cbor-count", &format!("{kind}-of-{name}"), place, item());
+                reject_ignored(t, "cbor-count", &format!("{kind}-of-{name}"), place, item());
             }
         }
         for (map, path) in MAPS {
@@ -216,7 +216,7 @@ fn counts(t: &mut Table) {
         ("map-of-3-in-3-bytes", &[0xa3, 0, 0, 0]),
     ];
     for (case, bytes) in items {
-        refuse_ignored(t, "cbor-count", case, IGNORED[0], (raw(bytes), 0));
+        reject_ignored(t, "cbor-count", case, IGNORED[0], (raw(bytes), 0));
     }
     t.reject(
         "cbor-count",

@@ -1,7 +1,7 @@
 //! Compressed zstd blocks that cannot be decoded.
 
 use crate::base::ramp;
-use crate::hosts::{accept, refuse};
+use crate::hosts::{accept, reject};
 use crate::table::Table;
 use crate::zstd::{CHECKED, Frame, WINDOW_1_KIB, raw_literals, sequence};
 
@@ -34,10 +34,10 @@ fn frame(block: &[u8]) -> Vec<u8> {
     Frame::windowed(WINDOW_1_KIB, 0).compressed(block, &content()).end().bytes
 }
 
-/// Refuses a block that cannot be decoded.
+/// Rejects a block that cannot be decoded.
 fn corrupt(t: &mut Table, case: &str, block: &[u8], neighbor: &str) {
     let stored = frame(block);
-    refuse(t, CORRUPT, case, (&stored, stored.len()), 16, neighbor);
+    reject(t, CORRUPT, case, (&stored, stored.len()), 16, neighbor);
 }
 
 /// With one thing wrong about the one sequence.
@@ -103,12 +103,12 @@ fn sections(t: &mut Table) {
     let empty = Frame::windowed(WINDOW_1_KIB, 0).compressed(&[], &[]);
     let at = empty.bytes.len();
     let stored = empty.raw(&ramp(16)).end().bytes;
-    refuse(t, CORRUPT, "empty-block", (&stored, at), 16, "packed");
+    reject(t, CORRUPT, "empty-block", (&stored, at), 16, "packed");
     // The two last bits of the modes are reserved.
     for bits in 1..4 {
         let stored = frame(&edit(7, 0x54 | bits));
         let case = format!("sequence-modes-{bits}");
-        refuse(t, "zstd-reserved", &case, (&stored, 6), 16, "sequence");
+        reject(t, "zstd-reserved", &case, (&stored, 6), 16, "sequence");
     }
 }
 
@@ -129,7 +129,7 @@ fn offsets(t: &mut Table) {
     for (case, offset) in [("1500", 1500), ("2049", 2049)] {
         let stored = far(offset);
         let case = format!("offset-{case}-over-window");
-        refuse(t, CORRUPT, &case, (&stored, stored.len()), 2052, "offset-of-1023");
+        reject(t, CORRUPT, &case, (&stored, stored.len()), 2052, "offset-of-1023");
     }
     // No literal, and the first repeated offset less one: from 4 it is 3, from 1 nothing.
     let back = |bits: u8| {
@@ -140,10 +140,10 @@ fn offsets(t: &mut Table) {
     };
     // Value 2 is the second offset, 8 back there is nothing; value 3 is the first less one.
     let stored = back(3);
-    refuse(t, CORRUPT, "offset-of-0", (&stored, stored.len()), 16, "repeated-offset");
+    reject(t, CORRUPT, "offset-of-0", (&stored, stored.len()), 16, "repeated-offset");
     let stored = back(2);
     let over = "repeated-offset-8-over-output";
-    refuse(t, CORRUPT, over, (&stored, stored.len()), 16, "repeated-offset");
+    reject(t, CORRUPT, over, (&stored, stored.len()), 16, "repeated-offset");
     let block = sequence(&[], [0, 0, 8], &[1]);
     let content = [2, 3, 4, 5].repeat(3)[..11].to_vec();
     let frame = Frame::windowed(WINDOW_1_KIB, 0).raw(&ramp(5));
@@ -167,35 +167,35 @@ fn literals(t: &mut Table) {
     let four = [1, 0, 1, 0, 1, 0, 0x1b, 0x12, 0x17, 0x11];
     accept(t, "huffman", &of(&huffman(tree, &one, false)), 16);
     accept(t, "huffman-of-4", &of(&huffman(tree, &four, true)), 16);
-    let mut refused = |case: &str, block: &[u8], neighbor: &str| {
+    let mut rejected = |case: &str, block: &[u8], neighbor: &str| {
         corrupt_literals(t, case, block, neighbor);
     };
     let single = |tree: &[u8], stream: &[u8]| huffman(tree, stream, false);
-    refused("tree-of-no-weight", &single(&[0x80, 0], &one), "huffman");
-    refused("tree-cut", &single(&[0xff, 0x10], &one), "huffman");
-    refused("tree-that-does-not-fill", &single(&[0x82, 0x41, 0x10], &one), "huffman");
-    refused("tree-of-weight-15", &single(&[0x80, 0xf0], &one), "huffman");
-    refused("tree-only", &single(tree, &[]), "huffman");
-    refused("huffman-stream-of-zero", &single(tree, &[0x71, 0xb2, 0]), "huffman");
-    refused("huffman-stream-too-short", &single(tree, &[0x71, 0xb2]), "huffman");
-    refused("huffman-stream-a-bit-too-long", &single(tree, &[0x71, 0xb2, 2]), "huffman");
-    refused("huffman-stream-too-long", &single(tree, &[0, 0x71, 0xb2, 1]), "huffman");
+    rejected("tree-of-no-weight", &single(&[0x80, 0], &one), "huffman");
+    rejected("tree-cut", &single(&[0xff, 0x10], &one), "huffman");
+    rejected("tree-that-does-not-fill", &single(&[0x82, 0x41, 0x10], &one), "huffman");
+    rejected("tree-of-weight-15", &single(&[0x80, 0xf0], &one), "huffman");
+    rejected("tree-only", &single(tree, &[]), "huffman");
+    rejected("huffman-stream-of-zero", &single(tree, &[0x71, 0xb2, 0]), "huffman");
+    rejected("huffman-stream-too-short", &single(tree, &[0x71, 0xb2]), "huffman");
+    rejected("huffman-stream-a-bit-too-long", &single(tree, &[0x71, 0xb2, 2]), "huffman");
+    rejected("huffman-stream-too-long", &single(tree, &[0, 0x71, 0xb2, 1]), "huffman");
     let mut jump = four;
     jump[0] = 200;
-    refused("jump-out", &huffman(tree, &jump, true), "huffman-of-4");
+    rejected("jump-out", &huffman(tree, &jump, true), "huffman-of-4");
     let mut jump = four;
     (jump[0], jump[2]) = (2, 0);
-    refused("jump-to-other-streams", &huffman(tree, &jump, true), "huffman-of-4");
-    refused("jump-table-cut", &huffman(tree, &four[..5], true), "huffman-of-4");
+    rejected("jump-to-other-streams", &huffman(tree, &jump, true), "huffman-of-4");
+    rejected("jump-table-cut", &huffman(tree, &four[..5], true), "huffman-of-4");
     let mut stream = four;
     stream[9] = 0x01;
-    refused("fourth-stream-too-short", &huffman(tree, &stream, true), "huffman-of-4");
+    rejected("fourth-stream-too-short", &huffman(tree, &stream, true), "huffman-of-4");
 }
 
-/// Refuses a block of sixteen literals that cannot be decoded.
+/// Rejects a block of sixteen literals that cannot be decoded.
 fn corrupt_literals(t: &mut Table, case: &str, block: &[u8], neighbor: &str) {
     let stored = Frame::windowed(WINDOW_1_KIB, 0).compressed(block, &[0; 16]).end().bytes;
-    refuse(t, CORRUPT, case, (&stored, stored.len()), 16, neighbor);
+    reject(t, CORRUPT, case, (&stored, stored.len()), 16, neighbor);
 }
 
 /// A stream that is read from the back: those bits, in the order in which they are read.
@@ -221,15 +221,15 @@ fn trees(t: &mut Table) {
     let block = huffman(&tree, &stream(&bits), false);
     let frame = Frame::windowed(WINDOW_1_KIB, 0).compressed(&block, &content).end();
     accept(t, "huffman-of-11-bits", &frame.bytes, 16);
-    let mut refused = |case: &str, tree: &[u8], bits: &str| {
+    let mut rejected = |case: &str, tree: &[u8], bits: &str| {
         corrupt_literals(t, case, &huffman(tree, &stream(bits), false), "huffman-of-11-bits");
     };
     // Two codes of one bit, as if codes of two were the longest.
-    refused("tree-without-longest", &[0x80, 0x20], "1011001001110001");
+    rejected("tree-without-longest", &[0x80, 0x20], "1011001001110001");
     // Weights of 4, 1 and 1 leave room for six of the longest codes, which no one code fills; as
     // far as it is filled, the stream is right.
-    refused("tree-with-a-gap", &[0x82, 0x41, 0x10], &"01".repeat(16));
-    refused("tree-of-12-bits", &[0x8b, 0xba, 0x98, 0x76, 0x54, 0x32, 0x11], &"1".repeat(16));
+    rejected("tree-with-a-gap", &[0x82, 0x41, 0x10], &"01".repeat(16));
+    rejected("tree-of-12-bits", &[0x8b, 0xba, 0x98, 0x76, 0x54, 0x32, 0x11], &"1".repeat(16));
 }
 
 /// Six literals are the fewest in four streams.
@@ -245,7 +245,7 @@ fn quarters(t: &mut Table) {
     };
     accept(t, "huffman-of-4-of-6", &of(&[1, 0, 0, 1, 1, 1], &[0b110, 0b101, 0b111, 1]), 6);
     let few = of(&[1, 0, 0, 1], &[0b11, 0b10, 0b10, 0b11]);
-    refuse(t, CORRUPT, "huffman-of-4-of-4", (&few, few.len()), 4, "huffman-of-4-of-6");
+    reject(t, CORRUPT, "huffman-of-4-of-4", (&few, few.len()), 4, "huffman-of-4-of-6");
 }
 
 /// Tables, trees and offsets go on from block to block, and not from frame to frame.
@@ -267,7 +267,7 @@ fn frames(t: &mut Table) {
         let two = [first().end().bytes, second].concat();
         let case = format!("{what}-of-frame-before");
         let neighbor = format!("{what}-of-block-before");
-        refuse(t, CORRUPT, &case, (&two, two.len()), 32, &neighbor);
+        reject(t, CORRUPT, &case, (&two, two.len()), 32, &neighbor);
     }
     repeats(t);
 }
@@ -303,7 +303,7 @@ fn places(t: &mut Table) {
     accept(t, "sequence-and-checksum", &frame.bytes, 16);
     let frame = checked.clone().compressed(&bad, &content()).end().bytes;
     let neighbor = "sequence-and-checksum";
-    refuse(t, CORRUPT, "before-checksum", (&frame, frame.len()), 16, neighbor);
+    reject(t, CORRUPT, "before-checksum", (&frame, frame.len()), 16, neighbor);
 
     let two = |first: &[u8], second: &[u8]| {
         let frame = checked.clone().compressed(first, &content());
@@ -314,10 +314,10 @@ fn places(t: &mut Table) {
     let (frame, _) = two(&valid(), &valid());
     accept(t, "two-sequences", &frame, 32);
     let (frame, at) = two(&bad, &valid());
-    refuse(t, CORRUPT, "first-block", (&frame, at), 32, "two-sequences");
+    reject(t, CORRUPT, "first-block", (&frame, at), 32, "two-sequences");
     let worse = sequence(&ramp(5), [6, 3, 8], &[0x08]);
     let (frame, _) = two(&valid(), &worse);
-    refuse(t, CORRUPT, "second-block", (&frame, frame.len()), 32, "two-sequences");
+    reject(t, CORRUPT, "second-block", (&frame, frame.len()), 32, "two-sequences");
 
     // What a frame before has written is not there to look back at.
     let next = |block: &[u8]| {
@@ -328,7 +328,7 @@ fn places(t: &mut Table) {
     accept(t, "sequence-in-second-frame", &next(&valid()), 32);
     let frame = next(&bad);
     let neighbor = "sequence-in-second-frame";
-    refuse(t, CORRUPT, "offset-into-frame-before", (&frame, frame.len()), 32, neighbor);
+    reject(t, CORRUPT, "offset-into-frame-before", (&frame, frame.len()), 32, neighbor);
 }
 
 /// Headers end with their block, whatever the checksum behind it looks like.
@@ -336,16 +336,16 @@ fn headers(t: &mut Table) {
     let checked = |block: &[u8]| Frame::windowed(WINDOW_1_KIB, CHECKED).compressed(block, &[7; 16]);
     // Literals of one byte that repeats, by a header of 3 bytes.
     accept(t, "repeated-and-checksum", &checked(&[0x0d, 1, 0, 7, 0]).end().bytes, 16);
-    let mut refused = |case: &str, block: &[u8], sum: [u8; 4], neighbor: &str| {
+    let mut rejected = |case: &str, block: &[u8], sum: [u8; 4], neighbor: &str| {
         let mut frame = checked(block).end().bytes;
         let end = frame.len();
         frame[end - 4..].copy_from_slice(&sum);
-        refuse(t, CORRUPT, case, (&frame, end), 16, neighbor);
+        reject(t, CORRUPT, case, (&frame, end), 16, neighbor);
     };
     // With the checksum, they would be 1,048,560 bytes.
     let neighbor = "repeated-and-checksum";
-    refused("literals-header-into-checksum", &[0x0d], [0xff, 0xff, 7, 0], neighbor);
+    rejected("literals-header-into-checksum", &[0x0d], [0xff, 0xff, 7, 0], neighbor);
     // With the checksum, the modes would have the bits that are reserved.
     let block = &valid()[..7];
-    refused("modes-into-checksum", block, [3, 0, 0, 0], "sequence-and-checksum");
+    rejected("modes-into-checksum", block, [3, 0, 0, 0], "sequence-and-checksum");
 }

@@ -1,7 +1,7 @@
 //! The output of zstd frames: as long as they and the manifest say, with the right checksum.
 
 use crate::base::{object, ramp, v1, zstd_component};
-use crate::hosts::{HOSTS, accept, floats, refuse};
+use crate::hosts::{HOSTS, accept, floats, reject};
 use crate::table::Table;
 use crate::zstd::{CHECKED, Frame, WINDOW_1_KIB, WINDOW_128_KIB};
 
@@ -32,7 +32,7 @@ fn content_size(t: &mut Table) {
         accept(t, &neighbor, &of(COUNT, width), COUNT);
         let mut wrong = |case: &str, size: u64| {
             let case = format!("{width}-bytes-{case}");
-            refuse(t, RULE, &case, (&of(size, width), 0), COUNT, &neighbor);
+            reject(t, RULE, &case, (&of(size, width), 0), COUNT, &neighbor);
         };
         wrong("one-more", COUNT + 1);
         wrong("one-less", COUNT - 1);
@@ -48,12 +48,12 @@ fn content_size(t: &mut Table) {
         frame.raw(&[]).end().bytes
     };
     accept(t, "size-of-nothing", &none(0), 0);
-    refuse(t, RULE, "one-for-nothing", (&none(1), 0), 0, "size-of-nothing");
+    reject(t, RULE, "one-for-nothing", (&none(1), 0), 0, "size-of-nothing");
     // By what repeats, and by what is compressed.
     let rle = |size| Frame::new(Some(WINDOW_1_KIB), &[], &field(size, 4), 0).repeat(7, 300).end();
     accept(t, "size-of-rle", &rle(300).bytes, 300);
-    refuse(t, RULE, "rle-one-more", (&rle(301).bytes, 0), 300, "size-of-rle");
-    refuse(t, RULE, "rle-one-less", (&rle(299).bytes, 0), 300, "size-of-rle");
+    reject(t, RULE, "rle-one-more", (&rle(301).bytes, 0), 300, "size-of-rle");
+    reject(t, RULE, "rle-one-less", (&rle(299).bytes, 0), 300, "size-of-rle");
 }
 
 fn single_segment(t: &mut Table) {
@@ -67,14 +67,14 @@ fn single_segment(t: &mut Table) {
     let neighbor = "single-of-two-blocks";
     for (case, size) in [("one-more", 17), ("one-less", 15), ("half", 8), ("255", 255)] {
         let case = format!("1-byte-{case}");
-        refuse(t, RULE, &case, (&of(size), 0), 16, neighbor);
+        reject(t, RULE, &case, (&of(size), 0), 16, neighbor);
     }
     // Where no byte is said to be, the window is none, and no block fits into it.
     let zero = Frame::single(0, 0).raw(&ramp(16)).end();
     let at = zero.blocks[0];
-    refuse(t, "zstd-block", "in-window-of-nothing", (&zero.bytes, at), 16, "raw");
+    reject(t, "zstd-block", "in-window-of-nothing", (&zero.bytes, at), 16, "raw");
     let small = Frame::single(15, 0).raw(&ramp(16)).end();
-    refuse(t, "zstd-block", "in-window-of-15", (&small.bytes, at), 16, "raw");
+    reject(t, "zstd-block", "in-window-of-15", (&small.bytes, at), 16, "raw");
     // The sizes of two frames make up for each other.
     let pair = |first: u8, second: u8| {
         let frame = |size, from: usize| {
@@ -87,11 +87,11 @@ fn single_segment(t: &mut Table) {
     accept(t, "two-frames-of-two-blocks", &valid, 16);
     let neighbor = "two-frames-of-two-blocks";
     let (_, first) = pair(9, 7);
-    refuse(t, RULE, "first-of-two", (&first, 0), 16, neighbor);
+    reject(t, RULE, "first-of-two", (&first, 0), 16, neighbor);
     let (at, second) = pair(8, 7);
-    refuse(t, RULE, "second-of-two", (&second, at), 16, neighbor);
+    reject(t, RULE, "second-of-two", (&second, at), 16, neighbor);
     let (at, second) = pair(8, 9);
-    refuse(t, RULE, "second-of-two-more", (&second, at), 16, neighbor);
+    reject(t, RULE, "second-of-two-more", (&second, at), 16, neighbor);
 }
 
 fn checksum(t: &mut Table) {
@@ -104,36 +104,36 @@ fn checksum(t: &mut Table) {
         accept(t, &neighbor, &frame.clone().end().bytes, length.into());
         let wrong = frame.end_with(1 << bit).bytes;
         let case = format!("{length}-bit-{bit}");
-        refuse(t, RULE, &case, (&wrong, 0), length.into(), &neighbor);
+        reject(t, RULE, &case, (&wrong, 0), length.into(), &neighbor);
     }
     let valid = frame(100).end().bytes;
     let sum = valid.len() - 4;
     let mut zero = valid.clone();
     zero[sum..].fill(0);
-    refuse(t, RULE, "zero", (&zero, 0), 100, "checksum-of-100");
+    reject(t, RULE, "zero", (&zero, 0), 100, "checksum-of-100");
     let mut turned = valid.clone();
     turned[sum..].reverse();
-    refuse(t, RULE, "big-endian", (&turned, 0), 100, "checksum-of-100");
+    reject(t, RULE, "big-endian", (&turned, 0), 100, "checksum-of-100");
     let mut data = valid.clone();
     data[50] ^= 0x40;
-    refuse(t, RULE, "one-bit-of-data", (&data, 0), 100, "checksum-of-100");
+    reject(t, RULE, "one-bit-of-data", (&data, 0), 100, "checksum-of-100");
 
     let nothing = Frame::single(0, CHECKED).raw(&[]);
     accept(t, "checksum-of-nothing", &nothing.clone().end().bytes, 0);
     let wrong = nothing.end_with(1).bytes;
-    refuse(t, RULE, "nothing", (&wrong, 0), 0, "checksum-of-nothing");
+    reject(t, RULE, "nothing", (&wrong, 0), 0, "checksum-of-nothing");
     let rle = Frame::single(200, CHECKED).repeat(7, 200);
     accept(t, "checksum-of-rle", &rle.clone().end().bytes, 200);
-    refuse(t, RULE, "rle", (&rle.end_with(1 << 30).bytes, 0), 200, "checksum-of-rle");
+    reject(t, RULE, "rle", (&rle.end_with(1 << 30).bytes, 0), 200, "checksum-of-rle");
 
     let half = |from: usize| Frame::single(8, CHECKED).raw(&ramp(16)[from..][..8]);
     let (first, second) = (half(0), half(8));
     let stored = [first.clone().end_with(4).bytes, second.clone().end().bytes].concat();
-    refuse(t, RULE, "first-of-two", (&stored, 0), 16, "two-checked-frames");
+    reject(t, RULE, "first-of-two", (&stored, 0), 16, "two-checked-frames");
     let first = first.end().bytes;
     let stored = [&first[..], &second.end_with(4).bytes].concat();
     let at = first.len();
-    refuse(t, RULE, "second-of-two", (&stored, at), 16, "two-checked-frames");
+    reject(t, RULE, "second-of-two", (&stored, at), 16, "two-checked-frames");
 }
 
 /// Makes stored bytes that decode to so many.
@@ -169,7 +169,7 @@ fn size(t: &mut Table) {
         let neighbor = format!("{host}-floats-by-raw");
         t.reject(RULE, format!("{host}-nothing"), zero, &neighbor);
     }
-    refuse(t, RULE, "something-for-nothing", (&raw(1), 0), 0, "nothing");
+    reject(t, RULE, "something-for-nothing", (&raw(1), 0), 0, "nothing");
     // What an unknown format holds is as long as it says, too.
     let unknown = |length: usize| {
         let stored = raw(length);
@@ -188,14 +188,14 @@ fn bombs(t: &mut Table) {
     let window = || Frame::windowed(WINDOW_128_KIB, 0);
     let bomb = |blocks| (0..blocks).fold(window(), |frame, _| frame.repeat(0, 128 << 10));
     accept(t, "8-zeros", &window().repeat(0, 8).end().bytes, 8);
-    refuse(t, RULE, "1-mib-for-8", (&bomb(8).end().bytes, 0), 8, "8-zeros");
+    reject(t, RULE, "1-mib-for-8", (&bomb(8).end().bytes, 0), 8, "8-zeros");
     let honest = Frame::new(Some(WINDOW_128_KIB), &[], &field(1 << 20, 4), 0);
     let honest = (0..8).fold(honest, |frame, _| frame.repeat(0, 128 << 10)).end();
-    refuse(t, RULE, "1-mib-said-for-8", (&honest.bytes, 0), 8, "8-zeros");
+    reject(t, RULE, "1-mib-said-for-8", (&honest.bytes, 0), 8, "8-zeros");
     // The right bytes first, then the rest; and a thousand frames.
     let later = window().repeat(0, 8).repeat(0, 128 << 10).end().bytes;
-    refuse(t, RULE, "8-and-128-kib-for-8", (&later, 0), 8, "8-zeros");
+    reject(t, RULE, "8-and-128-kib-for-8", (&later, 0), 8, "8-zeros");
     let frames = Frame::single(8, 0).repeat(0, 8).end().bytes.repeat(1000);
-    refuse(t, RULE, "1000-frames-for-8", (&frames, 0), 8, "8-zeros");
+    reject(t, RULE, "1000-frames-for-8", (&frames, 0), 8, "8-zeros");
     accept(t, "1000-frames", &frames, 8000);
 }

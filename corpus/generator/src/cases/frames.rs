@@ -1,7 +1,7 @@
 //! Zstd frames: what stands between them, and what their headers ask for.
 
 use crate::base::ramp;
-use crate::hosts::{accept, refuse, refuse_with};
+use crate::hosts::{accept, reject, reject_with};
 use crate::table::Table;
 use crate::zstd::{
     CHECKED, Frame, MAGIC, RESERVED, UNUSED, WINDOW_1_KIB, WINDOW_2_GIB, WINDOW_128_KIB,
@@ -52,7 +52,7 @@ fn valid(t: &mut Table) {
 fn magic(t: &mut Table) {
     let one = sixteen(Frame::single(16, 0)).bytes;
     let mut first = |case: &str, bytes: &[u8]| {
-        refuse(t, "zstd-magic", case, (bytes, 0), 16, "raw");
+        reject(t, "zstd-magic", case, (bytes, 0), 16, "raw");
     };
     first("data-as-it-is", &ramp(16));
     first("zeros", &[0; 16]);
@@ -69,12 +69,12 @@ fn magic(t: &mut Table) {
     first("magic-cut-to-1", &MAGIC[..1]);
     first("magic-cut-to-3", &MAGIC[..3]);
     // Even nothing is a frame.
-    refuse(t, "zstd-magic", "no-frame", (&[], 0), 0, "nothing");
-    refuse(t, "zstd-magic", "no-frame-for-16", (&[], 0), 16, "raw");
+    reject(t, "zstd-magic", "no-frame", (&[], 0), 0, "nothing");
+    reject(t, "zstd-magic", "no-frame-for-16", (&[], 0), 16, "raw");
 
     let mut after = |case: &str, bytes: &[u8]| {
         let stored = [&one[..], bytes].concat();
-        refuse(t, "zstd-magic", case, (&stored, one.len()), 16, "raw");
+        reject(t, "zstd-magic", case, (&stored, one.len()), 16, "raw");
     };
     after("1-zero-after", &[0]);
     after("3-zeros-after", &[0; 3]);
@@ -86,7 +86,7 @@ fn magic(t: &mut Table) {
     after("block-after-the-last", &[1, 0, 0]);
     let between = [&one[..], &[0; 4], &one].concat();
     let at = one.len();
-    refuse(t, "zstd-magic", "zeros-between", (&between, at), 32, "raw");
+    reject(t, "zstd-magic", "zeros-between", (&between, at), 32, "raw");
 }
 
 fn skippable(t: &mut Table) {
@@ -115,7 +115,7 @@ fn skippable(t: &mut Table) {
             (_, 0) => format!("{case}-magic-before"),
             _ => format!("{case}-magic-after"),
         };
-        refuse(t, "zstd-skippable", &place, (&stored, at), count, neighbor);
+        reject(t, "zstd-skippable", &place, (&stored, at), count, neighbor);
     }
 }
 
@@ -140,20 +140,20 @@ fn truncated(t: &mut Table) {
         ("before-checksum", end - 4, 0),
         ("in-checksum", end - 1, 0),
     ] {
-        refuse(t, RULE, case, (&whole.bytes[..keep], at), 16, "everything");
+        reject(t, RULE, case, (&whole.bytes[..keep], at), 16, "everything");
     }
     let single = sixteen(Frame::single(16, 0)).bytes;
-    refuse(t, RULE, "before-1-byte-size", (&single[..5], 0), 16, "raw");
+    reject(t, RULE, "before-1-byte-size", (&single[..5], 0), 16, "raw");
     let rle = Frame::windowed(WINDOW_1_KIB, 0).repeat(7, 16).end();
     let at = rle.blocks[0];
-    refuse(t, RULE, "in-rle", (&rle.bytes[..at + 3], at), 16, "rle");
+    reject(t, RULE, "in-rle", (&rle.bytes[..at + 3], at), 16, "rle");
     // No block is the last one.
     let open = Frame::single(16, 0).raw(&ramp(16));
-    refuse(t, RULE, "no-last-block", (&open.bytes, open.bytes.len()), 16, "raw");
+    reject(t, RULE, "no-last-block", (&open.bytes, open.bytes.len()), 16, "raw");
     // All of the output is there, and what follows is cut.
     let more = open.raw(&[]).bytes;
     let cut = more.len() - 2;
-    refuse(t, RULE, "in-empty-block", (&more[..cut], cut - 1), 16, "raw");
+    reject(t, RULE, "in-empty-block", (&more[..cut], cut - 1), 16, "raw");
 }
 
 fn second_truncated(t: &mut Table) {
@@ -168,7 +168,7 @@ fn second_truncated(t: &mut Table) {
         ("second-block", end - 5, start + second.blocks[0]),
         ("second-checksum", end - 1, start),
     ] {
-        refuse(t, RULE, case, (&all[..keep], at), 16, "two-checked-frames");
+        reject(t, RULE, case, (&all[..keep], at), 16, "two-checked-frames");
     }
 }
 
@@ -188,9 +188,9 @@ fn dictionary(t: &mut Table) {
                 id[0] = 0xff;
             }
             let case = format!("{width}-bytes-{case}");
-            refuse(t, "zstd-dictionary", &case, (&of(&id), 0), 16, &none);
+            reject(t, "zstd-dictionary", &case, (&of(&id), 0), 16, &none);
             let (case, none) = (format!("single-{case}"), format!("single-{none}"));
-            refuse(t, "zstd-dictionary", &case, (&single(&id), 0), 16, &none);
+            reject(t, "zstd-dictionary", &case, (&single(&id), 0), 16, &none);
         }
     }
     let one = sixteen(Frame::single(16, 0)).bytes;
@@ -198,7 +198,7 @@ fn dictionary(t: &mut Table) {
     accept(t, "dictionary-0-in-second", &both(&[0]), 32);
     let stored = both(&[9]);
     let neighbor = "dictionary-0-in-second";
-    refuse(t, "zstd-dictionary", "second", (&stored, one.len()), 32, neighbor);
+    reject(t, "zstd-dictionary", "second", (&stored, one.len()), 32, neighbor);
 }
 
 fn descriptor(t: &mut Table) {
@@ -207,24 +207,24 @@ fn descriptor(t: &mut Table) {
     accept(t, "unused-bit", &single(UNUSED), 16);
     accept(t, "windowed-unused-bit", &window(UNUSED), 16);
     let rule = "zstd-reserved";
-    refuse(t, rule, "descriptor", (&single(RESERVED), 0), 16, "raw");
-    refuse(t, rule, "windowed", (&window(RESERVED), 0), 16, "windowed");
+    reject(t, rule, "descriptor", (&single(RESERVED), 0), 16, "raw");
+    reject(t, rule, "windowed", (&window(RESERVED), 0), 16, "windowed");
     let both = single(RESERVED | UNUSED);
-    refuse(t, rule, "and-unused-bit", (&both, 0), 16, "unused-bit");
+    reject(t, rule, "and-unused-bit", (&both, 0), 16, "unused-bit");
     let (first, second) = (single(0), single(RESERVED));
     let stored = [&first[..], &second].concat();
-    refuse(t, rule, "second-frame", (&stored, first.len()), 32, "two-frames");
+    reject(t, rule, "second-frame", (&stored, first.len()), 32, "two-frames");
 
     let size = 16;
     for (case, last) in [("block-type", true), ("block-type-before-last", false)] {
         let frame = Frame::single(size, 0).block(3, 16, &ramp(16), &ramp(16));
         let frame = if last { frame } else { frame.raw(&[]) }.end();
         let at = frame.blocks[0];
-        refuse(t, rule, case, (&frame.bytes, at), 16, "raw");
+        reject(t, rule, case, (&frame.bytes, at), 16, "raw");
     }
     let frame = Frame::single(size, 0).raw(&ramp(16)).block(3, 0, &[], &[]).end();
     let at = frame.blocks[1];
-    refuse(t, rule, "block-type-of-nothing", (&frame.bytes, at), 16, "raw");
+    reject(t, rule, "block-type-of-nothing", (&frame.bytes, at), 16, "raw");
 }
 
 fn windows(t: &mut Table) {
@@ -239,17 +239,17 @@ fn windows(t: &mut Table) {
         ("4-gib", WINDOW_2_GIB + 8),
         ("largest", 0xff),
     ] {
-        refuse(t, rule, case, (&of(window), 0), 16, "window-128-mib");
+        reject(t, rule, case, (&of(window), 0), 16, "window-128-mib");
     }
     let one = sixteen(Frame::single(16, 0)).bytes;
     let second = [&one[..], &of(WINDOW_2_GIB)].concat();
     accept(t, "window-in-second", &[&one[..], &of(WINDOW_128_MIB)].concat(), 32);
     let (at, neighbor) = (one.len(), "window-in-second");
-    refuse(t, rule, "second-2-gib", (&second, at), 32, neighbor);
+    reject(t, rule, "second-2-gib", (&second, at), 32, neighbor);
 
     let small = |file: &[u8], t: &mut Table, case: &str, count, neighbor, limit| {
         let options = format!("limit=window:{limit}");
-        refuse_with(t, rule, case, (file, 0), (count, neighbor), &options);
+        reject_with(t, rule, case, (file, 0), (count, neighbor), &options);
     };
     small(&of(WINDOW_1_KIB), t, "1-kib-over-512", 16, "windowed", 512);
     small(&of(WINDOW_1_KIB), t, "1-kib-over-1023", 16, "windowed", 1023);

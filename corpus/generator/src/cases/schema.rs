@@ -158,7 +158,7 @@ fn missing(t: &mut Table) {
 }
 
 /// Values of the wrong type for a field, given a right one. Where it can, a value says the same as
-/// the right one, so that only a reader that asks for the type refuses it.
+/// the right one, so that only a reader that asks for the type rejects it.
 fn wrong(kind: Kind, right: &Item) -> Vec<(&'static str, Item)> {
     let mut items = vec![
         ("null", raw(&[0xf6])),

@@ -1,6 +1,6 @@
 //! UTF-8, and strings in chunks.
 
-use super::cbor::{IGNORED, MAPS, refuse_ignored};
+use super::cbor::{IGNORED, MAPS, reject_ignored};
 use crate::base::{component, dense, dense_v0, empty_object, full, full_v0, ignored, ignored_v0};
 use crate::cbor::{chunked, map, marked, raw, text, text_of, uint};
 use crate::table::Table;
@@ -54,7 +54,7 @@ pub(crate) fn cases(t: &mut Table) {
 
 fn utf8(t: &mut Table) {
     for (case, bytes) in NOT_UTF8 {
-        refuse_ignored(t, "cbor-utf8", case, IGNORED[0], (text_of(bytes), 0));
+        reject_ignored(t, "cbor-utf8", case, IGNORED[0], (text_of(bytes), 0));
         let file = dense("1.2.0");
         let object = file.clone().take("w:");
         let name = file.set("objects", map(vec![(marked(text_of(bytes)), object)]));
@@ -63,7 +63,7 @@ fn utf8(t: &mut Table) {
         t.reject("cbor-utf8", format!("{case}-in-v01-name"), name, "v01-dense");
     }
     for place in &IGNORED[1..] {
-        refuse_ignored(t, "cbor-utf8", "ff", *place, (text_of(&[0xff]), 0));
+        reject_ignored(t, "cbor-utf8", "ff", *place, (text_of(&[0xff]), 0));
     }
     for (map, path) in MAPS.into_iter().filter(|(map, _)| !matches!(*map, "objects" | "components"))
     {
@@ -77,7 +77,7 @@ fn utf8(t: &mut Table) {
     let key = ignored_v0().push("#0", marked(text_of(b"k\xc3")), uint(0));
     t.reject("cbor-utf8", "key-in-v01-entry", key, "v01-ignored-fields");
     let key = raw(&[0xa1, 0x61, 0xff, 0]);
-    refuse_ignored(t, "cbor-utf8", "key-of-ignored-map", IGNORED[1], (key, 1));
+    reject_ignored(t, "cbor-utf8", "key-of-ignored-map", IGNORED[1], (key, 1));
     // A key that is known but for one byte.
     let known = dense("1.2.0").push("w:data", marked(text_of(b"digest\xff")), uint(0));
     t.reject("cbor-utf8", "known-key-and-ff", known, "v12-dense");
@@ -108,7 +108,7 @@ fn chunks(t: &mut Table) {
     ];
     for (case, bytes, skip) in cut {
         for place in [IGNORED[0], IGNORED[3], IGNORED[5]] {
-            refuse_ignored(t, "cbor-utf8", case, place, (raw(bytes), skip));
+            reject_ignored(t, "cbor-utf8", case, place, (raw(bytes), skip));
         }
     }
     let bad: [(&str, &[u8], usize); 12] = [
@@ -126,11 +126,11 @@ fn chunks(t: &mut Table) {
         ("empty-bytes-in-text", &[0x7f, 0x40, 0xff], 1),
     ];
     for (case, bytes, skip) in bad {
-        refuse_ignored(t, "cbor-chunk", case, IGNORED[0], (raw(bytes), skip));
-        refuse_ignored(t, "cbor-chunk", case, IGNORED[5], (raw(bytes), skip));
+        reject_ignored(t, "cbor-chunk", case, IGNORED[0], (raw(bytes), skip));
+        reject_ignored(t, "cbor-chunk", case, IGNORED[5], (raw(bytes), skip));
     }
     for place in &IGNORED[1..5] {
-        refuse_ignored(
+        reject_ignored(
             t,
             "cbor-chunk",
             "bytes-in-text",
@@ -139,7 +139,7 @@ fn chunks(t: &mut Table) {
         );
     }
     let key = raw(&[0xa1, 0x7f, 0x41, b'a', 0xff, 0]);
-    refuse_ignored(t, "cbor-chunk", "bytes-in-key-of-ignored-map", IGNORED[1], (key, 2));
+    reject_ignored(t, "cbor-chunk", "bytes-in-key-of-ignored-map", IGNORED[1], (key, 2));
 }
 
 fn interpreted_chunks(t: &mut Table) {

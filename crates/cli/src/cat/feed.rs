@@ -21,7 +21,7 @@ const WINDOW: u64 = 64 << 10;
 
 /// The reason why bytes went no further.
 pub(super) enum Failure {
-    /// They could not be read, or were refused.
+    /// They could not be read, or were rejected.
     Read(Error),
     /// They could not be written.
     Output(io::Error),

@@ -294,7 +294,7 @@ fn nothing_is_printed_before_it_is_verified() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused() {
+fn what_cannot_be_read_is_rejected() {
     for file in ["dtype--v01-unknown", "encoding--v01-unknown", "layout--v01-sparse"] {
         let path = format!("accept/unsupported-{file}.zt");
         let complaint = failed(in_corpus(&["cat", &path, "w"]), 3);

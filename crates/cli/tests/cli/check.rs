@@ -223,10 +223,10 @@ fn names_are_escaped_and_cut() {
         let (status, _, complaint) = ended(&output);
         assert_eq!(status, Some(1));
         assert!(complaint.contains(&format!(" in {shown}/\"a/b\" at byte 0x40")), "{complaint}");
-        // The same when it is refused before there is a manifest to ask.
+        // The same when it is rejected before there is a manifest to ask.
         let component = raw("bool", 65, 1, &[]);
         let objects = [(name, object("x", &[], &[("a/b", component)]))];
-        let path = file("names-refused.zt", &objects, &[2; 64]);
+        let path = file("names-rejected.zt", &objects, &[2; 64]);
         let output = zten(["check".as_ref(), path.as_os_str()]);
         let complaint = ended(&output).2;
         assert!(complaint.contains(&format!("v1.2 §4) in {shown}/\"a/b\" at ")), "{complaint}");

@@ -4,8 +4,8 @@ use crate::terminal::{On, run};
 use crate::{ended, failed, in_corpus};
 
 const VALID: &str = "accept/1.2.3/scalar.zt";
-const REFUSED: &str = "reject/blob-alignment--v12-72.zt";
-const BOTH: [&str; 3] = ["check", VALID, REFUSED];
+const REJECTED: &str = "reject/blob-alignment--v12-72.zt";
+const BOTH: [&str; 3] = ["check", VALID, REJECTED];
 
 #[test]
 fn on_a_terminal() {
@@ -21,7 +21,7 @@ fn on_a_terminal() {
     assert!(listed.starts_with("\u{1b}[1maccept/1.2.3/scalar.zt\u{1b}[0m:\n"), "{listed:?}");
     // What programs read has none, wherever it goes.
     for form in ["--json", "--sarif"] {
-        let document = run(On::Both, &[], ["check", VALID, REFUSED, form, "--color=always"]);
+        let document = run(On::Both, &[], ["check", VALID, REJECTED, form, "--color=always"]);
         assert!(!document.terminal.contains('\u{1b}'), "{:?}", document.terminal);
     }
 }
@@ -30,7 +30,7 @@ fn on_a_terminal() {
 fn each_stream_by_itself() {
     for jobs in [&[][..], &["--jobs=2"]] {
         let args = || BOTH.iter().chain(jobs);
-        for (on, other) in [(On::Output, REFUSED), (On::Errors, VALID)] {
+        for (on, other) in [(On::Output, REJECTED), (On::Errors, VALID)] {
             let shown = run(on, &[], args());
             assert!(shown.terminal.contains("\u{1b}[1m"), "{:?}", shown.terminal);
             assert!(shown.pipe.starts_with(other), "{:?}", shown.pipe);

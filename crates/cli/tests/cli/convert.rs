@@ -191,7 +191,7 @@ fn the_canonical_form_does_not_depend_on_the_order() {
 }
 
 #[test]
-fn what_is_refused_leaves_what_was_there() {
+fn what_is_rejected_leaves_what_was_there() {
     let folder = Folder::new();
     fs::write(folder.path("out.zt"), b"what was there").unwrap();
     let whole = fs::read(other_format("types.safetensors")).unwrap();
@@ -236,7 +236,7 @@ fn a_type_that_cannot_be_held_is_named() {
 /// A file that `check` calls valid is converted, or the command says what the new file cannot hold and
 /// does not blame the file.
 #[test]
-fn what_is_good_is_not_refused() {
+fn what_is_good_is_not_rejected() {
     let mut left = Vec::new();
     for file in super::corpus::accepted() {
         if super::corpus::expected_rule(&file).is_some() {
@@ -323,7 +323,7 @@ fn a_nan_becomes_the_one_where_there_is_one() {
 fn blocks_of_every_type() {
     let folder = Folder::new();
     let path = folder.path("in.gguf");
-    let mut refused = Vec::new();
+    let mut rejected = Vec::new();
     let mut written = 0;
     for id in 0..100 {
         let data = vec![7; 256 * 3 * 8];
@@ -350,12 +350,12 @@ fn blocks_of_every_type() {
             assert!(status == Some(2) && why.contains("2 has no profile for blocks of "), "{why}");
             assert!(options.iter().any(|option| option.contains('2')), "{options:?}: {why}");
             let (_, name) = why.trim_end().rsplit_once("blocks of ").unwrap();
-            refused.push(name.split_once(' ').unwrap().0.to_owned());
+            rejected.push(name.split_once(' ').unwrap().0.to_owned());
         }
     }
-    refused.sort();
-    refused.dedup();
-    assert_eq!(refused, ["NVFP4", "Q1_0", "Q2_0", "TQ1_0", "TQ2_0"]);
+    rejected.sort();
+    rejected.dedup();
+    assert_eq!(rejected, ["NVFP4", "Q1_0", "Q2_0", "TQ1_0", "TQ2_0"]);
     // Eight types of plain elements, and 26 of blocks, five of them in 1.2 alone.
     let (all, in_2) = (OPTIONS.len(), 3);
     assert_eq!(written, (8 + 26) * all - 5 * in_2);

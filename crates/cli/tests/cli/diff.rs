@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::files::{entry, file, object, old_file, raw, text};
 use crate::{corpus_folder, ended, failed, in_corpus, succeeded_text, zten};
 
-/// The lines that two files differ in, without the last one; none of the files is refused.
+/// The lines that two files differ in, without the last one; none of the files is rejected.
 fn lines(old: &Path, new: &Path) -> String {
     let output = zten(["diff".as_ref(), old.as_os_str(), new.as_os_str()]);
     let (status, out, complaint) = ended(&output);
@@ -414,7 +414,7 @@ tensors: 1 changed, 2 added, 1 removed, 2 renamed, 1 equal
 }
 
 #[test]
-fn refused_files_are_not_compared() {
+fn rejected_files_are_not_compared() {
     let valid = "accept/1.2.3/scalar.zt";
     let bad = "reject/bool-value--v12-second-object.zt";
     let worse = "reject/blob-alignment--v12-72.zt";

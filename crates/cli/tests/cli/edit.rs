@@ -39,7 +39,7 @@ fn edit(path: &Path, options: &[&str]) -> String {
     succeeded_text(run("edit", path, options))
 }
 
-fn refused(path: &Path, options: &[&str]) -> (i32, String) {
+fn rejected(path: &Path, options: &[&str]) -> (i32, String) {
     let output = run("edit", path, options);
     let (status, out, why) = ended(&output);
     assert_eq!(out, "");
@@ -167,7 +167,7 @@ fn safetensors_keep_their_data() {
         let by_the_crate = fs::read(&path).unwrap();
         let names = safetensors::SafeTensors::deserialize(&by_the_crate).unwrap();
         assert_eq!(names.len(), 2);
-        let (status, why) = refused(&path, &[&["--set=n=1"], mode].concat());
+        let (status, why) = rejected(&path, &[&["--set=n=1"], mode].concat());
         assert!(status == 2 && why.contains("the attribute \"n\" is not text"), "{why}");
         assert_eq!(fs::read(&path).unwrap(), by_the_crate);
     }
@@ -200,7 +200,7 @@ fn what_cannot_be_edited_is_told_and_stays() {
     ] {
         for mode in MODES {
             let before = fs::read(path(name)).ok();
-            let (found, why) = refused(&path(name), &[options, mode].concat());
+            let (found, why) = rejected(&path(name), &[options, mode].concat());
             assert!(found == status && why.contains(wanted), "{name} {options:?}: {why}");
             assert_eq!(fs::read(path(name)).ok(), before);
         }
@@ -241,6 +241,6 @@ fn not_a_byte_of_the_old_file_is_written() {
     assert!(new.ino() != inode && new.mode() & 0o777 == 0o640);
     let link = folder.path().join("link.zt");
     std::os::unix::fs::symlink(&path, &link).unwrap();
-    let (status, why) = refused(&link, &["--set=a=1"]);
+    let (status, why) = rejected(&link, &["--set=a=1"]);
     assert!(status == 2 && why.contains("symbolic link"), "{why}");
 }

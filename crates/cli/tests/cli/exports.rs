@@ -75,8 +75,12 @@ fn types_of_2_are_kept() {
     succeeded_text(convert(&path("x.safetensors"), &path("1.zt"), &[]));
     let listed = succeeded_text(zten(["ls", path("1.zt").to_str().unwrap()]));
     assert!(listed.contains("f4_e2m1? (u8)") && listed.contains("f8_e8m0? (u8)"), "{listed}");
-    let refused = convert(&path("1.zt"), &path("z.safetensors"), &[]);
-    assert!(ended(&refused).2.contains("unknown tensor type \"f8_e8m0\""), "{:?}", ended(&refused));
+    let rejected = convert(&path("1.zt"), &path("z.safetensors"), &[]);
+    assert!(
+        ended(&rejected).2.contains("unknown tensor type \"f8_e8m0\""),
+        "{:?}",
+        ended(&rejected)
+    );
     succeeded_text(convert(&path("1.zt"), &path("again.zt"), &["--to", "2"]));
     assert_eq!(hash_of(&path("again.zt")), hash_of(&path("2.zt")));
     succeeded_text(convert(&path("again.zt"), &path("z.safetensors"), &[]));
@@ -118,7 +122,7 @@ fn what_is_there_stays_unless_it_is_forced() {
     }
     succeeded_text(convert(&other_format("stored.npz"), &out, &["--force"]));
     assert!(fs::read(&out).unwrap().starts_with(b"PK"));
-    // And also for a file that is refused, or cannot be held.
+    // And also for a file that is rejected, or cannot be held.
     let sparse = corpus_folder().join("accept/1.2.3/coo_zstd_crc.zt");
     for (from, status) in
         [(sparse, 2), (corpus_folder().join("reject/blob-alignment--v12-72.zt"), 1)]

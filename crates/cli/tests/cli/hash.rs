@@ -75,7 +75,7 @@ fn real_files() {
 }
 
 #[test]
-fn refuses_what_check_refuses() {
+fn rejects_what_check_rejects() {
     let output = in_corpus(&["hash", "reject/bool-value--v12-second-object.zt"]);
     let (status, out, complaint) = ended(&output);
     assert_eq!((status, out), (Some(1), ""));
@@ -140,7 +140,7 @@ fn content_digests() {
 
 #[test]
 fn a_content_digest_covers_what_was_verified_by_digests_as_strong() {
-    let refused = |file: &str, flag: &str, wanted: &str| {
+    let rejected = |file: &str, flag: &str, wanted: &str| {
         for more in [&[][..], &["--json"]] {
             let output = in_corpus(&[&["hash", flag, file], more].concat());
             let (status, out, error) = ended(&output);
@@ -152,13 +152,13 @@ fn a_content_digest_covers_what_was_verified_by_digests_as_strong() {
     for file in ["encoding--v2", "type--v2", "format--v2", "format--v2-gguf", "shard--v2"] {
         let (what, _) = file.split_once("--").unwrap();
         let path = format!("v2/accept/unsupported-{file}.zt");
-        refused(&path, "--content", &format!("unsupported-{what}"));
+        rejected(&path, "--content", &format!("unsupported-{what}"));
     }
-    refused("v2/accept/tied.zt", "--content", "the part has no digest");
-    refused("accept/1.2.3/dense_all.zt", "--content", "only files of generation 2 have one");
+    rejected("v2/accept/tied.zt", "--content", "the part has no digest");
+    rejected("accept/1.2.3/dense_all.zt", "--content", "only files of generation 2 have one");
     let weak = "the digest of the part is weaker, or of an unknown algorithm; \
         `zten convert --to 2 --digest sha256` writes a file that has one in";
-    refused("v2/2.1/walk.zt", "--content=sha256", weak);
+    rejected("v2/2.1/walk.zt", "--content=sha256", weak);
     // What the message says helps.
     let strong = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hash-strong.zt");
     let strong = strong.to_str().unwrap();
@@ -265,7 +265,7 @@ fn unusable_lists_are_errors() {
     }
     let missing = zten(["hash", "--check", "/missing", path.to_str().unwrap()]);
     assert_eq!(ended(&missing).0, Some(2));
-    // What is refused is not compared.
+    // What is rejected is not compared.
     let bad = corpus_folder().join("reject/bool-value--v12-second-object.zt");
     let (status, out, complaint) = checked(&list, &bad, &[]);
     assert_eq!((status, out.as_str()), (Some(1), ""));

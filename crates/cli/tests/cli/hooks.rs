@@ -36,9 +36,9 @@ fn the_action_writes_sarif_and_ends_as_the_command_does() {
     };
     let valid = act("accept/1.2.3\nv2/accept/dense.zt\n", "--limit\nwindow=1G", folder.path());
     assert_eq!((valid.status.code(), results()), (Some(0), 0), "{valid:?}");
-    let refused = act("reject/blob-alignment--v12-72.zt", "", folder.path());
-    assert_eq!((refused.status.code(), results()), (Some(1), 1), "{refused:?}");
-    assert!(String::from_utf8_lossy(&refused.stdout).ends_with("  blob-alignment: 1\n"));
+    let rejected = act("reject/blob-alignment--v12-72.zt", "", folder.path());
+    assert_eq!((rejected.status.code(), results()), (Some(1), 1), "{rejected:?}");
+    assert!(String::from_utf8_lossy(&rejected.stdout).ends_with("  blob-alignment: 1\n"));
     let unread = "accept/unsupported-dtype--v01-unknown.zt";
     let unsupported = act(unread, "", folder.path());
     assert_eq!((unsupported.status.code(), results()), (Some(3), 1), "{unsupported:?}");

@@ -31,7 +31,7 @@ fn two(folder: &Path) -> PathBuf {
     index(folder, &TWO)
 }
 
-fn refused(index: &Path, wanted: &str) {
+fn rejected(index: &Path, wanted: &str) {
     let out = index.with_file_name("out.zt");
     for options in [&[][..], &["--no-sandbox"]] {
         let args = ["convert", index.to_str().unwrap(), out.to_str().unwrap()];
@@ -78,9 +78,9 @@ fn what_is_missing_is_named() {
     let second = folder.path().join(TWO[1].1);
     let missing = "(rule index-file, implied) in the shard \"m-2-of-2.safetensors\"";
     fs::remove_file(&second).unwrap();
-    refused(&from, missing);
+    rejected(&from, missing);
     fs::create_dir(&second).unwrap();
-    refused(&from, missing);
+    rejected(&from, missing);
     #[cfg(unix)]
     {
         fs::remove_dir(&second).unwrap();
@@ -88,7 +88,7 @@ fn what_is_missing_is_named() {
         let target = other_folder.path().join("b");
         fs::write(&target, file("b", &[2; 3])).unwrap();
         std::os::unix::fs::symlink(&target, &second).unwrap();
-        refused(&from, missing);
+        rejected(&from, missing);
         fs::remove_file(&second).unwrap();
         fs::rename(&target, &second).unwrap();
         let out = folder.path().join("out.zt");
@@ -104,7 +104,7 @@ fn no_name_leads_out_of_the_folder() {
     fs::write(folder.path().join("x.safetensors"), file("a", &[1])).unwrap();
     let whole = folder.path().join("x.safetensors");
     for name in ["../x.safetensors", whole.to_str().unwrap(), "./x.safetensors"] {
-        refused(
+        rejected(
             &index(&inner, &[("a", name)]),
             "invalid file name: expected one in the folder of the index",
         );

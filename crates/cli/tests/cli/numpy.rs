@@ -36,7 +36,7 @@ fn elements_are_printed_in_rows() {
 
 /// A part of a stored member is not printed before all of it has the checksum that it should have.
 #[test]
-fn slices_of_damaged_members_are_refused() {
+fn slices_of_damaged_members_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("in.npz");
     let array = npy::file("|u1", false, "(2, 3)", &[0, 1, 2, 3, 4, 77]);

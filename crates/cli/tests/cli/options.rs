@@ -36,7 +36,7 @@ fn convert(from: &Path, to: &Path, options: &[&str]) -> String {
 }
 
 /// The exit status and the message.
-fn refused(from: &Path, to: &Path, options: &[&str]) -> (i32, String) {
+fn rejected(from: &Path, to: &Path, options: &[&str]) -> (i32, String) {
     let args = ["convert", "--force", from.to_str().unwrap(), to.to_str().unwrap()];
     let output = zten(args.iter().chain(options));
     let (status, out, why) = ended(&output);
@@ -119,7 +119,7 @@ fn names_that_collide_or_are_not_there_are_told() {
         ),
     ] {
         for to in ["out.zt", "out.npz"] {
-            let (status, why) = refused(&path("1.zt"), &path(to), options);
+            let (status, why) = rejected(&path("1.zt"), &path(to), options);
             assert!(status == 2 && why.contains(wanted), "{why}");
             assert!(!path(to).exists());
         }
@@ -127,7 +127,7 @@ fn names_that_collide_or_are_not_there_are_told() {
     // Names may be exchanged.
     convert(&path("1.zt"), &path("out.zt"), &["--rename=s/^half$/x/", "--rename=ids=half"]);
     assert_eq!(content(&path("out.zt"))[0].1, DType::I64);
-    let (status, why) = refused(&path("1.zt"), &path("out.zt"), &["--rename=s/(/x/"]);
+    let (status, why) = rejected(&path("1.zt"), &path("out.zt"), &["--rename=s/(/x/"]);
     assert!(status == 2 && why.contains("invalid regular expression"), "{why}");
 }
 
@@ -167,7 +167,7 @@ fn numbers_that_are_too_large_are_an_error_or_saturate() {
     writer.add("large", &[2], &[1.0_f32, -1e30]).unwrap();
     fs::write(path("in.zt"), writer.finish().unwrap()).unwrap();
     for to in ["out.zt", "out.safetensors"] {
-        let (status, why) = refused(&path("in.zt"), &path(to), &["--dtype=f16"]);
+        let (status, why) = rejected(&path("in.zt"), &path(to), &["--dtype=f16"]);
         let sentence = "-1.0000000150474662e30 exceeds the largest f16; --saturate replaces it by that in \"large\"";
         assert!(status == 2 && why.contains(sentence), "{why}");
         assert!(!path(to).exists());
@@ -199,9 +199,9 @@ fn attributes_are_set_and_dropped() {
         assert_eq!(read("bare.zt"), []);
         convert(&path("next.zt"), &path("out.npz"), &["--drop-attributes"]);
     }
-    let (status, why) = refused(&path("1.zt"), &path("out.safetensors"), &["--set=n=1"]);
+    let (status, why) = rejected(&path("1.zt"), &path("out.safetensors"), &["--set=n=1"]);
     assert!(status == 2 && why.contains("the attribute \"n\" is not text"), "{why}");
-    let (status, why) = refused(&path("1.zt"), &path("out.zt"), &["--set=n=x"]);
+    let (status, why) = rejected(&path("1.zt"), &path("out.zt"), &["--set=n=x"]);
     assert!(status == 2 && why.contains("invalid JSON"), "{why}");
     // Those of an object keep it from becoming an array, and those of its layout stay.
     let mx = corpus_folder().join("v2/accept/mx.zt");

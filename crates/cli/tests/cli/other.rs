@@ -27,7 +27,7 @@ fn processes_and_the_sandbox_make_no_difference() {
         match name.split_once("--") {
             // The file that names it breaks the rule.
             _ if name.contains("-00002-of-") => {}
-            // No file is that, so it is refused as no zTensor file.
+            // No file is that, so it is rejected as no zTensor file.
             Some(("format-unknown", _)) => assert_eq!(found["rule"], "header-magic", "{found}"),
             Some((rule, _)) => {
                 assert_eq!(found["rule"], rule, "{found}");
@@ -49,7 +49,7 @@ fn processes_and_the_sandbox_make_no_difference() {
 }
 
 #[test]
-fn what_one_command_refuses_all_do() {
+fn what_one_command_rejects_all_do() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out.zt");
     for (format, least) in [("safetensors", 20), ("torch", 80)] {

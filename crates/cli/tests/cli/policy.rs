@@ -36,8 +36,8 @@ fn found(text: &str, files: &[&str]) -> (i32, Vec<Value>) {
     (output.status.code().unwrap(), json_lines(&output.stdout))
 }
 
-/// The rule and the message of one file that is refused.
-fn refused(text: &str, file: &str) -> (String, String) {
+/// The rule and the message of one file that is rejected.
+fn rejected(text: &str, file: &str) -> (String, String) {
     let (status, documents) = found(text, &[file]);
     let [one] = documents.try_into().unwrap();
     assert_eq!((status, &one["verdict"], &one["level"]), (1, &"invalid".into(), &"error".into()));
@@ -72,7 +72,7 @@ fn each_requirement_has_a_rule() {
             (0, &"valid".into()),
             "{text} {documents:?}"
         );
-        let (own, sentence) = refused(text, file);
+        let (own, sentence) = rejected(text, file);
         assert_eq!(own, rule, "{text}");
         assert!(sentence.contains(message), "{text}: {sentence}");
         let explained = succeeded_text(zten(["explain", rule]));
@@ -99,7 +99,7 @@ fn a_tensor_is_named_and_the_others_are_counted() {
 fn formats_that_are_not_read_are_forbidden_by_name() {
     let pickle = "other/named/reject/format-pickle--protocol-4.bin";
     for text in ["forbid-formats = ['pickle']", "allow-formats = ['gguf']"] {
-        let (rule, message) = refused(text, pickle);
+        let (rule, message) = rejected(text, pickle);
         assert_eq!(rule, "policy-format");
         assert!(message.starts_with("format pickle is not allowed"), "{message}");
     }
@@ -243,7 +243,7 @@ fn files_of_all_kinds_are_held_against_it() {
 }
 
 #[test]
-fn a_policy_that_is_not_understood_is_refused_with_its_line_and_key() {
+fn a_policy_that_is_not_understood_is_rejected_with_its_line_and_key() {
     for (text, message) in [
         ("", "policy without a requirement"),
         ("# nothing\n", "policy without a requirement"),

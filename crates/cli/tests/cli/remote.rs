@@ -17,7 +17,7 @@ use super::{ended, zten};
 
 #[cfg(not(feature = "remote"))]
 #[test]
-fn names_are_refused_with_how_to_have_them() {
+fn names_are_rejected_with_how_to_have_them() {
     for name in ["http://localhost/a.zt", "https://localhost/a.zt?b", "s3://bucket/a.zt"] {
         for command in ["ls", "check", "hash"] {
             let output = zten([command, name]);

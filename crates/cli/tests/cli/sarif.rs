@@ -111,7 +111,7 @@ fn regions_are_as_long_as_what_breaks_the_rule() {
 
 /// The validator rejects documents that break the schema.
 #[test]
-fn the_schema_refuses_what_it_should() {
+fn the_schema_rejects_what_it_should() {
     let schema = schema();
     let [document] = printed("--sarif", &[], &files()).try_into().unwrap();
     let changed = |place: &str, value: Value| {

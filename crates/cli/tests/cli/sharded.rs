@@ -72,7 +72,7 @@ fn what_is_in_the_way_leaves_no_file() {
     let path = |name: &str| folder.path().join(name);
     input(&path("in.zt"));
     fs::write(path("m-00002-of-00003.safetensors"), "there").unwrap();
-    let refused = |to: &str, options: &[&str], wanted: &str| {
+    let rejected = |to: &str, options: &[&str], wanted: &str| {
         let (from, to) = (path("in.zt"), path(to));
         let args = ["convert", from.to_str().unwrap(), to.to_str().unwrap()];
         let output = zten([&args, options].concat());
@@ -81,11 +81,11 @@ fn what_is_in_the_way_leaves_no_file() {
         assert_eq!(names_in(folder.path(), "").len(), 2);
     };
     let sandbox = "--no-sandbox";
-    refused("m.safetensors", &["--shard-size=1600", sandbox], "--force replaces it");
-    refused("n.npz", &["--shard-size=1600", sandbox], "is for an OUT that ends in");
-    refused("n.zt", &["--shard-size=1600", sandbox], "requires --to 2");
-    refused("n.zt", &["--shard-size=0"], "invalid size: expected a number of bytes");
+    rejected("m.safetensors", &["--shard-size=1600", sandbox], "--force replaces it");
+    rejected("n.npz", &["--shard-size=1600", sandbox], "is for an OUT that ends in");
+    rejected("n.zt", &["--shard-size=1600", sandbox], "requires --to 2");
+    rejected("n.zt", &["--shard-size=0"], "invalid size: expected a number of bytes");
     let limit = ["--shard-size=1", sandbox, "--limit=shards=9", "--to=2"];
-    refused("n.zt", &limit, "10 files exceed the maximum of 9; --limit shards=10 allows them");
-    refused("n.safetensors", &limit[..3], "10 files exceed the maximum of 9");
+    rejected("n.zt", &limit, "10 files exceed the maximum of 9; --limit shards=10 allows them");
+    rejected("n.safetensors", &limit[..3], "10 files exceed the maximum of 9");
 }

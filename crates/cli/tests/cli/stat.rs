@@ -193,7 +193,7 @@ fn large_files() {
 }
 
 #[test]
-fn invalid_files_are_refused() {
+fn invalid_files_are_rejected() {
     for rejected in ["reject/bool-value--v12-2-first.zt", "reject/blob-alignment--v12-72.zt"] {
         let output = in_corpus(&["stat", rejected]);
         assert_eq!((output.status.code(), ended(&output).1), (Some(1), ""), "{rejected}");

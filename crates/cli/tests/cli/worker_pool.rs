@@ -17,7 +17,7 @@ use crate::{command, corpus_folder, json_lines, succeeded_text};
 const VALID: (&str, &str) =
     ("accept/1.2.3/scalar.zt", "valid (1.2, 4 objects, 4 components, 14 B of data)");
 /// A file that breaks a rule.
-const REFUSED: &str = "reject/blob-alignment--v12-72.zt";
+const REJECTED: &str = "reject/blob-alignment--v12-72.zt";
 
 /// A folder of so many names for a valid file, in folders of a thousand.
 fn folder_of(number: usize) -> (TempDir, Vec<PathBuf>) {
@@ -38,9 +38,9 @@ fn folder_of(number: usize) -> (TempDir, Vec<PathBuf>) {
 }
 
 /// Puts a file that breaks a rule in the place of another.
-fn refuse(path: &Path) {
+fn reject(path: &Path) {
     fs::remove_file(path).unwrap();
-    fs::copy(corpus_folder().join(REFUSED), path).unwrap();
+    fs::copy(corpus_folder().join(REJECTED), path).unwrap();
 }
 
 fn text(path: &Path) -> &str {
@@ -102,7 +102,7 @@ fn any_number_of_files_at_any_limit_on_descriptors() {
 fn nothing_is_lost_and_nothing_comes_twice() {
     unless_emulated!();
     let (folder, paths) = folder_of(3_000);
-    paths.iter().skip(7).step_by(150).for_each(|path| refuse(path));
+    paths.iter().skip(7).step_by(150).for_each(|path| reject(path));
     let root = text(folder.path());
     for form in [&["--json"][..], &["--sarif"], &[], &["--json", "--manifest-only"]] {
         let args = [&["-r", "--summary", root], form].concat();
@@ -114,8 +114,8 @@ fn nothing_is_lost_and_nothing_comes_twice() {
         }
     }
     let lines = json_lines(&check(&["-r", "--json", "--jobs=4", root]).stdout);
-    let refused = verdicts(&lines).iter().filter(|(_, verdict)| *verdict == "invalid").count();
-    assert_eq!((lines.len(), refused), (3_000, 20));
+    let rejected = verdicts(&lines).iter().filter(|(_, verdict)| *verdict == "invalid").count();
+    assert_eq!((lines.len(), rejected), (3_000, 20));
 }
 
 #[test]

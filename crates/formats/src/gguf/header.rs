@@ -123,13 +123,15 @@ impl<'h> Header<'h> {
 }
 
 fn check_version(version: u32) -> Result<(), Stop> {
-    let refused = |sentence: fmt::Arguments<'_>| Err(Stop::at(Rule::GgufVersion, sentence, 4));
+    let violation = |sentence: fmt::Arguments<'_>| Err(Stop::at(Rule::GgufVersion, sentence, 4));
     match version {
         2 | 3 => Ok(()),
-        1 => refused(format_args!("unsupported GGUF version 1")),
+        1 => violation(format_args!("unsupported GGUF version 1")),
         // Small numbers, with their bytes in the other order.
-        _ if version.trailing_zeros() >= 16 => refused(format_args!("unsupported big-endian GGUF")),
-        _ => refused(format_args!("unsupported GGUF version {version}")),
+        _ if version.trailing_zeros() >= 16 => {
+            violation(format_args!("unsupported big-endian GGUF"))
+        }
+        _ => violation(format_args!("unsupported GGUF version {version}")),
     }
 }
 
@@ -182,18 +184,18 @@ fn read_alignment(mut input: Input<'_>) -> Result<u64, Stop> {
 fn info<'h>(input: &mut Input<'h>, alignment: u64, limits: &Limits) -> Result<Info<'h>, Stop> {
     let at = input.at();
     let name = input.text("the name of a tensor")?;
-    let refused = |rule, sentence: fmt::Arguments<'_>| Stop::at(rule, sentence, at).about(name);
+    let violation = |rule, sentence: fmt::Arguments<'_>| Stop::at(rule, sentence, at).about(name);
     if name.len() > NAME {
         let length = name.len();
         let sentence = format_args!("name of {length} bytes exceeds the maximum of {NAME} bytes");
-        return Err(refused(Rule::GgufName, sentence));
+        return Err(violation(Rule::GgufName, sentence));
     }
     let dimensions = input.u32()?;
     let rank = usize::try_from(dimensions).unwrap_or(usize::MAX);
     let mut shape = [0; RANK];
     let Some(slots) = shape.get_mut(..rank) else {
         let sentence = format_args!("{dimensions} dimensions exceed the maximum of {RANK}");
-        return Err(refused(Rule::GgufShape, sentence));
+        return Err(violation(Rule::GgufShape, sentence));
     };
     check_rank(rank, limits, "it").map_err(|error| error.about(name).or_at(at))?;
     // The first dimension is the one that moves fastest.
@@ -201,19 +203,19 @@ fn info<'h>(input: &mut Input<'h>, alignment: u64, limits: &Limits) -> Result<In
         *slot = input.u64()?;
     }
     let kind = types::kind(input.u32()?)
-        .map_err(|unknown| refused(Rule::GgufTensorType, format_args!("{unknown}")))?;
+        .map_err(|unknown| violation(Rule::GgufTensorType, format_args!("{unknown}")))?;
     let bytes = kind.bytes(slots).ok_or_else(|| match kind {
         Type::Blocks(block) => {
             let name = block.name;
             let sentence = format_args!("its rows are not whole blocks of {name}, or too many");
-            refused(Rule::GgufShape, sentence)
+            violation(Rule::GgufShape, sentence)
         }
-        Type::Plain(_) => refused(Rule::GgufShape, format_args!("too many elements")),
+        Type::Plain(_) => violation(Rule::GgufShape, format_args!("too many elements")),
     })?;
     let offset = input.u64()?;
     if offset.checked_rem(alignment) != Some(0) {
         let sentence = format_args!("data offset {offset} is not a multiple of {alignment}");
-        return Err(refused(Rule::GgufOffset, sentence));
+        return Err(violation(Rule::GgufOffset, sentence));
     }
     Ok(Info { name, kind, bytes, offset, at, shape, rank })
 }

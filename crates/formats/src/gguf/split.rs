@@ -90,7 +90,7 @@ impl Split {
             let sentence = format_args!(
                 "it is the first of {count} files, and its name does not end in -00001-of-{count:05}{SUFFIX}"
             );
-            return Err(refused(COUNT, sentence));
+            return Err(split_error(COUNT, sentence));
         };
         let most = limits.shards();
         if count.saturating_sub(1) > most {
@@ -122,29 +122,29 @@ impl Split {
         options: &OpenOptions,
     ) -> Result<Parsed, FormatError> {
         let numbers = self.numbers;
-        let refusal = |error: Error| {
-            front::refusal(error, Rule::GgufDuplicateName, |ordinal| {
+        let format_error = |error: Error| {
+            front::format_error(error, Rule::GgufDuplicateName, |ordinal| {
                 Err(twice(first, parts, ordinal, options))
             })
         };
         let header = first.manifest().extent();
         let mut builder =
-            Builder::new(&GGUF, header, first.file_len(), options).map_err(refusal)?;
+            Builder::new(&GGUF, header, first.file_len(), options).map_err(format_error)?;
         if let Some(attributes) = cbor::copy(first.attributes())? {
-            builder.attributes(&attributes).map_err(refusal)?;
+            builder.attributes(&attributes).map_err(format_error)?;
         }
         for tensor in first {
-            root::push(&mut builder, &tensor, None, refusal)?;
+            root::push(&mut builder, &tensor, None, format_error)?;
         }
         let mut tensors = u64_from_usize(first.len());
         for (part, number) in parts.iter().zip(1..) {
-            let ordinal = builder.file(part.name, part.length).map_err(refusal)?;
+            let ordinal = builder.file(part.name, part.length).map_err(format_error)?;
             let in_part = |error: FormatError| error.in_part(part.name);
             let archive = super::archive(part.source, part.length, options).map_err(in_part)?;
             let found = Numbers::read(&archive.attributes());
             found.and_then(|found| numbers.check(found, number)).map_err(in_part)?;
             for tensor in &archive {
-                root::push(&mut builder, &tensor, Some(ordinal), refusal).map_err(in_part)?;
+                root::push(&mut builder, &tensor, Some(ordinal), format_error).map_err(in_part)?;
             }
             tensors = tensors.saturating_add(u64_from_usize(archive.len()));
         }
@@ -152,9 +152,9 @@ impl Split {
             && counted != tensors
         {
             let sentence = format_args!("it is {counted}, and the files have {tensors} tensors");
-            return Err(refused(TENSORS, sentence));
+            return Err(split_error(TENSORS, sentence));
         }
-        builder.finish().map_err(refusal)
+        builder.finish().map_err(format_error)
     }
 }
 
@@ -176,7 +176,7 @@ impl Numbers {
         let read = |key| match metadata.item(key).map(|item| item.value()) {
             None => Ok(None),
             Some(Value::Uint(number)) => Ok(Some(number)),
-            Some(_) => Err(refused(key, "it is not an unsigned integer")),
+            Some(_) => Err(split_error(key, "it is not an unsigned integer")),
         };
         let (number, count, tensors) = (read(NUMBER)?, read(COUNT)?, read(TENSORS)?);
         match (number, count) {
@@ -187,10 +187,10 @@ impl Numbers {
             }
             (Some(number), Some(count)) => {
                 let sentence = format_args!("it is {number}, expected a number below {count}");
-                Err(refused(NUMBER, sentence))
+                Err(split_error(NUMBER, sentence))
             }
-            (None, Some(_)) => Err(refused(COUNT, format_args!("it is set without {NUMBER}"))),
-            (Some(_), None) => Err(refused(NUMBER, format_args!("it is set without {COUNT}"))),
+            (None, Some(_)) => Err(split_error(COUNT, format_args!("it is set without {NUMBER}"))),
+            (Some(_), None) => Err(split_error(NUMBER, format_args!("it is set without {COUNT}"))),
         }
     }
 
@@ -212,21 +212,21 @@ impl Numbers {
         };
         Err(match (found, wanted) {
             (Some(found), Some(wanted)) => {
-                refused(key, format_args!("it is {found}, expected {wanted}"))
+                split_error(key, format_args!("it is {found}, expected {wanted}"))
             }
             (Some(found), None) => {
-                refused(key, format_args!("it is {found}, and the first file has none"))
+                split_error(key, format_args!("it is {found}, and the first file has none"))
             }
             (None, wanted) => {
                 let wanted = wanted.unwrap_or_default();
-                refused(key, format_args!("it is missing, expected {wanted}"))
+                split_error(key, format_args!("it is missing, expected {wanted}"))
             }
         })
     }
 }
 
 /// The error for a key of the metadata that contradicts others, or the name of the file.
-fn refused(key: &str, sentence: impl std::fmt::Display) -> FormatError {
+fn split_error(key: &str, sentence: impl std::fmt::Display) -> FormatError {
     FormatError::violation(Rule::GgufSplit, sentence).about(key)
 }
 

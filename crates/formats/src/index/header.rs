@@ -35,13 +35,13 @@ pub(super) struct Header {
 impl Header {
     /// Reads an index, in which nothing stands twice.
     pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<Self, FormatError> {
-        let mut reading = Reading { limits, header: Self::default(), refusal: None };
+        let mut reading = Reading { limits, header: Self::default(), rejection: None };
         let mut json = serde_json::Deserializer::from_slice(bytes);
         let parsed = Top(&mut reading).deserialize(&mut json).and_then(|()| json.end());
         if let Err(error) = parsed {
             let at = json::offset(bytes, &error);
-            let refusal = reading.refusal.take();
-            return Err(refusal
+            let rejection = reading.rejection.take();
+            return Err(rejection
                 .unwrap_or_else(|| {
                     FormatError::violation(
                         Rule::IndexJson,
@@ -186,13 +186,13 @@ struct Reading<'l> {
     limits: &'l Limits,
     header: Header,
     /// The problem that was found, unless it is one of the JSON.
-    refusal: Option<FormatError>,
+    rejection: Option<FormatError>,
 }
 
 impl Reading<'_> {
-    fn refuse<E: serde::de::Error>(&mut self, error: FormatError) -> E {
-        self.refusal = Some(error);
-        E::custom("refused")
+    fn reject<E: serde::de::Error>(&mut self, error: FormatError) -> E {
+        self.rejection = Some(error);
+        E::custom("rejected")
     }
 }
 
@@ -242,11 +242,11 @@ impl Top<'_, '_> {
                     let sentence = "unknown key in the index";
                     return Err(self
                         .0
-                        .refuse(FormatError::violation(Rule::IndexJson, sentence).about(&key)));
+                        .reject(FormatError::violation(Rule::IndexJson, sentence).about(&key)));
                 }
             };
             if again {
-                return Err(self.0.refuse(twice(&key)));
+                return Err(self.0.reject(twice(&key)));
             }
             if key == "metadata" {
                 map.next_value_seed(Metadata(&mut *self.0))?;
@@ -273,18 +273,18 @@ impl Metadata<'_, '_> {
                         "expected a whole number of bytes",
                     )
                     .about(&key);
-                    return Err(reading.refuse(error));
+                    return Err(reading.reject(error));
                 };
                 if reading.header.total_size.replace(total).is_some() {
-                    return Err(reading.refuse(twice(&key).about("metadata")));
+                    return Err(reading.reject(twice(&key).about("metadata")));
                 }
                 continue;
             }
             let put = value.put(&mut reading.header.metadata, &key);
-            put.map_err(|error| reading.refuse(error))?;
+            put.map_err(|error| reading.reject(error))?;
             let keys = u64_from_usize(reading.header.metadata.len());
             let few = check_keys(keys, reading.limits, "the metadata");
-            few.map_err(|error| reading.refuse(error))?;
+            few.map_err(|error| reading.reject(error))?;
         }
         Ok(())
     }
@@ -369,7 +369,7 @@ impl WeightMap<'_, '_> {
         let Self(reading) = self;
         while let Some((name, file)) = map.next_entry::<String, String>()? {
             let pushed = reading.header.weights.push(&name, &file, reading.limits);
-            pushed.map_err(|error| reading.refuse(error))?;
+            pushed.map_err(|error| reading.reject(error))?;
         }
         Ok(())
     }

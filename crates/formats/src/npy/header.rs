@@ -44,14 +44,14 @@ pub(super) fn parse<'h>(
         Err(error) => Err(entries.fault.unwrap_or_else(|| match error {
             nom::Err::Error(error) | nom::Err::Failure(error) => {
                 let rest = Short(error.input);
-                refused(format_args!("invalid NumPy header at {rest}"))
+                header_error(format_args!("invalid NumPy header at {rest}"))
             }
-            nom::Err::Incomplete(_) => refused("the NumPy header is cut off"),
+            nom::Err::Incomplete(_) => header_error("the NumPy header is cut off"),
         })),
     }
 }
 
-fn refused(sentence: impl fmt::Display) -> FormatError {
+fn header_error(sentence: impl fmt::Display) -> FormatError {
     FormatError::violation(Rule::NpyHeader, sentence)
 }
 
@@ -95,13 +95,14 @@ impl<'h> Entries<'h> {
                 _ => {
                     let key = Short(key);
                     let sentence = format_args!("unknown key {key} in the NumPy header");
-                    self.fault = Some(refused(sentence));
+                    self.fault = Some(header_error(sentence));
                     return failed(rest);
                 }
             };
             if again {
                 let key = Short(key);
-                self.fault = Some(refused(format_args!("duplicate key {key} in the NumPy header")));
+                self.fault =
+                    Some(header_error(format_args!("duplicate key {key} in the NumPy header")));
                 return failed(rest);
             }
             let (after, comma) =
@@ -141,7 +142,7 @@ impl<'h> Entries<'h> {
     }
 
     fn finish(self) -> Result<Literal<'h>, FormatError> {
-        let missing = |key: &str| refused(format_args!("the NumPy header lacks \"{key}\""));
+        let missing = |key: &str| header_error(format_args!("the NumPy header lacks \"{key}\""));
         Ok(Literal {
             descr: self.descr.ok_or_else(|| missing("descr"))?,
             columns_first: self.columns_first.ok_or_else(|| missing("fortran_order"))?,

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_by_name() {
+    fn rejected_by_name() {
         for (descr, why) in [
             ("|O", "objects"),
             ("|V2", "without a type"),

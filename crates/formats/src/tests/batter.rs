@@ -24,7 +24,7 @@ fn survive(bytes: &[u8], reader: Reader<'_>) -> Option<Content> {
     match result {
         Ok(content) => Some(content),
         Err(error) => {
-            assert!(error.is_refusal(), "{error}");
+            assert!(error.is_rejection(), "{error}");
             assert!(!error.to_string().chars().any(char::is_control), "{error:?}");
             None
         }
@@ -84,7 +84,7 @@ fn the_same(_: &[u8], content: &Content, whole: &Content) {
 
 /// Checks that the crate reads what is read here, and to the same bytes.
 fn as_the_crate_does(bytes: &[u8], (_, tensors): &Content, _: &Content) {
-    let other = SafeTensors::deserialize(bytes).expect("the crate refuses what is read here");
+    let other = SafeTensors::deserialize(bytes).expect("the crate rejects what is read here");
     assert_eq!(other.len(), tensors.len());
     for (name, shape, _, data) in tensors {
         let tensor = other.tensor(name).unwrap();

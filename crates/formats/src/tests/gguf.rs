@@ -6,7 +6,7 @@ use zten::tools::StorageType;
 pub(super) use zten_corpus::other::gguf::{file, info, pair, text};
 
 use super::archive::Noted;
-use super::{Kind, START, read, refusal};
+use super::{Kind, START, read, rejection};
 use crate::gguf::types::{Type, kind};
 use crate::{Block, FormatError, Rule, open_bytes, open_source};
 
@@ -63,14 +63,14 @@ fn arrays_within_arrays() {
     let bytes = array(9, 3, &[array(0, 2, &[1, 2]), array(8, 0, &[]), array(7, 1, &[1])].concat());
     assert_eq!(value(9, &bytes), [0x83, 0x82, 1, 2, 0x80, 0x81, 0xf5]);
     assert_eq!(value(9, &nest(16)).len(), 16);
-    assert!(refusal("x", &file(&[pair("k", 9, &nest(17))], &[], &[])).contains("16 deep"));
+    assert!(rejection("x", &file(&[pair("k", 9, &nest(17))], &[], &[])).contains("16 deep"));
     // Depth is no matter of the stack.
     let deep = file(&[pair("k", 9, &nest(100_000))], &[], &[]);
-    assert!(refusal("x", &deep).contains("16 deep"));
+    assert!(rejection("x", &deep).contains("16 deep"));
 }
 
 #[test]
-fn values_that_are_refused() {
+fn values_that_are_rejected() {
     for (kind, bytes, why) in [
         (13, &[0; 8][..], "\"k\": unknown value type 13 at byte 0x25"),
         (9, &array(13, 0, &[]), "unknown value type 13"),
@@ -80,7 +80,7 @@ fn values_that_are_refused() {
         (9, &array(0, u64::MAX, &[1]), "the file ends before its header does"),
         (9, &array(9, u64::MAX, &nest(3)), "the file ends before its header does"),
     ] {
-        let sentence = refusal("x", &file(&[pair("k", kind, bytes)], &[], &[]));
+        let sentence = rejection("x", &file(&[pair("k", kind, bytes)], &[], &[]));
         assert!(sentence.contains(why), "{sentence}");
     }
 }
@@ -91,11 +91,11 @@ fn keys_are_in_order_and_there_once() {
     let (attributes, _) = read("x", &file(&pairs, &[], &[])).unwrap();
     assert_eq!(attributes, b"\xa3\x61a\xf5\x61b\xf5\x64long\xf5");
     let pairs = ["a", "b", "a"].map(|key| pair(key, 7, &[1]));
-    assert!(refusal("x", &file(&pairs, &[], &[])).contains("duplicate metadata key \"a\""));
+    assert!(rejection("x", &file(&pairs, &[], &[])).contains("duplicate metadata key \"a\""));
     let mut bytes = file(&[pair("key", 7, &[1])], &[], &[]);
     let at = bytes.windows(3).position(|window| window == b"key").unwrap();
     bytes[at] = 0xff;
-    assert!(refusal("x", &bytes).contains("a key of the metadata is not UTF-8 at byte 0x18"));
+    assert!(rejection("x", &bytes).contains("a key of the metadata is not UTF-8 at byte 0x18"));
 }
 
 #[test]
@@ -130,13 +130,13 @@ fn every_type_of_tensor() {
         assert_eq!(tensor.layout_name(), format!("gguf.{}", block.name.to_ascii_lowercase()));
         assert_eq!(Block::of(&tensor), Some(block));
         for dimensions in [&[block.elements + 1, block.elements][..], &[1, block.elements], &[]] {
-            let sentence = refusal("x", &file(&[], &[info("t", dimensions, id, 0)], &data));
+            let sentence = rejection("x", &file(&[], &[info("t", dimensions, id, 0)], &data));
             assert!(sentence.contains(&format!("whole blocks of {}", block.name)));
         }
     }
     assert_eq!(blocks, 26);
     for id in [4, 5, 9, 31, 43, u32::MAX] {
-        let sentence = refusal("x", &file(&[], &[info("t\n", &[32], id, 0)], &[0; 64]));
+        let sentence = rejection("x", &file(&[], &[info("t\n", &[32], id, 0)], &[0; 64]));
         assert!(sentence.starts_with("\"t\\u{a}\": un"), "{sentence}");
         assert!(sentence.contains(&format!(" tensor type {id}")), "{sentence}");
     }
@@ -157,7 +157,7 @@ fn versions() {
         bytes[4..8].copy_from_slice(&version.to_le_bytes());
         match why {
             "" => assert_eq!(read("x", &bytes).unwrap().1[0].3, [7]),
-            _ => assert!(refusal("x", &bytes).contains(why), "{version}"),
+            _ => assert!(rejection("x", &bytes).contains(why), "{version}"),
         }
     }
 }
@@ -170,7 +170,7 @@ fn alignment() {
         let mut bytes = file(&pairs, std::slice::from_ref(&tensor), &[]);
         let header = 24 + pairs[0].len() + tensor.len();
         bytes.resize(header.next_multiple_of(alignment as usize), 0);
-        assert!(refusal("x", &bytes).contains("exceeds the file"));
+        assert!(rejection("x", &bytes).contains("exceeds the file"));
         bytes.push(7);
         assert_eq!(read("x", &bytes).unwrap().1[0].3, [7]);
     }
@@ -183,9 +183,9 @@ fn alignment() {
         (10, &[32, 0, 0, 0, 0, 0, 0, 0]),
     ] {
         let pairs = [pair("general.alignment", kind, value)];
-        assert!(refusal("x", &file(&pairs, &[], &[])).contains("power of two of type u32"));
+        assert!(rejection("x", &file(&pairs, &[], &[])).contains("power of two of type u32"));
     }
-    let sentence = refusal("x", &file(&[], &[info("t", &[1], 24, 16)], &[0; 32]));
+    let sentence = rejection("x", &file(&[], &[info("t", &[1], 24, 16)], &[0; 32]));
     assert!(sentence.contains("\"t\": data offset 16 is not a multiple of 32"), "{sentence}");
 }
 
@@ -218,7 +218,7 @@ fn places() {
             "duplicate tensor name",
         ),
     ] {
-        let sentence = refusal("x", &bytes);
+        let sentence = rejection("x", &bytes);
         assert!(sentence.contains(why), "{sentence}");
     }
 }
@@ -242,12 +242,12 @@ fn no_byte_belongs_to_no_tensor() {
         let bytes = build(32, &data);
         let place = bytes.len() - 64 + at;
         let wanted = format!("a byte of padding is not zero at byte {place:#x}");
-        assert_eq!(refusal("x", &bytes), wanted);
+        assert_eq!(rejection("x", &bytes), wanted);
     }
-    let sentence = refusal("x", &build(32, &[&data[..], &[0]].concat()));
+    let sentence = rejection("x", &build(32, &[&data[..], &[0]].concat()));
     assert!(sentence.contains("1 unexpected bytes after the data of the tensors"), "{sentence}");
     let far = [&data[..32], &[0; 32], &data[32..]].concat();
-    assert!(refusal("x", &build(64, &far)).starts_with("\"b\": its data does not begin where"));
+    assert!(rejection("x", &build(64, &far)).starts_with("\"b\": its data does not begin where"));
     // Nor does one between the header and the data.
     let bytes = build(32, &data);
     let header = 24 + 2 * info("a", &[5], 24, 0).len();
@@ -255,7 +255,7 @@ fn no_byte_belongs_to_no_tensor() {
     for at in header..header.next_multiple_of(32) {
         let mut bytes = bytes.clone();
         bytes[at] = 1;
-        assert!(refusal("x", &bytes).contains("padding is not zero"), "{at}");
+        assert!(rejection("x", &bytes).contains("padding is not zero"), "{at}");
     }
 }
 
@@ -266,29 +266,29 @@ fn more_keys_than_can_be() {
         file(&pairs, &[], &[])
     };
     assert!(read("x", &keys(4096)).is_ok());
-    assert!(refusal("x", &keys(4097)).contains("has 4097 keys, which exceeds the limit of 4096"));
+    assert!(rejection("x", &keys(4097)).contains("has 4097 keys, which exceeds the limit of 4096"));
 }
 
 #[test]
 fn texts_are_utf_8() {
     for (bad, place) in [(&b"\xff"[..], 0x25), (b"a\xc3", 0x25)] {
-        let sentence = refusal("x", &file(&[pair("k", 8, &text(bad))], &[], &[]));
+        let sentence = rejection("x", &file(&[pair("k", 8, &text(bad))], &[], &[]));
         assert_eq!(sentence, format!("\"k\": a string is not UTF-8 at byte {place:#x}"));
         let elements = array(8, 2, &[text("ok"), text(bad)].concat());
-        let sentence = refusal("x", &file(&[pair("k", 9, &elements)], &[], &[]));
+        let sentence = rejection("x", &file(&[pair("k", 9, &elements)], &[], &[]));
         assert_eq!(sentence, format!("\"k\": a string is not UTF-8 at byte {:#x}", place + 22));
     }
     let mut bytes = file(&[], &[info("t", &[0], 24, 0)], &[]);
     bytes[0x20] = 0xff;
-    assert_eq!(refusal("x", &bytes), "the name of a tensor is not UTF-8 at byte 0x18");
+    assert_eq!(rejection("x", &bytes), "the name of a tensor is not UTF-8 at byte 0x18");
 }
 
 #[test]
 fn keys_have_a_length() {
     assert!(read("x", &file(&[pair(&"k".repeat(65535), 7, &[1])], &[], &[])).is_ok());
-    let sentence = refusal("x", &file(&[pair("k", 7, &[1]), pair("", 7, &[1])], &[], &[]));
+    let sentence = rejection("x", &file(&[pair("k", 7, &[1]), pair("", 7, &[1])], &[], &[]));
     assert_eq!(sentence, "invalid key of 0 bytes: expected 1 to 65535 at byte 0x26");
-    let sentence = refusal("x", &file(&[pair(&"k".repeat(65536), 7, &[1])], &[], &[]));
+    let sentence = rejection("x", &file(&[pair(&"k".repeat(65536), 7, &[1])], &[], &[]));
     assert_eq!(sentence, "invalid key of 65536 bytes: expected 1 to 65535 at byte 0x18");
 }
 
@@ -358,7 +358,7 @@ fn names_have_a_length() {
         assert_eq!(read("x", &bytes).unwrap().1[0].0, name);
     }
     let bytes = file(&[], &[info(&"é".repeat(33), &[1], 24, 0)], &[7]);
-    assert!(refusal("x", &bytes).contains("name of 66 bytes exceeds the maximum of 64 bytes"));
+    assert!(rejection("x", &bytes).contains("name of 66 bytes exceeds the maximum of 64 bytes"));
 }
 
 /// Opens a file with limits, and says which rule it breaks.
@@ -430,7 +430,7 @@ fn counts_cost_nothing() {
         let mut bytes = file(&[], &[], &[]);
         bytes[at..at + 8].fill(0xff);
         let why = if at == 8 { "the file ends before its header does" } else { "the metadata has" };
-        assert!(refusal("x", &bytes).contains(why));
+        assert!(rejection("x", &bytes).contains(why));
     }
-    assert!(refusal("x", b"GGUF").contains("ends before"));
+    assert!(rejection("x", b"GGUF").contains("ends before"));
 }

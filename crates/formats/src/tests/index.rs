@@ -63,9 +63,9 @@ fn read(index: &str, files: Files<'_>) -> Result<Content, FormatError> {
     read_with(index.as_bytes(), files, &Limits::default())
 }
 
-fn refusal(index: &str, files: Files<'_>) -> String {
+fn rejection(index: &str, files: Files<'_>) -> String {
     let error = read(index, files).expect_err("the index is read without a complaint");
-    assert!(error.is_refusal(), "{error}");
+    assert!(error.is_rejection(), "{error}");
     error.to_string()
 }
 
@@ -124,7 +124,7 @@ fn metadata_becomes_attributes() {
         ("[]", "expected a map"),
         ("null", "expected a map"),
     ] {
-        let sentence = refusal(&index(metadata), &two());
+        let sentence = rejection(&index(metadata), &two());
         assert!(sentence.contains(why), "{metadata}: {sentence}");
     }
 }
@@ -150,7 +150,7 @@ fn what_an_index_may_say() {
             "\"z.safetensors\": it was not found: the folder of the index has no regular file",
         ),
     ] {
-        let sentence = refusal(&index, &two());
+        let sentence = rejection(&index, &two());
         assert!(sentence.contains(why), "{index}: {sentence}");
     }
     for name in [
@@ -165,13 +165,13 @@ fn what_an_index_may_say() {
         "x.safetensors\\u0000",
         "x.safetensors/",
     ] {
-        let sentence = refusal(&of(&format!(r#"{{"a":"{name}"}}"#)), &two());
+        let sentence = rejection(&of(&format!(r#"{{"a":"{name}"}}"#)), &two());
         assert!(
             sentence.contains(": invalid file name: expected one in the folder of the index"),
             "{sentence}"
         );
     }
-    let sentence = refusal(&of(r#"{"a":"x.bin"}"#), &two());
+    let sentence = rejection(&of(r#"{"a":"x.bin"}"#), &two());
     assert!(sentence.contains("index of PyTorch files"), "{sentence}");
 }
 
@@ -196,26 +196,26 @@ fn index_and_files_say_the_same() {
             r#"the tensor "a" is in it"#,
         ),
     ] {
-        let sentence = refusal(&of(map), &two());
+        let sentence = rejection(&of(map), &two());
         assert!(sentence.contains(why), "{map}: {sentence}");
     }
     // The same tensors in two files: the first of them, in either, is named, with the other file.
     let [y, x] = two();
     let twice = [y.clone(), ("x.safetensors", y.1.clone())];
-    let sentence = refusal(&of(r#"{"a":"x.safetensors","b":"y.safetensors"}"#), &twice);
+    let sentence = rejection(&of(r#"{"a":"x.safetensors","b":"y.safetensors"}"#), &twice);
     let wanted =
         r#""x.safetensors": "b": it is in "y.safetensors", too, where the index says that it is"#;
     assert_eq!(sentence, wanted);
     // The other file has it not, or cannot tell.
     for other in [x.1.clone(), x.1[..20].to_vec()] {
         let files = [("x.safetensors", y.1.clone()), ("y.safetensors", other)];
-        let sentence = refusal(&of(r#"{"a":"x.safetensors","b":"y.safetensors"}"#), &files);
+        let sentence = rejection(&of(r#"{"a":"x.safetensors","b":"y.safetensors"}"#), &files);
         assert!(sentence.contains("\"b\": the index does not say"), "{sentence}");
     }
     // What is wrong with a file is reported of that one.
     let [mut y, x] = two();
     y.1.pop();
-    let sentence = refusal(&index("{}"), &[y, x]);
+    let sentence = rejection(&index("{}"), &[y, x]);
     assert!(sentence.starts_with("\"y.safetensors\": expected "), "{sentence}");
 }
 
@@ -226,8 +226,8 @@ fn limits_hold() {
     for (limits, why) in
         [(with("shards", 1), "it names more than 1 files"), (with("keys", 0), "has 1 keys")]
     {
-        let refused = read_with(index.as_bytes(), &two(), &limits).unwrap_err().to_string();
-        assert!(refused.contains(why), "{refused}");
+        let rejected = read_with(index.as_bytes(), &two(), &limits).unwrap_err().to_string();
+        assert!(rejected.contains(why), "{rejected}");
     }
     assert!(read_with(index.as_bytes(), &two(), &with("shards", 2)).is_ok());
 }

@@ -3,7 +3,7 @@ use zten::tools::{LogicalType, StorageType};
 
 pub(super) use zten_corpus::other::npy::{file, versioned};
 
-use super::{Kind, open_with, read, refusal, single};
+use super::{Kind, open_with, read, rejection, single};
 
 /// Numbers that count up, so many bytes of them.
 fn counting(bytes: usize) -> Vec<u8> {
@@ -68,13 +68,13 @@ fn versions() {
         // Python 2 wrote none of version 3.0.
         assert_eq!(read("x.npy", &versioned(version, &long, &[1, 2])).is_ok(), version < 3);
     }
-    assert!(refusal("x.npy", &versioned(4, literal, &[1, 2])).contains("version 4.0"));
+    assert!(rejection("x.npy", &versioned(4, literal, &[1, 2])).contains("version 4.0"));
     let mut minor = versioned(1, literal, &[1, 2]);
     minor[7] = 1;
-    assert!(refusal("x.npy", &minor).contains("version 1.1"));
+    assert!(rejection("x.npy", &minor).contains("version 1.1"));
     let mut long = versioned(2, literal, &[1, 2]);
     long[8..12].copy_from_slice(&u32::MAX.to_le_bytes());
-    assert!(refusal("x.npy", &long).contains("exceeds the maximum of 65535 bytes"));
+    assert!(rejection("x.npy", &long).contains("exceeds the maximum of 65535 bytes"));
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn data_is_as_long_as_the_shape_asks() {
     for (shape, length) in [("(2, 2)", 3), ("(2, 2)", 5), ("()", 0), ("(0,)", 1)] {
         for columns_first in [false, true] {
             let bytes = file("|u1", columns_first, shape, &vec![0; length]);
-            let sentence = refusal("x.npy", &bytes);
+            let sentence = rejection("x.npy", &bytes);
             assert!(sentence.contains(&format!("bytes of data, found {length}")), "{sentence}");
         }
     }
@@ -96,30 +96,30 @@ fn data_is_as_long_as_the_shape_asks() {
         "(0, 9223372036854775808)",
         "(4611686018427387904, 0)",
     ] {
-        assert!(refusal("x.npy", &file("<u2", true, shape, &[0])).contains("cannot be counted"));
+        assert!(rejection("x.npy", &file("<u2", true, shape, &[0])).contains("cannot be counted"));
     }
     let bytes = file("<u2", true, "(4611686018427387903, 0)", &[]);
     assert!(single("x.npy", &bytes).3.is_empty());
 }
 
 #[test]
-fn types_are_refused_by_name() {
+fn types_are_rejected_by_name() {
     for descr in ["|O", "|V2", "<U4", "|S1", "<M8[s]", "<f16", "<c32", "<q9"] {
-        assert!(refusal("x.npy", &file(descr, false, "()", &[0; 32])).contains(descr));
+        assert!(rejection("x.npy", &file(descr, false, "()", &[0; 32])).contains(descr));
     }
     let records = "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }\n";
-    assert!(refusal("x.npy", &versioned(1, records, &[0; 4])).contains("records"));
+    assert!(rejection("x.npy", &versioned(1, records, &[0; 4])).contains("records"));
     // Names of fields are Latin-1 before version 3.0.
     let latin = records.replace("'a'", "'\u{e9}'");
-    assert!(refusal("x.npy", &versioned(3, &latin, &[0; 4])).contains("records"));
+    assert!(rejection("x.npy", &versioned(3, &latin, &[0; 4])).contains("records"));
     for version in [1, 2, 3] {
         let mut bytes = versioned(version, &latin.replace('\u{e9}', "?"), &[0; 4]);
         let place = bytes.iter().position(|byte| *byte == b'?').unwrap();
         bytes[place] = 0xe9;
         let why = if version == 3 { "is not text" } else { "records" };
-        assert!(refusal("x.npy", &bytes).contains(why));
+        assert!(rejection("x.npy", &bytes).contains(why));
     }
-    let sentence = refusal("x.npy", &file("\u{1b}[31m", false, "()", &[]));
+    let sentence = rejection("x.npy", &file("\u{1b}[31m", false, "()", &[]));
     assert!(sentence.contains("\\u{1b}[31m"), "{sentence}");
 }
 
@@ -127,7 +127,7 @@ fn types_are_refused_by_name() {
 fn more_dimensions_than_can_be() {
     let shape = |rank: usize| format!("({})", "1,".repeat(rank));
     assert_eq!(single("x.npy", &file("|u1", true, &shape(64), &[0])).3, [0]);
-    assert!(refusal("x.npy", &file("|u1", true, &shape(65), &[0])).contains("64 dimensions"));
+    assert!(rejection("x.npy", &file("|u1", true, &shape(65), &[0])).contains("64 dimensions"));
     let limits = Limits::default().with_rank(1);
     assert!(open_with("x.npy", &file("|u1", false, "(1, 1)", &[0]), &limits).is_err());
 }

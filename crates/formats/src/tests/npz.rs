@@ -7,7 +7,7 @@ use zten::{Limits, OpenOptions};
 use crate::open_bytes;
 
 use super::archive::Noted;
-use super::{npy, open_with, read, refusal};
+use super::{npy, open_with, read, rejection};
 
 /// An archive of members, deflated or not.
 pub(super) fn archive(members: &[(&str, Vec<u8>)], deflated: bool) -> Vec<u8> {
@@ -81,20 +81,23 @@ fn chunks_do_not_divide_elements() {
 }
 
 #[test]
-fn other_members_are_refused_by_name() {
+fn other_members_are_rejected_by_name() {
     for (name, why) in [
         ("notes.txt", "\"notes.txt\": it is not a NumPy array"),
         ("a.npy/", "\"a.npy/\": it is not a NumPy array"),
         ("a.NPY", "\"a.NPY\": it is not a NumPy array"),
         ("a.npy", "\"a.npy\": the NumPy header is cut off"),
     ] {
-        let sentence = refusal("x", &archive(&[("b.npy", array(&[1])), (name, vec![])], false));
+        let sentence = rejection("x", &archive(&[("b.npy", array(&[1])), (name, vec![])], false));
         assert_eq!(sentence, why);
     }
     let empty = archive(&[("a.npy", vec![])], true);
-    assert_eq!(refusal("x", &empty), "\"a.npy\": the NumPy header is cut off");
+    assert_eq!(rejection("x", &empty), "\"a.npy\": the NumPy header is cut off");
     let text = b"just some text, as long as a header is".to_vec();
-    assert_eq!(refusal("x", &archive(&[("a.npy", text)], true)), "\"a.npy\": missing NumPy array");
+    assert_eq!(
+        rejection("x", &archive(&[("a.npy", text)], true)),
+        "\"a.npy\": missing NumPy array"
+    );
 }
 
 #[test]
@@ -102,7 +105,7 @@ fn members_are_as_long_as_their_arrays() {
     for deflated in [false, true] {
         for length in [2, 4] {
             let bytes = npy::file("|u1", false, "(3,)", &vec![0; length]);
-            let sentence = refusal("x", &archive(&[("a.npy", bytes)], deflated));
+            let sentence = rejection("x", &archive(&[("a.npy", bytes)], deflated));
             let wanted = format!("\"a.npy\": expected 3 bytes of data, found {length}");
             assert_eq!(sentence, wanted);
         }
@@ -119,7 +122,7 @@ fn checksums_are_validated_whatever_the_order() {
         // Opening says nothing of data.
         let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
         assert_eq!(archive.verify().unwrap_err().rule(), Some("zip-crc"));
-        let sentence = refusal("x", &bytes);
+        let sentence = rejection("x", &bytes);
         assert!(sentence.starts_with("a member does not have its checksum"), "{sentence}");
     }
 }
@@ -130,7 +133,7 @@ fn two_members_of_one_name() {
     while let Some(at) = bytes.windows(5).position(|window| window == b"b.npy") {
         bytes[at] = b'a';
     }
-    assert!(refusal("x", &bytes).contains("duplicate tensor name \"a\""));
+    assert!(rejection("x", &bytes).contains("duplicate tensor name \"a\""));
 }
 
 #[test]
@@ -154,7 +157,7 @@ fn what_members_may_not_use() {
         (0, 93, "\"a.npy\": unsupported compression method"),
         (0, 8, "\"a.npy\": the compressed data cannot be decompressed"),
     ] {
-        let sentence = refusal("x", &build(flags, method));
+        let sentence = rejection("x", &build(flags, method));
         assert!(sentence.starts_with(why), "{sentence}");
     }
 }
@@ -196,13 +199,13 @@ fn the_end_record_leaves_no_doubt() {
         ([&b"PK\x03\x04"[..], &valid].concat(), "does not end where"),
         ([&valid[..members.len()], b"\0", &directory, &end].concat(), "does not end where"),
     ] {
-        let sentence = refusal("x.npz", &bytes);
+        let sentence = rejection("x.npz", &bytes);
         assert!(sentence.contains(why), "{sentence}");
     }
     // More members than there are bytes for cost nothing.
     let mut end = b"PK\x05\x06\0\0\0\0\xff\xff\xff\xff".to_vec();
     end.resize(22, 0);
-    assert!(refusal("x", &end).contains("has 0 members, and its end record counts 65535"));
+    assert!(rejection("x", &end).contains("has 0 members, and its end record counts 65535"));
 }
 
 #[test]
@@ -238,7 +241,7 @@ fn end_records_of_large_archives() {
         (build(full, u64::MAX, &[]), "invalid end record"),
         (build(full, 45, &[0]), "not right before"),
     ] {
-        let sentence = refusal("x", &bytes);
+        let sentence = rejection("x", &bytes);
         assert!(sentence.contains(why), "{sentence}");
     }
 }
@@ -266,7 +269,7 @@ fn members_lie_one_after_the_other() {
         build(&[first, b"\0", second], first.len() + 1),
         build(&[first, second, b"\0"], first.len()),
     ] {
-        assert!(refusal("x.npz", &bytes).contains("does not begin where the one before it ends"));
+        assert!(rejection("x.npz", &bytes).contains("does not begin where the one before it ends"));
     }
     let mut front = [b"PK\x03\x04", first, second].concat();
     let (mut directory, mut end) = (directory.clone(), end.clone());
@@ -275,7 +278,11 @@ fn members_lie_one_after_the_other() {
     directory[entry + 42..entry + 46].copy_from_slice(&at.to_le_bytes());
     end[16..20].copy_from_slice(&u32::try_from(front.len()).unwrap().to_le_bytes());
     front.extend([directory, end].concat());
-    assert!(refusal("x.npz", &front).contains("ends at byte 0x4"), "{}", refusal("x.npz", &front));
+    assert!(
+        rejection("x.npz", &front).contains("ends at byte 0x4"),
+        "{}",
+        rejection("x.npz", &front)
+    );
 }
 
 /// However often a directory names the same members, they are read about once.
@@ -324,7 +331,7 @@ fn members_do_not_yield_more_than_they_declare() {
     while let Some(at) = bytes.windows(4).position(|window| window == old) {
         bytes[at..at + 4].copy_from_slice(&size.to_le_bytes());
     }
-    let sentence = refusal("x", &bytes);
+    let sentence = rejection("x", &bytes);
     assert!(
         sentence.contains("\"a.npy\": a member does not have the length that the directory gives"),
         "{sentence}"

@@ -7,7 +7,7 @@ use zten::{Limits, OpenOptions};
 pub(super) use zten_corpus::other::safetensors::file;
 
 use super::archive::{Noted, read};
-use super::{Kind, START, refusal};
+use super::{Kind, START, rejection};
 use crate::{FormatError, Rule, open_bytes, open_source};
 
 /// Opens bytes with limits.
@@ -71,20 +71,20 @@ fn two_elements_of_fp4_share_a_byte() {
         assert_eq!(tensors, [("a.b".to_owned(), dimensions.to_vec(), kind, data)]);
     }
     for (shape, length) in [("[3]", 1), ("[3]", 2), ("[]", 1), ("[2]", 2)] {
-        assert!(refusal("x", &one("F4", shape, length)).contains("as long as"));
+        assert!(rejection("x", &one("F4", shape, length)).contains("as long as"));
     }
 }
 
 #[test]
-fn other_types_are_refused_by_name() {
+fn other_types_are_rejected_by_name() {
     for (dtype, shape, length) in [("F6_E2M3", "[4]", 3), ("F6_E3M2", "[4]", 3)] {
         let bytes = one(dtype, shape, length);
         // They are valid files: it is zTensor that has nothing for them.
         SafeTensors::deserialize(&bytes).unwrap();
         let wanted = format!("\"a.b\": unsupported dtype \"{dtype}\" at byte ");
-        assert!(refusal("x", &bytes).starts_with(&wanted));
+        assert!(rejection("x", &bytes).starts_with(&wanted));
     }
-    let sentence = refusal("x", &one("F\\u001b", "[1]", 1));
+    let sentence = rejection("x", &one("F\\u001b", "[1]", 1));
     assert!(sentence.starts_with("\"a.b\": unsupported dtype \"F\\u{1b}\" at byte"));
 }
 
@@ -164,19 +164,19 @@ fn a_limit_holds_before_memory_is_taken() {
 }
 
 #[test]
-fn what_stands_twice_is_refused() {
+fn what_stands_twice_is_rejected() {
     let entry = r#"{"dtype":"U8","shape":[],"data_offsets":[0,1]}"#;
     let next = r#"{"dtype":"U8","shape":[],"data_offsets":[1,2]}"#;
     let twice = file(&format!(r#"{{"a":{entry},"\u0061":{next}}}"#), &[0, 0]);
-    assert!(refusal("x", &twice).contains("duplicate tensor name \"a\""));
+    assert!(rejection("x", &twice).contains("duplicate tensor name \"a\""));
     let same = file(&format!(r#"{{"a":{entry},"a":{entry}}}"#), &[0]);
-    assert!(refusal("x", &same).contains("\"a\""));
+    assert!(rejection("x", &same).contains("\"a\""));
     let metadata = file(r#"{"__metadata__":{},"__metadata__":{}}"#, &[]);
-    assert!(refusal("x", &metadata).contains("duplicate"));
+    assert!(rejection("x", &metadata).contains("duplicate"));
     let key = file(r#"{"__metadata__":{"k":"a","k":"a"}}"#, &[]);
-    assert_eq!(refusal("x", &key), "\"__metadata__\": duplicate key \"k\"");
+    assert_eq!(rejection("x", &key), "\"__metadata__\": duplicate key \"k\"");
     let field = file(r#"{"a":{"dtype":"U8","dtype":"U8","shape":[],"data_offsets":[0,1]}}"#, &[0]);
-    assert!(refusal("x", &field).contains("duplicate field"));
+    assert!(rejection("x", &field).contains("duplicate field"));
 }
 
 #[test]
@@ -211,12 +211,12 @@ fn damaged_headers() {
             "as long as",
         ),
     ] {
-        let sentence = refusal("x.safetensors", &file(header, &vec![0; data]));
+        let sentence = rejection("x.safetensors", &file(header, &vec![0; data]));
         assert!(sentence.contains(why), "{header}: {sentence}");
     }
     let overlap = r#"{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},
         "b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}"#;
-    assert!(refusal("x", &file(overlap, &[0; 3])).starts_with("\"b\": its data does not begin"));
+    assert!(rejection("x", &file(overlap, &[0; 3])).starts_with("\"b\": its data does not begin"));
 }
 
 /// Errors point at the byte at which a fault begins.
@@ -253,7 +253,7 @@ fn places_in_the_header() {
             "expected the end of the array of two offsets, found \",\"",
         ),
     ] {
-        let sentence = refusal("x", &file(header, &[]));
+        let sentence = rejection("x", &file(header, &[]));
         let at = format!(" at byte {:#x}", 8 + header.find(at).unwrap());
         let wanted = format!("invalid header: {why}");
         assert!(sentence.contains(&wanted) && sentence.ends_with(&at), "{header}: {sentence}");
@@ -268,11 +268,11 @@ fn places_in_the_header() {
         (entry("U8", "[2]"), "[0,1]"),
         (r#"{"__metadata__":{}, "__metadat\u0061__":{}}"#.to_owned(), "\"__metadat\\"),
     ] {
-        let sentence = refusal("x", &file(&header, &[0]));
+        let sentence = rejection("x", &file(&header, &[0]));
         let at = format!(" at byte {:#x}", 8 + header.find(at).unwrap());
         assert!(sentence.ends_with(&at), "{header}: {sentence}");
     }
-    assert!(refusal("x", &file("{\"\u{1b}", &[])).is_ascii());
+    assert!(rejection("x", &file("{\"\u{1b}", &[])).is_ascii());
 }
 
 #[test]
@@ -286,13 +286,13 @@ fn text_that_is_not_utf_8() {
         (b"{\xff}".to_vec(), 1),
     ] {
         let length = u64::try_from(header.len()).unwrap().to_le_bytes();
-        let sentence = refusal("x", &[&length[..], &header, &[0]].concat());
+        let sentence = rejection("x", &[&length[..], &header, &[0]].concat());
         let wanted = format!("text that is not UTF-8 at byte {:#x}", 8 + at);
         assert!(sentence.ends_with(&wanted), "{header:?}: {sentence}");
     }
     // What comes first is named.
     let bytes = file(&entry.replace("U8", "U9"), b"\xff");
-    assert!(refusal("x", &bytes).contains("dtype"));
+    assert!(rejection("x", &bytes).contains("dtype"));
 }
 
 /// Fields in another order, white space and escapes are read to the same.
@@ -316,7 +316,7 @@ fn as_many_keys_as_the_limit() {
     let texts: Vec<_> = (0..4097).map(|key| format!(r#""{key}":"""#)).collect();
     let header = |keys: usize| format!(r#"{{"__metadata__":{{{}}}}}"#, texts[..keys].join(","));
     assert!(read("x", &file(&header(4096), &[])).is_ok());
-    let sentence = refusal("x", &file(&header(4097), &[]));
+    let sentence = rejection("x", &file(&header(4097), &[]));
     let wanted = "\"__metadata__\": it has 4097 keys, which exceeds the limit of 4096 at byte 0x18";
     assert_eq!(sentence, wanted);
 }
@@ -326,19 +326,19 @@ fn lengths_that_cannot_be() {
     let mut bytes = file("{}", &[]);
     for length in [3, 100_000_000, 100_000_001, u64::MAX] {
         bytes[..8].copy_from_slice(&length.to_le_bytes());
-        let sentence = refusal("x", &bytes);
+        let sentence = rejection("x", &bytes);
         assert_eq!(
             sentence,
             format!("header length {length} exceeds the maximum of 2 bytes at byte 0x0")
         );
     }
     bytes[..8].copy_from_slice(&1_u64.to_le_bytes());
-    assert!(refusal("x", &bytes).ends_with("unexpected end at byte 0x8"));
+    assert!(rejection("x", &bytes).ends_with("unexpected end at byte 0x8"));
 }
 
 #[test]
 fn more_dimensions_than_can_be() {
     let shape = |rank: usize| format!("[{}]", vec!["1"; rank].join(","));
     assert!(read("x", &one("U8", &shape(64), 1)).is_ok());
-    assert!(refusal("x", &one("U8", &shape(65), 1)).contains("64 dimensions"));
+    assert!(rejection("x", &one("U8", &shape(65), 1)).contains("64 dimensions"));
 }

@@ -5,7 +5,7 @@ use zten::{Error, Limits, OpenOptions, ReadAt};
 use zten_corpus::other::torch::{dict, file, int, members, numbers, pickle, text, tuple};
 use zten_corpus::other::zip::{Archive, Member};
 
-use super::{Kind, data, open_with, read, refusal};
+use super::{Kind, data, open_with, read, rejection};
 use crate::{open_bytes, open_source};
 
 /// A file that PyTorch wrote, without the zeros that one of its storages is: the byte at which they begin, and their number.
@@ -126,17 +126,17 @@ fn doubled_references_are_bounded() {
     for level in 1..60_u8 {
         value = [b"](", &value[..], b"h", &[level - 1], b"eq", &[level]].concat();
     }
-    let sentence = refusal("x", &file(&value, &[]));
+    let sentence = rejection("x", &file(&value, &[]));
     assert!(sentence.contains("bytes than the limit allows"), "{sentence}");
     // Many have one long list or text.
     let long = [text("k"), b"(".to_vec(), b"N".repeat(60_000), b"tq\0".to_vec()].concat();
     let many = (0..30_000_u16).flat_map(|key| [&b"M"[..], &key.to_le_bytes(), b"h\0"].concat());
     let value = [b"}(".to_vec(), long, many.collect(), b"u".to_vec()].concat();
-    assert!(refusal("x", &file(&value, &[])).contains("limit"));
+    assert!(rejection("x", &file(&value, &[])).contains("limit"));
     let long = [text("k"), text(&"x".repeat(60_000)), b"q\0".to_vec()].concat();
     let many = (0..60_000_u16).flat_map(|key| [&b"M"[..], &key.to_le_bytes(), b"h\0"].concat());
     let value = [b"}(".to_vec(), long, many.collect(), b"u".to_vec()].concat();
-    assert!(refusal("x", &file(&value, &[])).contains("limit"));
+    assert!(rejection("x", &file(&value, &[])).contains("limit"));
 }
 
 #[test]
@@ -147,11 +147,11 @@ fn limits_hold() {
     };
     let most = usize::from(Limits::default().depth());
     assert!(open_with("x", &deep(most - 1), &Limits::default()).is_ok());
-    assert!(refusal("x", &deep(most)).contains("levels deep"));
-    assert!(refusal("x", &deep(100_000)).contains("levels deep"));
+    assert!(rejection("x", &deep(most)).contains("levels deep"));
+    assert!(rejection("x", &deep(100_000)).contains("levels deep"));
     let shape = numbers(&vec![1; 300]);
     let storage = [tuple(&[text("storage")]), b"Q".to_vec()].concat();
-    assert!(refusal("x", &file(&storage, &[])).contains("not that of a storage"));
+    assert!(rejection("x", &file(&storage, &[])).contains("not that of a storage"));
     assert!(read("x", &file(&shape, &[])).is_ok());
     let keys: Vec<String> = (0..2_000).map(|key| format!("k{key}")).collect();
     let items: Vec<_> = keys.iter().map(|key| (&**key, int(1))).collect();
@@ -171,7 +171,7 @@ fn pickles_alone_pass_the_machine() {
         (b"\x80\x02}.}", "behind STOP"),
         (b"\x80\x02](", "without STOP"),
     ] {
-        let sentence = refusal("x.pkl", name);
+        let sentence = rejection("x.pkl", name);
         assert!(sentence.contains(why), "{sentence}");
     }
 }
@@ -180,7 +180,7 @@ fn pickles_alone_pass_the_machine() {
 fn instructions_that_are_cut_off() {
     let whole = pickle(&dict(&[("a", int(1)), ("b", numbers(&[1, 2]))]));
     for end in 3..whole.len() {
-        let sentence = refusal("x.pkl", &whole[..end]);
+        let sentence = rejection("x.pkl", &whole[..end]);
         assert!(sentence.contains("the pickle ends"), "{end}: {sentence}");
     }
 }
@@ -255,16 +255,16 @@ fn streams() {
     let long = pickle(&dict(&[("a", text(&"x".repeat(300_000)))]));
     let system = pickle(&[&long[2..long.len() - 1], b"cos\nsystem\n"].concat());
     let keys = &pickle(b"]")[..];
-    let refused = |bytes: &[u8]| refusal("x.pt", bytes);
+    let rejected = |bytes: &[u8]| rejection("x.pt", bytes);
     for behind in [0, 1, 1 << 20] {
-        assert!(refused(&stream(&long, keys, behind)).contains("several pickles"));
-        assert!(refused(&stream(&pickle(b"}"), keys, behind)).contains("several pickles"));
+        assert!(rejected(&stream(&long, keys, behind)).contains("several pickles"));
+        assert!(rejected(&stream(&pickle(b"}"), keys, behind)).contains("several pickles"));
         assert!(
-            refused(&stream(&system, keys, behind)).contains("\"system\" of the module \"os\"")
+            rejected(&stream(&system, keys, behind)).contains("\"system\" of the module \"os\"")
         );
     }
     let cut = stream(&long[..250_000], b"", 0);
-    assert!(refused(&cut).contains("the pickle ends within the instruction BINUNICODE"));
+    assert!(rejected(&cut).contains("the pickle ends within the instruction BINUNICODE"));
     let limits = Limits::default().with_named("manifest", 100_000).unwrap();
     let sentence = open_with("x.pt", &stream(&long, keys, 0), &limits).unwrap_err().to_string();
     assert!(sentence.contains("limit of 100000"), "{sentence}");
@@ -279,7 +279,7 @@ fn streams() {
 /// A pickle by itself may have instructions of old protocols, and no others.
 #[test]
 fn old_instructions() {
-    let refused = |rest: &[u8]| refusal("x.pkl", &[b"(dp0\n0", rest].concat());
+    let rejected = |rest: &[u8]| rejection("x.pkl", &[b"(dp0\n0", rest].concat());
     for harmless in [
         &b"I5\n."[..],
         b"I-5\n.",
@@ -298,7 +298,7 @@ fn old_instructions() {
         b"N(NN1.",
         b"]I1\na.",
     ] {
-        assert!(refused(harmless).contains("this is a pickle"), "{harmless:?}");
+        assert!(rejected(harmless).contains("this is a pickle"), "{harmless:?}");
     }
     for (bytes, why) in [
         (&b"I\n."[..], "a line is no number"),
@@ -321,11 +321,11 @@ fn old_instructions() {
         (b"N\x85.", "of protocol 2, and the pickle of 1"),
         (b"S'os'\nS'system'\n\x93.", "of protocol 4, and the pickle of 1"),
     ] {
-        let sentence = refused(bytes);
+        let sentence = rejected(bytes);
         assert!(sentence.contains(why), "{bytes:?}: {sentence}");
     }
     for byte in [0x82, 0x83, 0x84] {
-        let sentence = refusal("x.pkl", &[0x80, 2, b'N', byte, 1, 0, 0, 0, b'.']);
+        let sentence = rejection("x.pkl", &[0x80, 2, b'N', byte, 1, 0, 0, 0, b'.']);
         assert!(sentence.contains(" (0x8") && sentence.ends_with("at byte 0x3"), "{sentence}");
     }
 }

@@ -3,14 +3,14 @@
 
 mod archive;
 
-use super::{read, refusal};
+use super::{read, rejection};
 use archive::{Member, build, content, field, large};
 
-/// Refused where it is the first member and where it is the last, with those words.
-fn refused(member: &Member, why: &str) {
+/// Rejected where it is the first member and where it is the last, with those words.
+fn rejected(member: &Member, why: &str) {
     let other = Member::numpy("other.npy", 8);
     for members in [[member.clone(), other.clone()], [other, member.clone()]] {
-        let sentence = refusal("x", &build(&members));
+        let sentence = rejection("x", &build(&members));
         assert!(sentence.contains(why), "not {why}: {sentence}");
     }
 }
@@ -68,13 +68,13 @@ fn what_is_said_twice_is_the_same() {
             |member| member.local.name[0] ^= 2,
         ];
         for change in changes {
-            refused(&changed(&valid, change), DIFFERS);
+            rejected(&changed(&valid, change), DIFFERS);
         }
     }
     let valid = Member::plain("a.npy", 8);
-    refused(&changed(&valid, |member| member.local.size ^= 1), DIFFERS);
-    refused(&changed(&valid, |member| member.local.packed ^= 1), DIFFERS);
-    refused(
+    rejected(&changed(&valid, |member| member.local.size ^= 1), DIFFERS);
+    rejected(&changed(&valid, |member| member.local.packed ^= 1), DIFFERS);
+    rejected(
         &changed(&valid, |member| member.start = Some(1)),
         "it is not where the directory says",
     );
@@ -87,14 +87,17 @@ fn numbers_of_large_files_contradict_nothing() {
     for (numbers, why) in
         [([size, packed ^ 1], DIFFERS), ([size ^ 1, packed], DIFFERS), ([packed, size], DIFFERS)]
     {
-        refused(&changed(&valid, |member| member.local.extra = large(&numbers)), why);
+        rejected(&changed(&valid, |member| member.local.extra = large(&numbers)), why);
     }
-    refused(&changed(&valid, |member| member.local.extra = large(&[size])), CONTRADICTS);
-    refused(&changed(&valid, |member| member.local.extra = large(&[size, packed, 0])), CONTRADICTS);
-    refused(&changed(&valid, |member| member.local.extra = vec![]), CONTRADICTS);
+    rejected(&changed(&valid, |member| member.local.extra = large(&[size])), CONTRADICTS);
+    rejected(
+        &changed(&valid, |member| member.local.extra = large(&[size, packed, 0])),
+        CONTRADICTS,
+    );
+    rejected(&changed(&valid, |member| member.local.extra = vec![]), CONTRADICTS);
     // Those of the header itself.
-    refused(&changed(&valid, |member| member.local.size = 1), CONTRADICTS);
-    refused(&changed(&valid, |member| member.local.packed = 0), CONTRADICTS);
+    rejected(&changed(&valid, |member| member.local.size = 1), CONTRADICTS);
+    rejected(&changed(&valid, |member| member.local.packed = 0), CONTRADICTS);
     let sizes = |member: &mut Member| {
         member.local.size = member.central.size;
         member.local.packed = member.central.packed;
@@ -115,21 +118,21 @@ fn numbers_of_large_files_contradict_nothing() {
         member.central.extra = large(&[size]);
     }));
     let other = "\"a.npy\": its extra field for large files has other numbers than are missing";
-    refused(&all(&[size]), other);
-    refused(&all(&[size, packed, 0]), other);
-    refused(&changed(&valid, |member| member.central.extra = large(&[size, packed])), other);
-    refused(&changed(&all(&[]), |member| member.central.extra = vec![]), other);
-    refused(&all(&[size ^ 1, packed]), DIFFERS);
+    rejected(&all(&[size]), other);
+    rejected(&all(&[size, packed, 0]), other);
+    rejected(&changed(&valid, |member| member.central.extra = large(&[size, packed])), other);
+    rejected(&changed(&all(&[]), |member| member.central.extra = vec![]), other);
+    rejected(&all(&[size ^ 1, packed]), DIFFERS);
     // Where only the directory has such numbers, only its version is the one for them.
     let mut large = all(&[size, packed]);
     (large.local, large.central.version) = (Member::plain("a.npy", 8).local, 45);
     accepted(&large);
-    refused(&changed(&large, |member| member.central.version = 44), DIFFERS);
-    refused(&changed(&Member::plain("a.npy", 8), |member| member.central.version = 45), DIFFERS);
+    rejected(&changed(&large, |member| member.central.version = 44), DIFFERS);
+    rejected(&changed(&Member::plain("a.npy", 8), |member| member.central.version = 45), DIFFERS);
     let beyond = |member: &mut Member| {
         (member.local.version, member.central.version) = (46, 46);
     };
-    refused(&changed(&valid, beyond), "unsupported feature of zip");
+    rejected(&changed(&valid, beyond), "unsupported feature of zip");
 }
 
 #[test]
@@ -139,7 +142,7 @@ fn extra_fields_are_whole_and_known() {
             let local = changed(&valid, |member| member.local.extra.extend(&more));
             let central = changed(&valid, |member| member.central.extra.extend(&more));
             for member in [local, central] {
-                refused(&member, "\"a.npy\": ");
+                rejected(&member, "\"a.npy\": ");
             }
         }
         for (id, length) in [(0x7075, 9), (0xcafe, 0), (0x5455, 6)] {
@@ -147,7 +150,7 @@ fn extra_fields_are_whole_and_known() {
             let local = changed(&valid, |member| member.local.extra.extend(&unknown));
             let central = changed(&valid, |member| member.central.extra.extend(&unknown));
             for member in [local, central] {
-                refused(&member, &format!("unsupported extra field {id:#06x} of {length} bytes"));
+                rejected(&member, &format!("unsupported extra field {id:#06x} of {length} bytes"));
             }
         }
         // As `zip` adds them.
@@ -166,34 +169,34 @@ fn what_stands_behind_a_member_is_what_the_directory_says() {
     for method in [0, 8] {
         let valid = Member::streamed("a.npy", method);
         for at in 4..valid.behind.len() {
-            refused(&changed(&valid, |member| member.behind[at] ^= 1), BEHIND);
+            rejected(&changed(&valid, |member| member.behind[at] ^= 1), BEHIND);
         }
-        refused(&changed(&valid, |member| member.behind = vec![0xa5; 24]), BEHIND);
-        refused(&changed(&valid, |member| member.behind = vec![]), BEHIND);
-        refused(&changed(&valid, |member| member.behind.truncate(16)), BEHIND);
-        refused(&changed(&valid, |member| member.behind[0] = b'Q'), BEHIND);
-        refused(&changed(&valid, |member| member.behind.push(0)), GAP);
+        rejected(&changed(&valid, |member| member.behind = vec![0xa5; 24]), BEHIND);
+        rejected(&changed(&valid, |member| member.behind = vec![]), BEHIND);
+        rejected(&changed(&valid, |member| member.behind.truncate(16)), BEHIND);
+        rejected(&changed(&valid, |member| member.behind[0] = b'Q'), BEHIND);
+        rejected(&changed(&valid, |member| member.behind.push(0)), GAP);
         // The signature may be left out.
         accepted(&changed(&valid, |member| drop(member.behind.drain(..4))));
         // Without the flag nothing stands there, with it something does.
         let flagless = |member: &mut Member| {
             (member.local.flags, member.central.flags) = (0, 0);
         };
-        refused(&changed(&valid, flagless), DIFFERS);
-        refused(&changed(&Member::numpy("a.npy", method), |m| m.behind = vec![0; 24]), GAP);
+        rejected(&changed(&valid, flagless), DIFFERS);
+        rejected(&changed(&Member::numpy("a.npy", method), |m| m.behind = vec![0; 24]), GAP);
         // What stands in front may be left out there, and not be another.
         let [size, packed] = valid.sizes();
         accepted(&changed(&valid, |member| member.local.extra = large(&[size, packed])));
         accepted(&changed(&valid, |member| member.local.crc = member.central.crc));
-        refused(&changed(&valid, |member| member.local.extra = large(&[size, 0])), DIFFERS);
-        refused(&changed(&valid, |member| member.local.crc = 1), DIFFERS);
+        rejected(&changed(&valid, |member| member.local.extra = large(&[size, 0])), DIFFERS);
+        rejected(&changed(&valid, |member| member.local.crc = 1), DIFFERS);
 
         // Sizes of 32 bits, where the header has no others.
         let small = |member: &mut Member| {
             (member.local.size, member.local.packed) = (0, 0);
             member.local.extra = vec![];
         };
-        refused(&changed(&valid, small), BEHIND);
+        rejected(&changed(&valid, small), BEHIND);
         let short = changed(&changed(&valid, small), |member| {
             let [size, packed] = [size, packed].map(|size| u32::try_from(size).unwrap());
             let crc = member.central.crc;
@@ -201,7 +204,7 @@ fn what_stands_behind_a_member_is_what_the_directory_says() {
             member.behind.extend([crc, packed, size].map(u32::to_le_bytes).concat());
         });
         accepted(&short);
-        refused(&changed(&short, |member| member.behind.truncate(12)), BEHIND);
+        rejected(&changed(&short, |member| member.behind.truncate(12)), BEHIND);
     }
 }
 
@@ -216,12 +219,12 @@ fn compressed_data_ends_with_its_last_byte() {
     for more in [&[0][..], &[0xff; 20], b"PK\x03\x04"] {
         let packed = [&valid.packed[..], more].concat();
         let bytes = changed(&valid, |member| resize(member, packed));
-        refused(&bytes, DEFLATE);
+        rejected(&bytes, DEFLATE);
     }
     for less in [1, 2, 5] {
         let packed = valid.packed[..valid.packed.len() - less].to_vec();
         let bytes = changed(&valid, |member| resize(member, packed));
-        refused(&bytes, DEFLATE);
+        rejected(&bytes, DEFLATE);
     }
     // All of the content has come, and the stream goes on: an empty block that is not the last.
     let content = content();
@@ -232,13 +235,13 @@ fn compressed_data_ends_with_its_last_byte() {
     };
     accepted(&changed(&valid, |member| resize(member, stored(1))));
     let endless = changed(&valid, |member| resize(member, stored(0)));
-    refused(&endless, DEFLATE);
+    rejected(&endless, DEFLATE);
     let ended = [&stored(0)[..], &[1, 0, 0, 0xff, 0xff]].concat();
     accepted(&changed(&valid, |member| resize(member, ended)));
     // More content than is said, and less.
     for (size, why) in [(1, "a member does not have its checksum"), (0, LENGTH)] {
         let longer = [&stored(0)[..], &[1, 1, 0, 0xfe, 0xff, 9]].concat();
-        refused(
+        rejected(
             &changed(&valid, |member| {
                 resize(member, longer);
                 member.local.size += size;
@@ -252,8 +255,8 @@ fn compressed_data_ends_with_its_last_byte() {
 #[test]
 fn members_have_no_comments_and_one_disk() {
     for valid in [Member::plain("a.npy", 8), Member::numpy("a.npy", 0)] {
-        refused(&changed(&valid, |member| member.comment = vec![b'x']), "it has a comment");
-        refused(&changed(&valid, |member| member.disk = 1), "in another part of the archive");
+        rejected(&changed(&valid, |member| member.comment = vec![b'x']), "it has a comment");
+        rejected(&changed(&valid, |member| member.disk = 1), "in another part of the archive");
     }
 }
 

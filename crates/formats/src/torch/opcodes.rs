@@ -1,4 +1,4 @@
-//! The instructions of pickles: those that are carried out, and the names of those that are refused.
+//! The instructions of pickles: those that are carried out, and the names of those that are rejected.
 
 use super::pickle::Value;
 
@@ -52,9 +52,9 @@ pub(super) struct Row {
     byte: u8,
     pub(super) name: &'static str,
     pub(super) operand: Operand,
-    /// None if it is refused.
+    /// None if it is rejected.
     pub(super) op: Option<Op>,
-    /// True if it is refused in archives.
+    /// True if it is rejected in archives.
     pub(super) is_alone: bool,
 }
 
@@ -71,7 +71,7 @@ const fn alone(byte: u8, name: &'static str, operand: Operand, op: Op) -> Row {
     Row { byte, name, operand, op: Some(op), is_alone: true }
 }
 
-const fn refused(byte: u8, name: &'static str) -> Row {
+const fn forbidden(byte: u8, name: &'static str) -> Row {
     Row { byte, name, operand: Fixed(0), op: None, is_alone: false }
 }
 
@@ -138,16 +138,16 @@ const ROWS: [Row; 68] = [
     alone(0x8b, "LONG4", Counted(4), Op::Scalar(Value::Int)),
     alone(0x91, "FROZENSET", Fixed(0), Op::Gather(Value::Set)),
     alone(0x96, "BYTEARRAY8", Counted(8), Op::Scalar(Value::Bytes)),
-    refused(b'2', "DUP"),
-    refused(b'P', "PERSID"),
-    refused(b'i', "INST"),
-    refused(b'o', "OBJ"),
-    refused(0x82, "EXT1"),
-    refused(0x83, "EXT2"),
-    refused(0x84, "EXT4"),
-    refused(0x92, "NEWOBJ_EX"),
-    refused(0x97, "NEXT_BUFFER"),
-    refused(0x98, "READONLY_BUFFER"),
+    forbidden(b'2', "DUP"),
+    forbidden(b'P', "PERSID"),
+    forbidden(b'i', "INST"),
+    forbidden(b'o', "OBJ"),
+    forbidden(0x82, "EXT1"),
+    forbidden(0x83, "EXT2"),
+    forbidden(0x84, "EXT4"),
+    forbidden(0x92, "NEWOBJ_EX"),
+    forbidden(0x97, "NEXT_BUFFER"),
+    forbidden(0x98, "READONLY_BUFFER"),
 ];
 
 impl Row {

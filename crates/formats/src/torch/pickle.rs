@@ -332,7 +332,7 @@ impl<'p> Machine<'p> {
         Self { pickle, found, at: 0, now: 0, stack: Vec::new(), highest: 0, memo: Vec::new() }
     }
 
-    fn refused(&self, rule: Rule, sentence: impl std::fmt::Display) -> FormatError {
+    fn violation(&self, rule: Rule, sentence: impl std::fmt::Display) -> FormatError {
         FormatError::violation_at(rule, sentence, self.pickle.byte(self.now))
     }
 
@@ -343,7 +343,7 @@ impl<'p> Machine<'p> {
             ([0x80, protocol @ 2..=5, ..], _) => *protocol,
             ([0x80, ..], _) | (_, Found::Archived) => {
                 let sentence = "the pickle does not begin with a protocol from 2 to 5";
-                return Err(self.refused(Rule::TorchPickle, sentence));
+                return Err(self.violation(Rule::TorchPickle, sentence));
             }
             (_, Found::Alone) => 1,
         };
@@ -351,29 +351,29 @@ impl<'p> Machine<'p> {
             self.now = len_u32(self.at);
             let rest = self.pickle.bytes.get(self.at..).unwrap_or_default();
             let Some((byte, rest)) = rest.split_first() else {
-                return Err(self.refused(Rule::TorchPickle, "the pickle ends without STOP"));
+                return Err(self.violation(Rule::TorchPickle, "the pickle ends without STOP"));
             };
             let Some(row) = opcodes::find(*byte) else {
                 let sentence = format_args!("the byte {byte:#04x} is no instruction of a pickle");
-                return Err(self.refused(Rule::TorchOpcode, sentence));
+                return Err(self.violation(Rule::TorchOpcode, sentence));
             };
             let allowed = row.op.filter(|_| self.found == Found::Alone || !row.is_alone);
             let Some(op) = allowed else {
                 let name = row.name;
                 let sentence = format_args!("the instruction {name} ({byte:#04x}) is not allowed");
-                return Err(self.refused(Rule::TorchOpcode, sentence));
+                return Err(self.violation(Rule::TorchOpcode, sentence));
             };
             if row.protocol() > protocol {
                 let (name, first) = (row.name, row.protocol());
                 let sentence = format_args!(
                     "the instruction {name} is of protocol {first}, and the pickle of {protocol}"
                 );
-                return Err(self.refused(Rule::TorchOpcode, sentence));
+                return Err(self.violation(Rule::TorchOpcode, sentence));
             }
             let Some((operand, rest)) = row.operand.split(rest) else {
                 let name = row.name;
                 let sentence = format_args!("the pickle ends within the instruction {name}");
-                return Err(self.refused(Rule::TorchPickle, sentence));
+                return Err(self.violation(Rule::TorchPickle, sentence));
             };
             self.at = self.pickle.bytes.len().saturating_sub(rest.len());
             if matches!(op, Op::Stop) {
@@ -390,13 +390,13 @@ impl<'p> Machine<'p> {
             return Ok(());
         }
         let sentence = format_args!("{count} bytes stand behind STOP: another pickle, or data");
-        Err(self.refused(Rule::TorchTrailing, sentence))
+        Err(self.violation(Rule::TorchTrailing, sentence))
     }
 
     fn stop(&self) -> Result<Value, FormatError> {
         match *self.stack {
             [value] if value != Value::Mark => Ok(value),
-            _ => Err(self.refused(Rule::TorchPickle, "STOP does not find exactly one value")),
+            _ => Err(self.violation(Rule::TorchPickle, "STOP does not find exactly one value")),
         }
     }
 
@@ -419,7 +419,7 @@ impl<'p> Machine<'p> {
                 (b"00", _) => self.push(Value::Bool(false)),
                 (b"01", _) => self.push(Value::Bool(true)),
                 (line, None) if !is_long(line) => {
-                    Err(self.refused(Rule::TorchPickle, "a line is no number"))
+                    Err(self.violation(Rule::TorchPickle, "a line is no number"))
                 }
                 _ => self.push(Value::Int(now)),
             },
@@ -433,7 +433,7 @@ impl<'p> Machine<'p> {
                 let node = self.gather(start)?;
                 let is_odd = self.pickle.length(node) & 1 == 1;
                 if matches!(value(node), Value::Dict(_)) && is_odd {
-                    return Err(self.refused(Rule::TorchPickle, ODD));
+                    return Err(self.violation(Rule::TorchPickle, ODD));
                 }
                 self.push(value(node))
             }
@@ -461,18 +461,18 @@ impl<'p> Machine<'p> {
                 let found = found.ok().and_then(|place| self.memo.get(place));
                 let (_, value) = *found.ok_or_else(|| {
                     let sentence = format_args!("nothing is kept under the number {index}");
-                    self.refused(Rule::TorchMemo, sentence)
+                    self.violation(Rule::TorchMemo, sentence)
                 })?;
                 self.push(value)
             }
             Op::Protocol if now == 0 => Ok(()),
-            Op::Protocol => Err(self.refused(Rule::TorchOpcode, "another protocol begins")),
+            Op::Protocol => Err(self.violation(Rule::TorchOpcode, "another protocol begins")),
             Op::Frame => {
                 let left = self.pickle.bytes.len().saturating_sub(self.at);
                 if number(operand) <= u64_from_usize(left) {
                     return Ok(());
                 }
-                Err(self.refused(Rule::TorchPickle, "a frame goes on behind the pickle"))
+                Err(self.violation(Rule::TorchPickle, "a frame goes on behind the pickle"))
             }
             Op::Stop => Err(FormatError::internal("nothing stops the machine")),
         }
@@ -484,7 +484,7 @@ impl<'p> Machine<'p> {
             return Ok(number(operand));
         }
         let index = decimal(operand).and_then(|index| u64::try_from(index).ok());
-        index.ok_or_else(|| self.refused(Rule::TorchPickle, "a line is no number"))
+        index.ok_or_else(|| self.violation(Rule::TorchPickle, "a line is no number"))
     }
 
     fn push(&mut self, value: Value) -> Result<(), FormatError> {
@@ -504,7 +504,7 @@ impl<'p> Machine<'p> {
             Some((start, values)) if !values.contains(&Value::Mark) => Ok(start),
             _ => {
                 let sentence = "an instruction finds fewer values than it takes";
-                Err(self.refused(Rule::TorchPickle, sentence))
+                Err(self.violation(Rule::TorchPickle, sentence))
             }
         }
     }
@@ -522,7 +522,7 @@ impl<'p> Machine<'p> {
     /// Takes the last mark, and returns the place of the values behind it.
     fn mark(&mut self) -> Result<usize, FormatError> {
         let Some(place) = self.stack.iter().rposition(|value| *value == Value::Mark) else {
-            return Err(self.refused(Rule::TorchPickle, "an instruction finds no mark"));
+            return Err(self.violation(Rule::TorchPickle, "an instruction finds no mark"));
         };
         self.stack.remove(place);
         Ok(place)
@@ -546,11 +546,11 @@ impl<'p> Machine<'p> {
         | (b'd', Some(Value::Dict(node) | Value::Ordered(node)))) = (target, place)
         else {
             let sentence = "items are added to what is no list, set or dictionary";
-            return Err(self.refused(Rule::TorchPickle, sentence));
+            return Err(self.violation(Rule::TorchPickle, sentence));
         };
         let values = self.stack.get(start..).unwrap_or_default();
         if is_dict && values.len().checked_rem(2) != Some(0) {
-            return Err(self.refused(Rule::TorchPickle, ODD));
+            return Err(self.violation(Rule::TorchPickle, ODD));
         }
         self.pickle.extend(node, values)?;
         self.stack.truncate(start);
@@ -563,7 +563,7 @@ impl<'p> Machine<'p> {
         let kept = u32::try_from(index).ok().filter(|index| last.is_none_or(|last| last < *index));
         let Some(index) = kept else {
             let sentence = format_args!("a value is kept under the number {index}, out of order");
-            return Err(self.refused(Rule::TorchMemo, sentence));
+            return Err(self.violation(Rule::TorchMemo, sentence));
         };
         Pickle::push(&mut self.pickle.room, &mut self.memo, (index, value)).map(drop)
     }
@@ -576,7 +576,7 @@ impl<'p> Machine<'p> {
         let text = |bytes| str::from_utf8(bytes).unwrap_or("\u{fffd}");
         let (module, name) = (Short(text(module)), Short(text(name)));
         let sentence = format_args!("the global {name} of the module {module} is not allowed");
-        Err(self.refused(Rule::TorchGlobal, sentence))
+        Err(self.violation(Rule::TorchGlobal, sentence))
     }
 
     fn global(&mut self, operand: &[u8]) -> Result<(), FormatError> {
@@ -588,7 +588,7 @@ impl<'p> Machine<'p> {
     fn stack_global(&mut self) -> Result<(), FormatError> {
         let (name, module) = (self.pop()?, self.pop()?);
         let (Value::Text(module), Value::Text(name)) = (module, name) else {
-            return Err(self.refused(Rule::TorchGlobal, "a global has names that are no text"));
+            return Err(self.violation(Rule::TorchGlobal, "a global has names that are no text"));
         };
         let (module, name) = (self.pickle.bytes(module), self.pickle.bytes(name));
         self.named(module, name)
@@ -596,7 +596,7 @@ impl<'p> Machine<'p> {
 
     fn wrong_call(&self) -> FormatError {
         let sentence = "a function does not get the arguments that it needs";
-        self.refused(Rule::TorchCall, sentence)
+        self.violation(Rule::TorchCall, sentence)
     }
 
     /// The value of what is not read.
@@ -723,7 +723,7 @@ impl<'p> Machine<'p> {
             (Value::Unread(_), _) => {}
             _ => {
                 let sentence = "a state is given to what takes none";
-                return Err(self.refused(Rule::TorchCall, sentence));
+                return Err(self.violation(Rule::TorchCall, sentence));
             }
         }
         Ok(())
@@ -762,7 +762,7 @@ impl<'p> Machine<'p> {
             && matches!(length, Value::Int(_));
         if !is_storage {
             let sentence = "a persistent id is not that of a storage";
-            return Err(self.refused(Rule::TorchPersistentId, sentence));
+            return Err(self.violation(Rule::TorchPersistentId, sentence));
         }
         let node = self.pickle.container(self.now)?;
         self.pickle.extend(node, &[class, key, length])?;

@@ -47,7 +47,7 @@ struct Claim {
 }
 
 impl Directory {
-    /// Finds the directory of a file of `length` bytes, and reads it; refuses an archive of which readers may find another
+    /// Finds the directory of a file of `length` bytes, and reads it; rejects an archive of which readers may find another
     /// one.
     pub(crate) fn find(
         source: &dyn ReadAt,

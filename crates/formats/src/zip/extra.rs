@@ -27,7 +27,7 @@ pub(super) struct Extra<'b> {
 }
 
 impl<'b> Extra<'b> {
-    /// Reads all fields, and refuses those that could change what is read.
+    /// Reads all fields, and rejects those that could change what is read.
     pub(super) fn parse(mut bytes: &'b [u8], writer: Writer) -> Result<Self, FormatError> {
         let mut extra = Self::default();
         while !bytes.is_empty() {
@@ -73,7 +73,7 @@ mod tests {
         [&id.to_le_bytes()[..], &length.to_le_bytes(), bytes].concat()
     }
 
-    fn refusal(bytes: &[u8]) -> String {
+    fn rejection(bytes: &[u8]) -> String {
         Extra::parse(bytes, Writer::NumPy).unwrap_err().to_string()
     }
 
@@ -82,11 +82,11 @@ mod tests {
         let whole = field(1, &[7; 16]);
         assert!(Extra::parse(&whole, Writer::NumPy).is_ok());
         for end in 1..whole.len() {
-            assert!(refusal(&whole[..end]).contains("cut off"), "{end}");
+            assert!(rejection(&whole[..end]).contains("cut off"), "{end}");
         }
         for more in 1..4 {
             let bytes = [&whole[..], &[0; 3][..more]].concat();
-            assert!(refusal(&bytes).contains("cut off"), "{more}");
+            assert!(rejection(&bytes).contains("cut off"), "{more}");
         }
     }
 
@@ -101,7 +101,7 @@ mod tests {
         );
         assert_eq!(Extra::parse(&[], Writer::NumPy).unwrap(), Extra { large: None });
         for wrong in [field(1, &[]), field(1, &bytes[1..]), field(1, &bytes).repeat(2)] {
-            assert!(refusal(&wrong).contains("invalid extra field for large files"));
+            assert!(rejection(&wrong).contains("invalid extra field for large files"));
         }
     }
 
@@ -119,7 +119,7 @@ mod tests {
         }
         // Another name, and what is not known.
         for id in [0x7075, 0x9901, 0, 0xcafe] {
-            let sentence = refusal(&field(id, &[0; 5]));
+            let sentence = rejection(&field(id, &[0; 5]));
             assert!(sentence.contains(&format!("{id:#06x} of 5 bytes")), "{sentence}");
         }
     }

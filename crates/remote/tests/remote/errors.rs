@@ -46,7 +46,7 @@ fn first(lie: impl Fn(&[u8], &Request) -> Reply + Send + Sync + 'static) -> Remo
     open(&Server::start(move |_, request| lie(&content, request))).unwrap_err()
 }
 
-macro_rules! refused {
+macro_rules! rejected {
     ($error:expr, $pattern:pat) => {{
         let error = $error;
         assert!(matches!(error, $pattern), "{error:?}");
@@ -60,7 +60,7 @@ fn an_honest_server() {
     assert_eq!(file.length(), 200_000);
     assert_eq!(read(&file, 100..200_000).unwrap(), content()[100..]);
     assert!(read(&file, 7..7).unwrap().is_empty());
-    refused!(read(&file, 1..200_001).unwrap_err(), RemoteError::BeyondEnd { length: 200_000 });
+    rejected!(read(&file, 1..200_001).unwrap_err(), RemoteError::BeyondEnd { length: 200_000 });
     let asked = server.asked();
     assert!(!asked[0].headers.contains_key("if-match"));
     assert_eq!(asked[1].headers["if-match"], "\"1\"");
@@ -70,8 +70,8 @@ fn an_honest_server() {
 #[test]
 fn ranges_are_ignored() {
     let whole = |content: &[u8], _: &Request| honest(content, &Request::default());
-    refused!(first(whole), RemoteError::RangesIgnored);
-    refused!(later(whole), RemoteError::RangesIgnored);
+    rejected!(first(whole), RemoteError::RangesIgnored);
+    rejected!(later(whole), RemoteError::RangesIgnored);
 }
 
 #[test]
@@ -84,20 +84,20 @@ fn other_bytes_than_asked_for() {
     for range in
         ["bytes 101-1100/200000", "bytes 100-1098/200000", "bytes 100-1100/200000", "", "x"]
     {
-        refused!(later(other(range)), RemoteError::OtherRange);
+        rejected!(later(other(range)), RemoteError::OtherRange);
     }
-    refused!(first(other("bytes 0-65535/200000")), RemoteError::OtherRange);
-    refused!(first(other("bytes 134464-199999/*")), RemoteError::NoLength);
+    rejected!(first(other("bytes 0-65535/200000")), RemoteError::OtherRange);
+    rejected!(first(other("bytes 134464-199999/*")), RemoteError::NoLength);
 }
 
 #[test]
 fn more_and_fewer_bytes() {
-    refused!(
+    rejected!(
         later(|content, request| honest(content, request).with("Content-Length", "999")),
         RemoteError::OtherLength { asked: 1000, said: 999 }
     );
     // Without a length the answer ends with the connection.
-    refused!(
+    rejected!(
         later(|content, request| {
             let mut reply = honest(content, request).with("Content-Length", "");
             reply.body.push(0);
@@ -106,7 +106,7 @@ fn more_and_fewer_bytes() {
         RemoteError::More { asked: 1000 }
     );
     // All that was asked for, and a byte behind it.
-    refused!(
+    rejected!(
         later(|content, request| {
             let mut reply = honest(content, request)
                 .with("Content-Length", "")
@@ -117,13 +117,13 @@ fn more_and_fewer_bytes() {
         }),
         RemoteError::More { asked: 1000 }
     );
-    refused!(
+    rejected!(
         later(|content, request| {
             Reply { cut: Some(0), ..honest(content, request).with("Content-Length", "") }
         }),
         RemoteError::Fewer { asked: 1000, came: 0 }
     );
-    refused!(
+    rejected!(
         later(|content, request| honest(content, request).with("Content-Encoding", "gzip")),
         RemoteError::Encoded
     );
@@ -154,8 +154,8 @@ fn headers_that_contradict_each_other() {
         });
         read(&open(&server).unwrap(), 100..1100).unwrap();
     }
-    // What carries HTTP refuses these itself.
-    refused!(
+    // What carries HTTP rejects these itself.
+    rejected!(
         later(|content, request| {
             let mut reply = honest(content, request);
             reply.headers.push(("Content-Length", "999".to_owned()));
@@ -163,7 +163,7 @@ fn headers_that_contradict_each_other() {
         }),
         RemoteError::Contradiction("Content-Length") | RemoteError::Protocol
     );
-    refused!(
+    rejected!(
         first(|_, _| {
             let mut reply = Reply::redirect("/a");
             reply.headers.push(("Location", "/b".to_owned()));
@@ -181,8 +181,8 @@ fn an_empty_tag_is_no_version() {
             reply.headers.push(("ETag", tag.to_owned()));
             reply
         };
-        refused!(first(lie), RemoteError::NoVersion);
-        refused!(later(lie), RemoteError::Changed);
+        rejected!(first(lie), RemoteError::NoVersion);
+        rejected!(later(lie), RemoteError::Changed);
         let date = "Sun, 06 Nov 1994 08:49:37 GMT";
         let server =
             Server::start(move |_, request| lie(&content(), request).with("Last-Modified", date));
@@ -195,26 +195,26 @@ fn an_empty_tag_is_no_version() {
 
 #[test]
 fn the_file_changes() {
-    refused!(later(|_, _| Reply::status(412)), RemoteError::Changed);
-    refused!(
+    rejected!(later(|_, _| Reply::status(412)), RemoteError::Changed);
+    rejected!(
         later(|content, request| honest(content, request).with("ETag", "\"2\"")),
         RemoteError::Changed
     );
-    refused!(
+    rejected!(
         later(|content, request| honest(content, request).with("ETag", "")),
         RemoteError::Changed
     );
-    refused!(
+    rejected!(
         later(|content, request| {
             honest(content, request).with("Content-Range", "bytes 100-1099/200001")
         }),
         RemoteError::ChangedLength { opened: 200_000, now: 200_001 }
     );
-    refused!(
+    rejected!(
         later(|_, _| Reply::status(416).with("Content-Range", "bytes */99")),
         RemoteError::ChangedLength { opened: 200_000, now: 99 }
     );
-    refused!(
+    rejected!(
         first(|content, request| honest(content, request).with("ETag", "")),
         RemoteError::NoVersion
     );
@@ -233,11 +233,14 @@ fn a_date_is_asked_for_where_there_is_no_tag() {
 
 #[test]
 fn statuses() {
-    refused!(first(|_, _| Reply::status(404)), RemoteError::NotFound);
-    refused!(first(|_, _| Reply::status(403)), RemoteError::Denied(403));
-    refused!(first(|_, _| Reply::status(400)), RemoteError::Status(400));
-    refused!(first(|_, _| Reply::status(503)), RemoteError::Status(503));
-    refused!(first(|_, _| Reply { silent: false, ..Reply::status(999) }), RemoteError::Status(999));
+    rejected!(first(|_, _| Reply::status(404)), RemoteError::NotFound);
+    rejected!(first(|_, _| Reply::status(403)), RemoteError::Denied(403));
+    rejected!(first(|_, _| Reply::status(400)), RemoteError::Status(400));
+    rejected!(first(|_, _| Reply::status(503)), RemoteError::Status(503));
+    rejected!(
+        first(|_, _| Reply { silent: false, ..Reply::status(999) }),
+        RemoteError::Status(999)
+    );
 }
 
 #[test]
@@ -260,10 +263,10 @@ fn errors_that_pass_are_tried_again() {
 #[test]
 fn repetitions_end() {
     let server = Server::start(|_, _| Reply::status(500));
-    refused!(open(&server).unwrap_err(), RemoteError::Status(500));
+    rejected!(open(&server).unwrap_err(), RemoteError::Status(500));
     assert_eq!(server.asked().len(), 5);
     let server = Server::start(|_, _| Reply::status(501));
-    refused!(open(&server).unwrap_err(), RemoteError::Status(501));
+    rejected!(open(&server).unwrap_err(), RemoteError::Status(501));
     assert_eq!(server.asked().len(), 1);
 }
 
@@ -274,10 +277,10 @@ fn a_server_that_never_answers() {
     let times =
         zten_remote::TimeLimits { request: Duration::from_millis(50), rate: u64::MAX, ..limits() };
     let error = RemoteFile::open(&name, &options().times(times)).unwrap_err();
-    refused!(error, RemoteError::RequestTime);
+    rejected!(error, RemoteError::RequestTime);
     let times = zten_remote::TimeLimits { total: Duration::from_millis(50), ..limits() };
     let error = RemoteFile::open(&name, &options().times(times)).unwrap_err();
-    refused!(error, RemoteError::TotalTime);
+    rejected!(error, RemoteError::TotalTime);
 }
 
 #[test]
@@ -286,12 +289,12 @@ fn no_server() {
     let name = RemoteName::parse(&format!("http://127.0.0.1:{port}/")).unwrap();
     let error = RemoteFile::open(&name, &options()).unwrap_err();
     assert_eq!(error.to_string(), "the server refused the connection");
-    refused!(error, RemoteError::Connect(std::io::ErrorKind::ConnectionRefused));
+    rejected!(error, RemoteError::Connect(std::io::ErrorKind::ConnectionRefused));
     // RFC 6761: no name below it is one.
     let name = RemoteName::parse("http://server.invalid/").unwrap();
     let error = RemoteFile::open(&name, &options()).unwrap_err();
     assert_eq!(error.to_string(), "the host name could not be resolved");
-    refused!(error, RemoteError::Unresolved);
+    rejected!(error, RemoteError::Unresolved);
 }
 
 /// A server that redirects everything there.
@@ -300,27 +303,27 @@ fn redirecting(to: String) -> Server {
 }
 
 #[test]
-fn redirects_that_are_refused() {
+fn redirects_that_are_rejected() {
     for to in ["https://example.org/", "ftp://example.org/", "file:///etc/passwd"] {
-        refused!(open(&redirecting(to.to_owned())).unwrap_err(), RemoteError::RedirectScheme);
+        rejected!(open(&redirecting(to.to_owned())).unwrap_err(), RemoteError::RedirectScheme);
     }
     let other = Server::of(content());
     for host in
         ["127.0.0.1", "localhost", "[::1]", "0x7f.1", "169.254.169.254", "[::ffff:127.0.0.1]"]
     {
         let to = format!("http://{host}:{}/", other.port);
-        refused!(open(&redirecting(to)).unwrap_err(), RemoteError::RedirectPrivate);
+        rejected!(open(&redirecting(to)).unwrap_err(), RemoteError::RedirectPrivate);
     }
     assert!(other.asked().is_empty());
-    refused!(
+    rejected!(
         open(&redirecting("http://u:p@127.0.0.1/".to_owned())).unwrap_err(),
         RemoteError::Redirect
     );
-    refused!(open(&redirecting(String::new())).unwrap_err(), RemoteError::Redirect);
+    rejected!(open(&redirecting(String::new())).unwrap_err(), RemoteError::Redirect);
     // What would be read as another name.
     for to in ["/a\tb", "/a\\b", "\\\\127.0.0.1/", "http://127.0.0.1\t/"] {
         let server = redirecting(to.to_owned());
-        refused!(open(&server).unwrap_err(), RemoteError::Redirect);
+        rejected!(open(&server).unwrap_err(), RemoteError::Redirect);
         assert_eq!(server.asked().len(), 1, "{to}");
     }
 }
@@ -337,7 +340,7 @@ fn redirects_that_are_followed() {
     assert_eq!(paths, ["/file.zt", "/there", "/there"]);
     // Round and round.
     let server = Server::start(|_, _| Reply::redirect("/file.zt"));
-    refused!(open(&server).unwrap_err(), RemoteError::Redirect);
+    rejected!(open(&server).unwrap_err(), RemoteError::Redirect);
     assert_eq!(server.asked().len(), 6);
     // To a private address, if that is allowed; the place it lends may end.
     let other = Server::start(|number, request| match number {
@@ -360,10 +363,10 @@ fn an_empty_file() {
 
 #[test]
 fn what_is_no_http() {
-    refused!(
+    rejected!(
         first(|_, _| Reply::status(200).with("Content-Length", "many")),
         RemoteError::Protocol | RemoteError::RangesIgnored
     );
     let long = "x".repeat(1 << 20);
-    refused!(first(move |_, _| Reply::status(206).with("X", &long)), RemoteError::Protocol);
+    rejected!(first(move |_, _| Reply::status(206).with("X", &long)), RemoteError::Protocol);
 }

@@ -142,7 +142,7 @@ fn reading_on_and_on_needs_few_requests() {
 }
 
 #[test]
-fn plans_beyond_the_end_are_refused() {
+fn plans_beyond_the_end_are_rejected() {
     let server = Server::of(vec![0; 1000]);
     let file = RemoteFile::open(&name(&server), &options()).unwrap();
     let mut plan = Plan::new();

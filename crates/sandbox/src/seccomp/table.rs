@@ -71,7 +71,7 @@ const HUGEPAGE: u64 = 14;
 
 /// `openat`: it fails with `EACCES`. The C library reads `/proc/sys/vm/overcommit_memory` when a
 /// thread gives memory back, and `/sys/devices/system/cpu` before it takes some for another one.
-pub(super) const REFUSED: i64 = libc::SYS_openat;
+pub(super) const REJECTED: i64 = libc::SYS_openat;
 
 macro_rules! table {
     ($($role:expr => { $($constant:ident, $only:expr, $why:literal;)+ })+) => {

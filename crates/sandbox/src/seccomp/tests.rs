@@ -7,7 +7,7 @@ use super::*;
 const ALLOW: u32 = 0x7fff_0000;
 const KILL: u32 = 0x8000_0000;
 /// `EACCES`.
-const REFUSE: u32 = 0x0005_000d;
+const REJECT: u32 = 0x0005_000d;
 
 #[cfg(target_arch = "x86_64")]
 const AUDIT: u32 = 0xc000_003e;
@@ -62,10 +62,10 @@ fn whatever_is_not_in_the_table_kills() {
         // Those of 32-bit programs on the same kernel have a bit of their own.
         for number in (0..2048).chain(0x4000_0000..0x4000_0800) {
             let ones = [u64::MAX; 6];
-            let refused = run(&first, AUDIT, number, ones) == REFUSE;
-            assert_eq!(refused, i64::from(number) == libc::SYS_openat, "{role:?}: call {number}");
+            let rejected = run(&first, AUDIT, number, ones) == REJECT;
+            assert_eq!(rejected, i64::from(number) == libc::SYS_openat, "{role:?}: call {number}");
             let free = [[0; 6], ones].map(|all| run(&second, AUDIT, number, all) == ALLOW);
-            if free != [false; 2] && !refused {
+            if free != [false; 2] && !rejected {
                 assert!(table.contains(&number.into()), "{role:?}: call {number}");
             }
         }

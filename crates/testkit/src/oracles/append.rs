@@ -17,7 +17,7 @@ pub struct Appended {
     /// Files that were written with one limit at the least value that suffices, or near it.
     pub edges: usize,
     /// Additions that a limit prevented.
-    pub refused: usize,
+    pub rejected: usize,
 }
 
 /// Something that can be appended: to that file, under a name that it does not have.
@@ -140,7 +140,7 @@ impl Case<'_> {
             Ok(new) => new,
             Err(error) => {
                 assert!(is_limit(&error), "{error}");
-                sum.refused += 1;
+                sum.rejected += 1;
                 return;
             }
         };
@@ -180,7 +180,7 @@ impl Case<'_> {
                     assert!(kept.is_ok() || valid(self.old, &options).is_err(), "{kept:?}");
                 }
                 Err(error) => {
-                    sum.refused += 1;
+                    sum.rejected += 1;
                     assert!(is_limit(&error), "{name} {value:?}: {error}");
                     // What is counted before it is known may be counted as more.
                     let counted =
@@ -238,7 +238,7 @@ fn unused(manifest: &Manifest<impl AsRef<[u8]>>) -> String {
 /// All that was in the file is in the new one.
 fn same(old: &[u8], new: &[u8], options: &OpenOptions) {
     let new = options.from_bytes(new);
-    let new = new.unwrap_or_else(|error| panic!("appended to, and refused: {error}"));
+    let new = new.unwrap_or_else(|error| panic!("appended to, and rejected: {error}"));
     let old = options.from_bytes(old).expect("it has been opened");
     let start = usize::try_from(old.manifest().appends_at()).expect("a file in memory");
     assert!(new.bytes()[..start] == old.bytes()[..start], "other blobs");

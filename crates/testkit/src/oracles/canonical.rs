@@ -41,14 +41,14 @@ pub fn canonical(bytes: &[u8]) -> Form {
             assert!(own.is_err(), "canonical, and has no form: {error}");
             // What a content that was found to be valid may still be unable to say in its form.
             let id = error.rule().unwrap_or("misuse");
-            assert!(HAS_NO_FORM.contains(&id), "refused by {id}");
+            assert!(HAS_NO_FORM.contains(&id), "rejected by {id}");
             return Form::None;
         }
     };
     assert!(own.is_err() || form == bytes, "canonical, and written as another file");
     // A form is as long as its content, which the limits on its source bound.
     let validated = validate(&form, &OpenOptions::default().canonical());
-    validated.unwrap_or_else(|error| panic!("the form is refused: {error}"));
+    validated.unwrap_or_else(|error| panic!("the form is rejected: {error}"));
     assert!(rewritten(&form).as_ref() == Ok(&form), "a form has another form");
     same_content(bytes, &form);
     if own.is_ok() { Form::Own } else { Form::Other }

@@ -16,8 +16,8 @@ use super::meaning::Meaning;
 /// | | `ciborium` | `serde_cbor_2` |
 /// | --- | --- | --- |
 /// | `undefined` | is `null` | is `null` |
-/// | other simple values | refused | refused |
-/// | tags | a bignum may be an integer, and is refused below -2^127 | dropped |
+/// | other simple values | rejected | rejected |
+/// | tags | a bignum may be an integer, and is rejected below -2^127 | dropped |
 /// | a key that stands twice in a map | kept | the last is what stays |
 ///
 /// # Panics

@@ -129,7 +129,7 @@ fn archive(bytes: &[u8], path: &'static str, format: Option<Format>) -> bool {
             archive.verify().is_ok()
         }
         (Err(one), other) => {
-            refused(&one, length);
+            rejected(&one, length);
             match other {
                 Err(other) if one.finding().row == other.finding().row => {
                     assert_eq!(one.to_string(), other.to_string());
@@ -246,8 +246,8 @@ fn as_the_crate_does(archive: &InMemory<'_>) {
 }
 
 /// An error is about the file, and shows nothing that is hidden.
-fn refused(error: &FormatError, length: u64) {
-    assert!(error.is_refusal(), "{error}");
+fn rejected(error: &FormatError, length: u64) {
+    assert!(error.is_rejection(), "{error}");
     let finding = error.finding();
     assert!(finding.row.is_some(), "{error}");
     assert!(finding.offset.is_none_or(|offset| offset <= length), "{error} of {length} bytes");
@@ -349,7 +349,7 @@ fn read_several(files: &Files) -> bool {
     let archive = match opened {
         Ok(archive) => archive,
         Err(error) => {
-            refused(&error, all);
+            rejected(&error, all);
             return false;
         }
     };

@@ -161,9 +161,9 @@ pub struct Filled {
     pub opened: usize,
     /// Objects that were validated with their content.
     pub valid: usize,
-    /// Headers that were refused for one object.
-    pub refused: usize,
-    /// Headers that were refused for all objects together.
+    /// Headers that were rejected for one object.
+    pub rejected: usize,
+    /// Headers that were rejected for all objects together.
     pub ended: usize,
     /// Archives that were written as files of 1.2.
     pub copied: usize,
@@ -189,13 +189,13 @@ pub fn front(front: &Front) -> Filled {
         (Ok(parsed), Ok(again)) => (parsed, again),
         (Err(error), Err(again)) => {
             assert_eq!(error, again, "two runs end alike");
-            front.refused(failed.as_ref(), &error);
-            let (refused, ended) = (failed.is_some().into(), failed.is_none().into());
-            return Filled { refused, ended, ..Filled::default() };
+            front.rejected(failed.as_ref(), &error);
+            let (rejected, ended) = (failed.is_some().into(), failed.is_none().into());
+            return Filled { rejected, ended, ..Filled::default() };
         }
         (one, other) => panic!("{:?} and then {:?}", one.err(), other.err()),
     };
-    assert_eq!(failed, None, "what was refused is passed over");
+    assert_eq!(failed, None, "what was rejected is passed over");
     let archive = Archive::from_front(InMemory(&front.file[..]), parsed);
     let source = Archive::from_front(Strict(&front.file), parsed_again);
     assert_eq!(archive.file_len(), front.length(), "a file of that length");
@@ -264,8 +264,8 @@ impl Front {
         (failed, builder.finish())
     }
 
-    /// A header was refused for a reason that holds.
-    fn refused(&self, failed: Option<&Error>, error: &Error) {
+    /// A header was rejected for a reason that holds.
+    fn rejected(&self, failed: Option<&Error>, error: &Error) {
         assert_ne!(error.kind(), ErrorKind::OutOfMemory);
         assert!(failed.is_none_or(|failed| failed == error), "{error} after {failed:?}");
         let inside = self.header.start <= self.header.end && self.header.end <= self.length();

@@ -61,7 +61,7 @@ pub fn grammar(bytes: &[u8]) -> Grown {
 
 /// The file is what the grammar says: valid, but for what it made unsupported.
 fn valid(file: &[u8], objects: usize) {
-    let archive = options().from_bytes(file).unwrap_or_else(|error| panic!("refused: {error}"));
+    let archive = options().from_bytes(file).unwrap_or_else(|error| panic!("rejected: {error}"));
     assert_eq!(archive.len(), objects);
     let mut verifier = Verifier::new(archive.manifest());
     for object in archive.tensors() {

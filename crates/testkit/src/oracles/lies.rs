@@ -1,4 +1,4 @@
-//! Reading from a source that lies: what it gave may be refused, but nothing is said of it that is
+//! Reading from a source that lies: what it gave may be rejected, but nothing is said of it that is
 //! not so.
 
 use sha2::Digest as _;
@@ -24,7 +24,7 @@ pub struct Lied {
     /// Finished readings whose digest was verified.
     pub verified: usize,
     /// Readings that ended in an error.
-    pub refused: usize,
+    pub rejected: usize,
 }
 
 /// Reads a file, if it is one, from a source that lies by that plan: each component, all objects,
@@ -64,7 +64,7 @@ impl Lied {
     pub(crate) fn note(&mut self, source: &Liar<'_>, verified: Option<Verified>) {
         self.times = self.times.max(source.times());
         match verified {
-            None => self.refused += 1,
+            None => self.rejected += 1,
             Some(verified) => {
                 self.ended += 1;
                 self.verified += usize::from(verified == Verified::Digest);
@@ -87,7 +87,7 @@ fn streamed(component: &Component<'_>, source: &Liar<'_>, lied: &mut Lied) {
                 Ok(None) => return content.verified(),
                 Err(_) => {
                     assert!(content.next_chunk().is_err(), "an error is final");
-                    assert_eq!(content.verified(), None, "verified, and refused");
+                    assert_eq!(content.verified(), None, "verified, and rejected");
                     return None;
                 }
             }
@@ -215,11 +215,11 @@ fn copied(archive: &InMemory<'_>, source: &Liar<'_>, lied: &mut Lied) {
     let copy = copier.file(archive.manifest(), source, Vec::new(), &WriteOptions::default());
     if let Ok(copy) = &copy {
         let opened = Archive::from_bytes(copy);
-        let opened = opened.unwrap_or_else(|error| panic!("copied, and refused: {error}"));
+        let opened = opened.unwrap_or_else(|error| panic!("copied, and rejected: {error}"));
         let mut verifier = Verifier::new(opened.manifest());
         for object in opened.tensors() {
             let validated = verifier.object(&object, |_, _| ());
-            validated.unwrap_or_else(|error| panic!("copied, and refused when read: {error}"));
+            validated.unwrap_or_else(|error| panic!("copied, and rejected when read: {error}"));
         }
     }
     lied.note(source, copy.ok().map(|_| Verified::NoDigest));

@@ -89,9 +89,9 @@ impl Element {
 pub struct Outcome {
     /// Objects that are in the file.
     pub written: usize,
-    /// Objects that were refused before a byte of them was written.
-    pub refused: usize,
-    /// Objects that were refused while their bytes were written.
+    /// Objects that were rejected before a byte of them was written.
+    pub rejected: usize,
+    /// Objects that were rejected while their bytes were written.
     pub spoiled: usize,
     /// Damaged files.
     pub damaged: usize,
@@ -99,7 +99,7 @@ pub struct Outcome {
     pub opened: usize,
 }
 
-/// The file that a model becomes, without the objects that the writer refuses.
+/// The file that a model becomes, without the objects that the writer rejects.
 pub fn written(model: &Model) -> Vec<u8> {
     let mut chosen: Vec<&Object> = model.objects.iter().collect();
     loop {
@@ -110,7 +110,7 @@ pub fn written(model: &Model) -> Vec<u8> {
     }
 }
 
-/// Writes a model. What the writer accepts, the reader accepts and gives back; what it refuses
+/// Writes a model. What the writer accepts, the reader accepts and gives back; what it rejects
 /// leaves no trace; and the file keeps the promises of [`append`], and damaged those of [`open`] and
 /// [`steps`].
 ///
@@ -119,7 +119,7 @@ pub fn written(model: &Model) -> Vec<u8> {
 pub fn model(model: &Model) -> Outcome {
     let mut outcome = Outcome::default();
     let mut chosen: Vec<&Object> = model.objects.iter().collect();
-    // Who was refused in the middle spoils the file: it is written again, without.
+    // Who was rejected in the middle spoils the file: it is written again, without.
     let written = loop {
         match write::write(model, &chosen) {
             Ok(written) => break written,
@@ -130,11 +130,11 @@ pub fn model(model: &Model) -> Outcome {
         }
     };
     outcome.written = written.objects.len();
-    outcome.refused = chosen.len() - outcome.written;
-    if outcome.refused > 0 {
+    outcome.rejected = chosen.len() - outcome.written;
+    if outcome.rejected > 0 {
         let again = write::write(model, &written.objects);
-        let again = again.unwrap_or_else(|_| panic!("what was accepted is refused"));
-        assert!(again.file == written.file, "what was refused is in the file");
+        let again = again.unwrap_or_else(|_| panic!("what was accepted is rejected"));
+        assert!(again.file == written.file, "what was rejected is in the file");
     }
     compare::read_back(model, &written.objects, written.attributes, &written.file);
     if !model.canonical && outcome.written > 1 {

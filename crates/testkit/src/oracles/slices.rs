@@ -42,7 +42,7 @@ pub(crate) fn cut(tensor: &Tensor<'_>, file: &[u8]) {
         parts.push(tensor.slice(..).expect("all rows"));
         assert_eq!(all.elements(), tensor.shape().elements().expect("it was validated"));
         let beyond = rows.checked_add(1).map(|end| tensor.slice(*rows..end));
-        assert!(beyond.is_none_or(|beyond| refused(beyond.map(drop), Misuse::Slice)));
+        assert!(beyond.is_none_or(|beyond| rejected(beyond.map(drop), Misuse::Slice)));
     }
     let component = tensor.dense().expect("an array");
     for slice in &parts {
@@ -65,7 +65,7 @@ fn elements<T: Element + Debug>(tensor: &Tensor<'_>, parts: &[Slice<'_>]) {
     for slice in parts {
         let read = slice.to_vec::<T>();
         if is_packed {
-            assert!(refused(read.map(drop), Misuse::Type));
+            assert!(rejected(read.map(drop), Misuse::Type));
             continue;
         }
         let read = read.expect("all of it was read");
@@ -92,7 +92,7 @@ pub(crate) fn read(tensor: &Tensor<'_>) {
     }
 }
 
-fn refused(outcome: Result<(), Error>, why: Misuse) -> bool {
+fn rejected(outcome: Result<(), Error>, why: Misuse) -> bool {
     outcome.err().map(|error| error.kind()) == Some(ErrorKind::Misuse(why))
 }
 

@@ -67,7 +67,7 @@ pub fn steps_on_disk(bytes: &[u8], path: &Path) {
     }
 }
 
-/// Panics unless the file was found to be the same, or refused with the same error, down to the names in it.
+/// Panics unless the file was found to be the same, or rejected with the same error, down to the names in it.
 fn agree(whole: &Result<Read, Error>, other: &Result<Read, Error>, how: &str) {
     match (whole, other) {
         (Ok(whole), Ok(other)) => assert!(whole == other, "another file {how}"),

@@ -15,7 +15,7 @@ use zten_zstd::decode::Bounds;
 /// Bounds that no test comes to.
 pub(crate) const WIDE: Bounds = Bounds { window: 8 << 20, decoded: 64 << 20, declared: None };
 
-/// The first frame, decoded by `ruzstd`, and what follows it. None where it refuses.
+/// The first frame, decoded by `ruzstd`, and what follows it. None where it rejects.
 pub(crate) fn first(mut frames: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut decoder = FrameDecoder::new();
     decoder.init(&mut frames).ok()?;
@@ -25,7 +25,7 @@ pub(crate) fn first(mut frames: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     (stored.is_none() || stored == decoder.get_calculated_checksum()).then_some((all, frames))
 }
 
-/// All frames, decoded by `ruzstd`. None where it refuses, or breaks down.
+/// All frames, decoded by `ruzstd`. None where it rejects, or breaks down.
 pub(crate) fn theirs(frames: &[u8]) -> Option<Vec<u8>> {
     let run = || {
         let (mut all, mut rest) = (Vec::new(), frames);

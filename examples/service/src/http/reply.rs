@@ -50,7 +50,7 @@ pub(super) fn busy(sentence: &str) -> Response<Full<Bytes>> {
     reply
 }
 
-/// Refuses a method, and names those that the path takes.
+/// Rejects a method, and names those that the path takes.
 pub(super) fn not_allowed(methods: &'static str) -> Response<Full<Bytes>> {
     let sentence = format!("method not allowed; this path takes {methods}");
     let mut reply = failed(StatusCode::METHOD_NOT_ALLOWED, &sentence);

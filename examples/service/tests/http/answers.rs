@@ -60,7 +60,7 @@ fn a_file_that_is_not_valid_has_its_rule_and_place() {
 
 /// The verdict follows from the rule.
 #[test]
-fn what_is_not_read_is_not_refused() {
+fn what_is_not_read_is_not_rejected() {
     let served = Served::honest(plenty());
     for (name, verdict, rule) in [
         ("reject/unsupported-digest--v01-crc32.zt", "unsupported", "unsupported-digest"),

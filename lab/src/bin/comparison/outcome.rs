@@ -124,7 +124,7 @@ impl Outcome {
             match key {
                 "opened" if value == "yes" => {}
                 "opened" => (kind, outcome.message) = (Kind::RejectedAtOpening, value.to_owned()),
-                "refused" => (kind, outcome.message) = (Kind::RejectedOnReading, value.to_owned()),
+                "rejected" => (kind, outcome.message) = (Kind::RejectedOnReading, value.to_owned()),
                 "content" => outcome.content = Some(value.to_owned()),
                 wrong => outcome.wrong.push((wrong.to_owned(), value.to_owned())),
             }

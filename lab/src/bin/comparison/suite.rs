@@ -54,7 +54,7 @@ impl Expected {
     }
 
     /// Returns whether a reader should reject such a file, policies included.
-    pub(crate) fn is_refused(self) -> bool {
+    pub(crate) fn is_rejected(self) -> bool {
         !matches!(self, Self::Valid | Self::Either)
     }
 }
@@ -85,7 +85,7 @@ impl Entry {
     }
 
     /// Returns whether others can have an opinion on it: they know neither the canonical form nor our limits. A file
-    /// that is refused with a tolerance is refused without.
+    /// that is rejected with a tolerance is rejected without.
     pub(crate) fn is_compared(&self) -> bool {
         self.options.as_deref().is_none_or(|options| options.starts_with("tolerate="))
     }

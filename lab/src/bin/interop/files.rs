@@ -189,7 +189,7 @@ fn damage(path: &Path, objects: &[Object], rng: &mut Rng, counts: &mut Counts) -
     let at = usize::try_from(rng.u64(extent.range()))?;
     file[at] ^= 1 << rng.u8(..8);
     fs::write(path, &file)?;
-    theirs::refuses(path, &object.name, &part.role).context("ztensor reads damage")?;
+    theirs::rejects(path, &object.name, &part.role).context("ztensor reads damage")?;
     let archive = Archive::from_bytes(&file)?;
     let component = archive.get(&object.name).and_then(|found| found.component(&part.role));
     let component = component.context("a component that was there before")?;

@@ -17,7 +17,7 @@ pub(crate) enum Taste {
     Everything,
     /// No attribute values that Python has no word for: tags, keys that cannot be hashed.
     Python,
-    /// Nor what 1.1.1 in Python refuses a whole file for: attributes of the file that are not
+    /// Nor what 1.1.1 in Python rejects a whole file for: attributes of the file that are not
     /// text, NUL in names. Nor shapes, formats and types that are rare.
     OldPython,
 }

@@ -3,7 +3,7 @@
 mod read;
 mod write;
 
-pub(crate) use read::{compare, refuses};
+pub(crate) use read::{compare, rejects};
 pub(crate) use write::{append, create};
 
 use zten::tools::StorageType;

@@ -21,7 +21,7 @@ pub struct Component {
 /// The first error of a reader, the contents that it returned, and what was wrong with them.
 #[derive(Debug, Default)]
 pub struct Report {
-    refused: Option<String>,
+    rejected: Option<String>,
     contents: BTreeMap<(String, String), [u8; 32]>,
     wrong: BTreeMap<&'static str, String>,
 }
@@ -47,7 +47,7 @@ impl Report {
         match result {
             Ok(read) => Some(read),
             Err(error) => {
-                self.refused.get_or_insert_with(|| line(error));
+                self.rejected.get_or_insert_with(|| line(error));
                 None
             }
         }
@@ -96,8 +96,8 @@ impl Report {
 
     /// Prints what is not printed yet.
     pub(crate) fn end(self) {
-        if let Some(message) = self.refused {
-            println!("refused\t{message}");
+        if let Some(message) = self.rejected {
+            println!("rejected\t{message}");
         }
         for (kind, detail) in self.wrong {
             println!("{kind}\t{detail}");

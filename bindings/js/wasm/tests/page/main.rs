@@ -139,7 +139,7 @@ fn good_files() {
 
 #[test]
 fn bad_files() {
-    let (mut refused, mut late) = (0, 0);
+    let (mut rejected, mut late) = (0, 0);
     for path in corpus("reject").into_iter().chain(corpus("v2/reject")).step_by(3) {
         let bytes = fs::read(&path).unwrap();
         let name = path.file_name().unwrap().to_str().unwrap();
@@ -155,14 +155,14 @@ fn bad_files() {
             }
             (_, said) => assert_eq!(said["rule"], rule, "{name}"),
         }
-        refused += 1;
+        rejected += 1;
     }
-    assert!(refused > 500 && late > 100, "{refused} {late}");
+    assert!(rejected > 500 && late > 100, "{rejected} {late}");
 }
 
 #[test]
 fn files_of_other_formats() {
-    let (mut valid, mut refused) = (0, 0);
+    let (mut valid, mut rejected) = (0, 0);
     for format in ["gguf", "npy", "npz", "safetensors", "torch"] {
         for path in files(&format!("other/{format}/accept")) {
             match open_named(&path) {
@@ -184,10 +184,10 @@ fn files_of_other_formats() {
                 (_, said) => said,
             };
             assert_ne!(said["verdict"], "valid", "{}", path.display());
-            refused += 1;
+            rejected += 1;
         }
     }
-    assert!(valid > 60 && refused > 200, "{valid} {refused}");
+    assert!(valid > 60 && rejected > 200, "{valid} {rejected}");
 }
 
 #[test]

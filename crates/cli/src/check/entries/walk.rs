@@ -74,7 +74,7 @@ impl Suffixes {
     }
 
     /// Returns the reason why a file of that name in a folder is not taken, if it is not.
-    fn refuse(&self, folder: &Path, name: &OsStr, follow: bool) -> Option<Reason> {
+    fn reject(&self, folder: &Path, name: &OsStr, follow: bool) -> Option<Reason> {
         let ends = |suffix: &[u8]| name.as_encoded_bytes().ends_with(suffix);
         if self.taken.iter().any(|suffix| ends(suffix)) {
             None
@@ -206,15 +206,15 @@ impl DirectoryWalk {
                 self.skipped.note(Reason::Link);
                 continue;
             };
-            let refused = match kind {
+            let rejected = match kind {
                 Some(kind) if kind.is_dir() => {
                     names.push((name, Kind::Folder));
                     continue;
                 }
                 Some(kind) if !kind.is_file() => Some(Reason::Irregular),
-                _ => self.suffixes.refuse(path, &name, self.follow),
+                _ => self.suffixes.reject(path, &name, self.follow),
             };
-            match refused {
+            match rejected {
                 Some(reason) => self.skipped.note(reason),
                 None => names.push((name, Kind::File)),
             }

@@ -23,7 +23,7 @@ use crate::sources::Sources;
 /// Columns of a name that is a part of a message.
 const NAME: usize = 60;
 
-/// A file whose objects are all dense, or it is refused when they are asked for.
+/// A file whose objects are all dense, or it is rejected when they are asked for.
 pub(super) struct Archived<'a> {
     args: &'a Convert,
     archive: &'a FileWithShards,
@@ -50,7 +50,7 @@ impl<'a> Archived<'a> {
         let selection = Selection::new(&args.select, archive).map_err(Failure::Selection)?;
         let attributes = Plan::attributes(args, archive).map_err(Failure::Selection)?;
         let casts = args.dtype.map(|to| Cast::all(to, args.saturate, overflow));
-        let failed = |error| refused(args, archive, &error);
+        let failed = |error| failure(args, archive, &error);
         let mut files = Sources::bind(archive, progress).map_err(failed)?;
         files.require().map_err(failed)?;
         let verifier = archive.verifier();
@@ -77,7 +77,7 @@ impl<'a> Archived<'a> {
     }
 }
 
-fn refused(args: &Convert, archive: &FileWithShards, error: &Error) -> Failure {
+fn failure(args: &Convert, archive: &FileWithShards, error: &Error) -> Failure {
     Failure::Input(Box::new(Problem::reading(&args.input, archive, error)))
 }
 
@@ -139,6 +139,6 @@ impl Source for Archived<'_> {
         if let Some(error) = stopped {
             return Err(Failure::Output(error));
         }
-        read.map_err(|error| refused(self.args, self.archive, &self.files.settle(error)))
+        read.map_err(|error| failure(self.args, self.archive, &self.files.settle(error)))
     }
 }

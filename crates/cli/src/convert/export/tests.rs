@@ -122,7 +122,7 @@ fn by_the_crate(bytes: &[u8]) -> Arrays {
 /// Every file of the corpus is exported with all that it holds, or with a word on what is in the way.
 #[test]
 fn the_corpus_is_exported_or_named() {
-    let (mut written, mut refused) = ([0; 3], BTreeMap::<String, u32>::new());
+    let (mut written, mut rejected) = ([0; 3], BTreeMap::<String, u32>::new());
     let folder = Folder::new();
     let path = folder.path("in.zt");
     for file in accepted().chain(accepted_v2()) {
@@ -162,7 +162,7 @@ fn the_corpus_is_exported_or_named() {
                     match sentence {
                         Some((_, sentence)) => {
                             let words: Vec<_> = sentence.split(' ').take(3).collect();
-                            *refused.entry(words.join(" ")).or_default() += 1;
+                            *rejected.entry(words.join(" ")).or_default() += 1;
                             let whole = sentence.contains("the attribute \"")
                                 || sentence.contains("objects; a .npy")
                                 || sentence.contains("it is a data shard");
@@ -189,7 +189,7 @@ fn the_corpus_is_exported_or_named() {
             }
         }
     }
-    println!("{written:?} {refused:#?}");
+    println!("{written:?} {rejected:#?}");
     assert!(written.iter().all(|files| *files > 50), "{written:?}");
 }
 
@@ -294,32 +294,32 @@ fn an_archive_of_many_members() {
 fn what_has_no_place_is_named() {
     let folder = Folder::new();
     let one = |name| [(dense(name, &[1], DType::U8), &[7][..])];
-    let refused = |objects: &[_], attributes, suffix: &str, wanted: &str| {
+    let rejected = |objects: &[_], attributes, suffix: &str, wanted: &str| {
         let why = folder.export_objects(objects, attributes, suffix).unwrap_err();
         assert!(why.contains(wanted), "{why}");
         assert!(!folder.path(&format!("out.{suffix}")).exists());
     };
     let number = || Some(attribute("n", &[7]));
-    refused(&one("x"), number(), "safetensors", "the attribute \"n\" is not text");
+    rejected(&one("x"), number(), "safetensors", "the attribute \"n\" is not text");
     for suffix in ["npz", "npy"] {
         let text = Some(attribute("k", b"\x61v"));
-        refused(
+        rejected(
             &one("x"),
             text,
             suffix,
             &format!("the attribute \"k\" cannot be written to a .{suffix} file"),
         );
         let bf16 = [(dense("half", &[1], DType::BF16), &[0, 0][..])];
-        refused(
+        rejected(
             &bf16,
             None,
             suffix,
             &format!("a .{suffix} file cannot hold the type bf16 in \"half\""),
         );
     }
-    refused(&one("__metadata__"), None, "safetensors", "of that name");
+    rejected(&one("__metadata__"), None, "safetensors", "of that name");
     for name in ["../x", "/x", "a\\b", "a/../b", "x.npy", ""] {
-        refused(
+        rejected(
             &one(name),
             None,
             "npz",
@@ -330,22 +330,22 @@ fn what_has_no_place_is_named() {
         fs::remove_file(folder.path("out.safetensors")).unwrap();
     }
     let two = [one("a"), one("b")].concat();
-    refused(&two, None, "npy", "it has 2 objects; a .npy file holds exactly one");
-    refused(&[], None, "npy", "it has 0 objects");
+    rejected(&two, None, "npy", "it has 2 objects; a .npy file holds exactly one");
+    rejected(&[], None, "npy", "it has 0 objects");
     let sides = [1 << 32, 1 << 32, 0];
     for (suffix, wanted) in [
         ("safetensors", "exceeds 64 bits"),
         ("npz", "the maximum of NumPy"),
         ("npy", "the maximum"),
     ] {
-        refused(&[(dense("wide", &sides, DType::U8), &[][..])], None, suffix, wanted);
+        rejected(&[(dense("wide", &sides, DType::U8), &[][..])], None, suffix, wanted);
     }
     let complex = [(dense("c", &[1], DType::Complex128), &[0; 16][..])];
-    refused(&complex, None, "safetensors", "cannot hold the type complex128");
+    rejected(&complex, None, "safetensors", "cannot hold the type complex128");
     let of_data = dense("x", &[1], DType::U8);
     let attributes = Encoded::from_cbor(attribute("k", b"\x61v"));
     let with = [(of_data.attributes(&attributes), &[7][..])];
-    refused(
+    rejected(
         &with,
         None,
         "safetensors",

@@ -35,19 +35,19 @@ impl Header {
     /// Returns the header of one of the arrays.
     pub(super) fn new(source: &dyn Source, at: usize, suffix: &str) -> Result<Self, Failure> {
         let array = array::array(source, at)?;
-        let refused = |sentence: String| Failure::object(source.name(at), sentence);
+        let rejected = |sentence: String| Failure::object(source.name(at), sentence);
         let kind = element::numpy(array.dtype).ok_or_else(|| {
             let name = array.dtype;
-            refused(format!("a .{suffix} file cannot hold the type {name}"))
+            rejected(format!("a .{suffix} file cannot hold the type {name}"))
         })?;
         if array.shape.len() > RANK {
             let sentence = format!("it has more than {RANK} dimensions, the maximum of NumPy");
-            return Err(refused(sentence));
+            return Err(rejected(sentence));
         }
         let data = data(&array, kind.width()).ok_or_else(|| {
-            refused("its shape exceeds the maximum of NumPy, zeros or not".to_owned())
+            rejected("its shape exceeds the maximum of NumPy, zeros or not".to_owned())
         })?;
-        let bytes = npy::header(kind, &array.shape).map_err(refused)?;
+        let bytes = npy::header(kind, &array.shape).map_err(rejected)?;
         Ok(Self { bytes, data })
     }
 }

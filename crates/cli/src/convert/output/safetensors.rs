@@ -72,13 +72,13 @@ fn entries(source: &dyn Source) -> Result<Vec<Entry>, Failure> {
     entries.try_reserve_exact(source.count()).map_err(memory)?;
     for at in 0..source.count() {
         let array = array::array(source, at)?;
-        let refused = |sentence: String| Failure::object(source.name(at), sentence);
+        let rejected = |sentence: String| Failure::object(source.name(at), sentence);
         check_name(source.name(at))?;
         let dtype = element::safetensors(array.dtype).ok_or_else(|| {
             let name = array.dtype;
-            refused(format!("a .safetensors file cannot hold the type {name}"))
+            rejected(format!("a .safetensors file cannot hold the type {name}"))
         })?;
-        let bytes = bytes(dtype, &array).map_err(|why| refused(why.to_owned()))?;
+        let bytes = bytes(dtype, &array).map_err(|why| rejected(why.to_owned()))?;
         entries.push(Entry { dtype, at, bytes });
     }
     let name = |entry: &Entry| source.name(entry.at);

@@ -38,7 +38,7 @@ fn every_root_of_the_corpus_ends_as_in_its_folder() {
 
 /// Names that lead elsewhere are no names of shards.
 #[test]
-fn a_root_that_lies_is_refused_as_in_its_folder() {
+fn a_root_that_lies_is_rejected_as_in_its_folder() {
     let folder = corpus_folder().join("v2/reject");
     let server = Server::of_folder(&folder, 200);
     let mut count = 0;

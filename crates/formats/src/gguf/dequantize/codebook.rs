@@ -32,7 +32,7 @@ const DELTA: f32 = 0.125;
     clippy::arithmetic_side_effects,
     clippy::as_conversions,
     clippy::indexing_slicing,
-    reason = "it is called by the compiler alone, which would refuse it"
+    reason = "it is called by the compiler alone, which would reject it"
 )]
 const fn codebook<const W: usize, const N: usize>(start: usize, values: &[i8]) -> [[i8; W]; N] {
     let bits = if values.len() == 3 { 2 } else { 3 };

@@ -14,11 +14,11 @@ pub(super) fn read_back(model: &Model, objects: &[&Object], attributes: bool, fi
     let options = OpenOptions::default();
     let options = if model.canonical { options.canonical() } else { options };
     let archive =
-        options.from_bytes(file).unwrap_or_else(|error| panic!("written, and refused: {error}"));
+        options.from_bytes(file).unwrap_or_else(|error| panic!("written, and rejected: {error}"));
     let mut verifier = Verifier::new(archive.manifest());
     for object in archive.tensors() {
         let validated = verifier.object(&object, |_, _| ());
-        validated.unwrap_or_else(|error| panic!("written, and refused when read: {error}"));
+        validated.unwrap_or_else(|error| panic!("written, and rejected when read: {error}"));
     }
     if model.canonical {
         verifier

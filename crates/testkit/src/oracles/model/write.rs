@@ -1,4 +1,4 @@
-//! Writing a model, and what being refused leaves behind.
+//! Writing a model, and what being rejected leaves behind.
 
 use zten::write::{Encoded, Level, NewComponent, NewObject, WriteOptions, Writer};
 use zten::{Archive, DType, Error, ErrorKind, error::Misuse};
@@ -16,7 +16,7 @@ pub(super) struct Written<'m> {
 
 /// The reason why an object is not in the file.
 enum Rejection {
-    /// It was refused before a byte of it was written.
+    /// It was rejected before a byte of it was written.
     Before,
     /// The file is spoiled.
     Within,
@@ -52,7 +52,7 @@ pub(super) fn write<'m>(model: &Model, objects: &[&'m Object]) -> Result<Written
 /// Writes objects, all of which are valid, half of them by appending.
 pub(super) fn in_two(model: &Model, objects: &[&Object]) -> Vec<u8> {
     let (first, second) = objects.split_at(objects.len() / 2);
-    let first = write(model, first).unwrap_or_else(|_| panic!("what was accepted is refused"));
+    let first = write(model, first).unwrap_or_else(|_| panic!("what was accepted is rejected"));
     let archive = Archive::from_bytes(&first.file).expect("a file that was written");
     let start = usize::try_from(archive.manifest().extent().start).expect("a small file");
     let before = first.file[..start].to_vec();
@@ -94,7 +94,7 @@ fn one(writer: &mut Writer<Vec<u8>>, object: &Object, model: &Model) -> Result<(
     }
     let mut out = writer.object(&new).map_err(|error| {
         assert!(error.offset().is_none(), "a place in a file that is not there");
-        assert!(!object.right || may_be_refused(&error, model), "{error}: {object:?}");
+        assert!(!object.right || may_be_rejected(&error, model), "{error}: {object:?}");
         Rejection::Before
     })?;
     for part in &object.parts {
@@ -112,9 +112,9 @@ fn one(writer: &mut Writer<Vec<u8>>, object: &Object, model: &Model) -> Result<(
     })
 }
 
-/// Returns whether a valid object may be refused with that error: because of earlier objects, or of the
+/// Returns whether a valid object may be rejected with that error: because of earlier objects, or of the
 /// canonical form.
-fn may_be_refused(error: &Error, model: &Model) -> bool {
+fn may_be_rejected(error: &Error, model: &Model) -> bool {
     let canonical = error.kind() == ErrorKind::Misuse(Misuse::Order)
         || matches!(error.rule(), Some("duplicate-key"));
     error.rule() == Some("duplicate-name") || (model.canonical && canonical)

@@ -5,12 +5,12 @@ use zten_lab::readers::subject::{Component, Report};
 /// Does what `what` says.
 pub(super) fn read(what: &str, report: &mut Report) {
     match what {
-        "refuses-opening" => drop(report.opened::<(), _>(Err("not this one"))),
+        "rejects-opening" => drop(report.opened::<(), _>(Err("not this one"))),
         "panics-opening" => panic!("on\ndemand"),
         _ => drop(report.opened::<_, String>(Ok(()))),
     }
     match what {
-        "refuses-reading" => drop(report.read::<(), _>(Err("not\nthis one"))),
+        "rejects-reading" => drop(report.read::<(), _>(Err("not\nthis one"))),
         "panics" => panic!("on demand"),
         "aborts" => std::process::abort(),
         "exhausts" => drop(std::hint::black_box(vec![1_u8; 8 << 30])),
@@ -31,7 +31,7 @@ pub(super) fn read(what: &str, report: &mut Report) {
             report.size(&[0; 20], Component { offset: 0, length: 10, packed: false }, 11);
         }
         "overruns" => zten_lab::readers::subject::overrun(),
-        "refuses-and-invents" => {
+        "rejects-and-invents" => {
             report.read::<(), _>(Err("not this one"));
             report.size(&[0; 20], Component { offset: 0, length: 10, packed: false }, 11);
         }

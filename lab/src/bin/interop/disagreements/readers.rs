@@ -16,7 +16,7 @@ use crate::ours;
 pub(super) const KNOWN: [Disagreement; 9] = [
     Disagreement {
         what: "complex dense objects: ztensor's reader of streams and of compressed data takes \
-               product × width of the dtype for their size, and refuses them",
+               product × width of the dtype for their size, and rejects them",
         right: "v1.2 §2 has product × ratio × width; read by component, the bytes are right",
         show: complex_dense,
     },
@@ -27,12 +27,12 @@ pub(super) const KNOWN: [Disagreement; 9] = [
     },
     Disagreement {
         what: "a dense shape such as [2^40, 2^40, 0]: ztensor multiplies from the left, and \
-               refuses an overflow that the 0 would have undone",
+               rejects an overflow that the 0 would have undone",
         right: "v1.2 §2 has the product of the shape, which is 0",
         show: overflow_before_zero,
     },
     Disagreement {
-        what: "attributes with a simple value that has no name: ztensor refuses the file",
+        what: "attributes with a simple value that has no name: ztensor rejects the file",
         right: "v1.2 §1 allows arbitrary metadata, and RFC 7049 §2.3 such values",
         show: simple_value,
     },
@@ -57,7 +57,7 @@ pub(super) const KNOWN: [Disagreement; 9] = [
         show: mapped_unverified,
     },
     Disagreement {
-        what: "an object without components: ztensor's `remove_tensors` refuses the file",
+        what: "an object without components: ztensor's `remove_tensors` rejects the file",
         right: "v1.2 §1 has `components` as a map and says nothing of its size",
         show: no_components,
     },

@@ -10,12 +10,12 @@ use super::Disagreement;
 
 pub(super) const KNOWN: [Disagreement; 6] = [
     Disagreement {
-        what: "bools other than 0 and 1: ztensor writes them, zten refuses them",
+        what: "bools other than 0 and 1: ztensor writes them, zten rejects them",
         right: "zten: v1.2 §2 has the two bytes",
         show: bools,
     },
     Disagreement {
-        what: "CSR whose indptr does not fit: ztensor writes it, zten refuses it",
+        what: "CSR whose indptr does not fit: ztensor writes it, zten rejects it",
         right: "zten: v1.2 §3 has rows + 1 of them",
         show: indptr,
     },
@@ -31,12 +31,12 @@ pub(super) const KNOWN: [Disagreement; 6] = [
     },
     Disagreement {
         what: "a dense object of another size than its shape says, by `add_object`: ztensor \
-               writes it, zten refuses it",
+               writes it, zten rejects it",
         right: "zten: v1.2 §2",
         show: size,
     },
     Disagreement {
-        what: "a known logical type on another dtype: ztensor writes it, zten refuses it",
+        what: "a known logical type on another dtype: ztensor writes it, zten rejects it",
         right: "zten: the tables of v1.2 §2",
         show: dtype,
     },
@@ -44,8 +44,8 @@ pub(super) const KNOWN: [Disagreement; 6] = [
 
 type Parts<'a> = [(&'a str, DType, Option<&'a str>, &'a [u8])];
 
-/// The rule that a file is refused by, if it is.
-fn refused(
+/// The rule that a file is rejected by, if it is.
+fn rejected(
     path: &Path,
     shape: &[u64],
     format: Format,
@@ -67,7 +67,7 @@ fn refused(
 
 fn bools(path: &Path) -> Result<()> {
     let parts: &Parts<'_> = &[("data", DType::Bool, None, &[0, 2])];
-    let rule = refused(path, &[2], Format::Dense, parts, &OpenOptions::default())?;
+    let rule = rejected(path, &[2], Format::Dense, parts, &OpenOptions::default())?;
     ensure!(rule == Some("bool-value"), "{rule:?}");
     Ok(())
 }
@@ -78,7 +78,7 @@ fn indptr(path: &Path) -> Result<()> {
         ("indices", DType::U64, None, &[]),
         ("indptr", DType::U64, None, &[0; 16]),
     ];
-    let rule = refused(path, &[3, 3], Format::SparseCsr, parts, &OpenOptions::default())?;
+    let rule = rejected(path, &[3, 3], Format::SparseCsr, parts, &OpenOptions::default())?;
     ensure!(rule == Some("csr-indptr-size"), "{rule:?}");
     Ok(())
 }
@@ -89,10 +89,10 @@ fn narrow_indices(path: &Path) -> Result<()> {
         ("indices", DType::I32, None, &[1, 0, 0, 0]),
         ("indptr", DType::I32, None, &[0, 0, 0, 0, 1, 0, 0, 0]),
     ];
-    let rule = refused(path, &[1, 3], Format::SparseCsr, parts, &OpenOptions::default())?;
+    let rule = rejected(path, &[1, 3], Format::SparseCsr, parts, &OpenOptions::default())?;
     ensure!(rule == Some("index-dtype"), "{rule:?}");
     let told = OpenOptions::default().tolerate(Tolerance::NarrowIndices);
-    let rule = refused(path, &[1, 3], Format::SparseCsr, parts, &told)?;
+    let rule = rejected(path, &[1, 3], Format::SparseCsr, parts, &told)?;
     ensure!(rule.is_none(), "{rule:?}");
     Ok(())
 }
@@ -100,24 +100,24 @@ fn narrow_indices(path: &Path) -> Result<()> {
 fn no_zeros(path: &Path) -> Result<()> {
     let parts: &Parts<'_> =
         &[("packed_weight", DType::I32, None, &[0; 4]), ("scales", DType::F16, None, &[0; 2])];
-    let rule = refused(path, &[8, 1], Format::QuantizedGroup, parts, &OpenOptions::default())?;
+    let rule = rejected(path, &[8, 1], Format::QuantizedGroup, parts, &OpenOptions::default())?;
     ensure!(rule == Some("quantized-zeros"), "{rule:?}");
     let told = OpenOptions::default().tolerate(Tolerance::MissingZeros);
-    let rule = refused(path, &[8, 1], Format::QuantizedGroup, parts, &told)?;
+    let rule = rejected(path, &[8, 1], Format::QuantizedGroup, parts, &told)?;
     ensure!(rule.is_none(), "{rule:?}");
     Ok(())
 }
 
 fn size(path: &Path) -> Result<()> {
     let parts: &Parts<'_> = &[("data", DType::F32, None, &[0; 8])];
-    let rule = refused(path, &[3], Format::Dense, parts, &OpenOptions::default())?;
+    let rule = rejected(path, &[3], Format::Dense, parts, &OpenOptions::default())?;
     ensure!(rule == Some("dense-size"), "{rule:?}");
     Ok(())
 }
 
 fn dtype(path: &Path) -> Result<()> {
     let parts: &Parts<'_> = &[("data", DType::F32, Some("f8_e5m2"), &[0; 4])];
-    let rule = refused(path, &[1], Format::Dense, parts, &OpenOptions::default())?;
+    let rule = rejected(path, &[1], Format::Dense, parts, &OpenOptions::default())?;
     ensure!(rule.is_some(), "accepted");
     Ok(())
 }

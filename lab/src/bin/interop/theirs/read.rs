@@ -135,7 +135,7 @@ fn values_are<T: TensorElement + Le>(values: &[T], part: &Part) -> Result<()> {
 }
 
 /// Checks that a component is rejected for its checksum.
-pub(crate) fn refuses(path: &Path, name: &str, role: &str) -> Result<()> {
+pub(crate) fn rejects(path: &Path, name: &str, role: &str) -> Result<()> {
     match Reader::open(path)?.read_component_data(name, role) {
         Err(Error::ChecksumMismatch { .. }) => Ok(()),
         Err(other) => bail!("not for its checksum: {other}"),

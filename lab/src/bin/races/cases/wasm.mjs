@@ -12,7 +12,7 @@ new Uint8Array(exports.memory.buffer, at, file.length).set(file)
 
 const open = () => {
   const start = process.hrtime.bigint()
-  if (exports.open(0) !== 0n) throw new Error('the file is refused')
+  if (exports.open(0) !== 0n) throw new Error('the file is rejected')
   return Number(process.hrtime.bigint() - start)
 }
 

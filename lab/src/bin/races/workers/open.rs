@@ -99,7 +99,7 @@ pub(crate) const HOSTILE: &[(&str, Make)] = &[
     ("arrays in arrays", || generate::nested(1_000_000)),
 ];
 
-/// Opens one of them, or refuses it.
+/// Opens one of them, or rejects it.
 pub(crate) fn hostile(reader: &str, case: &str) -> Result<()> {
     let (_, make) = HOSTILE.iter().find(|(name, _)| *name == case).context("no such case")?;
     let file = make();
