@@ -280,7 +280,7 @@ impl<S: ReadAt> Archive<S> {
     /// The manifest, bound to the file.
     #[inline]
     fn parts(&self) -> ManifestRef<'_> {
-        self.manifest.parts().held_by(self)
+        self.manifest.parts().with_source(self)
     }
 
     /// The tensors, in the order of the file.

@@ -237,7 +237,7 @@ pub(crate) fn short_text(at: Input<'_>) -> Option<(Input<'_>, Input<'_>, Word)> 
     let length = initial ^ TEXT;
     let (content, rest) = after.split_at_checked(length.into())?;
     let word = u64::from_le_bytes(*at.first_chunk()?) ^ u64::from(TEXT);
-    (length < 8).then(|| (rest, content, Word::spelled(word, length)))
+    (length < 8).then(|| (rest, content, Word::from_content(word, length)))
 }
 
 /// The last bytes of `whole`, as many as remain at `bytes_left`; all, where there are no more.
@@ -495,7 +495,7 @@ impl Entries {
 /// The least bytes that an entry of a map or array of that major type has, and the limit that breaks where
 /// it has too many.
 #[inline]
-fn held(major: u8) -> (u8, Limit) {
+fn entry_cost(major: u8) -> (u8, Limit) {
     if major == major::MAP { (2, Limit::Keys) } else { (1, Limit::Rank) }
 }
 
@@ -505,7 +505,7 @@ pub(crate) fn entries<'m>(
     limit: u32,
     rest: Input<'m>,
 ) -> Parsed<'m, Entries> {
-    let (size, broken) = held(head.major);
+    let (size, broken) = entry_cost(head.major);
     if head.indefinite() {
         return Ok((rest, Entries::indefinite(limit)));
     }
@@ -551,7 +551,7 @@ fn open<const MAJOR: u8, const SHORTEST: bool>(
 ) -> Parsed<'_, Entries> {
     if let Some((initial, rest)) = at.split_first() {
         let info = initial ^ (MAJOR << 5);
-        let bytes = usize::from(info).wrapping_mul(held(MAJOR).0.into());
+        let bytes = usize::from(info).wrapping_mul(entry_cost(MAJOR).0.into());
         if info < 24 && u32::from(info) <= limit && bytes <= rest.len() {
             return Ok((rest, Entries::definite(info.into())));
         }

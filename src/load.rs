@@ -21,7 +21,7 @@ use crate::format::Encoding;
 use crate::layout::Decoded;
 use crate::manifest::{Component, Manifest};
 use crate::num::u64_from_usize;
-use crate::verify::{beyond_total, required};
+use crate::verify::{decoded_total_error, required};
 
 /// Reads whole components of one file into memory on several threads: decoded, little-endian, and
 /// verified, within the limits on a whole file.
@@ -96,7 +96,7 @@ impl Loader {
             all.push(component);
         }
         let threads = self.worthwhile(all.iter().copied());
-        each(all.into_iter(), threads, |component, thread_budget| {
+        run_all(all.into_iter(), threads, |component, thread_budget| {
             self.spend(&component, component.decoded_length().unwrap_or(0))?;
             let decoded = component.read_on(thread_budget)?;
             if component.decoded_length().is_none() {
@@ -120,7 +120,7 @@ impl Loader {
             let view = component.read_into_on(buffer, thread_budget)?;
             Ok(required(component, view.verified())?)
         };
-        each(targets.iter_mut(), threads, read).map(drop)
+        run_all(targets.iter_mut(), threads, read).map(drop)
     }
 
     /// The number of threads for which there is work. Frames of one component are decoded by several.
@@ -144,14 +144,16 @@ impl Loader {
         }
         let less = |left: u64| left.checked_sub(bytes);
         let spent = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-        spent.map(drop).map_err(|_| component.tensor().named(beyond_total(component, self.total)))
+        spent
+            .map(drop)
+            .map_err(|_| component.tensor().named(decoded_total_error(component, self.total)))
     }
 }
 
 /// Does `work` on each item. Items are handed out in order, so that of all that fail the first
 /// is among those that have been tried. One that is not supported does not keep the others from being tried.
 /// A thread is idle when there are none left.
-fn each<T, O: Send>(
+fn run_all<T, O: Send>(
     items: impl Iterator<Item = T> + Send,
     threads: usize,
     work: impl Fn(T, &ThreadBudget) -> Result<O, Error> + Sync,

@@ -127,13 +127,13 @@ impl Word {
             *first = length;
             content.copy_from_slice(text.as_bytes());
         }
-        Self::spelled(u64::from_le_bytes(bytes), length)
+        Self::from_content(u64::from_le_bytes(bytes), length)
     }
 
     /// The word of a text of `length` bytes, at most 7, from its length and its bytes, in order
     /// from the low byte up; what follows them is left out.
     #[inline]
-    pub(crate) const fn spelled(bytes: u64, length: u8) -> Self {
+    pub(crate) const fn from_content(bytes: u64, length: u8) -> Self {
         Self(bytes << (56_u8.wrapping_sub(length.wrapping_mul(8)) & 63))
     }
 }

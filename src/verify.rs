@@ -265,7 +265,7 @@ impl Verifier {
             bytes = bytes.saturating_add(u64_from_usize(chunk.len()));
             if compressed {
                 let left = self.left.checked_sub(u64_from_usize(chunk.len()));
-                self.left = left.ok_or_else(|| beyond_total(component, self.total))?;
+                self.left = left.ok_or_else(|| decoded_total_error(component, self.total))?;
             }
             sparse.validate(chunk).map_err(|bad| bad.error(component))?;
             take(chunk)?;
@@ -288,7 +288,7 @@ impl Verifier {
         if component.encoding() != Encoding::ZstdSeekable || claimed <= self.left {
             return Ok(());
         }
-        Err(beyond_total(component, self.total))
+        Err(decoded_total_error(component, self.total))
     }
 
     /// The checks of the indices of an object.
@@ -400,7 +400,7 @@ impl Summary {
 
 /// All compressed components together decode to more than `total`, which this one goes beyond.
 #[cold]
-pub(crate) fn beyond_total(component: &Component<'_>, total: u64) -> BareError {
+pub(crate) fn decoded_total_error(component: &Component<'_>, total: u64) -> BareError {
     component.error(Limit::DecodedTotal).found(total.saturating_add(1))
 }
 

@@ -234,9 +234,9 @@ impl<'d> MxDequantizer<'d> {
                     let nibbles = bytes.iter().flat_map(|byte| [*byte, byte >> 4]);
                     fill(&mut values, nibbles.map(|bits| F4E2M1::from_bits(bits).to_f32()));
                 }
-                Some(LogicalType::F8E5M2) => fill(&mut values, each(bytes).map(F8E5M2::to_f32)),
-                Some(_) => fill(&mut values, each(bytes).map(F8E4M3Fn::to_f32)),
-                None => fill(&mut values, each::<i8>(bytes).map(f32::from)),
+                Some(LogicalType::F8E5M2) => fill(&mut values, elements(bytes).map(F8E5M2::to_f32)),
+                Some(_) => fill(&mut values, elements(bytes).map(F8E4M3Fn::to_f32)),
+                None => fill(&mut values, elements::<i8>(bytes).map(f32::from)),
             }
             let count = bytes.len().saturating_mul(if packed { 2 } else { 1 });
             // The last byte may hold one element alone.
@@ -302,7 +302,7 @@ fn split(values: &mut [f32], length: u64) -> (&mut [f32], &mut [f32]) {
 }
 
 /// The elements in `bytes`, of which each has one.
-fn each<T: Element>(bytes: &[u8]) -> Elements<'_, T> {
+fn elements<T: Element>(bytes: &[u8]) -> Elements<'_, T> {
     Elements::new(bytes, ByteOrder::Little)
 }
 

@@ -83,7 +83,10 @@ impl<'d> Widened<'d> {
     }
 
     /// Hands the indices to `take`, in order, until it fails. A negative one comes as `u64::MAX`.
-    pub(crate) fn each<E>(&self, mut take: impl FnMut(u64) -> Result<(), E>) -> Result<(), E> {
+    pub(crate) fn try_for_each<E>(
+        &self,
+        mut take: impl FnMut(u64) -> Result<(), E>,
+    ) -> Result<(), E> {
         self.fold_until((), |(), index| take(index))
     }
 

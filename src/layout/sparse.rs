@@ -211,10 +211,10 @@ impl CsrParts<'_> {
             return Err(reject(Rule::CsrIndptrSize, indptr));
         }
         let mut pointers = Indptr::new(indptr.storage_type(), u64_from_usize(nnz));
-        let taken = indptr.widened().each(|pointer| pointers.validate(pointer));
+        let taken = indptr.widened().try_for_each(|pointer| pointers.validate(pointer));
         taken.and_then(|()| pointers.finish()).map_err(|bad| bad.error_in(indptr.kind()))?;
         let mut below = Below::new(self.columns);
-        let taken = indices.widened().each(|index| below.validate(index));
+        let taken = indices.widened().try_for_each(|index| below.validate(index));
         taken.map_err(|bad| bad.error_in(indices.kind()))
     }
 }
@@ -353,7 +353,7 @@ impl<'a> Coo<'a> {
             return Err(BareError::nowhere(Rule::CooNnz).found(found).at(coords.kind().location));
         }
         let mut check = Coords::new(self.shape.iter(), u64_from_usize(nnz));
-        let taken = coords.widened().each(|coordinate| check.validate(coordinate));
+        let taken = coords.widened().try_for_each(|coordinate| check.validate(coordinate));
         taken.map_err(|bad| bad.error_in(coords.kind()))
     }
 

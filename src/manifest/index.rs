@@ -298,7 +298,7 @@ impl<'a> ManifestRef<'a> {
 
     /// The same, of the archive that holds it.
     #[inline]
-    pub(crate) fn held_by<'s>(self, archive: &'s dyn Source) -> ManifestRef<'s>
+    pub(crate) fn with_source<'s>(self, archive: &'s dyn Source) -> ManifestRef<'s>
     where
         'a: 's,
     {

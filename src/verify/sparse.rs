@@ -103,25 +103,25 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
         let indices = Widened::new(chunk, self.storage, ByteOrder::Little);
         match (&mut self.asked, &mut self.kept) {
             (Asked::Nothing, _) => Ok(()),
-            (Asked::Indptr(indptr), Kept::Rows(rows)) => indices.each(|end| {
+            (Asked::Indptr(indptr), Kept::Rows(rows)) => indices.try_for_each(|end| {
                 indptr.validate(end)?;
                 rows.end(end)
             }),
-            (Asked::Indptr(indptr), _) => indices.each(|pointer| indptr.validate(pointer)),
-            (Asked::Below(below), Kept::Rows(rows)) => indices.each(|index| {
+            (Asked::Indptr(indptr), _) => indices.try_for_each(|pointer| indptr.validate(pointer)),
+            (Asked::Below(below), Kept::Rows(rows)) => indices.try_for_each(|index| {
                 below.validate(index)?;
                 rows.index(index)
             }),
-            (Asked::Below(below), _) => indices.each(|index| below.validate(index)),
+            (Asked::Below(below), _) => indices.try_for_each(|index| below.validate(index)),
             (Asked::Coords(coords), Kept::Cells(cells)) => {
                 cells.reserve(indices.len())?;
-                indices.each(|index| {
+                indices.try_for_each(|index| {
                     coords.validate(index)?;
                     cells.add(coords, index);
                     Ok(())
                 })
             }
-            (Asked::Coords(coords), _) => indices.each(|index| coords.validate(index)),
+            (Asked::Coords(coords), _) => indices.try_for_each(|index| coords.validate(index)),
         }
     }
 

@@ -119,7 +119,7 @@ impl<'w, 'a, S: Sink> TensorWriter<'w, 'a, S> {
         // What indices show together is not validated where some of them do not come.
         let mut indices = parts.iter().filter(|part| part.role != "values");
         if writing.dialect.single_cells && indices.all(|part| !part.is_stored) {
-            sparse.ask_for_single_cells(draft.limits()).map_err(bad)?;
+            sparse.ask_for_single_cells(draft.limits()).map_err(index_error)?;
         }
         let (stream, ordinal, changed, failed) = (None, 0, false, false);
         let mut own =
@@ -334,7 +334,7 @@ impl Stream<'_> {
     /// Validates indices, of which any number of bytes may have come.
     fn indices(&mut self, mut piece: &[u8], sparse: &mut Indices<'_>) -> Result<(), BareError> {
         let storage = self.storage;
-        let mut validate = |whole: &[u8]| sparse.validate(whole).map_err(bad);
+        let mut validate = |whole: &[u8]| sparse.validate(whole).map_err(index_error);
         let (bytes, held) = &mut self.part;
         let part = bytes.get_mut(..storage.width().into()).ok_or(BareError::internal())?;
         if *held > 0 {
@@ -359,7 +359,7 @@ impl Stream<'_> {
 
     /// Validates what only the last byte shows.
     fn finish(&self, sparse: &mut Indices<'_>) -> Result<(), BareError> {
-        sparse.finish().map_err(bad)?;
+        sparse.finish().map_err(index_error)?;
         if self.odd && self.last > 15 {
             return Err(BareError::nowhere(Rule::NibbleValue).found(self.last.into()));
         }
@@ -367,6 +367,6 @@ impl Stream<'_> {
     }
 }
 
-fn bad(bad: BadIndex) -> BareError {
+fn index_error(bad: BadIndex) -> BareError {
     BareError::nowhere(bad.kind).found(bad.found)
 }

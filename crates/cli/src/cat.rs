@@ -117,7 +117,7 @@ fn print(
     let mut files = Sources::bind_for(archive, &progress, &component).map_err(rejected)?;
     // All that is read of the file that the component is in.
     let object = component.tensor();
-    let is_dequantized = dequantized::is_asked(&object, args);
+    let is_dequantized = dequantized::is_requested(&object, args);
     let candidates = object.components().filter(|part| part.shard() == component.shard());
     let read: Vec<_> = candidates
         .filter(|part| is_dequantized || part.location() == component.location())
@@ -159,7 +159,7 @@ fn print(
         Failure::Output(error) => Stop::Output(error),
         Failure::Read(error) => rejected(error),
     };
-    let quantized = dequantized::asked(object, args);
+    let quantized = dequantized::requested(object, args);
     let (kind, whole) = match quantized {
         Some(_) => (Kind::Plain(StorageType::F32), Some(object.shape().to_vec())),
         None => (kind, shape(object, component, kind, packed)),

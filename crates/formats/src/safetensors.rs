@@ -95,7 +95,7 @@ pub(crate) fn open(
     let format_error = |error: Error| header_error(error, header, options.limit());
     let (mut builder, metadata) = parse(header, length, options)?;
     if metadata.len() > 0 {
-        builder.attributes(&metadata.finish(twice)?).map_err(format_error)?;
+        builder.attributes(&metadata.finish(duplicate_key)?).map_err(format_error)?;
     }
     builder.finish().map_err(format_error)
 }
@@ -147,7 +147,7 @@ fn parse<'o>(
         })?;
     }
     let mut metadata = entries.into_metadata().unwrap_or_default();
-    metadata.check_unique(twice)?;
+    metadata.check_unique(duplicate_key)?;
     Ok((builder, metadata))
 }
 
@@ -251,7 +251,7 @@ fn header_error(error: Error, header: &[u8], limits: &Limits) -> FormatError {
 }
 
 /// The error for a key of the metadata that stands there twice.
-fn twice(key: &str) -> FormatError {
+fn duplicate_key(key: &str) -> FormatError {
     let key = Short(key);
     let sentence = format_args!("duplicate key {key}");
     FormatError::violation(Rule::SafetensorsDuplicateKey, sentence).about(METADATA)

@@ -107,7 +107,7 @@ pub(super) fn open(
         return Err(error);
     }
     folder.check_used()?;
-    let attributes = attributes.finish(twice)?;
+    let attributes = attributes.finish(duplicate_key)?;
     if !attributes.is_empty() {
         builder.attributes(&attributes).map_err(format_error)?;
     }
@@ -196,7 +196,7 @@ fn read_member(
 }
 
 /// The error for two attributes of one name.
-fn twice(key: &str) -> FormatError {
+fn duplicate_key(key: &str) -> FormatError {
     let sentence = "two values have this name";
     FormatError::violation(Rule::TorchDuplicateKey, sentence).about(key)
 }

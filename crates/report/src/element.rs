@@ -194,19 +194,19 @@ impl Kind {
                 let (pairs, _) = parts.as_chunks::<2>();
                 out.extend(pairs.iter().map(|[real, imaginary]| real.hypot(*imaginary)));
             }
-            Self::Plain(T::F64) => each(bytes, out, f64::from_le_bytes),
-            Self::Plain(T::F32) => each(bytes, out, |bytes| f32::from_le_bytes(bytes).into()),
-            Self::Plain(T::F16) => each(bytes, out, |bytes| f16::from_le_bytes(bytes).to_f64()),
-            Self::Plain(T::Bf16) => each(bytes, out, |bytes| bf16::from_le_bytes(bytes).to_f64()),
-            Self::Plain(T::I64) => each(bytes, out, |bytes| signed(i64::from_le_bytes(bytes))),
-            Self::Plain(T::I32) => each(bytes, out, |bytes| i32::from_le_bytes(bytes).into()),
-            Self::Plain(T::I16) => each(bytes, out, |bytes| i16::from_le_bytes(bytes).into()),
-            Self::Plain(T::I8) => each(bytes, out, |bytes| i8::from_le_bytes(bytes).into()),
-            Self::Plain(T::U64) => each(bytes, out, |bytes| unsigned(u64::from_le_bytes(bytes))),
-            Self::Plain(T::U32) => each(bytes, out, |bytes| u32::from_le_bytes(bytes).into()),
-            Self::Plain(T::U16) => each(bytes, out, |bytes| u16::from_le_bytes(bytes).into()),
-            Self::Plain(T::U8) => each(bytes, out, |[byte]| byte.into()),
-            Self::Plain(T::Bool) => each(bytes, out, |[byte]| f64::from(byte != 0)),
+            Self::Plain(T::F64) => push(bytes, out, f64::from_le_bytes),
+            Self::Plain(T::F32) => push(bytes, out, |bytes| f32::from_le_bytes(bytes).into()),
+            Self::Plain(T::F16) => push(bytes, out, |bytes| f16::from_le_bytes(bytes).to_f64()),
+            Self::Plain(T::Bf16) => push(bytes, out, |bytes| bf16::from_le_bytes(bytes).to_f64()),
+            Self::Plain(T::I64) => push(bytes, out, |bytes| signed(i64::from_le_bytes(bytes))),
+            Self::Plain(T::I32) => push(bytes, out, |bytes| i32::from_le_bytes(bytes).into()),
+            Self::Plain(T::I16) => push(bytes, out, |bytes| i16::from_le_bytes(bytes).into()),
+            Self::Plain(T::I8) => push(bytes, out, |bytes| i8::from_le_bytes(bytes).into()),
+            Self::Plain(T::U64) => push(bytes, out, |bytes| unsigned(u64::from_le_bytes(bytes))),
+            Self::Plain(T::U32) => push(bytes, out, |bytes| u32::from_le_bytes(bytes).into()),
+            Self::Plain(T::U16) => push(bytes, out, |bytes| u16::from_le_bytes(bytes).into()),
+            Self::Plain(T::U8) => push(bytes, out, |[byte]| byte.into()),
+            Self::Plain(T::Bool) => push(bytes, out, |[byte]| f64::from(byte != 0)),
         }
     }
 
@@ -231,7 +231,7 @@ impl Kind {
     }
 }
 
-fn each<const N: usize>(bytes: &[u8], out: &mut Vec<f64>, read: impl Fn([u8; N]) -> f64) {
+fn push<const N: usize>(bytes: &[u8], out: &mut Vec<f64>, read: impl Fn([u8; N]) -> f64) {
     out.extend(bytes.as_chunks::<N>().0.iter().map(|bytes| read(*bytes)));
 }
 

@@ -23,9 +23,9 @@ mod image {
     }
 
     /// Hands all elements to `take`: those that lie raw in flash are verified, and then borrowed.
-    fn each(component: &Component<'_>, take: &mut dyn FnMut(f32)) -> Result<(), Failure> {
+    fn for_each(component: &Component<'_>, take: &mut dyn FnMut(f32)) -> Result<(), Failure> {
         if component.encoding() != Encoding::Raw {
-            return stream::each(component, take);
+            return stream::for_each(component, take);
         }
         verify(component)?;
         // As native elements, which are not copied.

@@ -29,7 +29,7 @@ mod image {
                 writeln!(out, "object {} {}", tensor.name(), tensor.dense()?.type_name())?;
             }
             print_reads(out, "opening", archive.source())?;
-            let logits = classify(&archive, stream::each)?;
+            let logits = classify(&archive, stream::for_each)?;
             print_reads(out, "all", archive.source())?;
             report::digits(out, &logits)
         })

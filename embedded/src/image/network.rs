@@ -62,7 +62,7 @@ struct Weights<'a, S> {
 }
 
 impl<S: ReadAt> Weights<'_, S> {
-    fn each(&self, name: &str, take: &mut dyn FnMut(f32)) -> Result<(), Failure> {
+    fn for_each(&self, name: &str, take: &mut dyn FnMut(f32)) -> Result<(), Failure> {
         let tensor = self.archive.get(name).ok_or(Failure::NotThatNetwork)?;
         (self.each)(&tensor.dense()?, take)
     }
@@ -95,7 +95,7 @@ fn outputs<S: ReadAt>(
 ) -> Result<Batch, Failure> {
     let mut sums = [[0.0; WIDEST]; DIGITS];
     let (mut row, mut column) = (0, 0);
-    weights.each(weight, &mut |weight| {
+    weights.for_each(weight, &mut |weight| {
         for (sums, inputs) in sums.iter_mut().zip(inputs) {
             if let (Some(sum), Some(input)) = (sums.get_mut(row), inputs.get(column)) {
                 *sum += weight * input;
@@ -121,7 +121,7 @@ fn by_row<S: ReadAt>(
     change: impl Fn(&mut f32, f32),
 ) -> Result<(), Failure> {
     let mut row = 0;
-    weights.each(name, &mut |element| {
+    weights.for_each(name, &mut |element| {
         for sum in sums.iter_mut().filter_map(|sums| sums.get_mut(row)) {
             change(sum, element);
         }

@@ -6,7 +6,7 @@ use super::failure::Failure;
 
 /// Reads all of a component in chunks and hands its elements to `take`. Only at the end it is
 /// known whether they had the digest.
-pub fn each(component: &Component<'_>, take: &mut dyn FnMut(f32)) -> Result<(), Failure> {
+pub fn for_each(component: &Component<'_>, take: &mut dyn FnMut(f32)) -> Result<(), Failure> {
     let fp8 = match component.dtype() {
         DType::F8E4M3Fn => true,
         DType::F32 => false,

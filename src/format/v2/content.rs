@@ -16,7 +16,7 @@ const BEGIN: &[u8] = b"\x82\x6czt.content/1";
 /// An internal error, if the manifest is not what was validated.
 pub(crate) fn content(manifest: Input<'_>, mut feed: impl FnMut(&[u8])) -> Checked<()> {
     feed(BEGIN);
-    each(value(manifest, RootKey::objects.field())?, &mut feed, object)
+    write_entries(value(manifest, RootKey::objects.field())?, &mut feed, object)
 }
 
 /// The value of a field that a record has to have.
@@ -25,7 +25,7 @@ fn value(map: Input<'_>, field: Field) -> Checked<Input<'_>> {
 }
 
 /// Writes the head of a map, and for each entry the key; `write` writes the value.
-fn each<F: FnMut(&[u8])>(
+fn write_entries<F: FnMut(&[u8])>(
     map: Input<'_>,
     feed: &mut F,
     write: impl Fn(Input<'_>, &mut F) -> Checked<()>,
@@ -46,7 +46,7 @@ fn object<F: FnMut(&[u8])>(map: Input<'_>, feed: &mut F) -> Checked<()> {
     let own = ObjectKey::attributes.field().find(map);
     head(major::MAP, if own.is_some() { 4 } else { 3 }, feed);
     text(ObjectKey::parts.as_str(), feed);
-    each(value(map, ObjectKey::parts.field())?, feed, part)?;
+    write_entries(value(map, ObjectKey::parts.field())?, feed, part)?;
     for key in [ObjectKey::shape, ObjectKey::layout] {
         field(key.as_str(), value(map, key.field())?, feed)?;
     }

@@ -16,14 +16,14 @@ pub(super) enum Quantized<'a> {
 }
 
 /// Returns whether the values of such an object are asked for, and not one of its components.
-pub(super) fn is_asked(object: &Tensor<'_>, args: &Cat) -> bool {
+pub(super) fn is_requested(object: &Tensor<'_>, args: &Cat) -> bool {
     let is_such = object.layout() == Layout::Mx || Block::of_layout(object).is_some();
     is_such && args.component.is_none() && !args.raw
 }
 
 /// Such an object, if its values are asked for.
-pub(super) fn asked<'a>(object: &Tensor<'a>, args: &Cat) -> Option<Quantized<'a>> {
-    if !is_asked(object, args) {
+pub(super) fn requested<'a>(object: &Tensor<'a>, args: &Cat) -> Option<Quantized<'a>> {
+    if !is_requested(object, args) {
         return None;
     }
     match Block::of_layout(object) {

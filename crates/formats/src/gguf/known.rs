@@ -177,7 +177,7 @@ impl<'h> Entry<'h> {
     }
 
     /// Calls a function with the number, or each number of an array.
-    fn each(
+    fn for_each(
         &self,
         rule: Rule,
         mut check: impl FnMut(Integer) -> Result<(), Stop>,
@@ -275,7 +275,7 @@ impl Facts<'_> {
         if !special.is_some_and(|special| is_in(SPECIAL, special)) {
             return Ok(());
         }
-        entry.each(Rule::GgufTokenId, |id| match self.tokens {
+        entry.for_each(Rule::GgufTokenId, |id| match self.tokens {
             Some(tokens) if !id.is_none() && (!id.sign.is_empty() || id.size >= tokens) => {
                 let expected = format_args!("a number below {tokens}, the number of tokens");
                 Err(id.other(Rule::GgufTokenId, expected))
@@ -295,7 +295,7 @@ impl Facts<'_> {
         let least = if self.is_recurrent && end.starts_with(HEADS) { 0 } else { *least };
         let expected = format_args!("{least} to {most}");
         let mut greatest = Integer { sign: "", size: 0, at: entry.content.at() };
-        entry.each(rule, |number| {
+        entry.for_each(rule, |number| {
             if !number.sign.is_empty() || number.size > *most {
                 return Err(number.other(rule, expected));
             }

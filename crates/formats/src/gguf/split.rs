@@ -124,7 +124,7 @@ impl Split {
         let numbers = self.numbers;
         let format_error = |error: Error| {
             front::format_error(error, Rule::GgufDuplicateName, |ordinal| {
-                Err(twice(first, parts, ordinal, options))
+                Err(duplicate_key(first, parts, ordinal, options))
             })
         };
         let header = first.manifest().extent();
@@ -232,7 +232,7 @@ fn split_error(key: &str, sentence: impl std::fmt::Display) -> FormatError {
 
 /// The error for the tensor of that ordinal, whose name another one has.
 #[cold]
-fn twice(
+fn duplicate_key(
     first: &Archive<impl ReadAt>,
     parts: &[Part<'_>],
     ordinal: u32,

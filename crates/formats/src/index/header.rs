@@ -51,13 +51,13 @@ impl Header {
                 .or_at(at));
         }
         let mut header = reading.header;
-        header.metadata.check_unique(|key| twice(key).about("metadata"))?;
+        header.metadata.check_unique(|key| duplicate_key(key).about("metadata"))?;
         header.weights.put_in_order()?;
         Ok(header)
     }
 }
 
-fn twice(key: &str) -> FormatError {
+fn duplicate_key(key: &str) -> FormatError {
     FormatError::violation(
         Rule::IndexDuplicateKey,
         format!("duplicate key {}", escape::quoted(key)),
@@ -174,7 +174,7 @@ impl Weights {
         let name = |start: &u32| self.record(*start).text();
         let mut pairs = starts.iter().zip(starts.iter().skip(1));
         if let Some((first, _)) = pairs.find(|(a, b)| name(a) == name(b)) {
-            return Err(twice(name(first)).about("weight_map"));
+            return Err(duplicate_key(name(first)).about("weight_map"));
         }
         self.starts = starts;
         Ok(())
@@ -246,7 +246,7 @@ impl Top<'_, '_> {
                 }
             };
             if again {
-                return Err(self.0.reject(twice(&key)));
+                return Err(self.0.reject(duplicate_key(&key)));
             }
             if key == "metadata" {
                 map.next_value_seed(Metadata(&mut *self.0))?;
@@ -276,7 +276,7 @@ impl Metadata<'_, '_> {
                     return Err(reading.reject(error));
                 };
                 if reading.header.total_size.replace(total).is_some() {
-                    return Err(reading.reject(twice(&key).about("metadata")));
+                    return Err(reading.reject(duplicate_key(&key).about("metadata")));
                 }
                 continue;
             }

@@ -107,9 +107,9 @@ fn plain(text: Input<'_>) -> usize {
         // Exchanging 0x22, the quote, for 0x20 puts it behind the control characters, so that one comparison finds
         // all of them. Taking a number from a smaller one sets the highest bit of the lowest such byte, which is the
         // first of the text; what it borrows disturbs only those behind. Bytes that are not ASCII have the bit set.
-        let control_or_quote = (word ^ each(2)).wrapping_sub(each(0x21));
-        let backslash = (word ^ each(b'\\')).wrapping_sub(each(1));
-        let found = (control_or_quote | backslash) & !word & each(0x80);
+        let control_or_quote = (word ^ repeated(2)).wrapping_sub(repeated(0x21));
+        let backslash = (word ^ repeated(b'\\')).wrapping_sub(repeated(1));
+        let found = (control_or_quote | backslash) & !word & repeated(0x80);
         if found != 0 {
             return before.saturating_add(bytes_below(found));
         }
@@ -211,9 +211,9 @@ pub(super) fn digits(at: Input<'_>) -> Option<(Input<'_>, u64)> {
         _ => return None,
     };
     let Some(first) = first else { return more_digits(at, 0) };
-    let digits = u64::from_le_bytes(*first) ^ each(b'0');
+    let digits = u64::from_le_bytes(*first) ^ repeated(b'0');
     // Adding sets the highest bit of a byte above 9; the carry of a byte of 0x8a and above disturbs only those behind.
-    let others = (digits.wrapping_add(each(0x76)) | digits) & each(0x80);
+    let others = (digits.wrapping_add(repeated(0x76)) | digits) & repeated(0x80);
     if others == 0 {
         return more_digits(at.get(8..)?, eight_digits(digits));
     }
@@ -242,7 +242,7 @@ fn more_digits(mut at: Input<'_>, mut number: u64) -> Option<(Input<'_>, u64)> {
 }
 
 /// The same byte eight times.
-const fn each(byte: u8) -> u64 {
+const fn repeated(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
 }
 
