@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { corpus, end, json, root, run, test } from '../../js/test/harness.mjs'
-import { choose, launch, open, verdict } from './page.mjs'
+import { cancelStatistics, choose, launch, open, verdict } from './page.mjs'
 import { write } from './sparse.mjs'
 
 const { browser, page, index, requests, errors } = await launch('index.html')
@@ -225,14 +225,7 @@ await test('8 GB open with less than 1 MiB; work can be stopped', async () => {
   assert.match(await page.textContent('figcaption'), /^Values, 1,000,000 × 8,000.*Sampled: 160 rows/)
   const drawn = (await verdict(page)).read - before
   assert.ok(drawn <= 160 * 8000, `${drawn} bytes were read to draw`)
-  await page.click('button.statistics')
-  await page.waitForSelector('#work:not([hidden])')
-  await page.waitForFunction(() => document.querySelector('#progress').value > 0)
-  await page.keyboard.press('Escape')
-  await page.waitForSelector('#work', { state: 'hidden' })
-  assert.equal(await page.textContent('.numbers'), '')
-  await choose(page, 0)
-  assert.equal(await page.textContent('#object h2'), 'zeros')
+  await cancelStatistics(page)
 })
 
 await test('a narrow page does not scroll sideways', async () => {

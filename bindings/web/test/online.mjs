@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { corpus, end, json, root, run, test } from '../../js/test/harness.mjs'
 import { serve } from '../../js/test/server.mjs'
-import { choose, launch, located, open, verdict } from './page.mjs'
+import { cancelStatistics, choose, launch, located, open, verdict } from './page.mjs'
 import { write } from './sparse.mjs'
 
 const folder = mkdtempSync(join(tmpdir(), 'zten-web-'))
@@ -85,14 +85,7 @@ await test('8 GB open with two requests and less than 1 MiB; work can be stopped
   await page.waitForSelector('.picture canvas')
   assert.match(await page.textContent('figcaption'), /^Values, 1,000,000 × 8,000.*Sampled: 160 rows/)
   assert.ok(asked.length <= 162, `${asked.length} requests`)
-  await page.click('button.statistics')
-  await page.waitForSelector('#work:not([hidden])')
-  await page.waitForFunction(() => document.querySelector('#progress').value > 0)
-  await page.keyboard.press('Escape')
-  await page.waitForSelector('#work', { state: 'hidden' })
-  assert.equal(await page.textContent('.numbers'), '')
-  await choose(page, 0)
-  assert.equal(await page.textContent('#object h2'), 'zeros')
+  await cancelStatistics(page)
   // Nothing is read ahead any more: while another thing is drawn, there are no requests but for that.
   asked.length = 0
   await page.click('button:text("Draw")')

@@ -1,4 +1,5 @@
 // The page in a headless Chromium, as a person has it: opened from a folder.
+import assert from 'node:assert/strict'
 import { pathToFileURL } from 'node:url'
 import { browse, root } from '../../js/test/harness.mjs'
 
@@ -45,6 +46,18 @@ export const verdict = page => page.evaluate(() => {
     read: Number(document.querySelector('#read').dataset.read),
   }
 })
+
+/** Starts the statistics of the object that is shown, cancels them, and opens the first object. */
+export const cancelStatistics = async page => {
+  await page.click('button.statistics')
+  await page.waitForSelector('#work:not([hidden])')
+  await page.waitForFunction(() => document.querySelector('#progress').value > 0)
+  await page.keyboard.press('Escape')
+  await page.waitForSelector('#work', { state: 'hidden' })
+  assert.equal(await page.textContent('.numbers'), '')
+  await choose(page, 0)
+  assert.equal(await page.textContent('#object h2'), 'zeros')
+}
 
 /** Opens an object by its place among the lines of the list. */
 export const choose = async (page, line) => {

@@ -92,15 +92,20 @@ fn a_plan_is_fetched_once_and_no_more() {
     assert_eq!(server.sent(), TAIL + (end - start));
 }
 
-#[test]
-fn out_of_order_nothing_is_fetched_more_than_twice() {
+/// A file of 40 MiB, all of which is planned: its content, its server and the file.
+fn planned() -> (Vec<u8>, Server, RemoteFile) {
     let content: Vec<u8> = (0..40_u32 << 20).map(|n| (n >> 10) as u8).collect();
-    let whole = content.clone();
-    let server = Server::of(content);
+    let server = Server::of(content.clone());
     let file = RemoteFile::open(&name(&server), &options()).unwrap();
     let mut plan = Plan::new();
     plan.add(0..40 << 20);
     file.plan(plan).unwrap();
+    (content, server, file)
+}
+
+#[test]
+fn out_of_order_nothing_is_fetched_more_than_twice() {
+    let (whole, server, file) = planned();
     let step = 1_000_003_u64;
     let mut buffer = vec![0; 500];
     let mut read = 0;
@@ -152,13 +157,7 @@ fn plans_beyond_the_end_are_rejected() {
 
 #[test]
 fn after_a_pause_what_was_not_read_is_fetched_again() {
-    let content: Vec<u8> = (0..40_u32 << 20).map(|n| (n >> 10) as u8).collect();
-    let whole = content.clone();
-    let server = Server::of(content);
-    let file = RemoteFile::open(&name(&server), &options()).unwrap();
-    let mut plan = Plan::new();
-    plan.add(0..40 << 20);
-    file.plan(plan).unwrap();
+    let (whole, server, file) = planned();
     let mut buffer = vec![0; 4 << 20];
     for at in (0..40_u64 << 20).step_by(4 << 20) {
         file.read_at(at, &mut buffer).unwrap();
