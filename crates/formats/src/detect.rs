@@ -7,51 +7,56 @@ use super::index;
 use super::npy;
 use super::rules::Rule;
 
-/// A format that is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Safetensors.
-    Safetensors,
-    /// A NumPy array.
-    Npy,
-    /// An archive of NumPy arrays.
-    Npz,
-    /// GGUF.
-    Gguf,
-    /// An index of safetensors files.
-    Index,
-    /// A checkpoint of PyTorch.
-    Torch,
+/// Writes the formats that are read: of each its name in JSON, a file of it in words, and the suffixes of names.
+macro_rules! formats {
+    ($(#[doc = $doc:literal] $format:ident, $name:literal, $description:literal, [$($suffix:expr),+];)+) => {
+        /// A format that is read.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Format {
+            $(#[doc = $doc] $format,)+
+        }
+
+        impl Format {
+            /// All of them.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$format),+];
+
+            /// The name, as JSON gives it.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$format => $name,)+
+                }
+            }
+
+            /// A file of it, in words.
+            pub fn description(self) -> &'static str {
+                match self {
+                    $(Self::$format => $description,)+
+                }
+            }
+
+            /// The suffixes of the names of its files, in lower case.
+            pub fn suffixes(self) -> &'static [&'static str] {
+                match self {
+                    $(Self::$format => &[$($suffix),+],)+
+                }
+            }
+        }
+    };
 }
 
-impl Format {
-    /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Safetensors, Self::Npy, Self::Npz, Self::Gguf, Self::Index, Self::Torch];
-
-    /// The name, as JSON gives it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Safetensors => "safetensors",
-            Self::Npy => "npy",
-            Self::Npz => "npz",
-            Self::Gguf => "gguf",
-            Self::Index => "safetensors-index",
-            Self::Torch => "torch",
-        }
-    }
-
-    /// A file of it, in words.
-    pub fn description(self) -> &'static str {
-        match self {
-            Self::Safetensors => "safetensors file",
-            Self::Npy => ".npy file",
-            Self::Npz => ".npz file",
-            Self::Gguf => "GGUF file",
-            Self::Index => "index of safetensors files",
-            Self::Torch => "PyTorch checkpoint",
-        }
-    }
+formats! {
+    /// Safetensors.
+    Safetensors, "safetensors", "safetensors file", [".safetensors"];
+    /// GGUF.
+    Gguf, "gguf", "GGUF file", [".gguf"];
+    /// A NumPy array.
+    Npy, "npy", ".npy file", [".npy"];
+    /// An archive of NumPy arrays.
+    Npz, "npz", ".npz file", [".npz"];
+    /// An index of safetensors files.
+    Index, "safetensors-index", "index of safetensors files", [index::SUFFIX];
+    /// A checkpoint of PyTorch.
+    Torch, "torch", "PyTorch checkpoint", [".pt", ".pth", ".ckpt"];
 }
 
 /// The format of a file.
@@ -220,14 +225,18 @@ fn of_protobuf(start: &[u8]) -> Option<Rule> {
 /// Tells the format that the name of a file claims, whose bytes do not tell it.
 pub fn by_name(path: &Path) -> Option<Detected> {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    let known = [
-        ("safetensors", Detected::Read(Format::Safetensors)),
-        ("npy", Detected::Misnamed(Rule::NpyMagic)),
-        ("npz", Detected::Misnamed(Rule::NpzMagic)),
-        ("gguf", Detected::Misnamed(Rule::GgufMagic)),
-    ];
-    let found = known.into_iter().find(|(name, _)| extension.eq_ignore_ascii_case(name));
-    found.map(|(_, found)| found)
+    let is_suffix = |suffix: &&str| {
+        suffix.strip_prefix('.').is_some_and(|suffix| extension.eq_ignore_ascii_case(suffix))
+    };
+    let mut formats = Format::ALL.into_iter();
+    match formats.find(|format| format.suffixes().iter().any(is_suffix))? {
+        format @ Format::Safetensors => Some(Detected::Read(format)),
+        Format::Npy => Some(Detected::Misnamed(Rule::NpyMagic)),
+        Format::Npz => Some(Detected::Misnamed(Rule::NpzMagic)),
+        Format::Gguf => Some(Detected::Misnamed(Rule::GgufMagic)),
+        // Files of many kinds are called so.
+        Format::Index | Format::Torch => None,
+    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub(crate) use header::PARTS;
 use header::{Header, Weights};
 
 /// The suffix of the name of an index.
-const SUFFIX: &str = ".index.json";
+pub(crate) const SUFFIX: &str = ".index.json";
 /// The longest index that is read: as long as the header of one file may be.
 const LONGEST: u64 = 100_000_000;
 

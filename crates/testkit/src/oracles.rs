@@ -25,7 +25,7 @@ macro_rules! every_element {
         $run!(f64, f32, half::f16, half::bf16, i64, i32, i16, i8, u64, u32, u16, u8, bool);
         $run!(zten::element::Complex<f32>, zten::element::Complex<f64>);
         $run!(zten::element::F8E4M3Fn, zten::element::F8E5M2);
-        $run!(zten::element::F8E4M3Fnuz, zten::element::F8E5M2Fnuz);
+        $run!(zten::element::F8E4M3Fnuz, zten::element::F8E5M2Fnuz, zten::element::F8E8M0);
     };
 }
 

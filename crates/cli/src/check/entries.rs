@@ -90,8 +90,10 @@ impl Entries {
     pub(crate) fn of(args: &Check) -> io::Result<Self> {
         let end = if args.null { 0 } else { b'\n' };
         let list = args.files_from.as_ref().map(|path| List::open(path, end)).transpose()?;
-        let (named, walk) =
-            (args.files.clone().into_iter(), DirectoryWalk::new(Suffixes::of(args), args.follow));
+        let (named, walk) = (
+            args.files.clone().into_iter(),
+            DirectoryWalk::new(Suffixes::of(&args.suffix), args.follow),
+        );
         Ok(Self { named, list, walk, recursive: args.recursive, takes_folders: true })
     }
 

@@ -52,7 +52,7 @@ impl Output {
             wants_summary: args.summary && !args.quiet,
             is_quiet: args.quiet,
             allows_unsupported: args.allow_unsupported,
-            suffixes: Suffixes::of(args),
+            suffixes: Suffixes::of(&args.suffix),
             tally: Tally::default(),
             artifacts: SpooledTempFile::new(HELD),
             has_results: false,

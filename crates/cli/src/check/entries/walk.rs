@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use zten::source::{hub_blob, open_regular};
+use zten_formats::Format;
 
 use super::skipped::{Reason, Skipped};
-use crate::args::Check;
 use crate::escape;
 use crate::file::open_unlinked;
 
@@ -23,37 +23,20 @@ pub(crate) struct Suffixes {
     asked: &'static [&'static str],
 }
 
-/// The suffixes of files that hold tensors, read or not.
-const TENSORS: [&str; 18] = [
-    ".zt",
-    ".safetensors",
-    ".gguf",
-    ".npy",
-    ".npz",
-    ".index.json",
-    ".pt",
-    ".pth",
-    ".ckpt",
-    ".pkl",
-    ".pickle",
-    ".joblib",
-    ".onnx",
-    ".h5",
-    ".hdf5",
-    ".keras",
-    ".tflite",
-    ".ggml",
-];
+/// The suffixes of files that hold tensors and are not read.
+const NAMED: [&str; 9] =
+    [".pkl", ".pickle", ".joblib", ".onnx", ".h5", ".hdf5", ".keras", ".tflite", ".ggml"];
 /// The suffixes that many other files have, too.
 const OTHERS: [&str; 2] = [".bin", ".pb"];
 
 impl Suffixes {
     /// Returns the suffixes that the command line names, or the suffixes of all files that hold tensors.
-    pub(crate) fn of(args: &Check) -> Self {
-        match args.suffix.as_slice() {
+    pub(crate) fn of(suffixes: &[OsString]) -> Self {
+        match suffixes {
             [] => {
-                let taken = TENSORS.iter().map(|suffix| (*suffix).into()).collect();
-                Self { taken, asked: &OTHERS }
+                let read = Format::ALL.into_iter().flat_map(Format::suffixes);
+                let all = [".zt"].iter().chain(read).chain(&NAMED);
+                Self { taken: all.map(|suffix| (*suffix).into()).collect(), asked: &OTHERS }
             }
             suffixes => Self::new(suffixes),
         }
@@ -271,8 +254,7 @@ mod tests {
         ] {
             fs::write(root.path().join(name), bytes).unwrap();
         }
-        let taken = TENSORS.iter().map(|suffix| (*suffix).into()).collect();
-        let mut walk = DirectoryWalk::new(Suffixes { taken, asked: &OTHERS }, false);
+        let mut walk = DirectoryWalk::new(Suffixes::of(&[]), false);
         walk.enter(root.path().to_owned());
         let skipped = Arc::clone(&walk.skipped);
         let paths = std::iter::from_fn(move || walk.next()).map(|(path, _)| path);
