@@ -5,16 +5,23 @@ that was read, or `-` of what scans a file and reads nothing. An exception is an
 the lack of memory.
 """
 
+import contextlib
 import hashlib
+import importlib
+import math
 import os
 import resource
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-# As `zten_lab::readers::subject` has them: addresses, seconds of the processor, and how a process ends.
+# As `zten_lab::readers::subject` has them: addresses, seconds of the processor, and how a process ends. The limits
+# count from the import of the package on: torch takes 3 GiB of addresses and seconds before it reads anything.
 ADDRESSES, SECONDS = 4 << 30, 10
 PANICKED, OUT_OF_MEMORY = 101, 99
+# The bytes of the largest tensor that is copied out of PyTorch.
+COPIED = 1 << 30
 
 Tensors = Iterator[tuple[str, bytes]]
 
@@ -50,14 +57,18 @@ def numpy(path: Path) -> Tensors:
 def torch(path: Path) -> Tensors:
     import torch
 
-    def tensors(value: object, keys: tuple[str, ...]) -> Tensors:
+    def tensors(value: object, keys: tuple[str, ...], parents: tuple[int, ...] = ()) -> Tensors:
+        # A container may hold itself: it is walked once.
+        if id(value) in parents:
+            return
         if isinstance(value, torch.Tensor):
-            flat = value.detach().clone(memory_format=torch.contiguous_format).reshape(-1)
+            # A few bytes that strides repeat to gigabytes would take memory in our copy alone.
+            flat = value.detach()[:0] if value.nbytes > COPIED else value.detach()
+            flat = flat.clone(memory_format=torch.contiguous_format).reshape(-1)
             yield ".".join(keys) or "data", flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
-        if isinstance(value, (list, tuple)):
-            value = dict(enumerate(value))
-        for key, item in value.items() if isinstance(value, dict) else ():
-            yield from tensors(item, (*keys, str(key)))
+        items = enumerate(value) if isinstance(value, (list, tuple)) else ()
+        for key, item in value.items() if isinstance(value, dict) else items:
+            yield from tensors(item, (*keys, str(key)), (*parents, id(value)))
 
     yield from tensors(torch.load(path, map_location="cpu", weights_only=True), ())
 
@@ -86,19 +97,20 @@ def modelscan(path: Path) -> None:
     from modelscan.modelscan import ModelScan
 
     found = ModelScan().scan(path)
-    if found["issues"] or found["errors"]:
+    # Its command has an exit status for files of which it scans nothing.
+    if found["issues"] or found["errors"] or not found["summary"]["scanned"]["total_scanned"]:
         raise Unsafe(f"{len(found['issues'])} issues")
 
 
-# Readers of tensors, and scanners, which return nothing.
-READERS: dict[str, Callable[[Path], Tensors | None]] = {
-    "safetensors-python": safetensors,
-    "gguf": gguf,
-    "numpy": numpy,
-    "torch": torch,
-    "fickling": fickling,
-    "picklescan": picklescan,
-    "modelscan": modelscan,
+# The modules and functions of readers of tensors, and of scanners, which return nothing.
+READERS: dict[str, tuple[str, Callable[[Path], Tensors | None]]] = {
+    "safetensors-python": ("safetensors", safetensors),
+    "gguf": ("gguf", gguf),
+    "numpy": ("numpy", numpy),
+    "torch": ("torch", torch),
+    "fickling": ("fickling", fickling),
+    "picklescan": ("picklescan.scanner", picklescan),
+    "modelscan": ("modelscan.modelscan", modelscan),
 }
 
 
@@ -107,19 +119,29 @@ def line(error: BaseException) -> str:
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
-def main(reader: str, path: Path) -> None:
+def set_limits() -> None:
+    """Sets the limits of this process, beyond what it has taken so far."""
+    pages, *_ = Path("/proc/self/statm").read_text().split()
     for limit, value in (
-        (resource.RLIMIT_AS, ADDRESSES),
-        (resource.RLIMIT_CPU, SECONDS),
+        (resource.RLIMIT_AS, int(pages) * resource.getpagesize() + ADDRESSES),
+        (resource.RLIMIT_CPU, math.ceil(time.process_time()) + SECONDS),
         (resource.RLIMIT_CORE, 0),
     ):
         resource.setrlimit(limit, (value, resource.getrlimit(limit)[1]))
+
+
+def main(reader: str, path: Path) -> None:
+    module, call = READERS[reader]
+    importlib.import_module(module)
+    set_limits()
     contents, rejected, is_scanned = {}, None, False
     try:
-        read = READERS[reader](path)
-        is_scanned = read is None
-        for name, content in read or ():
-            contents[name.encode("utf-8", "surrogateescape")] = hashlib.sha256(content).digest()
+        # Packages print warnings, between which the lines of the report would be lost.
+        with contextlib.redirect_stdout(sys.stderr):
+            read = call(path)
+            is_scanned = read is None
+            for name, content in read or ():
+                contents[name.encode("utf-8", "surrogateescape")] = hashlib.sha256(content).digest()
     except MemoryError as error:
         print(line(error), file=sys.stderr)
         os._exit(OUT_OF_MEMORY)
