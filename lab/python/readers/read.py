@@ -1,7 +1,7 @@
 """Reads one file by a Python package, within limits, and prints what came of it: `read.py worker READER FILE`.
 
-The lines are those of `zten_lab::readers::subject`: what opening gave, the first error of reading, and one sum over all
-that was read, or `-` of what scans a file and reads nothing. An exception is an error that a caller can handle, but for
+The lines are those of `zten_lab::readers::subject`: what opening gave, the first error of reading, and a sum for each
+tensor, or `-` of what scans a file and reads nothing. An exception is an error that a caller can handle, but for
 the lack of memory.
 """
 
@@ -155,12 +155,11 @@ def main(reader: str, path: Path) -> None:
         print(f"opened\t{rejected}" if not contents else f"opened\tyes\nrejected\t{rejected}")
     else:
         print("opened\tyes")
-    total = hashlib.sha256()
+    sums = []
     for name, content in sorted(contents.items()):
-        for part in (name, b"data"):
-            total.update(len(part).to_bytes(8, "little") + part)
-        total.update(content)
-    print(f"content\t{'-' if is_scanned else total.hexdigest()}")
+        parts = [len(part).to_bytes(8, "little") + part for part in (name, b"data")]
+        sums.append(hashlib.sha256(b"".join([*parts, content])).hexdigest())
+    print(f"content\t{'-' if is_scanned else ' '.join(sums)}")
 
 
 if __name__ == "__main__":

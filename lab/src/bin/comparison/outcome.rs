@@ -76,7 +76,7 @@ pub(crate) struct Outcome {
     pub(crate) wrong: Vec<(String, String)>,
     /// The words of an error, a panic or an abort, in one line.
     pub(crate) message: String,
-    /// One sum over all that was returned, where the process ended well.
+    /// The sum of each component that was returned, where the process ended well.
     pub(crate) content: Option<String>,
 }
 

@@ -102,19 +102,19 @@ impl Report {
         for (kind, detail) in self.wrong {
             println!("{kind}\t{detail}");
         }
-        let mut sum = Sha256::new();
-        for ((object, role), content) in self.contents {
+        let sums = self.contents.iter().map(|((object, role), content)| {
+            let mut sum = Sha256::new();
             for name in [object, role] {
                 sum.update(name.len().to_le_bytes());
                 sum.update(name);
             }
             sum.update(content);
-        }
-        let hex = sum.finalize().iter().fold(String::new(), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
+            sum.finalize().iter().fold(String::new(), |mut hex, byte| {
+                let _ = write!(hex, "{byte:02x}");
+                hex
+            })
         });
-        println!("content\t{hex}");
+        println!("content\t{}", sums.collect::<Vec<_>>().join(" "));
     }
 }
 
