@@ -83,7 +83,7 @@ impl Error {
     }
 
     /// The new file may be lost if the machine stops now.
-    #[cfg(feature = "files")]
+    #[cfg(all(feature = "files", unix))]
     pub(crate) fn not_durable(source: io::Error) -> Self {
         let bare = BareError::unplaced(ErrorKind::NotDurable);
         Self { source: Some(source), ..Self::of(bare) }

@@ -150,12 +150,12 @@ pub(crate) struct Sandbox {
 
 #[cfg(test)]
 mod tests {
-    #[cfg(target_os = "linux")]
-    use super::*;
+    use clap::CommandFactory as _;
+
+    use super::Args;
 
     #[test]
     fn command_line_is_consistent() {
-        use clap::CommandFactory as _;
         Args::command().debug_assert();
     }
 }

@@ -1,5 +1,13 @@
 //! `zten` says whether a zTensor file can be trusted, and what is in it.
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(target_os = "linux"),
+    expect(
+        dead_code,
+        irrefutable_let_patterns,
+        reason = "only Linux has the broker and its budgets"
+    )
+)]
 
 mod app;
 mod args;

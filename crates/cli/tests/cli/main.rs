@@ -1,4 +1,8 @@
 //! The command, from the outside: what it prints where, and how it ends.
+#![cfg_attr(
+    not(target_os = "linux"),
+    expect(unused_imports, reason = "some tests are of Linux alone")
+)]
 
 /// Ends a test where an emulator runs it, which starts no processes that are not its own and knows nothing of confinement.
 macro_rules! unless_emulated {
