@@ -292,7 +292,11 @@ fn content() -> Vec<Generator> {
         kind("csr: tiny objects", content::tiny_csr).call(Open, 30).call(Check, 75).call(Copy, 530),
         kind("coo: 64 dimensions", content::coo).call(Check, 9).call(Copy, 120),
         kind("coo: i8 in 1.1", content::narrow_coo).call(Check, 60).call(Copy, 1010),
-        kind("coo: the last index is too large", content::bad_coo).rejected(Check, "index-range", 8),
+        kind("coo: the last index is too large", content::bad_coo).rejected(
+            Check,
+            "index-range",
+            8,
+        ),
         kind("canonical file", content::canonical).call(CheckCanonical, 195),
     ]
 }

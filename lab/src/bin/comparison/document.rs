@@ -102,8 +102,9 @@ fn groups(results: &[Given]) -> String {
         ("PyTorch", &["torch"]),
     ];
     families.iter().fold(String::new(), |text, (family, kinds)| {
-        let is_of =
-            |one: &&Given| kinds.contains(&&*one.entry.kind()) && one.entry.expected().is_rejected();
+        let is_of = |one: &&Given| {
+            kinds.contains(&&*one.entry.kind()) && one.entry.expected().is_rejected()
+        };
         let of: Vec<&Given> = results.iter().filter(is_of).collect();
         let is_given = |reader: &&Reader| of.iter().any(|one| outcome(one, reader).is_some());
         let readers: Vec<&Reader> = READERS.iter().filter(is_given).collect();
