@@ -17,7 +17,7 @@ mod image {
         report::run(|out| {
             let options = OpenOptions::default().limits(Limits::embedded());
             let archive = options.from_bytes(MODEL)?;
-            let logits = classify(&archive, each)?;
+            let logits = classify(&archive, for_each)?;
             report::digits(out, &logits)
         })
     }
