@@ -254,6 +254,9 @@ fn values() -> Broken {
         ("torch-call", "no-function", value(b"})R")),
         ("torch-call", "count", value(&call("torch._utils", "_rebuild_tensor_v2", &[int(0)]))),
         ("torch-call", "dtype", value(&call("torch", "float32", &[]))),
+        ("torch-call", "ordered-items", {
+            value(&call("collections", "OrderedDict", &[b"]".to_vec()]))
+        }),
         ("torch-call", "state", value(b"]}b")),
         ("torch-call", "object", value(b"ctorch\nSize\n)\x81")),
         (
@@ -327,6 +330,9 @@ fn values() -> Broken {
         }),
         ("torch-value", "storage", file(&shorts("0", 2), &[TWO])),
         ("torch-value", "large-number", value(b"\x8a\x09\0\0\0\0\0\0\0\0\x01")),
+        ("torch-value", "ordered-attributes", {
+            value(&[ordered(), dict(&[("a", int(1))]), b"b".to_vec()].concat())
+        }),
         ("torch-value", "key", value(b"}NNs")),
         ("torch-value", "quantized", value(&call("torch._utils", "_rebuild_qtensor", &[]))),
         ("torch-value", "class", value(&global("torch", "FloatTensor"))),
