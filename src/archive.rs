@@ -373,7 +373,7 @@ impl Archive {
 
 #[cfg(feature = "std")]
 impl<S: ReadAt> Archive<S> {
-    /// Has all shards of the file (2) looked for, and validates the frame and size of those that are found. Their
+    /// Looks for all shards of the file (2), and validates the frame and size of those that are found. Their
     /// digests are compared when components are read that have none of their own, once, or by [`verify`](Self::verify).
     ///
     /// # Errors

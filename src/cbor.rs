@@ -189,7 +189,7 @@ pub(crate) fn utf8(at: BytesLeft, content: Input<'_>) -> Checked<&str> {
     core::str::from_utf8(content).map_err(|_| Fault::new(Rule::CborUtf8, at).into())
 }
 
-/// For maps and arrays that may have any number of entries.
+/// The limit of maps and arrays that may have any number of entries.
 pub(crate) const UNLIMITED: u32 = u32::MAX;
 
 /// A key of an interpreted map: definite text, not yet known to be UTF-8.
@@ -445,7 +445,7 @@ impl Entries {
         self.0 > 0
     }
 
-    /// These but one, of which it is known that there are some left.
+    /// The entries but one, where some are known to be left.
     #[inline]
     pub(crate) fn but_one(self) -> Self {
         Self(self.0.wrapping_sub(1))
@@ -582,7 +582,7 @@ pub(crate) struct Keys<'m> {
 }
 
 impl<'m> Keys<'m> {
-    /// For the entries of a map from the one at `first` on.
+    /// A search of the entries of a map from the one at `first` on.
     #[inline]
     pub(crate) fn of(first: Input<'m>) -> Self {
         Self { first, last: None, disorder: false, count: 0 }

@@ -18,9 +18,9 @@ enum_all! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Misuse with fn sentence -> &'static str {
-    /// There is no limit of that name, or it cannot have that value.
+    /// No limit has that name, or it cannot have that value.
     Limit = "unknown limit, or invalid value of the limit",
-    /// There is no tolerance of that name.
+    /// No tolerance has that name.
     Tolerance = "unknown tolerance",
     /// The bytes given are not as many as were asked for, or announced.
     Supply = "the number of bytes is not the requested or declared one",
@@ -41,7 +41,7 @@ pub enum Misuse with fn sentence -> &'static str {
     NoFile = "the manifest was opened without its file: call `read_from` with a source, `bind` with the file's bytes, or open an `Archive`",
     /// The bytes of the file are not in memory: they cannot be borrowed, and can be read.
     NotInMemory = "the file is not in memory: read the elements, as `to_cow` and `to_vec` do, or open its bytes",
-    /// There is no tensor of the name that was asked for.
+    /// No tensor has the name that was asked for.
     NoTensor = "no tensor of that name",
     /// The tensor is not of the layout that was asked for.
     Layout = "the tensor does not have the requested layout",
@@ -64,7 +64,7 @@ pub enum Misuse with fn sentence -> &'static str {
     Unfinished = "an object was begun and has not ended",
     /// A 0.1 file or a data shard cannot be appended to, nor a file be appended to in canonical form.
     Append = "a 0.1 file or a data shard cannot be appended to, nor a file in canonical form",
-    /// There is no such level of compression.
+    /// The level of compression does not exist.
     Level = "invalid compression level: expected 1 to 5",
     /// The bytes have another digest than was announced; or, in canonical form, have been written
     /// before, which was not announced.
@@ -81,7 +81,7 @@ pub enum Misuse with fn sentence -> &'static str {
 }
 }
 
-/// There is not as much memory as is needed. Neither the file nor the call is to blame, unless for asking for much.
+/// Memory is short. Neither the file nor the call is to blame, unless for asking for much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OutOfMemory;
 
@@ -111,7 +111,7 @@ pub enum ErrorKind {
     NotDurable,
     /// The file is valid, and has something that a file of that generation, or a canonical one, cannot have.
     Inexpressible(Generation),
-    /// There is not as much memory as is needed.
+    /// Memory is short.
     OutOfMemory,
     /// An invariant of this library does not hold: a defect of it, or bytes that changed while they were read.
     Internal,
@@ -255,7 +255,7 @@ impl BareError {
         Self::unplaced(ErrorKind::Internal)
     }
 
-    /// Not marked as cold, so that it can be made before it is known to be needed.
+    /// Returns an error without a place. It is not cold: it may be made before it is known to be needed.
     const fn unplaced(kind: ErrorKind) -> Self {
         Self { kind, location: Location::NOWHERE, offset: None, found: 0 }
     }

@@ -192,7 +192,7 @@ pub enum Encoding with
     ZstdSeekable = "zt.zstd-seekable/1",
     /// Compressed: RFC 1951. In files of other formats only.
     Deflate = "deflate",
-    /// In a way that is not known (0.1 and 2 only): v0.1 §8, v2 §3.4.
+    /// An unknown encoding (0.1 and 2 only): v0.1 §8, v2 §3.4.
     Unknown = "unknown",
 }
 }
@@ -400,7 +400,7 @@ pub(crate) enum Nesting {
     Flat,
     /// The record of an object follows its name, and that of a component its role.
     Named,
-    /// There are no records: the format is no zTensor.
+    /// The format is no zTensor, and has no records.
     Absent,
 }
 

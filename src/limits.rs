@@ -7,9 +7,9 @@ use crate::num::enum_all;
 pub(crate) mod format {
     /// Every blob starts at a multiple of this: v0.1 §3.2, v1.1 I.2, v1.2 §4.
     pub(crate) const ALIGNMENT: u64 = 64;
-    /// In generation 2: v2 §2.4.
+    /// The alignment of blobs in generation 2: v2 §2.4.
     pub(crate) const ALIGNMENT_V2: u64 = 4096;
-    /// In canonical files of generation 2: v2 §6.3.
+    /// The alignment of blobs in canonical files of generation 2: v2 §6.3.
     pub(crate) const CANONICAL_ALIGNMENT_V2: u64 = 65536;
     /// The longest manifest: v1.1 IV.1 step 4, v1.2 §5 step 4, v2 §3.1; policy for 0.1.
     pub(crate) const MANIFEST_CAP: u64 = 1 << 30;
@@ -67,7 +67,7 @@ macro_rules! limits {
                 }
             )+
 
-            /// These limits with one changed, by its name in the catalog (without `limit-`), as
+            /// Returns these limits with one changed, by its name in the catalog (without `limit-`), as
             /// a command line gives it.
             ///
             /// # Errors
@@ -100,40 +100,40 @@ limits! {
 
     /// Bytes of manifest. Default, and most: 1 GiB.
     manifest: u64 = format::MANIFEST_CAP, in (0, format::MANIFEST_CAP);
-    /// These limits with another number of bytes of manifest; at most 1 GiB, for which the index is
+    /// Returns these limits with another number of bytes of manifest; at most 1 GiB, for which the index is
     /// built.
     with_manifest;
 
     /// Levels of nesting in the manifest's CBOR, the root being level 1. Default, and most: 64.
     depth: u8 = format::DEPTH_CAP, in (format::DEPTH_FLOOR, format::DEPTH_CAP);
-    /// These limits with another number of levels of nesting: at least 6, which the format itself
+    /// Returns these limits with another number of levels of nesting: at least 6, which the format itself
     /// takes, and at most 64, for which the decoder is built.
     with_depth;
 
     /// Dimensions of a shape. Default 64.
     rank: u32 = 64, in (0, u32::MAX);
-    /// These limits with another number of dimensions.
+    /// Returns these limits with another number of dimensions.
     with_rank;
 
     /// Keys of any interpreted map but `objects`. Default 4,096.
     keys: u32 = 4096, in (0, u32::MAX);
-    /// These limits with another number of keys of a map.
+    /// Returns these limits with another number of keys of a map.
     with_keys;
 
     /// Shards of a file (2) that are looked for. Default 1,024.
     shards: u32 = 1024, in (0, u32::MAX);
-    /// These limits with another number of shards (2) that are looked for.
+    /// Returns these limits with another number of shards (2) that are looked for.
     with_shards;
 
     /// Bytes of a zstd frame's window. Default 128 MiB.
     window: u64 = 128 << 20, in (0, u64::MAX);
-    /// These limits with another number of bytes of a zstd window.
+    /// Returns these limits with another number of bytes of a zstd window.
     with_window;
 
     /// Bytes that a compressed component decodes to, that one with strides lies in or is read as, and that the rows or cells
     /// of a sparse object of 2 take while they are validated, 8 each. Default 4 GiB.
     decoded: u64 = 4 << 30, in (0, u64::MAX);
-    /// These limits with another number of bytes that a compressed component decodes to.
+    /// Returns these limits with another number of bytes that a compressed component decodes to.
     with_decoded;
 }
 
@@ -145,7 +145,7 @@ impl Limits {
             .with_chunk(1 << 10)
     }
 
-    /// These limits with content read in chunks of at most so many bytes, from 16 to 64 KiB, and
+    /// Returns these limits with content read in chunks of at most so many bytes, from 16 to 64 KiB, and
     /// a multiple of 16. It bounds no file, but what reading one takes at a time where the
     /// source does not lend its bytes.
     #[must_use]
@@ -155,7 +155,7 @@ impl Limits {
         self
     }
 
-    /// These limits with another number of bytes that all compressed components decode to together,
+    /// Returns these limits with another number of bytes that all compressed components decode to together,
     /// and that all components take where blobs are shared, if it is more than the file has.
     #[must_use]
     pub fn with_decoded_total(mut self, bytes: u64) -> Self {
@@ -218,21 +218,21 @@ pub struct OpenOptions {
 }
 
 impl OpenOptions {
-    /// These options with other limits.
+    /// Returns these options with other limits.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// These options with one more kind of file accepted.
+    /// Returns these options with one more kind of file accepted.
     #[must_use]
     pub fn tolerate(mut self, tolerance: Tolerance) -> Self {
         self.tolerated |= tolerance.bit();
         self
     }
 
-    /// These options with one more kind of file accepted, by its name.
+    /// Returns these options with one more kind of file accepted, by its name.
     ///
     /// # Errors
     /// [`Misuse::Tolerance`] where there is none of that name.
@@ -245,7 +245,7 @@ impl OpenOptions {
         self.tolerated & tolerance.bit() != 0 && !self.canonical
     }
 
-    /// These options, accepting the canonical form only: one content has one file, and no byte
+    /// Returns these options, accepting the canonical form only: one content has one file, and no byte
     /// of it is free to change. No tolerance holds beside it. `docs/canonical.md` has the form.
     ///
     /// Opening validates all of it but the padding, which [`Verifier::padding`] does.
@@ -258,7 +258,7 @@ impl OpenOptions {
         self
     }
 
-    /// These options, accepting any form.
+    /// Returns these options, accepting any form.
     pub(crate) fn any_form(mut self) -> Self {
         self.canonical = false;
         self

@@ -72,8 +72,8 @@ impl Loader {
         Self { left: AtomicU64::new(total), total, ..self }
     }
 
-    /// This loader with at most so many threads, the caller's among them. No thread is started that has less than 1 MiB
-    /// to read.
+    /// Returns this loader with at most `threads` threads, the caller's among them. No thread is started that has less
+    /// than 1 MiB to read.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads.max(1));

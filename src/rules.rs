@@ -111,7 +111,7 @@ impl Row {
 pub struct StreamRules {
     /// Compressed data can be decompressed, and ends with its last byte.
     pub compression: &'static Row,
-    /// There are as many decoded bytes as the header says.
+    /// The decoded bytes are as many as the header says.
     pub length: &'static Row,
     /// The decoded bytes have their checksum.
     pub checksum: &'static Row,

@@ -173,7 +173,7 @@ mod system {
     }
 }
 
-/// By paths, where there is nothing better.
+/// Files by paths, where there is nothing better.
 #[cfg(not(all(unix, not(miri))))]
 mod system {
     use std::ffi::OsStr;

@@ -146,7 +146,7 @@ fn what_is_not_said_counts_as_the_most() {
     check(&new.unwrap(), &options).unwrap();
 }
 
-/// By default readers let a file of more bytes decode to more. Appending may make it shorter: here its
+/// Readers let a file of more bytes decode to more by default. Appending may make it shorter: here its
 /// root has a head of three bytes where one is enough.
 #[test]
 fn a_file_that_becomes_shorter_may_be_rejected() {

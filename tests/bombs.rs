@@ -93,7 +93,7 @@ fn empty_blocks_are_passed_over() {
     assert!(heap < 1 << 20, "{heap} bytes of heap");
 }
 
-/// So many frames, each of one empty block.
+/// Frames of one empty block each.
 fn frames(count: usize) -> Vec<u8> {
     empty(1).repeat(count)
 }

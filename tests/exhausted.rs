@@ -15,7 +15,7 @@ use zten::write::Checksum;
 use zten::{Error, OpenOptions};
 use zten_testkit::{accepted, accepted_v2, reject_index, reject_index_v2};
 
-/// It lets no more than a limit be had, and counts what is had.
+/// The allocator, which gives no more than a limit, and counts what it gives.
 #[global_allocator]
 static ALLOCATOR: Cap<ChaosAllocator> = Cap::new(ChaosAllocator::<System>::system(), usize::MAX);
 

@@ -197,7 +197,7 @@ fn rules_for_all_tensors_are_those_of_the_format() {
     }
 }
 
-/// After a rejection, nothing that a front end has pushed is in an archive.
+/// A front end that is rejected leaves nothing in an archive.
 #[test]
 fn nothing_is_taken_after_an_error() {
     let (options, data) = (OpenOptions::default(), [DATA]);

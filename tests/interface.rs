@@ -515,7 +515,7 @@ impl AsRef<[u8]> for Fickle<'_> {
     }
 }
 
-/// Nothing panics where bytes change, but the assertions of builds that have them.
+/// Bytes that change cause no panic but the assertions of builds that have them.
 #[test]
 fn bytes_that_change_are_survived() {
     let names = ["1.2.3/dense_all.zt", "1.2.3/csr_raw.zt", "v12-coo.zt", "1.1.1/crc32c.zt"];

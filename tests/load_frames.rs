@@ -31,7 +31,7 @@ struct Made {
     stored: Vec<u64>,
 }
 
-/// So many bytes, half of them noise.
+/// Bytes, half of them noise.
 fn noise(length: usize) -> Vec<u8> {
     let mut rng = Rng::with_seed(1);
     (0..length).map(|at| if at % 8 < 4 { rng.u8(..) } else { 7 }).collect()

@@ -21,7 +21,7 @@ use zten_testkit::{accepted, accepted_v2, reject_index, reject_index_v2};
 #[global_allocator]
 static ALLOCATOR: ChaosAllocator = ChaosAllocator::system();
 
-/// There can be one check at a time.
+/// The lock that lets one check run at a time.
 static ONE: Mutex<()> = Mutex::new(());
 
 /// Counts of the outcomes of failing each allocation of some work by itself.
@@ -69,7 +69,7 @@ impl Tally {
         self.harmless += harmless.get() - 1;
     }
 
-    /// Only an index that could be smaller does without the memory for it.
+    /// Checks the counts. An index that could be smaller alone does without the memory for it.
     fn validate(&self, what: &str, least: usize) {
         let Self { failed, unnamed, harmless } = self;
         println!("{what}: {failed} failed, {unnamed} of them took a name, {harmless} nothing");

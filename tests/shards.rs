@@ -386,7 +386,7 @@ fn a_part_without_a_digest_waits_for_its_shard() {
     assert!(count > before);
 }
 
-/// Nothing without a digest is read of a shard that is damaged, or of which a read has failed.
+/// Components without a digest are not read of a shard that is damaged, or of which a read has failed.
 #[test]
 fn a_shard_that_failed_is_not_read() {
     /// Fails where the byte at 4,100 is read, unless it is mended.

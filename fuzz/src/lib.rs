@@ -12,7 +12,7 @@ const BOUNDS: Bounds = Bounds { window: MOST, decoded: MOST, declared: None };
 /// The smallest window that is not the content itself: RFC 8878 §3.1.1.1.2.
 const SMALLEST_WINDOW: usize = 1 << 10;
 
-/// Has the oracles measure the heap.
+/// Lets the oracles measure the heap.
 pub fn measure_heap() {
     zten_testkit::oracles::measure_heap_by(|run| allocation_counter::measure(run).bytes_max);
 }

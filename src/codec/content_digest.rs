@@ -26,7 +26,7 @@ pub enum DigestAlgorithm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoContentDigest {
-    /// It is of another generation than 2, or a data shard.
+    /// The file is of another generation than 2, or a data shard.
     NotDefined,
     /// The part at that place has no digest.
     Undigested(Location),

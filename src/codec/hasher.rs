@@ -6,7 +6,7 @@ use crate::digest::Digest;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verified {
-    /// It has the digest that the manifest gives.
+    /// The bytes have the digest that the manifest gives.
     Digest,
     /// The manifest gives none.
     NoDigest,

@@ -81,13 +81,13 @@ pub struct BoundShard<'a, S> {
 /// The outcome of comparing the digest of a shard.
 #[derive(Clone, Debug)]
 enum Comparison<'a> {
-    /// There is none to compare: shards of other formats have none.
+    /// The digest does not exist: shards of other formats have none.
     Absent,
-    /// It has not been compared.
+    /// The digest has not been compared.
     Pending,
-    /// It is the one that the table gives.
+    /// The digest is the one that the table gives.
     Equal(Cow<'a, VerifiedBlocks>),
-    /// It is another one, or cannot be computed here: this is the error.
+    /// The digest differs, or cannot be computed here: this is the error.
     Failed(BareError),
 }
 
@@ -226,7 +226,7 @@ pub(crate) fn compare(
 pub struct Shards<'a, S> {
     /// None where nothing was looked for.
     manifest: Option<ManifestRef<'a>>,
-    /// In the order of the table.
+    /// The shards, in the order of the table.
     bound: Vec<BoundShard<'a, S>>,
     missing: Option<Shard<'a>>,
 }
@@ -247,7 +247,7 @@ impl<S: core::fmt::Debug> core::fmt::Debug for Shards<'_, S> {
 }
 
 impl<B: AsRef<[u8]>> Manifest<B> {
-    /// Has all its shards looked for, and validates the frame and size of those that are found.
+    /// Looks for all its shards, and validates the frame and size of those that are found.
     /// None is looked for more than once. One of a version that is not supported is as if it were not there, but
     /// that [`Shards::verify`] compares its digest.
     ///

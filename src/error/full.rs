@@ -141,13 +141,13 @@ impl Error {
         self
     }
 
-    /// There is no tensor of a name.
+    /// The error for a name that no tensor has.
     #[cfg(not(feature = "std"))]
     pub(crate) fn no_tensor(_: &str, _: Option<&str>) -> Self {
         Self::from(Misuse::NoTensor)
     }
 
-    /// There is no tensor of a name; if one is near, it is told.
+    /// The error for a name that no tensor has, with the nearest one.
     #[cfg(feature = "std")]
     pub(crate) fn no_tensor(name: &str, nearest: Option<&str>) -> Self {
         let (error, wanted) = (Self::from(Misuse::NoTensor), Start(name));

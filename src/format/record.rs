@@ -35,7 +35,7 @@ pub(crate) struct Logical {
 }
 
 impl Logical {
-    /// Nothing but what the storage type says.
+    /// The storage type alone.
     pub(crate) const NONE: Self = Self { known: None, unknown: false };
 
     /// A logical type that is known.
@@ -194,7 +194,7 @@ pub(crate) enum Arrangement {
     RowMajor,
     /// One after the other; the first index moves fastest.
     ColumnMajor,
-    /// By strides, which are among the [numbers](ComponentRecord::digest) of the component.
+    /// Elements by strides, which are among the [numbers](ComponentRecord::digest) of the component.
     Strided,
 }
 

@@ -41,7 +41,7 @@ macro_rules! table {
         }
 
         impl $key_name {
-            /// In the order of the table, which readers guess first.
+            /// The keys in the order of the table, which readers guess first.
             #[allow(dead_code, clippy::allow_attributes, reason = "not all tables are written")]
             pub(crate) const TABLE_ORDER: &'static [Self] = &[ $( Self::$slot, )+ ];
 
@@ -49,7 +49,7 @@ macro_rules! table {
                 match self { $( Self::$slot => $key, )+ }
             }
 
-            /// To look it up later.
+            /// The key, to look it up later.
             #[allow(dead_code, clippy::allow_attributes, reason = "not all are looked up again")]
             pub(crate) const fn field(self) -> $crate::format::Field {
                 $crate::format::Field(self.as_str())

@@ -1,4 +1,4 @@
-//! From objects and their components to elements: borrowed where they lie, or decoded.
+//! Elements of objects and their components: borrowed in place, or decoded.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;

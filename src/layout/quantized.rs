@@ -351,7 +351,7 @@ impl Parts<'_> {
         })
     }
 
-    /// For what validating has shown cannot be.
+    /// The error for what validation has excluded.
     #[cold]
     fn misfit(&self) -> BareError {
         BareError::internal().at(self.packed_weight.kind().location)

@@ -41,9 +41,9 @@ pub(super) fn validate(manifest: &ManifestRef<'_>) -> Result<(), BareError> {
 
 /// The reason that a field is not canonical.
 enum Broken {
-    /// It should not be there.
+    /// The item should not be there.
     Field,
-    /// It, or what is in it, has not the one form.
+    /// The item, or what is in it, has not the canonical form.
     Form(Fault),
     /// The value breaks a rule.
     Value(Rule),

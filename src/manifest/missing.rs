@@ -3,7 +3,7 @@
 use super::index::ManifestRef;
 use crate::error::Error;
 
-/// There is no tensor of that name; the nearest name is told, if one is near.
+/// The error for a name that no tensor has, with the nearest name if one is near.
 #[cold]
 pub(super) fn missing(name: &str, manifest: ManifestRef<'_>) -> Error {
     Error::no_tensor(name, nearest(name, manifest))

@@ -23,9 +23,9 @@ impl Level {
 
 /// The content of one component, being compressed.
 pub(super) enum Encoder {
-    /// Into one frame.
+    /// One frame.
     Frame(encode::Encoder),
-    /// Into frames with a table.
+    /// Frames with a table.
     Seekable(encode::Seekable),
 }
 

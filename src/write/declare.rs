@@ -361,7 +361,7 @@ impl<'a> NewObject<'a> {
         Self::new(name, LayoutName::Known(Layout::Mx), shape, components)
     }
 
-    /// So many bytes of blocks of a type of GGUF: `gguf.NAME/1` of 2, whose name is `layout`. Its
+    /// Returns an object of `bytes` bytes of blocks of a type of GGUF: `gguf.NAME/1` of 2, whose name is `layout`. Its
     /// component is `data`. Its attributes are to be those of [`Encoded::gguf`], or more.
     pub fn gguf(name: &'a str, shape: &'a [u64], layout: &'a str, bytes: u64) -> Self {
         let data = NewComponent::of_bytes("data", StorageType::U8, bytes);

@@ -27,7 +27,7 @@ use crate::rules::{Limit, Rule, Unsupported};
 pub(super) struct Draft {
     /// The options of the readers, which the finished file is opened with.
     options: OpenOptions,
-    /// Without tolerances, for what is added.
+    /// The checker of what is added, without tolerances.
     checker: ObjectChecker,
     target: Target,
     /// Keys and values of the root but for shards and objects: the version (1.x), the attributes, if there are some,

@@ -45,7 +45,7 @@ pub struct WriteOptions {
 const MOST: u64 = 1 << 30;
 
 impl WriteOptions {
-    /// These settings for a file of another generation: [`V1_2`](Generation::V1_2) or
+    /// Returns these settings for a file of another generation: [`V1_2`](Generation::V1_2) or
     /// [`V2`](Generation::V2). What is appended to a file is of the generation of that file, whatever
     /// is set.
     #[must_use]
@@ -54,14 +54,14 @@ impl WriteOptions {
         self
     }
 
-    /// These settings with other digests.
+    /// Returns these settings with other digests.
     #[must_use]
     pub fn checksum(mut self, checksum: Checksum) -> Self {
         self.checksum = Some(checksum);
         self
     }
 
-    /// These settings with blobs at multiples of so many bytes: a power of two, at least 64 in 1.2 and
+    /// Returns these settings with blobs at multiples of so many bytes: a power of two, at least 64 in 1.2 and
     /// 4096 in 2, which are the defaults, and at most 1 GiB. The canonical form has its own.
     #[must_use]
     pub fn alignment(mut self, bytes: u64) -> Self {
@@ -69,7 +69,7 @@ impl WriteOptions {
         self
     }
 
-    /// These settings, for a file in which components of equal bytes share a blob (2 only; in canonical
+    /// Returns these settings, for a file in which components of equal bytes share a blob (2 only; in canonical
     /// form they do in any case). That is known before a component is written where all of its bytes
     /// are given at once, or its digest is [announced](super::NewComponent::with_known_sha256). It takes a
     /// sha256 of all bytes, and at most 150 bytes of memory a blob.
@@ -79,8 +79,8 @@ impl WriteOptions {
         self
     }
 
-    /// These settings, with all tensors compressed that are [added](super::Writer::add) or [begun](super::Writer::begin)
-    /// by their elements.
+    /// Returns these settings, with all tensors compressed that are [added](super::Writer::add) or
+    /// [begun](super::Writer::begin) by their elements.
     #[cfg(feature = "zstd")]
     #[must_use]
     pub fn compressed(mut self, level: Level) -> Self {
@@ -88,14 +88,14 @@ impl WriteOptions {
         self
     }
 
-    /// These settings for readers that have other limits.
+    /// Returns these settings for readers that have other limits.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = Some(limits);
         self
     }
 
-    /// These settings, for a file in canonical form: one content has one file
+    /// Returns these settings, for a file in canonical form: one content has one file
     /// (`docs/canonical.md`). Objects and components must then come in
     /// [`canonical_order`](super::canonical_order), in 2 in the order of their bytes; none of them is
     /// compressed, and all get a sha256, in 2 an xxh3.

@@ -11,7 +11,7 @@ use zten_testkit::{Shards, generate, heap_bound};
 use super::peak;
 
 const MAP: u8 = 5;
-/// From here on, offsets in units of 4096 bytes do not fit in 32 bits.
+/// The offset from which units of 4096 bytes do not fit in 32 bits.
 const FAR: u64 = 1 << 44;
 
 /// Opens a file that has the manifest where it begins, and as many bytes as there can be behind it.

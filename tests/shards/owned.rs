@@ -45,7 +45,7 @@ impl Folder {
         fs::copy(self.path("kept.zt"), place).unwrap();
     }
 
-    /// Nothing of the shard can be read.
+    /// Checks that nothing of the shard can be read.
     fn has_none(&self) {
         let archive = self.open();
         let tensor = archive.tensor("w").unwrap();

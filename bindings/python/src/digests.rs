@@ -179,7 +179,7 @@ pub(crate) struct Sums<'a> {
 }
 
 impl<'a> Sums<'a> {
-    /// Nothing has been read.
+    /// Returns the sums of a tensor of which nothing is read.
     pub(crate) fn new(tensor: &Tensor<'a>) -> Self {
         let components = tensor.components().map(|component| (component, 0, Sha256::new()));
         Self { components: components.collect() }

@@ -365,12 +365,12 @@ impl Source {
     reason = "with the network, both are needed"
 )]
 impl Source {
-    /// There is no network.
+    /// Finds nothing: there is no network.
     fn find(&self, _: &Want) -> io::Result<Option<Found>> {
         Ok(None)
     }
 
-    /// Nothing is fetched.
+    /// Fetches nothing.
     fn plan(&self, _: Option<Runs>) -> io::Result<()> {
         Ok(())
     }

@@ -21,7 +21,7 @@ pub(crate) fn part(role: &str, dtype: &str, bytes: &[u8]) -> Part {
 }
 
 impl Part {
-    /// With one more field.
+    /// Adds a field.
     pub(crate) fn field(mut self, key: &str, value: Item) -> Self {
         self.fields.push((text(key), value));
         self
@@ -32,7 +32,7 @@ impl Part {
         self.field("type", text(name))
     }
 
-    /// At that offset, and not where the part before it ends.
+    /// Sets the offset, which is else the end of the part before.
     pub(crate) fn at(mut self, offset: usize) -> Self {
         self.at = Some(offset);
         self
@@ -64,13 +64,13 @@ pub(crate) fn bare(name: &str) -> Tensor {
 }
 
 impl Tensor {
-    /// With attributes.
+    /// Sets the attributes.
     pub(crate) fn attributes(mut self, attributes: Item) -> Self {
         self.fields.push((text("attributes"), attributes));
         self
     }
 
-    /// With its components at that offset.
+    /// Sets the offset of its components.
     pub(crate) fn at(mut self, offset: usize) -> Self {
         self.parts = self.parts.into_iter().map(|part| part.at(offset)).collect();
         self

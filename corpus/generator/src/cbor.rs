@@ -48,7 +48,7 @@ pub struct Step {
 pub struct Mark {
     /// Relative to the start of the manifest.
     pub offset: usize,
-    /// From the root, which has no step itself, down to the item.
+    /// The steps from the root, which has none itself, down to the item.
     pub path: Vec<Step>,
 }
 

@@ -23,13 +23,13 @@ enum SizeField {
 /// The location of an expected error that no mark in the manifest points to.
 #[derive(Clone, Copy, Debug)]
 enum Spot {
-    /// At the size field, outside of every object.
+    /// The size field, outside of every object.
     SizeField,
-    /// At the last byte of the manifest, outside of every object.
+    /// The last byte of the manifest, outside of every object.
     LastByte,
-    /// At that byte of the file (if the error has one), in that component of that object.
+    /// A byte of the file (if the error has one), in a component of an object.
     Data(Option<usize>, usize, usize),
-    /// At that byte between the blobs, outside of every object.
+    /// A byte between the blobs, outside of every object.
     Padding(usize),
 }
 
@@ -102,7 +102,7 @@ macro_rules! edits {
                 self
             }
 
-            /// Without the field there.
+            /// Removes the field there.
             pub fn without(mut self, path: &str) -> Self {
                 let path = $crate::file::expand(path, $components);
                 let (parent, step) = path.rsplit_once('/').unwrap_or(("", &path));
@@ -110,7 +110,7 @@ macro_rules! edits {
                 self
             }
 
-            /// Without the field there, and the error expected at the map that lacks it.
+            /// Removes the field there, and expects the error at the map that lacks it.
             pub fn lacks(self, path: &str) -> Self {
                 let full = $crate::file::expand(path, $components);
                 let (parent, _) = full.rsplit_once('/').unwrap_or(("", &full));
@@ -201,7 +201,7 @@ impl File {
         self
     }
 
-    /// Only the first bytes of the file.
+    /// Keeps the first bytes of the file alone.
     pub fn keep(mut self, length: usize) -> Self {
         self.keep = Some(length);
         self

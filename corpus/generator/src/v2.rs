@@ -15,15 +15,15 @@ use crate::file::{Built, MAGIC_V2, edits, expand, place_below};
 /// The location of the expected error of a file.
 #[derive(Clone, Copy, Debug)]
 enum Spot {
-    /// At the mark in the manifest.
+    /// The mark in the manifest.
     Mark,
-    /// So many bytes before the end of the file.
+    /// A number of bytes before the end of the file.
     End(usize),
-    /// At that byte.
+    /// A byte of the file.
     At(usize),
-    /// At that byte between blobs, once content is read.
+    /// A byte between blobs, once content is read.
     Padding(usize),
-    /// At that byte of the data (if it is in the file), in that part of that object.
+    /// A byte of the data (if it is in the file), in a part of an object.
     Data(Option<usize>, usize, usize),
 }
 
@@ -155,7 +155,7 @@ impl FileV2 {
         self
     }
 
-    /// Only the first bytes; the error is expected at the end.
+    /// Keeps the first bytes alone; the error is expected at the end.
     pub fn keep(mut self, length: usize) -> Self {
         (self.keep, self.spot) = (Some(length), Spot::End(0));
         self

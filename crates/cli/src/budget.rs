@@ -38,15 +38,15 @@ const OUTPUT: u64 = 64 << 20;
 /// A kind of work on files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Task {
-    /// They are looked at one after another, and listed.
+    /// Lists components, one after another.
     Look,
     /// A part of one is printed.
     Print,
-    /// They are looked at one after another, and all is decoded in the order in which it is stored.
+    /// Decodes all components, one after another, in the order in which they are stored.
     Validate,
-    /// They are looked at one after another, and all is decoded.
+    /// Decodes all components, one after another.
     Decode,
-    /// They are decoded and held side by side.
+    /// Decodes components and holds them side by side.
     Compare,
     /// One is written anew, or several that are one input.
     Convert,

@@ -75,7 +75,7 @@ impl Side {
 /// The differences of two files.
 struct Found<'a> {
     attributes: Vec<AttributeChange<'a>>,
-    /// In the natural order of their names.
+    /// Objects in the natural order of their names.
     objects: Vec<Object<'a>>,
     /// The number of objects that are equal.
     equal: u64,

@@ -91,7 +91,7 @@ fn wrapped(text: &str) -> Vec<String> {
     lines
 }
 
-/// There is no such rule; which ones it may have been.
+/// Returns the sentence for an unknown rule, with the rules that may have been meant.
 fn unknown(id: &str) -> String {
     let mut close: Vec<_> = rows()
         .map(|row| {

@@ -110,18 +110,18 @@ impl Progress {
         Self { shown, start: Instant::now(), drawn, done, total, stopped }
     }
 
-    /// Without a line where output goes to the same terminal.
+    /// Hides the line where output goes to the same terminal.
     pub(crate) fn quiet_on_terminal(mut self) -> Self {
         self.shown &= !terminals().output;
         self
     }
 
-    /// Nothing more is read of the files.
+    /// Notes that nothing more is read of the files.
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// So many bytes more are done.
+    /// Adds bytes that are done.
     fn note(&self, bytes: usize) {
         // Frames of zstd are walked before they are decoded: some bytes are read twice.
         let bytes = u64::try_from(bytes).unwrap_or_default();

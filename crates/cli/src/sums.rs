@@ -33,7 +33,7 @@ pub(crate) enum Of {
 
 /// The sums of a whole file.
 pub(crate) struct Sums {
-    /// In the order of the manifest, objects and components.
+    /// Sums in the order of the manifest, objects and components.
     objects: Vec<Vec<Sum>>,
     /// The problem that keeps some components from having a sum, if there are such.
     pub(crate) unread: Option<Box<Problem>>,

@@ -11,7 +11,7 @@ pub(crate) fn count() -> usize {
     *COUNT.get_or_init(rayon::current_num_threads)
 }
 
-/// There will be none but the one that asks.
+/// Limits this process to the thread that calls.
 pub(crate) fn none() {
     let _ = COUNT.set(1);
 }

@@ -62,11 +62,11 @@ formats! {
 /// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detected {
-    /// It is read.
+    /// A format that is read.
     Read(Format),
-    /// It is named, by the rule that says so, and not read.
+    /// A format that is named by this rule, and not read.
     Named(Rule),
-    /// It is called like a file of that format, and is none.
+    /// A file that is named like one of a format, and is none.
     Misnamed(Rule),
 }
 

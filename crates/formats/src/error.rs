@@ -14,11 +14,11 @@ use super::rules::{Blame, Rule};
 /// The reason why a file cannot be read.
 #[derive(Debug)]
 pub enum FormatError {
-    /// It could not be read, there is not enough memory, or an invariant of this package does not hold.
+    /// The file could not be read, memory is short, or an invariant of this package does not hold.
     Io(io::Error),
-    /// It is damaged, or holds what cannot be kept.
+    /// The file is damaged, or holds what cannot be kept.
     Violation(Violation),
-    /// It is a zTensor file, which the library rejects.
+    /// The library rejects the file, which is a zTensor file.
     Library(zten::Error),
 }
 

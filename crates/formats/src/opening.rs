@@ -63,7 +63,7 @@ pub struct Opening {
 /// The next thing to do.
 #[derive(Debug)]
 pub enum Step<S: ReadAt = InMemory<[u8; 0]>> {
-    /// These bytes are to be read and supplied.
+    /// The bytes to read and supply.
     Read(Vec<Wanted>),
     /// The files of these names, beside the file, are to be opened.
     Open(Vec<String>),

@@ -41,7 +41,7 @@ fn secured(tcp: HttpConnector<Resolver>) -> Result<Connector, RemoteError> {
     Ok(tcp)
 }
 
-/// With the roots of the system, or those of `SSL_CERT_FILE` and `SSL_CERT_DIR`.
+/// Returns a connector that trusts the roots of the system, or those of `SSL_CERT_FILE` and `SSL_CERT_DIR`.
 #[cfg(feature = "tls")]
 fn secured(tcp: HttpConnector<Resolver>) -> Result<Connector, RemoteError> {
     use std::sync::Arc;

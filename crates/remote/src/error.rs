@@ -15,7 +15,7 @@ pub enum RemoteError {
     Setting(&'static str),
     /// The name of the server was not resolved to an address.
     Unresolved,
-    /// There is no connection to the server.
+    /// No connection to the server was made.
     Connect(io::ErrorKind),
     /// The server is not the one that its certificate names, or TLS failed otherwise: a sentence without anything that the
     /// server has sent.
@@ -24,7 +24,7 @@ pub enum RemoteError {
     Protocol,
     /// The server answers with a status that is no answer to the request.
     Status(u16),
-    /// There is no such file.
+    /// The server has no such file.
     NotFound,
     /// The server denies access (401 or 403).
     Denied(u16),

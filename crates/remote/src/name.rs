@@ -25,24 +25,24 @@ pub(crate) enum Location {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameError {
-    /// It does not begin with `http://`, `https://` or `s3://`.
+    /// The name does not begin with `http://`, `https://` or `s3://`.
     Scheme,
-    /// It is longer than 8 KiB.
+    /// The name is longer than 8 KiB.
     Long,
-    /// It has a control character, or the URL a backslash or a blank at its end: URLs are read without the ones, and with
-    /// slashes for the others.
+    /// The name has a control character, or the URL a backslash or a blank at its end: URLs are read without the ones, and
+    /// with slashes for the others.
     Character,
-    /// It is no URL with a host.
+    /// The name is no URL with a host.
     Url,
-    /// It has a user or a password.
+    /// The URL has a user or a password.
     Credentials,
-    /// It has a `#`.
+    /// The URL has a `#`.
     Fragment,
     /// The bucket is not 3 to 63 lower-case letters, digits, dots, hyphens and underscores.
     Bucket,
     /// The key is empty, longer than 1,024 bytes, begins with a slash, or has a part `.` or `..`.
     Key,
-    /// It needs TLS, which was not built in: the feature `tls`.
+    /// The URL needs TLS, which was not built in: the feature `tls`.
     NoTls,
 }
 

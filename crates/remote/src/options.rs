@@ -16,7 +16,7 @@ pub struct TimeLimits {
     pub rate: u64,
     /// Everything, from opening on; 6 hours.
     pub total: Duration,
-    /// Before the first repetition of a request, and three times as long before each further one; 100 ms.
+    /// The pause before the first repetition of a request, 100 ms; before each further one it is three times as long.
     pub pause: Duration,
     /// The number of times that a request is repeated; 4.
     pub repetitions: u32,
@@ -62,19 +62,19 @@ impl RemoteOptions {
         Ok(Self { s3: S3Access::from_environment()?, ..Self::default() })
     }
 
-    /// With those limits.
+    /// Sets the limits.
     #[must_use]
     pub fn times(self, times: TimeLimits) -> Self {
         Self { times, ..self }
     }
 
-    /// With those redirects.
+    /// Sets the redirects that are followed.
     #[must_use]
     pub fn redirects(self, redirects: Redirects) -> Self {
         Self { redirects, ..self }
     }
 
-    /// With that access to S3.
+    /// Sets the access to S3.
     #[must_use]
     pub fn s3(self, s3: S3Access) -> Self {
         Self { s3, ..self }

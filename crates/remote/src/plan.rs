@@ -19,7 +19,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Nothing.
+    /// A plan of nothing.
     pub fn new() -> Self {
         Self::default()
     }

@@ -31,7 +31,7 @@ impl Retries {
         Self { times, failures: 0, came: 0 }
     }
 
-    /// So many bytes have come.
+    /// Notes that bytes have come.
     pub(crate) fn note(&mut self, bytes: u64) {
         self.came = self.came.saturating_add(bytes);
         if self.came >= PROGRESS {

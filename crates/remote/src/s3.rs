@@ -27,7 +27,7 @@ impl Default for S3Access {
     }
 }
 
-/// Without credentials.
+/// Writes all but the credentials.
 impl fmt::Debug for S3Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("S3Access")

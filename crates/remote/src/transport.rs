@@ -42,7 +42,7 @@ pub(crate) struct Transport {
     moved: Mutex<Option<Url>>,
 }
 
-/// Without the URLs, which may hold signatures.
+/// Writes all but the URLs, which may hold signatures.
 impl fmt::Debug for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.name.fmt(f)

@@ -62,12 +62,12 @@ impl Fp8 {
     }
 }
 
-/// For whom an element is written down.
+/// The reader for whom an element is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// For people: `1.0+2.0j`, `NaN`.
+    /// People: `1.0+2.0j`, `NaN`.
     Text,
-    /// For programs: `[1.0,2.0]`, `{"$float":"NaN"}`.
+    /// Programs: `[1.0,2.0]`, `{"$float":"NaN"}`.
     Json,
 }
 

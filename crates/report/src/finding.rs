@@ -21,19 +21,19 @@ use crate::size::human;
 /// The verdict on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It keeps every rule.
+    /// The file keeps every rule.
     Valid,
     /// The manifest keeps every rule; the data was not looked at.
     ManifestValid,
-    /// It breaks a rule.
+    /// The file breaks a rule.
     Invalid,
-    /// It is not valid, or not supported, and the caller's policy tolerates that.
+    /// The file is invalid or unsupported, and the caller's policy tolerates that.
     Tolerated,
-    /// It may be valid, and cannot be read.
+    /// The file may be valid, and cannot be read.
     Unsupported,
-    /// It goes beyond a limit.
+    /// The file exceeds a limit.
     Limit,
-    /// It could not be validated.
+    /// The file could not be validated.
     Error,
 }
 

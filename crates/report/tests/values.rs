@@ -396,7 +396,7 @@ fn each_form() {
     assert_eq!(written(&values), wanted);
 }
 
-/// So many keys are looked at for one that stands there twice, and no more.
+/// Keys are searched for duplicates up to a number.
 #[test]
 fn long_maps_are_lists() {
     let map = |count: u32| {

@@ -37,9 +37,9 @@ pub use seccomp::{Call, calls};
 /// The work of a confined process beside reading, and writing to what is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It seals a memory file, and sends it over the socket that is its standard output.
+    /// Seals a memory file, and sends it over the socket that is its standard output.
     Sends,
-    /// It receives files over the socket that is its standard input.
+    /// Receives files over the socket that is its standard input.
     Receives,
 }
 
@@ -67,11 +67,11 @@ pub struct Budget {
 /// The state of a layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Layer {
-    /// It is enforced.
+    /// The layer is enforced.
     Enforced,
     /// The kernel does not have all of it: what it has is enforced.
     Partly,
-    /// It is missing, and why.
+    /// The layer is missing, for this reason.
     Missing(String),
 }
 

@@ -41,7 +41,7 @@ pub struct Reply {
     pub body: Vec<u8>,
     /// The number of bytes of the body that are sent before the connection is closed; all if none.
     pub cut: Option<usize>,
-    /// Nothing is sent, and the connection stays.
+    /// True if nothing is sent and the connection stays.
     pub silent: bool,
 }
 
@@ -57,7 +57,7 @@ impl Reply {
         Self::status(302).with("Location", to)
     }
 
-    /// With another value of that header, or none.
+    /// Sets a header, or removes it if the value is empty.
     #[must_use]
     pub fn with(mut self, name: &'static str, value: &str) -> Self {
         self.headers.retain(|(given, _)| *given != name);
@@ -124,7 +124,7 @@ type Handler = dyn Fn(usize, &Request) -> Reply + Send + Sync;
 
 /// A server, until the process ends.
 pub struct Server {
-    /// At 127.0.0.1.
+    /// The port at 127.0.0.1.
     pub port: u16,
     asked: Arc<Mutex<Vec<Request>>>,
     sent: Arc<AtomicU64>,

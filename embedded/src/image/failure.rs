@@ -11,7 +11,7 @@ pub enum Failure {
     Unverified,
     /// The file is valid, but holds another network.
     NotThatNetwork,
-    /// Nothing can be printed.
+    /// The output failed.
     Silent,
 }
 

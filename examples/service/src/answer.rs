@@ -20,7 +20,7 @@ pub enum Want {
     Verdict,
     /// The facts that the manifest states.
     Facts,
-    /// Also all decoded components.
+    /// The manifest and all decoded components.
     Content,
 }
 
@@ -59,7 +59,7 @@ pub struct Facts {
     pub generation: String,
     /// The sentence that `zten check` says of it.
     pub summary: String,
-    /// In the order of the manifest; none where only the verdict was asked for.
+    /// The objects, in the order of the manifest; none where only the verdict was asked for.
     pub objects: Vec<Object>,
 }
 
@@ -73,7 +73,7 @@ pub struct Object {
     pub format: String,
     /// The dimensions, the slowest first.
     pub shape: Vec<u64>,
-    /// In the order of the manifest.
+    /// The components, in the order of the manifest.
     pub components: Vec<Component>,
 }
 

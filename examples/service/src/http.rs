@@ -41,7 +41,7 @@ pub use health::probe;
 /// The time that a client has to take an answer, and again to close its side after that.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Before a connection is accepted again after that has failed: there may be no descriptor.
+/// The pause after a connection could not be accepted: there may be no descriptor.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The limits for the clients of a service.
@@ -94,7 +94,7 @@ pub struct HttpFront {
 }
 
 impl HttpFront {
-    /// Nothing is taken yet.
+    /// Returns a front with all places free.
     pub fn new(service: Service, quota: Quota) -> Self {
         let places = |number: usize| Arc::new(Semaphore::new(number.min(Semaphore::MAX_PERMITS)));
         let Quota { files, queue, workers, .. } = quota;
@@ -216,7 +216,7 @@ impl HttpFront {
         timeout(self.quota.wait, Arc::clone(&self.files).acquire_owned()).await.ok()?.ok()
     }
 
-    /// Has a worker look at a file. The places that are held for it are free again when that is
+    /// Checks a file in a worker. The places that are held for it are free again when that is
     /// done, whether or not the client still waits.
     async fn work(&self, name: &str, file: File, held: impl Send + 'static) -> io::Result<Verdict> {
         let (service, name) = (self.service.clone(), name.to_owned());

@@ -18,7 +18,7 @@ use crate::sealed::Sealed;
 /// The limits for one file.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// From the worker's start to the end of its answer.
+    /// The time from the worker's start to the end of its answer.
     pub time: Duration,
     /// Bytes of address space for a worker, beside what it starts with.
     pub memory: u64,
@@ -43,9 +43,9 @@ impl Default for Settings {
 /// The outcome of checking a file.
 #[derive(Debug)]
 pub enum Verdict {
-    /// It is valid.
+    /// The file is valid.
     Valid(Model),
-    /// It is not, or cannot be read.
+    /// The file is invalid, or cannot be read.
     Rejected(Rejection),
     /// The worker did not answer as it should: it is ended, and nothing is known of the file.
     Lost(Loss),
@@ -72,9 +72,9 @@ impl Model {
 /// The reason that a worker was lost.
 #[derive(Debug)]
 pub enum Loss {
-    /// It took longer than it may.
+    /// The worker took longer than it may.
     Time,
-    /// It ended without an answer.
+    /// The worker ended without an answer.
     Ended(ExitStatus),
     /// The answer does not have the form of an answer.
     Answer(String),
@@ -119,7 +119,7 @@ impl Service {
         &self.settings
     }
 
-    /// Has a worker check a file that is open for reading.
+    /// Checks a file that is open for reading, in a worker.
     ///
     /// # Errors
     /// The error that keeps a worker from being started. A worker that ends is a verdict.
@@ -127,7 +127,7 @@ impl Service {
         self.check_named("", file, want)
     }
 
-    /// Has a worker check a file of that name, which tells the format where its first bytes do not. Nothing is opened
+    /// Checks a file in a worker. The name tells the format where the first bytes do not; nothing is opened
     /// by it.
     ///
     /// # Errors

@@ -26,9 +26,9 @@ use zten_service::{Loss, Service, Settings, Verdict, Want};
 
 /// The effect of a file on its worker.
 enum Behavior {
-    /// It is checked, and comes to that.
+    /// The worker checks the file, with this result.
     Honest(Known),
-    /// It is lost.
+    /// The worker is lost.
     Lie,
 }
 

@@ -30,7 +30,7 @@ pub struct Maker {
 }
 
 impl Maker {
-    /// For a module that counts its instructions.
+    /// Returns a machine for a module that counts its instructions.
     ///
     /// # Errors
     /// Fails if it is not a module.

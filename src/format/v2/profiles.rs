@@ -321,7 +321,7 @@ enum ZeroPoint {
     Absent,
     /// One element for each scale.
     Plain,
-    /// In words, as the codes are.
+    /// Packed in words, as the codes are.
     Packed,
 }
 

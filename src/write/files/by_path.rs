@@ -55,7 +55,7 @@ impl Draft {
         self.file.as_file()
     }
 
-    /// There, names are durable when they are.
+    /// Gives the file its name. On these systems a name needs no other call to be durable.
     pub(super) fn publish(self, over: Over) -> Result<(), Error> {
         self.take_name(over).map_err(Error::from_write)
     }

@@ -95,7 +95,7 @@ impl Draft {
         Self::named(target)
     }
 
-    /// With a name from the beginning.
+    /// A file that has a name from the beginning.
     fn named(target: Target) -> io::Result<Self> {
         let name = temporary_name();
         let file = create(&target.folder, &name, Mode::RUSR | Mode::WUSR)?;

@@ -19,7 +19,7 @@ pub(crate) fn cases(t: &mut Table) {
     digests(t);
 }
 
-/// With one more field, at whose key the error is expected.
+/// Adds a field, at whose key the error is expected.
 fn with(file: File, path: &str, value: Item) -> File {
     file.put(path, value).mark_key(path)
 }

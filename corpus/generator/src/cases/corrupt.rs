@@ -40,7 +40,7 @@ fn corrupt(t: &mut Table, case: &str, block: &[u8], neighbor: &str) {
     reject(t, CORRUPT, case, (&stored, stored.len()), 16, neighbor);
 }
 
-/// With one thing wrong about the one sequence.
+/// Files in which one property of the only sequence is wrong.
 fn sequences(t: &mut Table) {
     accept(t, "sequence", &frame(&valid()), 16);
     let five = ramp(5);
@@ -68,7 +68,7 @@ fn sequences(t: &mut Table) {
     }
 }
 
-/// With the sections not as they should be.
+/// Files whose sections are wrong.
 fn sections(t: &mut Table) {
     let edit = |at: usize, byte: u8| {
         let mut block = valid();

@@ -154,7 +154,7 @@ fn empty(t: &mut Table, host: &str) {
     }
 }
 
-/// In every component of every object.
+/// Files with a wrong digest in each component of each object.
 fn in_every_component(t: &mut Table) {
     let two = |first: &str, second: &str| {
         let item = dense_object(&[4], component("f32", 128, 16));

@@ -13,7 +13,7 @@ const WINDOW: u64 = 1024;
 pub(super) struct Ordered {
     /// The number of the first one that is missing.
     first: u64,
-    /// From that one on.
+    /// The records from that number on; none of those that are missing.
     waiting: VecDeque<Option<(PathBuf, Record)>>,
 }
 
@@ -23,7 +23,7 @@ impl Ordered {
         number < self.first.saturating_add(WINDOW)
     }
 
-    /// The record of the file of that number.
+    /// Keeps the record of the file of that number.
     pub(super) fn put(&mut self, number: u64, path: PathBuf, record: Record) {
         let Some(place) = number.checked_sub(self.first) else { return };
         let Ok(place) = usize::try_from(place) else { return };

@@ -21,7 +21,7 @@ pub(super) fn is_requested(object: &Tensor<'_>, args: &Cat) -> bool {
     is_such && args.component.is_none() && !args.raw
 }
 
-/// Such an object, if its values are asked for.
+/// Returns a quantized object if its values are asked for.
 pub(super) fn requested<'a>(object: &Tensor<'a>, args: &Cat) -> Option<Quantized<'a>> {
     if !is_requested(object, args) {
         return None;

@@ -21,9 +21,9 @@ const WINDOW: u64 = 64 << 10;
 
 /// The reason why bytes went no further.
 pub(super) enum Failure {
-    /// They could not be read, or were rejected.
+    /// The elements could not be read, or were rejected.
     Read(Error),
-    /// They could not be written.
+    /// The elements could not be written.
     Output(io::Error),
 }
 
@@ -171,7 +171,7 @@ pub(super) struct HoldUntilVerified<'o, W> {
 }
 
 impl<'o, W: Write> HoldUntilVerified<'o, W> {
-    /// Nothing has been released.
+    /// Returns a buffer that has released nothing.
     pub(super) fn new(printer: Printer, out: &'o mut W) -> Self {
         Self { printer, out, held: Vec::new(), released: false }
     }

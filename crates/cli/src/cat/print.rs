@@ -27,7 +27,7 @@ pub(super) enum Printer {
 }
 
 impl Printer {
-    /// Before the first element.
+    /// Prints what stands before the first element.
     pub(super) fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Bytes { header, .. } => out.write_all(header),
@@ -46,7 +46,7 @@ impl Printer {
         }
     }
 
-    /// After the last element.
+    /// Prints what stands after the last element.
     pub(super) fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Bytes { .. } => Ok(()),

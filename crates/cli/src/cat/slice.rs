@@ -8,7 +8,7 @@ use std::ops::Range;
 enum Part {
     /// One index, and the dimension is gone.
     Index(i128),
-    /// From the one to before the other, and every so many-th.
+    /// The first index, the index after the last, and the step.
     Range(Option<i128>, Option<i128>, u64),
     /// All of as many dimensions as the other parts leave: `...`.
     Rest,

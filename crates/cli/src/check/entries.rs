@@ -31,11 +31,11 @@ pub(crate) struct Entry {
 /// The way in which a file was found.
 #[derive(Debug)]
 enum Found {
-    /// Its path was given, and may be that of a link.
+    /// A file whose path was given; the path may be that of a link.
     Named,
-    /// It was found in a folder, and is no link but one of a hub's cache.
+    /// A file that was found in a folder; it is no link but one of a hub's cache.
     Walked,
-    /// It could not be read, for this reason.
+    /// A path that could not be read, and the reason.
     Failed(io::Error),
 }
 

@@ -44,7 +44,7 @@ impl Tally {
         VERDICTS.iter().map(|verdict| verdict.as_str()).zip(self.verdicts)
     }
 
-    /// For people: those that there are, and what was skipped.
+    /// Writes the counts that are not 0, and what was skipped, for people.
     pub(super) fn lines(&self, out: &mut impl Write) -> io::Result<()> {
         let there = self.verdicts().filter(|(_, count)| *count > 0);
         let verdicts: Vec<_> = there.map(|(verdict, count)| format!("{count} {verdict}")).collect();

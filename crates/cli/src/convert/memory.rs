@@ -68,7 +68,7 @@ impl Write for Forgetful {
     }
 }
 
-/// Only some formats seek, and those are not written here.
+/// Fails: only some formats seek, and those are not written here.
 impl Seek for Forgetful {
     fn seek(&mut self, _: SeekFrom) -> io::Result<u64> {
         Err(io::ErrorKind::Unsupported.into())

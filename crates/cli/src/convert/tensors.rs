@@ -77,7 +77,7 @@ struct Job<'j> {
     files: &'j Sources<'j>,
 }
 
-/// Has what is selected of a file copied, and returns the number of objects.
+/// Copies what is selected of a file, and returns the number of objects.
 fn with_copier(
     args: &Convert,
     archive: &FileWithShards,

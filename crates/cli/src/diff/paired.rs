@@ -5,11 +5,11 @@ use std::cmp::Ordering;
 /// The items of one name.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Pair<T> {
-    /// It is in the first list only.
+    /// An item of the first list only.
     Old(T),
-    /// It is in the second only.
+    /// An item of the second list only.
     New(T),
-    /// It is in both.
+    /// An item of both lists.
     Both(T, T),
 }
 

@@ -1,4 +1,4 @@
-//! Without the feature `remote`.
+//! Replacements of what the feature `remote` has.
 
 #[cfg(target_os = "linux")]
 use std::fs::File;
@@ -40,12 +40,12 @@ pub(crate) fn run() -> io::Result<()> {
     Err(absent())
 }
 
-/// Nothing takes any time.
+/// Returns 0: nothing takes any time.
 pub(crate) fn time_limit() -> u64 {
     0
 }
 
-/// There is none.
+/// A remote file, of which there is none.
 #[derive(Debug)]
 pub(crate) enum Remote {}
 

@@ -47,7 +47,7 @@ pub(crate) fn run(app: &mut App, args: &Sandbox, mode: Mode) -> io::Result<()> {
     if args.json { document(app, &layers, &outcomes) } else { lines(app, &layers, &outcomes) }
 }
 
-/// In a process of its own: confines it and does one thing.
+/// Confines this process, which is there for nothing else, and does one thing.
 fn trial(app: &mut App, name: &str, mode: Mode) -> io::Result<()> {
     match name {
         NOTHING => return Ok(()),

@@ -83,7 +83,7 @@ enum Form<'a> {
 }
 
 impl<'a> Values<'a> {
-    /// Before the first element, or why there are none.
+    /// Returns the values of an object before the first is read, or the reason why it has none.
     pub(super) fn of(
         object: &Tensor<'_>,
         factors: &'a Factors,

@@ -335,7 +335,7 @@ fn readers_that_leave_are_no_failure() {
     assert_eq!((output.status.code(), ended(&output).2), (Some(0), ""));
 }
 
-/// On a terminal, and there alone, the middle of large arrays is left out.
+/// The middle of large arrays is left out on a terminal alone.
 #[cfg(unix)]
 #[test]
 fn large_arrays_on_a_terminal() {

@@ -87,7 +87,7 @@ fn types_of_2_are_kept() {
     assert_eq!(fs::read(path("z.safetensors")).unwrap(), file);
 }
 
-/// Without a zTensor file in between.
+/// Files are converted without a zTensor file in between.
 #[test]
 fn other_formats_become_each_other() {
     let folder = tempfile::tempdir().unwrap();

@@ -19,9 +19,9 @@ pub(crate) enum On {
 
 /// The output of a run.
 pub(crate) struct Shown {
-    /// On the terminal, its lines ended as a file's.
+    /// Output on the terminal, whose lines end as a file's.
     pub(crate) terminal: String,
-    /// On the other stream.
+    /// Output on the other stream.
     pub(crate) pipe: String,
 }
 

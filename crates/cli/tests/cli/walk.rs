@@ -259,7 +259,7 @@ mod links {
         });
     }
 
-    /// Nothing waits for the other end of a pipe, and no terminal becomes that of the process.
+    /// A pipe is not waited for, and no terminal becomes that of the process.
     #[test]
     fn files_that_are_not_regular_are_not_waited_for() {
         let folder = tempfile::tempdir().unwrap();

@@ -14,7 +14,7 @@ const HEADER: u64 = 100 << 20;
 /// The reason why no header has been parsed.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// It goes on behind the bytes that have been read.
+    /// The header goes on behind the bytes that have been read.
     More,
     Failed(FormatError),
 }

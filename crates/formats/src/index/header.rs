@@ -351,7 +351,7 @@ impl Scalar {
         })
     }
 
-    /// It as a number of bytes. Some writers have it as a float.
+    /// The value as a number of bytes. Some writers have it as a float.
     fn as_byte_count(&self) -> Option<u64> {
         match self {
             Self::Unsigned(number) => Some(*number),

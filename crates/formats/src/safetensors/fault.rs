@@ -45,7 +45,7 @@ pub(super) enum Why {
     Keys,
     /// The metadata stand there twice.
     DuplicateMetadata,
-    /// There is no memory for what has to be decoded.
+    /// Memory is short for what has to be decoded.
     Memory,
 }
 
@@ -72,7 +72,7 @@ pub(super) enum Expected {
     Offsets,
     /// The bracket behind the second of two offsets.
     OffsetsEnd,
-    /// Nothing but white space.
+    /// White space alone.
     Nothing,
 }
 

@@ -4,9 +4,9 @@
 /// files or end such a name: none is `.` or `..`, and none has a slash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShardPath<'a> {
-    /// Beside it, called as it is without what begins at its last dot ([`stem`]), and then this.
+    /// A file beside it, whose name is its own up to the last dot ([`stem`]), and then this.
     Sibling(String),
-    /// By these steps from the folder on.
+    /// A path of these steps from the folder on.
     Below(Vec<&'a str>),
 }
 

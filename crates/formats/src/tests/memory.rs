@@ -222,7 +222,7 @@ fn heap_follows_headers_of_numpy() {
     }
 }
 
-/// Nothing is allocated for an entry but the room of the index, which doubles.
+/// An entry takes no memory but the room of the index, which doubles.
 #[test]
 fn entries_of_safetensors_are_parsed_without_allocating() {
     let count = |count: usize| {

@@ -110,7 +110,7 @@ fn tensors_come_in_the_order_of_the_header() {
     assert_eq!((&*tensors[0].3, &*tensors[2].3), (&[2, 3][..], &[1][..]));
 }
 
-/// Nothing of the data is read, and nothing twice.
+/// The data is not read, and no byte twice.
 #[test]
 fn a_source_is_read_to_the_end_of_the_header() {
     let entry = r#"{"dtype":"U8","shape":[2000],"data_offsets":[0,2000]}"#;

@@ -5,11 +5,11 @@ use super::pickle::Value;
 /// The operand that follows an instruction.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Operand {
-    /// So many bytes.
+    /// A fixed number of bytes.
     Fixed(u8),
     /// A little-endian length of so many bytes, and as many bytes as it says.
     Counted(u8),
-    /// So many lines.
+    /// A fixed number of lines.
     Lines(u8),
 }
 

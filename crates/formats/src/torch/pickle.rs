@@ -76,9 +76,9 @@ const END: u32 = u32::MAX;
 /// The place of a pickle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// In an archive.
+    /// A pickle in an archive.
     Archived,
-    /// By itself, or one of several that follow each other.
+    /// A pickle by itself, or one of several that follow each other.
     Alone,
 }
 /// Arguments that anything here takes, at most.

@@ -88,7 +88,7 @@ pub(crate) struct Window<'s> {
 }
 
 impl<'s> Window<'s> {
-    /// Nothing has been read yet.
+    /// A window that has read nothing.
     pub(crate) fn new(source: &'s dyn ReadAt, length: u64) -> Self {
         Self { source, length, bytes: Vec::new(), start: 0 }
     }

@@ -68,7 +68,7 @@ pub(crate) struct Content<'m, 's> {
 }
 
 impl<'m, 's> Content<'m, 's> {
-    /// Nothing has been read yet. The decoder is one that another member has had, or none.
+    /// Returns the content of a member, of which nothing is read. The decoder is that of another member, or none.
     pub(crate) fn new(
         member: Member,
         window: &'m mut Window<'s>,

@@ -3,7 +3,7 @@
 /// The version of Unicode.
 pub(super) const UNICODE_VERSION: &str = "16.0.0";
 
-/// For each of the first planes, where hidden characters begin and where they end, by turns.
+/// The offsets at which hidden characters begin and end, by turns, in each of the first planes.
 /// Beyond these planes all are hidden.
 #[rustfmt::skip]
 pub(super) const PLANES: [&[u16]; 4] = [

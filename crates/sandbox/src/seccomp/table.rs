@@ -13,12 +13,12 @@ pub struct Call {
     why: &'static str,
 }
 
-/// With which arguments.
+/// The arguments that are allowed.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Only {
     /// Any.
     Any,
-    /// This one is that number.
+    /// The argument at a place, which has to be this number.
     Argument(u8, u64),
     /// Memory that is no file and no code.
     OwnMemory,

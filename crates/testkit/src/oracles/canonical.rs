@@ -10,13 +10,13 @@ use super::options;
 /// The relation of a file to its canonical form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// It is not accepted.
+    /// The file is not accepted.
     Invalid,
-    /// It is accepted, and has no canonical form.
+    /// The file is accepted, and has no canonical form.
     None,
-    /// It has a canonical form, which is another file.
+    /// The file has a canonical form, which is another file.
     Other,
-    /// It is in canonical form.
+    /// The file is in canonical form.
     Own,
 }
 

@@ -7,17 +7,17 @@ use zten::{Error, ReadAt};
 /// An answer of a lying source to a request for bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lie {
-    /// It gives other bytes.
+    /// Gives other bytes.
     Other,
-    /// It gives fewer bytes than it is asked for; or leaves the last one as it was.
+    /// Gives fewer bytes than it is asked for; or leaves the last one as it was.
     Fewer,
-    /// It gives more bytes than it is asked for; or leaves all as they were.
+    /// Gives more bytes than it is asked for; or leaves all as they were.
     More,
-    /// It lends no bytes; or leaves all as they were.
+    /// Lends no bytes; or leaves all as they were.
     None,
-    /// It lends an empty slice; or leaves all as they were.
+    /// Lends an empty slice; or leaves all as they were.
     Empty,
-    /// It fails; or lends no bytes.
+    /// Fails; or lends no bytes.
     Error,
 }
 
@@ -86,7 +86,7 @@ impl<'d> Liar<'d> {
     }
 }
 
-/// So many bytes of a file, if they are there.
+/// Bytes of a file, if they are there.
 fn part(bytes: &[u8], offset: u64, length: usize) -> Option<&[u8]> {
     bytes.get(usize::try_from(offset).ok()?..)?.get(..length)
 }

@@ -50,7 +50,7 @@ struct Object {
     parts: Vec<Part>,
     /// Bytes that are written in one go.
     piece: usize,
-    /// Nothing was made wrong on purpose.
+    /// True if the model has no intended fault.
     right: bool,
 }
 

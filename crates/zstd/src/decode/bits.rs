@@ -154,7 +154,7 @@ impl Taken {
     }
 }
 
-/// So many ones each.
+/// Masks: the entry `n` has `n` ones.
 const fn masks() -> [u32; 32] {
     let mut masks = [0; 32];
     let (mut rest, mut mask): (&mut [u32], _) = (&mut masks, 0_u32);
@@ -166,7 +166,7 @@ const fn masks() -> [u32; 32] {
     masks
 }
 
-/// At most 25 of the bits from `at` on, of a stream that is read from its first bit and followed by
+/// Returns at most 25 of the bits from `at` on, of a stream that is read from its first bit and followed by
 /// zeros.
 pub(super) fn forward(stream: &[u8], at: u32, count: u32) -> u32 {
     let first = usize_from_u32(at >> 3);
@@ -186,7 +186,7 @@ mod tests {
 
     use super::{Bits, forward};
 
-    /// Without it they would come all the same, and later.
+    /// Reads one by one would give the same bits, and take longer.
     #[test]
     fn eight_bytes_are_read_at_once() {
         let bits = Bits::new(&[1; 20]).unwrap();

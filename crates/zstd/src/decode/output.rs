@@ -108,7 +108,7 @@ impl Output {
         self.end
     }
 
-    /// Has the decoded bytes end where what was added to the tail does.
+    /// Moves the end of the decoded bytes behind what was added to the tail.
     pub(super) fn end_at(&mut self, end: usize) {
         self.end = end;
     }

@@ -54,12 +54,12 @@ impl FrameWalk {
         bytes.get(..most).unwrap_or(bytes)
     }
 
-    /// So many bytes from `at` on, if they have been read ahead.
+    /// Returns `count` bytes from `at` on, if they have been read ahead.
     fn held(&self, at: u64, count: usize) -> Option<&[u8]> {
         Some(self.ahead(at, count)).filter(|bytes| bytes.len() == count)
     }
 
-    /// So many bytes from where the walk has come to, or as many as are left.
+    /// Returns the next bytes of the walk, as many as are wanted or left.
     fn peek<E>(
         &mut self,
         source: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,

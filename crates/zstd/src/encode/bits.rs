@@ -21,7 +21,7 @@ pub(super) struct Bits<'a> {
 }
 
 impl<'a> Bits<'a> {
-    /// Nothing written yet. The last [`SLACK`] bytes of the buffer cannot be filled.
+    /// A writer that has written nothing. The last [`SLACK`] bytes of the buffer cannot be filled.
     pub(super) fn new(buffer: &'a mut [u8]) -> Self {
         Self { buffer, at: 0, held: 0, count: 0 }
     }

@@ -23,7 +23,7 @@ const REPEATING: u32 = 9;
 /// The least that a literal counts for. In a block of many matches, literals are the bytes that
 /// no match was found for, and so rarer than in the block as a whole.
 const LITERAL: u8 = 4;
-/// After `2^PATIENCE` bytes without a match, places are left out: ever more of them.
+/// The logarithm of the bytes without a match after which places are left out, ever more of them.
 const PATIENCE: u32 = 6;
 /// Bits of a remembered place that say what stands there; the others count places.
 const TAG: u32 = 8;

@@ -6,7 +6,7 @@ use crate::format::codes::{Alphabet, LENGTHS, LITERALS, OFFSETS, inverse};
 use crate::format::offsets::Repeats;
 use crate::num::DebugExpect as _;
 
-/// So many literals, then so many bytes from so far back.
+/// A sequence: the number of literals, the length of the match behind them, and its distance.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sequence {
     pub(super) literals: u32,

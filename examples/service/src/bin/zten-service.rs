@@ -27,7 +27,7 @@ mod program {
     use zten_service::http::{HttpFront, Quota, probe};
     use zten_service::{Service, Settings};
 
-    /// By this first argument the program is a worker.
+    /// The first argument that makes the program a worker.
     const WORKER: &str = "worker";
 
     const MEBIBYTE: u64 = 1 << 20;

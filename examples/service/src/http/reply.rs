@@ -37,13 +37,13 @@ pub(super) fn found(finding: &Finding) -> Response<Full<Bytes>> {
     document(status, &Report::found(finding, None))
 }
 
-/// Nothing is known of the file, and why.
+/// Returns the answer for a file that was not checked, with the reason.
 pub(super) fn failed(status: StatusCode, sentence: &str) -> Response<Full<Bytes>> {
     let finding = Finding::new(Verdict::Error, sentence.to_owned());
     document(status, &Report::found(&finding, None))
 }
 
-/// It may be asked again later.
+/// Returns the answer for a client that may ask again later.
 pub(super) fn busy(sentence: &str) -> Response<Full<Bytes>> {
     let mut reply = failed(StatusCode::SERVICE_UNAVAILABLE, sentence);
     reply.headers_mut().insert(RETRY_AFTER, LATER);

@@ -12,11 +12,11 @@ use crate::sealed::SEALS;
 /// The reason why there is no file.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// It has more bytes than it may.
+    /// The body has more bytes than it may.
     TooLarge,
     /// The client has not sent all of it, or not in the form of HTTP.
     Broken,
-    /// There is no memory for it.
+    /// Memory is short for the body.
     Memory(io::Error),
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// For what takes none: a server that never answers fails the test.
+/// The time in which the server must answer.
 const PLENTY: Duration = Duration::from_secs(60);
 
 /// An answer, as a client receives it.

@@ -33,12 +33,12 @@ impl Served {
         Self { address, stop: Some(stop), thread: Some(thread) }
     }
 
-    /// With workers as they should be.
+    /// Starts a server whose workers are right.
     pub(crate) fn honest(quota: Quota) -> Self {
         Self::new(Service::new(env!("CARGO_BIN_EXE_zten-service-worker"), patient()), quota)
     }
 
-    /// With workers that do what the file says.
+    /// Starts a server whose workers do what the file says.
     pub(crate) fn lying(settings: Settings, quota: Quota) -> Self {
         Self::new(Service::new(env!("CARGO_BIN_EXE_zten-service-liar"), settings), quota)
     }

@@ -14,7 +14,7 @@ use crate::suite::Entry;
 /// The program that a reader is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
-    /// This one.
+    /// The library itself.
     Runner,
     /// `lab/others/src/compared.rs`.
     Ztensor1_1,

@@ -28,15 +28,15 @@ struct Index {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Expected {
     Valid,
-    /// It breaks a clause of a specification.
+    /// The file breaks a clause of a specification.
     Specification,
-    /// It contradicts itself, or can be read in two ways.
+    /// The file contradicts itself, or can be read in two ways.
     Implied,
-    /// It breaks a decision of ours.
+    /// The file breaks a decision of ours.
     Policy,
     /// Readers have crashed on it.
     Fault,
-    /// It may be accepted or rejected.
+    /// The file may be accepted or rejected.
     Either,
 }
 

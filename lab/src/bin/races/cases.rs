@@ -18,7 +18,7 @@ use crate::race::{Contestant, Times, race};
 pub(crate) struct Course {
     pub(crate) inputs: Inputs,
     pub(crate) programs: Programs,
-    /// Only to see that all of it runs.
+    /// True if everything is only run once, to see that it works.
     pub(crate) quick: bool,
 }
 

@@ -50,7 +50,7 @@ impl Inputs {
         Ok(path)
     }
 
-    /// So many small dense objects with the names of a transformer's tensors, in 1.2.
+    /// Small dense objects with the names of a transformer's tensors, in 1.2.
     pub(crate) fn objects(&self, count: usize, order: Order, sum: Checksum) -> Result<PathBuf> {
         let options = WriteOptions::default().checksum(sum);
         let mut writer = Writer::new(Vec::new(), &options)?;
@@ -154,7 +154,7 @@ fn normal(random: &mut Rng) -> f32 {
     (0..12).map(|_| random.f32()).sum::<f32>() - 6.0
 }
 
-/// So many `f32`, normally distributed.
+/// Numbers (`f32`), normally distributed.
 pub(crate) fn floats(count: u64, random: &mut Rng) -> Vec<u8> {
     (0..count).flat_map(|_| normal(random).to_le_bytes()).collect()
 }

@@ -17,7 +17,7 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// This program, and the others, built beside it.
+    /// Returns this program, and the others, which it builds.
     pub(crate) fn build() -> Result<Self> {
         let own = Self { ours: std::env::current_exe()?, target: target_folder()? };
         own.cargo("others/Cargo.toml", "zten-others", "ztensor")?;

@@ -36,7 +36,7 @@ pub(super) const FIELDS: Kind = Kind {
     make: unknown,
 };
 
-/// For each level, how many fields are unknown, and how the head is written.
+/// The number of unknown fields of each level, and the form of its head.
 const LEVELS: [Trait; 10] = traits([
     ("root", 4),
     ("object", 4),

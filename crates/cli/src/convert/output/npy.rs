@@ -61,7 +61,7 @@ fn data(array: &Array, width: usize) -> Option<u64> {
     Some(if array.shape.contains(&0) { 0 } else { bytes })
 }
 
-/// There is no place for attributes.
+/// Fails if there are attributes, for which the format has no place.
 pub(super) fn no_attributes(source: &dyn Source, suffix: &str) -> Result<(), Failure> {
     let Some((key, _)) = source.attributes().next() else { return Ok(()) };
     Err(Failure::attribute(key, &format!("cannot be written to a .{suffix} file")))

@@ -183,7 +183,7 @@ fn hostile_maps_end_soon() {
     assert!(!same("hostile", &many(&mut (0..20_000)), &many(&mut (1..20_001).rev())));
 }
 
-/// So many entries of a value are sorted, and no more.
+/// Entries of a value are sorted up to a number.
 #[test]
 fn order_counts_where_entries_are_too_many_to_sort() {
     let numbers = |keys: &mut dyn Iterator<Item = u32>, count: u32| {

@@ -78,7 +78,7 @@ fn one_tensor_is_fetched_of_one_shard() {
     assert!(sent <= most, "{sent} of {most}");
 }
 
-/// Without a digest of the tensor, that of the shard is compared first.
+/// The digest of the shard is compared first if the tensor has none.
 #[test]
 fn one_tensor_without_a_digest_has_its_shard_verified() {
     let (server, root, shards) = serve(files(Checksum::None));

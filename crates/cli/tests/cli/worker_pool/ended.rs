@@ -41,7 +41,7 @@ fn is_gone(id: u32) -> bool {
     std::fs::read(format!("/proc/{id}/statm")).map_or(true, |text| text.starts_with(b"0 "))
 }
 
-/// It is at work: its output is full.
+/// Starts a process, and waits until its output is full.
 fn at_work(args: &[&str]) -> (Child, Vec<u32>) {
     let child = start(args);
     let workers = until(|| Some(children(child.id())).filter(|workers| !workers.is_empty()));

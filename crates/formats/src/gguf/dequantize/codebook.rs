@@ -260,7 +260,7 @@ fn scale_and_delta(scale: f32, factor: u8, is_negative: bool) -> (f32, f32) {
 pub(crate) struct Iq1S {
     scale: Half,
     low: [u8; 32],
-    /// For 32 elements: three high bits of each number, three of a scale, and the sign of what is added.
+    /// The bits of 32 elements: three high bits of each number, three of a scale, and the sign of what is added.
     groups: [U16; 8],
 }
 

@@ -152,7 +152,7 @@ fn sizes(u: &mut Unstructured<'_>, least: usize) -> Result<Vec<usize>> {
     (0..u.int_in_range(least..=3)?).map(|_| u.int_in_range(0..=3)).collect()
 }
 
-/// So many bytes, the last of which are zeros.
+/// Bytes, the last of which are zeros.
 fn bytes(u: &mut Unstructured<'_>, length: usize) -> Result<Vec<u8>> {
     let given = u.int_in_range(0..=8)?.min(length);
     let mut bytes = u.bytes(given.min(u.len()))?.to_vec();

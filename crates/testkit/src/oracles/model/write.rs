@@ -16,7 +16,7 @@ pub(super) struct Written<'m> {
 
 /// The reason why an object is not in the file.
 enum Rejection {
-    /// It was rejected before a byte of it was written.
+    /// The object was rejected before a byte of it was written.
     Before,
     /// The file is spoiled.
     Within,
@@ -69,7 +69,7 @@ fn attributes(model: &Model, writer: &mut Writer<Vec<u8>>) -> bool {
     writer.attributes_encoded(&Encoded::from_cbor(attributes.clone())).is_ok()
 }
 
-/// After an error in the middle of an object, there never is a file.
+/// Checks that there is no file after an error in the middle of an object.
 fn spoiled(mut writer: Writer<Vec<u8>>) {
     let unfinished = |error: Error| error.kind() == ErrorKind::Misuse(Misuse::Unfinished);
     let next = writer.object(&NewObject::dense("next", &[], DType::U8)).err();

@@ -1,4 +1,4 @@
-//! This library.
+//! The reader `zten`.
 
 use std::fs;
 use std::path::Path;

@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-/// So many bytes of one kind.
+/// Bytes of one kind.
 pub(super) fn bytes(rng: &mut Rng, length: usize) -> Vec<u8> {
     match rng.u8(..10) {
         0 => vec![0; length],

@@ -17,7 +17,7 @@ const SORTED: Kind = ("sorted", Order::Sorted, Checksum::None);
 const SHUFFLED: Kind = ("shuffled", Order::Shuffled, Checksum::None);
 const DIGESTS: Kind = ("sorted, with sha256", Order::Sorted, Checksum::Sha256);
 
-/// Here `safetensors` rejects its header for its size, and `ztensor` takes seconds and gigabytes.
+/// The number of objects for which `safetensors` rejects its header, and `ztensor` takes seconds and gigabytes.
 const LARGEST: usize = 1_000_000;
 
 fn one(course: &Course, count: usize, (name, order, sum): Kind) -> Result<Race> {

@@ -18,7 +18,7 @@ fn forget(file: &Path) {
     fadvise(&file, 0, None, Advice::DontNeed).expect("a file that can be let go of");
 }
 
-/// Has the command check a file, or hashes it.
+/// Checks a file with the command, or hashes it.
 pub(crate) fn check(reader: &str, program: &Path, file: &Path) -> Result<()> {
     let command = |threads: &str| {
         let mut command = Command::new(program);
