@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 
-from common import ZTEN_NAMES
+from common import ZTEN_NAMES, entry
 
 DTYPES = [
     np.dtype(name)
@@ -117,3 +117,20 @@ def written(tally, zten, files, make):
         tally.compared["files"] += 1
         tally.compared["objects"] += len(wanted)
         path.unlink()
+
+
+def row(array):
+    """Little-endian bytes in row-major order."""
+    return np.ascontiguousarray(array).tobytes()
+
+
+def dense(name, array):
+    """Returns the entry of a dense tensor."""
+    return entry(name, array.shape, "dense", [("data", zten_name(array.dtype), None, row(array))])
+
+
+def saved(rng, path, save_file):
+    """Saves arrays by the function that saves all at once, and returns their entries."""
+    made = {name: array(rng) for name in names(rng, int(rng.integers(0, 8)))}
+    save_file(made, path, compression=[False, True, 4][rng.integers(3)])
+    return [dense(name, array) for name, array in made.items()]

@@ -16,18 +16,11 @@ from common import Tally, Zten, entry
 TALLY = Tally("written by ztensor 1.1.1 in Python, read by zten")
 
 
-def row(array):
-    """Little-endian bytes in row-major order."""
-    return np.ascontiguousarray(array).tobytes()
-
-
 def dense(rng, writer, name):
     array = arrays.array(rng)
     compress = [False, True, 1, int(rng.integers(1, 15))][rng.integers(4)]
     writer.add_tensor(name, array, compress=compress)
-    return entry(
-        name, array.shape, "dense", [("data", arrays.zten_name(array.dtype), None, row(array))]
-    )
+    return arrays.dense(name, array)
 
 
 def sparse_csr(rng, writer, name):
@@ -41,9 +34,9 @@ def sparse_csr(rng, writer, name):
         shape,
         "sparse_csr",
         [
-            ("values", arrays.zten_name(values.dtype), None, row(values)),
-            ("indices", "u64", None, row(indices)),
-            ("indptr", "u64", None, row(indptr)),
+            ("values", arrays.zten_name(values.dtype), None, arrays.row(values)),
+            ("indices", "u64", None, arrays.row(indices)),
+            ("indptr", "u64", None, arrays.row(indptr)),
         ],
     )
 
@@ -59,8 +52,8 @@ def sparse_coo(rng, writer, name):
         shape,
         "sparse_coo",
         [
-            ("values", arrays.zten_name(values.dtype), None, row(values)),
-            ("coords", "u64", None, row(coords)),
+            ("values", arrays.zten_name(values.dtype), None, arrays.row(values)),
+            ("coords", "u64", None, arrays.row(coords)),
         ],
     )
 
@@ -76,20 +69,8 @@ def one(rng, path):
     return wanted
 
 
-def saved(rng, path):
-    """By the function that saves all at once."""
-    made = {name: arrays.array(rng) for name in arrays.names(rng, int(rng.integers(0, 8)))}
-    ztensor.numpy.save_file(made, path, compression=[False, True, 4][rng.integers(3)])
-    return [
-        entry(
-            name, array.shape, "dense", [("data", arrays.zten_name(array.dtype), None, row(array))]
-        )
-        for name, array in made.items()
-    ]
-
-
 def either(at, rng, path):
-    return saved(rng, path) if at % 5 == 0 else one(rng, path)
+    return arrays.saved(rng, path, ztensor.numpy.save_file) if at % 5 == 0 else one(rng, path)
 
 
 def main(folder, zten, count, seed):

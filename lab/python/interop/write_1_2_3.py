@@ -42,9 +42,7 @@ def dense(rng, writer, name):
     if rng.integers(2):
         array = arrays.array(rng)
         writer.write_numpy(name, array, **kwargs(rng))
-        return entry(
-            name, array.shape, "dense", [("data", arrays.zten_name(array.dtype), None, row(array))]
-        )
+        return arrays.dense(name, array)
     given, read = attributes(rng) if rng.integers(3) == 0 else (None, None)
     kind = rng.integers(4)
     if kind == 0:
@@ -62,13 +60,8 @@ def dense(rng, writer, name):
         shape = array.shape
     tensor = ztensor.Tensor({"data": array}, shape=shape, type=type, attributes=given)
     writer.write(name, tensor, **kwargs(rng))
-    parts = [("data", arrays.zten_name(array.dtype), type, row(array))]
+    parts = [("data", arrays.zten_name(array.dtype), type, arrays.row(array))]
     return entry(name, shape, "dense", parts, attributes=read)
-
-
-def row(array):
-    """Little-endian bytes in row-major order."""
-    return np.ascontiguousarray(array).tobytes()
 
 
 def several(rng, writer, name, format, shape, parts, type=None, given=None, read=None):
@@ -79,7 +72,7 @@ def several(rng, writer, name, format, shape, parts, type=None, given=None, read
         shape,
         format,
         [
-            (role, arrays.zten_name(array.dtype), type if role == "values" else None, row(array))
+            (role, arrays.zten_name(array.dtype), type if role == "values" else None, arrays.row(array))
             for role, array in parts.items()
         ],
         attributes=read,
@@ -140,7 +133,7 @@ def one(rng, path):
     writer.finish()
     replaced = arrays.array(rng, "int16", (9,))
     ztensor.replace_tensor(str(path), "replaced", replaced)
-    wanted.append(entry("replaced", (9,), "dense", [("data", "i16", None, row(replaced))]))
+    wanted.append(entry("replaced", (9,), "dense", [("data", "i16", None, arrays.row(replaced))]))
     if rng.integers(2):
         before = path.with_suffix(".before.zt")
         path.rename(before)
@@ -148,20 +141,8 @@ def one(rng, path):
         before.unlink()
     else:
         ones = np.ones(9, np.int16)
-        wanted.append(entry("removed", (9,), "dense", [("data", "i16", None, row(ones))]))
+        wanted.append(entry("removed", (9,), "dense", [("data", "i16", None, arrays.row(ones))]))
     return wanted
-
-
-def saved(rng, path):
-    """By the function that saves all at once."""
-    made = {name: arrays.array(rng) for name in arrays.names(rng, int(rng.integers(0, 8)))}
-    ztensor.numpy.save_file(made, path, compression=[False, True, 4][rng.integers(3)])
-    return [
-        entry(
-            name, array.shape, "dense", [("data", arrays.zten_name(array.dtype), None, row(array))]
-        )
-        for name, array in made.items()
-    ]
 
 
 def narrow(rng, path, zten):
@@ -191,7 +172,7 @@ def scalar(path, zten):
 
 
 def either(at, rng, path):
-    return saved(rng, path) if at % 5 == 0 else one(rng, path)
+    return arrays.saved(rng, path, ztensor.numpy.save_file) if at % 5 == 0 else one(rng, path)
 
 
 def main(folder, zten, count, seed):
