@@ -34,7 +34,6 @@ mod ls;
 mod magic;
 #[cfg(target_os = "linux")]
 mod memory;
-mod messages;
 mod numpy;
 mod options;
 mod other;
