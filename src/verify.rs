@@ -4,7 +4,7 @@
 mod canonical;
 mod sparse;
 
-use crate::codec::{Deferred, Files, ReadAt, Shards};
+use crate::codec::{Deferred, Files, ReadAt, Reader, Shards};
 use crate::element::StorageType;
 use crate::error::{BareError, Error, Location, Misuse};
 use crate::format::{Encoding, Layout};
@@ -237,10 +237,15 @@ impl Verifier {
         order: Order,
         mut take: impl FnMut(&[u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
+        if let Err(unsupported) = component.stored() {
+            if !component.is_in_shard() || !component.has_no_source() {
+                self.uninterpreted(component)?;
+            }
+            return Err(unsupported.into());
+        }
         let storage = component.storage_type().unwrap_or(StorageType::U8);
         let begun = sparse.begin(component.role(), storage);
         begun.map_err(|error| error.at(component.location()))?;
-        let compressed = component.encoding() != Encoding::Raw;
         let mut content = match order {
             Order::Rows => component.any_reader()?,
             // Bytes between bools are none.
@@ -252,24 +257,11 @@ impl Verifier {
         component.check_surrounding().map_err(|error| error.at(component.location()))?;
         self.check_decoded_total(component)?;
         let mut bytes = 0_u64;
-        self.mismatch = None;
-        loop {
-            let chunk = match content.next_chunk() {
-                Ok(Some(chunk)) => chunk,
-                Ok(None) => break,
-                Err(error) => {
-                    self.mismatch = content.mismatch().copied();
-                    return Err(error);
-                }
-            };
+        self.read_to_end(component, &mut content, |chunk| {
             bytes = bytes.saturating_add(u64_from_usize(chunk.len()));
-            if compressed {
-                let left = self.left.checked_sub(u64_from_usize(chunk.len()));
-                self.left = left.ok_or_else(|| decoded_total_error(component, self.total))?;
-            }
             sparse.validate(chunk).map_err(|bad| bad.error(component))?;
-            take(chunk)?;
-        }
+            take(chunk)
+        })?;
         // What had to be measured has been read twice, and a source may change between.
         if let (Some(count), Some(size)) =
             (sparse.count(component.role()), component.element_size())
@@ -279,6 +271,40 @@ impl Verifier {
         }
         sparse.finish().map_err(|bad| bad.error(component))?;
         Ok(required(component, content.verified())?)
+    }
+
+    /// Verifies the digest and the frames of a component whose type or encoding is not known: a file that is damaged
+    /// is invalid, whatever else cannot be read of it.
+    fn uninterpreted(&mut self, component: &Component<'_>) -> Result<(), Error> {
+        let Some(mut content) = component.uninterpreted_reader()? else { return Ok(()) };
+        self.read_to_end(component, &mut content, |_| Ok(()))?;
+        Ok(required(component, content.verified())?)
+    }
+
+    /// Reads all of a content, and charges what it decodes to.
+    fn read_to_end(
+        &mut self,
+        component: &Component<'_>,
+        content: &mut Reader<'_>,
+        mut take: impl FnMut(&[u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let compressed = !matches!(component.encoding(), Encoding::Raw | Encoding::Unknown);
+        self.mismatch = None;
+        loop {
+            let chunk = match content.next_chunk() {
+                Ok(Some(chunk)) => chunk,
+                Ok(None) => return Ok(()),
+                Err(error) => {
+                    self.mismatch = content.mismatch().copied();
+                    return Err(error);
+                }
+            };
+            if compressed {
+                let left = self.left.checked_sub(u64_from_usize(chunk.len()));
+                self.left = left.ok_or_else(|| decoded_total_error(component, self.total))?;
+            }
+            take(chunk)?;
+        }
     }
 
     /// Checks that a component in frames claims to decode to no more than may still be decoded, before

@@ -6,7 +6,7 @@ use zten::{Archive, DType, Error, Generation, OpenOptions, attributes::Attribute
 use zten_corpus::base::{component, dense_object, v1};
 use zten_corpus::cbor::text;
 use zten_testkit::sample::{least, stride};
-use zten_testkit::{Accepted, accepted, accepted_v2, check};
+use zten_testkit::{Accepted, accepted, accepted_v2, check, reject_index};
 
 /// Settings for the canonical form of generation 2.
 fn canonical_v2() -> WriteOptions {
@@ -75,6 +75,34 @@ fn no_bit_of_a_canonical_file_is_free() {
         files += 1;
     }
     assert!(files >= least(17) && flips >= least(10_001), "only {flips} bits of {files} files");
+}
+
+/// The rules of the form are reported in the order of `docs/canonical.md`, where `canonical-cbor` comes before those of
+/// fields and blobs, wherever in the manifest its item is.
+#[test]
+fn an_item_that_is_not_deterministic_is_named_first() {
+    let later = [
+        "canonical-field",
+        "canonical-encoding",
+        "canonical-digest",
+        "canonical-blob",
+        "canonical-manifest",
+    ];
+    let mut rules = std::collections::BTreeMap::<String, usize>::new();
+    for row in reject_index().filter(|row| later.contains(&row.expected.rule.as_str())) {
+        let (mut file, version) = (row.read(), b"\x67version\x651.2.0");
+        let found = file.windows(version.len()).rposition(|window| window == version);
+        let Some(at) = found.map(|key| key + 8) else { panic!("{}: no version", row.file) };
+        // A text of five bytes whose length takes a byte of its own, so the manifest is a byte longer.
+        file.splice(at..=at, [0x78, 5]);
+        let size = file.len() - 16;
+        file[size] = file[size].checked_add(1).unwrap();
+        let error = validate(&file).unwrap_err();
+        let place = (error.rule(), error.offset());
+        assert_eq!(place, (Some("canonical-cbor"), Some(at as u64)), "{}: {error}", row.file);
+        *rules.entry(row.expected.rule).or_default() += 1;
+    }
+    assert_eq!(rules.len(), later.len(), "{rules:?}");
 }
 
 #[test]

@@ -177,12 +177,34 @@ impl<'a> Component<'a> {
 
     /// The same as [`reader`](Self::reader), whatever its elements mean, and in the order in which they lie.
     pub(crate) fn reader_as_stored(&self) -> Result<Reader<'a>, Error> {
+        let named = |error: BareError| self.tensor().named(error.at(self.location()));
+        self.reader_of(self.stored().map_err(named)?)
+    }
+
+    /// The bytes of a component of an unknown dtype, or the stored bytes of one in an unknown encoding: nobody can say
+    /// what they mean, but damage shows. None if there is nothing to verify.
+    pub(crate) fn uninterpreted_reader(&self) -> Result<Option<Reader<'a>>, Error> {
+        let digests_stored = !self.dialect().writing.is_some_and(|writing| writing.digests_decoded);
+        let has_sum = match self.encoding() {
+            Encoding::Raw => self.digest().is_some(),
+            Encoding::Unknown => self.digest().is_some() && digests_stored,
+            // Frames show damage by themselves.
+            _ => true,
+        };
+        if has_sum { self.reader_of(StorageType::U8).map(Some) } else { Ok(None) }
+    }
+
+    /// Reads the content as elements of that type, in the order in which they lie.
+    fn reader_of(&self, storage: StorageType) -> Result<Reader<'a>, Error> {
         // Errors are named here: a reader is large, and is not copied by whoever passes it on.
         let named = |error: Error| self.tensor().named(error.at(self.location()));
-        let storage = self.stored().map_err(|error| named(error.into()))?;
         let source = self.located().map_err(|error| self.tensor().named(error))?;
         let (prefix, checksum) = self.stream()?;
-        let stored = Stored::open(self, &source, prefix).map_err(named)?;
+        let stored = if self.encoding() == Encoding::Unknown {
+            Stored::Raw(self.extent())
+        } else {
+            Stored::open(self, &source, prefix).map_err(named)?
+        };
         let mut hasher = Hasher::new(self.digest()).with_checksum(checksum);
         if self.encoding() == Encoding::Raw && prefix > 0 {
             let (mut bytes, offset) = (Vec::new(), self.extent().offset());

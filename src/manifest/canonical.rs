@@ -73,6 +73,10 @@ impl<'a> Form<'a> {
     fn validate_v1(&self) -> Result<u64, BareError> {
         let (manifest, alignment) = (self.manifest, self.writing.canonical_alignment);
         self.version()?;
+        // Whoever reads the form as bytes needs one encoding of each item before anything else: it comes first wherever it
+        // is broken. In 2 a manifest that is not deterministic is not even valid.
+        deterministic(manifest.as_bytes())
+            .map_err(|fault| BareError::new(fault.kind, self.offset(fault.bytes_left)))?;
         // The first blob follows the header, each of the others the one before.
         let mut cursor = alignment;
         let mut blob = |component: &Component<'_>| {

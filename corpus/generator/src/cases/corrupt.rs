@@ -13,6 +13,7 @@ pub(crate) fn cases(t: &mut Table) {
     offsets(t);
     literals(t);
     trees(t);
+    named_weights(t);
     quarters(t);
     places(t);
     headers(t);
@@ -230,6 +231,39 @@ fn trees(t: &mut Table) {
     // far as it is filled, the stream is right.
     rejected("tree-with-a-gap", &[0x82, 0x41, 0x10], &"01".repeat(16));
     rejected("tree-of-12-bits", &[0x8b, 0xba, 0x98, 0x76, 0x54, 0x32, 0x11], &"1".repeat(16));
+}
+
+/// Trees whose weights are a stream of their own. The table in front of that stream names weights that the stream
+/// does not use, and no code is longer than 11 bits.
+fn named_weights(t: &mut Table) {
+    // Weights of 0 and 1 are listed, so symbols 1 and 2 have codes of one bit.
+    let content: [u8; 16] = [1, 2, 1, 1, 2, 2, 1, 2, 2, 1, 1, 1, 2, 2, 2, 1];
+    let bits: String = content.iter().map(|symbol| if *symbol == 1 { '0' } else { '1' }).collect();
+    let block = |tree: &[u8]| huffman(tree, &stream(&bits), false);
+    let frame = |tree: &[u8]| {
+        Frame::windowed(WINDOW_1_KIB, 0).compressed(&block(tree), &content).end().bytes
+    };
+    // A length, the shares of 32 or 64 states, and the stream. The last weight has one state, or less than one.
+    let up_to_1 = [4, 0xf0, 0x0d, 0x09, 0x04];
+    let up_to_11 = [5, 0xf1, 0xb3, 0x77, 0x2a, 0x10];
+    let less_of_11 = [5, 0xf1, 0xb3, 0x17, 0x15, 0x10];
+    accept(t, "weights-up-to-1", &frame(&up_to_1), 16);
+    accept(t, "weights-up-to-11", &frame(&up_to_11), 16);
+    accept(t, "weights-up-to-less-of-11", &frame(&less_of_11), 16);
+    let up_to_12 = [6, 0xf1, 0xb3, 0x9f, 0x01, 0x2a, 0x10];
+    let less_of_12 = [5, 0xf1, 0xb3, 0x1f, 0x15, 0x10];
+    let few_states = [5, 0xf0, 0xd9, 0xcf, 0x12, 0x04];
+    let mut rejected = |case: &str, tree: &[u8], neighbor: &str| {
+        let stored = frame(tree);
+        reject(t, CORRUPT, case, (&stored, stored.len()), 16, neighbor);
+    };
+    rejected("weights-up-to-12", &up_to_12, "weights-up-to-11");
+    rejected("weights-up-to-less-of-12", &less_of_12, "weights-up-to-less-of-11");
+    rejected("weights-up-to-12-of-32-states", &few_states, "weights-up-to-1");
+    // All 256 bytes are named, the last of them with a state.
+    let zeros = [0xff; 20];
+    let up_to_255 = [&[26, 0xf0, 0xd9], &zeros[..], &[0x3f, 0x03, 0x12, 0x04]].concat();
+    rejected("weights-up-to-255", &up_to_255, "weights-up-to-1");
 }
 
 /// Six literals are the fewest in four streams.

@@ -27,6 +27,7 @@ pub(crate) fn cases(t: &mut Table) {
     }
     in_every_component(t);
     swapped(t);
+    uninterpreted(t);
 }
 
 /// CRC-32C, bit by bit.
@@ -234,6 +235,66 @@ fn swapped(t: &mut Table) {
     t.accept("v01-sum-of-second", two(ZEROS));
     let file = two(DATA_SHA256).at_data(128, 1, 0);
     t.reject(RULE, "v01-second-entry", file, "v01-sum-of-second");
+}
+
+/// Entries of 0.1 whose dtype, encoding or layout is not known: the stored bytes have their checksum all the same, and the
+/// frames of zstd show damage by themselves.
+fn uninterpreted(t: &mut Table) {
+    for (field, value, why) in [
+        ("dtype", "float8", "unsupported-dtype"),
+        ("encoding", "lz4", "unsupported-encoding"),
+        ("layout", "blocked", "unsupported-layout"),
+    ] {
+        let of =
+            |sum: &str| digest("v01", raw("v01"), sum).set(&format!("#0/{field}"), text(value));
+        for (algorithm, right, wrong) in [
+            ("sha256", DATA_SHA256, other(DATA_SHA256, 7)),
+            ("crc32c", DATA_CRC32C, other(DATA_CRC32C, 16)),
+        ] {
+            let neighbor = format!("v01-sum-{algorithm}-of-unknown-{field}");
+            t.opens_only(neighbor.clone(), of(right), why);
+            let file = of(&wrong).at_data(64, 0, 0);
+            t.reject(RULE, format!("v01-{algorithm}-of-unknown-{field}"), file, &neighbor);
+        }
+        // A checksum that cannot be verified says no more than what is not known of the bytes themselves.
+        let why = if field == "layout" { "unsupported-digest" } else { why };
+        t.opens_only(format!("v01-sum-md5-of-unknown-{field}"), of("md5:00"), why);
+    }
+    let big = |sum: &str| {
+        let file = digest("v01", raw("v01"), sum).set("#0/dtype", text("float8"));
+        file.set("#0/data_endianness", text("big"))
+    };
+    let neighbor = "v01-sum-of-unknown-big-endian";
+    t.opens_only(neighbor.to_owned(), big(DATA_SHA256), "unsupported-dtype");
+    let file = big(ZEROS).at_data(64, 0, 0);
+    t.reject(RULE, "v01-of-unknown-big-endian", file, neighbor);
+
+    let framed = |sum: &str| digest("v01", zstd("v01"), sum).set("#0/dtype", text("float8"));
+    let neighbor = "v01-sum-of-unknown-zstd";
+    t.opens_only(neighbor.to_owned(), framed(FRAME), "unsupported-dtype");
+    let file = framed(&other(FRAME, 7)).at_data(64, 0, 0);
+    t.reject(RULE, "v01-of-unknown-zstd", file, neighbor);
+    let none = || zstd("v01").set("#0/dtype", text("float8"));
+    t.opens_only("v01-unknown-zstd".to_owned(), none(), "unsupported-dtype");
+    let file = none().blob(64, &[0; 4]).at_data(64, 0, 0);
+    t.reject("zstd-magic", "v01-of-unknown-dtype", file, "v01-unknown-zstd");
+
+    // The entry that is not known comes first, and the damaged one behind it, and the other way round.
+    let two = |first: &str, second: &str| {
+        let entries =
+            vec![entry("w", "float8", &[2, 2], 64, 16), entry("v", "uint8", &[16], 128, 16)];
+        v0(entries)
+            .set("#0/checksum", text(first))
+            .set("#1/checksum", text(second))
+            .blob(64, &DATA)
+            .blob(128, &[0; 16])
+    };
+    let neighbor = "v01-sum-beside-unknown";
+    t.opens_only(neighbor.to_owned(), two(DATA_SHA256, ZEROS), "unsupported-dtype");
+    let file = two(DATA_SHA256, DATA_SHA256).at_data(128, 1, 0);
+    t.reject(RULE, "v01-behind-unknown", file, neighbor);
+    let file = two(ZEROS, ZEROS).at_data(64, 0, 0);
+    t.reject(RULE, "v01-unknown-before-known", file, neighbor);
 }
 
 fn unsupported(t: &mut Table, host: &str) {

@@ -11,6 +11,8 @@ use crate::num::{low_u8, usize_from_u32};
 
 /// Weights of codes, 0 for none, and one more.
 const WEIGHTS_MOST: usize = usize_from_u32(LONGEST_CODE) + 2;
+/// Weights that a stream of weights may name: 0 to [`LONGEST_CODE`].
+const NAMED: usize = usize_from_u32(LONGEST_CODE) + 1;
 /// States of a table for weights.
 const WEIGHTS: usize = 1 << WEIGHTS_LOG;
 /// The codes of the current literals, and of those to come that have none of their own.
@@ -49,7 +51,9 @@ impl Huffman {
 
     /// Reads weights from a stream of two states in turn: how many they are. §4.2.1.2.
     fn stream(&mut self, stream: &[u8], weights: &mut [u8; BYTES]) -> Result<usize, Flaw> {
-        let mut shares = [0; BYTES];
+        // No code is longer than 11 bits, so a table that names a larger weight is corrupt even if the
+        // stream never uses it: §4.2.1. libzstd has no room for such a table either.
+        let mut shares = [0; NAMED];
         let described = describe(stream, WEIGHTS_LOG, &mut shares);
         let (stream, log) = described.ok_or(Flaw::Corrupt)?;
         self.weights.make(log, &shares, &[])?;
