@@ -313,7 +313,7 @@ fn whenever_the_process_dies_the_file_is_the_old_or_the_new_one() {
     drop(sink);
     for life in 0.. {
         let status = zten_testkit::process::command(std::env::current_exe().unwrap())
-            .args(["--exact", "append_and_die"])
+            .args(["--exact", "files::append_and_die"])
             .env(PATH, &path)
             .env(LIFE, life.to_string())
             .output()

@@ -1,6 +1,4 @@
 //! Zstd made to be expensive: rejected, or decoded, in little memory and in linear time.
-#![cfg(not(miri))]
-#![cfg(feature = "zstd")]
 #![allow(
     clippy::allow_attributes,
     clippy::cast_possible_truncation,

@@ -8,9 +8,9 @@ use std::path::Path;
 use zten::rules::{Source, rows};
 use zten::{Limits, Tolerance};
 
-const FORMAT: &str = include_str!("../docs/format.md");
-const DECISIONS: &str = include_str!("../docs/decisions.md");
-const LIMITS: &str = include_str!("../docs/limits.md");
+const FORMAT: &str = include_str!("../../docs/format.md");
+const DECISIONS: &str = include_str!("../../docs/decisions.md");
+const LIMITS: &str = include_str!("../../docs/limits.md");
 
 /// The anchors of clauses: of `v1.1 I.2, v1.2 §5 step 4, §6` they are `v1.1-I.2`, `v1.2-5-step-4` and `v1.2-6`.
 fn anchors_of(clauses: &str) -> Vec<String> {

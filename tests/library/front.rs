@@ -1,5 +1,4 @@
 //! Archives of other formats: what a front end says becomes the index, and what views need is checked again.
-#![cfg(all(feature = "std", feature = "deflate"))]
 
 use miniz_oxide::deflate::compress_to_vec;
 use zten::element::ByteOrder;

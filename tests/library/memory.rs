@@ -1,8 +1,6 @@
 //! Heap while opening: at most 8 × the manifest and 64 KiB, for any input; at most 0.8 × the manifest for
 //! ordinary ones.
-#![cfg(not(miri))]
 
-#[path = "memory/v2.rs"]
 mod v2;
 
 use zten::OpenOptions;

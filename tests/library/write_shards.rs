@@ -1,9 +1,7 @@
 //! Files of generation 2 that are written with their shards: they hold what the same objects in one file
 //! hold; and what is rejected before it is a file. v2 §7.
 
-#[path = "write_shards/failing.rs"]
 mod failing;
-#[path = "write_shards/invalid.rs"]
 mod invalid;
 
 use sha2::Digest as _;

@@ -1,7 +1,6 @@
 //! FP8 and complex elements, and what a component's logical type lets be read.
 
 #[cfg(feature = "zstd")]
-#[path = "elements/decoded.rs"]
 mod decoded;
 
 use zten::{

@@ -1,15 +1,10 @@
 //! Sparse views: what the reference writers wrote, every index type, files that lie, and
 //! generated matrices against a naive reading of the same bytes.
 
-#[path = "sparse/generated.rs"]
 mod generated;
-#[path = "sparse/invalid.rs"]
 mod invalid;
-#[path = "sparse/naive.rs"]
 mod naive;
-#[path = "sparse/reference.rs"]
 mod reference;
-#[path = "sparse/types.rs"]
 mod types;
 
 use zten::verify::Verifier;

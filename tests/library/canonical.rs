@@ -1,4 +1,4 @@
-//! The canonical form: no bit of it is free to change. One content has one file: `tests/oracles.rs`.
+//! The canonical form: no bit of it is free to change. One content has one file: `tests/library/oracles.rs`.
 
 use zten::error::{ErrorKind, Misuse};
 use zten::write::{NewComponent, NewObject, WriteOptions, Writer};

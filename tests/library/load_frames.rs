@@ -1,6 +1,5 @@
 //! One component of many frames, read on several threads: the same bytes and errors as frame by frame, and each
 //! frame is read once.
-#![cfg(not(miri))]
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Mutex;

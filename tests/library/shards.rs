@@ -1,7 +1,6 @@
 //! Files of generation 2 with their shards: which are found, what is read from them, and what is
 //! rejected. v2 §7.
 
-#[path = "shards/owned.rs"]
 mod owned;
 
 use std::collections::BTreeSet;

@@ -12,7 +12,7 @@ static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
         build.arg("--release");
     }
     assert!(build.status().unwrap().success());
-    // `target/PROFILE/deps/examples-HASH` is this program.
+    // `target/PROFILE/deps/library-HASH` is this program.
     let own = std::env::current_exe().unwrap();
     own.parent().and_then(Path::parent).unwrap().join("examples")
 });

@@ -2,9 +2,7 @@
 #![expect(clippy::cast_possible_truncation, reason = "a test that panics has failed")]
 #![expect(clippy::single_range_in_vec_init, reason = "one dimension of an array is a range")]
 
-#[path = "slices/made.rs"]
 mod made;
-#[path = "slices/vast.rs"]
 mod vast;
 
 use std::ops::Range;

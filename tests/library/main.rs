@@ -1,0 +1,61 @@
+//! The tests of the library, one module a subject. They are one program, because each program links the library and the
+//! test kit again. Tests that replace the allocator are programs of their own, beside this folder.
+
+mod accessors;
+#[cfg(all(feature = "write", feature = "zstd"))]
+mod append;
+#[cfg(all(feature = "std", feature = "write", feature = "zstd"))]
+mod between;
+#[cfg(all(not(miri), feature = "zstd"))]
+mod bombs;
+#[cfg(all(feature = "write", feature = "zstd"))]
+mod canonical;
+mod clauses;
+mod content;
+#[cfg(all(feature = "files", feature = "zstd"))]
+mod corpus;
+mod damage;
+mod debug;
+mod elements;
+#[cfg(all(feature = "files", feature = "zstd"))]
+mod examples;
+#[cfg(feature = "files")]
+mod files;
+#[cfg(all(feature = "zstd", feature = "write"))]
+mod frames;
+#[cfg(all(feature = "std", feature = "deflate"))]
+mod front;
+#[cfg(all(feature = "files", feature = "zstd"))]
+mod interface;
+mod layers;
+#[cfg(all(feature = "std", feature = "digest", unix, not(miri)))]
+mod links;
+#[cfg(all(feature = "std", feature = "write", feature = "zstd"))]
+mod load;
+#[cfg(all(feature = "std", feature = "write", feature = "zstd", not(miri)))]
+mod load_frames;
+#[cfg(not(miri))]
+mod memory;
+mod named;
+#[cfg(all(feature = "ndarray", feature = "std"))]
+mod ndarray;
+#[cfg(all(feature = "write", feature = "zstd"))]
+mod oracles;
+mod quantized;
+#[cfg(feature = "digest")]
+mod shards;
+mod slices;
+mod sparse;
+#[cfg(all(feature = "write", feature = "zstd"))]
+mod v2;
+mod v2_form;
+mod v2_profiles;
+mod views;
+#[cfg(feature = "write")]
+mod write;
+#[cfg(all(feature = "write", feature = "zstd"))]
+mod write_shards;
+#[cfg(all(feature = "write", feature = "zstd"))]
+mod write_v2;
+#[cfg(all(feature = "write", feature = "zstd"))]
+mod written;
