@@ -3,9 +3,9 @@
 
 mod cast;
 mod export;
+mod failure;
 #[cfg(test)]
 mod memory;
-pub(crate) mod output;
 mod plan;
 mod select;
 mod sharded;
@@ -16,6 +16,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 
 use zten::num::u64_from_usize;
+use zten_formats::write::WrittenFormat;
 use zten_formats::{Detected, Rule};
 
 use crate::app::App;
@@ -23,7 +24,7 @@ use crate::args::Convert;
 use crate::command::Create;
 use crate::file::{FileWithShards, Opened};
 use crate::report::Problem;
-use output::Target;
+pub(crate) use failure::{Failure, problem};
 use plan::Plan;
 pub(crate) use select::{Rename, Selection};
 pub(crate) use sharded::shard_name;
@@ -61,10 +62,10 @@ fn write(
         let created = create.create(0, 0);
         let out = created.map_err(|error| Box::new(Problem::io(&args.output, &error)))?;
         let mut out = Counted::new(out);
-        let objects = convert(args, &archive, &mut out, plan)?;
+        let Written { objects, notes } = convert(args, &archive, &mut out, plan)?;
         let flushed = out.flush();
         flushed.map_err(|error| Box::new(Problem::io(&args.output, &error)))?;
-        Summary { objects, input: summary::input(&archive), output: out.length, files: 1 }
+        Summary { objects, input: summary::input(&archive), output: out.length, files: 1, notes }
     };
     create.publish()?;
     Ok(summary)
@@ -110,15 +111,22 @@ fn archive(args: &Convert, file: Opened) -> Result<FileWithShards, Box<Problem>>
     file.any(&args.strictness.options(), Some(unknown))
 }
 
-/// Writes the input, and returns the number of objects.
+/// The objects that have been written, and what the user is told of them: a line for each.
+#[derive(Debug, Default)]
+struct Written {
+    objects: usize,
+    notes: Vec<String>,
+}
+
+/// Writes the input.
 fn convert(
     args: &Convert,
     archive: &FileWithShards,
     out: impl Write + Seek,
     plan: &Plan,
-) -> Result<usize, Box<Problem>> {
+) -> Result<Written, Box<Problem>> {
     match plan.target {
-        Target::Tensors => tensors::convert(args, archive, out, plan),
+        WrittenFormat::ZTensor => tensors::convert(args, archive, out, plan),
         target => export::archive(args, archive, out, target),
     }
 }

@@ -11,13 +11,15 @@ use std::ops::Range;
 use zten::num::u64_from_usize;
 use zten::write::{WriteOptions, Writer};
 use zten::{Error, ErrorKind, Generation, ReadAt as _};
+use zten_formats::write::Inexpressible;
+use zten_formats::write::safetensors::{self, Dtype, Padding};
 
 use crate::app::App;
 use crate::args::{Edit, Select};
 use crate::attributes::changed;
 use crate::command::Create;
 use crate::convert::Selection;
-use crate::convert::output::{Failure, element, safetensors};
+use crate::convert::{Failure, problem as failed};
 use crate::escape;
 use crate::file::{FileWithShards, Opened};
 use crate::handle::Handle;
@@ -81,10 +83,10 @@ impl Edition {
         let tensors = archive.tensors().map(|own| {
             let name = selection.new_name(own.ordinal()).unwrap_or(own.name());
             safetensors::check_name(name)?;
-            let dtype = element::safetensors(own.dtype());
+            let dtype = Dtype::of(own.dtype());
             let (Some(dtype), Some(extent)) = (dtype, own.component("data").map(|it| it.extent()))
             else {
-                return Err(Failure::file("it has a type that cannot be written"));
+                return Err(Inexpressible::file("it has a type that cannot be written"));
             };
             let at = |offset: u64| offset.saturating_sub(data);
             let (shape, data) = (own.shape().to_vec(), at(extent.offset())..at(extent.end()));
@@ -92,7 +94,8 @@ impl Edition {
         });
         let header = |least| -> Result<_, Failure> {
             let mut head = Vec::new();
-            safetensors::write_header(&attributes.entries(), tensors.clone(), least, &mut head)?;
+            let padding = Padding::Least(least);
+            safetensors::write_header(&attributes.entries(), tensors.clone(), padding, &mut head)?;
             Ok(head)
         };
         let old = data.saturating_sub(u64_from_usize(size_of::<u64>()));
@@ -103,7 +106,7 @@ impl Edition {
                 more => header(old.saturating_add(more.next_multiple_of(BLOCK))),
             }
         });
-        let head = head.map_err(|failure| failure.problem([&args.file, args.target()]))?;
+        let head = head.map_err(|failure| failed(failure, [&args.file, args.target()]))?;
         Ok(Self { head, kept: data..archive.file_len(), tail: Vec::new() })
     }
 

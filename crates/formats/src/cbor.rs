@@ -116,13 +116,47 @@ impl Map {
         let key = |span: &Span| part(self.entries.as_bytes(), span.start, span.value);
         let mut pairs = self.spans.iter().zip(self.spans.iter().skip(1));
         let Some((span, _)) = pairs.find(|(a, b)| key(a) == key(b)) else { return Ok(()) };
-        let item = key(span);
-        // The head of a text: its length is in the first byte, or in so many behind it.
-        let head = match item.first().map_or(0, |first| first & 0x1f) {
-            info @ 24..28 => 1_usize.wrapping_shl(u32::from(info.wrapping_sub(24))).wrapping_add(1),
-            _ => 1,
-        };
-        Err(twice(str::from_utf8(item.get(head..).unwrap_or_default()).unwrap_or_default()))
+        Err(twice(text(key(span)).unwrap_or_default()))
+    }
+
+    /// Returns the value of `key`, if it is a text. The map has been put in order.
+    pub(super) fn text(&self, key: &str) -> Option<&str> {
+        let entries = self.entries.as_bytes();
+        let found = self
+            .spans
+            .iter()
+            .find(|span| text(part(entries, span.start, span.value)) == Some(key))?;
+        text(part(entries, found.value, found.end))
+    }
+
+    /// Returns the entries of a map that was put in order with other values. For each whose value is a text, `change` gets the
+    /// key, the value, and a buffer for another value, and returns whether the entry is kept with that value, or left out;
+    /// `None` keeps the entry as it is.
+    pub(super) fn rewritten(
+        &self,
+        mut change: impl FnMut(&str, &str, &mut Encoder) -> Option<bool>,
+    ) -> Result<Self, FormatError> {
+        let mut new = Self::default();
+        for span in &self.spans {
+            let item = |from, to| part(self.entries.as_bytes(), from, to);
+            let (key, value) = (item(span.start, span.value), item(span.value, span.end));
+            let mut other = Encoder::default();
+            let changed = text(key).zip(text(value));
+            let changed = changed.and_then(|(key, value)| change(key, value, &mut other));
+            let value = match changed {
+                Some(true) => other.as_bytes(),
+                Some(false) => continue,
+                None => value,
+            };
+            let start = place(new.entries.as_bytes().len())?;
+            new.entries.raw(key)?;
+            let after = place(new.entries.as_bytes().len())?;
+            new.entries.raw(value)?;
+            let end = place(new.entries.as_bytes().len())?;
+            new.spans.try_reserve(1).map_err(|_| FormatError::memory())?;
+            new.spans.push(Span { start, value: after, end });
+        }
+        Ok(new)
     }
 
     fn put_in_order(&mut self) {
@@ -151,6 +185,20 @@ impl Map {
         }
         Ok(out.into_bytes())
     }
+}
+
+/// Returns the text that an item holds; `None` if it is another item.
+fn text(item: &[u8]) -> Option<&str> {
+    let first = *item.first()?;
+    if first >> 5 != 3 {
+        return None;
+    }
+    // The head of a text: its length is in the first byte, or in so many behind it.
+    let head = match first & 0x1f {
+        info @ 24..28 => 1_usize.wrapping_shl(u32::from(info.wrapping_sub(24))).wrapping_add(1),
+        _ => 1,
+    };
+    str::from_utf8(item.get(head..)?).ok()
 }
 
 /// The bytes between two places.

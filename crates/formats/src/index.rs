@@ -12,6 +12,7 @@ use zten_report::escape;
 use super::cbor::Map;
 use super::error::FormatError;
 use super::front;
+use super::json_text;
 use super::limits::{check_keys, check_length};
 use super::root::{self, Part};
 use super::rules::Rule;
@@ -105,14 +106,17 @@ impl Index {
             added.map_err(|error| error.in_part(part.name))?;
         }
         all.check_size(total_size)?;
-        let All { mut builder, metadata, .. } = all;
-        let cbor = metadata.finish(|key| {
+        let All { mut builder, mut metadata, .. } = all;
+        let twice = |key: &str| {
             let key = escape::quoted(key);
             FormatError::violation(
                 Rule::IndexMetadata,
                 format!("the files do not agree on the metadata {key}"),
             )
-        })?;
+        };
+        metadata.check_unique(twice)?;
+        json_text::decode(&mut metadata, options.limit().depth())?;
+        let cbor = metadata.finish(twice)?;
         if !cbor.is_empty() {
             builder.attributes(&cbor).map_err(index_error)?;
         }

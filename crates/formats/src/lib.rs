@@ -24,6 +24,7 @@ mod front;
 mod gguf;
 mod index;
 mod json;
+mod json_text;
 mod kind;
 mod limits;
 mod npy;
@@ -37,6 +38,8 @@ pub mod rules;
 mod safetensors;
 pub mod shards;
 mod torch;
+#[cfg(feature = "write")]
+pub mod write;
 mod zip;
 
 #[cfg(test)]

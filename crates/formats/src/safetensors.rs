@@ -15,6 +15,7 @@ use super::cbor::Map;
 use super::error::{FormatError, copied};
 use super::front;
 use super::in_memory;
+use super::json_text;
 use super::kind::Kind;
 use super::limits::check_length;
 use super::rules::Rule;
@@ -93,7 +94,8 @@ pub(crate) fn open(
     };
     let header = header(start, length, options.limit())?;
     let format_error = |error: Error| header_error(error, header, options.limit());
-    let (mut builder, metadata) = parse(header, length, options)?;
+    let (mut builder, mut metadata) = parse(header, length, options)?;
+    json_text::decode(&mut metadata, options.limit().depth())?;
     if metadata.len() > 0 {
         builder.attributes(&metadata.finish(duplicate_key)?).map_err(format_error)?;
     }

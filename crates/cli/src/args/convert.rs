@@ -66,6 +66,10 @@ pub(crate) struct Convert {
     /// model-00001.zt and so on, and then model.zt. As a set they do not appear at once
     #[arg(long, value_name = "SIZE", value_parser = shard_size, conflicts_with = "canonical")]
     pub(crate) shard_size: Option<u64>,
+    /// Begin the data of a .safetensors file at a multiple of this power of two, and as many of its tensors as the format
+    /// allows, which has no gaps: tensors whose lengths are multiples of it come first
+    #[arg(long, value_name = "BYTES", value_parser = align)]
+    pub(crate) align: Option<u32>,
     /// Print nothing if OUT is written
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -156,6 +160,16 @@ fn shard_size(text: &str) -> Result<u64, String> {
     let expected = "expected a number of bytes, optionally with KB, MB, GB, KiB, MiB or GiB";
     size.ok_or_else(|| format!("invalid size: {expected}"))
 }
+
+/// A power of two that a header can be padded to.
+fn align(text: &str) -> Result<u32, String> {
+    let align = text.parse::<u32>().ok();
+    let align = align.filter(|align| align.is_power_of_two() && *align <= ALIGN);
+    align.ok_or_else(|| format!("expected a power of two up to {ALIGN}"))
+}
+
+/// The largest alignment: a huge page.
+const ALIGN: u32 = 2 << 20;
 
 /// A level of compression.
 fn level(text: &str) -> Result<u8, String> {

@@ -11,8 +11,8 @@ use zten::{
 
 use super::print::Printer;
 use super::unpacked::Unpacking;
-pub(super) use crate::convert::output::ChunkFn;
 use crate::element::Kind;
+pub(super) use zten_formats::write::ChunkFn;
 
 /// Bytes that are held back until everything has been verified.
 const HELD: usize = 64 << 20;

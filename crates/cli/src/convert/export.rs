@@ -8,22 +8,27 @@ mod tests;
 use std::cell::Cell;
 use std::io::{Seek, Write};
 
-use super::output::{self, Failure, Source as _, Target};
+use zten::num::u64_from_usize;
+use zten_formats::write::{self, ArraySource as _, Settings, WrittenFormat};
+
+use super::Written;
+use super::failure::{Failure, problem};
 use super::sharded::{self, Files};
 use crate::args::Convert;
-use crate::file::{FileWithShards, stored};
+use crate::escape;
+use crate::file::{FileWithShards, counted, stored};
 use crate::progress::Progress;
 use crate::report::Problem;
 use archived::Archived;
 
-/// Writes all of a file, or what is selected of it, and returns the number of objects.
+/// Writes all of a file, or what is selected of it.
 pub(super) fn archive(
     args: &Convert,
     archive: &FileWithShards,
     mut out: impl Write + Seek,
-    target: Target,
-) -> Result<usize, Box<Problem>> {
-    with_source(args, archive, |source| output::write(target, source, &mut out))
+    target: WrittenFormat,
+) -> Result<Written, Box<Problem>> {
+    with_source(args, archive, |source| write::write(target, source, &mut out, &settings(args)))
 }
 
 /// The same as several safetensors files.
@@ -31,19 +36,44 @@ pub(super) fn archive_sharded(
     args: &Convert,
     archive: &FileWithShards,
     files: &Files<'_>,
-) -> Result<usize, Box<Problem>> {
+) -> Result<Written, Box<Problem>> {
     with_source(args, archive, |source| sharded::safetensors(args, source, files))
+}
+
+/// The form of a new file.
+pub(super) fn settings(args: &Convert) -> Settings {
+    Settings { align: args.align }
+}
+
+/// Keys that a note names, at most, and columns of each.
+const KEYS: usize = 4;
+const KEY: usize = 40;
+
+/// What the user is told of a source that has been written. Only one format takes attributes.
+fn notes(source: &Archived<'_>) -> Vec<String> {
+    let attributes = source.attributes();
+    let count = write::json_texts(&attributes).count();
+    if count == 0 {
+        return Vec::new();
+    }
+    let keys = write::json_texts(&attributes).take(KEYS).map(|key| escape::word(key, KEY));
+    let mut keys: Vec<_> = keys.collect();
+    if count > KEYS {
+        keys.push("…".to_owned());
+    }
+    let attributes = counted(u64_from_usize(count), "attribute");
+    vec![format!("{attributes} written as JSON text: {}", keys.join(", "))]
 }
 
 fn with_source(
     args: &Convert,
     archive: &FileWithShards,
     write: impl FnOnce(&mut Archived<'_>) -> Result<(), Failure>,
-) -> Result<usize, Box<Problem>> {
+) -> Result<Written, Box<Problem>> {
     let (progress, overflow) = (Progress::new(stored(archive.manifest())), Cell::new(None));
     let written = Archived::new(args, archive, (&progress, &overflow)).and_then(|mut source| {
         write(&mut source)?;
-        Ok(source.count())
+        Ok(Written { objects: source.count(), notes: notes(&source) })
     });
-    written.map_err(|failure| failure.problem([&args.input, &args.output]))
+    written.map_err(|failure| problem(failure, [&args.input, &args.output]))
 }

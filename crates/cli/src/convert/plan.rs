@@ -5,8 +5,8 @@ use std::time::Instant;
 use zten::Generation;
 use zten::attributes::Attributes;
 use zten::write::{Checksum, Encoded, Level, WriteOptions};
+use zten_formats::write::WrittenFormat;
 
-use super::output::Target;
 use crate::args::{Convert, Digest, To};
 use crate::attributes::changed;
 use crate::file::TensorFile;
@@ -14,7 +14,7 @@ use crate::file::TensorFile;
 /// The format, generation, compression and shard size that a conversion writes.
 #[derive(Clone, Copy)]
 pub(super) struct Plan {
-    pub(super) target: Target,
+    pub(super) target: WrittenFormat,
     /// The generation of a zTensor file.
     pub(super) generation: Generation,
     pub(super) options: WriteOptions,
@@ -27,19 +27,23 @@ pub(super) struct Plan {
 impl Plan {
     /// Returns the plan that the arguments ask for, or the reason why there is none.
     pub(super) fn new(args: &Convert) -> Result<Self, &'static str> {
-        let target = Target::from_path(&args.output).ok_or(
+        let target = WrittenFormat::from_path(&args.output).ok_or(
             "unknown format of OUT: expected a name that ends in .zt, .safetensors, .npz or .npy",
         )?;
         let asks = args.canonical || args.zstd.is_some();
-        if target != Target::Tensors && (asks || args.digest.is_some() || args.to.is_some()) {
+        if target != WrittenFormat::ZTensor && (asks || args.digest.is_some() || args.to.is_some())
+        {
             return Err("--to, --zstd, --digest and --canonical are for an OUT that ends in .zt");
+        }
+        if args.align.is_some() && target != WrittenFormat::Safetensors {
+            return Err("--align is for an OUT that ends in .safetensors");
         }
         let shard_size = args.shard_size;
         match target {
             _ if shard_size.is_none() => {}
-            Target::Tensors if args.to == Some(To::V2) => {}
-            Target::Tensors => return Err("--shard-size requires --to 2"),
-            Target::Safetensors => {}
+            WrittenFormat::ZTensor if args.to == Some(To::V2) => {}
+            WrittenFormat::ZTensor => return Err("--shard-size requires --to 2"),
+            WrittenFormat::Safetensors => {}
             _ => return Err("--shard-size is for an OUT that ends in .safetensors or .zt"),
         }
         let to = args.to.unwrap_or(To::V1_2);

@@ -13,11 +13,12 @@ use zten::attributes::Attributes;
 use zten::shards::Source as Bytes;
 use zten::write::{Copier, Encoded, ShardWriter, Sink, WriteOptions, Writer};
 use zten::{Error, Tensor};
+use zten_formats::write::{self, Array, ArraySource, ChunkFn, Inexpressible, WrittenFormat};
 
-use super::output::{Array, ChunkFn, Failure, Source, Target, write};
+use super::failure::Failure;
 use super::plan::Plan;
 use super::summary::{Summary, input};
-use super::{Counted, export, tensors};
+use super::{Counted, Written, export, tensors};
 use crate::args::Convert;
 use crate::command::Create;
 use crate::file::FileWithShards;
@@ -53,12 +54,12 @@ pub(super) fn convert(
     create: &dyn Create,
 ) -> Result<Summary, Box<Problem>> {
     let files = Files { create, count: Cell::new(0), bytes: Cell::new(0) };
-    let objects = match plan.target {
-        Target::Tensors => tensors::convert_sharded(args, archive, plan, &files)?,
+    let Written { objects, notes } = match plan.target {
+        WrittenFormat::ZTensor => tensors::convert_sharded(args, archive, plan, &files)?,
         _ => export::archive_sharded(args, archive, &files)?,
     };
     let (output, files) = (files.bytes.get(), files.count.get());
-    Ok(Summary { objects, input: input(archive), output, files })
+    Ok(Summary { objects, input: input(archive), output, files, notes })
 }
 
 /// The path of the file of that number, where the last one names so many; none if there is no such file. A single file
@@ -69,7 +70,8 @@ pub(crate) fn shard_name(args: &Convert, number: u32, shards: u32) -> Option<Pat
         return (number == 0 && shards == 0).then(|| out.clone());
     }
     let (stem, name) = (out.file_stem()?.to_str()?, out.file_name()?.to_str()?);
-    let (is_tensors, next) = (Target::from_path(out)? == Target::Tensors, number.checked_add(1)?);
+    let (is_tensors, next) =
+        (WrittenFormat::from_path(out)? == WrittenFormat::ZTensor, number.checked_add(1)?);
     Some(out.with_file_name(match (is_tensors, number.cmp(&shards)) {
         (_, Ordering::Greater) => return None,
         (true, Ordering::Equal) => name.to_owned(),
@@ -109,9 +111,12 @@ pub(super) fn check_count(args: &Convert, count: usize) -> Result<u32, String> {
     Err(format!("{count} files exceed the maximum of {most}; --limit shards={count} allows them"))
 }
 
+/// The arrays that are written.
+type Arrays<'a> = dyn ArraySource<Error = Box<Problem>> + 'a;
+
 /// Some of the arrays of a source, one behind the other.
 struct Part<'s> {
-    source: &'s mut dyn Source,
+    source: &'s mut Arrays<'s>,
     range: Range<usize>,
 }
 
@@ -121,7 +126,9 @@ impl Part<'_> {
     }
 }
 
-impl Source for Part<'_> {
+impl ArraySource for Part<'_> {
+    type Error = Box<Problem>;
+
     fn count(&self) -> usize {
         self.range.len()
     }
@@ -146,24 +153,27 @@ impl Source for Part<'_> {
 /// Writes several safetensors files and their index, or one file if that is enough.
 pub(super) fn safetensors(
     args: &Convert,
-    source: &mut dyn Source,
+    source: &mut Arrays<'_>,
     files: &Files<'_>,
 ) -> Result<(), Failure> {
+    let settings = export::settings(args);
     let mut lengths = Vec::new();
     for at in 0..source.count() {
-        let array = source.array(at).map_err(|why| Failure::object(source.name(at), why))?;
+        let array = source.array(at).map_err(|why| Inexpressible::tensor(source.name(at), why))?;
         lengths.push(array.bytes());
     }
     let groups = groups(lengths.iter().copied(), args.shard_size.unwrap_or(u64::MAX));
     if groups.len() <= 1 {
         let mut out = files.create(0)?;
-        write(Target::Safetensors, source, &mut out)?;
+        write::write(WrittenFormat::Safetensors, source, &mut out, &settings)?;
         return Ok(files.finish(out)?);
     }
-    let shards = check_count(args, groups.len()).map_err(Failure::Selection)?;
+    let shards = check_count(args, groups.len())
+        .map_err(|why| Failure::Source(Box::new(Problem::inexpressible(&args.input, &why))))?;
     for range in &groups {
         let mut out = files.create(shards)?;
-        write(Target::Safetensors, &mut Part { source, range: range.clone() }, &mut out)?;
+        let mut part = Part { source, range: range.clone() };
+        write::write(WrittenFormat::Safetensors, &mut part, &mut out, &settings)?;
         files.finish(out)?;
     }
     let mut out = files.create(shards)?;

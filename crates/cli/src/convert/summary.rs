@@ -3,8 +3,8 @@
 use std::io::{self, Write as _};
 
 use zten::num::u64_from_usize;
+use zten_formats::write::WrittenFormat;
 
-use super::output::Target;
 use super::plan::Plan;
 use super::sharded::shard_name;
 use crate::app::App;
@@ -14,12 +14,14 @@ use crate::file::{FileWithShards, counted};
 use crate::size::human;
 
 /// The numbers of objects, and of bytes of the files that were read and of those that were written.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Summary {
     pub(super) objects: usize,
     pub(super) input: u64,
     pub(super) output: u64,
     pub(super) files: u32,
+    /// What the user is told beside, a line each.
+    pub(super) notes: Vec<String>,
 }
 
 /// Bytes of a file and its shards.
@@ -28,13 +30,13 @@ pub(super) fn input(archive: &FileWithShards) -> u64 {
 }
 
 impl Summary {
-    /// Prints one line.
+    /// Prints one line, and the notes.
     pub(super) fn print(self, app: &mut App, args: &Convert, plan: &Plan) -> io::Result<()> {
-        let Self { objects, input, output, files } = self;
+        let Self { objects, input, output, files, notes } = self;
         let shards = files.saturating_sub(1);
         let path = shard_name(args, shards, shards).unwrap_or_else(|| args.output.clone());
         let format = match plan.target {
-            Target::Tensors => plan.generation.as_str(),
+            WrittenFormat::ZTensor => plan.generation.as_str(),
             other => other.suffix(),
         };
         let objects = counted(u64_from_usize(objects), "object");
@@ -45,6 +47,7 @@ impl Summary {
         let hundredths = u128::from(output).saturating_mul(100);
         let percent = hundredths.checked_div(input.into()).unwrap_or(100);
         let seconds = plan.begun.elapsed().as_secs_f64();
-        writeln!(app.out, "{}, {percent} % of the input, {seconds:.1} s)", human(output))
+        writeln!(app.out, "{}, {percent} % of the input, {seconds:.1} s)", human(output))?;
+        notes.iter().try_for_each(|note| writeln!(app.out, "  {note}"))
     }
 }

@@ -7,6 +7,7 @@ use zten::write::{Change, Conversion, Copier, Encoded, IoSink};
 use zten::{Component, Error, ErrorKind, Generation, Layout, Tensor};
 use zten_formats::{find_without_profile, profile};
 
+use super::Written;
 use super::cast::{Cast, overflow};
 use super::plan::Plan;
 use super::select::Selection;
@@ -18,13 +19,13 @@ use crate::progress::Progress;
 use crate::report::Problem;
 use crate::sources::Sources;
 
-/// Copies all of a file, or what is selected of it, and returns the number of objects.
+/// Copies all of a file, or what is selected of it.
 pub(super) fn convert(
     args: &Convert,
     archive: &FileWithShards,
     out: impl Write,
     plan: &Plan,
-) -> Result<usize, Box<Problem>> {
+) -> Result<Written, Box<Problem>> {
     with_copier(args, archive, plan, |copier, job| {
         let (manifest, files) = (archive.manifest(), job.files.all());
         copier.file(manifest, &files, IoSink(out), &plan.options).map(drop)
@@ -37,7 +38,7 @@ pub(super) fn convert_sharded(
     archive: &FileWithShards,
     plan: &Plan,
     out: &Files<'_>,
-) -> Result<usize, Box<Problem>> {
+) -> Result<Written, Box<Problem>> {
     with_copier(args, archive, plan, |copier, job| {
         let written = |at| archive.manifest().tensor_at(job.selection.ordinal(at));
         let objects: Vec<_> = (0..job.selection.len(archive)).filter_map(written).collect();
@@ -77,13 +78,13 @@ struct Job<'j> {
     files: &'j Sources<'j>,
 }
 
-/// Copies what is selected of a file, and returns the number of objects.
+/// Copies what is selected of a file.
 fn with_copier(
     args: &Convert,
     archive: &FileWithShards,
     plan: &Plan,
     copy: impl FnOnce(Copier<'_>, &Job<'_>) -> Result<(), Error>,
-) -> Result<usize, Box<Problem>> {
+) -> Result<Written, Box<Problem>> {
     let manifest = archive.manifest();
     let usage = |sentence: String| Box::new(Problem::inexpressible(&args.input, &sentence));
     let selection = Selection::new(&args.select, archive).map_err(usage)?;
@@ -141,7 +142,7 @@ fn with_copier(
         (ErrorKind::Write, _) => Box::new(Problem::io(&args.output, &error.into())),
         _ => failed(files.settle(error)),
     })?;
-    Ok(selection.len(archive))
+    Ok(Written { objects: selection.len(archive), notes: Vec::new() })
 }
 
 /// Takes what elements become.

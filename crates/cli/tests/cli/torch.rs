@@ -97,6 +97,7 @@ fn contents_are_those_of_the_file_that_it_becomes() {
         (module(), "out.zt", &["--zstd", "--digest=sha256"]),
         (module(), "out.zt", &["--to=2", "--canonical"]),
         (training(), "out.safetensors", texts),
+        (training(), "out.safetensors", &[]),
         (training(), "out.npz", texts),
         (training(), "out.zt", &[]),
         (data("accept/types-2.pt"), "out.zt", &["--to=2"]),
@@ -122,6 +123,7 @@ fn contents_are_those_of_the_file_that_it_becomes() {
         let complaint = failed(run("convert", &data(EVIL), &to), 1);
         assert!(complaint.contains("torch-global") && !out.exists(), "{complaint}");
     }
+    let out = folder.path().join("never.npz");
     let complaint = failed(run("convert", &training(), &[out.to_str().unwrap()]), 2);
     assert!(complaint.contains("--drop-attributes") && !out.exists(), "{complaint}");
 }

@@ -7,10 +7,11 @@ use zten::tools::Normalization;
 use zten::verify::Verifier;
 use zten::write::Encoded;
 use zten::{DType, Error, Layout, Tensor};
+use zten_formats::write::{Array, ArraySource, ChunkFn, Inexpressible};
 
 use crate::args::{Convert, Float};
 use crate::convert::cast::{Cast, overflow};
-use crate::convert::output::{Array, ChunkFn, Failure, Source};
+use crate::convert::failure::Failure;
 use crate::convert::plan::Plan;
 use crate::convert::select::Selection;
 use crate::convert::tensors::drops;
@@ -45,10 +46,15 @@ impl<'a> Archived<'a> {
         (progress, overflow): (&'a Progress, &'a Cell<Option<f64>>),
     ) -> Result<Self, Failure> {
         if archive.manifest().is_data_shard() {
-            return Err(Failure::file("it is a data shard, which another file describes"));
+            return Err(
+                Inexpressible::file("it is a data shard, which another file describes").into()
+            );
         }
-        let selection = Selection::new(&args.select, archive).map_err(Failure::Selection)?;
-        let attributes = Plan::attributes(args, archive).map_err(Failure::Selection)?;
+        let usage = |sentence: String| {
+            Failure::Source(Box::new(Problem::inexpressible(&args.input, &sentence)))
+        };
+        let selection = Selection::new(&args.select, archive).map_err(usage)?;
+        let attributes = Plan::attributes(args, archive).map_err(usage)?;
         let casts = args.dtype.map(|to| Cast::all(to, args.saturate, overflow));
         let failed = |error| failure(args, archive, &error);
         let mut files = Sources::bind(archive, progress).map_err(failed)?;
@@ -78,10 +84,12 @@ impl<'a> Archived<'a> {
 }
 
 fn failure(args: &Convert, archive: &FileWithShards, error: &Error) -> Failure {
-    Failure::Input(Box::new(Problem::reading(&args.input, archive, error)))
+    Failure::Source(Box::new(Problem::reading(&args.input, archive, error)))
 }
 
-impl Source for Archived<'_> {
+impl ArraySource for Archived<'_> {
+    type Error = Box<Problem>;
+
     fn count(&self) -> usize {
         self.selection.len(self.archive)
     }
@@ -133,8 +141,8 @@ impl Source for Archived<'_> {
             }
         });
         if let Some((value, to)) = self.overflow.get().zip(self.args.dtype) {
-            let object = Some(object.name().to_owned());
-            return Err(Failure::Inexpressible { object, sentence: overflow(value, to.dtype()) });
+            let sentence = overflow(value, to.dtype());
+            return Err(Inexpressible::tensor(object.name(), sentence).into());
         }
         if let Some(error) = stopped {
             return Err(Failure::Output(error));

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use ::safetensors::SafeTensors;
 use clap::Parser as _;
 use zip::ZipArchive;
-use zten::attributes::{Item, Value};
+use zten::attributes::Item;
 use zten::write::{Encoded, NewObject, WriteOptions, Writer};
 use zten::{Archive, DType, Layout, Tensor};
+use zten_report::value::Json;
 use zten_testkit::{accepted, accepted_v2};
 
 use crate::args::{Args, Command};
@@ -134,8 +135,12 @@ fn the_corpus_is_exported_or_named() {
             let lacks = if is_safetensors { &[DType::Complex128][..] } else { &NUMPY_LACKS };
             let held = arrays(archive.tensors(), |dtype| !lacks.contains(&dtype));
             let one = archive.len() == 1 || suffix != "npy";
-            let is_text = |(_, item): (_, Item<'_>)| matches!(item.value(), Value::Text(_));
-            let attributes = archive.attributes().all(|it| is_safetensors && is_text(it));
+            // What JSON has no word for is shown by a key that begins with a dollar sign, and so are large integers.
+            let is_json = |(_, item): (_, Item<'_>)| {
+                let text = serde_json::to_string(&Json(item)).unwrap();
+                !text.replace("{\"$int\"", "").contains("{\"$")
+            };
+            let attributes = archive.attributes().all(|it| is_safetensors && is_json(it));
             let held = held.filter(|_| one && attributes && !archive.manifest().is_data_shard());
             match folder.export(&path, suffix) {
                 Ok(bytes) => {
@@ -299,8 +304,18 @@ fn what_has_no_place_is_named() {
         assert!(why.contains(wanted), "{why}");
         assert!(!folder.path(&format!("out.{suffix}")).exists());
     };
-    let number = || Some(attribute("n", &[7]));
-    rejected(&one("x"), number(), "safetensors", "the attribute \"n\" is not text");
+    for (value, what) in [
+        (&b"\x41\xff"[..], "bytes"),
+        (b"\xf9\x7c\x00", "a number that is not finite"),
+        (b"\x81\xc1\x00", "a CBOR tag"),
+        (b"\xa1\x01\x02", "a map with a key that is not text"),
+        (b"\x3b\xff\xff\xff\xff\xff\xff\xff\xff", "an integer below -9223372036854775808"),
+    ] {
+        let wanted = format!("the attribute \"n\" holds {what}, and the metadata");
+        rejected(&one("x"), Some(attribute("n", value)), "safetensors", &wanted);
+    }
+    let own = Some(attribute("zten.json-keys", b"\x61v"));
+    rejected(&one("x"), own, "safetensors", "the attribute \"zten.json-keys\" has the key");
     for suffix in ["npz", "npy"] {
         let text = Some(attribute("k", b"\x61v"));
         rejected(

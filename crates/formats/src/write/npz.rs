@@ -8,39 +8,41 @@ mod records;
 
 use std::io::{self, Seek, SeekFrom, Write};
 
-use flate2::Crc;
 use zten::num::u64_from_usize;
 
-use super::array::{self, Failure, Source};
-use super::npy::{Header, no_attributes};
+use super::array::{self, Array, ArraySource, Failure, Inexpressible};
+use super::format::WrittenFormat;
+use super::npy::{Header, check_attributes};
 use records::{CHECKSUM, Member};
 
 /// Writes all arrays, in their order.
-pub(super) fn write(source: &mut dyn Source, out: &mut (impl Write + Seek)) -> Result<(), Failure> {
-    no_attributes(source, SUFFIX)?;
+pub(super) fn write<E>(
+    source: &mut dyn ArraySource<Error = E>,
+    out: &mut (impl Write + Seek),
+) -> Result<(), Failure<E>> {
+    check_attributes(&source.attributes(), WrittenFormat::Npz)?;
     let mut written = Vec::new();
     let memory = |_| io::Error::from(io::ErrorKind::OutOfMemory);
     written.try_reserve_exact(source.count()).map_err(memory)?;
     // All of them, before the first is written.
     for at in 0..source.count() {
-        name::validate(source.name(at)).map_err(|why| Failure::object(source.name(at), why))?;
-        Header::new(source, at, SUFFIX)?;
+        check(source.name(at), &array::array(source, at)?)?;
     }
     let mut end = 0_u64;
     for at in 0..source.count() {
-        let header = Header::new(source, at, SUFFIX)?;
+        let header = Header::new(source.name(at), &array::array(source, at)?, WrittenFormat::Npz)?;
         let size = header.data.saturating_add(u64_from_usize(header.bytes.len()));
         let start = end;
         let local = Member { name: source.name(at), size, checksum: 0, start }.local();
         out.write_all(&local)?;
-        let mut crc = Crc::new();
+        let mut crc = crc32fast::Hasher::new();
         let mut put = |bytes: &[u8]| {
             crc.update(bytes);
             out.write_all(bytes)
         };
         put(&header.bytes)?;
         array::copy(source, at, header.data, &mut put)?;
-        let checksum = crc.sum();
+        let checksum = crc.finalize();
         out.seek(SeekFrom::Start(start.saturating_add(CHECKSUM)))?;
         out.write_all(&checksum.to_le_bytes())?;
         out.seek(SeekFrom::End(0))?;
@@ -59,7 +61,11 @@ pub(super) fn write(source: &mut dyn Source, out: &mut (impl Write + Seek)) -> R
     Ok(())
 }
 
-const SUFFIX: &str = "npz";
+/// Checks that an array can be a member.
+pub(super) fn check(name: &str, array: &Array) -> Result<(), Inexpressible> {
+    name::validate(name).map_err(|why| Inexpressible::tensor(name, why))?;
+    Header::new(name, array, WrittenFormat::Npz).map(drop)
+}
 
 /// The position, size and checksum of a member that has been written, for its record in the directory.
 struct Written {

@@ -2,26 +2,36 @@
 
 use std::io::Write;
 
+use zten::attributes::Attributes;
 use zten::num::u64_from_usize;
+use zten_report::npy;
 
-use super::array::{self, Array, Failure, Source};
+use super::array::{self, Array, ArraySource, Failure, Inexpressible};
 use super::element;
-use crate::npy;
+use super::format::WrittenFormat;
 
 /// Dimensions that NumPy's arrays have, at most.
 const RANK: usize = 64;
 
 /// Writes the only array. Its name is that of the file, whatever that is.
-pub(super) fn write(source: &mut dyn Source, out: &mut impl Write) -> Result<(), Failure> {
-    no_attributes(source, "npy")?;
+pub(super) fn write<E>(
+    source: &mut dyn ArraySource<Error = E>,
+    out: &mut impl Write,
+) -> Result<(), Failure<E>> {
+    check_attributes(&source.attributes(), WrittenFormat::Npy)?;
     if source.count() != 1 {
         let count = source.count();
         let sentence = format!("it has {count} objects; a .npy file holds exactly one");
-        return Err(Failure::file(sentence));
+        return Err(Inexpressible::file(sentence).into());
     }
-    let header = Header::new(source, 0, "npy")?;
+    let header = Header::new(source.name(0), &array::array(source, 0)?, WrittenFormat::Npy)?;
     out.write_all(&header.bytes)?;
     array::copy(source, 0, header.data, &mut |chunk| out.write_all(chunk))
+}
+
+/// Checks that an array can be the only one of a file.
+pub(super) fn check(name: &str, array: &Array) -> Result<(), Inexpressible> {
+    Header::new(name, array, WrittenFormat::Npy).map(drop)
 }
 
 /// The header of a NumPy file, which precedes the elements.
@@ -33,18 +43,21 @@ pub(super) struct Header {
 
 impl Header {
     /// Returns the header of one of the arrays.
-    pub(super) fn new(source: &dyn Source, at: usize, suffix: &str) -> Result<Self, Failure> {
-        let array = array::array(source, at)?;
-        let rejected = |sentence: String| Failure::object(source.name(at), sentence);
+    pub(super) fn new(
+        name: &str,
+        array: &Array,
+        format: WrittenFormat,
+    ) -> Result<Self, Inexpressible> {
+        let rejected = |sentence: String| Inexpressible::tensor(name, sentence);
         let kind = element::numpy(array.dtype).ok_or_else(|| {
-            let name = array.dtype;
-            rejected(format!("a .{suffix} file cannot hold the type {name}"))
+            let (dtype, suffix) = (array.dtype, format.suffix());
+            rejected(format!("a .{suffix} file cannot hold the type {dtype}"))
         })?;
         if array.shape.len() > RANK {
             let sentence = format!("it has more than {RANK} dimensions, the maximum of NumPy");
             return Err(rejected(sentence));
         }
-        let data = data(&array, kind.width()).ok_or_else(|| {
+        let data = data(array, kind.width()).ok_or_else(|| {
             rejected("its shape exceeds the maximum of NumPy, zeros or not".to_owned())
         })?;
         let bytes = npy::header(kind, &array.shape).map_err(rejected)?;
@@ -62,7 +75,11 @@ fn data(array: &Array, width: usize) -> Option<u64> {
 }
 
 /// Fails if there are attributes, for which the format has no place.
-pub(super) fn no_attributes(source: &dyn Source, suffix: &str) -> Result<(), Failure> {
-    let Some((key, _)) = source.attributes().next() else { return Ok(()) };
-    Err(Failure::attribute(key, &format!("cannot be written to a .{suffix} file")))
+pub(super) fn check_attributes(
+    attributes: &Attributes<'_>,
+    format: WrittenFormat,
+) -> Result<(), Inexpressible> {
+    let Some((key, _)) = attributes.clone().next() else { return Ok(()) };
+    let suffix = format.suffix();
+    Err(Inexpressible::attribute(key, format_args!("cannot be written to a .{suffix} file")))
 }

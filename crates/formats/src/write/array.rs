@@ -1,0 +1,158 @@
+//! The arrays that are written, and where they come from.
+
+use std::fmt;
+use std::io;
+
+use zten::DType;
+use zten::attributes::Attributes;
+use zten::num::u64_from_usize;
+use zten_report::escape;
+
+/// The type and shape of a dense array, whose last index moves fastest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Array {
+    /// The dimensions, the slowest first.
+    pub shape: Vec<u64>,
+    /// The type of its elements, which is known.
+    pub dtype: DType,
+}
+
+impl Array {
+    /// Returns the bytes of all elements, or [`u64::MAX`] if there are more.
+    pub fn bytes(&self) -> u64 {
+        let bits = self.dtype.bits().map_or(u64::MAX, u64::from);
+        self.shape.iter().fold(bits, |product, side| product.saturating_mul(*side)).div_ceil(8)
+    }
+}
+
+/// Takes the bytes of an array, chunk by chunk: little-endian.
+pub type ChunkFn<'t> = dyn FnMut(&[u8]) -> io::Result<()> + 't;
+
+/// A collection of arrays, by their ordinals from 0. No two have the same name.
+pub trait ArraySource {
+    /// The error that reading an array fails with.
+    type Error;
+
+    /// Returns the number of arrays.
+    fn count(&self) -> usize;
+
+    /// Returns the name of array `at`.
+    fn name(&self, at: usize) -> &str;
+
+    /// Returns the type and shape of array `at`.
+    ///
+    /// # Errors
+    /// The reason why it is no array.
+    fn array(&self, at: usize) -> Result<Array, String>;
+
+    /// Returns the attributes of the file.
+    fn attributes(&self) -> Attributes<'_>;
+
+    /// Hands the bytes of array `at` to `take`. They have been validated when this returns.
+    ///
+    /// # Errors
+    /// The array cannot be read or is not valid, or `take` fails.
+    fn read(&mut self, at: usize, take: &mut ChunkFn<'_>) -> Result<(), Failure<Self::Error>>;
+}
+
+/// The reason why a file is not written.
+#[derive(Debug)]
+pub enum Failure<E> {
+    /// The source could not be read, or is not valid.
+    Source(E),
+    /// The file could not be written.
+    Output(io::Error),
+    /// The source is valid, and holds what the format has no place for.
+    Inexpressible(Inexpressible),
+}
+
+/// Something that a format has no place for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inexpressible {
+    /// The thing that the sentence is about.
+    pub subject: Subject,
+    /// The sentence that says what the format cannot hold.
+    pub sentence: String,
+}
+
+/// The thing that a format cannot hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// The whole file.
+    File,
+    /// The tensor of that name.
+    Tensor(String),
+    /// The attribute of the file with that key.
+    Attribute(String),
+}
+
+impl Inexpressible {
+    /// The source as a whole has no place in the file.
+    pub fn file(sentence: impl Into<String>) -> Self {
+        Self { subject: Subject::File, sentence: sentence.into() }
+    }
+
+    /// The tensor `name` has no place in the file.
+    pub fn tensor(name: &str, sentence: impl Into<String>) -> Self {
+        Self { subject: Subject::Tensor(name.to_owned()), sentence: sentence.into() }
+    }
+
+    /// The attribute `key` has no place in the file.
+    pub(super) fn attribute(key: &str, sentence: impl fmt::Display) -> Self {
+        let quoted = escape::quoted(key);
+        let sentence = format!("the attribute {quoted} {sentence}");
+        Self { subject: Subject::Attribute(key.to_owned()), sentence }
+    }
+}
+
+/// The sentence, behind the name of the tensor that it is about.
+impl fmt::Display for Inexpressible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Subject::Tensor(name) = &self.subject {
+            write!(f, "tensor {}: ", escape::quoted(name))?;
+        }
+        f.write_str(&self.sentence)
+    }
+}
+
+impl std::error::Error for Inexpressible {}
+
+impl<E> From<io::Error> for Failure<E> {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+impl<E> From<Inexpressible> for Failure<E> {
+    fn from(error: Inexpressible) -> Self {
+        Self::Inexpressible(error)
+    }
+}
+
+/// Returns the type and shape of array `at`; what is no array has no place in the file.
+pub(super) fn array<E>(
+    source: &dyn ArraySource<Error = E>,
+    at: usize,
+) -> Result<Array, Inexpressible> {
+    source.array(at).map_err(|sentence| Inexpressible::tensor(source.name(at), sentence))
+}
+
+/// Hands on the bytes of one array, which are as many as were announced.
+pub(super) fn copy<E>(
+    source: &mut dyn ArraySource<Error = E>,
+    at: usize,
+    announced: u64,
+    take: &mut ChunkFn<'_>,
+) -> Result<(), Failure<E>> {
+    let mut left = announced;
+    source.read(at, &mut |chunk| {
+        left = left.checked_sub(u64_from_usize(chunk.len())).ok_or_else(other_length)?;
+        take(chunk)
+    })?;
+    if left == 0 { Ok(()) } else { Err(other_length().into()) }
+}
+
+/// Validating a source is what makes this impossible; a file that says otherwise must not be made.
+fn other_length() -> io::Error {
+    io::Error::other("an array is not as long as its shape and type ask")
+}

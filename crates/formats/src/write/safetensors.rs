@@ -1,0 +1,248 @@
+//! Safetensors: the length of a header, a header in JSON, and the data.
+//!
+//! The form is that of the crate `safetensors`: tensors in the order of their types, the widest first, so that
+//! all data is aligned, and then of their names; the header padded to a multiple of 8 bytes.
+//!
+//! With [`Settings::align`] the header is padded so that the data begins at a multiple of `align`. The format forbids gaps
+//! between tensors, so their order alone can align them: first come those whose length is a multiple of `align`, all of
+//! which begin at one, then those with ever smaller powers of two in their length. So each begins at a multiple of the
+//! largest power of two that divides its length, up to `align`, and with that of its element.
+
+use std::cmp::Reverse;
+use std::io::{self, Write};
+use std::ops::Range;
+
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
+use zten::attributes::Attributes;
+use zten::num::u64_from_usize;
+use zten_report::json;
+
+use super::Settings;
+use super::array::{self, Array, ArraySource, Failure, Inexpressible};
+pub use super::element::Dtype;
+use super::metadata::Metadata;
+
+/// The longest header that the format allows.
+const HEADER: u64 = 100_000_000;
+/// Bytes of which the header takes a multiple.
+const UNIT: u64 = 8;
+/// Bytes of the header's length, which stands in front of it.
+const LENGTH: u64 = 8;
+/// The entry that is not a tensor.
+const METADATA: &str = "__metadata__";
+
+/// Writes all arrays, and the attributes of the source.
+pub(super) fn write<E>(
+    source: &mut dyn ArraySource<Error = E>,
+    out: &mut impl Write,
+    settings: &Settings,
+) -> Result<(), Failure<E>> {
+    check_attributes(&source.attributes())?;
+    let entries = entries(source, settings)?;
+    let align = settings.align.map_or(1, u64::from);
+    let padding = Padding::Aligned(align);
+    write_header(&source.attributes(), tensors(source, &entries), padding, out)?;
+    for entry in entries {
+        array::copy(source, entry.at, entry.bytes, &mut |chunk| out.write_all(chunk))?;
+    }
+    Ok(())
+}
+
+/// Checks that attributes can be metadata: texts, and what JSON has an equal for.
+pub(super) fn check_attributes(attributes: &Attributes<'_>) -> Result<(), Inexpressible> {
+    Metadata::new(attributes.clone()).map(drop)
+}
+
+/// Checks that an array can be a tensor of a file.
+pub(super) fn check(name: &str, array: &Array) -> Result<(), Inexpressible> {
+    check_name(name)?;
+    entry(name, array).map(drop)
+}
+
+/// The tensors of a header, in the order of their data.
+fn tensors<'a, E>(
+    source: &'a dyn ArraySource<Error = E>,
+    entries: &'a [Entry],
+) -> impl Iterator<Item = Result<Tensor<'a>, Inexpressible>> + Clone {
+    entries.iter().scan(0_u64, |begin, entry| {
+        let tensor = begin.checked_add(entry.bytes).ok_or_else(|| Inexpressible::file(TOO_LARGE));
+        Some(tensor.and_then(|end| {
+            let data = *begin..end;
+            *begin = end;
+            let (name, shape) = (source.name(entry.at), array::array(source, entry.at)?.shape);
+            Ok(Tensor { name, dtype: entry.dtype, shape, data })
+        }))
+    })
+}
+
+/// A tensor, in its place.
+struct Entry {
+    dtype: Dtype,
+    at: usize,
+    bytes: u64,
+}
+
+/// All tensors, in the order of their data.
+fn entries<E>(
+    source: &dyn ArraySource<Error = E>,
+    settings: &Settings,
+) -> Result<Vec<Entry>, Failure<E>> {
+    let mut entries = Vec::new();
+    let memory = |_| io::Error::from(io::ErrorKind::OutOfMemory);
+    entries.try_reserve_exact(source.count()).map_err(memory)?;
+    for at in 0..source.count() {
+        let (name, array) = (source.name(at), array::array(source, at)?);
+        check_name(name)?;
+        let (dtype, bytes) = entry(name, &array)?;
+        entries.push(Entry { dtype, at, bytes });
+    }
+    let align = settings.align.unwrap_or(1);
+    let key = |entry: &Entry| {
+        // Without data a tensor is aligned wherever it begins: it has 64 zeros.
+        let aligned = entry.bytes.trailing_zeros().min(align.trailing_zeros());
+        (Reverse(aligned), Reverse(entry.dtype))
+    };
+    let name = |entry: &Entry| source.name(entry.at);
+    entries.sort_unstable_by(|a, b| key(a).cmp(&key(b)).then_with(|| name(a).cmp(name(b))));
+    Ok(entries)
+}
+
+/// Checks that a tensor may have that name.
+///
+/// # Errors
+/// It is the key of the metadata.
+pub fn check_name(name: &str) -> Result<(), Inexpressible> {
+    if name != METADATA {
+        return Ok(());
+    }
+    let sentence =
+        "a .safetensors file cannot hold a tensor of that name: it is the key of the metadata";
+    Err(Inexpressible::tensor(name, sentence))
+}
+
+/// The type of a tensor, and the bytes of all elements. Readers multiply all dimensions, and then the bits of an element.
+fn entry(name: &str, array: &Array) -> Result<(Dtype, u64), Inexpressible> {
+    let rejected = |sentence: &str| Inexpressible::tensor(name, sentence);
+    let dtype = Dtype::of(array.dtype).ok_or_else(|| {
+        let dtype = array.dtype;
+        rejected(&format!("a .safetensors file cannot hold the type {dtype}"))
+    })?;
+    let elements = array.shape.iter().try_fold(1_u64, |product, side| product.checked_mul(*side));
+    let bits = elements.and_then(|elements| elements.checked_mul(dtype.bits()));
+    let bits = bits.ok_or_else(|| rejected(
+        "the product of its shape exceeds 64 bits, zeros or not, as readers of .safetensors files compute it",
+    ))?;
+    if bits.checked_rem(8) == Some(0) {
+        Ok((dtype, bits / 8))
+    } else {
+        Err(rejected("its last element is half a byte; a .safetensors file holds whole bytes"))
+    }
+}
+
+/// A tensor of a header: its name, type and shape, and the bytes of its data.
+#[derive(Debug)]
+pub struct Tensor<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The type of its elements.
+    pub dtype: Dtype,
+    /// The dimensions, the slowest first.
+    pub shape: Vec<u64>,
+    /// The range of its data, counted from the end of the header.
+    pub data: Range<u64>,
+}
+
+/// The spaces that end a header.
+#[derive(Clone, Copy, Debug)]
+pub enum Padding {
+    /// As many as make the header so many bytes long, or a multiple of 8 above that.
+    Least(u64),
+    /// As many as make the data begin at a multiple of that power of two, and of 8.
+    Aligned(u64),
+}
+
+impl Padding {
+    /// Returns the length of a header that takes `length` bytes without its padding.
+    fn padded(self, length: u64) -> u64 {
+        let multiple = |unit: u64| length.checked_next_multiple_of(unit).unwrap_or(u64::MAX);
+        match self {
+            Self::Least(least) => multiple(UNIT).max(least),
+            Self::Aligned(align) => {
+                let data = length.saturating_add(LENGTH);
+                let unit = UNIT.max(align);
+                let begin = data.checked_next_multiple_of(unit).unwrap_or(u64::MAX);
+                begin.saturating_sub(LENGTH)
+            }
+        }
+    }
+}
+
+/// Writes the length of a header and the header.
+///
+/// # Errors
+/// An attribute or the length of the header has no place in the file, an item of `tensors` is an error, or `out` fails.
+pub fn write_header<'a, E>(
+    attributes: &Attributes<'_>,
+    tensors: impl Iterator<Item = Result<Tensor<'a>, Inexpressible>> + Clone,
+    padding: Padding,
+    out: &mut impl Write,
+) -> Result<(), Failure<E>> {
+    let metadata = Metadata::new(attributes.clone())?;
+    let mut length = Length(0);
+    header(&metadata, tensors.clone(), &mut length)?;
+    let Length(length) = length;
+    let padded = padding.padded(length);
+    if padded > HEADER {
+        return Err(Inexpressible::file(format!(
+            "its header of {padded} bytes exceeds the maximum of {HEADER} bytes"
+        ))
+        .into());
+    }
+    out.write_all(&padded.to_le_bytes())?;
+    header(&metadata, tensors, out)?;
+    io::copy(&mut io::Read::take(io::repeat(b' '), padded.saturating_sub(length)), out)?;
+    Ok(())
+}
+
+/// Writes a header, without what pads it.
+fn header<'a, E>(
+    metadata: &Metadata<'_>,
+    tensors: impl Iterator<Item = Result<Tensor<'a>, Inexpressible>>,
+    out: &mut impl Write,
+) -> Result<(), Failure<E>> {
+    #[derive(Serialize)]
+    struct Fields {
+        dtype: &'static str,
+        shape: Vec<u64>,
+        data_offsets: [u64; 2],
+    }
+    let failed = |error: serde_json::Error| io::Error::from(error);
+    let mut serializer = json::serializer(out);
+    let mut header = serializer.serialize_map(None).map_err(failed)?;
+    if !metadata.is_empty() {
+        header.serialize_entry(METADATA, metadata).map_err(failed)?;
+    }
+    for tensor in tensors {
+        let Tensor { name, dtype, shape, data } = tensor?;
+        let fields = Fields { dtype: dtype.name(), shape, data_offsets: [data.start, data.end] };
+        header.serialize_entry(name, &fields).map_err(failed)?;
+    }
+    Ok(header.end().map_err(failed)?)
+}
+
+const TOO_LARGE: &str = "its data takes more bytes than a file can have";
+
+/// Counts what is written.
+struct Length(u64);
+
+impl Write for Length {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.saturating_add(u64_from_usize(bytes.len()));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
