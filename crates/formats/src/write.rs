@@ -7,6 +7,7 @@
 //! What a format cannot hold is an [`Inexpressible`] that names it, before anything has been written.
 
 mod array;
+mod draft;
 mod element;
 mod format;
 mod metadata;
@@ -16,7 +17,8 @@ pub mod safetensors;
 
 use std::io::{Seek, Write};
 
-pub use array::{Array, ArraySource, ChunkFn, Failure, Inexpressible, Subject};
+pub use array::{Array, ArrayList, ArraySource, ChunkFn, Failure, Inexpressible, Subject};
+pub use draft::Draft;
 pub use format::WrittenFormat;
 pub use metadata::json_texts;
 
@@ -38,15 +40,13 @@ pub fn write<E>(
     out: &mut (impl Write + Seek),
     settings: &Settings,
 ) -> Result<(), Failure<E>> {
-    match format {
-        WrittenFormat::ZTensor => {
-            return Err(Inexpressible::file("another writer writes zTensor files").into());
-        }
-        WrittenFormat::Safetensors => safetensors::write(source, out, settings)?,
-        WrittenFormat::Npz => npz::write(source, out)?,
-        WrittenFormat::Npy => npy::write(source, out)?,
+    let mut draft = Draft::begin(format, source, out, settings)?;
+    while let Some(at) = draft.next() {
+        draft.begin_array(source, out)?;
+        source.read(at, &mut |chunk| draft.write(chunk, out))?;
+        draft.end_array(out)?;
     }
-    Ok(out.flush()?)
+    Ok(draft.finish(source, out)?)
 }
 
 /// Checks that a format has a place for an array of that name, type and shape.
@@ -57,8 +57,8 @@ pub fn check_array(format: WrittenFormat, name: &str, array: &Array) -> Result<(
     match format {
         WrittenFormat::ZTensor => Ok(()),
         WrittenFormat::Safetensors => safetensors::check(name, array),
-        WrittenFormat::Npz => npz::check(name, array),
-        WrittenFormat::Npy => npy::check(name, array),
+        WrittenFormat::Npz => npz::check(name, array).map(drop),
+        WrittenFormat::Npy => npy::check(name, array, format).map(drop),
     }
 }
 

@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::io::{Seek, Write};
 
 use zten::num::u64_from_usize;
-use zten_formats::write::{self, ArraySource as _, Settings, WrittenFormat};
+use zten_formats::write::{self, ArrayList as _, Settings, WrittenFormat};
 
 use super::Written;
 use super::failure::{Failure, problem};

@@ -13,7 +13,9 @@ use zten::attributes::Attributes;
 use zten::shards::Source as Bytes;
 use zten::write::{Copier, Encoded, ShardWriter, Sink, WriteOptions, Writer};
 use zten::{Error, Tensor};
-use zten_formats::write::{self, Array, ArraySource, ChunkFn, Inexpressible, WrittenFormat};
+use zten_formats::write::{
+    self, Array, ArrayList, ArraySource, ChunkFn, Inexpressible, WrittenFormat,
+};
 
 use super::failure::Failure;
 use super::plan::Plan;
@@ -126,9 +128,7 @@ impl Part<'_> {
     }
 }
 
-impl ArraySource for Part<'_> {
-    type Error = Box<Problem>;
-
+impl ArrayList for Part<'_> {
     fn count(&self) -> usize {
         self.range.len()
     }
@@ -144,6 +144,10 @@ impl ArraySource for Part<'_> {
     fn attributes(&self) -> Attributes<'_> {
         self.source.attributes()
     }
+}
+
+impl ArraySource for Part<'_> {
+    type Error = Box<Problem>;
 
     fn read(&mut self, at: usize, take: &mut ChunkFn<'_>) -> Result<(), Failure> {
         self.source.read(self.at(at), take)

@@ -5,7 +5,6 @@ use std::io;
 
 use zten::DType;
 use zten::attributes::Attributes;
-use zten::num::u64_from_usize;
 use zten_report::escape;
 
 /// The type and shape of a dense array, whose last index moves fastest.
@@ -28,11 +27,8 @@ impl Array {
 /// Takes the bytes of an array, chunk by chunk: little-endian.
 pub type ChunkFn<'t> = dyn FnMut(&[u8]) -> io::Result<()> + 't;
 
-/// A collection of arrays, by their ordinals from 0. No two have the same name.
-pub trait ArraySource {
-    /// The error that reading an array fails with.
-    type Error;
-
+/// A list of arrays, by their ordinals from 0, and the attributes of their file. No two arrays have the same name.
+pub trait ArrayList {
     /// Returns the number of arrays.
     fn count(&self) -> usize;
 
@@ -47,6 +43,12 @@ pub trait ArraySource {
 
     /// Returns the attributes of the file.
     fn attributes(&self) -> Attributes<'_>;
+}
+
+/// A list of arrays whose bytes can be read.
+pub trait ArraySource: ArrayList {
+    /// The error that reading an array fails with.
+    type Error;
 
     /// Hands the bytes of array `at` to `take`. They have been validated when this returns.
     ///
@@ -130,29 +132,18 @@ impl<E> From<Inexpressible> for Failure<E> {
 }
 
 /// Returns the type and shape of array `at`; what is no array has no place in the file.
-pub(super) fn array<E>(
-    source: &dyn ArraySource<Error = E>,
-    at: usize,
-) -> Result<Array, Inexpressible> {
-    source.array(at).map_err(|sentence| Inexpressible::tensor(source.name(at), sentence))
+pub(super) fn array<L: ArrayList + ?Sized>(list: &L, at: usize) -> Result<Array, Inexpressible> {
+    list.array(at).map_err(|sentence| Inexpressible::tensor(list.name(at), sentence))
 }
 
-/// Hands on the bytes of one array, which are as many as were announced.
-pub(super) fn copy<E>(
-    source: &mut dyn ArraySource<Error = E>,
-    at: usize,
-    announced: u64,
-    take: &mut ChunkFn<'_>,
-) -> Result<(), Failure<E>> {
-    let mut left = announced;
-    source.read(at, &mut |chunk| {
-        left = left.checked_sub(u64_from_usize(chunk.len())).ok_or_else(other_length)?;
-        take(chunk)
-    })?;
-    if left == 0 { Ok(()) } else { Err(other_length().into()) }
+/// Returns an empty list with room for an item for each array.
+pub(super) fn with_room<T, L: ArrayList + ?Sized>(list: &L) -> io::Result<Vec<T>> {
+    let mut room = Vec::new();
+    room.try_reserve_exact(list.count()).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    Ok(room)
 }
 
-/// Validating a source is what makes this impossible; a file that says otherwise must not be made.
-fn other_length() -> io::Error {
-    io::Error::other("an array is not as long as its shape and type ask")
+/// Returns the ordinal of an array in the 32 bits that a list of many takes.
+pub(super) fn ordinal(at: usize) -> io::Result<u32> {
+    u32::try_from(at).map_err(|_| io::ErrorKind::OutOfMemory.into())
 }

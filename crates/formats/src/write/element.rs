@@ -31,7 +31,7 @@ const SAFETENSORS: [(DType, &str); 20] = [
 /// A type of elements in safetensors. A wider type is greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Dtype {
-    rank: usize,
+    rank: u8,
     /// Bits of an element.
     bits: u64,
     name: &'static str,
@@ -42,12 +42,17 @@ impl Dtype {
     pub fn of(dtype: DType) -> Option<Self> {
         let rank = SAFETENSORS.iter().position(|(own, _)| *own == dtype)?;
         let (dtype, name) = SAFETENSORS.get(rank)?;
-        Some(Self { rank, bits: dtype.bits()?.into(), name })
+        Some(Self { rank: u8::try_from(rank).ok()?, bits: dtype.bits()?.into(), name })
     }
 
     /// Returns the name in the header.
     pub fn name(self) -> &'static str {
         self.name
+    }
+
+    /// Returns the place among all types, of which a wider one comes later.
+    pub(super) fn rank(self) -> u8 {
+        self.rank
     }
 
     /// Returns the number of bits of an element.

@@ -1,68 +1,65 @@
 //! NumPy files: version 1.0, little-endian, the last index moving fastest.
 
-use std::io::Write;
-
 use zten::attributes::Attributes;
 use zten::num::u64_from_usize;
+use zten_report::element::Kind;
 use zten_report::npy;
 
-use super::array::{self, Array, ArraySource, Failure, Inexpressible};
+use super::array::{self, Array, ArrayList, Failure, Inexpressible};
 use super::element;
 use super::format::WrittenFormat;
 
 /// Dimensions that NumPy's arrays have, at most.
 const RANK: usize = 64;
 
-/// Writes the only array. Its name is that of the file, whatever that is.
-pub(super) fn write<E>(
-    source: &mut dyn ArraySource<Error = E>,
-    out: &mut impl Write,
-) -> Result<(), Failure<E>> {
-    check_attributes(&source.attributes(), WrittenFormat::Npy)?;
-    if source.count() != 1 {
-        let count = source.count();
+/// Checks a list that is to be written as a file, and returns the only array with its bytes. Its name is that of the file,
+/// whatever that is.
+pub(super) fn begin<L: ArrayList + ?Sized, E>(list: &L) -> Result<Vec<(u32, u64)>, Failure<E>> {
+    check_attributes(&list.attributes(), WrittenFormat::Npy)?;
+    if list.count() != 1 {
+        let count = list.count();
         let sentence = format!("it has {count} objects; a .npy file holds exactly one");
         return Err(Inexpressible::file(sentence).into());
     }
-    let header = Header::new(source.name(0), &array::array(source, 0)?, WrittenFormat::Npy)?;
-    out.write_all(&header.bytes)?;
-    array::copy(source, 0, header.data, &mut |chunk| out.write_all(chunk))
+    Ok(vec![(0, check(list.name(0), &array::array(list, 0)?, WrittenFormat::Npy)?)])
 }
 
-/// Checks that an array can be the only one of a file.
-pub(super) fn check(name: &str, array: &Array) -> Result<(), Inexpressible> {
-    Header::new(name, array, WrittenFormat::Npy).map(drop)
-}
-
-/// The header of a NumPy file, which precedes the elements.
-pub(super) struct Header {
-    pub(super) bytes: Vec<u8>,
-    /// Bytes of the elements.
-    pub(super) data: u64,
-}
-
-impl Header {
-    /// Returns the header of one of the arrays.
-    pub(super) fn new(
-        name: &str,
-        array: &Array,
-        format: WrittenFormat,
-    ) -> Result<Self, Inexpressible> {
-        let rejected = |sentence: String| Inexpressible::tensor(name, sentence);
-        let kind = element::numpy(array.dtype).ok_or_else(|| {
-            let (dtype, suffix) = (array.dtype, format.suffix());
-            rejected(format!("a .{suffix} file cannot hold the type {dtype}"))
-        })?;
-        if array.shape.len() > RANK {
-            let sentence = format!("it has more than {RANK} dimensions, the maximum of NumPy");
-            return Err(rejected(sentence));
-        }
-        let data = data(array, kind.width()).ok_or_else(|| {
-            rejected("its shape exceeds the maximum of NumPy, zeros or not".to_owned())
-        })?;
-        let bytes = npy::header(kind, &array.shape).map_err(rejected)?;
-        Ok(Self { bytes, data })
+/// Checks that NumPy can hold an array, and returns the bytes of its elements.
+pub(super) fn check(
+    name: &str,
+    array: &Array,
+    format: WrittenFormat,
+) -> Result<u64, Inexpressible> {
+    let rejected = |sentence: String| Inexpressible::tensor(name, sentence);
+    let kind = kind(name, array, format)?;
+    if array.shape.len() > RANK {
+        let sentence = format!("it has more than {RANK} dimensions, the maximum of NumPy");
+        return Err(rejected(sentence));
     }
+    let data = data(array, kind.width()).ok_or_else(|| {
+        rejected("its shape exceeds the maximum of NumPy, zeros or not".to_owned())
+    })?;
+    header(name, array, format)?;
+    Ok(data)
+}
+
+/// Returns the header of an array, which precedes the elements.
+pub(super) fn header(
+    name: &str,
+    array: &Array,
+    format: WrittenFormat,
+) -> Result<Vec<u8>, Inexpressible> {
+    let header = npy::header(kind(name, array, format)?, &array.shape);
+    header.map_err(|sentence| Inexpressible::tensor(name, sentence))
+}
+
+/// Returns the type of the elements in NumPy.
+fn kind(name: &str, array: &Array, format: WrittenFormat) -> Result<Kind, Inexpressible> {
+    element::numpy(array.dtype).ok_or_else(|| {
+        let (dtype, suffix) = (array.dtype, format.suffix());
+        let sentence = format!("a .{suffix} file cannot hold the type {dtype}");
+        Inexpressible::tensor(name, sentence)
+    })
 }
 
 /// Bytes of all elements. NumPy multiplies the dimensions that are not 0 all the same.

@@ -15,11 +15,11 @@ use std::ops::Range;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use zten::attributes::Attributes;
-use zten::num::u64_from_usize;
+use zten::num::{u64_from_usize, usize_from_u32};
 use zten_report::json;
 
 use super::Settings;
-use super::array::{self, Array, ArraySource, Failure, Inexpressible};
+use super::array::{self, Array, ArrayList, Failure, Inexpressible, ordinal, with_room};
 pub use super::element::Dtype;
 use super::metadata::Metadata;
 
@@ -32,21 +32,17 @@ const LENGTH: u64 = 8;
 /// The entry that is not a tensor.
 const METADATA: &str = "__metadata__";
 
-/// Writes all arrays, and the attributes of the source.
-pub(super) fn write<E>(
-    source: &mut dyn ArraySource<Error = E>,
+/// Writes the header, and returns the arrays in the order of their data, with their bytes.
+pub(super) fn begin<L: ArrayList + ?Sized, E>(
+    list: &L,
     out: &mut impl Write,
     settings: &Settings,
-) -> Result<(), Failure<E>> {
-    check_attributes(&source.attributes())?;
-    let entries = entries(source, settings)?;
-    let align = settings.align.map_or(1, u64::from);
-    let padding = Padding::Aligned(align);
-    write_header(&source.attributes(), tensors(source, &entries), padding, out)?;
-    for entry in entries {
-        array::copy(source, entry.at, entry.bytes, &mut |chunk| out.write_all(chunk))?;
-    }
-    Ok(())
+) -> Result<Vec<(u32, u64)>, Failure<E>> {
+    check_attributes(&list.attributes())?;
+    let order = order(list, settings)?;
+    let padding = Padding::Aligned(settings.align.map_or(1, u64::from));
+    write_header(&list.attributes(), tensors(list, &order), padding, out)?;
+    Ok(order)
 }
 
 /// Checks that attributes can be metadata: texts, and what JSON has an equal for.
@@ -61,51 +57,44 @@ pub(super) fn check(name: &str, array: &Array) -> Result<(), Inexpressible> {
 }
 
 /// The tensors of a header, in the order of their data.
-fn tensors<'a, E>(
-    source: &'a dyn ArraySource<Error = E>,
-    entries: &'a [Entry],
+fn tensors<'a, L: ArrayList + ?Sized>(
+    list: &'a L,
+    order: &'a [(u32, u64)],
 ) -> impl Iterator<Item = Result<Tensor<'a>, Inexpressible>> + Clone {
-    entries.iter().scan(0_u64, |begin, entry| {
-        let tensor = begin.checked_add(entry.bytes).ok_or_else(|| Inexpressible::file(TOO_LARGE));
+    order.iter().scan(0_u64, |begin, (at, bytes)| {
+        let tensor = begin.checked_add(*bytes).ok_or_else(|| Inexpressible::file(TOO_LARGE));
         Some(tensor.and_then(|end| {
-            let data = *begin..end;
+            let (data, at) = (*begin..end, usize_from_u32(*at));
             *begin = end;
-            let (name, shape) = (source.name(entry.at), array::array(source, entry.at)?.shape);
-            Ok(Tensor { name, dtype: entry.dtype, shape, data })
+            let (name, array) = (list.name(at), array::array(list, at)?);
+            let (dtype, _) = entry(name, &array)?;
+            Ok(Tensor { name, dtype, shape: array.shape, data })
         }))
     })
 }
 
-/// A tensor, in its place.
-struct Entry {
-    dtype: Dtype,
-    at: usize,
-    bytes: u64,
-}
-
-/// All tensors, in the order of their data.
-fn entries<E>(
-    source: &dyn ArraySource<Error = E>,
+/// All tensors in the order of their data, with their bytes.
+fn order<L: ArrayList + ?Sized, E>(
+    list: &L,
     settings: &Settings,
-) -> Result<Vec<Entry>, Failure<E>> {
-    let mut entries = Vec::new();
-    let memory = |_| io::Error::from(io::ErrorKind::OutOfMemory);
-    entries.try_reserve_exact(source.count()).map_err(memory)?;
-    for at in 0..source.count() {
-        let (name, array) = (source.name(at), array::array(source, at)?);
+) -> Result<Vec<(u32, u64)>, Failure<E>> {
+    let mut entries = with_room(list)?;
+    let align = settings.align.unwrap_or(1);
+    for at in 0..list.count() {
+        let (name, array) = (list.name(at), array::array(list, at)?);
         check_name(name)?;
         let (dtype, bytes) = entry(name, &array)?;
-        entries.push(Entry { dtype, at, bytes });
+        // Without data a tensor is aligned wherever it begins: its length has 64 zeros.
+        let aligned = bytes.trailing_zeros().min(align.trailing_zeros());
+        entries.push(((Reverse(aligned), Reverse(dtype.rank())), (ordinal(at)?, bytes)));
     }
-    let align = settings.align.unwrap_or(1);
-    let key = |entry: &Entry| {
-        // Without data a tensor is aligned wherever it begins: it has 64 zeros.
-        let aligned = entry.bytes.trailing_zeros().min(align.trailing_zeros());
-        (Reverse(aligned), Reverse(entry.dtype))
-    };
-    let name = |entry: &Entry| source.name(entry.at);
-    entries.sort_unstable_by(|a, b| key(a).cmp(&key(b)).then_with(|| name(a).cmp(name(b))));
-    Ok(entries)
+    let name = |at: u32| list.name(usize_from_u32(at));
+    entries.sort_unstable_by(|(key, (at, _)), (other, (another, _))| {
+        key.cmp(other).then_with(|| name(*at).cmp(name(*another)))
+    });
+    let mut order = with_room(list)?;
+    order.extend(entries.into_iter().map(|(_, array)| array));
+    Ok(order)
 }
 
 /// Checks that a tensor may have that name.

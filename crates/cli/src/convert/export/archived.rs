@@ -7,7 +7,7 @@ use zten::tools::Normalization;
 use zten::verify::Verifier;
 use zten::write::Encoded;
 use zten::{DType, Error, Layout, Tensor};
-use zten_formats::write::{Array, ArraySource, ChunkFn, Inexpressible};
+use zten_formats::write::{Array, ArrayList, ArraySource, ChunkFn, Inexpressible};
 
 use crate::args::{Convert, Float};
 use crate::convert::cast::{Cast, overflow};
@@ -87,9 +87,7 @@ fn failure(args: &Convert, archive: &FileWithShards, error: &Error) -> Failure {
     Failure::Source(Box::new(Problem::reading(&args.input, archive, error)))
 }
 
-impl ArraySource for Archived<'_> {
-    type Error = Box<Problem>;
-
+impl ArrayList for Archived<'_> {
     fn count(&self) -> usize {
         self.selection.len(self.archive)
     }
@@ -124,6 +122,10 @@ impl ArraySource for Archived<'_> {
     fn attributes(&self) -> Attributes<'_> {
         self.attributes.as_ref().map_or_else(|| self.archive.attributes(), Encoded::entries)
     }
+}
+
+impl ArraySource for Archived<'_> {
+    type Error = Box<Problem>;
 
     fn read(&mut self, at: usize, take: &mut ChunkFn<'_>) -> Result<(), Failure> {
         let Some(object) = self.object(at) else { return Ok(()) };

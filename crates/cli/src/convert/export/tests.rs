@@ -34,8 +34,14 @@ impl Folder {
 
     /// Converts a file, and returns what was written, or why nothing was.
     fn export(&self, from: &Path, suffix: &str) -> Result<Vec<u8>, String> {
+        self.export_with(from, suffix, &[])
+    }
+
+    /// The same with options.
+    fn export_with(&self, from: &Path, suffix: &str, options: &[&str]) -> Result<Vec<u8>, String> {
         let to = self.path(&format!("out.{suffix}"));
         let line = ["zten", "convert", "--force", from.to_str().unwrap(), to.to_str().unwrap()];
+        let line = line.iter().chain(options);
         let Command::Call(call) = Args::parse_from(line).command else { panic!("not that") };
         let Call::Convert(args) = &call else { panic!("not that") };
         let plan = Plan::new(args).unwrap();
@@ -243,6 +249,44 @@ fn safetensors_are_those_of_the_crate() {
         let wanted = ::safetensors::serialize(views, metadata).unwrap();
         assert_eq!(String::from_utf8_lossy(&bytes), String::from_utf8_lossy(&wanted));
     }
+}
+
+/// As many tensors as can be begin at a multiple, and all at one of the size of their elements.
+#[test]
+fn tensors_are_aligned_by_their_order() {
+    let folder = Folder::new();
+    let objects = [
+        (dense("odd", &[3], DType::U8), &[1; 3][..]),
+        (dense("words", &[3], DType::F32), &[2; 12]),
+        (dense("large", &[64], DType::U8), &[3; 64]),
+        (dense("double", &[9], DType::F64), &[4; 72]),
+        (dense("none", &[0], DType::F32), &[]),
+        (dense("larger", &[64], DType::F16), &[5; 128]),
+    ];
+    let path = folder.path("in.zt");
+    let mut writer = Writer::new(Vec::new(), &WriteOptions::default()).unwrap();
+    for (object, data) in &objects {
+        writer.add_object(object, &[("data", data)]).unwrap();
+    }
+    fs::write(&path, writer.finish().unwrap()).unwrap();
+    let order = |options: &[&str]| {
+        let bytes = folder.export_with(&path, "safetensors", options).unwrap();
+        assert_eq!(by_the_crate(&bytes).len(), objects.len());
+        fs::write(folder.path("again.safetensors"), bytes).unwrap();
+        let archive = zten_formats::open(folder.path("again.safetensors")).unwrap();
+        let mut all: Vec<_> = archive
+            .tensors()
+            .map(|own| (own.component("data").unwrap().extent().offset(), own.name().to_owned()))
+            .collect();
+        all.sort();
+        all
+    };
+    let aligned = order(&["--align=64"]);
+    let offsets: Vec<_> = aligned.iter().map(|(at, name)| (name.as_str(), at % 64)).collect();
+    let rest = [("double", 0), ("words", 8), ("odd", 20)];
+    assert_eq!(offsets, [&[("larger", 0), ("none", 0), ("large", 0)][..], &rest].concat());
+    assert_eq!(order(&["--align=1"]), order(&[]));
+    assert!(order(&["--align=4096"]).iter().all(|(at, _)| at % 4096 < 320));
 }
 
 /// A third-party reader of archives finds every member, uncompressed and with its content.

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use super::Member;
 use super::name::SUFFIX;
 
 const LOCAL: u32 = 0x0403_4b50;
@@ -24,23 +25,20 @@ const BEHIND: u64 = 44;
 /// The offset of the checksum in the record in front of a member.
 pub(super) const CHECKSUM: u64 = 14;
 
-/// A member that is not compressed.
-pub(super) struct Member<'n> {
-    /// The name of the array in it.
+/// The record of a member that is not compressed.
+pub(super) struct Record<'n> {
+    /// The name of the array in the member.
     pub(super) name: &'n str,
-    pub(super) size: u64,
-    pub(super) checksum: u32,
-    /// The offset of the record in front of the member.
-    pub(super) start: u64,
+    pub(super) member: Member,
 }
 
-impl Member<'_> {
-    /// The record in front of it.
+impl Record<'_> {
+    /// Returns the record in front of the member.
     pub(super) fn local(&self) -> Vec<u8> {
         let mut large = Vec::new();
-        let size = small(self.size, &mut large);
+        let size = small(self.member.size, &mut large);
         // Both sizes stand there, or none.
-        small(self.size, &mut large);
+        small(self.member.size, &mut large);
         let mut out = LOCAL.to_le_bytes().to_vec();
         out.extend(version(&large).to_le_bytes());
         self.common(&mut out, size);
@@ -51,12 +49,12 @@ impl Member<'_> {
         out
     }
 
-    /// The record of it in the directory.
+    /// Returns the record in the directory.
     pub(super) fn in_directory(&self) -> Vec<u8> {
         let mut large = Vec::new();
-        let size = small(self.size, &mut large);
-        small(self.size, &mut large);
-        let start = small(self.start, &mut large);
+        let size = small(self.member.size, &mut large);
+        small(self.member.size, &mut large);
+        let start = small(self.member.start, &mut large);
         let mut out = DIRECTORY.to_le_bytes().to_vec();
         // What made it, and what it needs.
         out.extend(version(&large).to_le_bytes());
@@ -78,7 +76,7 @@ impl Member<'_> {
         out.extend(flags.to_le_bytes());
         out.extend([0; 4]);
         out.extend(DATE.to_le_bytes());
-        out.extend(self.checksum.to_le_bytes());
+        out.extend(self.member.checksum.to_le_bytes());
         out.extend(size.to_le_bytes());
         out.extend(size.to_le_bytes());
     }
