@@ -17,7 +17,7 @@ use crate::format::frame::{Container, Frame};
 #[cfg(feature = "std")]
 use crate::front::Parsed;
 use crate::limits::{Limits, OpenOptions};
-use crate::manifest::{Component, Manifest, ManifestRef, Tensor, ValidatedManifest};
+use crate::manifest::{Component, Finding, Manifest, ManifestRef, Tensor, ValidatedManifest};
 use crate::num::u64_from_usize;
 #[cfg(feature = "std")]
 use crate::open::Opening;
@@ -248,6 +248,11 @@ impl<S> Archive<S> {
     /// The generation of zTensor that the file follows; none in other formats.
     pub fn generation(&self) -> Option<Generation> {
         self.manifest.generation()
+    }
+
+    /// The findings that did not keep the file from opening, as those of its [manifest](Manifest::findings).
+    pub fn findings(&self) -> &[Finding] {
+        self.manifest.findings()
     }
 
     /// The number of tensors.

@@ -101,6 +101,9 @@ pub enum ErrorKind {
     Limit(Limit),
     /// The file, which is of another format, goes beyond a limit of the reader for that.
     LimitFormat(&'static Row),
+    /// The file, which is of another format, is valid: a known loader may stumble over it, or something was left out. Only a
+    /// [`Finding`](crate::Finding) is of this kind.
+    Note(&'static Row),
     /// The call was wrong.
     Misuse(Misuse),
     /// The bytes of the file could not be read: [`source`](core::error::Error::source) says why.
@@ -122,7 +125,10 @@ impl ErrorKind {
     pub fn row(self) -> Option<&'static Row> {
         match self {
             Self::Malformed(rule) => Some(rule.row()),
-            Self::Format(row) | Self::UnsupportedFormat(row) | Self::LimitFormat(row) => Some(row),
+            Self::Format(row)
+            | Self::UnsupportedFormat(row)
+            | Self::LimitFormat(row)
+            | Self::Note(row) => Some(row),
             Self::Unsupported(feature) => Some(feature.row()),
             Self::Limit(limit) => Some(limit.row()),
             Self::Misuse(_)
@@ -339,7 +345,8 @@ impl fmt::Display for BareError {
             ErrorKind::Malformed(rule) => rule.row().broken,
             ErrorKind::Format(row)
             | ErrorKind::UnsupportedFormat(row)
-            | ErrorKind::LimitFormat(row) => row.broken,
+            | ErrorKind::LimitFormat(row)
+            | ErrorKind::Note(row) => row.broken,
             ErrorKind::Unsupported(feature) => feature.row().broken,
             ErrorKind::Limit(limit) => limit.row().broken,
         };

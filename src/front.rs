@@ -10,13 +10,13 @@ use core::ops::Range;
 
 use crate::cbor::{BytesLeft, Encoder, Fault, fault};
 use crate::element::{ByteOrder, LogicalType, StorageType};
-use crate::error::{BareError, Error, ErrorKind, Location, Misuse, OutOfMemory};
+use crate::error::{BareError, Error, ErrorKind, Location, Misuse, OutOfMemory, text};
 use crate::format::{
     Arrangement, ComponentRecord, Dialect, ElementOrder, Encoding, Extent, Header, Layout, Logical,
     ParseContext, Product, Role, ShardRecord, pass_attributes, push, reserve,
 };
 use crate::limits::OpenOptions;
-use crate::manifest::{Candidate, IndexBuilder, ObjectRecord, ValidatedManifest};
+use crate::manifest::{Candidate, Finding, IndexBuilder, ObjectRecord, ValidatedManifest};
 use crate::names::by_length;
 use crate::num::{len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Row, Rule};
@@ -149,6 +149,8 @@ pub struct Builder<'o> {
     /// Bytes of the tensors whose strides repeat elements.
     repeated: u64,
     index: IndexBuilder,
+    /// The first finding by each rule.
+    findings: Vec<Finding>,
     /// The first error.
     failed: Option<BareError>,
 }
@@ -201,6 +203,7 @@ impl<'o> Builder<'o> {
             dimensions: Encoder::default(),
             repeated: 0,
             index: IndexBuilder::new(front.blobs, options.limit().shared_total(file_len)),
+            findings: Vec::new(),
             failed: None,
         })
     }
@@ -376,8 +379,47 @@ impl<'o> Builder<'o> {
         let attributes = self.attributes.map(|at| at.rebased(total));
         let index = index.finish(cx, Header { attributes, version: None }, text.as_bytes());
         let index = index.map_err(|found| fault_error(found.fault).at(found.location))?;
-        let validated = ValidatedManifest::of_front(header, file_len, index, *options);
+        let mut validated = ValidatedManifest::of_front(header, file_len, index, *options);
+        validated.findings = self.findings;
         Ok(Parsed(validated, text.into_bytes()))
+    }
+
+    /// Adds a finding that does not keep the file from opening: a note, or an error that only a check of the file reports. Of
+    /// several by one rule the first is kept and the others are counted, so that memory does not follow what a file repeats.
+    pub fn found(&mut self, error: Error) {
+        self.found_times(error, 1);
+    }
+
+    /// Adds the findings of an archive whose tensors this one takes. It lies in the file of that name, or if that is empty in
+    /// the file of the header.
+    pub fn found_in_file(&mut self, findings: &[Finding], file: &str) {
+        let file = Some(file).filter(|file| !file.is_empty());
+        for finding in findings {
+            let error = &finding.error;
+            let copied = |copied: Option<&str>| {
+                copied.map(|copied| text(format_args!("{copied}"))).transpose()
+            };
+            let sentence = text(format_args!("{}", error.sentence()));
+            match (sentence, copied(error.tensor()), copied(error.file().or(file))) {
+                (Ok(sentence), Ok(tensor), Ok(file)) => {
+                    let error = Error::of_format(error.kind(), sentence, error.offset());
+                    self.found_times(error.about(tensor, file), finding.more.saturating_add(1));
+                }
+                _ => self.failed = self.failed.or(Some(OutOfMemory.into())),
+            }
+        }
+    }
+
+    /// Adds a finding that was made `times` times.
+    fn found_times(&mut self, error: Error, times: u64) {
+        let is_same = |finding: &&mut Finding| finding.error.kind() == error.kind();
+        if let Some(known) = self.findings.iter_mut().find(is_same) {
+            known.more = known.more.saturating_add(times);
+        } else if self.findings.try_reserve(1).is_ok() {
+            self.findings.push(Finding { error, more: times.saturating_sub(1) });
+        } else {
+            self.failed = self.failed.or(Some(OutOfMemory.into()));
+        }
     }
 
     /// Returns the bytes that elements take which lie by strides, and begin and end with the blob.

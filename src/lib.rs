@@ -201,7 +201,7 @@ pub use half;
 pub use limits::{Limits, OpenOptions, Tolerance};
 #[cfg(feature = "std")]
 pub use load::Loader;
-pub use manifest::{Component, Manifest, Tensor};
+pub use manifest::{Component, Finding, Manifest, Tensor};
 #[cfg(feature = "ndarray")]
 pub use ndarray;
 pub use rules::Generation;

@@ -21,6 +21,7 @@ pub use crate::format::{Dimensions, Extent, Shape, Version};
 pub use builder::Blobs;
 pub(crate) use builder::{IndexBuilder, ObjectChecker};
 pub(crate) use canonical::VERSION;
+pub use index::Finding;
 pub(crate) use index::{ManifestRef, ObjectRecord, TextIn, ValidatedManifest};
 pub(crate) use invalid::named;
 pub(crate) use layouts::Candidate;
@@ -156,6 +157,12 @@ impl<B> Manifest<B> {
         self.validated.index.version
     }
 
+    /// The findings that did not keep the file from opening, one for each rule: notes, and errors that only a check of the file
+    /// reports. There are none in zTensor files.
+    pub fn findings(&self) -> &[Finding] {
+        &self.validated.findings
+    }
+
     /// Returns whether the file is a data shard, which has no manifest and holds blobs for other
     /// files only (2): v2 §7.2.
     pub fn is_data_shard(&self) -> bool {
@@ -219,7 +226,8 @@ impl ValidatedManifest {
         index: index::Index,
         options: OpenOptions,
     ) -> Self {
-        Self { frame: None, header, file_len, text: TextIn::Held, index, options }
+        let (text, findings) = (TextIn::Held, Vec::new());
+        Self { frame: None, header, file_len, text, index, options, findings }
     }
 
     /// Validates the bytes of a manifest.
@@ -248,6 +256,7 @@ impl ValidatedManifest {
             text: TextIn::Held,
             index,
             options: *options,
+            findings: Vec::new(),
         };
         if options.is_canonical() {
             canonical::validate(&ManifestRef::new(bytes, &validated))?;

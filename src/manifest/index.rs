@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use crate::cbor::{BytesLeft, Input, key, seek, text};
 use crate::codec::Source;
-use crate::error::Location;
+use crate::error::{Error, Location};
 use crate::format::frame::Frame;
 use crate::format::{
     ComponentRecord, Dialect, Encoding, Layout, Nesting, RawObject, ShapeSpan, Shapes, ShardRecord,
@@ -223,6 +223,28 @@ pub(crate) struct ValidatedManifest {
     /// The options that it was opened with: their limits hold for its content, and it opens with them again
     /// when it has been appended to.
     pub(super) options: OpenOptions,
+    /// The findings that did not keep the file from opening.
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// What a reader found in a file, and what did not keep the file from opening.
+#[derive(Debug)]
+pub struct Finding {
+    pub(crate) error: Error,
+    pub(crate) more: u64,
+}
+
+impl Finding {
+    /// The first finding by its rule. Its [kind](Error::kind) is [`Note`](crate::ErrorKind::Note) if the file is valid all the
+    /// same; a check of the file reports any other kind as the error of the file.
+    pub fn error(&self) -> &Error {
+        &self.error
+    }
+
+    /// The number of further findings by the same rule.
+    pub fn more(&self) -> u64 {
+        self.more
+    }
 }
 
 /// The bytes in which names, attributes and other texts stand.

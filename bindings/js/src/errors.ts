@@ -1,3 +1,20 @@
+/** A note on a file: a known loader may stumble over it, or something was left out. */
+export interface Note {
+  /** The id of the rule. */
+  rule: string | null
+  /** The source of the rule. */
+  clause: string | null
+  /** The byte that the note is about. */
+  offset: number | bigint | null
+  object: string | null
+  component: string | null
+  shard: string | null
+  /** The number of further places to which the note applies. */
+  more: number
+  message: string
+  advice: string | null
+}
+
 /** The report on a file: the document of `zten check --json`. */
 export interface Report {
   /** The version of the document. */
@@ -24,6 +41,8 @@ export interface Report {
   message: string
   /** Advice for whoever has the file. */
   advice: string | null
+  /** The notes on the file, which is valid all the same unless it has a finding. */
+  notes: Note[]
 }
 
 /** A file, or a part of it, that is not valid or cannot be read. */
@@ -41,6 +60,7 @@ export class ZtenError extends Error implements Omit<Report, 'schema' | 'file'> 
   readonly shard: string | null
   readonly more: number | null
   readonly advice: string | null
+  readonly notes: Note[]
 
   constructor(report: Report, options?: ErrorOptions) {
     super(report.message, options)
@@ -55,19 +75,20 @@ export class ZtenError extends Error implements Omit<Report, 'schema' | 'file'> 
     this.shard = report.shard
     this.more = report.more
     this.advice = report.advice
+    this.notes = report.notes
   }
 }
 
 /** The report that an error was made of, or that is in what the guest says. */
 export const report = (
-  { verdict, level, format, rule, clause, offset, object, component, shard, more, message, advice }: Omit<Report, 'schema' | 'file'>,
+  { verdict, level, format, rule, clause, offset, object, component, shard, more, message, advice, notes }: Omit<Report, 'schema' | 'file'>,
 ): Report =>
-  ({ schema: 2, file: null, verdict, level, format, rule, clause, offset, object, component, shard, more, message, advice })
+  ({ schema: 2, file: null, verdict, level, format, rule, clause, offset, object, component, shard, more, message, advice, notes })
 
 /** A report of what no rule describes. */
 export const trouble = (message: string): Report => ({
   schema: 2, file: null, verdict: 'error', level: 'error', format: null, rule: null, clause: null, offset: null,
-  object: null, component: null, shard: null, more: null, message, advice: null,
+  object: null, component: null, shard: null, more: null, message, advice: null, notes: [],
 })
 
 /** The sentence of an error of any kind. */

@@ -2,7 +2,7 @@
 /** Reading zTensor, safetensors, GGUF, `.npy`, `.npz` and PyTorch files, which are validated as the command `zten` validates them. */
 import { attributes, Simple, Tagged, type Attribute, type Attributes } from './attributes.ts'
 import { elements, toFloat32, type Elements } from './elements.ts'
-import { ZtenError, failure, report, trouble, wrapped, type Report } from './errors.ts'
+import { ZtenError, failure, report, trouble, wrapped, type Note, type Report } from './errors.ts'
 import { Guest, WINDOW } from './guest.ts'
 import { join } from './instance.ts'
 import { setWasm, type Wasm, type WasmModules } from './module.ts'
@@ -11,7 +11,7 @@ import type { BytesLike, Reader, Source } from './sources.ts'
 import type { UrlOptions } from './url.ts'
 
 export {
-  setWasm, Simple, Tagged, ZtenError, type Attribute, type Attributes, type BytesLike, type Elements, type AnySource, type Report,
+  setWasm, Simple, Tagged, ZtenError, type Attribute, type Attributes, type BytesLike, type Elements, type AnySource, type Note, type Report,
   type Source, type UrlOptions, type Wasm, type WasmModules,
 }
 

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use zten::rules;
 use zten_report::digests::Difference;
-use zten_report::finding::{self, Finding, Report, Scope, Valid};
+use zten_report::finding::{self, Finding, Note, Report, Scope, Valid};
 use zten_report::network;
 
 use crate::error::Failure;
@@ -34,6 +34,37 @@ pub(crate) struct Found {
     shard: Option<String>,
     message: String,
     advice: Option<&'static str>,
+    notes: Vec<FoundNote>,
+}
+
+/// The fields of a note.
+#[derive(IntoPyObject)]
+pub(crate) struct FoundNote {
+    rule: Option<&'static str>,
+    clause: Option<String>,
+    offset: Option<u64>,
+    object: Option<String>,
+    component: Option<String>,
+    shard: Option<String>,
+    more: u64,
+    message: String,
+    advice: Option<&'static str>,
+}
+
+impl From<Note<'_>> for FoundNote {
+    fn from(note: Note<'_>) -> Self {
+        Self {
+            rule: note.rule,
+            clause: note.clause,
+            offset: note.offset,
+            object: note.object.map(str::to_owned),
+            component: note.component.map(str::to_owned),
+            shard: note.shard.map(str::to_owned),
+            more: note.more,
+            message: note.message,
+            advice: note.advice,
+        }
+    }
 }
 
 impl From<Report<'_>> for Found {
@@ -50,6 +81,7 @@ impl From<Report<'_>> for Found {
             shard: report.shard.map(str::to_owned),
             message: report.message.into_owned(),
             advice: report.advice,
+            notes: report.notes.into_iter().map(FoundNote::from).collect(),
         }
     }
 }
@@ -88,9 +120,15 @@ impl Plan {
         if self.scope == Scope::All && !manifest.is_data_shard() {
             read::verify(&open, cancel).map_err(|error| Failure::reading(manifest, error))?;
         }
+        let (error, notes) = Finding::split(Finding::of_open(manifest));
+        if let Some(error) = error {
+            return Ok(Report::found(&error, None).with_notes(&notes).into());
+        }
         let (verdict, message) =
             finding::summary(manifest, self.scope, self.canonical, open.length());
-        let valid = Valid { verdict, format: finding::format_name(manifest), message: &message };
+        let message = finding::with_notes(message, notes.len());
+        let format = finding::format_name(manifest);
+        let valid = Valid { verdict, format, message: &message, notes: &notes };
         Ok(Report::valid(&valid).into())
     }
 }

@@ -150,6 +150,11 @@ impl App {
         }
     }
 
+    /// Prints text on standard error, after all that has been printed before.
+    pub(crate) fn error_text(&mut self, text: &str) -> io::Result<()> {
+        self.error(text.strip_suffix('\n').unwrap_or(text))
+    }
+
     /// The status so far.
     pub(crate) fn status(&self) -> Status {
         self.status

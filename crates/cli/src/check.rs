@@ -20,6 +20,8 @@ use crate::kind::{Kind, Outcome};
 #[cfg(target_os = "linux")]
 use crate::message::PART;
 use crate::report::Problem;
+#[cfg(target_os = "linux")]
+use crate::report::remove_names;
 pub(crate) use entries::Entries;
 #[cfg(target_os = "linux")]
 pub(crate) use entries::Entry;
@@ -68,14 +70,23 @@ pub(crate) fn job(
     let form = Form::of(args);
     let outcome = file.and_then(|file| validate(&path, file, args));
     let mut record = Record::new(form, &path, &outcome);
-    if let Err(problem) = outcome
-        && record.text.len() > PART
-    {
-        let outcome: Outcome = Err(Box::new(problem.without_names()));
-        record = Record::new(form, &path, &outcome);
+    if record.text.len() > PART {
+        record = Record::new(form, &path, &without_names(outcome));
     }
     app.out.write_all(record.text.as_bytes())?;
     Ok(record.kind)
+}
+
+/// The outcome without the names in the file, which may be longer than a message of a worker.
+#[cfg(target_os = "linux")]
+fn without_names(outcome: Outcome) -> Outcome {
+    match outcome {
+        Ok(mut valid) => {
+            remove_names(&mut valid.notes);
+            Ok(valid)
+        }
+        Err(problem) => Err(Box::new(problem.without_names())),
+    }
 }
 
 /// The message that the list of files cannot be read.

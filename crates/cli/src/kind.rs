@@ -1,6 +1,8 @@
 //! The outcome of checking a file.
 
+use serde::{Deserialize, Serialize};
 use zten::rules::Row;
+use zten_report::finding::Finding;
 
 use crate::catalog;
 use crate::report::{Problem, Verdict};
@@ -14,17 +16,29 @@ pub(crate) struct Valid {
     pub(crate) verdict: Verdict,
     pub(crate) summary: String,
     pub(crate) format: &'static str,
+    pub(crate) notes: Vec<Finding>,
 }
 
-/// The verdict and the rule of an outcome, without its words.
-#[derive(Clone, Copy, Debug)]
+/// The verdict and the rules of an outcome, without its words.
+#[derive(Clone, Debug)]
 pub(crate) struct Kind {
     pub(crate) verdict: Verdict,
+    /// The rule of the finding that makes the verdict.
     pub(crate) row: Option<&'static Row>,
+    /// The rules of the notes.
+    pub(crate) notes: Vec<&'static Row>,
+}
+
+/// A [`Kind`] in a message of a worker: numbers, which the broker looks up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct KindNumbers {
+    pub(crate) verdict: u8,
+    pub(crate) rule: Option<u16>,
+    pub(crate) notes: Vec<u16>,
 }
 
 /// All verdicts, in the order of their numbers in messages, in which they are listed.
-pub(crate) const VERDICTS: [Verdict; 7] = [
+pub(crate) const VERDICTS: [Verdict; 8] = [
     Verdict::Valid,
     Verdict::ManifestValid,
     Verdict::Invalid,
@@ -32,33 +46,43 @@ pub(crate) const VERDICTS: [Verdict; 7] = [
     Verdict::Unsupported,
     Verdict::Limit,
     Verdict::Error,
+    Verdict::Other,
 ];
 
 impl Kind {
-    /// Returns the numbers of the verdict and of the rule.
-    pub(crate) fn numbers(self) -> (u8, Option<u16>) {
+    /// Returns the numbers of the verdict and of the rules.
+    pub(crate) fn numbers(&self) -> KindNumbers {
         let verdict = VERDICTS.iter().position(|verdict| *verdict == self.verdict);
-        let verdict = verdict.and_then(|number| u8::try_from(number).ok());
-        (verdict.unwrap_or(u8::MAX), self.row.and_then(catalog::number))
+        let verdict = verdict.and_then(|number| u8::try_from(number).ok()).unwrap_or(u8::MAX);
+        let notes = self.notes.iter().copied().filter_map(catalog::number).collect();
+        KindNumbers { verdict, rule: self.row.and_then(catalog::number), notes }
     }
 
-    /// Returns the verdict and the rule of these numbers; none where there are no such.
-    pub(crate) fn from_numbers(verdict: u8, rule: Option<u16>) -> Option<Self> {
-        let verdict = *VERDICTS.get(usize::from(verdict))?;
-        let row = match rule {
-            Some(rule) => Some(catalog::rows().nth(rule.into())?),
+    /// Returns the verdict and the rules of these numbers; `None` if a number has no meaning.
+    pub(crate) fn from_numbers(numbers: &KindNumbers) -> Option<Self> {
+        let verdict = *VERDICTS.get(usize::from(numbers.verdict))?;
+        let row = |rule: u16| catalog::rows().nth(rule.into());
+        let rule = match numbers.rule {
+            Some(rule) => Some(row(rule)?),
             None => None,
         };
-        Some(Self { verdict, row })
+        let notes = numbers.notes.iter().map(|rule| row(*rule)).collect::<Option<_>>()?;
+        Some(Self { verdict, row: rule, notes })
     }
 
     pub(crate) fn of(outcome: &Outcome) -> Self {
-        match outcome {
-            Ok(valid) => Self { verdict: valid.verdict, row: None },
+        let (verdict, row, notes) = match outcome {
+            Ok(valid) => (valid.verdict, None, &valid.notes),
             Err(problem) => {
                 let finding = problem.finding();
-                Self { verdict: finding.verdict, row: finding.row }
+                (finding.verdict, finding.row, problem.notes())
             }
-        }
+        };
+        Self { verdict, row, notes: notes.iter().filter_map(|note| note.row).collect() }
+    }
+
+    /// Returns whether the file has no finding, not even a note.
+    pub(crate) fn has_no_finding(&self) -> bool {
+        self.verdict.is_valid() && self.notes.is_empty()
     }
 }

@@ -10,6 +10,7 @@ use serde::de::{Error as _, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zten_formats::shards::Want;
 
+use crate::kind::KindNumbers;
 use crate::status::Status;
 
 /// Bytes of a packet, at most.
@@ -50,11 +51,11 @@ pub(crate) enum Stream {
     Errors,
 }
 
-/// The result of a job, and the numbers of the verdict and of the rule if a file was checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The result of a job, and the numbers of the verdict and of the rules if a file was checked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Done {
     pub(crate) status: Status,
-    pub(crate) kind: Option<(u8, Option<u16>)>,
+    pub(crate) kind: Option<KindNumbers>,
 }
 
 /// A message to a worker.

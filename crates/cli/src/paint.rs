@@ -82,7 +82,7 @@ impl Palette {
     /// Returns the style of a verdict, and of the rule that it is by.
     pub(crate) fn verdict(self, verdict: Verdict) -> Style {
         let color = match verdict {
-            Verdict::Valid | Verdict::ManifestValid => AnsiColor::Green,
+            Verdict::Valid | Verdict::ManifestValid | Verdict::Other => AnsiColor::Green,
             Verdict::Invalid | Verdict::Error => AnsiColor::Red,
             Verdict::Unsupported | Verdict::Limit | Verdict::Tolerated => AnsiColor::Yellow,
         };

@@ -26,6 +26,8 @@ pub(crate) struct Problem {
     finding: Finding,
     /// None where no other objects were looked at.
     more: Option<More>,
+    /// The notes on the file.
+    notes: Vec<Finding>,
 }
 
 /// Other objects that something is wrong with, by [`Flaw`]: how many, and the names of the first.
@@ -114,7 +116,7 @@ impl Problem {
 
     /// The finding about a file.
     pub(crate) fn found(file: &Path, finding: Finding) -> Self {
-        Self { file: remote::shown(file).into_owned(), finding, more: None }
+        Self { file: remote::shown(file).into_owned(), finding, more: None, notes: Vec::new() }
     }
 
     /// A file that was not opened.
@@ -180,6 +182,22 @@ impl Problem {
         self
     }
 
+    /// Adds the notes on the file.
+    pub(crate) fn with_notes(self, notes: Vec<Finding>) -> Self {
+        Self { notes, ..self }
+    }
+
+    /// The problem of the same file with another finding; what else was found is left out.
+    #[must_use]
+    pub(crate) fn with_finding(self, finding: Finding) -> Self {
+        Self { finding, more: None, notes: Vec::new(), ..self }
+    }
+
+    /// Returns the notes on the file.
+    pub(crate) fn notes(&self) -> &Vec<Finding> {
+        &self.notes
+    }
+
     /// The same, tolerated by the policy.
     pub(crate) fn tolerated(mut self) -> Self {
         self.finding.verdict = Verdict::Tolerated;
@@ -210,6 +228,7 @@ impl Problem {
         for (_, first) in self.more.iter_mut().flat_map(|More(others)| others) {
             first.clear();
         }
+        remove_names(&mut self.notes);
         self
     }
 
@@ -220,24 +239,55 @@ impl Problem {
 
     /// One line of JSON.
     pub(crate) fn json(&self, out: &mut impl Write) -> io::Result<()> {
-        json::to_line(out, &Report::found(&self.finding, self.more()).of_file(&self.file))
+        let report = Report::found(&self.finding, self.more()).with_notes(&self.notes);
+        json::to_line(out, &report.of_file(&self.file))
     }
 }
 
 /// Returns the exit status that a verdict leads to.
 pub(crate) fn status(verdict: Verdict) -> Status {
     match verdict {
-        Verdict::Valid | Verdict::ManifestValid | Verdict::Tolerated => Status::Success,
+        Verdict::Valid | Verdict::ManifestValid | Verdict::Tolerated | Verdict::Other => {
+            Status::Success
+        }
         Verdict::Unsupported => Status::Unsupported,
         Verdict::Invalid | Verdict::Limit => Status::Invalid,
         Verdict::Error => Status::Error,
     }
 }
 
-/// Problems are printed on standard error, and have its colors.
+/// Removes the names in the file from notes.
+#[cfg(target_os = "linux")]
+pub(crate) fn remove_names(notes: &mut [Finding]) {
+    for note in notes {
+        note.object = None;
+        note.component = None;
+    }
+}
+
+/// Writes one line for each note, below the line of its file.
+pub(crate) fn write_notes(
+    f: &mut impl fmt::Write,
+    notes: &[Finding],
+    palette: Palette,
+) -> fmt::Result {
+    let style = palette.verdict(Verdict::Tolerated);
+    notes.iter().try_for_each(|note| {
+        let note = note.with_rule_between(style.render(), style.render_reset());
+        write!(f, "\n  note: {note}")
+    })
+}
+
+/// Problems are printed on standard error, unless `check` prints them as verdicts, and have its colors.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let palette = Palette::errors();
+        self.write(f, Palette::errors())
+    }
+}
+
+impl Problem {
+    /// Writes the problem in the colors of a stream.
+    pub(crate) fn write(&self, f: &mut impl fmt::Write, palette: Palette) -> fmt::Result {
         let rule = palette.verdict(self.finding.verdict);
         let finding = self.finding.with_rule_between(rule.render(), rule.render_reset());
         write!(f, "{}: {finding}", Painted(palette.path(), escape::path(&self.file)))?;
@@ -254,6 +304,9 @@ impl fmt::Display for Problem {
         if self.finding.verdict == Verdict::Tolerated {
             f.write_str("\n  tolerated by the policy; the file is not valid")?;
         }
-        self.more.as_ref().map_or(Ok(()), |more| more.fmt(f))
+        if let Some(more) = &self.more {
+            write!(f, "{more}")?;
+        }
+        write_notes(f, &self.notes, palette)
     }
 }

@@ -256,7 +256,7 @@ pub(crate) fn run() -> io::Result<()> {
         let job = Job { number, files, create: &*channel };
         let ran = call.run(&mut app, job);
         let (status, kind) = app.finish(ran)?;
-        let kind = kind.map(Kind::numbers);
+        let kind = kind.as_ref().map(Kind::numbers);
         channel.put(&Request::Done(Done { status, kind }))?;
     }
     Ok(())

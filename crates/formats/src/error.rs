@@ -214,6 +214,7 @@ impl From<FormatError> for zten::Error {
                 let kind = match (blame, blame.verdict()) {
                     (Blame::Limit(limit), _) => limit.into(),
                     (_, Verdict::Unsupported) => ErrorKind::UnsupportedFormat(blame.row()),
+                    (_, Verdict::Valid) => ErrorKind::Note(blame.row()),
                     (_, Verdict::Limit) => ErrorKind::LimitFormat(blame.row()),
                     _ => ErrorKind::Format(blame.row()),
                 };

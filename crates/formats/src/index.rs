@@ -149,6 +149,7 @@ impl All<'_, '_> {
         let (weights, limits) = (self.weights, self.options.limit());
         let (archive, metadata) = safetensors::archive(part.source, part.length, self.options)?;
         let file = weights.file(part.name);
+        self.builder.found_in_file(archive.findings(), part.name);
         for tensor in &archive {
             let said = weights.of_tensor(tensor.name());
             if said != file {

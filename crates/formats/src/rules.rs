@@ -34,7 +34,7 @@ macro_rules! catalog {
                 }
             }
 
-            /// The verdict on a file that breaks it.
+            /// The verdict on a file that breaks it: `Valid` if the rule makes a note only.
             pub fn verdict(self) -> Verdict {
                 match self {
                     $( Self::$variant => Verdict::$verdict, )+

@@ -35,6 +35,8 @@ pub enum Verdict {
     Limit,
     /// The file could not be validated.
     Error,
+    /// The file is recognized, and is of a kind that holds no tensors: a text, an image.
+    Other,
 }
 
 impl Verdict {
@@ -48,6 +50,7 @@ impl Verdict {
             Self::Unsupported => "unsupported",
             Self::Limit => "limit",
             Self::Error => "error",
+            Self::Other => "other",
         }
     }
 
@@ -59,7 +62,7 @@ impl Verdict {
     /// The level of a finding, in the words of SARIF; none where there is no finding.
     pub fn level(self) -> Option<&'static str> {
         match self {
-            Self::Valid | Self::ManifestValid => None,
+            Self::Valid | Self::ManifestValid | Self::Other => None,
             Self::Invalid | Self::Error => Some("error"),
             Self::Unsupported | Self::Limit => Some("warning"),
             Self::Tolerated => Some("note"),
@@ -152,6 +155,57 @@ pub struct Valid<'a> {
     pub format: &'a str,
     /// The contents, in a sentence.
     pub message: &'a str,
+    /// The notes on the file.
+    pub notes: &'a [Finding],
+}
+
+/// Returns the sentence about a valid file with the number of its notes.
+pub fn with_notes(message: String, notes: usize) -> String {
+    match notes {
+        0 => message,
+        _ => format!("{message}, {}", counted(u64_from_usize(notes), "note")),
+    }
+}
+
+/// A note on a file, in the document on it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Note<'a> {
+    /// The id of the rule.
+    pub rule: Option<&'static str>,
+    /// The clause that the rule is from.
+    pub clause: Option<String>,
+    /// The byte of the file, or of the shard.
+    #[serde(serialize_with = "json::integer_or_null")]
+    pub offset: Option<u64>,
+    /// The name of the object.
+    pub object: Option<&'a str>,
+    /// The role of the component.
+    pub component: Option<&'a str>,
+    /// The name of the shard.
+    pub shard: Option<&'a str>,
+    /// The number of further places to which the note applies.
+    #[serde(serialize_with = "json::integer")]
+    pub more: u64,
+    /// The sentence.
+    pub message: String,
+    /// The advice of the rule.
+    pub advice: Option<&'static str>,
+}
+
+impl<'a> Note<'a> {
+    fn new(finding: &'a Finding) -> Self {
+        Self {
+            rule: finding.row.map(|row| row.id),
+            clause: finding.clause(),
+            offset: finding.offset,
+            object: finding.object.as_deref(),
+            component: finding.component.as_deref(),
+            shard: finding.shard.as_deref(),
+            more: finding.others,
+            message: finding.to_string(),
+            advice: finding.row.map(|row| row.advice),
+        }
+    }
 }
 
 /// The document on a file that was checked: `docs/json.md`.
@@ -186,6 +240,8 @@ pub struct Report<'a> {
     pub message: Cow<'a, str>,
     /// The advice of the rule.
     pub advice: Option<&'static str>,
+    /// The notes on the file.
+    pub notes: Vec<Note<'a>>,
 }
 
 impl<'a> Report<'a> {
@@ -206,6 +262,7 @@ impl<'a> Report<'a> {
             more: (valid.verdict == Verdict::Valid).then_some(0),
             message: valid.message.into(),
             advice: None,
+            notes: valid.notes.iter().map(Note::new).collect(),
         }
     }
 
@@ -227,7 +284,14 @@ impl<'a> Report<'a> {
             more,
             message: finding.to_string().into(),
             advice: finding.row.map(|row| row.advice),
+            notes: Vec::new(),
         }
+    }
+
+    /// Adds the notes on the file.
+    #[must_use]
+    pub fn with_notes(self, notes: &'a [Finding]) -> Self {
+        Self { notes: notes.iter().map(Note::new).collect(), ..self }
     }
 
     /// Adds the name of the file.
@@ -252,7 +316,7 @@ pub fn counted(number: u64, what: &str) -> String {
 /// file: the sentence, the rule with its clause, and the place.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// Never one of the valid ones.
+    /// The verdict on the file; [`Verdict::Valid`] if the finding is a note.
     pub verdict: Verdict,
     /// The fact, with the value.
     pub sentence: String,
@@ -276,6 +340,8 @@ pub struct Finding {
     pub length: Option<u64>,
     /// The byte of the manifest, where the offset is in it.
     pub manifest_offset: Option<u64>,
+    /// The number of further places with the same finding, if those are counted.
+    pub others: u64,
 }
 
 impl Finding {
@@ -294,6 +360,7 @@ impl Finding {
             offset: None,
             length: None,
             manifest_offset: None,
+            others: 0,
         }
     }
 
@@ -316,6 +383,7 @@ impl Finding {
             ErrorKind::Malformed(_) | ErrorKind::Format(_) => Verdict::Invalid,
             ErrorKind::Unsupported(_) | ErrorKind::UnsupportedFormat(_) => Verdict::Unsupported,
             ErrorKind::Limit(_) | ErrorKind::LimitFormat(_) => Verdict::Limit,
+            ErrorKind::Note(_) => Verdict::Valid,
             // The others say nothing of the file.
             _ => Verdict::Error,
         };
@@ -326,6 +394,7 @@ impl Finding {
             ErrorKind::Format(_)
             | ErrorKind::UnsupportedFormat(_)
             | ErrorKind::LimitFormat(_)
+            | ErrorKind::Note(_)
             | ErrorKind::Inexpressible(_)
             | ErrorKind::Read
             | ErrorKind::Write
@@ -345,6 +414,37 @@ impl Finding {
         }
         finding.length = finding.offset.and(finding.row).and_then(|row| fixed_length(row.id));
         finding.at_manifest(error.manifest_range().as_ref())
+    }
+
+    /// The findings that did not keep the file from opening, first those that make it invalid, over a limit or unsupported,
+    /// then notes.
+    pub fn of_open(manifest: &Manifest<impl AsRef<[u8]>>) -> Vec<Self> {
+        let mut findings = Vec::new();
+        for found in manifest.findings() {
+            let mut finding = Self::from_error(found.error());
+            finding.format = Some(format_name(manifest));
+            finding.others = found.more();
+            findings.push(finding);
+        }
+        findings.sort_by_key(|finding: &Self| match finding.verdict {
+            Verdict::Invalid => 0,
+            Verdict::Limit => 1,
+            Verdict::Unsupported => 2,
+            _ => 3,
+        });
+        findings
+    }
+
+    /// Splits the findings of an open file into the first that makes the file invalid, over a limit or unsupported, and the
+    /// notes.
+    pub fn split(findings: Vec<Self>) -> (Option<Self>, Vec<Self>) {
+        let (notes, errors): (Vec<_>, Vec<_>) = findings.into_iter().partition(Self::is_note);
+        (errors.into_iter().next(), notes)
+    }
+
+    /// Returns whether the finding is a note: the file is valid.
+    pub fn is_note(&self) -> bool {
+        self.verdict == Verdict::Valid
     }
 
     /// Adds the byte of the manifest, which lies there.
@@ -487,6 +587,10 @@ impl<B: fmt::Display, A: fmt::Display> fmt::Display for SetOff<'_, B, A> {
         if let Some((row, clause)) = finding.row.zip(finding.clause()) {
             write!(f, " (rule {before}{}{after}, {clause})", row.id)?;
         }
-        finding.place(f)
+        finding.place(f)?;
+        match finding.others {
+            0 => Ok(()),
+            others => write!(f, ", and {others} more"),
+        }
     }
 }

@@ -59,6 +59,9 @@ pub struct Facts {
     pub generation: String,
     /// The sentence that `zten check` says of it.
     pub summary: String,
+    /// The notes on the file.
+    #[serde(default)]
+    pub notes: Vec<Rejection>,
     /// The objects, in the order of the manifest; none where only the verdict was asked for.
     pub objects: Vec<Object>,
 }
@@ -92,7 +95,7 @@ pub struct Component {
     pub place: Option<(u64, u64)>,
 }
 
-/// The reason why a file is rejected.
+/// The reason why a file is rejected, or a note on a valid file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rejection {
@@ -113,6 +116,9 @@ pub struct Rejection {
     pub offset: Option<u64>,
     /// The byte of the manifest, where it is in there.
     pub manifest_offset: Option<u64>,
+    /// The number of further places with the same finding.
+    #[serde(default)]
+    pub others: u64,
     /// The fact, with the value: any text.
     pub sentence: String,
 }
@@ -128,6 +134,7 @@ impl From<Finding> for Rejection {
             shard: finding.shard,
             offset: finding.offset,
             manifest_offset: finding.manifest_offset,
+            others: finding.others,
             sentence: finding.sentence,
         }
     }
@@ -149,6 +156,7 @@ impl From<Rejection> for Finding {
             shard: rejection.shard,
             offset: rejection.offset,
             manifest_offset: rejection.manifest_offset,
+            others: rejection.others,
             ..Self::new(verdict, rejection.sentence)
         }
     }

@@ -210,7 +210,8 @@ impl Service {
         let facts = match serde_json::from_slice(&bytes)? {
             Answer::Valid(facts) => facts,
             Answer::Rejected(rejection) => {
-                if rejection.rule.as_ref().is_some_and(|rule| answer::rule(rule).is_none()) {
+                let known = rejection.rule.as_deref().map(answer::rule);
+                if known.is_some_and(|known| known.is_none_or(|(_, verdict)| verdict.is_valid())) {
                     return Err(invalid("unknown rule"));
                 }
                 if rejection.format.as_ref().is_some_and(|format| answer::format(format).is_none())
@@ -223,6 +224,14 @@ impl Service {
         drop(bytes);
         if answer::format(&facts.format).is_none() {
             return Err(invalid("unknown format"));
+        }
+        // A note whose rule rejects files would hide that.
+        let is_note = |note: &Rejection| {
+            let known = note.rule.as_deref().and_then(answer::rule);
+            known.is_some_and(|(_, verdict)| verdict.is_valid())
+        };
+        if !facts.notes.iter().all(is_note) {
+            return Err(invalid("a note that is none"));
         }
         let content = match (want, content) {
             (Want::Verdict | Want::Facts, _) => None,

@@ -120,11 +120,17 @@ fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Findin
     if let Some(content) = &mut order.content {
         content.seal().map_err(|error| Box::new(Finding::io(&error)))?;
     }
+    let (error, notes) = Finding::split(Finding::of_open(manifest));
+    if let Some(error) = error {
+        return Err(Box::new(error));
+    }
     let (_, summary) = finding::summary(manifest, Scope::All, false, length);
+    let summary = finding::with_notes(summary, notes.len());
     Ok(Facts {
         format: finding::format_name(manifest).to_owned(),
         generation: archive.generation().map_or("", Generation::as_str).to_owned(),
         summary,
+        notes: notes.into_iter().map(Into::into).collect(),
         objects,
     })
 }

@@ -36,7 +36,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import numpy
-from ._check import Columns, Report, Rule, check, check_batch, explain
+from ._check import Columns, Note, Report, Rule, check, check_batch, explain
 from ._component import Component
 from ._errors import Error, Invalid, LimitExceeded, Unsupported
 from ._file import Digests, File, Limits, Source, open
@@ -58,6 +58,7 @@ __all__ = [
     "LimitExceeded",
     "Limits",
     "Invalid",
+    "Note",
     "Report",
     "Rule",
     "Simple",

@@ -12,6 +12,30 @@ from ._file import Limits, Source, frozen, strictness
 
 
 @dataclass(frozen=True)
+class Note:
+    """A note on a file: a known loader may stumble over it, or something was left out."""
+
+    rule: str | None
+    """The id of the rule."""
+    clause: str | None
+    """The source of the rule."""
+    offset: int | None
+    """The byte of the file, or of the shard."""
+    object: str | None
+    """The name of the object."""
+    component: str | None
+    """The role of the component."""
+    shard: str | None
+    """The name of the shard."""
+    more: int
+    """The number of further places to which the note applies."""
+    message: str
+    """The sentence, the rule with its clause, and the place."""
+    advice: str | None
+    """The advice for whoever has the file."""
+
+
+@dataclass(frozen=True)
 class Report:
     """The report on a file: the keys of ``zten check --json``. It is true if
     nothing is wrong. It can be pickled."""
@@ -42,6 +66,8 @@ class Report:
     """The sentence, the rule with its clause, and the place. Names in it are escaped."""
     advice: str | None
     """The advice for whoever has the file."""
+    notes: list[Note]
+    """The notes on the file, which is valid all the same unless it has a finding."""
 
     def __bool__(self) -> bool:
         return self.verdict in ("valid", "manifest-valid")
@@ -108,6 +134,7 @@ class Columns(TypedDict):
     shard: list[str | None]
     message: list[str]
     advice: list[str | None]
+    notes: list[list[_zten._Note]]
 
 
 def check(
@@ -131,7 +158,9 @@ def check(
     how = strictness(limits, tolerate, canonical, shards)
     found = _zten.check(frozen(source), how, manifest_only)
     path = _zten.shown(source) if isinstance(source, (str, os.PathLike)) else None
-    return Report(file=path, **found)
+    notes = [Note(**note) for note in found["notes"]]
+    fields: dict[str, Any] = {**found, "file": path, "notes": notes}
+    return Report(**fields)
 
 
 def check_batch(
@@ -174,4 +203,5 @@ def check_batch(
         shard=[one["shard"] for one in found],
         message=[one["message"] for one in found],
         advice=[one["advice"] for one in found],
+        notes=[one["notes"] for one in found],
     )

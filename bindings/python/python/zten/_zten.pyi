@@ -24,6 +24,17 @@ _Component: TypeAlias = tuple[
 # are read, whether it has a digest or checksum.
 _Dense: TypeAlias = tuple[str, int, int, int | None, bool, bool, bool]
 
+class _Note(TypedDict):
+    rule: str | None
+    clause: str | None
+    offset: int | None
+    object: str | None
+    component: str | None
+    shard: str | None
+    more: int
+    message: str
+    advice: str | None
+
 class _Found(TypedDict):
     verdict: str
     level: str | None
@@ -36,6 +47,7 @@ class _Found(TypedDict):
     shard: str | None
     message: str
     advice: str | None
+    notes: list[_Note]
 
 def check(file: Any, strictness: _Strictness, manifest_only: bool) -> _Found: ...
 def check_batch(

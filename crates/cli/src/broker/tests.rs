@@ -10,6 +10,7 @@ use rustix::net::{SendFlags, send};
 use super::*;
 use crate::args::{Args, Command};
 use crate::channel::{self, Received};
+use crate::kind::KindNumbers;
 use crate::message::{Input, Reply};
 
 /// A source of numbers that are the same for the same seed.
@@ -53,7 +54,9 @@ impl Random {
             6 => Request::Read(number, self.next(9), self.next(9)),
             7 => return self.bytes(200),
             _ => {
-                let kind = (u8::try_from(self.next(8)).unwrap(), Some(3));
+                let verdict = u8::try_from(self.next(9)).unwrap();
+                let kind =
+                    KindNumbers { verdict, rule: Some(3), notes: vec![5; usize::from(verdict)] };
                 Request::Done(Done { status: Status::Success, kind: Some(kind) })
             }
         };

@@ -6,19 +6,15 @@ use std::path::Path;
 use tempfile::SpooledTempFile;
 
 use super::entries::{Entries, Reason, Suffixes};
-use super::record::Form;
-#[cfg(target_os = "linux")]
-use super::record::Record;
+use super::record::{Form, Record};
 use super::sarif;
 use super::tally::Tally;
 use crate::app::App;
 use crate::args::Check;
-use crate::kind::{Kind, Outcome};
-#[cfg(target_os = "linux")]
-use crate::message::Stream;
+use crate::kind::Outcome;
 #[cfg(target_os = "linux")]
 use crate::report::Problem;
-use crate::report::status;
+use crate::report::{Verdict, status};
 use crate::status::Status;
 
 /// Bytes of the list of files that are held; more are in a temporary file.
@@ -59,29 +55,26 @@ impl Output {
         })
     }
 
-    /// Says what has been found of the file at `path`.
+    /// Prints the outcome of the file at `path`.
     pub(super) fn outcome(
         &mut self,
         app: &mut App,
         path: &Path,
         outcome: &Outcome,
     ) -> io::Result<()> {
-        let kind = Kind::of(outcome);
-        self.note(app, path, kind)?;
-        match outcome {
-            Err(problem) if self.form == Form::Text => app.error(problem),
-            Ok(_) if self.is_quiet => Ok(()),
-            _ => self.form.write(&mut app.out, path, outcome),
-        }
+        let record = Record::new(self.form, path, outcome);
+        self.record(app, path, &record)
     }
 
-    /// Prints what a worker has rendered.
-    #[cfg(target_os = "linux")]
+    /// Prints the words for the outcome of a file: every verdict on standard output, and on standard error what kept a file
+    /// from having one.
     pub(crate) fn record(&mut self, app: &mut App, path: &Path, record: &Record) -> io::Result<()> {
-        self.note(app, path, record.kind)?;
-        match record.kind.verdict.is_valid() {
-            true if self.is_quiet => Ok(()),
-            false if self.form == Form::Text => app.text(Stream::Errors, &record.text),
+        self.note(app, path, record)?;
+        if self.is_quiet && record.kind.has_no_finding() {
+            return Ok(());
+        }
+        match record.kind.verdict {
+            Verdict::Error if self.form == Form::Text => app.error_text(&record.text),
             _ => app.out.write_all(record.text.as_bytes()),
         }
     }
@@ -93,9 +86,9 @@ impl Output {
     }
 
     /// Adds a file to the tally, the exit status and the artifacts of SARIF, before its outcome is written.
-    fn note(&mut self, app: &mut App, path: &Path, kind: Kind) -> io::Result<()> {
-        self.tally.note(kind);
-        app.set_exit_status(match status(kind.verdict) {
+    fn note(&mut self, app: &mut App, path: &Path, record: &Record) -> io::Result<()> {
+        self.tally.note(&record.kind);
+        app.set_exit_status(match status(record.kind.verdict) {
             Status::Unsupported if self.allows_unsupported => Status::Success,
             status => status,
         });
@@ -106,7 +99,7 @@ impl Output {
             self.artifacts.write_all(b",")?;
         }
         sarif::artifact(&mut self.artifacts, path)?;
-        if !kind.verdict.is_valid() {
+        if !record.text.is_empty() {
             if self.has_results {
                 app.out.write_all(b",")?;
             }

@@ -61,9 +61,12 @@ pub(crate) struct Policy {
     require_digests: Option<Vec<String>>,
     /// True if no component may be compressed.
     forbid_compression: bool,
-    /// The rules whose findings are notes.
-    #[serde(deserialize_with = "rules")]
+    /// The rules whose findings do not fail the command.
+    #[serde(deserialize_with = "tolerable_rules")]
     tolerate: Option<Vec<String>>,
+    /// The rules whose notes make a file invalid.
+    #[serde(deserialize_with = "known_rules")]
+    deny: Option<Vec<String>>,
 }
 
 /// A number of bytes: in a policy an integer, or a text such as `10GiB`.
@@ -136,16 +139,35 @@ fn digests<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Stri
     names(deserializer, |name| check_known("digest algorithm", name, &DIGESTS))
 }
 
-fn rules<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+fn tolerable_rules<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Vec<String>>, D::Error> {
     names(deserializer, |name| match catalog::find(name) {
-        None => Err(format!("unknown rule \"{name}\"; `zten explain` lists all")),
+        None => check_known_rule(name),
         Some(row) if zten_formats::rules::verdict(row) == Verdict::Unsupported => Ok(()),
         Some(row) if VALUE_RULES.contains(&row.id) => Ok(()),
+        Some(row) if zten_formats::rules::verdict(row).is_valid() => Err(format!(
+            "rule {name} makes notes only, which fail no command; `deny` makes them errors"
+        )),
         Some(_) => Err(format!(
             "rule {name} cannot be tolerated: a file that breaks it is not checked any further; expected a rule on what is not supported, {}",
             VALUE_RULES.join(", ")
         )),
     })
+}
+
+fn known_rules<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Vec<String>>, D::Error> {
+    names(deserializer, check_known_rule)
+}
+
+/// Checks that there is or was a rule of that id.
+fn check_known_rule(name: &str) -> Result<(), String> {
+    if catalog::find(name).is_some() || catalog::is_retired(name) {
+        return Ok(());
+    }
+    Err(format!("unknown rule \"{name}\"; `zten explain` lists all"))
 }
 
 /// Reads a policy from a file.
@@ -170,6 +192,9 @@ fn parse(text: &str) -> Result<Policy, String> {
         error.set_input(None);
         format!("line {line}: {}", error.to_string().trim_end().replace('\n', " "))
     })?;
+    if let Some(rule) = policy.tolerate.iter().flatten().find(|rule| policy.denies(rule)) {
+        return Err(format!("rule {rule} is in `tolerate` and in `deny`"));
+    }
     // A file that was cut off, or was never written, admits nothing.
     if policy == Policy::default() {
         return Err("policy without a requirement".to_owned());
@@ -195,7 +220,7 @@ macro_rules! rows {
 
 rows! {
     FORMAT "policy-format"
-        "The format of the file is one that the policy allows."
+        "The format of the file is one that the policy allows; an index has the format of the files that it names."
         "the policy does not allow the format"
         "Convert the file with `zten convert` to a format that the policy allows, or ask for one.";
     DTYPE "policy-dtype"
@@ -226,14 +251,25 @@ impl Policy {
         row.is_some_and(|row| tolerated.iter().any(|id| id == row.id))
     }
 
-    /// Returns whether files of that format are admitted.
+    /// Returns whether notes by the rule of that id are errors.
+    fn denies(&self, id: &str) -> bool {
+        self.deny.iter().flatten().any(|denied| denied == id)
+    }
+
+    /// Returns whether files of that format are admitted. An index holds no tensors of its own: it is admitted if the files
+    /// that it names are, and indices themselves are not forbidden.
     fn allows_format(&self, format: &str, generation: Option<Generation>) -> bool {
         let own = generation.map(|own| format!("{format}-{}", own.as_str()));
-        let is_named = |names: &Vec<String>| {
+        let named = format.strip_suffix("-index");
+        let holds = |names: &Vec<String>, format: &str| {
             names.iter().any(|name| name == format || Some(name) == own.as_ref())
         };
-        self.allow_formats.as_ref().is_none_or(is_named)
-            && !self.forbid_formats.as_ref().is_some_and(is_named)
+        let allowed = |names: &Vec<String>| holds(names, named.unwrap_or(format));
+        let forbidden = |names: &Vec<String>| {
+            holds(names, format) || named.is_some_and(|named| holds(names, named))
+        };
+        self.allow_formats.as_ref().is_none_or(allowed)
+            && !self.forbid_formats.as_ref().is_some_and(forbidden)
     }
 
     /// Checks a file whose manifest is valid.
@@ -339,24 +375,66 @@ impl Policy {
         Some((&DIGEST, format!("expected a digest by {required}, found {found}")))
     }
 
-    /// Applies the policy to the outcome of a check: a format that is not read may be forbidden, and a finding tolerated.
-    pub(super) fn apply(&self, path: &Path, outcome: Outcome) -> Outcome {
-        let problem = match outcome {
-            Err(problem) => problem,
-            valid => return valid,
-        };
+    /// Applies the policy to a file of `length` bytes that zten does not read, because of that problem. Its format and size are
+    /// checked; what the file does not state is larger than any maximum.
+    pub(super) fn check_unread(&self, problem: Box<Problem>, length: u64) -> Box<Problem> {
         let finding = problem.finding();
-        let is_unread = matches!(finding.verdict, Verdict::Unsupported | Verdict::Limit);
-        if is_unread
-            && let Some(format) = finding.format
-            && let Some((row, sentence, _)) = self.violation_of_format(format, finding.generation)
-        {
-            let mut finding = Finding::new(Verdict::Invalid, sentence);
-            (finding.row, finding.format) = (Some(row), Some(format));
-            return Err(Box::new(Problem::found(path, finding)));
+        if !matches!(finding.verdict, Verdict::Unsupported | Verdict::Limit) {
+            return problem;
         }
-        let is_tolerated = self.tolerates(finding.row);
-        Err(if is_tolerated { Box::new(problem.tolerated()) } else { problem })
+        let violation = match finding.format {
+            Some(format) => self.violation_of_format(format, finding.generation),
+            // A list of formats does not admit what has none that is known.
+            None if self.allow_formats.is_some() && !self.tolerates(finding.row) => {
+                Some((&FORMAT, "a file of an unknown format is not allowed".to_owned(), None))
+            }
+            None => None,
+        };
+        let violation = violation.or_else(|| self.violation_of_length(length)).or_else(|| {
+            let unknown = |what: &str, most| check_max_size(what, None, most);
+            let count = |most| {
+                let sentence = format!("unknown number of tensors: expected at most {most}");
+                (&SIZE, sentence, None)
+            };
+            self.max_tensors
+                .map(count)
+                .or_else(|| unknown("decoded size", self.max_decoded_size))
+                .or_else(|| unknown("size of the largest tensor", self.max_tensor_size))
+        });
+        let Some((row, sentence, _)) = violation else { return problem };
+        let mut violated = Finding::new(Verdict::Invalid, sentence);
+        (violated.row, violated.format) = (Some(row), finding.format);
+        Box::new(problem.with_finding(violated))
+    }
+
+    fn violation_of_length(&self, length: u64) -> Option<Violation<'static>> {
+        check_max_size("file size", Some(length), self.max_file_size)
+    }
+
+    /// Applies the policy to the outcome of a check: a finding may be tolerated, and a note denied.
+    pub(super) fn apply(&self, path: &Path, outcome: Outcome) -> Outcome {
+        let is_denied = |note: &Finding| note.row.is_some_and(|row| self.denies(row.id));
+        match outcome {
+            Ok(mut valid) => {
+                let Some(denied) = valid.notes.iter().position(is_denied) else { return Ok(valid) };
+                let mut finding = valid.notes.remove(denied);
+                finding.verdict = Verdict::Invalid;
+                finding.sentence.push_str(": the policy denies that");
+                Err(Box::new(Problem::found(path, finding).with_notes(valid.notes)))
+            }
+            Err(problem) if self.tolerates(problem.finding().row) => {
+                let denied = problem.notes().iter().find(|note| is_denied(note)).cloned();
+                match denied {
+                    None => Err(Box::new(problem.tolerated())),
+                    Some(mut finding) => {
+                        finding.verdict = Verdict::Invalid;
+                        finding.sentence.push_str(": the policy denies that");
+                        Err(Box::new(problem.with_finding(finding)))
+                    }
+                }
+            }
+            Err(problem) => Err(problem),
+        }
     }
 }
 

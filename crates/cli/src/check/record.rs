@@ -9,11 +9,10 @@ use super::sarif;
 use crate::args::Check;
 use crate::escape;
 use crate::json;
-#[cfg(target_os = "linux")]
-use crate::kind::Kind;
-use crate::kind::{Outcome, Valid};
+use crate::kind::{Kind, Outcome, Valid};
 use crate::paint::{Painted, Palette};
 use crate::remote::shown;
+use crate::report::{Verdict, write_notes};
 
 /// A form of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,42 +35,49 @@ impl Form {
         }
     }
 
-    /// Says what has been found of the file at `path`.
-    pub(super) fn write(
-        self,
-        out: &mut impl Write,
-        path: &Path,
-        outcome: &Outcome,
-    ) -> io::Result<()> {
+    /// Writes the outcome of the file at `path`.
+    fn write(self, out: &mut impl Write, path: &Path, outcome: &Outcome) -> io::Result<()> {
         match (self, outcome) {
-            (Self::Text, Ok(Valid { verdict, summary, .. })) => {
+            (Self::Text, Ok(Valid { verdict, summary, notes, .. })) => {
                 let palette = Palette::output();
                 let path = Painted(palette.path(), escape::path(&shown(path)));
-                writeln!(out, "{path}: {}", Painted(palette.verdict(*verdict), summary))
+                let mut text = format!("{path}: {}", Painted(palette.verdict(*verdict), summary));
+                write_notes(&mut text, notes, palette).map_err(io::Error::other)?;
+                writeln!(out, "{text}")
             }
-            (Self::Text, Err(problem)) => writeln!(out, "{problem}"),
-            (Self::Json, Ok(Valid { verdict, summary, format })) => {
-                let valid = finding::Valid { verdict: *verdict, format, message: summary };
+            (Self::Text, Err(problem)) => {
+                // Only what kept the file from being checked goes to standard error.
+                let palette = match problem.finding().verdict {
+                    Verdict::Error => Palette::errors(),
+                    _ => Palette::output(),
+                };
+                let mut text = String::new();
+                problem.write(&mut text, palette).map_err(io::Error::other)?;
+                writeln!(out, "{text}")
+            }
+            (Self::Json, Ok(Valid { verdict, summary, format, notes })) => {
+                let valid = finding::Valid { verdict: *verdict, format, message: summary, notes };
                 json::to_line(out, &Report::valid(&valid).of_file(path))
             }
             (Self::Json, Err(problem)) => problem.json(out),
-            (Self::Sarif, Ok(_)) => Ok(()),
-            (Self::Sarif, Err(problem)) => sarif::result(out, path, problem),
+            (Self::Sarif, Ok(valid)) => sarif::results(out, path, None, &valid.notes),
+            (Self::Sarif, Err(problem)) => {
+                let found = Some((problem.finding(), problem.more()));
+                sarif::results(out, path, found, problem.notes())
+            }
         }
     }
 }
 
 /// An outcome that has been put into words.
-#[cfg(target_os = "linux")]
 #[derive(Debug)]
 pub(crate) struct Record {
     pub(crate) kind: Kind,
     pub(crate) text: String,
 }
 
-#[cfg(target_os = "linux")]
 impl Record {
-    /// Puts it into words.
+    /// Puts the outcome of the file at `path` into words.
     pub(super) fn new(form: Form, path: &Path, outcome: &Outcome) -> Self {
         let mut text = Vec::new();
         // Memory takes all that is written.

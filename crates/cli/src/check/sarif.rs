@@ -8,17 +8,20 @@ use std::path::{Component, Path};
 use serde::Serialize;
 use serde_json::{Value, json};
 use zten::rules::Row;
-use zten_report::finding::Report;
+use zten_report::finding::{Finding, Report};
 
 use super::tally::Tally;
 use crate::catalog::rows;
 use crate::json::{self, Integer};
 use crate::remote::{is_remote, shown};
-use crate::report::{Problem, Verdict};
+use crate::report::Verdict;
 use crate::status::Status;
 
 /// The rule of a file that could not be validated.
 const UNREADABLE: &str = "not-validated";
+
+/// The level of a finding in a valid file.
+const NOTE: &str = "note";
 
 /// Writes all before the first result.
 pub(super) fn head(out: &mut impl Write) -> io::Result<()> {
@@ -43,7 +46,7 @@ fn rule(row: &Row) -> Value {
         "shortDescription": { "text": row.holds },
         "fullDescription": { "text": row.holds },
         "help": { "text": row.advice, "markdown": row.advice },
-        "defaultConfiguration": { "level": zten_formats::rules::verdict(row).level() },
+        "defaultConfiguration": { "level": zten_formats::rules::verdict(row).level().unwrap_or(NOTE) },
         "properties": { "clause": row.source.clause(), "generations": row.scope.as_str() },
     })
 }
@@ -100,10 +103,32 @@ struct Region {
     byte_length: Option<u64>,
 }
 
-/// Writes what is wrong with a file.
-pub(super) fn result(out: &mut impl Write, path: &Path, problem: &Problem) -> io::Result<()> {
-    let finding = problem.finding();
-    let report = Report::found(finding, problem.more());
+/// Writes the findings of a file: the one that makes the verdict, with the number of other objects that have one, and then
+/// the notes.
+pub(super) fn results(
+    out: &mut impl Write,
+    path: &Path,
+    found: Option<(&Finding, Option<u64>)>,
+    notes: &[Finding],
+) -> io::Result<()> {
+    let notes = notes.iter().map(|note| (note, Some(note.others)));
+    for (number, (finding, more)) in found.into_iter().chain(notes).enumerate() {
+        if number > 0 {
+            out.write_all(b",")?;
+        }
+        result(out, path, finding, more)?;
+    }
+    Ok(())
+}
+
+/// Writes one finding.
+fn result(
+    out: &mut impl Write,
+    path: &Path,
+    finding: &Finding,
+    more: Option<u64>,
+) -> io::Result<()> {
+    let report = Report::found(finding, more);
     let id = report.rule.unwrap_or(UNREADABLE);
     // What is in a shard is in another file.
     let offset = finding.offset.filter(|_| finding.shard.is_none());
@@ -119,7 +144,7 @@ pub(super) fn result(out: &mut impl Write, path: &Path, problem: &Problem) -> io
     let result = json!({
         "ruleId": id,
         "ruleIndex": rows().take_while(|row| row.id != id).count(),
-        "level": report.level,
+        "level": report.level.unwrap_or(NOTE),
         "message": { "text": report.message },
         "locations": [location],
         "properties": {

@@ -18,19 +18,25 @@ pub(super) struct Tally {
     files: u64,
     verdicts: [u64; VERDICTS.len()],
     rules: BTreeMap<&'static str, u64>,
+    /// The numbers of files with a note by each rule.
+    notes: BTreeMap<&'static str, u64>,
     /// The entries of folders that were not checked.
     pub(super) skipped: Arc<Skipped>,
 }
 
 impl Tally {
     /// Counts one more file.
-    pub(super) fn note(&mut self, kind: Kind) {
+    pub(super) fn note(&mut self, kind: &Kind) {
         self.files = self.files.saturating_add(1);
         for (verdict, count) in VERDICTS.iter().zip(&mut self.verdicts) {
             *count = count.saturating_add((*verdict == kind.verdict).into());
         }
         if let Some(row) = kind.row {
             let count = self.rules.entry(row.id).or_default();
+            *count = count.saturating_add(1);
+        }
+        for row in &kind.notes {
+            let count = self.notes.entry(row.id).or_default();
             *count = count.saturating_add(1);
         }
     }
@@ -51,6 +57,7 @@ impl Tally {
         let verdicts = if verdicts.is_empty() { "none".to_owned() } else { verdicts.join(", ") };
         writeln!(out, "{}: {verdicts}", counted(self.files, "file"))?;
         self.rules.iter().try_for_each(|(rule, count)| writeln!(out, "  {rule}: {count}"))?;
+        self.notes.iter().try_for_each(|(rule, count)| writeln!(out, "  note {rule}: {count}"))?;
         if self.skipped.is_empty() { Ok(()) } else { writeln!(out, "{}", self.skipped) }
     }
 
@@ -70,13 +77,15 @@ impl Serialize for Tally {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let counted = |(key, count): (&'static str, u64)| (key, Integer(count));
         let verdicts: BTreeMap<_, _> = self.verdicts().map(counted).collect();
-        let rules: BTreeMap<_, _> =
-            self.rules.iter().map(|(rule, count)| (*rule, Integer(*count))).collect();
+        let by_rule = |rules: &BTreeMap<&'static str, u64>| -> BTreeMap<_, _> {
+            rules.iter().map(|(rule, count)| (*rule, Integer(*count))).collect()
+        };
         let skipped: BTreeMap<_, _> = self.skipped.by_name().map(counted).collect();
-        let mut summary = serializer.serialize_struct("Tally", 4)?;
+        let mut summary = serializer.serialize_struct("Tally", 5)?;
         summary.serialize_field("files", &Integer(self.files))?;
         summary.serialize_field("verdicts", &verdicts)?;
-        summary.serialize_field("rules", &rules)?;
+        summary.serialize_field("rules", &by_rule(&self.rules))?;
+        summary.serialize_field("notes", &by_rule(&self.notes))?;
         summary.serialize_field("skipped", &skipped)?;
         summary.end()
     }

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use zten::rules::Limit;
+use zten::rules::{Limit, Row};
 use zten::{Error, ErrorKind, OpenOptions, Tensor, verify::Verifier};
-use zten_report::finding::{Scope, format_name, summary};
+use zten_report::finding::{Finding, Scope, Verdict, format_name, summary, with_notes};
 
+use super::policy::Policy;
 use crate::args::Check;
 use crate::file::{FileWithShards, Opened, stored};
 use crate::kind::{Outcome, Valid};
@@ -16,9 +17,15 @@ use crate::sources::Sources;
 
 /// Validates a file.
 pub(super) fn validate(path: &Path, file: Opened, args: &Check) -> Outcome {
-    let outcome =
-        file.archive(&options(args)).and_then(|archive| validate_content(path, &archive, args));
-    match &args.policy {
+    let (length, policy) = (file.length, args.policy.as_deref());
+    let outcome = match file.archive(&options(args)) {
+        Ok(archive) => validate_content(path, &archive, args),
+        Err(problem) => Err(match policy {
+            Some(policy) => policy.check_unread(problem, length),
+            None => problem,
+        }),
+    };
+    match policy {
         Some(policy) => policy.apply(path, outcome),
         None => outcome,
     }
@@ -31,14 +38,35 @@ fn options(args: &Check) -> OpenOptions {
 
 /// Validates the content of a file whose manifest is valid.
 fn validate_content(path: &Path, archive: &FileWithShards, args: &Check) -> Outcome {
-    let format = format_name(archive.manifest());
-    let scope = args.scope();
-    args.policy.as_ref().map_or(Ok(()), |policy| policy.check(path, archive))?;
-    if scope == Scope::All && !archive.manifest().is_data_shard() {
-        read(path, archive, args)?;
-    }
-    let (verdict, summary) = summary(archive.manifest(), scope, args.canonical, archive.file_len());
-    Ok(Valid { verdict, summary, format })
+    let manifest = archive.manifest();
+    let (scope, policy) = (args.scope(), args.policy.as_deref());
+    let mut findings = Finding::of_open(manifest);
+    // What the policy tolerates hides nothing that it does not.
+    let flaw = |finding: &Finding| Flaw::of(finding.verdict, finding.row, policy);
+    findings.sort_by_key(flaw);
+    let (error, notes) = Finding::split(findings);
+    policy.map_or(Ok(()), |policy| policy.check(path, archive))?;
+    let read = if scope == Scope::All && !manifest.is_data_shard() {
+        read(path, archive, args)
+    } else {
+        Ok(())
+    };
+    let problem = match (read, error) {
+        (Ok(()), None) => {
+            let (verdict, summary) = summary(manifest, scope, args.canonical, archive.file_len());
+            let summary = with_notes(summary, notes.len());
+            return Ok(Valid { verdict, summary, format: format_name(manifest), notes });
+        }
+        (Err(problem), Some(error))
+            if problem.finding().verdict == Verdict::Error
+                || flaw(problem.finding()) <= flaw(&error) =>
+        {
+            problem
+        }
+        (Err(problem), None) => problem,
+        (_, Some(error)) => Box::new(Problem::found(path, error)),
+    };
+    Err(Box::new(problem.with_notes(notes)))
 }
 
 /// Reads all content. What is wrong with an object does not keep the others from being validated: the
@@ -54,10 +82,10 @@ fn read(path: &Path, archive: &FileWithShards, args: &Check) -> Result<(), Box<P
     };
     let validate = |verifier: &mut Verifier, object: &Tensor<'_>| verifier.check(object);
     let results = Work { files: &files, passes, validate }.run();
-    let flaw = |failure: &Error| match &args.policy {
-        Some(policy) if policy.tolerates(failure.kind().row()) => Flaw::Tolerated,
-        _ if failure.is_unsupported() => Flaw::Unsupported,
-        _ => Flaw::Invalid,
+    let flaw = |failure: &Error| {
+        let verdict =
+            if failure.is_unsupported() { Verdict::Unsupported } else { Verdict::Invalid };
+        Flaw::of(verdict, failure.kind().row(), args.policy.as_deref())
     };
     let failures = || {
         results
@@ -84,6 +112,17 @@ fn read(path: &Path, archive: &FileWithShards, args: &Check) -> Result<(), Box<P
         }
     }
     Err(Box::new(failed(failure).and_more(more)))
+}
+
+impl Flaw {
+    /// The flaw of an object or a file with a finding by that rule.
+    fn of(verdict: Verdict, row: Option<&Row>, policy: Option<&Policy>) -> Self {
+        match verdict {
+            _ if policy.is_some_and(|policy| policy.tolerates(row)) => Self::Tolerated,
+            Verdict::Unsupported => Self::Unsupported,
+            _ => Self::Invalid,
+        }
+    }
 }
 
 /// Returns whether other objects are worth a look: the file can be read, and may be decoded further.

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use crate::files::{entry, file, object, old_file, raw, text};
-use crate::{command, ended, failed, in_corpus, json_lines, succeeded_text, zten};
+use crate::{command, ended, failed, in_corpus, json_lines, said, succeeded_text, zten};
 
 #[test]
 fn one_message_for_each() {
@@ -13,13 +13,13 @@ fn one_message_for_each() {
     let message = "reject/blob-alignment--v12-72.zt: component offset 72 is not a multiple of 64 \
         (4096 in 2) (rule blob-alignment, v1.2 §4) in \"w\"/data at byte 0xe2, manifest byte 0x52\n  The \
         writer is at fault: write the file again with one that follows the specification.\n";
-    assert_eq!(ended(&output), (Some(1), "", message));
+    assert_eq!(ended(&output), (Some(1), message, ""));
 
     let output = in_corpus(&["check", "reject/bool-value--v12-second-object.zt"]);
     let message = "reject/bool-value--v12-second-object.zt: a bool is stored as 7 (rule \
         bool-value, v1.2 §2) in \"v\"/data at byte 0x80\n  The writer is at fault: write the file \
         again with one that follows the specification.\n";
-    assert_eq!(ended(&output), (Some(1), "", message));
+    assert_eq!(ended(&output), (Some(1), message, ""));
 }
 
 #[test]
@@ -33,8 +33,12 @@ fn the_worst_status_wins_and_all_files_are_looked_at() {
     assert_eq!(status(&["accept", valid]), Some(2));
     let output = in_corpus(&["check", "missing", bad, valid]);
     let (_, out, complaint) = ended(&output);
-    assert_eq!(out, format!("{valid}: valid (1.2, 4 objects, 4 components, 14 B of data)\n"));
-    assert!(complaint.starts_with("missing: ") && complaint.contains(bad));
+    // Verdicts are on standard output, in order; what kept a file from having one is on standard error.
+    assert!(out.starts_with(&format!("{bad}: ")), "{out}");
+    assert!(
+        out.ends_with(&format!("{valid}: valid (1.2, 4 objects, 4 components, 14 B of data)\n"))
+    );
+    assert!(complaint.starts_with("missing: ") && complaint.lines().count() == 1, "{complaint}");
     let output = in_corpus(&["check", "--json", "missing", "accept", bad, valid]);
     let verdicts: Vec<_> =
         json_lines(&output.stdout).iter().map(|line| line["verdict"].to_string()).collect();
@@ -63,7 +67,7 @@ fn padding_is_validated_where_it_is_asked_for() {
         "{file}: a byte of padding is 255 (rule canonical-padding, policy) at byte 0x64\n  \
         `zten convert --canonical` writes the canonical form of a file.\n"
     );
-    assert_eq!(ended(&output), (Some(1), "", message.as_str()));
+    assert_eq!(ended(&output), (Some(1), message.as_str(), ""));
 }
 
 #[test]
@@ -103,7 +107,7 @@ fn limits_name_the_option_that_raises_them() {
     }
     // It can be lowered alone.
     let output = in_corpus(&["check", "reject/limit-depth--arrays-in-root.zt"]);
-    assert!(ended(&output).2.contains("limit-depth") && !ended(&output).2.contains("--limit"));
+    assert!(said(&output).contains("limit-depth") && !said(&output).contains("--limit"));
     let message = |limit: &str| {
         let output = in_corpus(&["check", "--limit", limit, "x"]);
         ended(&output).2.to_owned()
@@ -120,7 +124,7 @@ fn broken_rules_come_before_what_is_not_supported() {
     let broken = entry("broken", ("float32", "dense"), &[2], (128, 8), &checksum);
     let path = old_file("unsupported-and-broken.zt", &[unknown("u"), broken], &[1; 128]);
     let output = zten(["check".as_ref(), path.as_os_str()]);
-    let (status, _, complaint) = ended(&output);
+    let (status, complaint, _) = ended(&output);
     assert_eq!(status, Some(1));
     assert!(
         complaint.contains("(rule digest-mismatch, v0.1 §4) in \"broken\"/data"),
@@ -153,7 +157,7 @@ fn what_is_wrong_with_other_objects_is_counted() {
     };
     for options in [&[][..], &["--jobs=2"], &["--no-sandbox"]] {
         let output = check(options);
-        let complaint = ended(&output).2;
+        let complaint = said(&output);
         assert!(
             complaint.contains("(rule digest-mismatch, v0.1 §4) in \"damaged 0\"/data"),
             "{complaint}"
@@ -195,8 +199,8 @@ fn digests_that_cannot_be_verified_are_no_success() {
     let objects = [("w", object("dense", &[4], &[("data", component)]))];
     let path = file("unverifiable.zt", &objects, &[7; 64]);
     let output = zten(["check".as_ref(), path.as_os_str()]);
-    let (status, out, complaint) = ended(&output);
-    assert_eq!((status, out), (Some(3), ""));
+    let (status, complaint, errors) = ended(&output);
+    assert_eq!((status, errors), (Some(3), ""));
     assert!(complaint.contains("(rule unsupported-digest, v1.2 §1) in \"w\"/data"), "{complaint}");
     // `cat` shows what there is, and does not call it valid; `hash` gives no sum.
     let output = zten(["cat".as_ref(), path.as_os_str(), "w".as_ref()]);
@@ -220,7 +224,7 @@ fn names_are_escaped_and_cut() {
         let objects = [(name, object("x", &[], &[("a/b", component)]))];
         let path = file("names.zt", &objects, &[2; 64]);
         let output = zten(["check".as_ref(), path.as_os_str()]);
-        let (status, _, complaint) = ended(&output);
+        let (status, complaint, _) = ended(&output);
         assert_eq!(status, Some(1));
         assert!(complaint.contains(&format!(" in {shown}/\"a/b\" at byte 0x40")), "{complaint}");
         // The same when it is rejected before there is a manifest to ask.
@@ -228,7 +232,7 @@ fn names_are_escaped_and_cut() {
         let objects = [(name, object("x", &[], &[("a/b", component)]))];
         let path = file("names-rejected.zt", &objects, &[2; 64]);
         let output = zten(["check".as_ref(), path.as_os_str()]);
-        let complaint = ended(&output).2;
+        let complaint = said(&output);
         assert!(complaint.contains(&format!("v1.2 §4) in {shown}/\"a/b\" at ")), "{complaint}");
         // JSON has them as they are.
         let output = zten(["check".as_ref(), "--json".as_ref(), path.as_os_str()]);

@@ -5,7 +5,9 @@ use crate::{ended, failed, in_corpus};
 
 const VALID: &str = "accept/1.2.3/scalar.zt";
 const REJECTED: &str = "reject/blob-alignment--v12-72.zt";
-const BOTH: [&str; 3] = ["check", VALID, REJECTED];
+/// A file that cannot be opened, which is told on standard error.
+const MISSING: &str = "no-such-file.zt";
+const BOTH: [&str; 4] = ["check", VALID, REJECTED, MISSING];
 
 #[test]
 fn on_a_terminal() {
@@ -30,7 +32,7 @@ fn on_a_terminal() {
 fn each_stream_by_itself() {
     for jobs in [&[][..], &["--jobs=2"]] {
         let args = || BOTH.iter().chain(jobs);
-        for (on, other) in [(On::Output, REJECTED), (On::Errors, VALID)] {
+        for (on, other) in [(On::Output, MISSING), (On::Errors, VALID)] {
             let shown = run(on, &[], args());
             assert!(shown.terminal.contains("\u{1b}[1m"), "{:?}", shown.terminal);
             assert!(shown.pipe.starts_with(other), "{:?}", shown.pipe);

@@ -115,13 +115,21 @@ fn ended(output: &Output) -> (Option<i32>, &str, &str) {
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
-/// Standard error of a command that prints nothing else, and ends with that status.
+/// Standard output and then standard error of a command.
+fn said(output: &Output) -> String {
+    let (_, out, complaint) = ended(output);
+    format!("{out}{complaint}")
+}
+
+/// What a command prints that ends with that status, on one of its streams: verdicts of `check` are on standard output, and
+/// what kept a command from its work is on standard error.
 #[track_caller]
 #[expect(clippy::needless_pass_by_value, reason = "every caller has run it in the argument")]
 fn failed(output: Output, wanted: i32) -> String {
     let (status, out, complaint) = ended(&output);
-    assert_eq!((status, out), (Some(wanted), ""), "{complaint}");
-    complaint.to_owned()
+    assert_eq!(status, Some(wanted), "{out}{complaint}");
+    assert!(out.is_empty() || complaint.is_empty(), "{out}{complaint}");
+    format!("{out}{complaint}")
 }
 
 /// Returns whether an emulator runs the command.

@@ -8,7 +8,9 @@ use serde_json::Value;
 
 use crate::files::{entry, file, object, old_file, raw};
 use crate::schema::Schema;
-use crate::{command, corpus_folder, ended, failed, in_corpus, json_lines, succeeded_text, zten};
+use crate::{
+    command, corpus_folder, ended, failed, in_corpus, json_lines, said, succeeded_text, zten,
+};
 
 /// A policy in a file of its own.
 fn policy(folder: &Path, text: &str) -> PathBuf {
@@ -123,18 +125,19 @@ fn a_tolerated_finding_is_a_note_and_the_file_is_not_valid() {
     assert_eq!((&documents[0]["level"], &documents[2]["level"]), (&"note".into(), &Value::Null));
     assert_eq!(documents[0]["rule"], "tensor-bool-value");
     let output = check(text, &["--summary"], &files);
-    let (status, out, why) = ended(&output);
-    assert_eq!(status, Some(0));
+    let (status, out, errors) = ended(&output);
+    assert_eq!((status, errors), (Some(0), ""));
     assert!(
         out.ends_with("3 files: 1 valid, 2 tolerated\n  format-onnx: 1\n  tensor-bool-value: 1\n")
     );
     assert_eq!(
-        why.matches("\n  tolerated by the policy; the file is not valid\n").count(),
+        out.matches("\n  tolerated by the policy; the file is not valid\n").count(),
         2,
-        "{why}"
+        "{out}"
     );
     // It is a finding, which is printed with -q too.
-    assert_eq!(ended(&check(text, &["-q"], &files)).2, why);
+    let findings = said(&check(text, &["-q"], &files));
+    assert!(out.starts_with(&findings) && findings.lines().count() == 6, "{findings}");
     let output = check(text, &["--sarif"], &files);
     let [document] = json_lines(&output.stdout).try_into().unwrap();
     assert!(Schema::at("tests/data/sarif-2.1.0.schema.json").allows_whole(&document));
@@ -175,7 +178,7 @@ fn what_is_not_tolerated_is_found_behind_what_is() {
     let (_, documents) = found("tolerate = ['bool-value']", &files[2..]);
     assert_eq!(documents[0]["rule"], "unsupported-digest");
     let output = check(text, &[], &files[1..2]);
-    assert!(ended(&output).2.contains("\n  1 more object is tolerated: a\n"), "{output:?}");
+    assert!(said(&output).contains("\n  1 more object is tolerated: a\n"), "{output:?}");
 }
 
 /// A text that begins as a digest is none.
@@ -275,6 +278,11 @@ fn a_policy_that_is_not_understood_is_rejected_with_its_line_and_key() {
             "unknown digest algorithm \"crc32c\": expected sha256, xxh3",
         ),
         ("tolerate = ['x']", "unknown rule \"x\"; `zten explain` lists all in `tolerate`"),
+        ("deny = ['x']", "unknown rule \"x\"; `zten explain` lists all in `deny`"),
+        (
+            "tolerate = ['format-onnx']\ndeny = ['format-onnx']",
+            "rule format-onnx is in `tolerate` and in `deny`",
+        ),
         ("tolerate = ['header-magic']", "rule header-magic cannot be tolerated: "),
         ("tolerate = ['limit-rank']", "rule limit-rank cannot be tolerated: "),
         ("tolerate = ['digest-mismatch']", "rule digest-mismatch cannot be tolerated: "),
@@ -302,6 +310,54 @@ fn a_policy_that_is_not_understood_is_rejected_with_its_line_and_key() {
     assert!(ended(&check(&large)).2.contains("policy exceeds the maximum of 1048576 bytes"));
     assert_eq!(check(&fits).status.code(), Some(0), "{:?}", check(&fits));
     assert!(ended(&check(&folder.path().join("none"))).2.contains("No such file"));
+}
+
+/// A policy is written once, and checked by many versions.
+#[test]
+fn rules_that_were_retired_are_understood() {
+    let text = "tolerate = ['unsupported-container', 'npz-crc']\ndeny = ['torch-stride']";
+    let (status, documents) = found(text, &["accept/1.2.3/scalar.zt"]);
+    assert_eq!((status, &documents[0]["verdict"]), (0, &"valid".into()));
+    assert_eq!(zten(["explain", "torch-stride"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_policy_holds_for_files_that_are_not_read() {
+    let graph = "other/named/reject/format-onnx--graph.onnx";
+    let tolerant = "tolerate = ['format-onnx']\n";
+    for (requirement, message) in [
+        ("max-file-size = 4", "exceeds the maximum of 4 bytes (4 B)"),
+        ("max-tensors = 4", "unknown number of tensors: expected at most 4"),
+        ("max-decoded-size = '100GiB'", "unknown decoded size: expected at most "),
+        ("max-tensor-size = '100GiB'", "unknown size of the largest tensor: expected at most "),
+    ] {
+        for text in [requirement.to_owned(), format!("{tolerant}{requirement}")] {
+            let (rule, sentence) = rejected(&text, graph);
+            assert_eq!(rule, "policy-size", "{text}");
+            assert!(sentence.contains(message), "{text}: {sentence}");
+        }
+    }
+    let (status, documents) = found(&format!("{tolerant}max-file-size = '1MiB'"), &[graph]);
+    assert_eq!((status, &documents[0]["verdict"]), (0, &"tolerated".into()));
+    // A file that breaks a rule is rejected for that.
+    let broken = "reject/blob-alignment--v12-72.zt";
+    let (_, documents) = found("max-file-size = 4", &[broken]);
+    assert_eq!(documents[0]["rule"], "blob-alignment");
+}
+
+#[test]
+fn an_index_has_the_format_of_what_it_names() {
+    let index = "other/index/accept/two.index.json";
+    for (text, status) in [
+        ("allow-formats = ['safetensors']", 0),
+        ("allow-formats = ['safetensors-index']", 1),
+        ("allow-formats = ['gguf']", 1),
+        ("forbid-formats = ['gguf']", 0),
+        ("forbid-formats = ['safetensors']", 1),
+        ("forbid-formats = ['safetensors-index']", 1),
+    ] {
+        assert_eq!(found(text, &[index]).0, status, "{text}");
+    }
 }
 
 /// Each example policy is applied to valid files of each format, and to files that are not read.

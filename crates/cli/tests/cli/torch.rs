@@ -166,7 +166,7 @@ fn checkpoints_of_a_folder_are_found_by_their_names() {
     assert_eq!(found, wanted);
     // What may run code is invalid, whatever else is allowed.
     let output = run("check", folder.path(), &["-r", "--allow-unsupported"]);
-    let (status, _, why) = ended(&output);
+    let (status, why, _) = ended(&output);
     assert_eq!(status, Some(1), "{why}");
     assert!(why.contains("Do not load it"), "{why}");
 }

@@ -52,8 +52,8 @@ fn quiet_prints_findings_only() {
         assert_eq!(succeeded_text(run(&[VALID])), "");
         assert_eq!(succeeded_text(run(&["--json", "--summary", VALID])), "");
         let output = run(&[VALID, INVALID, "--summary"]);
-        let (status, out, complaint) = ended(&output);
-        assert_eq!((status, out), (Some(1), ""));
+        let (status, complaint, errors) = ended(&output);
+        assert_eq!((status, errors), (Some(1), ""));
         assert!(complaint.starts_with(INVALID) && complaint.lines().count() == 2, "{complaint}");
         let output = run(&[VALID, INVALID, "--json"]);
         assert_eq!(json_lines(&output.stdout).len(), 1);

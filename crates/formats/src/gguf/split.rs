@@ -133,6 +133,7 @@ impl Split {
         if let Some(attributes) = cbor::copy(first.attributes())? {
             builder.attributes(&attributes).map_err(format_error)?;
         }
+        builder.found_in_file(first.findings(), "");
         for tensor in first {
             root::push(&mut builder, &tensor, None, format_error)?;
         }
@@ -143,6 +144,7 @@ impl Split {
             let archive = super::archive(part.source, part.length, options).map_err(in_part)?;
             let found = Numbers::read(&archive.attributes());
             found.and_then(|found| numbers.check(found, number)).map_err(in_part)?;
+            builder.found_in_file(archive.findings(), part.name);
             for tensor in &archive {
                 root::push(&mut builder, &tensor, Some(ordinal), format_error).map_err(in_part)?;
             }

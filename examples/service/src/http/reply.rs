@@ -23,8 +23,9 @@ const LATER: HeaderValue = HeaderValue::from_static("1");
 
 /// The file is valid.
 pub(super) fn valid(facts: &Facts) -> Response<Full<Bytes>> {
-    let Facts { format, summary, .. } = facts;
-    let valid = Valid { verdict: Verdict::Valid, format, message: summary };
+    let Facts { format, summary, notes, .. } = facts;
+    let notes: Vec<_> = notes.iter().cloned().map(Finding::from).collect();
+    let valid = Valid { verdict: Verdict::Valid, format, message: summary, notes: &notes };
     document(StatusCode::OK, &Report::valid(&valid))
 }
 

@@ -49,7 +49,7 @@ fn of_library(path: &Path) -> Value {
     });
     let report = match &found {
         Ok(((verdict, message), format)) => {
-            Report::valid(&Valid { verdict: *verdict, format, message })
+            Report::valid(&Valid { verdict: *verdict, format, message, notes: &[] })
         }
         Err(finding) => Report::found(finding, None),
     };

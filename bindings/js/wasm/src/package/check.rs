@@ -8,7 +8,7 @@ use crate::problem;
 use crate::session::{self, File};
 use zten::Error;
 use zten::verify::Verifier;
-use zten_report::finding::{Report, Scope, Valid, format_name, summary};
+use zten_report::finding::{Finding, Report, Scope, Valid, format_name, summary, with_notes};
 use zten_report::json;
 
 /// The state of a validation that has begun.
@@ -55,7 +55,15 @@ pub(crate) fn end(file: &'static File, out: &mut Answer) -> io::Result<()> {
     if let Some(error) = checking.unsupported.or(alone) {
         return problem::reading(file, &error, out);
     }
+    let (error, notes) = Finding::split(Finding::of_open(file.manifest()));
+    if let Some(error) = error {
+        return json::to_writer(out, &Report::found(&error, None).with_notes(&notes));
+    }
     let (verdict, message) = summary(file.manifest(), Scope::All, false, file.file_len());
+    let message = with_notes(message, notes.len());
     let format = format_name(file.manifest());
-    json::to_writer(out, &Report::valid(&Valid { verdict, format, message: &message }))
+    json::to_writer(
+        out,
+        &Report::valid(&Valid { verdict, format, message: &message, notes: &notes }),
+    )
 }

@@ -137,7 +137,7 @@ fn a_query_is_for_one_file_alone() {
     let name = format!("{}?X-Signature=hidden", server.at("dense.zt"));
     for options in [&[][..], &["--no-sandbox"]] {
         let output = zten([&["check", &name], options].concat());
-        let (status, _, complaint) = ended(&output);
+        let (status, complaint, _) = ended(&output);
         assert!(status == Some(3) && complaint.contains("unsupported-shard"), "{complaint}");
         assert!(
             complaint.contains("may be a signature") && !complaint.contains("hidden"),
