@@ -399,7 +399,7 @@ impl<'a> Broker<'a> {
                 };
                 return Ok(packet.and_then(|packet| running.send(&packet)));
             }
-            Request::Done(done) => return self.done(app, slot, done.clone()),
+            Request::Done(done) => return self.done(app, slot, done),
             Request::Read(..) | Request::Plan(..) => return Ok(Err(invalid("not for the broker"))),
         }
         Ok(Ok(()))
@@ -461,7 +461,7 @@ impl<'a> Broker<'a> {
     }
 
     /// Ends the current job of a worker.
-    fn done(&mut self, app: &mut App, slot: usize, done: Done) -> io::Result<io::Result<()>> {
+    fn done(&mut self, app: &mut App, slot: usize, done: &Done) -> io::Result<io::Result<()>> {
         let Some(Some(running)) = self.slots.get_mut(slot) else { return Ok(Ok(())) };
         let kind = match done.kind.as_ref().map(Kind::from_numbers) {
             Some(None) => return Ok(Err(invalid("a verdict that is not known"))),

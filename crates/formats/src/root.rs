@@ -57,6 +57,7 @@ impl Header {
 
 /// A file whose header has been parsed.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one for a file, and it is moved once")]
 pub enum Begun<S: ReadAt> {
     /// An archive.
     Archive(Archive<S>),
