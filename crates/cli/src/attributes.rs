@@ -1,5 +1,7 @@
 //! Attributes of a file, changed.
 
+use std::collections::{HashMap, HashSet};
+
 use zten::attributes::{Attributes, Encoder};
 use zten::num::u64_from_usize;
 use zten::write::Encoded;
@@ -37,19 +39,26 @@ pub(crate) fn changed(
     unset: &[String],
 ) -> Result<Encoded, String> {
     let set: Vec<_> = set.iter().map(|text| Set::parse(text)).collect::<Result<_, _>>()?;
-    let has = |key: &str| old.clone().any(|(own, _)| own == key);
-    if let Some(missing) = unset.iter().find(|key| !has(key)) {
+    // Look-ups are hashed: both a command line and a file may have tens of thousands of keys.
+    let values: HashMap<&str, &[u8]> =
+        set.iter().map(|set| (set.key.as_str(), set.value.as_bytes())).collect();
+    let removed: HashSet<&str> = unset.iter().map(String::as_str).collect();
+    // Only the keys that the command line names are held: a file may have any number of others.
+    let named = |key: &str| values.contains_key(key) || removed.contains(key);
+    let present: HashSet<&str> = old.clone().map(|(key, _)| key).filter(|key| named(key)).collect();
+    if let Some(missing) = unset.iter().find(|key| !present.contains(key.as_str())) {
         return Err(format!("no attribute named {}", escape::quoted(missing)));
     }
-    let value = |key: &str| set.iter().rfind(|set| set.key == key).map(|set| set.value.as_bytes());
-    let kept = old.clone().filter(|(key, _)| !unset.iter().any(|unset| unset == key));
-    let kept = kept.map(|(key, item)| (key, value(key).unwrap_or(item.as_bytes())));
-    let is_new = |(at, own): &(usize, &Set)| {
-        let again = set.iter().take(*at).any(|before| before.key == own.key);
-        !again && (!has(&own.key) || unset.contains(&own.key))
-    };
-    let new = set.iter().enumerate().filter(is_new);
-    let new = new.filter_map(|(_, own)| Some((own.key.as_str(), value(&own.key)?)));
+    let kept = old.clone().filter(|(key, _)| !removed.contains(key));
+    let kept = kept.map(|(key, item)| (key, values.get(key).copied().unwrap_or(item.as_bytes())));
+    let mut added = HashSet::new();
+    let new: Vec<_> = set
+        .iter()
+        .map(|own| own.key.as_str())
+        .filter(|key| !present.contains(key) || removed.contains(key))
+        .filter(|key| added.insert(*key))
+        .filter_map(|key| Some((key, *values.get(key)?)))
+        .collect();
     let (entries, mut out) = (kept.chain(new), Encoder::default());
     let encoded = out.map(u64_from_usize(entries.clone().count())).and_then(|()| {
         for (key, value) in entries {

@@ -31,7 +31,7 @@ use crate::mode::Mode;
 use crate::progress;
 use crate::report::Problem;
 use crate::status::Status;
-use ordered::Ordered;
+use ordered::{JobResult, Ordered};
 use running::{Running, Task};
 use source::{Handed, Item, Source};
 
@@ -39,6 +39,10 @@ use source::{Handed, Item, Source};
 const ROOM: u64 = 16 << 20;
 /// Workers in a row that may end before they are ready.
 const ATTEMPTS: u32 = 64;
+
+/// Rounds in a row in which nothing is waited for and no result is printed: a round or two may pass so when a worker could not
+/// be reached or started, and another takes its job. More of them are a fault of this program, which must not loop.
+const IDLE_ROUNDS: u32 = 64;
 
 /// The time between two looks at the processor time that workers have used.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -52,12 +56,15 @@ pub(crate) fn run(app: &mut App, call: &Call, mode: Mode) -> io::Result<()> {
     };
     match Broker::of(app, call, mode, jobs) {
         Ok(mut broker) => {
-            broker.work(app)?;
+            broker.work(app, &mut Running::start)?;
             broker.printer.end(app)
         }
         Err(message) => app.usage(message),
     }
 }
+
+/// Starts a worker whose first job is the task.
+type Start<'s> = dyn FnMut(&Call, Mode, &Task) -> io::Result<Running> + 's;
 
 /// The jobs of a command, and the workers that do them.
 struct Broker<'a> {
@@ -69,6 +76,8 @@ struct Broker<'a> {
     outputs: Outputs<'a>,
     /// Workers in a row that have ended before they were ready.
     attempts: u32,
+    /// Rounds in a row in which nothing was waited for and no result was printed.
+    idle_rounds: u32,
     /// The reason why no worker can go on.
     halt: Option<String>,
     /// The time of the last look at the processor time of workers.
@@ -92,28 +101,45 @@ impl Printer {
         }
     }
 
-    /// Prints the records that are complete up to the first that is not.
-    fn print_records(&mut self, app: &mut App) -> io::Result<()> {
-        while let Some((path, record)) = self.ordered.next() {
-            self.clear();
-            if let Some(checks) = &mut self.checks {
+    /// Prints the results of jobs up to the first job that has none, and returns whether there was one.
+    fn print_results(&mut self, app: &mut App) -> io::Result<bool> {
+        let mut is_any = false;
+        while let Some(result) = self.ordered.next() {
+            is_any = true;
+            if let (JobResult::Record(path, record), Some(checks)) = (result, &mut self.checks) {
+                if std::mem::take(&mut self.has_line) {
+                    progress::clear();
+                }
                 checks.record(app, &path, &record)?;
             }
         }
-        Ok(())
+        Ok(is_any)
+    }
+
+    /// Keeps the result of a job, which it has no other yet.
+    fn put(&mut self, app: &mut App, item: &Item, result: JobResult) -> io::Result<()> {
+        if self.ordered.put(item.number, result) {
+            return Ok(());
+        }
+        let path = crate::escape::path(&item.path()).to_string();
+        app.usage(format_args!("internal error: {path} has a second result"))
     }
 
     /// Reports a problem of a job in place of its result.
     fn problem(&mut self, app: &mut App, item: &Item, problem: Problem) -> io::Result<()> {
         self.clear();
-        match &self.checks {
+        let result = match &self.checks {
             Some(checks) => {
-                let record = checks.problem(&item.path(), problem);
-                self.ordered.put(item.number, item.path(), record);
-                Ok(())
+                let path = item.path();
+                let record = checks.problem(&path, problem);
+                JobResult::Record(path, record)
             }
-            None => app.problem(&problem),
-        }
+            None => {
+                app.problem(&problem)?;
+                JobResult::Printed
+            }
+        };
+        self.put(app, item, result)
     }
 
     fn end(mut self, app: &mut App) -> io::Result<()> {
@@ -146,18 +172,19 @@ impl<'a> Broker<'a> {
             printer: Printer { checks, ordered: Ordered::default(), has_line: false },
             outputs: Outputs::of(call),
             attempts: 0,
+            idle_rounds: 0,
             halt: None,
             looked: Instant::now(),
         })
     }
 
-    /// Does all jobs.
-    fn work(&mut self, app: &mut App) -> io::Result<()> {
+    /// Does all jobs, in workers that `start` starts.
+    fn work(&mut self, app: &mut App, start: &mut Start<'_>) -> io::Result<()> {
         loop {
             for slot in 0..self.slots.len() {
-                self.send_batch(app, slot)?;
+                self.send_batch(app, slot, start)?;
             }
-            self.printer.print_records(app)?;
+            let has_printed = self.printer.print_results(app)?;
             if let Some(message) = self.halt.take() {
                 return app.usage(message);
             }
@@ -166,7 +193,12 @@ impl<'a> Broker<'a> {
             }
             // What is known is not held back by what is waited for.
             app.out.flush()?;
-            self.wait()?;
+            let has_waited = self.wait()?;
+            self.idle_rounds =
+                if has_printed || has_waited { 0 } else { self.idle_rounds.saturating_add(1) };
+            if self.idle_rounds > IDLE_ROUNDS {
+                return app.usage("internal error: files are left, and no process reads one");
+            }
             if self.looked.elapsed() >= PATIENCE {
                 self.looked = Instant::now();
                 self.end_over_time(app)?;
@@ -174,6 +206,10 @@ impl<'a> Broker<'a> {
             for slot in 0..self.slots.len() {
                 self.receive(app, slot)?;
             }
+        }
+        let (jobs, results) = (self.source.count(), self.printer.ordered.taken());
+        if jobs != results {
+            app.usage(format_args!("internal error: {results} of {jobs} jobs have a result"))?;
         }
         match self.source.failed.take() {
             Some(message) => app.usage(message),
@@ -192,7 +228,7 @@ impl<'a> Broker<'a> {
     }
 
     /// Opens the files of as many jobs as a worker may have, and sends them.
-    fn send_batch(&mut self, app: &mut App, slot: usize) -> io::Result<()> {
+    fn send_batch(&mut self, app: &mut App, slot: usize, start: &mut Start<'_>) -> io::Result<()> {
         let busy = |running: &Running| running.is_busy(self.ahead(), ROOM);
         if self.halt.is_some()
             || self.slots.get(slot).is_some_and(|slot| slot.as_ref().is_some_and(busy))
@@ -208,7 +244,7 @@ impl<'a> Broker<'a> {
             let is_alone = item.alone;
             let fits = if is_first { true } else { total <= ROOM && !is_alone };
             let mut task = Task::new(item, &handed);
-            if !fits || !self.can_take(slot, &task, is_first) {
+            if !fits || !self.can_take(slot, &task, is_first, start) {
                 self.source.held = Some((task.item, handed));
                 break;
             }
@@ -263,7 +299,13 @@ impl<'a> Broker<'a> {
     }
 
     /// Returns whether a worker can take a job beside those that it is sent with it, if need be a new worker.
-    fn can_take(&mut self, slot: usize, task: &Task, is_first: bool) -> bool {
+    fn can_take(
+        &mut self,
+        slot: usize,
+        task: &Task,
+        is_first: bool,
+        start: &mut Start<'_>,
+    ) -> bool {
         let Some(slot) = self.slots.get_mut(slot) else { return false };
         if slot.as_ref().is_some_and(|running| running.takes(task)) {
             return true;
@@ -272,7 +314,7 @@ impl<'a> Broker<'a> {
             return false;
         }
         *slot = None;
-        match Running::start(self.call, self.mode, task) {
+        match start(self.call, self.mode, task) {
             Ok(running) => *slot = Some(running),
             Err(error) => {
                 // The others do its work.
@@ -306,8 +348,8 @@ impl<'a> Broker<'a> {
         }
     }
 
-    /// Waits for an answer, or for more of the list of files.
-    fn wait(&self) -> io::Result<()> {
+    /// Waits for an answer, or for more of the list of files. Returns whether there was either to wait for.
+    fn wait(&self) -> io::Result<bool> {
         let running = self.slots.iter().flatten();
         let busy = running.filter(|running| !running.is_idle());
         let mut asked: Vec<PollFd<'_>> = busy
@@ -317,11 +359,11 @@ impl<'a> Broker<'a> {
         asked.extend(list.map(|list| PollFd::from_borrowed_fd(list, PollFlags::IN)));
         // Nothing is waited for where files could not be opened, and others are there.
         if asked.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let patience = Timespec::try_from(PATIENCE).ok();
         match poll(&mut asked, patience.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(true),
             Err(error) => Err(error.into()),
         }
     }
@@ -378,6 +420,10 @@ impl<'a> Broker<'a> {
             Request::Ready(memory) => {
                 running.ready(*memory);
                 self.attempts = 0;
+            }
+            // Only a worker that has read nothing yet may end the command.
+            Request::NotConfined(_) if running.ready || self.mode != Mode::Require => {
+                return Ok(Err(invalid("it is confined already")));
             }
             Request::NotConfined(why) => {
                 self.halt = Some(format!("--require-sandbox: {}", crate::escape::escape_all(why)));
@@ -474,16 +520,26 @@ impl<'a> Broker<'a> {
             }
             return Ok(running.close());
         }
+        if self.call.writes_files() && done.status == Status::Success {
+            return Ok(Err(invalid("success without a file")));
+        }
         let Some(task) = running.tasks.pop_front() else { return Ok(Err(invalid("no job"))) };
-        self.printer.clear();
-        match kind {
-            Some(kind) if self.printer.checks.is_some() => {
+        let path = task.item.path();
+        match (kind, self.printer.checks.is_some()) {
+            (Some(kind), true) => {
                 let record = check::Record { kind, text: task.text };
-                self.printer.ordered.put(task.item.number, task.item.path(), record);
+                self.printer.put(app, &task.item, JobResult::Record(path, record))?;
             }
-            _ => {
+            // The text, if there is any, may be of half a verdict.
+            (None, true) => {
+                let problem = Problem::no_verdict(&path);
+                self.printer.problem(app, &task.item, problem)?;
+            }
+            (_, false) => {
+                self.printer.clear();
                 app.set_exit_status(done.status);
                 app.out.write_all(task.text.as_bytes())?;
+                self.printer.put(app, &task.item, JobResult::Printed)?;
             }
         }
         Ok(Ok(()))
@@ -498,8 +554,9 @@ impl<'a> Broker<'a> {
         let ended = match (why, ended) {
             (Some(why), _) => why.to_string(),
             (None, Ok(status)) if status.success() => {
-                if let Some(Task { done: Some(status), text, .. }) = running.tasks.front() {
-                    return self.publish(app, *status, text);
+                if let Some(Task { done: Some(status), text, item, .. }) = running.tasks.front() {
+                    self.publish(app, *status, text)?;
+                    return self.printer.put(app, item, JobResult::Printed);
                 }
                 "it ended early".to_owned()
             }

@@ -4,8 +4,10 @@ use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use rustix::cmsg_space;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recv, recvmsg,
@@ -47,6 +49,31 @@ impl Packet {
         self.bytes.extend(other.bytes);
         self.files.extend(other.files);
         Ok(())
+    }
+
+    /// Sends the packet, and waits for room up to `patience`: a worker that is starting has not received anything yet, and the
+    /// arguments of a command may take more than the socket holds.
+    ///
+    /// # Errors
+    /// `WouldBlock` if the receiver has made no room in that time.
+    pub(crate) fn send_within(&self, socket: impl AsFd, patience: Duration) -> io::Result<()> {
+        let start = Instant::now();
+        loop {
+            match self.send(&socket) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let left = patience.saturating_sub(start.elapsed());
+                    if left.is_zero() {
+                        return Err(error);
+                    }
+                    let left = Timespec::try_from(left).ok();
+                    match poll(&mut [PollFd::new(&socket, PollFlags::OUT)], left.as_ref()) {
+                        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+                sent => return sent,
+            }
+        }
     }
 
     /// Sends the packet, without waiting for room: an honest receiver leaves enough.

@@ -110,6 +110,13 @@ impl Problem {
         Self::new(file, Verdict::Error, sentence)
     }
 
+    /// The process that read the file says that it is done, and not what it found.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn no_verdict(file: &Path) -> Self {
+        let sentence = "the confined process that read it gave no verdict".to_owned();
+        Self::new(file, Verdict::Error, sentence)
+    }
+
     fn new(file: &Path, verdict: Verdict, sentence: String) -> Self {
         Self::found(file, Finding::new(verdict, sentence))
     }

@@ -1,45 +1,67 @@
-//! The records of checked files, put back into the order of the files.
+//! The results of jobs, put back into the order of the jobs.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use crate::check::Record;
 
-/// Files that may be ahead of one that takes long.
+/// The number of jobs that may run ahead of the first job without a result.
 const WINDOW: u64 = 1024;
 
-/// Records that wait for one before them.
+/// The result of a job.
+#[derive(Debug)]
+pub(super) enum JobResult {
+    /// The record of a checked file, which is printed when its turn comes.
+    Record(PathBuf, Record),
+    /// Everything that the command says of the files has been printed already.
+    Printed,
+}
+
+/// The results of jobs that wait for the result of an earlier job.
+///
+/// Every command puts the results of its jobs here, also those that are printed as they come: the window moves with the
+/// results, and no job behind it is handed out.
 #[derive(Debug, Default)]
 pub(super) struct Ordered {
-    /// The number of the first one that is missing.
+    /// The number of the first job whose result has not been taken.
     first: u64,
-    /// The records from that number on; none of those that are missing.
-    waiting: VecDeque<Option<(PathBuf, Record)>>,
+    /// The results of the jobs from `first` on. A job that is not done yet has `None`.
+    waiting: VecDeque<Option<JobResult>>,
 }
 
 impl Ordered {
-    /// Returns whether the file of that number may be looked at already.
+    /// Returns whether job `number` may be handed out already.
     pub(super) fn has_room(&self, number: u64) -> bool {
         number < self.first.saturating_add(WINDOW)
     }
 
-    /// Keeps the record of the file of that number.
-    pub(super) fn put(&mut self, number: u64, path: PathBuf, record: Record) {
-        let Some(place) = number.checked_sub(self.first) else { return };
-        let Ok(place) = usize::try_from(place) else { return };
-        while self.waiting.len() <= place {
+    /// Keeps the result of job `number`. Returns false if the job has a result already.
+    #[must_use]
+    pub(super) fn put(&mut self, number: u64, result: JobResult) -> bool {
+        let Some(index) = number.checked_sub(self.first) else { return false };
+        let Ok(index) = usize::try_from(index) else { return false };
+        while self.waiting.len() <= index {
             self.waiting.push_back(None);
         }
-        if let Some(slot) = self.waiting.get_mut(place) {
-            *slot = Some((path, record));
+        match self.waiting.get_mut(index) {
+            Some(slot @ None) => {
+                *slot = Some(result);
+                true
+            }
+            _ => false,
         }
     }
 
-    /// The next record, if it is there.
-    pub(super) fn next(&mut self) -> Option<(PathBuf, Record)> {
-        let record = self.waiting.front_mut()?.take()?;
+    /// Takes the next result, if the job has one.
+    pub(super) fn next(&mut self) -> Option<JobResult> {
+        let result = self.waiting.front_mut()?.take()?;
         self.waiting.pop_front();
         self.first = self.first.saturating_add(1);
-        Some(record)
+        Some(result)
+    }
+
+    /// Returns the number of jobs whose results have been taken.
+    pub(super) fn taken(&self) -> u64 {
+        self.first
     }
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use rustix::net::{Shutdown, shutdown};
 use zten_sandbox::Budget;
@@ -27,6 +28,9 @@ const JOBS: usize = 4096;
 const SMALL: u64 = 16 << 20;
 /// The number of jobs that a large one counts as.
 const LARGE: usize = 128;
+
+/// The time in which a worker has to receive what it is told before it is ready.
+const START: Duration = Duration::from_secs(60);
 
 /// Seconds of processor time after the signal that ends an honest worker.
 const GRACE: u64 = 5;
@@ -209,9 +213,9 @@ impl Running {
         used.zip(granted).is_some_and(|(used, granted)| used > granted.saturating_add(GRACE))
     }
 
-    /// Sends it a packet, without waiting for room: an honest worker leaves enough.
+    /// Sends the worker a packet. A worker that is ready is not waited for: an honest one leaves enough room.
     pub(super) fn send(&self, packet: &Packet) -> io::Result<()> {
-        packet.send(&self.socket)
+        if self.ready { packet.send(&self.socket) } else { packet.send_within(&self.socket, START) }
     }
 
     /// Receives a packet if one is there.

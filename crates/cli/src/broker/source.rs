@@ -38,9 +38,9 @@ impl Handed {
 }
 
 impl Item {
-    /// The path of its first file, which it is called by.
+    /// Returns the path that names the job in messages: its only file, the file behind a list of digests, or the newer of two.
     pub(super) fn path(&self) -> PathBuf {
-        self.entries.first().map(|entry| entry.path.clone()).unwrap_or_default()
+        self.entries.last().map(|entry| entry.path.clone()).unwrap_or_default()
     }
 
     /// The path of the file of that number.
@@ -126,6 +126,11 @@ impl<'a> Source<'a> {
         };
         let (again, held) = (VecDeque::new(), None);
         Ok(Self { call, entries, next: 0, again, held, is_read: false, failed: None })
+    }
+
+    /// Returns the number of jobs that there have been so far.
+    pub(super) fn count(&self) -> u64 {
+        self.next
     }
 
     /// Returns whether all jobs have been handed out.

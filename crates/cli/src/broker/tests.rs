@@ -144,6 +144,141 @@ fn workers_that_were_taken_over_gain_nothing() {
     }
 }
 
+/// A worker that does some jobs, leaves the verdict out of others, and ends or sends anything at random.
+struct Player {
+    random: Random,
+    /// Inputs of a job.
+    files: usize,
+    checks: bool,
+}
+
+impl Player {
+    /// Plays until the broker closes the socket, or the worker ends.
+    fn play(&mut self, socket: &OwnedFd) -> io::Result<()> {
+        let mut requests = Vec::new();
+        if self.random.next(8) == 0 {
+            return Ok(());
+        }
+        requests.extend(postcard::to_allocvec(&Request::Ready(None)).unwrap());
+        let mut inputs = 0;
+        while let Some(mut received) = Received::receive(socket)? {
+            while let Some(reply) = received.message()? {
+                let Reply::Input(input) = reply else { continue };
+                inputs += 1;
+                if inputs % self.files == 0 && !self.job(&input, &mut requests) {
+                    return channel::write(socket, &requests);
+                }
+                // Some answers come together, and some one by one.
+                if self.random.next(3) == 0 || requests.len() > PART / 2 {
+                    channel::write(socket, &requests)?;
+                    requests.clear();
+                }
+            }
+            if !requests.is_empty() {
+                channel::write(socket, &requests)?;
+                requests.clear();
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers for a job. Returns false if the worker ends then.
+    fn job(&mut self, input: &Input, requests: &mut Vec<u8>) -> bool {
+        let text = format!("{}: done\n", input.name.display());
+        let text = postcard::to_allocvec(&Request::Text(Stream::Output, &text)).unwrap();
+        let done = |kind| Request::Done(Done { status: Status::Success, kind });
+        let put = |requests: &mut Vec<u8>, request| {
+            requests.extend(postcard::to_allocvec(&request).unwrap());
+        };
+        match self.random.next(40) {
+            0 => return false,
+            // It ends when it has half a result, which is not printed.
+            1 if self.checks => {
+                requests.extend(&text);
+                return false;
+            }
+            2 if self.checks => {
+                requests.extend(&text);
+                put(requests, done(None));
+                return true;
+            }
+            3 if self.checks => {
+                put(requests, done(None));
+                return true;
+            }
+            4 => put(requests, Request::Ready(Some(0))),
+            5 => put(requests, Request::Read(0, 0, 0)),
+            6 => requests.extend([&[9][..], &self.random.bytes(40)].concat()),
+            8 => put(requests, Request::NotConfined("nothing works")),
+            7 => put(requests, Request::Text(Stream::Output, "\u{1b}]0;title\u{7}")),
+            _ => {}
+        }
+        requests.extend(&text);
+        put(requests, done(self.checks.then_some((0, None))));
+        true
+    }
+}
+
+/// Whatever workers do, every input has one result, the results are in the order of the inputs, and the command ends.
+#[test]
+fn every_input_has_one_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let path =
+        |number: usize| folder.path().join(format!("f{number}")).to_str().unwrap().to_owned();
+    for number in 0..1300 {
+        std::fs::write(path(number), "").unwrap();
+    }
+    for seed in 0..300_u64 {
+        let mut random = Random(seed * 7919 + 1);
+        random.next(2);
+        // Some lists are longer than the window of results.
+        let most = if seed % 30 == 0 { 1300 } else { 60 };
+        let files: Vec<_> =
+            (1..2 + usize::try_from(random.next(most)).unwrap()).map(path).collect();
+        let jobs = u16::try_from(1 + random.next(3)).unwrap();
+        let list = format!("--check={}", path(0));
+        let also: Vec<_> = files.iter().skip(1).map(|file| format!("--also={file}")).collect();
+        let mut arguments: Vec<&str> = match seed % 4 {
+            0 | 1 => vec!["check"],
+            2 => vec!["hash", &list],
+            _ => vec!["ls", &files[0]],
+        };
+        let named = if seed % 4 == 3 { &also } else { &files };
+        arguments.extend(named.iter().map(String::as_str));
+        let call = call(&arguments);
+        let checks = matches!(call, Call::Check(_));
+        let printed = tempfile::tempfile().unwrap();
+        let mut app = App::to_file(printed.try_clone().unwrap());
+        let mut players = Vec::new();
+        let mut start = |call: &Call, _: Mode, _: &Task| {
+            let (own, theirs) = channel::pair()?;
+            let random = Random(random.next(u64::MAX) | 1);
+            let mut player = Player { random, files: call.files_of_job(), checks };
+            players.push(thread::spawn(move || player.play(&theirs)));
+            Ok(Running::new(None, own, zten_sandbox::Budget::default(), 1))
+        };
+        let mut broker =
+            Broker::of(&mut app, &call, Mode::Off, if checks { jobs } else { 1 }).unwrap();
+        broker.work(&mut app, &mut start).unwrap();
+        broker.printer.end(&mut app).unwrap();
+        drop(broker.slots);
+        let _ = app.end(Ok(()));
+        for player in players {
+            let _ = player.join().unwrap();
+        }
+        let (mut printed, mut text) = (printed, String::new());
+        printed.seek(SeekFrom::Start(0)).unwrap();
+        printed.read_to_string(&mut text).unwrap();
+        let of_files = text.lines().filter_map(|line| line.split_once(": ")).map(|(path, _)| path);
+        let of_files: Vec<_> = of_files.collect();
+        let wrong =
+            (0..files.len()).find(|at| of_files.get(*at).is_none_or(|own| *own != files[*at]));
+        assert_eq!(wrong, None, "seed {seed}: {:?}", text.lines().nth(wrong.unwrap_or(0)));
+        assert_eq!(of_files.len(), files.len(), "seed {seed}: {text}");
+        assert!(!text.contains("internal error"), "seed {seed}: {text}");
+    }
+}
+
 /// A worker that asks for a file gets what may be a shard of the input, and nothing else.
 #[test]
 fn only_shards_are_opened() {

@@ -243,3 +243,20 @@ fn not_a_byte_of_the_old_file_is_written() {
     let (status, why) = rejected(&link, &["--set=a=1"]);
     assert!(status == 2 && why.contains("symbolic link"), "{why}");
 }
+
+/// Arguments that no packet holds, of which each key is looked up in no more than the time of one.
+#[test]
+fn attributes_may_be_many() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("many.zt");
+    file(&path, Generation::V2);
+    let set: Vec<_> = (0..40_000).map(|number| format!("--set=key-{number}={number}")).collect();
+    let set: Vec<_> = set.iter().map(String::as_str).collect();
+    edit(&path, &set);
+    let (_, attributes) = content(&path);
+    assert_eq!(attributes.len(), 40_001);
+    assert_eq!(attributes[40_000].0, "key-39999");
+    let unset: Vec<_> = (0..40_000).map(|number| format!("--unset=key-{number}")).collect();
+    edit(&path, &unset.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(content(&path).1.len(), 1);
+}

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::sandbox::FILTERED;
-use crate::{command, corpus_folder, json_lines, succeeded_text};
+use crate::{command, corpus_folder, ended, json_lines, succeeded_text};
 
 /// A valid file, and what is said of it.
 const VALID: (&str, &str) =
@@ -305,4 +305,36 @@ fn wrong_usage() {
     let root = text(folder.path());
     let all = succeeded_text(check(&["-r", "--suffix=.txt,", "--summary", root]));
     assert!(all.ends_with("\n3 files: 3 valid\n"), "{all}");
+}
+
+/// Every command that takes a list of files takes one longer than what may run ahead, and arguments that no packet holds.
+#[test]
+fn every_list_of_files_may_be_long() {
+    let (folder, paths) = folder_of(5_000);
+    let mut names: Vec<_> = paths.iter().map(|path| text(path)).collect();
+    let run = |args: &[&str]| {
+        let output = command().args(args).output().unwrap();
+        assert_eq!((ended(&output).0, ended(&output).2), (Some(0), ""));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let list = folder.path().join("list");
+    fs::write(&list, run(&["hash", names[0]])).unwrap();
+    let also: Vec<_> = names.iter().skip(1).map(|name| format!("--also={name}")).collect();
+    let also: Vec<_> = also.iter().map(String::as_str).collect();
+    let of = |line: &str, start: &str| line.strip_prefix(start).map(str::to_owned);
+    let listed = run(&[&["ls", "--json", names[0]], &also[..]].concat());
+    let listed: Vec<_> = json_lines(listed.as_bytes());
+    assert!(listed.iter().map(|line| str_of(&line["file"])).eq(names.iter().copied()));
+    let checked = run(&[&["hash", "--check", text(&list)], &names[..]].concat());
+    let checked = checked.lines().map(|line| line.split_once(": ").unwrap().0);
+    assert!(checked.eq(names.iter().copied()));
+    let checked = run(&[&["check"], &names[..]].concat());
+    let checked = checked.lines().map(|line| line.split_once(": ").unwrap().0);
+    assert!(checked.eq(names.iter().copied()));
+    // Names of a megabyte and more.
+    names.extend_from_within(..);
+    names.extend_from_within(..);
+    let hashed = run(&[&["hash"], &names[..]].concat());
+    let hashed: Vec<_> = hashed.lines().filter_map(|line| of(line, "# /")).collect();
+    assert!(hashed.iter().map(String::as_str).eq(names.iter().map(|name| &name[1..])));
 }
