@@ -96,6 +96,7 @@ impl Args {
 
 /// A subcommand.
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "a process parses one")]
 pub(crate) enum Command {
     #[command(flatten)]
     Call(Call),

@@ -38,7 +38,7 @@ pub fn write<E>(
     format: WrittenFormat,
     source: &mut dyn ArraySource<Error = E>,
     out: &mut (impl Write + Seek),
-    settings: &Settings,
+    settings: Settings,
 ) -> Result<(), Failure<E>> {
     let mut draft = Draft::begin(format, source, out, settings)?;
     while let Some(at) = draft.next() {

@@ -28,7 +28,7 @@ pub(super) fn archive(
     mut out: impl Write + Seek,
     target: WrittenFormat,
 ) -> Result<Written, Box<Problem>> {
-    with_source(args, archive, |source| write::write(target, source, &mut out, &settings(args)))
+    with_source(args, archive, |source| write::write(target, source, &mut out, settings(args)))
 }
 
 /// The same as several safetensors files.

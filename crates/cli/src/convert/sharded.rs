@@ -169,7 +169,7 @@ pub(super) fn safetensors(
     let groups = groups(lengths.iter().copied(), args.shard_size.unwrap_or(u64::MAX));
     if groups.len() <= 1 {
         let mut out = files.create(0)?;
-        write::write(WrittenFormat::Safetensors, source, &mut out, &settings)?;
+        write::write(WrittenFormat::Safetensors, source, &mut out, settings)?;
         return Ok(files.finish(out)?);
     }
     let shards = check_count(args, groups.len())
@@ -177,7 +177,7 @@ pub(super) fn safetensors(
     for range in &groups {
         let mut out = files.create(shards)?;
         let mut part = Part { source, range: range.clone() };
-        write::write(WrittenFormat::Safetensors, &mut part, &mut out, &settings)?;
+        write::write(WrittenFormat::Safetensors, &mut part, &mut out, settings)?;
         files.finish(out)?;
     }
     let mut out = files.create(shards)?;

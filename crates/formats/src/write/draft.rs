@@ -39,7 +39,7 @@ impl Draft {
         format: WrittenFormat,
         list: &L,
         out: &mut impl Write,
-        settings: &Settings,
+        settings: Settings,
     ) -> Result<Self, Failure<E>> {
         let order = match format {
             WrittenFormat::ZTensor => {

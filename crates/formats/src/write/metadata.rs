@@ -126,7 +126,7 @@ impl Serialize for Json<'_> {
                 serializer.collect_map(map.map(|(key, item)| (value::Json(key), Json(item))))
             }
             // Of a text, a bool, null and a finite number both forms are the same.
-            _ => value::Json(self.0.clone()).serialize(serializer),
+            _ => value::Json(self.0).serialize(serializer),
         }
     }
 }

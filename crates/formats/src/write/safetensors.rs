@@ -36,7 +36,7 @@ const METADATA: &str = "__metadata__";
 pub(super) fn begin<L: ArrayList + ?Sized, E>(
     list: &L,
     out: &mut impl Write,
-    settings: &Settings,
+    settings: Settings,
 ) -> Result<Vec<(u32, u64)>, Failure<E>> {
     check_attributes(&list.attributes())?;
     let order = order(list, settings)?;
@@ -76,7 +76,7 @@ fn tensors<'a, L: ArrayList + ?Sized>(
 /// All tensors in the order of their data, with their bytes.
 fn order<L: ArrayList + ?Sized, E>(
     list: &L,
-    settings: &Settings,
+    settings: Settings,
 ) -> Result<Vec<(u32, u64)>, Failure<E>> {
     let mut entries = with_room(list)?;
     let align = settings.align.unwrap_or(1);
