@@ -103,8 +103,9 @@ pub struct RawComponent<'a> {
     pub encoding: Encoding,
     /// The CRC-32 of the prefix and the elements, decoded.
     pub checksum: Option<u32>,
-    /// The range of its file that the checksum is over instead, its start and its end, of which the blob is a part. It is
-    /// read where all of a file is verified, and nowhere else.
+    /// The range of its file that the checksum is over instead, its start and its end, of which the blob is a part, as
+    /// are perhaps those of other components, which have the same checksum. All of it is read and verified before a whole
+    /// component of it is, once for each open file; slices and borrowed views do not verify it.
     pub checksum_range: Option<[u64; 2]>,
 }
 
@@ -379,6 +380,8 @@ impl<'o> Builder<'o> {
         let attributes = self.attributes.map(|at| at.rebased(total));
         let index = index.finish(cx, Header { attributes, version: None }, text.as_bytes());
         let index = index.map_err(|found| fault_error(found.fault).at(found.location))?;
+        let mut index = index;
+        index.share_sums(text.as_bytes()).map_err(BareError::from)?;
         let mut validated = ValidatedManifest::of_front(header, file_len, index, *options);
         validated.findings = self.findings;
         Ok(Parsed(validated, text.into_bytes()))

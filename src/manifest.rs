@@ -12,6 +12,7 @@ mod layouts;
 mod missing;
 mod object;
 mod shard;
+mod shared_sums;
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -28,6 +29,7 @@ pub(crate) use layouts::Candidate;
 use missing::missing;
 pub use object::{Component, ElementType, Tensor};
 pub use shard::Shard;
+pub(crate) use shared_sums::SharedSums;
 
 use crate::cbor::{Attributes, BytesLeft, item, seek};
 use crate::error::{BareError, Error};

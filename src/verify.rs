@@ -254,7 +254,6 @@ impl Verifier {
             }
             Order::Stored => component.reader_as_stored()?,
         };
-        component.check_surrounding().map_err(|error| error.at(component.location()))?;
         self.check_decoded_total(component)?;
         let mut bytes = 0_u64;
         self.read_to_end(component, &mut content, |chunk| {

@@ -169,14 +169,33 @@ impl<'a> Component<'a> {
 
     /// The same as [`reader`](Self::reader), whatever its elements mean.
     pub(crate) fn any_reader(&self) -> Result<Reader<'a>, Error> {
-        if self.is_strided() && self.decoded_length() != Some(0) {
-            return self.rows();
-        }
-        self.reader_as_stored()
+        self.verify_surrounding()?;
+        self.row_reader()
     }
 
     /// The same as [`reader`](Self::reader), whatever its elements mean, and in the order in which they lie.
     pub(crate) fn reader_as_stored(&self) -> Result<Reader<'a>, Error> {
+        self.verify_surrounding()?;
+        self.stored_reader()
+    }
+
+    /// The same as [`reader`](Self::reader) for parts of the content: a checksum that components share is not verified, for
+    /// that would read all of what a slice is a small part of.
+    pub(crate) fn part_reader(&self) -> Result<Reader<'a>, Error> {
+        self.readable()?;
+        self.row_reader()
+    }
+
+    /// The elements in row-major order.
+    fn row_reader(&self) -> Result<Reader<'a>, Error> {
+        if self.is_strided() && self.decoded_length() != Some(0) {
+            return self.rows();
+        }
+        self.stored_reader()
+    }
+
+    /// The elements in the order in which they lie.
+    fn stored_reader(&self) -> Result<Reader<'a>, Error> {
         let named = |error: BareError| self.tensor().named(error.at(self.location()));
         self.reader_of(self.stored().map_err(named)?)
     }
@@ -225,7 +244,7 @@ impl<'a> Component<'a> {
             let over = BareError::new(Limit::Decoded, extent.offset()).found(most);
             return Err(over.at(location).into());
         }
-        let mut reader = self.reader_as_stored()?;
+        let mut reader = self.stored_reader()?;
         // Elements are checked as they are handed out, and what lies between them is none.
         reader.reading.validates_bools = self.strides().is_none();
         let bytes = reader.collect()?;
@@ -248,9 +267,30 @@ impl<'a> Component<'a> {
         Ok(self.reading(source, reading.storage, Stored::Strided(strided), hasher))
     }
 
-    /// Reads the range of the file that its checksum is over, if that is another than its own, and compares them.
-    pub(crate) fn check_surrounding(&self) -> Result<(), Error> {
-        let Some((range, wanted)) = self.surrounding()? else { return Ok(()) };
+    /// Verifies the checksum of the range that it shares with other components, if there is one, unless that has been done
+    /// since the file was opened.
+    fn verify_surrounding(&self) -> Result<(), Error> {
+        let verify = || {
+            let Some((range, wanted)) = self.surrounding()? else { return Ok(()) };
+            let start = range.start;
+            let compute = || self.wrong_checksum(&range, wanted);
+            let wrong = match self.shared_sum(&range) {
+                Some(sum) => sum.verify_once(compute)?,
+                None => compute()?,
+            };
+            match (wrong, self.dialect().stream) {
+                (Some(computed), Some(rules)) => {
+                    let checksum = BareError::new(ErrorKind::Format(rules.checksum), start);
+                    Err(checksum.found(computed.into()).into())
+                }
+                _ => Ok(()),
+            }
+        };
+        verify().map_err(|error: Error| self.tensor().named(error.at(self.location())))
+    }
+
+    /// Reads a range of its file, and returns the checksum of that if it is another one than `wanted`.
+    fn wrong_checksum(&self, range: &Range<u64>, wanted: u32) -> Result<Option<u32>, Error> {
         let (source, mut hasher) = (self.located()?, Hasher::new(None).with_checksum(Some(wanted)));
         let (mut at, mut buffer) = (range.start, Vec::new());
         while at < range.end {
@@ -265,13 +305,7 @@ impl<'a> Component<'a> {
             }
             at = at.saturating_add(left);
         }
-        match (hasher.wrong_checksum(), self.dialect().stream) {
-            (Some(computed), Some(rules)) => {
-                let checksum = BareError::new(ErrorKind::Format(rules.checksum), range.start);
-                Err(checksum.found(computed.into()).into())
-            }
-            _ => Ok(()),
-        }
+        Ok(hasher.wrong_checksum())
     }
 
     /// A content of which nothing has been read.
@@ -639,6 +673,12 @@ impl Reading<'_> {
             let offset = self.component.extent().offset();
             let checksum = BareError::new(ErrorKind::Format(rules.checksum), offset);
             return Err(checksum.found(computed.into()));
+        }
+        let is_checked = self.hasher.as_ref().is_some_and(Hasher::has_checksum);
+        if is_checked && let Some(sum) = self.component.shared_sum(&self.component.extent().range())
+        {
+            // Parts of it, which are other components, need no pass of their own.
+            sum.set_verified();
         }
         // There is a hasher as long as the end has not come.
         match self.hasher.take().map(Hasher::finish) {

@@ -330,7 +330,7 @@ impl<'a> Slice<'a> {
         mut take: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<Option<Verified>, E> {
         self.require_whole_bytes()?;
-        let mut content = self.component.reader()?;
+        let mut content = self.component.part_reader()?;
         let most = usize_from_u32(self.component.limits().chunk());
         let seeks = content.seeks();
         let mut cut = self.cut();

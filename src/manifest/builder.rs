@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use super::index::{Index, ObjectRecord, Records, Site};
 use super::layouts::{Candidate, FaultAt, ObjectFault};
+use super::shared_sums::SharedSums;
 use crate::cbor::{BytesLeft, Checked, Fault, Input, Parsed, fault, seek};
 use crate::error::{BareError, ErrorKind, Location, OutOfMemory};
 use crate::format::frame::Frame;
@@ -151,6 +152,7 @@ impl IndexBuilder {
             attributes: header.attributes,
             shapes,
             shards,
+            sums: SharedSums::default(),
             dialect,
             version: header.version,
         })

@@ -3,13 +3,14 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use super::shared_sums::SharedSums;
 use crate::cbor::{BytesLeft, Input, key, seek, text};
 use crate::codec::Source;
-use crate::error::{Error, Location};
+use crate::error::{Error, Location, OutOfMemory};
 use crate::format::frame::Frame;
 use crate::format::{
-    ComponentRecord, Dialect, Encoding, Layout, Nesting, RawObject, ShapeSpan, Shapes, ShardRecord,
-    Text, Version,
+    ComponentRecord, Dialect, Dimensions, Encoding, Layout, Nesting, RawObject, ShapeSpan, Shapes,
+    ShardRecord, Text, Version,
 };
 use crate::limits::OpenOptions;
 use crate::names::Names;
@@ -195,11 +196,36 @@ pub(crate) struct Index {
     pub(super) shapes: Shapes,
     /// The table of shards.
     pub(super) shards: Vec<ShardRecord>,
+    /// The checksums that components share.
+    pub(super) sums: SharedSums,
     pub(super) dialect: &'static Dialect,
     pub(super) version: Option<Version>,
 }
 
 impl Index {
+    /// Prepares to keep, for the checksums that components share, whether they have been verified. `bytes` are those of
+    /// the texts.
+    pub(crate) fn share_sums(&mut self, bytes: Input<'_>) -> Result<(), OutOfMemory> {
+        let mut places = Vec::new();
+        for record in self.components.iter().filter(|record| record.digest != BytesLeft::END) {
+            // In front of the content; the checksum; the range that it is over.
+            let mut numbers = Dimensions::of(seek(bytes, record.digest)).skip(1);
+            let sum = numbers.next().filter(|sum| *sum != ComponentRecord::NO_CHECKSUM);
+            let range = numbers.next().zip(numbers.next());
+            let Some((_, (start, end))) = sum.zip(range.filter(|(start, end)| start < end)) else {
+                continue;
+            };
+            let place = (record.shard, start, end);
+            // Tensors of one storage mostly stand together.
+            if places.last() != Some(&place) {
+                places.try_reserve(1).map_err(|_| OutOfMemory)?;
+                places.push(place);
+            }
+        }
+        self.sums = SharedSums::new(places)?;
+        Ok(())
+    }
+
     /// Bytes of heap.
     pub(super) fn bytes(&self) -> usize {
         let objects = self.objects.capacity().saturating_mul(size_of::<ObjectRecord>());
@@ -207,7 +233,7 @@ impl Index {
         let records = objects.saturating_add(components).saturating_add(self.shapes.heap());
         let records =
             records.saturating_add(self.shards.capacity().saturating_mul(size_of::<ShardRecord>()));
-        records.saturating_add(self.names.bytes())
+        records.saturating_add(self.names.bytes()).saturating_add(self.sums.bytes())
     }
 }
 

@@ -4,6 +4,7 @@ use core::ops::Range;
 
 use super::ManifestRef;
 use super::index::{ObjectRecord, utf8};
+use super::shared_sums::SharedSum;
 use crate::cbor::{Attributes, BytesLeft, Input, item, seek, uint};
 use crate::codec::{Located, Source};
 use crate::debug_summary::Start;
@@ -559,6 +560,11 @@ impl<'a> Component<'a> {
     pub(crate) fn surrounding(&self) -> Result<Option<(Range<u64>, u32)>, BareError> {
         let (_, checksum, range) = self.checksum()?;
         Ok(checksum.filter(|_| !range.is_empty()).map(|checksum| (range, checksum)))
+    }
+
+    /// The place where the outcome of verifying the checksum of that range is kept, if components share it.
+    pub(crate) fn shared_sum(&self, range: &Range<u64>) -> Option<&'a SharedSum> {
+        self.parts.index().sums.find((self.record.shard, range.start, range.end))
     }
 
     /// Returns whether it has a checksum, which is over all of its content, as members of an `.npz` file have. A checksum is

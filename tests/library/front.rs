@@ -1,5 +1,7 @@
 //! Archives of other formats: what a front end says becomes the index, and what views need is checked again.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use miniz_oxide::deflate::compress_to_vec;
 use zten::element::ByteOrder;
 use zten::error::Misuse;
@@ -8,7 +10,7 @@ use zten::rules::{Row, Scope, Source};
 use zten::shards::Files;
 use zten::tools::{LogicalType, StorageType};
 use zten::verify::Verifier;
-use zten::{Archive, Encoding, Error, ErrorKind, InMemory, Layout, Limits, OpenOptions};
+use zten::{Archive, Encoding, Error, ErrorKind, InMemory, Layout, Limits, OpenOptions, ReadAt};
 use zten_testkit::{Far, Shards};
 
 static TWICE: Row = Row {
@@ -551,7 +553,7 @@ fn bools_that_lie_apart() {
     }
 }
 
-/// A checksum over more than the blob is verified with all of the file, and by no reader.
+/// A checksum over more than the blob is verified before a whole component is read, and not for a slice.
 #[test]
 fn checksums_of_more_than_a_blob() {
     let sum = crc::Crc::<u32>::new(&crc::CRC_32_ISO_HDLC).checksum(&[1, 2, 3, 4]);
@@ -566,16 +568,102 @@ fn checksums_of_more_than_a_blob() {
         builder.push(&RawObject { shape: &[2], ..dense("a", &[raw]) })?;
         Ok::<_, Error>(opened([&[0; 8][..], &[1, 2, 3, 4]].concat(), builder.finish()?))
     };
-    built(sum, [8, 12]).unwrap().verify().unwrap();
+    let archive = built(sum, [8, 12]).unwrap();
+    archive.verify().unwrap();
+    let component = archive.tensor("a").unwrap().dense().unwrap();
+    assert!(!component.has_checksum() && *component.read().unwrap() == [2, 3]);
     for (checksum, range) in [(sum ^ 1, [8, 12]), (sum, [8, 11]), (sum, [9, 12])] {
         let archive = built(checksum, range).unwrap();
-        let error = archive.verify().unwrap_err();
-        assert_eq!((error.rule(), error.offset()), (Some("test-crc"), Some(range[0])));
-        let component = archive.tensor("a").unwrap().dense().unwrap();
-        assert!(!component.has_checksum() && *component.read().unwrap() == [2, 3]);
+        let tensor = archive.tensor("a").unwrap();
+        let (component, mut bytes) = (tensor.dense().unwrap(), [0; 2]);
+        // Whoever asks first, and whoever asks later.
+        for _ in 0..2 {
+            let loader = zten::Loader::new(archive.manifest());
+            for error in [
+                archive.verify().unwrap_err(),
+                component.read().unwrap_err(),
+                component.read_into(&mut bytes).unwrap_err(),
+                component.to_vec::<u8>().unwrap_err(),
+                component.reader().unwrap_err(),
+                loader.read([component]).unwrap_err(),
+            ] {
+                assert_eq!((error.rule(), error.offset()), (Some("test-crc"), Some(range[0])));
+                assert_eq!(error.tensor(), Some("a"));
+            }
+        }
+        let slice = tensor.slice(1..2).unwrap();
+        slice.read(&mut bytes[..1]).unwrap();
+        assert_eq!((bytes[0], slice.to_vec::<u8>().unwrap()), (3, vec![3]));
     }
     assert_eq!(built(sum, [8, 13]).unwrap_err().rule(), Some("blob-bounds"));
     assert_eq!(built(sum, [9, 8]).unwrap_err().rule(), Some("blob-bounds"));
+}
+
+/// A source that counts the bytes that are read of it.
+struct Counted(Vec<u8>, AtomicU64);
+
+impl ReadAt for Counted {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        self.1.fetch_add(buffer.len() as u64, Relaxed);
+        self.0.read_at(offset, buffer)
+    }
+}
+
+/// A checksum that components share is verified once for each open file, whoever reads first, and by a component that
+/// is all of the range on the way.
+#[test]
+fn shared_checksums_are_verified_once() {
+    let (bytes, length) = (vec![7; 1000], 1000);
+    let sum = crc::Crc::<u32>::new(&crc::CRC_32_ISO_HDLC).checksum(&bytes);
+    let file = [vec![0; 8], bytes.clone(), bytes].concat();
+    let options = OpenOptions::default();
+    let open = || {
+        let mut builder = Builder::new(&ANY, 0..8, file.len() as u64, &options).unwrap();
+        // Two ranges; the first has a component that is all of it.
+        for (name, start, count, range) in [
+            ("a", 8, length, None),
+            ("b", 10, 5, Some([8, 1008])),
+            ("c", 900, 50, Some([8, 1008])),
+            ("d", 1008, 5, Some([1008, 2008])),
+            ("e", 2003, 5, Some([1008, 2008])),
+        ] {
+            let raw = RawComponent {
+                checksum: Some(sum),
+                checksum_range: range,
+                ..RawComponent::raw(StorageType::U8, start, count)
+            };
+            builder.push(&RawObject { shape: &[count], ..dense(name, &[raw]) }).unwrap();
+        }
+        let counted = Counted(file.clone(), AtomicU64::new(0));
+        Archive::from_front(counted, builder.finish().unwrap())
+    };
+    for (order, wanted) in [
+        ("a", &[1000][..]),
+        ("abc", &[1000, 5, 50]),
+        ("bca", &[1005, 50, 1000]),
+        ("cabb", &[1050, 1000, 5, 5]),
+        ("dedb", &[1005, 5, 5, 1005]),
+    ] {
+        let archive = open();
+        for (name, wanted) in order.split("").filter(|name| !name.is_empty()).zip(wanted) {
+            let before = archive.source().1.load(Relaxed);
+            archive.tensor(name).unwrap().dense().unwrap().read().unwrap();
+            assert_eq!(archive.source().1.load(Relaxed) - before, *wanted, "{order}: {name}");
+        }
+    }
+    // Several threads wait for the one that verifies.
+    let archive = open();
+    std::thread::scope(|scope| {
+        for name in ["d", "e", "d", "e"] {
+            let tensor = archive.tensor(name).unwrap();
+            scope.spawn(move || tensor.dense().unwrap().read().unwrap().len());
+        }
+    });
+    assert_eq!(archive.source().1.load(Relaxed), 1000 + 4 * 5);
+    // All of a file takes one pass over the components, and over the range that no component is all of.
+    let archive = open();
+    archive.verify().unwrap();
+    assert_eq!(archive.source().1.load(Relaxed), 1000 + 5 + 50 + 1000 + 5 + 5);
 }
 
 /// A flipped bit is not the fault of what wrote the file.

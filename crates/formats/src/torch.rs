@@ -401,8 +401,7 @@ impl<'d> Folder<'d> {
         let place = self.records.binary_search_by(|record| record.key.cmp(storage.key)).ok();
         let record = place.and_then(|place| self.records.get_mut(place));
         let record = record.ok_or_else(|| violation(Rule::TorchStorage))?;
-        // Of several tensors one verifies all of the storage.
-        let is_first = !std::mem::replace(&mut record.is_used, true);
+        record.is_used = true;
         let member = record.member;
         let bytes = storage.length.and_then(|length| length.checked_mul(storage.dtype.width()));
         if bytes != Some(member.size) {
@@ -447,7 +446,7 @@ impl<'d> Folder<'d> {
             return Err(wrong());
         }
         let bytes = count.saturating_mul(width);
-        Ok(Tensor { shape, strides, dtype, member, start, span, bytes, is_first, at })
+        Ok(Tensor { shape, strides, dtype, member, start, span, bytes, at })
     }
 
     /// Checks that every storage is that of a tensor.
@@ -472,8 +471,6 @@ struct Tensor {
     span: u64,
     /// The bytes of all elements.
     bytes: u64,
-    /// True if no tensor before has the storage.
-    is_first: bool,
     at: u64,
 }
 
@@ -513,7 +510,6 @@ impl Tensor {
             component.decoded_length = None;
             let end = member.start.saturating_add(member.size);
             component.checksum_range = Some([member.start, end]);
-            component.checksum = component.checksum.filter(|_| self.is_first);
         }
         Ok(component)
     }
