@@ -29,7 +29,6 @@ pub(crate) use layouts::Candidate;
 use missing::missing;
 pub use object::{Component, ElementType, Tensor};
 pub use shard::Shard;
-pub(crate) use shared_sums::SharedSums;
 
 use crate::cbor::{Attributes, BytesLeft, item, seek};
 use crate::error::{BareError, Error};

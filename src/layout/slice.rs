@@ -25,7 +25,8 @@ use crate::num::{u64_from_usize, usize_from_u32};
 /// | [`view`](Self::view) | where it lies in the file, in one piece |
 /// | [`to_vec`](Self::to_vec), [`read`](Self::read), [`parts`](Self::parts) | always: decoded, into memory or piece by piece |
 ///
-/// Digests, and the checksums of other formats, are over all of a component, so reading a part of it verifies none.
+/// Digests, and the checksums of other formats, are over all of a component or of a storage that several tensors share,
+/// so reading a part of it verifies none.
 ///
 /// ```
 /// let archive = zten::open("corpus/accept/1.2.3/dense_all.zt")?;
