@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::needless_pass_by_value, reason = "what Python gives is extracted, and owned")]
 
+mod arrays;
 mod cbor;
 mod check;
 mod digests;
@@ -20,6 +21,8 @@ mod write;
 /// The native part of the package: `python/zten/_zten.pyi` says what is in it.
 #[pyo3::pymodule(gil_used = true)]
 mod _zten {
+    #[pymodule_export]
+    use crate::arrays::{ArrayWriter, SpoolWriter, written_format};
     #[pymodule_export]
     use crate::check::{check, check_batch, explain, shown, size};
     #[pymodule_export]

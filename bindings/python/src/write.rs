@@ -1,6 +1,7 @@
 //! Writing files, and copying files of any generation.
 
 use std::cmp::Ordering;
+use std::io::{self, BufWriter};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -12,14 +13,17 @@ use sha2::{Digest as _, Sha256};
 use zten::error::OutOfMemory;
 use zten::shards::Files;
 use zten::tools::{ElementType, LogicalType, StorageType};
+use zten::verify::Verifier;
 use zten::view::Packing;
 use zten::write::{
     Checksum, Copier, FileSink, Level, NewComponent, NewObject, Sink, WriteOptions, canonical_order,
 };
 use zten::{Error, ErrorKind, Generation, OpenOptions};
+use zten_formats::write::{self, Settings, Tensors, WrittenFormat};
 use zten_formats::{Detected, Rule, find_without_profile, profile};
 use zten_report::finding::{Finding, Verdict, stored};
 
+use crate::arrays;
 use crate::cbor;
 use crate::error::{Failure, exception};
 use crate::interrupt::{self, Cancel};
@@ -103,7 +107,7 @@ fn level(zstd: Option<u8>) -> PyResult<Option<Level>> {
 }
 
 /// One component: role, type, elements, its bytes, and whether others may have the same, which are then stored once.
-type Part<'py> = (String, String, String, u64, PyReadonlyArray1<'py, u8>, bool);
+pub(crate) type Part<'py> = (String, String, String, u64, PyReadonlyArray1<'py, u8>, bool);
 
 /// A file that is being written. `_zten.pyi` describes it.
 #[pyclass(frozen, module = "zten._zten")]
@@ -281,7 +285,7 @@ const ALIGNMENT: usize = 4096;
 ///
 /// Another thread of Python may write to the array at any moment. Each byte is read once, so what is
 /// validated, hashed and written is the same.
-fn copied(
+pub(crate) fn copied(
     bytes: &[u8],
     buffer: &mut Vec<u8>,
     cancel: &Cancel,
@@ -322,18 +326,20 @@ fn element_type<'a>(storage: &str, element: &'a str) -> PyResult<ElementType<'a>
     Ok(logical.map_or(ElementType::UnknownLogical(element, storage), Into::into))
 }
 
-/// Writes what a file of any format holds as a file of zTensor: how many objects.
+/// Writes what a file of any format holds as a file of zTensor or another format: how many objects.
 #[pyfunction]
 #[pyo3(signature = (source, target, strictness, form, zstd))]
 pub(crate) fn convert(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
-    target: PathBuf,
+    // The path, the format, and whether a file there is replaced.
+    target: (PathBuf, String, bool),
     strictness: Strictness,
     form: Form,
     zstd: Option<u8>,
 ) -> PyResult<usize> {
-    let options = form.options()?;
+    let (target, format, overwrite) = target;
+    let (options, format) = (form.options()?, arrays::format(&format)?);
     let level = level(zstd)?;
     // The canonical form is asked of what is written, and not of what is read.
     let unknown = Some(Detected::Misnamed(Rule::FormatUnknown));
@@ -342,6 +348,36 @@ pub(crate) fn convert(
     let path = given.path();
     let open = given.open(py, &opening)?;
     let manifest = open.manifest();
+    let publish = |sink: FileSink| if overwrite { sink.publish() } else { sink.publish_new() };
+    if format != WrittenFormat::ZTensor {
+        if manifest.is_data_shard() {
+            let sentence = "it is a data shard, which another file describes";
+            let finding = Finding::new(Verdict::Unsupported, sentence.to_owned());
+            return Err(exception(py, &finding, path.as_deref()));
+        }
+        let written = interrupt::run(py, open.effort(stored(manifest)), |cancel| {
+            let input = write::Failure::Source;
+            let mut shards = open.all_shards(cancel).map_err(input)?;
+            shards.verify().map_err(input)?;
+            let root = open.root(cancel);
+            let files = Files { root: &root, shards: &shards };
+            let verifier = Verifier::new(manifest).with_shard_bytes(open.shard_bytes());
+            let mut tensors = Tensors::new(manifest, &files, verifier).map_err(input)?;
+            let sink = FileSink::create(&target).map_err(io::Error::from)?;
+            let mut out = BufWriter::with_capacity(PIECE, sink.file().try_clone()?);
+            write::write(format, &mut tensors, &mut out, &Settings::default())?;
+            drop(out);
+            cancel.check()?;
+            Ok(publish(sink).map_err(io::Error::from)?)
+        })?;
+        let of_target = matches!(written, Err(write::Failure::Output(_)));
+        let about = if of_target { Some(target.as_path()) } else { path.as_deref() };
+        written.map_err(|failure: write::Failure<Error>| match failure {
+            write::Failure::Source(error) => Failure::reading(manifest, error).at(py, about),
+            failure => arrays::raised(py, failure, about),
+        })?;
+        return Ok(manifest.len());
+    }
     let is_second = form.0 == "2";
     let missing = if is_second { find_without_profile(manifest.tensors()) } else { None };
     if let Some(finding) = missing {
@@ -369,7 +405,7 @@ pub(crate) fn convert(
             _ => error,
         })?;
         cancel.check()?;
-        sink.publish()
+        publish(sink)
     })?;
     copied.map_err(|error| {
         let of_target = matches!(error.kind(), ErrorKind::Write | ErrorKind::NotDurable);

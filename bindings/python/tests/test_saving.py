@@ -214,3 +214,130 @@ def test_wrong_arguments_say_what_is_accepted(tmp_path: Path) -> None:
             with pytest.raises(error, match=match):
                 save(how)
     assert [file.name for file in tmp_path.iterdir()] == ["w.zt"]
+
+
+ARRAYS: dict[str, Any] = {
+    "b": np.arange(6, dtype=np.int16).reshape(2, 3),
+    "a.weight": np.arange(12, dtype=np.float32).reshape(3, 4).T,
+    "scalar": np.array(1.5),
+    "none": np.zeros((0, 7), np.float64),
+    "flags": np.array([True, False]),
+    "every": np.arange(8, dtype=np.uint8)[::3],
+}
+
+
+def test_the_suffix_is_the_format(tmp_path: Path) -> None:
+    import safetensors.numpy
+
+    path = tmp_path / "w.safetensors"
+    zten.numpy.save_file(ARRAYS, path, metadata={"format": "np"})
+    own = {name: np.asarray(array, order="C") for name, array in ARRAYS.items()}
+    assert path.read_bytes() == safetensors.numpy.save(own, {"format": "np"})
+    assert zten.numpy.save(ARRAYS, metadata={"format": "np"}, format="safetensors") == path.read_bytes()
+    zten.numpy.save_file(ARRAYS, tmp_path / "w.NPZ")
+    with np.load(tmp_path / "w.NPZ", allow_pickle=False) as members:
+        assert members.files == list(ARRAYS)
+        for name, array in ARRAYS.items():
+            assert members[name].dtype == array.dtype
+            assert (members[name] == array).all() and members[name].shape == array.shape
+    zten.numpy.save_file({"": ARRAYS["b"]}, tmp_path / "w.npy")
+    assert (np.load(tmp_path / "w.npy") == ARRAYS["b"]).all()
+    zten.numpy.save_file(ARRAYS, tmp_path / "w.zt")
+    assert (tmp_path / "w.zt").read_bytes().startswith(b"ZTEN")
+    zten.numpy.save_file(ARRAYS, tmp_path / "w", format="safetensors", metadata={"format": "np"})
+    assert (tmp_path / "w").read_bytes() == path.read_bytes()
+    for call in (
+        lambda: zten.numpy.save_file(ARRAYS, tmp_path / "w.bin"),
+        lambda: zten.create(tmp_path / "w.bin"),
+        lambda: zten.convert(path, tmp_path / "w.bin"),
+    ):
+        with pytest.raises(ValueError, match=r"unknown suffix of .*: expected \.zt, \.safetensors, \.npz, \.npy"):
+            call()
+    with pytest.raises(ValueError, match="format is \"gguf\", expected \"zt\", \"safetensors\""):
+        zten.numpy.save(ARRAYS, format="gguf")  # type: ignore[arg-type]
+    wrongs: list[dict[str, Any]] = [{"generation": "2"}, {"digest": "sha256"}, {"zstd": 3}, {"canonical": True}]
+    for wrong in wrongs:
+        with pytest.raises(ValueError, match=f"a .safetensors file has no {next(iter(wrong))}"):
+            zten.numpy.save_file(ARRAYS, path, **wrong)
+    zten.numpy.save_file(ARRAYS, path, digest=None)
+
+
+def test_a_writer_of_any_format_takes_tensors_one_by_one(tmp_path: Path) -> None:
+    for suffix in ("safetensors", "npz"):
+        path, all_at_once = tmp_path / f"w.{suffix}", tmp_path / f"all.{suffix}"
+        with zten.create(path) as writer:
+            for name, array in ARRAYS.items():
+                writer.add(name, array)
+            with pytest.raises(ValueError, match="there is a tensor \"b\" already"):
+                writer.add("b", ARRAYS["b"])
+        zten.numpy.save_file(ARRAYS, all_at_once)
+        assert path.read_bytes() == all_at_once.read_bytes()
+    with pytest.raises(ZeroDivisionError), zten.create(path) as writer:
+        writer.add("a", np.zeros(1))
+        raise ZeroDivisionError
+    assert path.read_bytes() == all_at_once.read_bytes()
+    with pytest.raises(zten.Unsupported, match="a .npy file holds exactly one"), zten.create(tmp_path / "w.npy") as writer:
+        writer.add("a", np.zeros(1))
+        writer.add("b", np.zeros(1))
+    assert not (tmp_path / "w.npy").exists()
+    with pytest.raises(zten.Unsupported, match="no attributes of a tensor"), zten.create(path) as writer:
+        writer.add("a", np.zeros(1), attributes={"k": 1})
+    with pytest.raises(zten.Unsupported, match="cannot hold the type complex128") as raised:
+        zten.numpy.save_file({"z": np.zeros(1, np.complex128)}, tmp_path / "z.safetensors")
+    assert raised.value.object == "z"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["all.npz", "all.safetensors", "w.npz", "w.safetensors"]
+
+
+def test_attributes_come_back_from_safetensors(tmp_path: Path) -> None:
+    path = tmp_path / "w.safetensors"
+    attributes = {"epoch": 7, "text": "7", "config": {"lr": [1e-3, None, True], "": "ä"}, "large": 2**64 - 1}
+    zten.numpy.save_file({"a": np.zeros(1)}, path, attributes=attributes)
+    with zten.open(path) as file:
+        assert file.attributes == attributes
+    for wrong, what in ((b"x", "bytes"), (float("nan"), "a number that is not finite")):
+        with pytest.raises(zten.Unsupported, match=f'the attribute "k" holds {what}'):
+            zten.numpy.save_file({"a": np.zeros(1)}, path, attributes={"k": wrong})
+    with pytest.raises(zten.Unsupported, match='the attribute "k" cannot be written to a .npz file'):
+        zten.numpy.save_file({"a": np.zeros(1)}, tmp_path / "w.npz", metadata={"k": "v"})
+    with zten.create(tmp_path / "v.safetensors") as writer:
+        writer.attributes(attributes)
+        writer.add("a", np.zeros(1))
+    assert (tmp_path / "v.safetensors").read_bytes() == path.read_bytes()
+
+
+def test_conversions_write_what_the_suffix_says(tmp_path: Path) -> None:
+    path, other, again = tmp_path / "w.zt", tmp_path / "w.safetensors", tmp_path / "again.npz"
+    zten.numpy.save_file(ARRAYS, path)
+    assert zten.convert(path, other) == len(ARRAYS)
+    assert zten.convert(other, again) == len(ARRAYS)
+    for file in (other, again):
+        loaded = zten.numpy.load_file(file)
+        assert all((loaded[name] == array).all() for name, array in ARRAYS.items())
+    with pytest.raises(FileExistsError) as raised:
+        zten.convert(path, other, overwrite=False)
+    assert raised.value.filename == str(other)
+    zten.convert(path, other, overwrite=True)
+    with pytest.raises(zten.Unsupported, match="exactly one"):
+        zten.convert(path, tmp_path / "w.npy")
+    with zten.create(path) as writer:
+        writer.add_quantized("q", **quantized())
+    with pytest.raises(zten.Unsupported, match='its format is "quantized_group", expected dense'):
+        zten.convert(path, other)
+
+
+@needs_torch
+def test_models_become_safetensors(tmp_path: Path) -> None:
+    import safetensors
+    import safetensors.torch
+    import torch
+
+    model = torch.nn.ModuleDict({"embed": torch.nn.Linear(3, 4, bias=False), "head": torch.nn.Linear(3, 4, bias=False)})
+    model["head"].weight = model["embed"].weight  # type: ignore[assignment]
+    path = tmp_path / "w.safetensors"
+    zten.torch.save_model(model, path, {"format": "pt"})
+    with safetensors.safe_open(path, "pt") as file:
+        assert file.metadata() == {"format": "pt", "head.weight": "embed.weight"}
+        assert list(file.keys()) == ["embed.weight"]
+    assert safetensors.torch.load_model(model, path) == (set(), [])
+    zten.torch.save_file({"w": torch.ones(3, 2, dtype=torch.bfloat16).T}, path)
+    assert (safetensors.torch.load_file(path)["w"] == torch.ones(2, 3)).all()

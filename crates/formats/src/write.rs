@@ -14,6 +14,7 @@ mod metadata;
 mod npy;
 mod npz;
 pub mod safetensors;
+mod tensors;
 
 use std::io::{Seek, Write};
 
@@ -21,6 +22,7 @@ pub use array::{Array, ArrayList, ArraySource, ChunkFn, Failure, Inexpressible, 
 pub use draft::Draft;
 pub use format::WrittenFormat;
 pub use metadata::json_texts;
+pub use tensors::Tensors;
 
 /// The form of a new file, as far as its format leaves a choice.
 #[derive(Clone, Copy, Debug, Default)]

@@ -19,7 +19,7 @@ for untrusted input.
     zten.check("model.zt")                     # a Report, true if the file is valid
     zten.check_batch(paths)                    # columns; never raises
     zten.explain(error.rule)                   # what it asks for, and what to do
-    zten.convert("model.gguf", "new.zt")       # any format, as zTensor 1.2 or 2
+    zten.convert("model.gguf", "new.zt")       # any format, as zTensor, safetensors or NumPy files
 
 zTensor files of all generations are read: 0.1, 1.1, 1.2 and 2; 1.2 is written, and 2 where
 ``generation="2"`` asks for it. So are safetensors, also in several files with an index, GGUF, ``.npy``,

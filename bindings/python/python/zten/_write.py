@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import sys
@@ -13,6 +14,7 @@ from typing import Any, Literal, Self, TypeAlias
 import numpy as np
 
 from . import _types, _zten
+from ._errors import Unsupported
 from ._file import Limits, Source, frozen, open, strictness
 from ._types import Array, Bytes
 
@@ -21,6 +23,9 @@ Digest: TypeAlias = Literal["auto", "sha256", "crc32c", "xxh3"]
 
 Generation: TypeAlias = Literal["1.2", "2"]
 """The generations that are written."""
+
+Format: TypeAlias = Literal["zt", "safetensors", "npz", "npy"]
+"""The formats that are written, by the suffixes of their files."""
 
 Path: TypeAlias = str | os.PathLike[str]
 
@@ -37,13 +42,19 @@ class Writer:
     written is validated by what validates files that are read.
     """
 
-    __slots__ = ("_generation", "_writer")
+    __slots__ = ("_format", "_generation", "_writer")
 
-    def __init__(self, writer: _zten.Writer, generation: str = "1.2") -> None:
+    def __init__(
+        self, writer: _zten.Writer | _zten.SpoolWriter, generation: str = "1.2", format: str = "zt"
+    ) -> None:
         self._writer = writer
-        self._generation = generation
+        # The types of other formats are those of 2.
+        self._generation = generation if format == "zt" else "2"
+        self._format = format
 
     def __repr__(self) -> str:
+        if self._format != "zt":
+            return f"<Writer of .{self._format}>"
         return f"<Writer of generation {self._generation}>"
 
     def add(self, name: str, value: Any, *, attributes: Mapping[str, Any] | None = None) -> None:
@@ -54,6 +65,8 @@ class Writer:
 
         Raises:
             TypeError: the generation has no type for the elements, or it is no tensor: a masked array, a data frame.
+            Unsupported: the format of the file, which is not zTensor, has no place for it: a sparse tensor, an attribute, a
+                type or a name that the format does not have.
             ValueError: the elements changed while they were written in the canonical form of 2.
             Invalid: it breaks a rule; above all, there is an object of that name already.
         """
@@ -173,6 +186,7 @@ class Writer:
 def create(
     path: Path,
     *,
+    format: Format | None = None,
     generation: Generation = "1.2",
     digest: Digest | None = "auto",
     zstd: int | None = None,
@@ -180,8 +194,13 @@ def create(
 ) -> Writer:
     """Begins a file that is to be at the path, in place of what is there.
 
+    The suffix of the path is the format: ``.zt``, ``.safetensors``, ``.npz`` or ``.npy``. The header of the last three
+    states the sizes of all tensors: tensors go to a file without a name first, and are copied once when it is finished.
+
     Args:
         path: where it is to be. A link there is rejected.
+        format: the format, whatever the suffix is.
+        generation, digest, zstd, canonical: of a ``.zt`` file alone.
         generation: ``"1.2"``, or ``"2"``, which has more types (``f8_e8m0``, ``f4_e2m1``).
         digest: what each component gets, over its stored bytes in 1.2, over its decoded ones in 2.
             The canonical form has a sha256, in 2 an xxh3, whatever is given.
@@ -189,8 +208,14 @@ def create(
         canonical: write the canonical form, of which there is one for one content: objects then come in
             the order of their names, in 1.2 shorter ones first, in 2 by their bytes, and are not
             compressed.
+
+    Raises:
+        ValueError: the suffix is not known, or the format has no such option.
     """
     form = generation, digest, canonical, False
+    suffix = _format(path, format, form, zstd)
+    if suffix != "zt":
+        return Writer(_zten.SpoolWriter(path, suffix), format=suffix)
     return Writer(_writer(path, form, zstd), generation)
 
 
@@ -211,6 +236,8 @@ def convert(
     source: Source,
     target: Path,
     *,
+    overwrite: bool = True,
+    format: Format | None = None,
     generation: Generation = "1.2",
     digest: Digest | None = "auto",
     zstd: int | None = None,
@@ -219,24 +246,30 @@ def convert(
     tolerate: Iterable[str] = (),
     shards: bool = True,
 ) -> int:
-    """Writes what a file of any format that :func:`zten.open` reads holds as a zTensor file of 1.2 or 2, and
-    validates all that it reads. Parts that are in shards become parts of the one file. Blocks of GGUF stay
-    as they are.
+    """Writes what a file of any format that :func:`zten.open` reads holds as a file of the format that the suffix of
+    the target tells: zTensor of 1.2 or 2, safetensors, ``.npz`` or ``.npy``. Validates all that it reads. Parts that
+    are in shards become parts of the one file. Blocks of GGUF stay as they are in a zTensor file.
 
     Args:
         source, limits, tolerate, shards: as of :func:`zten.open`.
-        target, generation, digest, zstd, canonical: as of :func:`create`.
+        target, format, generation, digest, zstd, canonical: as of :func:`create`.
+        overwrite: replace a file that is at the target, as all functions that write files do; False makes that an error.
 
     Returns:
         How many objects were written.
 
     Raises:
+        FileExistsError: a file is at the target, and ``overwrite`` is False.
+        ValueError: the suffix is not known, or the format has no such option.
         Invalid, Unsupported, LimitExceeded: as the content asks for; Unsupported also where it is
-            valid, and cannot be expressed in that generation.
+            valid, and cannot be expressed in that format or generation.
     """
-    _check_form(generation, zstd)
+    form = generation, digest, canonical, False
+    suffix = _format(target, format, form, zstd)
+    if not overwrite and os.path.lexists(target):
+        raise FileExistsError(errno.EEXIST, "a file exists there, and overwrite is False", os.fspath(target))
     how = strictness(limits, tolerate, shards=shards)
-    return _zten.convert(frozen(source), target, how, (generation, digest, canonical, False), zstd)
+    return _zten.convert(frozen(source), (target, suffix, overwrite), how, form, zstd)
 
 
 def save(
@@ -244,6 +277,7 @@ def save(
     path: Path | None,
     *,
     attributes: Mapping[str, Any] | None,
+    format: Format | None,
     generation: Generation,
     digest: Digest | None,
     zstd: int | None,
@@ -251,17 +285,21 @@ def save(
 ) -> bytes | None:
     """Writes all tensors at a path, or returns the file."""
     names = list(tensors)
+    suffix = _format(path, format, (generation, digest, canonical, False), zstd)
     for name in names:
         if not isinstance(name, str):
             raise TypeError(f"the name {name!r} is not text")
     ties = tied(tensors)
-    if ties and generation != "2":
+    if ties and (suffix != "zt" or generation != "2"):
         one, other = next(iter(ties.items()))
+        what = f"generation {generation}" if suffix == "zt" else f"a .{suffix} file"
         warnings.warn(
-            f"tensors {other!r} and {one!r} share their memory, and generation {generation} stores it twice: "
-            "generation=\"2\" stores it once",
+            f"tensors {other!r} and {one!r} share their memory, and {what} stores it twice: "
+            "a .zt file with generation=\"2\" stores it once",
             stacklevel=3,
         )
+    if suffix != "zt":
+        return _save_arrays(tensors, path, suffix, attributes)
     shares = bool(ties) and generation == "2"
     native = _writer(path, (generation, digest, canonical, shares), zstd)
     writer = Writer(native, generation)
@@ -279,6 +317,72 @@ def save(
     except BaseException:
         writer.abort()
         raise
+
+
+def _save_arrays(
+    tensors: Mapping[str, Any], path: Path | None, suffix: str, attributes: Mapping[str, Any] | None
+) -> bytes | None:
+    """Writes dense tensors as a file of another format than zTensor, or returns it. All are declared before the first is
+    written; only one that is not contiguous, or not in memory, is copied, and one at a time."""
+    declared = []
+    for name, value in tensors.items():
+        with naming(f"tensor {name!r}"):
+            if _is_sparse(value) or (_is_torch(value) and str(value.layout) != "torch.strided"):
+                raise Unsupported(
+                    f"tensor {name!r} is sparse: a .{suffix} file holds dense tensors", object=name, file=_shown(path)
+                )
+            shape, element = _declared(value)
+            declared.append((name, element, shape))
+    own = None if attributes is None else dict(attributes)
+    writer = _zten.ArrayWriter(path, suffix, declared, own)
+    try:
+        while (at := writer.next()) is not None:
+            name = declared[at][0]
+            with naming(f"tensor {name!r}"):
+                shape, part = _part("data", tensors[name], "2")
+                if shape != declared[at][2]:
+                    raise ValueError("its shape changed while the file was written")
+                writer.write(part[4])
+        return writer.finish()
+    except BaseException:
+        writer.abort()
+        raise
+
+
+def _shown(path: Path | None) -> str | None:
+    return None if path is None else _zten.shown(path)
+
+
+def _declared(value: Any) -> tuple[list[int], str]:
+    """The shape and type of a dense tensor, without a look at its elements where it has both."""
+    if not hasattr(value, "shape") or not hasattr(value, "dtype") or hasattr(value, "__dataframe__"):
+        shape, part = _part("data", value, "2")
+        return shape, part[2]
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError("a masked array has elements that are none: filled() gives one that has not")
+    shape = [int(size) for size in value.shape]
+    if not _is_torch(value):
+        return shape, _types.from_numpy(np.dtype(value.dtype), "2")[1]
+    if str(value.dtype) == "torch.float4_e2m1fn_x2":
+        if not shape:
+            raise TypeError(f"a scalar of {value.dtype} is two elements")
+        return [*shape[:-1], shape[-1] * 2], "f4_e2m1"
+    return shape, _types.from_torch(value.dtype, "2")[1]
+
+
+def _format(path: Path | None, format: str | None, form: tuple[str, str | None, bool, bool], zstd: object) -> str:
+    """The suffix of the format that is written, which has all options that are given."""
+    generation, digest, canonical, _ = form
+    _check_form(generation, zstd)
+    suffix = _zten.written_format(path, format)
+    given = {
+        "generation": generation != "1.2", "digest": digest not in ("auto", None), "zstd": zstd is not None,
+        "canonical": canonical,
+    }
+    for option, is_given in given.items():
+        if suffix != "zt" and is_given:
+            raise ValueError(f"a .{suffix} file has no {option}: only a .zt file has")
+    return suffix
 
 
 @contextmanager

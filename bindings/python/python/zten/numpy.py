@@ -14,7 +14,7 @@ from typing import Any
 from ._file import Digests, Limits, Source
 from ._load import Names, Progress
 from ._load import load as _load
-from ._write import Digest, Generation, Path
+from ._write import Digest, Format, Generation, Path
 from ._write import save as _save
 
 __all__ = ["load", "load_file", "save", "save_file"]
@@ -92,25 +92,29 @@ def save_file(
     *,
     metadata: Mapping[str, str] | None = None,
     attributes: Mapping[str, Any] | None = None,
+    format: Format | None = None,
     generation: Generation = "1.2",
     digest: Digest | None = "auto",
     zstd: int | None = None,
     canonical: bool = False,
 ) -> None:
-    """Writes a file of 1.2 or 2: arrays, sparse arrays of SciPy, and tensors of PyTorch by their names.
+    """Writes a file of the format that the suffix of the path tells: ``.zt`` (1.2 or 2), ``.safetensors``, ``.npz`` or
+    ``.npy``. Takes arrays and tensors of PyTorch by their names; in a ``.zt`` file also sparse arrays of SciPy.
 
     It is there, whole, or not at all. In canonical form objects are sorted.
 
     Args:
-        tensors: what is written, in its order.
+        tensors: what is written, in its order; in the order of their types in a ``.safetensors`` file.
         metadata: attributes of the file that are text, as safetensors has them.
-        attributes: of the file.
-        path, generation, digest, zstd, canonical: as of :func:`zten.create`.
+        attributes: of the file. In a ``.safetensors`` file those that are not text become JSON text, which
+            :attr:`zten.File.attributes` decodes again; the other formats have none.
+        path, format, generation, digest, zstd, canonical: as of :func:`zten.create`.
     """
     _save(
         tensors,
         path,
         attributes=_merged(metadata, attributes),
+        format=format,
         generation=generation,
         digest=digest,
         zstd=zstd,
@@ -123,16 +127,18 @@ def save(
     *,
     metadata: Mapping[str, str] | None = None,
     attributes: Mapping[str, Any] | None = None,
+    format: Format | None = None,
     generation: Generation = "1.2",
     digest: Digest | None = "auto",
     zstd: int | None = None,
     canonical: bool = False,
 ) -> bytes:
-    """The same as ``bytes``. As :func:`save_file`."""
+    """The same as ``bytes``, of a zTensor file or of that format. As :func:`save_file`."""
     file = _save(
         tensors,
         None,
         attributes=_merged(metadata, attributes),
+        format=format,
         generation=generation,
         digest=digest,
         zstd=zstd,

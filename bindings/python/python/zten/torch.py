@@ -18,8 +18,8 @@ from ._errors import Unsupported
 from ._file import Digests, Limits, Source
 from ._load import Names, Progress, Torch
 from ._load import load as _load
-from ._write import Digest, Generation, Path, tied
-from ._zten import shown
+from ._write import Digest, Format, Generation, Path, tied
+from ._zten import shown, written_format
 from .numpy import save, save_file
 
 __all__ = ["load", "load_file", "load_model", "save", "save_file", "save_model"]
@@ -85,23 +85,29 @@ def save_model(
     path: Path,
     metadata: Mapping[str, str] | None = None,
     *,
+    format: Format | None = None,
     generation: Generation = "1.2",
     digest: Digest | None = "auto",
     zstd: int | None = None,
 ) -> None:
-    """Writes the parameters and buffers of a :class:`torch.nn.Module`. Of those that share all of their memory, 1.2 has
-    the first alone, and generation 2 all, stored once.
+    """Writes the parameters and buffers of a :class:`torch.nn.Module` as a file of the format that the suffix of the path
+    tells. Of those that share all of their memory, a zTensor file of generation 2 has all, stored once; other files have
+    the first alone. The metadata of a safetensors file then says for each of the others which one has its elements, as
+    ``safetensors.torch.save_model`` writes it.
 
     Args:
         model: the module.
-        path, generation, digest, zstd: as of :func:`zten.create`.
+        path, format, generation, digest, zstd: as of :func:`zten.create`.
         metadata: attributes of the file that are text.
     """
     state = model.state_dict()
-    if generation != "2":
+    suffix = written_format(path, format)
+    if generation != "2" or suffix != "zt":
         ties = tied(state)
         state = {name: tensor for name, tensor in state.items() if name not in ties}
-    save_file(state, path, metadata=metadata, generation=generation, digest=digest, zstd=zstd)
+        if ties and suffix == "safetensors":
+            metadata = {**(metadata or {}), **ties}
+    save_file(state, path, metadata=metadata, format=format, generation=generation, digest=digest, zstd=zstd)
 
 
 def load_model(

@@ -1,0 +1,95 @@
+//! The dense tensors of an open file as arrays.
+
+use zten::attributes::Attributes;
+use zten::error::OutOfMemory;
+use zten::shards::Source;
+use zten::tools::Normalization;
+use zten::verify::Verifier;
+use zten::{DType, Error, Layout, Manifest, Tensor};
+use zten_report::escape;
+
+use super::array::{Array, ArrayList, ArraySource, ChunkFn, Failure};
+
+/// Columns of a name that is a part of a message.
+const NAME: usize = 60;
+
+/// All tensors of an open file of any format, in its order, and its attributes. A tensor that is not dense is an error when
+/// its type and shape are asked for.
+#[derive(Debug)]
+pub struct Tensors<'a> {
+    tensors: Vec<Tensor<'a>>,
+    attributes: Attributes<'a>,
+    verifier: Verifier,
+}
+
+impl<'a> Tensors<'a> {
+    /// Takes the tensors of `manifest`, which are read from `source` and validated by `verifier`.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn new<B: AsRef<[u8]>>(
+        manifest: &'a Manifest<B>,
+        source: &'a dyn Source,
+        verifier: Verifier,
+    ) -> Result<Self, Error> {
+        let mut tensors = Vec::new();
+        let all = manifest.tensors();
+        tensors.try_reserve_exact(all.len()).map_err(|_| OutOfMemory)?;
+        tensors.extend(all.map(|tensor| tensor.read_from(source)));
+        Ok(Self { tensors, attributes: manifest.attributes(), verifier })
+    }
+}
+
+impl ArrayList for Tensors<'_> {
+    fn count(&self) -> usize {
+        self.tensors.len()
+    }
+
+    fn name(&self, at: usize) -> &str {
+        self.tensors.get(at).map_or("", |tensor| tensor.name())
+    }
+
+    fn array(&self, at: usize) -> Result<Array, String> {
+        let tensor = self.tensors.get(at).ok_or("no such tensor")?;
+        if tensor.layout() != Layout::Dense {
+            let format = escape::quoted(&escape::cut(tensor.layout_name(), NAME));
+            return Err(format!("its format is {format}, expected dense"));
+        }
+        if tensor.has_attributes() {
+            return Err("it has attributes; only those of a file are written".to_owned());
+        }
+        let mut components = tensor.components();
+        let (Some(component), None) = (components.next(), components.next()) else {
+            return Err("it has components other than its data".to_owned());
+        };
+        let dtype = component.dtype();
+        if dtype == DType::Unknown {
+            let name = escape::quoted(&escape::cut(component.type_name(), NAME));
+            return Err(format!("unknown tensor type {name}"));
+        }
+        Ok(Array { shape: tensor.shape().to_vec(), dtype })
+    }
+
+    fn attributes(&self) -> Attributes<'_> {
+        self.attributes.clone()
+    }
+}
+
+impl ArraySource for Tensors<'_> {
+    type Error = Error;
+
+    fn read(&mut self, at: usize, take: &mut ChunkFn<'_>) -> Result<(), Failure<Error>> {
+        let Some(tensor) = self.tensors.get(at) else { return Ok(()) };
+        let mut stopped = None;
+        let read = self.verifier.object(tensor, |component, chunk| {
+            if stopped.is_none() {
+                let normalized = Normalization::bools(component);
+                stopped = normalized.chunk(chunk, |bytes| take(bytes)).err();
+            }
+        });
+        match stopped {
+            Some(error) => Err(Failure::Output(error)),
+            None => read.map_err(Failure::Source),
+        }
+    }
+}
