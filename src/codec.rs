@@ -62,6 +62,13 @@ pub trait ReadAt: ThreadSafe {
         None
     }
 
+    /// The largest gap between two ranges for which one read of both, and of the gap, takes no longer than two reads. Slices
+    /// of a tensor then take several rows at once. 0, as it is by default, where each byte that is read has its price, as
+    /// over a network, and where reads cost nothing, as in memory.
+    fn gap(&self) -> u64 {
+        0
+    }
+
     /// Appends the bytes of a range to `bytes`. Memory grows as they come, for a source may have fewer than it is said
     /// to have: it is at most 1 MiB more than twice what has come, and in the end exactly what the range has.
     ///
@@ -111,6 +118,10 @@ impl ReadAt for Vec<u8> {
 impl<R: ReadAt + ?Sized> ReadAt for &R {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         (**self).read_at(offset, buffer)
+    }
+
+    fn gap(&self) -> u64 {
+        (**self).gap()
     }
 
     fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {

@@ -20,6 +20,11 @@ impl ReadAt for File {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         Ok(read_exact_at(self, offset, buffer)?)
     }
+
+    /// A system call takes as long as copying about a page.
+    fn gap(&self) -> u64 {
+        4096
+    }
 }
 
 /// Opens the regular file at `path`, which may be a link, and finds its length. It does not wait for the other end of a

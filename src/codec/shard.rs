@@ -642,6 +642,10 @@ impl ReadAt for Located<'_> {
     fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
         self.lent(offset, length)
     }
+
+    fn gap(&self) -> u64 {
+        self.source.gap()
+    }
 }
 
 /// The shards of an archive, which has them as long as it is.

@@ -353,7 +353,8 @@ impl<'a> Slice<'a> {
     }
 
     /// Fills `buffer` with its bytes, decoded: little-endian elements in row-major order. Of raw components
-    /// its bytes are read, and no others, one run after the other; of others as much as [`parts`](Self::parts) says,
+    /// its bytes are read, one run after the other, and no others but small [gaps](crate::ReadAt::gap) between runs; of others
+    /// as much as [`parts`](Self::parts) says,
     /// and what it returns. When it fails, `buffer` holds whatever had been read by then.
     ///
     /// ```
@@ -392,11 +393,29 @@ impl<'a> Slice<'a> {
         let (place, source) = (self.component.location(), self.component.located()?);
         // A run is no longer than the buffer; without runs, there is nothing to cut.
         let run = usize::try_from(self.run).map_err(|_| self.misuse(Misuse::Buffer))?;
-        for (range, bytes) in self.file_ranges()?.zip(buffer.chunks_exact_mut(run.max(1))) {
-            source.read_at(range.start, bytes)?;
-            let checked = validate_bools(bytes, Some(range.start), self.component.bool_rule());
-            checked.map_err(|error| error.at(place))?;
-            self.little_endian(bytes);
+        let (gap, most) = (source.gap(), u64::from(self.component.limits().chunk()));
+        let (mut ranges, mut pieces) = (self.file_ranges()?, buffer.chunks_exact_mut(run.max(1)));
+        let mut several = Vec::new();
+        while let Some((cover, count)) = ranges.cover(gap, most) {
+            if count > 1 {
+                // Several runs and what lies between them are at most a chunk.
+                let length = usize::try_from(cover.end.saturating_sub(cover.start));
+                let length = length.map_err(|_| BareError::internal())?;
+                grow(&mut several, length, length).map_err(BareError::from)?;
+                several.resize(length, 0);
+                source.read_at(cover.start, &mut several)?;
+            }
+            for (range, bytes) in ranges.by_ref().take(count).zip(&mut pieces) {
+                if count > 1 {
+                    let own = part_of(&mut several, cover.start, &range);
+                    bytes.copy_from_slice(own.ok_or(BareError::internal())?);
+                } else {
+                    source.read_at(range.start, bytes)?;
+                }
+                let checked = validate_bools(bytes, Some(range.start), self.component.bool_rule());
+                checked.map_err(|error| error.at(place))?;
+                self.little_endian(bytes);
+            }
         }
         Ok(())
     }
@@ -422,19 +441,26 @@ impl<'a> Slice<'a> {
             self.parts(push)?;
             return Ok(elements);
         }
-        // One run is read at a time, whose bytes are there: the file was found to have them.
-        let mut run = Vec::new();
+        // One run is read at a time, or a few that lie close together, whose bytes are there: the file was found to have
+        // them.
+        let (mut several, place) = (Vec::new(), self.component.location());
         self.require_whole_bytes()?;
         let source = self.component.located()?;
-        for range in self.file_ranges()? {
-            run.clear();
+        let (gap, most) = (source.gap(), u64::from(self.component.limits().chunk()));
+        let mut ranges = self.file_ranges()?;
+        while let Some((cover, count)) = ranges.cover(gap, most) {
+            several.clear();
             source
-                .append_range(range.clone(), &mut run)
+                .append_range(cover.clone(), &mut several)
                 .map_err(|error| self.component.tensor().named(error))?;
-            let checked = validate_bools(&run, Some(range.start), self.component.bool_rule());
-            checked.map_err(|error| named(error.at(self.component.location())))?;
-            self.little_endian(&mut run);
-            push(&run)?;
+            for range in ranges.by_ref().take(count) {
+                let run = part_of(&mut several, cover.start, &range);
+                let run = run.ok_or_else(|| named(BareError::internal().at(place)))?;
+                let checked = validate_bools(run, Some(range.start), self.component.bool_rule());
+                checked.map_err(|error| named(error.at(place)))?;
+                self.little_endian(run);
+                push(run)?;
+            }
         }
         Ok(elements)
     }
@@ -479,6 +505,12 @@ impl<'a> Slice<'a> {
         }
         start..start.wrapping_add(self.run)
     }
+}
+
+/// The part of `bytes`, which begin at the offset `start` of a file, that is at `range` of the file.
+fn part_of<'b>(bytes: &'b mut [u8], start: u64, range: &Range<u64>) -> Option<&'b mut [u8]> {
+    let within = |at: u64| usize::try_from(at.checked_sub(start)?).ok();
+    bytes.get_mut(within(range.start)?..within(range.end)?)
 }
 
 /// A [`Slice`] that is being cut out of content, chunk by chunk.
@@ -529,6 +561,27 @@ impl SliceRanges<'_> {
     /// Returns whether none are left.
     pub fn is_empty(&self) -> bool {
         self.left.is_empty()
+    }
+
+    /// Returns the range that the next read covers, and the number of ranges in it: the next one, and those behind it that
+    /// lie at most `gap` bytes apart, as long as all of them are within `most` bytes.
+    fn cover(&self, gap: u64, most: u64) -> Option<(Range<u64>, usize)> {
+        let mut ahead = self.clone();
+        let (mut cover, mut count) = (ahead.next()?, 1_usize);
+        if gap > 0 {
+            let is_near = |cover: &Range<u64>, next: &Range<u64>| {
+                next.start.saturating_sub(cover.end) <= gap
+                    && next.end.saturating_sub(cover.start) <= most
+            };
+            for next in ahead {
+                if !is_near(&cover, &next) {
+                    break;
+                }
+                cover.end = next.end;
+                count = count.saturating_add(1);
+            }
+        }
+        Some((cover, count))
     }
 
     fn range(&self, ordinal: u64) -> Range<u64> {

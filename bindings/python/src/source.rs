@@ -332,6 +332,13 @@ impl ReadAt for Watched {
             _ => None,
         }
     }
+
+    fn gap(&self) -> u64 {
+        match &*self.source {
+            Source::File(file) => file.gap(),
+            _ => 0,
+        }
+    }
 }
 
 #[cfg(feature = "remote")]
