@@ -101,6 +101,29 @@ def test_views_that_conjugate_or_negate_are_written_as_they_read() -> None:
     assert loaded["imaginary"].tolist() == [-2.0, 4.0]
 
 
+def test_one_element_of_any_stride_is_saved(tmp_path: Path) -> None:
+    import zten.torch
+
+    path, base = tmp_path / "w.zt", torch.arange(12.0).reshape(3, 4)
+    tensors = {
+        "first": torch.arange(2.0)[::2],
+        "second": torch.arange(2.0)[1::2],
+        "bf16": torch.arange(2.0, dtype=torch.bfloat16)[1::2],
+        "complex": torch.tensor([1 + 2j, 3])[::2],
+        "conjugated": torch.tensor([1 + 2j, 3]).conj()[::2],
+        "bool": torch.tensor([False, True])[1::2],
+        "middle": base[1:2, 2::3],
+        "transposed": base.t()[3:, 1:2],
+        "expanded": torch.arange(3.0).expand(2, 3)[:1, 2:],
+        "scalar": base[2, 1],
+        "empty": base[3:, ::2],
+        "columns": base[:, ::2],
+    }
+    zten.torch.save_file(tensors, path)
+    for name, read in zten.torch.load_file(path).items():
+        assert read.shape == tensors[name].shape and torch.equal(read, tensors[name]), name
+
+
 def test_tensors_of_other_formats(tmp_path: Path) -> None:
     import numpy as np
     import safetensors.torch

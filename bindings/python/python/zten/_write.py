@@ -537,6 +537,8 @@ def _torch_part(
     value = value.detach().cpu()
     if value.is_conj() or value.is_neg():
         value = value.resolve_conj().resolve_neg()
-    flat = value.contiguous().reshape(-1)
+    # One element is contiguous whatever its stride is, and stays so when it is reshaped: a view of it as bytes needs a stride
+    # of 1.
+    flat = value.contiguous().as_strided((value.numel(),), (1,))
     content = flat.view(torch.uint8).numpy() if flat.numel() else np.empty(0, np.uint8)
     return shape, (role, storage, element, math.prod(shape), content, False)
