@@ -29,7 +29,11 @@ pub(crate) fn run(
     let options = args.strictness.options();
     let opened = || -> Result<_, Box<Problem>> {
         let (list, file) = match second {
-            Some(file) => (Some(read_list(&first?, options.limit().manifest())?), file?),
+            Some(file) => {
+                let file = file?;
+                let list = read_list(&first?, &file.path, options.limit().manifest())?;
+                (Some(list), file)
+            }
             None => (None, first?),
         };
         let archive = file.archive(&options)?;
@@ -48,8 +52,8 @@ pub(crate) fn run(
     }
 }
 
-/// Reads a list of digests of at most so many bytes.
-fn read_list(file: &Opened, most: u64) -> Result<Digests, Box<Problem>> {
+/// Reads what a list of digests of at most so many bytes has for the file at the path `of`.
+fn read_list(file: &Opened, of: &Path, most: u64) -> Result<Digests, Box<Problem>> {
     let unusable = |sentence: String| Box::new(Problem::inexpressible(&file.path, &sentence));
     if file.length > most {
         let length = file.length;
@@ -60,7 +64,7 @@ fn read_list(file: &Opened, most: u64) -> Result<Digests, Box<Problem>> {
     let mut text = Vec::new();
     let read = file.file.append_range(0..file.length, &mut text);
     read.map_err(|error| Box::new(Problem::opening(&file.path, &error)))?;
-    Digests::parse(&text).map_err(unusable)
+    Digests::parse_for(&text, &escape::path(&remote::shown(of))).map_err(unusable)
 }
 
 /// A file all of which has been verified.

@@ -17,6 +17,9 @@ pub const HEADER: &str = "# zten digests 1";
 /// The first bytes of a list of any version.
 pub const MAGIC: &str = "# zten digests ";
 
+/// Files that a message names.
+const NAMED: usize = 8;
+
 /// A SHA-256 digest.
 pub type Sha256 = [u8; 32];
 
@@ -108,7 +111,14 @@ impl Digests {
     /// # Errors
     /// The first flaw, in words.
     pub fn parse(list: &[u8]) -> Result<Self, String> {
-        let bad = |line, what: &str| Err(format!("{what}, in line {line}"));
+        Self::parse_from(list, 0)
+    }
+
+    /// Parses a list that follows so many other lines.
+    fn parse_from(list: &[u8], before: usize) -> Result<Self, String> {
+        let bad = |line: usize, what: &str| {
+            Err(format!("{what}, in line {}", line.saturating_add(before)))
+        };
         let text = match str::from_utf8(list) {
             Ok(text) => text,
             Err(error) => {
@@ -144,6 +154,54 @@ impl Digests {
             return Err("incomplete list of digests".to_owned());
         }
         Self::new(entries)
+    }
+
+    /// Parses what a list of several files, as `zten hash` prints it, has for the file of that path, as it is shown. A list of
+    /// one file is for any.
+    ///
+    /// # Errors
+    /// The errors of [`parse`](Self::parse); that none of several files has that path, or two have.
+    pub fn parse_for(list: &[u8], file: &str) -> Result<Self, String> {
+        let mut starts = Vec::new();
+        let mut at = 0_usize;
+        for line in list.split_inclusive(|byte| *byte == b'\n') {
+            if line.starts_with(MAGIC.as_bytes()) {
+                starts.push(at);
+            }
+            at = at.saturating_add(line.len());
+        }
+        if starts.len() < 2 {
+            return Self::parse(list);
+        }
+        let mut found: Option<(usize, &[u8])> = None;
+        let mut named: Vec<&str> = Vec::new();
+        let ends = starts.iter().skip(1).copied().chain([list.len()]);
+        for (start, end) in starts.iter().zip(ends) {
+            let part = list.get(*start..end).unwrap_or_default();
+            let name = name_of(part);
+            // The same file may have been named twice.
+            let before = found.filter(|(_, other)| *other != part);
+            if name == Some(file) {
+                found = Some((*start, part));
+            }
+            if name == Some(file) && before.is_some() {
+                return Err(format!("two lists of digests for {file}, expected one"));
+            }
+            if named.len() < NAMED {
+                named.extend(name);
+            }
+        }
+        if named.is_empty() {
+            // Lists of single files that somebody put together.
+            return Self::parse(list);
+        }
+        let Some((start, part)) = found else {
+            let more = if starts.len() > named.len() { ", …" } else { "" };
+            return Err(format!("no digests for {file}, only for {}{more}", named.join(", ")));
+        };
+        let before = list.get(..start).unwrap_or_default();
+        let lines = before.iter().filter(|byte| **byte == b'\n').count();
+        Self::parse_from(part, lines)
     }
 
     /// Takes entries in any order.
@@ -323,6 +381,12 @@ pub fn parse_sha256(hex: &str) -> Option<Sha256> {
         *byte = u8::from_str_radix(str::from_utf8(two).ok()?, 16).ok()?;
     }
     Some(sum)
+}
+
+/// Returns the path that the second line of a list gives, as a list of several files has it.
+fn name_of(list: &[u8]) -> Option<&str> {
+    let second = list.split(|byte| *byte == b'\n').nth(1)?;
+    str::from_utf8(second.strip_prefix(b"# ")?).ok()
 }
 
 /// Parses the line of a component.

@@ -11,6 +11,8 @@ pub(crate) const AFTER_HELP: &str = "\
 Examples:
   zten hash model.zt > model.digests
   zten hash --check model.digests model.safetensors
+  zten hash a.safetensors b.safetensors > list
+  zten hash --check list a.safetensors b.safetensors
   zten hash --content=sha256 model.zt
 
 Exit status:
