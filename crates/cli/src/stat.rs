@@ -24,7 +24,7 @@ use crate::report::{Problem, Verdict};
 use crate::selection::Selection;
 use crate::size::grouped;
 use crate::sources::Sources;
-use crate::table::{self, shortened};
+use crate::table::{self, Alike};
 use crate::text::shape;
 use values::Values;
 
@@ -149,10 +149,19 @@ fn object_statistics(verifier: &mut Verifier, object: &Tensor<'_>) -> Result<Fou
 fn print(out: &mut dyn Write, found: &[(Tensor<'_>, Found)]) -> io::Result<()> {
     let (mut elements, mut nan, mut infinities) = (0_u64, 0_u64, 0_u64);
     let mut skipped: Vec<(&str, u64)> = Vec::new();
-    for (object, found) in found {
-        let what = format!("  {} {}", kind(object), shape(object));
-        let room = progress::output_columns().map(|line| line.saturating_sub(what.len()).max(NAME));
-        writeln!(out, "{}{what}", shortened(object.name(), room.unwrap_or(usize::MAX)))?;
+    let room = |what: &str| {
+        let line = progress::output_columns();
+        line.map_or(usize::MAX, |line| line.saturating_sub(what.len()).max(NAME))
+    };
+    let what = |object: &Tensor<'_>| format!("  {} {}", kind(object), shape(object));
+    let mut alike = Alike::default();
+    for (object, _) in found {
+        alike.add(object.name(), room(&what(object)));
+    }
+    alike.keep_repeated();
+    for (number, (object, found)) in (1..).zip(found) {
+        let what = what(object);
+        writeln!(out, "{}{what}", alike.shortened(object.name(), room(&what), number))?;
         let Read { kind, statistics, implied, is_sparse } = match found {
             Found::Read(read) => *read,
             Found::Skipped(why) => {

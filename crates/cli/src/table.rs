@@ -1,5 +1,6 @@
 //! Tables whose columns line up.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Write};
 
 use unicode_width::UnicodeWidthStr as _;
@@ -23,8 +24,9 @@ impl Column {
     }
 }
 
-/// Columns of the widest name that the others make room for.
-const NAME: usize = 60;
+/// Columns of the widest name that the others make room for where names are not shortened. The cells of a longer one are on
+/// the next line, so that columns line up without padding each row to a name of any length.
+const NAME: usize = 256;
 /// Columns of a name that is shortened, at least.
 const SHORTEST: usize = 16;
 
@@ -59,7 +61,9 @@ pub(crate) struct Table<const N: usize> {
     seen: [Seen; N],
     /// None of a column that is left out.
     widths: [Option<usize>; N],
+    /// Columns of the widest name that has at most [`NAME`], and of the widest of all.
     name_width: usize,
+    longest: usize,
     /// Columns of a line, if names are shortened to fit.
     line: Option<usize>,
 }
@@ -74,7 +78,7 @@ impl<const N: usize> Table<N> {
     ) -> io::Result<Self> {
         let widths = columns.map(|column| Some(column.header().width()));
         let seen = [const { Seen::Nothing }; N];
-        let mut table = Self { columns, seen, widths, name_width: 4, line };
+        let mut table = Self { columns, seen, widths, name_width: 4, longest: 4, line };
         rows(&mut |row| {
             table.add(row);
             Ok(())
@@ -92,6 +96,7 @@ impl<const N: usize> Table<N> {
         if width <= NAME {
             self.name_width = width.max(self.name_width);
         }
+        self.longest = width.max(self.longest);
         for ((width, seen), cell) in self.widths.iter_mut().zip(&mut self.seen).zip(&row.cells) {
             *width = Some(cell.width()).max(*width);
             match seen {
@@ -125,34 +130,73 @@ impl<const N: usize> Table<N> {
     pub(crate) fn write(
         &self,
         out: &mut dyn Write,
-        rows: impl FnOnce(Each<'_, N>) -> io::Result<()>,
+        rows: impl Fn(Each<'_, N>) -> io::Result<()>,
     ) -> io::Result<()> {
+        let mut alike = Alike::default();
+        if self.room().is_some_and(|room| self.longest > room) {
+            rows(&mut |row| {
+                if let Some(columns) = self.columns_of_shortened(row) {
+                    alike.add(row.name, columns);
+                }
+                Ok(())
+            })?;
+            alike.keep_repeated();
+        }
         let cells = self.columns.map(|column| column.header().to_owned());
-        self.row(out, &Row { depth: 0, name: "NAME", cells })?;
-        rows(&mut |row| self.row(out, row))
+        self.row(out, &Row { depth: 0, name: "NAME", cells }, (0, &alike))?;
+        let mut number = 0_usize;
+        rows(&mut |row| {
+            number = number.saturating_add(1);
+            self.row(out, row, (number, &alike))
+        })
     }
 
-    fn row(&self, out: &mut dyn Write, row: &Row<'_, N>) -> io::Result<()> {
+    /// Columns that the cells leave for the name, if names are shortened.
+    fn room(&self) -> Option<usize> {
         let visible = self.widths.iter().flatten();
         let cells =
             visible.fold(0, |sum: usize, width| sum.saturating_add(*width).saturating_add(2));
-        let room = self.line.map(|line| line.saturating_sub(cells));
-        let widest = room.map_or(self.name_width, |room| self.name_width.min(room.max(SHORTEST)));
-        let (indent, columns) = (row.indent(), Name(row.name).columns());
+        self.line.map(|line| line.saturating_sub(cells))
+    }
+
+    /// Columns to which the name of a row is shortened; none if it is written in full.
+    fn columns_of_shortened(&self, row: &Row<'_, N>) -> Option<usize> {
+        let (room, indent) = (self.room()?, row.indent());
+        let is_long = indent.saturating_add(Name(row.name).columns()) > room;
+        is_long.then(|| room.saturating_sub(indent).max(SHORTEST))
+    }
+
+    fn row(
+        &self,
+        out: &mut dyn Write,
+        row: &Row<'_, N>,
+        (number, alike): (usize, &Alike),
+    ) -> io::Result<()> {
+        let widest = match self.room() {
+            Some(room) => self.longest.min(room.max(SHORTEST)),
+            None => self.name_width,
+        };
+        let indent = row.indent();
         write!(out, "{:indent$}", "")?;
-        let own = match room {
-            Some(room) if indent.saturating_add(columns) > room => {
-                let name = shortened(row.name, room.saturating_sub(indent).max(SHORTEST));
+        let own = match self.columns_of_shortened(row) {
+            Some(columns) => {
+                let name = alike.shortened(row.name, columns, number);
                 write!(out, "{name}")?;
                 name.width()
             }
-            _ => {
+            None => {
                 write!(out, "{}", Name(row.name))?;
-                columns
+                Name(row.name).columns()
             }
         };
-        let missing = widest.saturating_sub(indent.saturating_add(own)).saturating_add(2);
-        let mut line = " ".repeat(missing);
+        let used = indent.saturating_add(own);
+        let mut line = match widest.checked_sub(used) {
+            Some(missing) => " ".repeat(missing.saturating_add(2)),
+            None => {
+                writeln!(out)?;
+                " ".repeat(widest.saturating_add(2))
+            }
+        };
         for ((column, width), cell) in self.columns.iter().zip(&self.widths).zip(&row.cells) {
             let Some(width) = width else { continue };
             let padding = " ".repeat(width.saturating_sub(cell.width()));
@@ -162,6 +206,52 @@ impl<const N: usize> Table<N> {
         }
         writeln!(out, "{}", line.trim_end())
     }
+}
+
+/// Shortened names that several names have, as hashes: two names must never be shown alike. A collision of hashes does no
+/// harm, because a name that is numbered without need is as distinct as the others.
+#[derive(Debug, Default)]
+pub(crate) struct Alike(Vec<u64>);
+
+impl Alike {
+    /// Adds a name that is to be shortened to `columns`.
+    pub(crate) fn add(&mut self, name: &str, columns: usize) {
+        self.0.push(hash(&shortened(name, columns)));
+    }
+
+    /// Keeps what was added more than once.
+    pub(crate) fn keep_repeated(&mut self) {
+        self.0.sort_unstable();
+        let repeated = self.0.windows(2).filter_map(|pair| match pair {
+            [one, other] if one == other => Some(*one),
+            _ => None,
+        });
+        let mut repeated: Vec<_> = repeated.collect();
+        repeated.dedup();
+        self.0 = repeated;
+    }
+
+    /// Shortens a name to `columns`. If others look like it then, `number` stands in the middle, which no two have.
+    pub(crate) fn shortened(&self, name: &str, columns: usize, number: usize) -> String {
+        let plain = shortened(name, columns);
+        if self.0.binary_search(&hash(&plain)).is_err() || plain == Name(name).to_string() {
+            return plain;
+        }
+        let mark = format!("…{number}…");
+        let shorter = shortened(name, columns.saturating_sub(mark.width().saturating_sub(1)));
+        // Quotes within a name are escaped, so the first ellipsis between quotes is the cut.
+        if shorter.contains("\"…\"") {
+            shorter.replacen("\"…\"", &format!("\"{mark}\""), 1)
+        } else {
+            shorter.replacen('…', &mark, 1)
+        }
+    }
+}
+
+fn hash(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// A name that takes at most so many columns, its middle left out. Only such a name has an ellipsis and no quotes.
@@ -212,18 +302,42 @@ mod tests {
 
     #[test]
     fn columns_line_up() {
-        let long = "a".repeat(61);
+        let long = "a".repeat(257);
+        let indent = " ".repeat(8);
         let mut rows =
             [row(0, "重重重", ["x", "5"]), row(1, "", ["", "1000"]), row(0, &long, ["y", "1"])];
         assert_eq!(
             written(None, &rows),
-            format!("NAME    A     N\n重重重  x     5\n  \"\"       1000\n{long}  y     1\n")
+            format!(
+                "NAME    A     N\n重重重  x     5\n  \"\"       1000\n{long}\n{indent}y     1\n"
+            )
         );
         rows[2].cells[0] = "x".to_owned();
         assert_eq!(
             written(None, &rows),
-            format!("NAME       N\n重重重     5\n  \"\"    1000\n{long}     1\n")
+            format!("NAME       N\n重重重     5\n  \"\"    1000\n{long}\n{indent}   1\n")
         );
+    }
+
+    #[test]
+    fn shortened_names_stay_distinct() {
+        let name = |middle: &str| format!("{}{middle}{}", "a".repeat(40), "z".repeat(40));
+        let odd = |middle: &str| format!("{} {middle}…{}", "a".repeat(40), "z".repeat(40));
+        let names = [name("1"), name("2"), odd("1"), odd("2"), odd("1"), "b".repeat(90)];
+        let rows: Vec<_> = names.iter().map(|name| row(0, name, ["x", "5"])).collect();
+        let text = written(Some(40), &rows);
+        let mut lines: Vec<_> = text.lines().collect();
+        assert!(lines.iter().all(|line| line.width() <= 40), "{text}");
+        // Those that are not alike need no number.
+        assert!(lines.last().unwrap().starts_with("bbb") && !text.contains("…6…"), "{text}");
+        lines.sort_unstable();
+        lines.dedup();
+        assert_eq!(lines.len(), names.len() + 1, "{text}");
+        // Columns line up with a name that fits the line, however long it is.
+        let (long, short) = ("n".repeat(70), "n".repeat(5));
+        let text = written(Some(100), &[row(0, &long, ["x", "5"]), row(0, &short, ["x", "6"])]);
+        let ends: Vec<_> = text.lines().map(str::len).collect();
+        assert_eq!(ends, [73, 73, 73], "{text}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use zten::attributes::{Item, Value};
 
-use crate::escape::Escaped;
+use crate::escape::{Escaped, is_hidden};
 use crate::json::Negative;
 use crate::value::{ONE_NAN, nan};
 
@@ -36,6 +36,19 @@ impl fmt::Write for Limited {
     }
 }
 
+/// Returns whether a text has double quotes, no single ones, and nothing that needs an escape but those and backslashes.
+fn is_raw<'p>(pieces: impl Iterator<Item = &'p [u8]>) -> bool {
+    let mut has_quotes = false;
+    for piece in pieces {
+        let Ok(text) = str::from_utf8(piece) else { return false };
+        if text.contains(|c| c == '\'' || is_hidden(c)) {
+            return false;
+        }
+        has_quotes |= text.contains('"');
+    }
+    has_quotes
+}
+
 fn notate(item: &Item<'_>, out: &mut Limited) -> fmt::Result {
     match item.value() {
         Value::Uint(number) => write!(out, "{number}"),
@@ -44,6 +57,14 @@ fn notate(item: &Item<'_>, out: &mut Limited) -> fmt::Result {
             out.write_str("h'")?;
             for byte in chunks.pieces().flatten() {
                 write!(out, "{byte:02x}")?;
+            }
+            out.write_str("'")
+        }
+        // Text with quotes in it, such as JSON, stands as it is between single quotes: no character of it is escaped then.
+        Value::Text(chunks) if is_raw(chunks.pieces()) => {
+            out.write_str("'")?;
+            for piece in chunks.pieces() {
+                out.write_str(&String::from_utf8_lossy(piece))?;
             }
             out.write_str("'")
         }
