@@ -202,6 +202,9 @@ impl fmt::Debug for Location {
     }
 }
 
+/// Bits of a number of bytes that has a type beside it: 256 TiB.
+const BYTES: u32 = 48;
+
 /// A type of elements in 32 bits, none of which describes nothing: 1, the storage type, and the
 /// logical type, 0 standing for none.
 #[derive(Clone, Copy)]
@@ -215,6 +218,27 @@ impl Described {
         let logical = logical.map_or(0, |logical| logical.ordinal().wrapping_add(1));
         let logical = if unknown { Self::UNKNOWN } else { logical };
         Self(u32::from_be_bytes([1, storage.ordinal(), logical, 0]))
+    }
+
+    /// The number of bytes, with the type in the upper 16 bits if the bytes leave room for it: an error has one number.
+    pub(crate) fn beside(self, bytes: u64) -> u64 {
+        let [_, storage, logical, _] = self.0.to_be_bytes();
+        match bytes >> BYTES {
+            0 => u64::from(u16::from_be_bytes([storage.wrapping_add(1), logical])) << BYTES | bytes,
+            _ => bytes,
+        }
+    }
+
+    /// Splits what [`beside`](Self::beside) has put together.
+    fn split(number: u64) -> (u64, Option<Self>) {
+        let [storage, logical, ..] = number.to_be_bytes();
+        match storage.checked_sub(1) {
+            None => (number, None),
+            Some(storage) => {
+                let element = Self(u32::from_be_bytes([1, storage, logical, 0]));
+                (number & ((1 << BYTES) - 1), Some(element))
+            }
+        }
     }
 
     /// The name of a type, and what follows it; none of a number that describes nothing.
@@ -289,6 +313,12 @@ impl BareError {
         self
     }
 
+    /// The number that was found.
+    #[cfg(feature = "std")]
+    pub(crate) fn number(&self) -> u64 {
+        self.found
+    }
+
     /// Returns whether the file may be valid, and this reader does not know what it uses.
     pub(crate) fn is_unsupported(&self) -> bool {
         matches!(self.kind, ErrorKind::Unsupported(_) | ErrorKind::UnsupportedFormat(_))
@@ -333,6 +363,22 @@ impl fmt::Display for BareError {
                 let broken = rule.row().broken;
                 return write!(f, "{broken}: expected {given:08x}…, computed {computed:08x}…");
             }
+            ErrorKind::Malformed(Rule::WholeElements) => {
+                let (bytes, element) = Described::split(self.found);
+                let (name, _) = element.and_then(Described::name).unwrap_or_default();
+                let (noun, verb) = if bytes == 1 { ("byte", "is") } else { ("bytes", "are") };
+                let space = if name.is_empty() { "" } else { " " };
+                return write!(
+                    f,
+                    "{bytes} {noun} {verb} not a whole number of {name}{space}elements"
+                );
+            }
+            ErrorKind::Malformed(rule @ Rule::IndexRange) => {
+                // Negative indices come as the largest numbers, which no dimension of a real tensor reaches.
+                let number = Signed(self.found);
+                let end = rule.row().broken.split_once('}').map_or("", |(_, end)| end);
+                return write!(f, "index {number}{end}");
+            }
             ErrorKind::Misuse(misuse) => misuse.sentence(),
             ErrorKind::Read => "the bytes of the file could not be read",
             ErrorKind::Write => "the bytes of the file could not be written",
@@ -356,6 +402,15 @@ impl fmt::Display for BareError {
             }
             None => f.write_str(text),
         }
+    }
+}
+
+/// An index of 64 bits as it is shown: with a sign from 2^63 on.
+pub(crate) struct Signed(pub(crate) u64);
+
+impl fmt::Display for Signed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 >> 63 == 0 { self.0.fmt(f) } else { self.0.cast_signed().fmt(f) }
     }
 }
 

@@ -534,7 +534,8 @@ impl<'o> Builder<'o> {
         };
         let unit = u64::from(logical.unit(storage).wrapping_sub(1));
         if let Some(size) = record.size().filter(|size| size & unit != 0) {
-            return Err(BareError::nowhere(Rule::WholeElements).found(size));
+            let found = logical.described(storage).beside(size);
+            return Err(BareError::nowhere(Rule::WholeElements).found(found));
         }
         push(&mut self.cx.components, record).map_err(fault_error)
     }

@@ -181,10 +181,14 @@ macro_rules! catalog {
 
 use catalog;
 
+// Advice states what may be done about this cause. It accuses nobody: most files that break a rule were damaged on the way
+// or written by a program with a defect.
+
 const DAMAGED: &str = "The file was cut or damaged. Fetch it again and compare its digest.";
-const WRITER: &str =
-    "The writer is at fault: write the file again with one that follows the specification.";
-const DISTRUST: &str = "No honest writer does this. Do not load the file; ask where it comes from.";
+const WRITER: &str = "Write the file again with a program that follows the specification.";
+/// For numbers that no file can keep.
+const COUNTED: &str = "The manifest has a wrong number. Fetch the file again and compare its digest, or write it again.";
+const NESTED: &str = "Tensors need no such nesting. Write the file again with flatter attributes.";
 const CANONICAL: &str = "`zten convert --canonical` writes the canonical form of a file.";
 
 /// Every row: rules, unsupported features and limits, in that order.

@@ -660,7 +660,9 @@ impl Reading<'_> {
         // Components of 1.x hold whole elements, which only decoding shows where the manifest does not give their size.
         let unit = self.component.unit().filter(|_| self.component.dialect().facts.whole_elements);
         if unit.is_some_and(|unit| !self.position.is_multiple_of(unit)) {
-            return Err(BareError::nowhere(Rule::WholeElements).found(self.position));
+            let bytes = self.position;
+            let found = self.component.described().map_or(bytes, |element| element.beside(bytes));
+            return Err(BareError::nowhere(Rule::WholeElements).found(found));
         }
         // The high nibble of the last byte of an odd number of `f4_e2m1` is 0: v2 appendix A.
         let odd = self.component.packed_elements().is_some_and(|count| count & 1 == 1);

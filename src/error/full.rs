@@ -9,6 +9,8 @@ use alloc::vec::Vec;
 #[cfg(feature = "std")]
 use std::io;
 
+#[cfg(feature = "std")]
+use super::Signed;
 use super::{BareError, ErrorKind, Location, Misuse, OutOfMemory};
 #[cfg(feature = "std")]
 use crate::debug_summary::Start;
@@ -51,6 +53,11 @@ struct Context {
     manifest: Option<core::ops::Range<u64>>,
     /// The sentence, in place of that of its kind.
     sentence: Option<String>,
+    /// True if the sentence begins with the name of the tensor, or of the file if it is about no tensor, so that the place
+    /// need not repeat it.
+    is_named: bool,
+    /// Advice for the cause, in place of that of the rule.
+    advice: Option<&'static str>,
     /// Advice at the end of `Display`. Reports leave it out: whoever reads them may not use this library.
     hint: Option<&'static str>,
 }
@@ -119,6 +126,26 @@ impl Error {
         self
     }
 
+    /// The same, with a sentence that begins with the name of the tensor. Unstable.
+    #[cfg(feature = "std")]
+    #[doc(hidden)]
+    #[must_use]
+    pub fn naming_its_tensor(mut self) -> Self {
+        self.with(|context| context.is_named = true);
+        self
+    }
+
+    /// The same, with advice that fits its cause better than that of the rule. Unstable.
+    #[cfg(feature = "std")]
+    #[doc(hidden)]
+    #[must_use]
+    pub fn advising(mut self, advice: Option<&'static str>) -> Self {
+        if advice.is_some() {
+            self.with(|context| context.advice = advice);
+        }
+        self
+    }
+
     /// The same, with names. Those that it has stay.
     #[cfg(feature = "std")]
     #[must_use]
@@ -167,6 +194,16 @@ impl Error {
     pub(crate) fn hinting(mut self, hint: &'static str) -> Self {
         self.with(|context| context.hint = Some(hint));
         self
+    }
+
+    /// The same, of an index that is out of range for a dimension of that size.
+    #[cfg(feature = "std")]
+    #[must_use]
+    pub(crate) fn in_dimension(self, dimension: u64, size: u64) -> Self {
+        let index = Signed(self.bare.number());
+        self.saying(format_args!(
+            "index {index} is out of range for dimension {dimension} of size {size}"
+        ))
     }
 
     /// The same, with a sentence of its own, if there is memory for it.
@@ -267,6 +304,20 @@ impl Error {
     #[doc(hidden)]
     pub fn generation(&self) -> Option<Generation> {
         self.context.first()?.generation
+    }
+
+    /// Returns whether the sentence begins with the name of the tensor. Unstable.
+    #[cfg(feature = "std")]
+    #[doc(hidden)]
+    pub fn names_its_tensor(&self) -> bool {
+        self.context.first().is_some_and(|context| context.is_named)
+    }
+
+    /// Returns the advice for the person who has the file; none where the file is not to blame.
+    #[cfg(feature = "std")]
+    pub fn advice(&self) -> Option<&'static str> {
+        let own = self.context.first().and_then(|context| context.advice);
+        own.or_else(|| self.kind().row().map(|row| row.advice))
     }
 
     /// The range of the manifest that was rejected. Unstable.
@@ -395,8 +446,12 @@ impl Error {
             if self.bare.kind == ErrorKind::Misuse(Misuse::NoTensor) {
                 return Ok(());
             }
-            if let Some(file) = self.file() {
+            let is_subject = self.names_its_tensor() && self.tensor().is_none();
+            if let Some(file) = self.file().filter(|_| !is_subject) {
                 write!(f, " in the file {:?}", Start(file))?;
+            }
+            if self.names_its_tensor() {
+                return Ok(());
             }
             if let Some(tensor) = self.tensor() {
                 write!(f, " in tensor {:?}", Start(tensor))?;

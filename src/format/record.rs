@@ -8,7 +8,7 @@ use core::num::NonZeroU8;
 use super::{Dialect, Encoding, Facts, Layout, Role};
 use crate::cbor::{BytesLeft, Fault, Input, uint};
 use crate::element::{LogicalType, StorageType};
-use crate::error::OutOfMemory;
+use crate::error::{Described, OutOfMemory};
 use crate::num::{len_u32, product, usize_from_u32};
 use crate::rules::Rule;
 
@@ -41,6 +41,11 @@ impl Logical {
     /// A logical type that is known.
     pub(crate) const fn known(logical: LogicalType) -> Self {
         Self { known: Some(logical), unknown: false }
+    }
+
+    /// The type of the elements whose bytes [`unit`](Self::unit) counts, for an error.
+    pub(crate) fn described(self, storage: StorageType) -> Described {
+        Described::new(storage, self.known, false)
     }
 
     /// Bytes of which a component holds a whole number: those of a logical element, or, if its
@@ -180,7 +185,9 @@ impl RawComponent {
         if let (Some(bytes), true) = (record.size(), facts.whole_elements) {
             let unit = record.storage.map_or(1, |storage| record.logical.unit(storage));
             if bytes & u64::from(unit.wrapping_sub(1)) != 0 {
-                return Err(Fault::with(Rule::WholeElements, at, bytes));
+                let element = record.storage.map(|storage| record.logical.described(storage));
+                let found = element.map_or(bytes, |element| element.beside(bytes));
+                return Err(Fault::with(Rule::WholeElements, at, found));
             }
         }
         Ok(())

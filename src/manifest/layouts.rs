@@ -72,7 +72,9 @@ impl Part<'_> {
     fn check_whole(&self) -> Result<(), ObjectFault> {
         match (self.record.size(), self.record.element_size()) {
             (Some(size), Some(each)) if size & u64::from(each.get().wrapping_sub(1)) != 0 => {
-                Err(self.found(Rule::WholeElements, Site::Size, size))
+                let element = self.record.storage.map(|of| self.record.logical.described(of));
+                let found = element.map_or(size, |element| element.beside(size));
+                Err(self.found(Rule::WholeElements, Site::Size, found))
             }
             _ => Ok(()),
         }

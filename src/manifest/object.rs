@@ -10,12 +10,14 @@ use crate::codec::{Located, Source};
 use crate::debug_summary::Start;
 use crate::digest::Digest;
 use crate::element::{ByteOrder, DType, LogicalType, StorageType};
-use crate::error::{BareError, Error, Location, Misuse, Named};
+use crate::error::{BareError, Described, Error, Location, Misuse, Named};
 use crate::format::{
     Arrangement, ComponentRecord, Dialect, Dimensions, Encoding, Extent, Field, Layout, Logical,
     Role, Shape,
 };
 use crate::limits::Limits;
+#[cfg(feature = "std")]
+use crate::num::u64_from_usize;
 use crate::num::{impl_display, len_u32, usize_from_u32};
 use crate::rules::{Generation, Rule};
 
@@ -56,12 +58,37 @@ impl<'a> Tensor<'a> {
         let error = error.into();
         let ordinal = error.location().component();
         let component = ordinal.and_then(|ordinal| self.component_at(ordinal));
+        let error = match component.and_then(|component| self.dimension_of(&error, &component)) {
+            Some((dimension, size)) => error.in_dimension(dimension, size),
+            None => error,
+        };
         error.named(&Named {
             generation: self.dialect().generation,
             tensor: Some(self.name()),
             component: component.map(|component| component.role()),
             manifest: Some(self.parts.extent()),
         })
+    }
+
+    /// Returns the dimension that an index is out of, and the size of that, where the place of the index in the file tells it.
+    #[cfg(feature = "std")]
+    fn dimension_of(&self, error: &Error, component: &Component<'a>) -> Option<(u64, u64)> {
+        if error.kind() != Rule::IndexRange.into() {
+            return None;
+        }
+        let dimension = match (self.layout(), component.role()) {
+            (Layout::SparseCsr, "indices") => 1,
+            // All indices of the first dimension come first, then those of the second.
+            (Layout::SparseCoo, "coords") => {
+                let within = error.offset()?.checked_sub(component.extent().offset())?;
+                let bytes = component.extent().length();
+                let rank = u64_from_usize(self.shape().len());
+                within.checked_div(bytes.checked_div(rank)?)?
+            }
+            _ => return None,
+        };
+        let size = self.shape().into_iter().nth(usize::try_from(dimension).ok()?)?;
+        Some((dimension, size))
     }
 
     /// The error as it is: without `std`, errors have no names, and what looks for them is not linked.
@@ -480,6 +507,11 @@ impl<'a> Component<'a> {
     pub(crate) fn unit(&self) -> Option<u64> {
         let storage = self.record.storage?;
         Some(self.record.logical.unit(storage).into())
+    }
+
+    /// The type of elements, for an error; none of a storage type that is not known.
+    pub(crate) fn described(&self) -> Option<Described> {
+        Some(self.record.logical.described(self.record.storage?))
     }
 
     /// The meaning that its `type` gives to its storage elements.

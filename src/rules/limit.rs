@@ -1,6 +1,6 @@
 //! Features of valid files that this reader does not read, and the limits that a valid file may exceed.
 
-use super::{DISTRUST, Row, Scope, Source, catalog};
+use super::{NESTED, Row, Scope, Source, catalog};
 
 catalog! {
     /// Something that a valid file may hold and this reader does not read.
@@ -46,7 +46,7 @@ catalog! {
         "the manifest size of {} bytes exceeds the limit", "Raise the limit `manifest` if you trust the file.";
     Depth "limit-depth", Policy("the reader keeps one counter a level; no writer needs as many"), All,
         "CBOR is nested at most 64 levels deep: every open array, map or tag is one.",
-        "CBOR is nested deeper than {} levels", DISTRUST;
+        "CBOR is nested deeper than {} levels", NESTED;
     Rank "limit-rank", Policy("no library has tensors of more dimensions"), All,
         "A shape has at most 64 dimensions.", "a shape has more dimensions than the limit",
         "Raise the limit `rank` if you trust the file.";

@@ -1,6 +1,6 @@
 //! The rules that a malformed file breaks.
 
-use super::{CANONICAL, DAMAGED, DISTRUST, Row, Scope, Source, WRITER, catalog};
+use super::{CANONICAL, COUNTED, DAMAGED, NESTED, Row, Scope, Source, WRITER, catalog};
 
 catalog! {
     /// A rule that a malformed file breaks.
@@ -12,14 +12,14 @@ catalog! {
         "the file has only {} bytes", DAMAGED;
     HeaderMagic "header-magic", Spec("v0.1 §3.1, v1.1 I.1, v1.2 §4, v2 §2.2"), All,
         "A zTensor file begins with `ZTEN0001`, `ZTEN1000`, or 89 5A 54 32 0D 0A 1A 0A (2).",
-        "the first 8 bytes are not a zTensor magic", "This is not a zTensor file, or its beginning is damaged.";
+        "the first 8 bytes are not a zTensor magic", "The file has another format, or its first bytes are damaged.";
     FooterMagic "footer-magic", Spec("v1.1 IV.1 step 2, v1.2 §5 step 2, v2 §2.3"), From1,
         "A `ZTEN1000` file ends with `ZTEN1000`, and a file of 2 with its magic.",
         "the last 8 bytes are not the magic that the file begins with: it was cut, or it is a 1.0 file, which cannot be told from a cut one",
         "Fetch the file again. If it was written by version 1.0 of the reference library, write it again with a newer one.";
     ManifestCap "manifest-cap", Spec("v1.1 IV.1 step 4, v1.2 §5 step 4, v2 §3.1"), All,
         "The manifest has at most 1,073,741,824 bytes (for 0.1 this is policy).",
-        "the manifest size of {} bytes exceeds 1 GiB", DISTRUST;
+        "the manifest size of {} bytes exceeds 1 GiB", COUNTED;
     ManifestBounds "manifest-bounds", Spec("v0.1 §3.3, v1.1 II, v1.2 §5 step 5, v2 §2.4"), All,
         "The manifest lies between the header and the footer.",
         "a manifest of {} bytes does not fit between header and footer", DAMAGED;
@@ -42,7 +42,7 @@ catalog! {
         "a CBOR item runs past the end of the manifest", DAMAGED;
     CborCount "cbor-count", Spec("RFC 8949 §3, v0.1 §3.3.1, v1.1 II, v1.2 §1, v2 §3.1"), All,
         "A map or array claims no more entries than the bytes that are left can hold.",
-        "a map or array claims {} entries, more than the bytes that are left can hold", DISTRUST;
+        "a map or array claims {} entries, more than the bytes that are left can hold", COUNTED;
     CborReserved "cbor-reserved", Spec("RFC 8949 §3, §3.2.1, v2 §3.1"), All,
         "No CBOR head uses a reserved length, or an indefinite length where none is defined.",
         "the CBOR head {} is reserved", DAMAGED;
@@ -75,7 +75,7 @@ catalog! {
         "a simple value is neither `false`, `true` nor `null`", WRITER;
     CborDepth "cbor-depth", Spec("v2 §3.1"), V2,
         "At most 32 maps and arrays are open around a value.",
-        "more than 32 maps and arrays are open around a value", DISTRUST;
+        "more than 32 maps and arrays are open around a value", NESTED;
     KeyOrder "key-order", Spec("RFC 8949 §4.2.1, v2 §3.1"), V2,
         "The keys of every map are sorted by their encodings, byte by byte, strictly ascending.",
         "a key comes after one that it sorts before", WRITER;
@@ -119,7 +119,7 @@ catalog! {
     // The shards.
     ShardName "shard-name", Spec("v2 §7.1"), V2,
         "The name of a shard has 1 to 64 letters, digits, dots, underscores and hyphens, and begins with none of the dots.",
-        "the name of the shard has {} bytes, not 1 to 64, or others than letters, digits and `._-`, or begins with a dot", DISTRUST;
+        "the name of the shard has {} bytes, not 1 to 64, or others than letters, digits and `._-`, or begins with a dot", WRITER;
     ShardType "shard-type", Spec("v2 §7.1"), V2,
         "Every shard is a map.", "a shard is not a map", WRITER;
     ShardSizeMissing "shard-size-missing", Spec("v2 §7.1"), V2,
@@ -238,10 +238,10 @@ catalog! {
         "component offset {} is not a multiple of 64 (4096 in 2)", WRITER;
     BlobHeader "blob-header", Spec("v0.1 §2, v1.1 I.1, v1.2 §4, v2 §2.4"), All,
         "A blob that is not empty starts after the header, at 64 or later; in 2, every blob at 4096 or later.",
-        "the blob lies over the file's header", DISTRUST;
+        "the blob lies over the file's header", COUNTED;
     BlobBounds "blob-bounds", Spec("v1.1 IV.2, v1.2 §5, v2 §2.4"), All,
         "offset + length is at most the start of the manifest; in 2, of the footer of the file that the blob is in.",
-        "a blob of {} bytes runs into the manifest or past the end of the file", DISTRUST;
+        "a blob of {} bytes runs into the manifest or past the end of the file", "The file was cut, or the manifest has a wrong number. Compare its length and digest with the original.";
     BlobOverlap "blob-overlap", Policy("one blob behind many names multiplies memory, and blobs are written one after another"), All,
         "Blobs that are not empty are disjoint; in 2, disjoint or identical.",
         "the blob at offset {} overlaps another",
@@ -250,7 +250,7 @@ catalog! {
     // What the sizes say.
     ShapeOverflow "shape-overflow", Implied("no file can hold as many elements"), All,
         "The product of a shape is 0 where a dimension is 0, and otherwise fits in 64 bits.",
-        "the product of the shape overflows", DISTRUST;
+        "the product of the shape overflows", COUNTED;
     WholeElements "whole-elements", Implied("part of an element has no meaning"), All,
         "Every component holds whole elements; in 2, every one of a sparse object.",
         "{} bytes are not a whole number of elements", WRITER;
@@ -284,7 +284,7 @@ catalog! {
     CooRank "coo-rank", Spec("v1.1 III.3, v1.2 §3, v2 §5.2"), From1,
         "A `sparse_coo` shape has at least one dimension.", "a `sparse_coo` shape has no dimension", WRITER;
     SparseOverflow "sparse-overflow", Implied("no file can hold as many indices"), From1,
-        "rows + 1 and rank × nnz fit in 64 bits.", "rows + 1 or rank × nnz overflows", DISTRUST;
+        "rows + 1 and rank × nnz fit in 64 bits.", "rows + 1 or rank × nnz overflows", COUNTED;
     CsrIndptrSize "csr-indptr-size", Spec("v1.1 III.2, v1.2 §3, v2 §5.2"), From1,
         "`indptr` has one entry more than there are rows.",
         "`indptr` has {} entries, not rows + 1", WRITER;
@@ -334,10 +334,10 @@ catalog! {
         "`indptr` ends with the number of values.", "`indptr` ends with {}, not the number of values", WRITER;
     IndexRange "index-range", Spec("v1.1 III.2, III.3, v1.2 §3, v2 §5.2"), From1,
         "Every index is at least 0 and below its dimension.",
-        "an index of {} is outside its dimension", WRITER;
+        "index {} is out of range for its dimension", WRITER;
     IndexOrder "csr-index-order", Spec("v2 §5.2"), V2,
         "In a row, indices are strictly ascending.",
-        "an index of {} is not above the one before it in its row", WRITER;
+        "index {} is not above the one before it in its row", WRITER;
     CellRepeated "coo-cell-repeated", Spec("v2 §5.2"), V2,
         "No cell of a `sparse_coo` object has two values.", "value {} is in a cell that has one before it", WRITER;
     ZstdMagic "zstd-magic", Spec("RFC 8878 §3.1.1, v0.1 §5.2, v1.1 II.3, v1.2 §1"), All,

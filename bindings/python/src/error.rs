@@ -107,8 +107,6 @@ fn cause<E: std::error::Error + 'static>(error: &Error) -> Option<&E> {
 
 /// The error of the system for the file at the path, with the path. What a Python object has raised stays as it is.
 fn io_error(py: Python<'_>, error: io::Error, path: Option<&Path>) -> PyErr {
-    /// Input or output failed: the number for what has none.
-    const EIO: i32 = 5;
     let number = error.raw_os_error();
     let was_raised = error.get_ref().and_then(|inner| inner.downcast_ref::<PyErr>()).is_some();
     let sentence = match number {
@@ -125,10 +123,28 @@ fn io_error(py: Python<'_>, error: io::Error, path: Option<&Path>) -> PyErr {
         (Some(_), None) => error.into(),
         (None, None) => PyOSError::new_err(sentence),
         (None, Some(path)) => {
+            let errno = errno(error.kind());
             let class = PyErr::from(error).get_type(py);
-            let made = class.call1((EIO, sentence, path.as_os_str()));
+            let made = class.call1((errno, sentence, path.as_os_str()));
             made.map_or_else(|error| error, PyErr::from_value)
         }
+    }
+}
+
+/// Returns the number of the system for an error that this library has made, so that `errno` agrees with the class of the
+/// exception. These numbers are the same on all systems; the rest is a failure of input or output.
+fn errno(kind: io::ErrorKind) -> i32 {
+    match kind {
+        io::ErrorKind::NotFound => 2,
+        io::ErrorKind::OutOfMemory => 12,
+        io::ErrorKind::PermissionDenied => 13,
+        io::ErrorKind::AlreadyExists => 17,
+        io::ErrorKind::NotADirectory => 20,
+        io::ErrorKind::IsADirectory => 21,
+        io::ErrorKind::InvalidInput => 22,
+        io::ErrorKind::StorageFull => 28,
+        io::ErrorKind::BrokenPipe => 32,
+        _ => 5,
     }
 }
 

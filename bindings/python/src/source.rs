@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use zten::{Archive, Component, Error, Manifest, ReadAt, Tensor, error::Misuse};
-use zten_formats::shards::{Runs, Sibling, Want};
+use zten_formats::shards::{IS_LINK, LINKED, Runs, Sibling, Want};
 use zten_formats::{Begun, Detected, Part};
 use zten_report::network::{is_remote, shown};
 
@@ -83,6 +83,8 @@ impl Given {
         if is_remote(path) {
             return Self::from_network(path);
         }
+        let model = path.is_dir().then(|| zten_formats::find_model(path)).transpose()?;
+        let path = model.as_deref().unwrap_or(path);
         let (file, length) = zten::source::open_regular(path)?;
         Ok(Self { source: Source::File(file), length, name: path.to_owned() })
     }
@@ -158,8 +160,20 @@ impl Open {
                 Ok(Self { archive, shards, digests: None })
             }
             Begun::Root(root) => {
-                let wanted = root.files().filter_map(Sibling::new);
-                let shards = list(wanted.map(Want::Sibling).collect())?;
+                let mut shards = Vec::new();
+                let wanted = root.files().filter_map(Sibling::new).filter(|_| opening.shards);
+                for want in wanted.map(Want::Sibling) {
+                    let file = want.name().to_owned();
+                    match Listed::open_sibling(want, &source, &name) {
+                        Ok(listed) => shards.push(listed),
+                        Err(error) => match error.to_string().strip_prefix(IS_LINK) {
+                            Some(target) => {
+                                return Err(failure(root.linked(&file, target, LINKED)));
+                            }
+                            None => return Err(error.into()),
+                        },
+                    }
+                }
                 let mut found = Vec::new();
                 for listed in &shards {
                     if let Some(part) = listed.find(&source)? {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import io
 import os
@@ -90,8 +91,20 @@ def test_sources() -> None:
     with pytest.raises(FileNotFoundError) as raised:
         zten.open("no such file")
     assert raised.value.filename == "no such file"
-    with pytest.raises(OSError, match="is a directory"):
-        zten.open("/")
+
+
+def test_a_folder_stands_for_its_model(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError, match="is a folder without a model file") as raised:
+        zten.open(tmp_path)
+    assert (raised.value.errno, raised.value.filename) == (errno.EISDIR, str(tmp_path))
+    zten.numpy.save_file({"w": np.arange(3)}, tmp_path / "model.zt")
+    (tmp_path / "config.json").write_text("{}")
+    with zten.open(tmp_path) as file:
+        assert file["w"].numpy().tolist() == [0, 1, 2]
+    assert zten.check(tmp_path)
+    (tmp_path / "other.zt").write_bytes((tmp_path / "model.zt").read_bytes())
+    with pytest.raises(IsADirectoryError, match="2 models: model.zt, other.zt"):
+        zten.open(tmp_path)
 
 
 def test_what_an_object_raises_is_raised() -> None:

@@ -489,7 +489,7 @@ impl<'a> Broker<'a> {
         let most = strictness.max_siblings().saturating_mul(files);
         let path = task.item.input(number).filter(|_| task.found <= most);
         let path: PathBuf = path.ok_or_else(|| invalid("more files than the limit allows"))?;
-        let packet = match want.open(&path) {
+        let packet = match want.open(&path, strictness.links()) {
             Ok(Some(ShardFile { file, length, .. })) => {
                 match want {
                     Want::Shard(_) => task.lengths.known.push(length),

@@ -14,7 +14,7 @@ use crate::app::App;
 use crate::args::{CAT_HELP, CONVERT_STATUS, Cat, Check, Convert, Diff, EDIT_STATUS, Edit, Hash};
 use crate::args::{LS_HELP, Ls, STAT_HELP, Stat};
 use crate::budget::Task;
-use crate::file::{FileWithShards, Opened};
+use crate::file::{FileWithShards, Opened, model_path};
 use crate::kind::Kind;
 use crate::mode::Mode;
 use crate::report::Problem;
@@ -98,6 +98,11 @@ impl Call {
             Self::Convert(args) => vec![args.input.clone()],
             Self::Edit(args) => vec![args.file.clone()],
         }
+    }
+
+    /// Returns whether a folder stands for the model in it. A file that is to be replaced is named itself.
+    pub(crate) fn finds_models(&self) -> bool {
+        !matches!(self, Self::Edit(_))
     }
 
     /// The number of files that make one job.
@@ -209,7 +214,9 @@ pub(crate) fn run(app: &mut App, call: &Call, mode: Mode) -> io::Result<()> {
     let outputs = Outputs::of(call);
     for (number, paths) in (0..).zip(call.paths().chunks(call.files_of_job())) {
         let open = |path: &PathBuf| {
-            Opened::open(path, call.strictness())
+            let model = model_path(path).filter(|_| call.finds_models()).transpose();
+            model
+                .and_then(|model| Opened::open(model.as_ref().unwrap_or(path), call.strictness()))
                 .map_err(|error| Box::new(Problem::io(path, &error)))
         };
         let job = Job { number, files: paths.iter().map(open).collect(), create: &outputs };

@@ -8,13 +8,16 @@ use std::sync::OnceLock;
 
 use zten::verify::Verifier;
 use zten::{Archive, OpenOptions, source};
-use zten_formats::shards::{Sibling, Want, parent, runs, wanted};
+use zten_formats::shards::{IS_LINK, Sibling, Want, parent, runs, wanted};
 use zten_formats::{Begun as Parsed, Detected, FormatError, Part, Root};
 
 use crate::handle::{Finder, Handle, ShardHandle};
 use crate::remote::{Remote, is_remote};
 use crate::report::Problem;
 use crate::strictness::Strictness;
+
+/// What to do about a link that is not to be followed.
+const REPLACE_LINK: &str = "Or put the file itself in its place.";
 
 /// A file of any format that is read, whose manifest or header is valid.
 pub(crate) type TensorFile = Archive<Handle>;
@@ -42,7 +45,7 @@ impl Opened {
     /// A file of the file system that was opened here.
     pub(crate) fn local(path: &Path, file: File, length: u64, strictness: &Strictness) -> Self {
         let finder = if strictness.looks_for_shards() {
-            Finder::Siblings(path.to_owned())
+            Finder::Siblings(path.to_owned(), strictness.links())
         } else {
             Finder::Nothing
         };
@@ -118,6 +121,11 @@ impl Opened {
     }
 }
 
+/// Returns the path of the model in a folder; none if the path is not that of a folder.
+pub(crate) fn model_path(path: &Path) -> Option<io::Result<PathBuf>> {
+    path.is_dir().then(|| zten_formats::find_model(path))
+}
+
 /// Opens a file that names others with the headers of those.
 fn open_root(
     path: &Path,
@@ -125,11 +133,23 @@ fn open_root(
     options: &OpenOptions,
 ) -> Result<FileWithShards, Box<Problem>> {
     let mut siblings = Vec::new();
-    for want in root.files().filter_map(Sibling::new).map(Want::Sibling) {
-        let found = root.source().find(&want);
-        siblings.extend(found.map_err(|error| Box::new(Problem::io(path, &error)))?);
-    }
     let format = root.format().name();
+    for want in root.files().filter_map(Sibling::new).map(Want::Sibling) {
+        match root.source().find(&want) {
+            Ok(found) => siblings.extend(found),
+            Err(error) => {
+                let problem = match error.to_string().strip_prefix(IS_LINK) {
+                    Some(target) => {
+                        let target = format!("{target}; `--follow` follows it");
+                        let error = root.linked(want.name(), &target, REPLACE_LINK);
+                        Problem::format_error(path, &error, Some(format))
+                    }
+                    None => Problem::io(path, &error),
+                };
+                return Err(Box::new(problem));
+            }
+        }
+    }
     let parts = siblings.iter().map(|ShardHandle { name, file, length }| Part {
         name,
         source: file,

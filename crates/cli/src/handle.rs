@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use zten::ReadAt;
-use zten_formats::shards::{ShardFile, Want};
+use zten_formats::shards::{IS_LINK, Links, ShardFile, Want};
 
 use crate::escape;
 use crate::remote::Remote;
@@ -32,7 +32,7 @@ pub(crate) enum Finder {
     /// Finds none.
     Nothing,
     /// Opens those beside the file at this path.
-    Siblings(PathBuf),
+    Siblings(PathBuf, Links),
     /// Asks the broker for those of the input of this number.
     #[cfg(target_os = "linux")]
     Broker(Arc<Channel>, u32),
@@ -64,8 +64,8 @@ impl Handle {
         let name = want.name();
         let found = match self {
             Self::Memory(_) | Self::Local(_, Finder::Nothing) => Ok(None),
-            Self::Local(_, Finder::Siblings(path)) => {
-                want.open(path).map(|found| found.map(ShardHandle::new))
+            Self::Local(_, Finder::Siblings(path, links)) => {
+                want.open(path, *links).map(|found| found.map(ShardHandle::new))
             }
             #[cfg(target_os = "linux")]
             Self::Local(_, Finder::Broker(channel, number)) => {
@@ -79,8 +79,10 @@ impl Handle {
                 })
             }),
         };
-        found.map_err(|error| {
-            io::Error::new(error.kind(), format!("{}: {error}", escape::quoted(name)))
+        found.map_err(|error| match error.to_string() {
+            // It goes on from the name.
+            link if link.starts_with(IS_LINK) => error,
+            why => io::Error::new(error.kind(), format!("{}: {why}", escape::quoted(name))),
         })
     }
 

@@ -34,7 +34,10 @@ pub(crate) fn run(
     let default = (!args.json).then_some(Sort::Name);
     let selection = match Selection::new(archive, &args.select, default) {
         Ok(selection) => selection,
-        Err(message) => return app.usage(message),
+        // Other commands take several files, so the pattern may be meant as one.
+        Err(message) => {
+            return app.usage(format!("{message}; --also FILE lists another file, too"));
+        }
     };
     if args.json {
         let document = describe(Some(&archive.path), archive.manifest(), || selection.objects());

@@ -298,14 +298,14 @@ impl Problem {
         let rule = palette.verdict(self.finding.verdict);
         let finding = self.finding.with_rule_between(rule.render(), rule.render_reset());
         write!(f, "{}: {finding}", Painted(palette.path(), escape::path(&self.file)))?;
-        if let Some(row) = self.finding.row {
-            let raised = row.advice.strip_prefix("Raise the limit `");
+        if let Some(advice) = self.finding.advice() {
+            let raised = advice.strip_prefix("Raise the limit `");
             match raised.and_then(|rest| rest.split_once('`')) {
                 Some((name, _)) => {
-                    let advice = row.advice.trim_end_matches('.');
+                    let advice = advice.trim_end_matches('.');
                     write!(f, "\n  {advice} (--limit {name}=SIZE)")?;
                 }
-                None => write!(f, "\n  {}", row.advice)?,
+                None => write!(f, "\n  {advice}")?,
             }
         }
         if self.finding.verdict == Verdict::Tolerated {

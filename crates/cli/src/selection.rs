@@ -52,7 +52,7 @@ impl<'a> Selection<'a> {
             let near = near.map(|near| format!("; did you mean {}?", escape::quoted(near)));
             let (pattern, near) = (escape::quoted(pattern), near.unwrap_or_default());
             let path = escape::path(&shown(&archive.path));
-            return Err(format!("{path}: no object matches {pattern}{near}"));
+            return Err(format!("{path}: no object matches the pattern {pattern}{near}"));
         }
         let mut selection = Self { archive, ordinals };
         match select.sort.or(default) {

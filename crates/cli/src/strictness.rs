@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use zten::{Limits, OpenOptions, Tolerance};
+use zten_formats::shards::Links;
 use zten_report::size;
 
 /// The strictness of reading.
@@ -17,6 +18,10 @@ pub(crate) struct Strictness {
     /// Do not open the shards that a file refers to
     #[arg(long)]
     no_shards: bool,
+    /// Follow links: those of files that an index or a file refers to, and with -r every link in folders. Without it, only
+    /// links from the snapshots to the blobs of a Hugging Face cache are followed
+    #[arg(long)]
+    follow: bool,
 }
 
 /// The name of a tolerance that exists.
@@ -34,6 +39,16 @@ impl Strictness {
     /// Returns whether components may share their bytes.
     pub(crate) fn shares_blobs(&self) -> bool {
         self.tolerate.iter().any(|name| name.0 == Tolerance::SharedBlobs.name())
+    }
+
+    /// Returns whether all links are followed.
+    pub(crate) fn follows(&self) -> bool {
+        self.follow
+    }
+
+    /// Returns the links that are followed on the way to files that another one names.
+    pub(crate) fn links(&self) -> Links {
+        if self.follow { Links::All } else { Links::OfHub }
     }
 
     /// Returns whether files are looked for that are not named.

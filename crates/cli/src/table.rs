@@ -178,24 +178,20 @@ impl<const N: usize> Table<N> {
         };
         let indent = row.indent();
         write!(out, "{:indent$}", "")?;
-        let own = match self.columns_of_shortened(row) {
-            Some(columns) => {
-                let name = alike.shortened(row.name, columns, number);
-                write!(out, "{name}")?;
-                name.width()
-            }
-            None => {
-                write!(out, "{}", Name(row.name))?;
-                Name(row.name).columns()
-            }
+        let own = if let Some(columns) = self.columns_of_shortened(row) {
+            let name = alike.shortened(row.name, columns, number);
+            write!(out, "{name}")?;
+            name.width()
+        } else {
+            write!(out, "{}", Name(row.name))?;
+            Name(row.name).columns()
         };
         let used = indent.saturating_add(own);
-        let mut line = match widest.checked_sub(used) {
-            Some(missing) => " ".repeat(missing.saturating_add(2)),
-            None => {
-                writeln!(out)?;
-                " ".repeat(widest.saturating_add(2))
-            }
+        let mut line = if let Some(missing) = widest.checked_sub(used) {
+            " ".repeat(missing.saturating_add(2))
+        } else {
+            writeln!(out)?;
+            " ".repeat(widest.saturating_add(2))
         };
         for ((column, width), cell) in self.columns.iter().zip(&self.widths).zip(&row.cells) {
             let Some(width) = width else { continue };

@@ -6,8 +6,8 @@ use std::io;
 
 use zten::ErrorKind;
 use zten::error::OutOfMemory;
-use zten_report::escape;
-use zten_report::finding::{Finding, Verdict};
+use zten_report::escape::{self, Short};
+use zten_report::finding::{Finding, Verdict, counted};
 
 use super::rules::{Blame, Rule};
 
@@ -29,12 +29,62 @@ pub struct Violation {
     pub blame: Blame,
     /// The sentence that tells what is wrong, with the value.
     pub sentence: String,
+    /// How the sentence refers to the name.
+    pub subject: Subject,
     /// The tensor, member or key that it is about.
     pub name: Option<String>,
     /// The file that it is in, of those that an index names.
     pub part: Option<String>,
     /// The byte of the file, where there is one to point at.
     pub offset: Option<u64>,
+    /// Advice for this cause, where that of the rule fits another one.
+    pub advice: Option<&'static str>,
+}
+
+/// The grammatical subject of the sentence about a violation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// The sentence has a subject of its own.
+    Own,
+    /// The sentence begins with a verb, and the quoted name stands before it: `"a" is encrypted`.
+    Name,
+    /// The same, but a plain name has no quotes, as a metadata key: `llama.block_count is 0`.
+    Key,
+    /// The sentence begins with a verb, and the name of the other file stands before it.
+    Part,
+}
+
+impl Violation {
+    /// The sentence with its subject.
+    fn statement(&self) -> impl fmt::Display + '_ {
+        Statement(self)
+    }
+
+    /// Returns whether the statement begins with the name, or with that of the other file if there is no name.
+    fn is_named(&self) -> bool {
+        match self.subject {
+            Subject::Own => false,
+            Subject::Name | Subject::Key => self.name.is_some(),
+            Subject::Part => self.name.is_none() && self.part.is_some(),
+        }
+    }
+}
+
+struct Statement<'v>(&'v Violation);
+
+impl fmt::Display for Statement<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Violation { sentence, subject, name, part, .. } = self.0;
+        let name = if *subject == Subject::Part { part } else { name };
+        match (subject, name.as_deref()) {
+            (Subject::Own, _) => f.write_str(sentence),
+            (Subject::Name | Subject::Part, Some(name)) => write!(f, "{} {sentence}", Short(name)),
+            (Subject::Key, Some(key)) => {
+                write!(f, "{} {sentence}", escape::word(key, escape::COLUMNS))
+            }
+            (_, None) => write!(f, "it {sentence}"),
+        }
+    }
 }
 
 impl From<OutOfMemory> for FormatError {
@@ -49,8 +99,10 @@ impl FormatError {
         let blame = blame.into();
         match copied(sentence) {
             Ok(sentence) => {
-                let (name, part, offset) = (None, None, None);
-                Self::Violation(Violation { blame, sentence, name, part, offset })
+                let (name, part, offset, advice) = (None, None, None, None);
+                let subject = Subject::Own;
+                let violation = Violation { blame, sentence, subject, name, part, offset, advice };
+                Self::Violation(violation)
             }
             Err(error) => error,
         }
@@ -63,6 +115,28 @@ impl FormatError {
         offset: u64,
     ) -> Self {
         Self::violation(blame, sentence).or_at(offset)
+    }
+
+    /// The file is rejected for what has a name, which [`about`](Self::about) adds: the sentence begins with a verb, and the
+    /// name becomes its subject.
+    pub(super) fn predicate(blame: impl Into<Blame>, sentence: impl fmt::Display) -> Self {
+        Self::violation(blame, sentence).with_subject(Subject::Name)
+    }
+
+    /// Makes the name the subject of the sentence.
+    pub(super) fn with_subject(mut self, subject: Subject) -> Self {
+        if let Self::Violation(violation) = &mut self {
+            violation.subject = subject;
+        }
+        self
+    }
+
+    /// Gives advice that fits the cause better than that of the rule, which may be broken for several.
+    pub(super) fn advising(mut self, advice: &'static str) -> Self {
+        if let Self::Violation(violation) = &mut self {
+            violation.advice = Some(advice);
+        }
+        self
     }
 
     /// The same, and what it is about, if that is not known already. What the system rejects is about no part of
@@ -143,12 +217,14 @@ impl FormatError {
         match self {
             Self::Io(_) => Finding::new(Verdict::Error, self.to_string()),
             Self::Violation(violation) => {
-                let Violation { blame, sentence, name, part, offset } = violation;
-                let mut finding = Finding::new(blame.verdict(), sentence.clone());
+                let Violation { blame, name, part, offset, advice, .. } = violation;
+                let mut finding = Finding::new(blame.verdict(), violation.statement().to_string());
                 finding.row = Some(blame.row());
                 finding.object.clone_from(name);
+                finding.is_named = violation.is_named();
                 finding.shard.clone_from(part);
                 finding.offset = *offset;
+                finding.advice = *advice;
                 finding
             }
             Self::Library(error) => Finding::from_error(error),
@@ -164,10 +240,13 @@ impl fmt::Display for FormatError {
             }
             Self::Io(error) => error.fmt(f),
             Self::Violation(violation) => {
-                for name in violation.part.iter().chain(&violation.name) {
+                let Violation { part, name, subject, .. } = violation;
+                let part = part.as_ref().filter(|_| *subject != Subject::Part);
+                let name = name.as_ref().filter(|_| !violation.is_named());
+                for name in part.into_iter().chain(name) {
                     write!(f, "{}: ", escape::quoted(name))?;
                 }
-                f.write_str(&violation.sentence)?;
+                violation.statement().fmt(f)?;
                 match violation.offset {
                     None => Ok(()),
                     Some(offset) => write!(f, " at byte {offset:#x}"),
@@ -210,7 +289,10 @@ impl From<FormatError> for zten::Error {
                 OutOfMemory.into()
             }
             FormatError::Io(error) => error.into(),
-            FormatError::Violation(Violation { blame, sentence, name, part, offset }) => {
+            FormatError::Violation(violation) => {
+                let Ok(sentence) = copied(violation.statement()) else { return OutOfMemory.into() };
+                let is_named = violation.is_named();
+                let Violation { blame, name, part, offset, advice, .. } = violation;
                 let kind = match (blame, blame.verdict()) {
                     (Blame::Limit(limit), _) => limit.into(),
                     (_, Verdict::Unsupported) => ErrorKind::UnsupportedFormat(blame.row()),
@@ -218,11 +300,19 @@ impl From<FormatError> for zten::Error {
                     (_, Verdict::Limit) => ErrorKind::LimitFormat(blame.row()),
                     _ => ErrorKind::Format(blame.row()),
                 };
-                Self::of_format(kind, sentence, offset).about(name, part)
+                let error = Self::of_format(kind, sentence, offset).about(name, part);
+                let error = if is_named { error.naming_its_tensor() } else { error };
+                error.advising(advice)
             }
             FormatError::Library(error) => error,
         }
     }
+}
+
+/// Says that bytes follow what should be the last thing in a file or member.
+pub(super) fn follow(bytes: u64, last: &str) -> impl fmt::Display {
+    let verb = if bytes == 1 { "follows" } else { "follow" };
+    format!("{} {verb} {last}", counted(bytes, "byte"))
 }
 
 /// A text in memory of its own.

@@ -10,7 +10,7 @@ use zten::{Error, Limits, OpenOptions, ReadAt};
 use zten_report::escape;
 
 use super::cbor::Map;
-use super::error::FormatError;
+use super::error::{FormatError, Subject};
 use super::front;
 use super::json_text;
 use super::limits::{check_keys, check_length};
@@ -167,8 +167,9 @@ impl All<'_, '_> {
             Some(file) => {
                 let missing = weights.in_file(file).find(|name| !archive.contains(name));
                 let name = escape::quoted(missing.unwrap_or_default());
-                let sentence = format!("the index says that the tensor {name} is in it");
-                Err(FormatError::violation(Rule::IndexTensor, sentence))
+                let sentence = format!("lacks the tensor {name}, which the index says is in it");
+                let error = FormatError::violation(Rule::IndexTensor, sentence);
+                Err(error.with_subject(Subject::Part))
             }
         }
     }
@@ -181,15 +182,15 @@ impl All<'_, '_> {
                 Ok((archive, _)) if archive.contains(tensor) => {
                     let name = escape::quoted(other.name);
                     let sentence =
-                        format_args!("it is in {name}, too, where the index says that it is");
-                    return FormatError::violation(Rule::IndexOverlay, sentence);
+                        format_args!("is in {name}, too, where the index says that it is");
+                    return FormatError::predicate(Rule::IndexOverlay, sentence);
                 }
                 // Its bytes are to be read first, perhaps.
                 Err(error) if !error.is_rejection() => return error,
                 _ => {}
             }
         }
-        FormatError::violation(Rule::IndexTensor, "the index does not say that it is in this file")
+        FormatError::predicate(Rule::IndexTensor, "is in this file, but not according to the index")
     }
 
     /// Some writers count the bytes of the tensors, and some those of the files.

@@ -20,6 +20,7 @@ mod block;
 mod cbor;
 mod detect;
 mod error;
+mod folder;
 mod front;
 mod gguf;
 mod index;
@@ -62,7 +63,8 @@ pub use block::Block;
 #[cfg(feature = "dequantize")]
 pub use block::{BlockDequantizer, LengthMismatch};
 pub use detect::{Detected, Format, START, by_name, by_start};
-pub use error::{FormatError, Violation};
+pub use error::{FormatError, Subject, Violation};
+pub use folder::find_model;
 pub use opening::{Opening, Step, Wanted};
 #[cfg(feature = "write")]
 pub use profile::{find_without_profile, profile};
@@ -74,6 +76,8 @@ const MAGIC: u64 = 8;
 
 /// Opens the file at `path`, which is of zTensor, safetensors, GGUF or NumPy, or an index of several safetensors files, with
 /// the default options: parses and validates its header. The page of the crate has an example.
+///
+/// Of a folder, the only index in it is opened, or the only model: [`find_model`].
 ///
 /// The files that an index or the first of several GGUF files names are those beside it, and no links but those in the cache
 /// of a hub, which lead to its `blobs`. The archive reads from them, as from the shards of a zTensor file.
@@ -90,6 +94,8 @@ pub fn open(path: impl AsRef<Path>) -> Result<Archive, Error> {
 /// The same as [`open`].
 pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Archive, Error> {
     let path = path.as_ref();
+    let model = path.is_dir().then(|| find_model(path)).transpose()?;
+    let path = model.as_deref().unwrap_or(path);
     let (file, length) = open_regular(path)?;
     let root = match begin(file, length, path, options)? {
         // Only zTensor files have some.
@@ -100,6 +106,8 @@ pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Archiv
     for name in root.files() {
         if let Some((part, length)) = folder.open(name)? {
             siblings.push((name.to_owned(), part, length));
+        } else if let Some(target) = shards::link_target(&folder.0, name) {
+            return Err(root.linked(name, &target, shards::LINKED).into());
         }
     }
     let parts: Vec<_> = siblings

@@ -11,10 +11,10 @@ use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rul
 use zten::num::u64_from_usize;
 use zten::{Error, Layout, Limits, OpenOptions, ReadAt};
 
-use super::error::FormatError;
+use super::error::{FormatError, follow};
 use super::front;
 use super::limits::check_length;
-use super::rules::Rule;
+use super::rules::{APPENDED, DAMAGED, Rule, SECOND_ARRAY};
 use types::Type;
 
 /// The first bytes of NumPy files.
@@ -155,12 +155,35 @@ impl Header {
     }
 }
 
+/// The error for an array whose data takes another number of bytes than its shape and dtype need.
+#[cold]
+pub(super) fn wrong_length(needed: u64, found: u64) -> FormatError {
+    if let Some(more) = found.checked_sub(needed) {
+        FormatError::violation(Rule::NpySize, follow(more, "the array")).advising(APPENDED)
+    } else {
+        let sentence = format_args!("expected {needed} bytes of data, found {found}");
+        FormatError::violation(Rule::NpySize, sentence)
+    }
+}
+
+/// Returns whether another array begins at `offset`, as `numpy.save` writes it when it is called again on an open file.
+fn is_array_at(source: &dyn ReadAt, offset: u64, length: u64) -> Result<bool, FormatError> {
+    let end = offset.saturating_add(u64_from_usize(MAGIC.len()));
+    if end > length {
+        return Ok(false);
+    }
+    let mut start = Vec::new();
+    source.append_range(offset..end, &mut start)?;
+    Ok(start == MAGIC)
+}
+
 fn first<const N: usize>(start: &[u8]) -> Result<[u8; N], FormatError> {
     start.first_chunk().copied().ok_or_else(cut)
 }
 
 fn cut() -> FormatError {
-    FormatError::violation(Rule::NpyHeader, "the NumPy header is cut off")
+    let sentence = "the NumPy header is cut off";
+    FormatError::violation(Rule::NpyHeader, sentence).advising(DAMAGED)
 }
 
 /// The characters that bytes are in Latin-1.
@@ -189,9 +212,14 @@ pub(super) fn open(
     .map_err(|error| error.or_at(0))?;
     let there = length.saturating_sub(header.length);
     if there != header.bytes {
-        let bytes = header.bytes;
-        let sentence = format_args!("expected {bytes} bytes of data, found {there}");
-        return Err(FormatError::violation_at(Rule::NpySize, sentence, header.length));
+        let end = header.length.saturating_add(header.bytes);
+        let error = if is_array_at(source, end, length)? {
+            let sentence = "a second array follows the first";
+            FormatError::violation(Rule::NpySize, sentence).advising(SECOND_ARRAY)
+        } else {
+            wrong_length(header.bytes, there)
+        };
+        return Err(error.or_at(header.length));
     }
     let name = if path.as_os_str().is_empty() {
         Some(NAME)

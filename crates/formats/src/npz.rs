@@ -13,7 +13,7 @@ use zten_report::escape::Short;
 
 use super::error::{FormatError, copied};
 use super::front;
-use super::npy::Header;
+use super::npy::{Header, wrong_length};
 use super::rules::Rule;
 use super::zip::{
     Content, Decoded, Directory, Entry, Extents, Member, Window, Writer, damage, defer,
@@ -169,9 +169,7 @@ impl<'s> Arrays<'s> {
         let header = Header::read(start, options.limit(), |start, end| content.extend(start, end))?;
         if header.length.checked_add(header.bytes) != Some(member.size) {
             let there = member.size.saturating_sub(header.length);
-            let bytes = header.bytes;
-            let sentence = format_args!("expected {bytes} bytes of data, found {there}");
-            return Err(FormatError::violation(Rule::NpySize, sentence));
+            return Err(wrong_length(header.bytes, there));
         }
         Ok(header)
     }

@@ -10,10 +10,11 @@ use zten::{Archive, Error, Layout, Limits, OpenOptions, ReadAt, Tensor};
 
 use super::cbor;
 use super::detect::Format;
-use super::error::FormatError;
+use super::error::{FormatError, Subject};
 use super::gguf::Split;
 use super::index::Index;
 use super::rules::Rule;
+use super::shards::IS_LINK;
 
 /// The header of a file, which has been parsed.
 pub(crate) enum Header {
@@ -162,6 +163,16 @@ impl<S: ReadAt> Root<S> {
         Ok(Archive::from_front(source, parsed))
     }
 
+    /// Returns the error for a file that it names and that is a link, with the way on as advice.
+    pub fn linked(&self, name: &str, target: &str, advice: &'static str) -> FormatError {
+        let rule = match self.format() {
+            Format::Index => Rule::IndexFile,
+            _ => Rule::GgufSplitFile,
+        };
+        let error = FormatError::violation(rule, format_args!("{IS_LINK}{target}"));
+        error.with_subject(Subject::Part).advising(advice).in_part(name)
+    }
+
     /// The files that it names, shorter names first and those of one length by their bytes, as a
     /// [`Builder`] takes them.
     fn parts<'p>(&self, siblings: &[Part<'p>]) -> Result<Vec<Part<'p>>, FormatError> {
@@ -184,10 +195,9 @@ impl<S: ReadAt> Root<S> {
                     Format::Index => (Rule::IndexFile, "the index"),
                     _ => (Rule::GgufSplitFile, "the first file"),
                 };
-                let sentence = format_args!(
-                    "it was not found: the folder of {what} has no regular file of that name, and links are not followed"
-                );
-                Err(FormatError::violation(rule, sentence).in_part(missing))
+                let sentence = format_args!("is not in the folder of {what}");
+                let error = FormatError::violation(rule, sentence).with_subject(Subject::Part);
+                Err(error.in_part(missing))
             }
         }
     }

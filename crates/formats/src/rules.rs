@@ -54,18 +54,42 @@ const INDEX: &str = "index of safetensors";
 const ANY: &str = "all that are read";
 const NONE: &str = "not read";
 
-const DAMAGED: &str = "The file was cut or damaged. Fetch it again and compare its digest.";
-const WRITER: &str = "The writer is at fault: write the file again with another one.";
-const DISTRUST: &str = "No honest writer does this. Do not load the file; ask where it comes from.";
+// Advice states what may be done about this cause. It accuses nobody: most files that break a rule were damaged on the way
+// or written by a program with a defect.
+
+pub(crate) const DAMAGED: &str =
+    "The file was cut or damaged. Fetch it again and compare its digest.";
+/// For bytes behind the end of what a file holds.
+pub(crate) const APPENDED: &str =
+    "Another program appended them, or the header is wrong. Compare the file with the original.";
+/// For the first bytes of a file of another format.
+pub(crate) const NO_HEADER: &str =
+    "The file has another format than its name says, or its first bytes are damaged.";
+pub(crate) const SECOND_ARRAY: &str = "`numpy.save` was called again on the same open file. Save each array to its own file, or all with `numpy.savez`.";
+pub(crate) const NUMPY_SCALAR: &str = "A program wrote the header with the `repr` of NumPy 2. Save the array again with `numpy.save`.";
+pub(crate) const OBJECTS: &str = "NumPy pickles arrays of Python objects, and unpickling can run code. Save numbers or text instead.";
+pub(crate) const WRITER: &str =
+    "Write the file again with a program that follows the specification of the format.";
+/// For files that programs read differently, so that what one shows says nothing of what another loads.
+const AMBIGUOUS: &str = "Programs may read this file differently: do not rely on what one of them shows. Write it again, or ask for another copy.";
+/// For numbers that no file can keep.
+const COUNTED: &str = "The header has a wrong number. Fetch the file again and compare its digest, or write it again.";
+const LARGE: &str = "Split the content into several files: zten reads no larger header.";
 const MISSING: &str = "Fetch all files that the index names, and put them into its folder.";
 const MISSING_PART: &str =
     "Fetch all files of the model, keep their names, and put them into one folder.";
+const VERSIONS: &str = "The index and the files are of different versions. Fetch all of them again, or write the index again.";
 const OVERLAY: &str =
     "Which of the two is loaded depends on the program. Ask for files that hold each tensor once.";
-const LOADER: &str = "Do not load the file: programs that trust the value have crashed. Ask for one of another writer.";
+const LOADER: &str =
+    "Programs that trust the value have crashed. Write the file again with a newer converter.";
 const TYPE: &str =
     "The file may be valid for another reader; this one does not support the tensor.";
-const PICKLE: &str = "Do not load it: that runs code of its author. Ask for safetensors, or convert it where nothing can be lost.";
+const FEATURE: &str = "The file may be valid for another reader. Write it again with the options of zip that all readers know.";
+const CHECKPOINT: &str = "Save the tensors again with `torch.save`, or ask for safetensors. Without that, load the file with `weights_only=True` only.";
+const GLOBAL: &str = "Do not load it with `weights_only=False`: unpickling imports this name, and runs it if the pickle calls it. Ask for safetensors, or for a checkpoint of tensors alone.";
+const PROGRAM: &str = "Do not load it unless you trust its author: loading runs the program. Ask for the weights as safetensors.";
+const PICKLE: &str = "Do not load it unless you trust its author: a pickle can call any function. Ask for safetensors.";
 const CONVERT: &str = "Convert it with the program that wrote it, and check the result.";
 
 catalog! {
@@ -74,53 +98,53 @@ catalog! {
         "A file has the 8 bytes of the header's length.", "the file ends before its header does", DAMAGED;
     SafetensorsHeaderLength "safetensors-header-length", Invalid, Spec("safetensors: Format"), SAFETENSORS,
         "The header is within the file and at most 100,000,000 bytes long.",
-        "the header length of {} bytes exceeds the file, or the maximum", DAMAGED;
+        "the header length exceeds the file, or the maximum", DAMAGED;
     SafetensorsHeaderStart "safetensors-header-start", Invalid, Spec("safetensors: Format"), SAFETENSORS,
-        "The header begins with a brace.", "the header does not begin with a brace", DAMAGED;
+        "The header begins with a brace.", "the header does not begin with a brace", NO_HEADER;
     SafetensorsJson "safetensors-json", Invalid, Spec("safetensors: Format"), SAFETENSORS,
         "The header is one JSON map of tensors, each with `dtype`, `shape` and `data_offsets` alone, and of texts as `__metadata__`.",
         "invalid header", WRITER;
     SafetensorsDuplicateKey "safetensors-duplicate-key", Invalid, Spec("safetensors: Format"), SAFETENSORS,
-        "The keys of the metadata are unique, and there is one metadata.", "duplicate key", DISTRUST;
+        "The keys of the metadata are unique, and there is one metadata.", "duplicate key", AMBIGUOUS;
     SafetensorsDuplicateName "safetensors-duplicate-name", Invalid, Spec("safetensors: Format"), SAFETENSORS,
-        "The names of tensors are unique.", "duplicate tensor name", DISTRUST;
+        "The names of tensors are unique.", "duplicate tensor name", AMBIGUOUS;
     SafetensorsDtype "safetensors-dtype", Unsupported, Policy("zTensor has no such elements"), SAFETENSORS,
         "The `dtype` is one that this reader supports.", "unsupported dtype", TYPE;
     SafetensorsExtent "safetensors-extent", Invalid, Spec("safetensors: Format"), SAFETENSORS,
-        "The data of a tensor is as long as its shape and type ask.",
-        "the data is not as long as shape and type ask", WRITER;
+        "The data of a tensor has as many bytes as its shape and dtype need.",
+        "the data has more or fewer bytes than shape and dtype need", WRITER;
     SafetensorsContiguous "safetensors-contiguous", Invalid, Spec("safetensors: Format"), SAFETENSORS,
         "The data of each tensor begins where that of the one before it ends.",
-        "the data does not begin where that of the tensor before it ends", DISTRUST;
+        "the data does not begin where that of the tensor before it ends", WRITER;
     SafetensorsDataLength "safetensors-data-length", Invalid, Spec("safetensors: Format"), SAFETENSORS,
-        "The data of the last tensor ends with the file.", "the data does not end with the file", DAMAGED;
+        "The data of the last tensor ends with the file.", "bytes follow the last tensor, or are missing from it", DAMAGED;
 
     // The index of several files.
     IndexJson "index-json", Invalid, Implied("it could not be read"), INDEX,
         "The index is one JSON map of `weight_map` and perhaps `metadata`: from names to names, and from texts to values that are not nested.",
         "invalid index", WRITER;
     IndexDuplicateKey "index-duplicate-key", Invalid, Implied("readers differ on which of them counts"), INDEX,
-        "All keys are unique.", "duplicate key", DISTRUST;
+        "All keys are unique.", "duplicate key", AMBIGUOUS;
     IndexFileName "index-file-name", Invalid, Policy("no name leads out of the folder"), INDEX,
         "Files are named by their names in the index's folder, which end in `.safetensors` and have no control characters.",
-        "invalid file name: expected one in the folder of the index that ends in .safetensors", DISTRUST;
+        "invalid file name: expected one in the folder of the index that ends in .safetensors", WRITER;
     IndexFile "index-file", Invalid, Implied("tensors are missing"), INDEX,
         "Every file that is named is a regular file in the folder of the index, or a link to the blobs of a hub's cache.",
-        "no regular file of that name in the folder of the index", MISSING;
+        "a file that the index names is missing, or is a link", MISSING;
     IndexTensor "index-tensor", Invalid, Implied("the index and the file contradict each other"), INDEX,
         "A file holds those tensors that the index says are in it, and no others.",
-        "the index and the file do not name the same tensors", WRITER;
+        "the index and the file do not name the same tensors", VERSIONS;
     IndexOverlay "index-overlay", Invalid, Implied("readers differ on which of them counts"), INDEX,
         "No tensor is in two of the files that are named.", "a tensor is in two files", OVERLAY;
     IndexTotalSize "index-total-size", Invalid, Implied("the index and the files contradict each other"), INDEX,
-        "`total_size` is the bytes of all tensors, or of all files.", "total_size does not match the tensors or the files", MISSING;
+        "`total_size` is the bytes of all tensors, or of all files.", "total_size does not match the tensors or the files", VERSIONS;
     IndexMetadata "index-metadata", Invalid, Implied("readers differ on which of them counts"), INDEX,
         "The metadata of the index and of its files agree.",
-        "the files do not agree on the metadata", WRITER;
+        "the files do not agree on the metadata", VERSIONS;
 
     // GGUF.
     GgufMagic "gguf-magic", Invalid, Spec("GGUF: File structure"), GGUF,
-        "A file that is named `.gguf` begins with `GGUF`.", "the file does not begin as .gguf files do", DAMAGED;
+        "A file that is named `.gguf` begins with `GGUF`.", "the file does not begin as .gguf files do", NO_HEADER;
     GgufVersion "gguf-version", Unsupported, Spec("GGUF: File structure"), GGUF,
         "The version is 2 or 3, little-endian.", "unsupported version", TYPE;
     GgufTruncated "gguf-truncated", Invalid, Spec("GGUF: File structure"), GGUF,
@@ -131,17 +155,17 @@ catalog! {
     GgufName "gguf-name", Invalid, Spec("GGUF: gguf_tensor_info_t"), GGUF,
         "The name of a tensor takes at most 64 bytes.", "the name of a tensor is too long", WRITER;
     GgufDuplicateKey "gguf-duplicate-key", Invalid, Implied("readers differ on which of them counts"), GGUF,
-        "The keys of the metadata are unique.", "duplicate key", DISTRUST;
+        "The keys of the metadata are unique.", "duplicate key", AMBIGUOUS;
     GgufDuplicateName "gguf-duplicate-name", Invalid, Implied("readers differ on which of them counts"), GGUF,
-        "The names of tensors are unique.", "duplicate tensor name", DISTRUST;
+        "The names of tensors are unique.", "duplicate tensor name", AMBIGUOUS;
     GgufKey "gguf-key", Invalid, Fault("llama.cpp #24884"), GGUF,
         "A key of the metadata takes 1 to 65,535 bytes.", "a key is empty or too long", WRITER;
     GgufValueType "gguf-value-type", Invalid, Spec("GGUF: File structure"), GGUF,
-        "The type of a value is one from 0 to 12.", "unknown value type", DAMAGED;
+        "The type of a value is one from 0 to 12.", "unknown value type", COUNTED;
     GgufBoolValue "gguf-bool-value", Invalid, Spec("GGUF: File structure"), GGUF,
         "A bool is 0 or 1.", "a bool is neither 0 nor 1", WRITER;
     GgufDepth "gguf-depth", Limit, Policy("the reader keeps a counter a level; no writer needs as many"), GGUF,
-        "Arrays are nested at most 16 deep.", "arrays are nested too deep", DISTRUST;
+        "Arrays are nested at most 16 deep.", "arrays are nested too deep", WRITER;
     GgufAlignment "gguf-alignment", Invalid, Spec("GGUF: general.alignment"), GGUF,
         "`general.alignment` is a power of two, at least 8, of type u32.",
         "the alignment is not a power of two of type u32, or less than 8", WRITER;
@@ -149,27 +173,27 @@ catalog! {
         "The type of a tensor is one that this reader supports.", "unknown tensor type", TYPE;
     GgufShape "gguf-shape", Invalid, Spec("GGUF: gguf_tensor_info_t"), GGUF,
         "There are at most 4 dimensions, elements can be counted, and a row is whole blocks of them.",
-        "the rows are not whole blocks, or there are too many elements or dimensions", DISTRUST;
+        "the rows are not whole blocks, or there are too many elements or dimensions", COUNTED;
     GgufOffset "gguf-offset", Invalid, Spec("GGUF: gguf_tensor_info_t"), GGUF,
         "The data of a tensor is aligned.", "the data is not aligned", WRITER;
     GgufBounds "gguf-bounds", Invalid, Spec("GGUF: gguf_tensor_info_t"), GGUF,
         "The data of a tensor is within the file.", "the data exceeds the file", DAMAGED;
     GgufOverlap "gguf-overlap", Invalid, Policy("no byte belongs to two tensors"), GGUF,
-        "No two tensors share data.", "two tensors share data", DISTRUST;
+        "No two tensors share data.", "two tensors share data", AMBIGUOUS;
     GgufContiguous "gguf-contiguous", Invalid, Policy("no byte belongs to no tensor"), GGUF,
         "The data of each tensor begins where that of the one before it, aligned, ends.",
-        "the data does not begin where that of the tensor before it ends", DISTRUST;
+        "the data does not begin where that of the tensor before it ends", WRITER;
     GgufPadding "gguf-padding", Invalid, Spec("GGUF: File structure"), GGUF,
         "Bytes of padding are zero.", "a byte of padding is not zero", WRITER;
     GgufTrailing "gguf-trailing", Invalid, Policy("no byte belongs to no tensor"), GGUF,
         "Only padding follows the data of the tensors.",
-        "unexpected bytes after the data of the tensors", DISTRUST;
+        "bytes follow the last tensor", APPENDED;
     GgufSplit "gguf-split", Invalid, Spec("llama.cpp: gguf-split"), GGUF,
-        "Files that are one in several are numbered, and agree on how many they and their tensors are; the first is named `-00001-of-` and their count.",
-        "the files do not agree on how many they and their tensors are", MISSING_PART;
+        "Split files are numbered, and agree on the number of files and tensors; the name of the first ends in `-00001-of-` and that number.",
+        "the files do not agree on the number of files or tensors", MISSING_PART;
     GgufSplitFile "gguf-split-file", Invalid, Implied("tensors are missing"), GGUF,
         "Every one of several files is a regular file in the folder of the first, or a link to the blobs of a hub's cache.",
-        "no regular file of that name in the folder of the first", MISSING_PART;
+        "one of the files is missing, or is a link", MISSING_PART;
 
     // Values of GGUF that loaders rely on.
     GgufArchitecture "gguf-architecture", Invalid, Spec("GGUF: general.architecture"), GGUF,
@@ -195,64 +219,64 @@ catalog! {
 
     // NumPy.
     NpyMagic "npy-magic", Invalid, Spec("NEP 1: Format Specification"), NPY,
-        "A NumPy array begins with 93 4E 55 4D 50 59.", "the file does not begin as .npy files do", DAMAGED;
+        "A NumPy array begins with 93 4E 55 4D 50 59.", "the file does not begin as .npy files do", NO_HEADER;
     NpyVersion "npy-version", Unsupported, Spec("NEP 1: Format Specification"), NPY,
         "The version is 1.0, 2.0 or 3.0.", "unsupported version", TYPE;
     NpyHeader "npy-header", Invalid, Spec("NEP 1: Format Specification"), NPY,
         "The header is a Python literal: a dictionary of `descr`, `fortran_order` and `shape`, each once.",
-        "invalid NumPy header", DAMAGED;
+        "invalid NumPy header", WRITER;
     NpyDtype "npy-dtype", Unsupported, Policy("zTensor has no such elements; objects are pickled"), NPY,
         "The dtype is one of numbers or bools, with its byte order.", "unsupported dtype",
-        "The file may be valid for another reader. Arrays of objects run code of their authors.";
+        TYPE;
     NpyShape "npy-shape", Invalid, Implied("no file is so long"), NPY,
-        "The bytes of the array can be counted.", "the bytes of the array cannot be counted", DISTRUST;
+        "The bytes of the array can be counted.", "the bytes of the array cannot be counted", COUNTED;
     NpySize "npy-size", Invalid, Spec("NEP 1: Format Specification"), NPY,
         "The data has the length of the array, and ends the file.",
-        "there is more or less data than the array has", DAMAGED;
+        "the array has more or less data than its header needs", DAMAGED;
 
     // Archives of NumPy files.
     NpzMagic "npz-magic", Invalid, Spec("APPNOTE 4.3.7"), NPZ,
         "A file that is named `.npz` begins with a member, or is an archive without any.",
-        "the file does not begin as .npz files do", DAMAGED;
+        "the file does not begin as .npz files do", NO_HEADER;
     ZipEndRecord "zip-end-record", Invalid, Spec("APPNOTE 4.3.16"), ZIP,
         "The file ends with its end record, of one archive, without a comment.",
         "the file does not end with the end record of an archive", DAMAGED;
     ZipEndRecord64 "zip-end-record-64", Invalid, Spec("APPNOTE 4.3.14"), ZIP,
         "An end record for large archives is needed, complete, at the offset that its locator gives, and agrees with the other.",
-        "the archive has two end records, and they do not agree", DISTRUST;
+        "the archive has two end records, and they do not agree", AMBIGUOUS;
     ZipDirectory "zip-directory", Invalid, Spec("APPNOTE 4.3.12"), ZIP,
         "The directory lies right before the end record, and is of members without comments.",
-        "invalid directory", DISTRUST;
+        "invalid directory", AMBIGUOUS;
     ZipCount "zip-count", Invalid, Spec("APPNOTE 4.3.16"), ZIP,
         "There are as many members as the end record counts.", "there are more or fewer members than are counted",
-        DISTRUST;
+        AMBIGUOUS;
     ZipContiguous "zip-contiguous", Invalid, Policy("no byte belongs to two members, or to none"), ZIP,
         "Members lie one after the other, from the first byte to the directory.",
-        "a member does not begin where the one before it ends", DISTRUST;
+        "a member does not begin where the one before it ends", AMBIGUOUS;
     ZipBounds "zip-bounds", Invalid, Spec("APPNOTE 4.3.7"), ZIP,
         "A member begins where the directory says, and ends before it.",
         "a member is not where the directory says", DAMAGED;
     ZipHeader "zip-header", Invalid, Spec("APPNOTE 4.3.7"), ZIP,
         "A member's own header agrees with the directory.", "the header does not agree with the directory",
-        DISTRUST;
+        AMBIGUOUS;
     ZipDescriptor "zip-descriptor", Invalid, Spec("APPNOTE 4.3.9"), ZIP,
         "The data descriptor after a member agrees with the directory.",
-        "the data descriptor does not agree with the directory", DISTRUST;
+        "the data descriptor does not agree with the directory", AMBIGUOUS;
     ZipExtra "zip-extra", Invalid, Spec("APPNOTE 4.5"), ZIP,
         "Extra fields are whole, and of times, owners or large sizes.", "invalid extra field",
-        DISTRUST;
+        AMBIGUOUS;
     ZipName "zip-name", Invalid, Implied("readers differ on which name it is"), ZIP,
-        "The name of each member is UTF-8 without a zero in it.", "the name is not UTF-8, or has a zero in it", DISTRUST;
+        "The name of each member is UTF-8 without a zero in it.", "the name is not UTF-8, or has a zero in it", AMBIGUOUS;
     NpzName "npz-name", Invalid, Policy("a member that is no array is none of a tensor file"), NPZ,
-        "The name of each member ends in `.npy`.", "a member is not a NumPy array", DISTRUST;
+        "The name of each member ends in `.npy`.", "a member is not a NumPy array", "NumPy reads arrays alone. Take the other members out of the archive.";
     NpzDuplicateName "npz-duplicate-name", Invalid, Implied("readers differ on which of them counts"), NPZ,
-        "No two members have one name, with or without their suffix.", "duplicate member name", DISTRUST;
+        "No two members have one name, with or without their suffix.", "duplicate member name", AMBIGUOUS;
     ZipEncrypted "zip-encrypted", Invalid, Policy("what cannot be read cannot be checked"), ZIP,
-        "No member is encrypted.", "it is encrypted", DISTRUST;
+        "No member is encrypted.", "a member is encrypted", "What is encrypted cannot be checked. Decrypt it first.";
     ZipFeature "zip-feature", Unsupported, Policy("no writer of tensors uses others"), ZIP,
-        "Members are stored or deflated, by version 4.5 of zip at most.", "unsupported feature of zip", TYPE;
+        "Members are stored or deflated, by version 4.5 of zip at most.", "unsupported feature of zip", FEATURE;
     ZipStoredSize "zip-stored-size", Invalid, Implied("both sizes count the same bytes"), ZIP,
-        "A member that is not compressed has one size.", "it is not compressed, and has two sizes", DISTRUST;
+        "A member that is not compressed has one size.", "a member is not compressed, and has two sizes", AMBIGUOUS;
     ZipDeflate "zip-deflate", Invalid, Spec("RFC 1951"), ZIP,
         "Compressed data can be decompressed, and ends with its last byte.",
         "the compressed data cannot be decompressed, or does not end with its last byte", DAMAGED;
@@ -265,17 +289,17 @@ catalog! {
     // Checkpoints of PyTorch.
     TorchFolder "torch-folder", Invalid, Spec("torch.save: zip"), TORCH,
         "All members are in one folder, which has one `data.pkl`.",
-        "the members are not in one folder that has one data.pkl", DISTRUST;
+        "the members are not in one folder that has one data.pkl", CHECKPOINT;
     TorchMember "torch-member", Invalid, Policy("no byte belongs to what readers pass over"), TORCH,
         "Members are `data/` and a number, `data.pkl`, `version`, `byteorder` and what else PyTorch notes.",
-        "a member is none of those that PyTorch writes", DISTRUST;
+        "a member is none of those that PyTorch writes", CHECKPOINT;
     TorchDuplicateMember "torch-duplicate-member", Invalid, Implied("readers differ on which of them counts"), TORCH,
-        "No two members have one name.", "duplicate member name", DISTRUST;
+        "No two members have one name.", "duplicate member name", AMBIGUOUS;
     TorchScript "torch-script", Invalid, Policy("it is a program, which runs when it is loaded"), TORCH,
-        "The archive has no code.", "the archive has code, which loading it runs", PICKLE;
+        "The archive has no code.", "the archive has code, which loading it runs", PROGRAM;
     TorchVersion "torch-version", Invalid, Spec("torch.save: zip"), TORCH,
         "`version` is a number from 1 to 10, and `byteorder`, where it is there, `little` or `big`.",
-        "the version or the byte order is not one that is known", DAMAGED;
+        "the version or the byte order is not one that is known", "Save the checkpoint again with a current version of PyTorch.";
     TorchPickle "torch-pickle", Invalid, Spec("PEP 307, PEP 3154, PEP 574"), TORCH,
         "The pickle is complete, in an archive of a protocol from 2 to 5, and each instruction finds the values that it takes.",
         "invalid pickle", DAMAGED;
@@ -284,51 +308,51 @@ catalog! {
         "an instruction of the pickle is not allowed", PICKLE;
     TorchGlobal "torch-global", Invalid, Policy("it may run code"), TORCH,
         "Globals are those that PyTorch itself allows where it loads weights only.",
-        "a global is not allowed", PICKLE;
+        "a global is not allowed", GLOBAL;
     TorchCall "torch-call", Invalid, Policy("nothing is guessed"), TORCH,
-        "Functions, classes and states are given the arguments that PyTorch gives them.",
-        "a function does not get the arguments that it needs", DISTRUST;
+        "Functions, classes and states have the arguments that PyTorch writes.",
+        "wrong arguments for a function", CHECKPOINT;
     TorchPersistentId "torch-persistent-id", Invalid, Spec("torch.save: storages"), TORCH,
         "A persistent id is that of a storage: its class, its key, a device and the number of elements.",
-        "a persistent id is not that of a storage", DISTRUST;
+        "a persistent id is not that of a storage", CHECKPOINT;
     TorchMemo "torch-memo", Invalid, Policy("no writer keeps two values under one number"), TORCH,
         "Values are kept under ascending numbers, before they are referred to.",
-        "a value is kept out of order, or was never kept", DISTRUST;
+        "a value is kept out of order, or was never kept", CHECKPOINT;
     TorchTrailing "torch-trailing", Invalid, Policy("no byte belongs to what readers pass over"), TORCH,
-        "The pickle ends with its first STOP.", "bytes stand behind STOP", DISTRUST;
+        "The pickle ends with its first STOP.", "bytes follow the end of the pickle", APPENDED;
     TorchDuplicateKey "torch-duplicate-key", Invalid, Implied("readers differ on which of them counts"), TORCH,
-        "The keys of a dictionary are unique, and so are the names of attributes.", "duplicate key", DISTRUST;
+        "The keys of a dictionary are unique, and so are the names of attributes.", "duplicate key", AMBIGUOUS;
     TorchDuplicateName "torch-duplicate-name", Invalid, Implied("readers differ on which of them counts"), TORCH,
         "No two tensors have one name: the keys that lead to them, with dots between.",
-        "duplicate tensor name", DISTRUST;
+        "duplicate tensor name", AMBIGUOUS;
     TorchStorage "torch-storage", Invalid, Spec("torch.save: storages"), TORCH,
         "Every storage is a member of its length, and every such member a storage that a tensor has.",
         "a storage is not a member of its length", DAMAGED;
     TorchTensor "torch-tensor", Invalid, Implied("its elements are not there"), TORCH,
         "A tensor has as many strides as dimensions, its elements lie within its storage, and only floats require gradients.",
-        "the elements of a tensor do not lie within its storage, or cannot require gradients", DISTRUST;
+        "the elements of a tensor do not lie within its storage, or cannot require gradients", CHECKPOINT;
     TorchDtype "torch-dtype", Unsupported, Policy("zTensor has no such elements"), TORCH,
         "The dtype is one that this reader supports.", "unsupported dtype", TYPE;
     TorchValue "torch-value", Unsupported, Policy("it is not read"), TORCH,
         "Values are tensors, dictionaries, lists, numbers, texts, bytes, flags and None.",
-        "a value is not read", TYPE;
+        "a value is of a kind that zten does not read", TYPE;
 
     // Of several formats.
     TensorBoolValue "tensor-bool-value", Invalid, Policy("readers differ on what another byte is"), ANY,
         "A bool is 0 or 1.", "a bool is {}: expected 0 or 1", WRITER;
     LimitHeader "limit-header", Limit, Policy("memory while opening follows the headers"), ANY,
         "A header takes at most 64 KiB (.npy), 100 MB (safetensors, GGUF, an index), 64 MiB (.npz, a pickle), and what is kept of it 128 MiB.",
-        "the header exceeds the limit", DISTRUST;
+        "the header exceeds the limit", LARGE;
 
     FormatUnknown "format-unknown", Invalid, Policy("nothing is guessed"), ANY,
         "The file begins as one of a format that this reader supports.", "the file is none of safetensors, GGUF, .npy, .npz and PyTorch", CONVERT;
 
     // What is named, and not read.
     FormatPickle "format-pickle", Unsupported, Policy("reading it runs code"), NONE,
-        "The file is not a pickle.", "this is a pickle of Python: loading it runs code of its author", PICKLE;
+        "The file is not a pickle.", "this is a pickle of Python, which can call any function when it is loaded", PICKLE;
     FormatTorch "format-torch", Unsupported, Policy("reading it runs code"), NONE,
         "The file is not one of `torch.save` from before it wrote zip archives.",
-        "this is a file of PyTorch before 1.6, which is several pickles: loading it may run code of its author", PICKLE;
+        "this is a file of PyTorch before 1.6, which is several pickles", PICKLE;
     FormatTorchIndex "format-torch-index", Unsupported, Policy("it is not read"), NONE,
         "The index names no files of PyTorch.", "this is an index of PyTorch files",
         "Check each of the files that it names, and load none that is not valid.";

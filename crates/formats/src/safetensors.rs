@@ -10,15 +10,16 @@ use zten::num::{len_u32, sort_by, u64_from_usize};
 use zten::tools::StorageType;
 use zten::{Archive, Error, Layout, Limits, OpenOptions, ReadAt};
 use zten_report::escape::Short;
+use zten_report::finding::counted;
 
 use super::cbor::Map;
-use super::error::{FormatError, copied};
+use super::error::{FormatError, copied, follow};
 use super::front;
 use super::in_memory;
 use super::json_text;
 use super::kind::Kind;
 use super::limits::check_length;
-use super::rules::Rule;
+use super::rules::{APPENDED, NO_HEADER, Rule};
 use entries::{Entries, Entry, METADATA};
 
 /// The longest header that the format allows.
@@ -26,6 +27,8 @@ const HEADER: u64 = 100_000_000;
 /// Bytes of the header's length, which stands in front of it.
 const LENGTH: u64 = 8;
 const LENGTH_BYTES: usize = 8;
+/// Bytes of the widest element.
+const WIDEST: u64 = 16;
 
 /// The rules for what is found when the files are read.
 pub(crate) const RULES: Rules = Rules {
@@ -53,10 +56,17 @@ fn header_end(start: &[u8], length: u64, limits: &Limits) -> Result<u64, FormatE
     };
     let header = u64::from_le_bytes(*first);
     let end = LENGTH.saturating_add(header);
-    if header > HEADER || end > length {
-        let most = HEADER.min(length.saturating_sub(LENGTH));
-        let sentence = format_args!("header length {header} exceeds the maximum of {most} bytes");
-        return Err(FormatError::violation_at(Rule::SafetensorsHeaderLength, sentence, 0));
+    let rule = Rule::SafetensorsHeaderLength;
+    if header > HEADER {
+        // Read as a number, the first eight bytes of most other files are a huge length.
+        let sentence = format_args!("header length {header} exceeds the maximum of {HEADER} bytes");
+        return Err(FormatError::violation_at(rule, sentence, 0).advising(NO_HEADER));
+    }
+    if end > length {
+        let there = length.saturating_sub(LENGTH);
+        let sentence =
+            format_args!("header length {header} exceeds the {there} bytes that follow it");
+        return Err(FormatError::violation_at(rule, sentence, 0));
     }
     check_length(header, limits, "the header").map_err(|error| error.or_at(0))?;
     Ok(end)
@@ -174,13 +184,40 @@ fn component(entry: &Entry<'_>, data: u64) -> RawComponent<'static> {
 /// Returns the bytes of the data of an entry, as many as its shape and type ask for.
 fn data_length(entry: &Entry<'_>) -> Result<u64, FormatError> {
     let (begin, end) = entry.data_offsets;
-    let bytes =
-        end.checked_sub(begin).filter(|bytes| entry.kind.bytes(entry.shape) == Some(*bytes));
-    bytes.ok_or_else(|| {
-        let sentence = "its data is not as long as its shape and type ask";
-        FormatError::violation_at(Rule::SafetensorsExtent, sentence, entry.data_offsets_at)
-            .about(entry.name)
-    })
+    let needed = entry.kind.bytes(entry.shape);
+    let bytes = end.checked_sub(begin).filter(|bytes| needed == Some(*bytes));
+    bytes.ok_or_else(|| wrong_length(entry, needed))
+}
+
+/// The error for a tensor whose data is not as long as its shape and dtype need.
+#[cold]
+fn wrong_length(entry: &Entry<'_>, needed: Option<u64>) -> FormatError {
+    let (begin, end) = entry.data_offsets;
+    let rule = Rule::SafetensorsExtent;
+    let error = match (end.checked_sub(begin), needed) {
+        (None, _) => FormatError::predicate(
+            rule,
+            format_args!("has data_offsets [{begin}, {end}], which end before they begin"),
+        ),
+        (Some(_), None) => {
+            let elements =
+                entry.shape.iter().try_fold(1_u64, |product, size| product.checked_mul(*size));
+            let sentence = match elements.and_then(|elements| elements.checked_mul(WIDEST)) {
+                // Two elements of four bits share a byte.
+                Some(_) => "has a shape that does not fill whole bytes",
+                None => "has a shape whose bytes cannot be counted in 64 bits",
+            };
+            FormatError::predicate(rule, sentence)
+        }
+        (Some(found), Some(needed)) => {
+            let found = counted(found, "byte");
+            FormatError::predicate(
+                rule,
+                format_args!("has {found} of data, but its shape and dtype need {needed}"),
+            )
+        }
+    };
+    error.or_at(entry.data_offsets_at).about(entry.name)
 }
 
 /// Checks that the data of each tensor begins where that of the one before it ends, and the last ends with the file.
@@ -201,10 +238,12 @@ fn check_cover(header: &[u8], length: u64, limits: &Limits) -> Result<(), Format
     for (begin, end, ordinal) in &extents {
         if *begin != covered {
             let (name, _) = nth(header, *ordinal, limits)?;
-            let sentence = "its data does not begin where that of the tensor before it ends";
+            let sentence = format_args!(
+                "begins at data offset {begin}, expected {covered}, where the tensor before it ends"
+            );
             let offset = data.saturating_add(*begin).min(length);
-            let error = FormatError::violation_at(Rule::SafetensorsContiguous, sentence, offset);
-            return Err(error.about(&name));
+            let error = FormatError::predicate(Rule::SafetensorsContiguous, sentence);
+            return Err(error.or_at(offset).about(&name));
         }
         covered = *end;
     }
@@ -212,8 +251,14 @@ fn check_cover(header: &[u8], length: u64, limits: &Limits) -> Result<(), Format
     if covered == there {
         return Ok(());
     }
-    let sentence = format_args!("expected {covered} bytes of data, found {there}");
-    Err(FormatError::violation_at(Rule::SafetensorsDataLength, sentence, data))
+    let rule = Rule::SafetensorsDataLength;
+    Err(if let Some(more) = there.checked_sub(covered) {
+        let sentence = follow(more, "the last tensor");
+        FormatError::violation_at(rule, sentence, data).advising(APPENDED)
+    } else {
+        let sentence = format_args!("expected {covered} bytes of data, found {there}");
+        FormatError::violation_at(rule, sentence, data)
+    })
 }
 
 /// Checks that no two tensors have one name, wherever their data lies.

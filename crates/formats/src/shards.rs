@@ -14,7 +14,8 @@ use std::path::Path;
 
 use zten::Manifest;
 use zten::num::usize_from_u32;
-use zten::source::open_below;
+use zten::source::{open_below, open_regular};
+use zten_report::escape;
 
 pub use runs::{Runs, runs};
 pub use shard_path::{ShardPath, stem};
@@ -41,27 +42,54 @@ pub fn wanted(manifest: &Manifest<impl AsRef<[u8]>>) -> Vec<Wanted> {
     shards.filter_map(|shard| Wanted::from_shard(&shard)).collect()
 }
 
+/// The links that are followed on the way to a file that another one names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Links {
+    /// Those in the cache of a hub, which lead to the `blobs` of the same repository. Through any other link, a model that
+    /// somebody sent could show a file of its receiver.
+    #[default]
+    OfHub,
+    /// All links: the caller trusts the folder.
+    All,
+}
+
+/// Advice for a link that no option follows.
+pub const LINKED: &str = "Only links in the cache of a hub are followed. Put the file itself into the folder, or open the index in the folder that the links lead to.";
+/// The beginning of the message about a link that is not followed.
+pub const IS_LINK: &str = "is a link to ";
+
 /// Opens a shard of the file at the path `root`; none where there is no regular file that can be it.
 ///
 /// # Errors
 /// The error that keeps the folder from being searched, or a file that is there from being opened.
 pub fn open(root: &Path, wanted: &Wanted) -> io::Result<Option<ShardFile>> {
-    first(root, &wanted.places(), &wanted.name)
+    first(root, &wanted.places(), &wanted.name, Links::OfHub)
+}
+
+/// Returns the target of the link of that name in a folder; none of anything else.
+pub fn link_target(folder: &Path, name: &str) -> Option<String> {
+    let target = std::fs::read_link(folder.join(name)).ok()?;
+    Some(escape::path(&target))
 }
 
 /// Opens the first file that is there.
-fn first(root: &Path, places: &[ShardPath<'_>], name: &str) -> io::Result<Option<ShardFile>> {
+fn first(
+    root: &Path,
+    places: &[ShardPath<'_>],
+    name: &str,
+    links: Links,
+) -> io::Result<Option<ShardFile>> {
     let folder = parent(root);
     for place in places {
         let found = match place {
             ShardPath::Sibling(end) => {
                 let mut sibling = root.file_stem().unwrap_or_default().to_owned();
                 sibling.push(end);
-                regular(folder, &[&sibling], name)?
+                regular(folder, &[&sibling], name, links)?
             }
             ShardPath::Below(steps) => {
                 let steps: Vec<&OsStr> = steps.iter().map(OsStr::new).collect();
-                regular(folder, &steps, name)?
+                regular(folder, &steps, name, links)?
             }
         };
         if found.is_some() {
@@ -84,11 +112,26 @@ pub fn parent(file: &Path) -> &Path {
 /// # Errors
 /// The errors of [`open`].
 pub fn open_in(folder: &Path, name: &str) -> io::Result<Option<ShardFile>> {
-    regular(folder, &[name.as_ref()], name)
+    regular(folder, &[name.as_ref()], name, Links::OfHub)
 }
 
-fn regular(folder: &Path, steps: &[&OsStr], name: &str) -> io::Result<Option<ShardFile>> {
-    let found = open_below(folder, steps)?;
+fn regular(
+    folder: &Path,
+    steps: &[&OsStr],
+    name: &str,
+    links: Links,
+) -> io::Result<Option<ShardFile>> {
+    let found = match links {
+        Links::OfHub => open_below(folder, steps)?,
+        Links::All => {
+            let path = steps.iter().fold(folder.to_owned(), |path, step| path.join(step));
+            match open_regular(&path) {
+                Ok(found) => Some(found),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                Err(error) => return Err(error),
+            }
+        }
+    };
     Ok(found.map(|(file, length)| ShardFile { name: name.to_owned(), file, length }))
 }
 

@@ -45,8 +45,8 @@ impl Decoded {
             false if self.0 > limits.decoded_total(length) => Limit::DecodedTotal,
             false => return Ok(()),
         };
-        let sentence = format_args!("it decompresses to {size} bytes, which exceeds the limit");
-        Err(FormatError::violation(limit, sentence))
+        let sentence = format_args!("decompresses to {size} bytes, which exceeds the limit");
+        Err(FormatError::predicate(limit, sentence))
     }
 }
 

@@ -200,7 +200,8 @@ impl Digests {
             return Err(format!("no digests for {file}, only for {}{more}", named.join(", ")));
         };
         let before = list.get(..start).unwrap_or_default();
-        let lines = before.iter().filter(|byte| **byte == b'\n').count();
+        // What comes after the last line feed before it is empty.
+        let lines = before.split(|byte| *byte == b'\n').count().saturating_sub(1);
         Self::parse_from(part, lines)
     }
 

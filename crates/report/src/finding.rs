@@ -203,7 +203,7 @@ impl<'a> Note<'a> {
             shard: finding.shard.as_deref(),
             more: finding.others,
             message: finding.to_string(),
-            advice: finding.row.map(|row| row.advice),
+            advice: finding.advice(),
         }
     }
 }
@@ -283,7 +283,7 @@ impl<'a> Report<'a> {
             shard: finding.shard.as_deref(),
             more,
             message: finding.to_string().into(),
-            advice: finding.row.map(|row| row.advice),
+            advice: finding.advice(),
             notes: Vec::new(),
         }
     }
@@ -330,6 +330,9 @@ pub struct Finding {
     pub location: Location,
     /// The name of the object.
     pub object: Option<String>,
+    /// True if the sentence begins with the name of the object, or with that of the shard if it is about no object, so that
+    /// the place need not repeat it.
+    pub is_named: bool,
     /// The role of the component.
     pub component: Option<String>,
     /// The name of the shard that the offset is in, or that the error is about.
@@ -340,6 +343,8 @@ pub struct Finding {
     pub length: Option<u64>,
     /// The byte of the manifest, where the offset is in it.
     pub manifest_offset: Option<u64>,
+    /// Advice for the cause, in place of that of the rule.
+    pub advice: Option<&'static str>,
     /// The number of further places with the same finding, if those are counted.
     pub others: u64,
 }
@@ -355,11 +360,13 @@ impl Finding {
             generation: None,
             location: Location::default(),
             object: None,
+            is_named: false,
             component: None,
             shard: None,
             offset: None,
             length: None,
             manifest_offset: None,
+            advice: None,
             others: 0,
         }
     }
@@ -407,6 +414,9 @@ impl Finding {
         if error.kind() != ErrorKind::Misuse(Misuse::NoTensor) {
             finding.object = error.tensor().map(str::to_owned);
         }
+        finding.is_named = error.names_its_tensor();
+        finding.advice =
+            error.advice().filter(|advice| Some(*advice) != finding.row.map(|row| row.advice));
         finding.component = error.component().map(str::to_owned);
         finding.shard = error.file().map(str::to_owned);
         if !matches!(error.kind(), ErrorKind::Inexpressible(_)) {
@@ -497,6 +507,11 @@ impl Finding {
         self
     }
 
+    /// Returns the advice for the person who has the file: that for the cause, else that of the rule.
+    pub fn advice(&self) -> Option<&'static str> {
+        self.advice.or_else(|| self.row.map(|row| row.advice))
+    }
+
     /// The clause, for the file's generation where that is known.
     pub fn clause(&self) -> Option<String> {
         let clause = self.row?.source.clause();
@@ -506,6 +521,7 @@ impl Finding {
     /// Writes the place, with a space before it; nothing if it is the whole file.
     fn place(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.object, self.location.object()) {
+            (Some(_), _) if self.is_named => {}
             (Some(name), _) => write!(f, " in {}", escape::quoted(name))?,
             (None, Some(ordinal)) => write!(f, " in object {ordinal}")?,
             (None, None) => {}
@@ -515,7 +531,8 @@ impl Finding {
             (None, Some(ordinal)) => write!(f, ", component {ordinal}")?,
             (None, None) => {}
         }
-        if let Some(shard) = &self.shard {
+        let is_subject = self.is_named && self.object.is_none();
+        if let Some(shard) = self.shard.as_ref().filter(|_| !is_subject) {
             write!(f, " in the shard {}", escape::quoted(shard))?;
         }
         if let Some(offset) = self.offset {

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use zten::shards::{BoundShard, Candidate, Find, Shard, Shards};
 use zten::tools::VerifiedBlocks;
 use zten::{Component, Error};
-use zten_formats::shards::Want;
+use zten_formats::shards::{Links, Want};
 use zten_report::escape;
 
 use super::{Open, Source, Watched};
@@ -41,7 +41,7 @@ impl Listed {
     /// A shard of the file `root`. Of one that was opened by its path the shard is opened, too.
     pub(super) fn open_sibling(want: Want, root: &Source, path: &Path) -> io::Result<Self> {
         let Source::File(_) = root else { return Ok(Self { want, found: OnceLock::new() }) };
-        let found = want.open(path)?;
+        let found = want.open(path, Links::OfHub)?;
         let found = found.map(|shard| Found::new(Source::File(shard.file), shard.length));
         Ok(Self { want, found: OnceLock::from(found) })
     }

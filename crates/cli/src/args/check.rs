@@ -37,9 +37,6 @@ pub(crate) struct Check {
     /// snapshots to the blobs of a Hugging Face cache
     #[arg(short, long)]
     pub(crate) recursive: bool,
-    /// Follow every link in folders
-    #[arg(long, requires = "recursive")]
-    pub(crate) follow: bool,
     /// Check files in folders whose names end in this; repeat, or separate by commas. --suffix= takes any name.
     /// Default: the suffixes of files that hold tensors, and of .bin and .pb files those that begin as such
     #[arg(long, value_delimiter = ',', requires = "recursive")]

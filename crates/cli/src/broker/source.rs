@@ -122,7 +122,7 @@ impl<'a> Source<'a> {
             Call::Check(args) => {
                 Entries::of(args).map_err(|error| check::list_error(args, &error))?
             }
-            _ => Entries::named(call.paths()),
+            _ => Entries::named(call.paths(), call.finds_models()),
         };
         let (again, held) = (VecDeque::new(), None);
         Ok(Self { call, entries, next: 0, again, held, is_read: false, failed: None })

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use zten::source::open_regular;
 
 use crate::args::Check;
-use crate::file::{Opened, open_unlinked};
+use crate::file::{Opened, model_path, open_unlinked};
 use crate::strictness::Strictness;
 use list::{List, Named};
 pub(super) use skipped::{Reason, Skipped};
@@ -45,17 +45,17 @@ impl Entry {
         match &self.found {
             Found::Named => open_regular(&self.path).map_err(|error| self.advised(error)),
             Found::Walked => open_unlinked(&self.path),
-            Found::Failed(error) => Err(match error.raw_os_error() {
+            Found::Failed(error) => Err(self.advised(match error.raw_os_error() {
                 Some(number) => io::Error::from_raw_os_error(number),
                 None => io::Error::new(error.kind(), error.to_string()),
-            }),
+            })),
         }
     }
 
     /// The error with the advice for a folder, where folders can be checked.
     fn advised(&self, error: io::Error) -> io::Error {
         if self.takes_folders && error.kind() == io::ErrorKind::IsADirectory {
-            return io::Error::new(error.kind(), format!("{error}; use -r"));
+            return io::Error::new(error.kind(), format!("{error}; -r checks all files in it"));
         }
         error
     }
@@ -80,6 +80,8 @@ pub(crate) struct Entries {
     walk: DirectoryWalk,
     recursive: bool,
     takes_folders: bool,
+    /// True if a folder stands for the model in it.
+    finds_models: bool,
 }
 
 impl Entries {
@@ -92,9 +94,10 @@ impl Entries {
         let list = args.files_from.as_ref().map(|path| List::open(path, end)).transpose()?;
         let (named, walk) = (
             args.files.clone().into_iter(),
-            DirectoryWalk::new(Suffixes::of(&args.suffix), args.follow),
+            DirectoryWalk::new(Suffixes::of(&args.suffix), args.strictness.follows()),
         );
-        Ok(Self { named, list, walk, recursive: args.recursive, takes_folders: true })
+        let recursive = args.recursive;
+        Ok(Self { named, list, walk, recursive, takes_folders: true, finds_models: true })
     }
 
     /// The entries of folders that are skipped, counted as the folders are listed.
@@ -102,11 +105,12 @@ impl Entries {
         Arc::clone(&self.walk.skipped)
     }
 
-    /// Files by their names.
+    /// Files by their names. If `finds_models` is true, a folder stands for the model in it.
     #[cfg(target_os = "linux")]
-    pub(crate) fn named(paths: Vec<PathBuf>) -> Self {
+    pub(crate) fn named(paths: Vec<PathBuf>, finds_models: bool) -> Self {
         let (named, walk) = (paths.into_iter(), DirectoryWalk::new(Suffixes::new(&[]), false));
-        Self { named, list: None, walk, recursive: false, takes_folders: false }
+        let (list, recursive, takes_folders) = (None, false, false);
+        Self { named, list, walk, recursive, takes_folders, finds_models }
     }
 
     /// Returns whether the next one is there without waiting for what writes the list.
@@ -150,7 +154,12 @@ impl Entries {
                 continue;
             }
             let takes_folders = self.takes_folders;
-            return Ok(Some(Entry { path, found: Found::Named, takes_folders }));
+            let (path, found) = match model_path(&path).filter(|_| self.finds_models) {
+                None => (path, Found::Named),
+                Some(Ok(model)) => (model, Found::Named),
+                Some(Err(error)) => (path, Found::Failed(error)),
+            };
+            return Ok(Some(Entry { path, found, takes_folders }));
         }
     }
 }

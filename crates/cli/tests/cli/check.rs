@@ -11,14 +11,14 @@ fn one_message_for_each() {
     let file = "reject/blob-alignment--v12-72.zt";
     let output = in_corpus(&["check", file]);
     let message = "reject/blob-alignment--v12-72.zt: component offset 72 is not a multiple of 64 \
-        (4096 in 2) (rule blob-alignment, v1.2 §4) in \"w\"/data at byte 0xe2, manifest byte 0x52\n  The \
-        writer is at fault: write the file again with one that follows the specification.\n";
+        (4096 in 2) (rule blob-alignment, v1.2 §4) in \"w\"/data at byte 0xe2, manifest byte 0x52\n  \
+        Write the file again with a program that follows the specification.\n";
     assert_eq!(ended(&output), (Some(1), message, ""));
 
     let output = in_corpus(&["check", "reject/bool-value--v12-second-object.zt"]);
     let message = "reject/bool-value--v12-second-object.zt: a bool is stored as 7 (rule \
-        bool-value, v1.2 §2) in \"v\"/data at byte 0x80\n  The writer is at fault: write the file \
-        again with one that follows the specification.\n";
+        bool-value, v1.2 §2) in \"v\"/data at byte 0x80\n  Write the file again with a program \
+        that follows the specification.\n";
     assert_eq!(ended(&output), (Some(1), message, ""));
 }
 

@@ -430,7 +430,7 @@ fn rejected_files_are_not_compared() {
         (unverified, valid, 3, &["rule unsupported-digest"]),
         ("missing", valid, 2, &["missing: "]),
         (bad, "missing", 2, &["rule bool-value", "missing: "]),
-        (valid, "accept", 2, &["accept: is a directory\n"]),
+        (valid, "accept", 2, &["accept: is a folder with "]),
     ] {
         for json in [&[][..], &["--json"]] {
             let complaint = failed(in_corpus(&[&["diff", old, new], json].concat()), status);

@@ -446,17 +446,24 @@ fn patterns_select() {
         (document["objects"].as_array().unwrap().len(), &document["totals"]["objects"]),
         (65, &json!(65))
     );
+    let also = "; --also FILE lists another file, too";
     for (pattern, near) in [
         ("model.embed_token.weight", "model.embed_tokens.weight"),
         ("lm_heat.*", "lm_head.weight"),
         ("model.norm.weights", "model.norm.weight"),
     ] {
         let complaint = failed(zten(["ls", path.to_str().unwrap(), "model.*", pattern]), 2);
-        let wanted = format!(": no object matches {pattern:?}; did you mean {near:?}?\n");
+        let wanted =
+            format!(": no object matches the pattern {pattern:?}; did you mean {near:?}?{also}\n");
         assert!(complaint.ends_with(&wanted), "{complaint}");
     }
     let output = zten(["ls", path.to_str().unwrap(), "\u{1b}zzz"]);
-    assert!(ended(&output).2.ends_with(": no object matches \"\\u{1b}zzz\"\n"), "{output:?}");
+    assert!(
+        ended(&output)
+            .2
+            .ends_with(&format!(": no object matches the pattern \"\\u{{1b}}zzz\"{also}\n")),
+        "{output:?}"
+    );
 }
 
 #[test]

@@ -34,6 +34,7 @@ mod ls;
 mod magic;
 #[cfg(target_os = "linux")]
 mod memory;
+mod messages;
 mod numpy;
 mod options;
 mod other;

@@ -174,7 +174,10 @@ fn an_index_is_read_by_all_commands() {
         ("diff", &[out.to_str().unwrap()]),
     ] {
         let why = failed(run(command, &alone, options), 1);
-        assert!(why.contains("it was not found") && why.contains("index-file"), "{command}: {why}");
+        assert!(
+            why.contains("is not in the folder of the index") && why.contains("index-file"),
+            "{command}: {why}"
+        );
     }
 }
 

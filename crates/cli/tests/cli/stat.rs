@@ -145,7 +145,12 @@ fn unwanted_elements_fail() {
     let (status, complaint) = of(&["f8_e5m3"]);
     assert_eq!(
         (status, complaint),
-        (Some(2), format!("{fp8}: no object matches \"f8_e5m3\"; did you mean \"f8_e5m2\"?\n"))
+        (
+            Some(2),
+            format!(
+                "{fp8}: no object matches the pattern \"f8_e5m3\"; did you mean \"f8_e5m2\"?\n"
+            )
+        )
     );
     // Many names are not all listed.
     let folder = tempfile::tempdir().unwrap();

@@ -67,10 +67,20 @@ fn a_folder_is_checked_where_that_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let name = folder.path().to_str().unwrap();
     each_way(&[name], |output| {
-        assert_eq!(ended(output), (Some(2), "", &*format!("{name}: is a directory; use -r\n")));
+        assert_eq!(
+            ended(output),
+            (
+                Some(2),
+                "",
+                &*format!("{name}: is a folder without a model file; -r checks all files in it\n")
+            )
+        );
     });
     let output = zten(["ls", name]);
-    assert_eq!(ended(&output), (Some(2), "", &*format!("{name}: is a directory\n")));
+    assert_eq!(
+        ended(&output),
+        (Some(2), "", &*format!("{name}: is a folder without a model file\n"))
+    );
 }
 
 #[test]

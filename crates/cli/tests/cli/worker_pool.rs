@@ -141,7 +141,10 @@ fn files_that_cannot_be_read_are_a_line_each() {
         let output = check(&[sandbox, &names].concat());
         let complaint = String::from_utf8(output.stderr).unwrap();
         assert_eq!(complaint.lines().count(), failed.len(), "{complaint}");
-        assert!(complaint.contains("is a directory; use -r"), "{complaint}");
+        assert!(
+            complaint.contains("without a model file; -r checks all files in it"),
+            "{complaint}"
+        );
         // In a folder no link is followed, and pipes are not looked at.
         let output = check(&[&["--json", "-r"], sandbox, &[text(folder.path())]].concat());
         let lines = json_lines(&output.stdout);

@@ -171,50 +171,59 @@ fn metadata(input: &mut Input<'_>, keys: u64, limits: &Limits) -> Result<(Vec<u8
 /// Reads the alignment from where its type is.
 fn read_alignment(mut input: Input<'_>) -> Result<u64, Stop> {
     let start = input.at();
-    if input.u32()? == value::U32 {
-        let alignment = input.u32()?;
-        if alignment >= LEAST_ALIGNMENT && alignment.is_power_of_two() {
-            return Ok(alignment.into());
-        }
+    let rule = Rule::GgufAlignment;
+    if input.u32()? != value::U32 {
+        return Err(Stop::of_key(rule, "is not of type u32", start));
     }
-    Err(Stop::at(Rule::GgufAlignment, Rule::GgufAlignment.row().broken, start))
+    let alignment = input.u32()?;
+    if alignment >= LEAST_ALIGNMENT && alignment.is_power_of_two() {
+        return Ok(alignment.into());
+    }
+    let sentence =
+        format_args!("is {alignment}, expected a power of two, at least {LEAST_ALIGNMENT}");
+    Err(Stop::of_key(rule, sentence, start))
 }
 
 /// Reads the description of a tensor.
 fn info<'h>(input: &mut Input<'h>, alignment: u64, limits: &Limits) -> Result<Info<'h>, Stop> {
     let at = input.at();
     let name = input.text("the name of a tensor")?;
-    let violation = |rule, sentence: fmt::Arguments<'_>| Stop::at(rule, sentence, at).about(name);
+    let violation =
+        |rule, sentence: fmt::Arguments<'_>| Stop::of_tensor(rule, sentence, at).about(name);
     if name.len() > NAME {
         let length = name.len();
-        let sentence = format_args!("name of {length} bytes exceeds the maximum of {NAME} bytes");
+        let sentence = format_args!("has a name of {length} bytes, expected at most {NAME}");
         return Err(violation(Rule::GgufName, sentence));
     }
     let dimensions = input.u32()?;
     let rank = usize::try_from(dimensions).unwrap_or(usize::MAX);
     let mut shape = [0; RANK];
     let Some(slots) = shape.get_mut(..rank) else {
-        let sentence = format_args!("{dimensions} dimensions exceed the maximum of {RANK}");
+        let sentence = format_args!("has {dimensions} dimensions, expected at most {RANK}");
         return Err(violation(Rule::GgufShape, sentence));
     };
-    check_rank(rank, limits, "it").map_err(|error| error.about(name).or_at(at))?;
+    check_rank(rank, limits, "the shape").map_err(|error| error.about(name).or_at(at))?;
     // The first dimension is the one that moves fastest.
     for slot in slots.iter_mut().rev() {
         *slot = input.u64()?;
     }
     let kind = types::kind(input.u32()?)
-        .map_err(|unknown| violation(Rule::GgufTensorType, format_args!("{unknown}")))?;
+        .map_err(|unknown| violation(Rule::GgufTensorType, format_args!("is of the {unknown}")))?;
     let bytes = kind.bytes(slots).ok_or_else(|| match kind {
         Type::Blocks(block) => {
             let name = block.name;
-            let sentence = format_args!("its rows are not whole blocks of {name}, or too many");
+            let sentence =
+                format_args!("has rows that are not whole blocks of {name}, or too many");
             violation(Rule::GgufShape, sentence)
         }
-        Type::Plain(_) => violation(Rule::GgufShape, format_args!("too many elements")),
+        Type::Plain(_) => {
+            violation(Rule::GgufShape, format_args!("has more elements than 64 bits can count"))
+        }
     })?;
     let offset = input.u64()?;
     if offset.checked_rem(alignment) != Some(0) {
-        let sentence = format_args!("data offset {offset} is not a multiple of {alignment}");
+        let sentence =
+            format_args!("begins at data offset {offset}, which is not a multiple of {alignment}");
         return Err(violation(Rule::GgufOffset, sentence));
     }
     Ok(Info { name, kind, bytes, offset, at, shape, rank })

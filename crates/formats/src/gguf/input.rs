@@ -5,7 +5,7 @@ use zten::error::OutOfMemory;
 use zten::num::u64_from_usize;
 use zten::rules::Limit;
 
-use crate::error::FormatError;
+use crate::error::{FormatError, Subject};
 use crate::rules::{Blame, Rule};
 
 /// The longest header that is read. Large vocabularies take some ten million bytes.
@@ -35,6 +35,16 @@ impl Stop {
     /// The same of a header that breaks a rule at a byte of the file.
     pub(super) fn at(rule: Rule, sentence: impl std::fmt::Display, offset: u64) -> Self {
         FormatError::violation_at(rule, sentence, offset).into()
+    }
+
+    /// The same of a key of the metadata, which [`about`](Self::about) puts in front of the sentence.
+    pub(super) fn of_key(rule: Rule, sentence: impl std::fmt::Display, offset: u64) -> Self {
+        FormatError::violation_at(rule, sentence, offset).with_subject(Subject::Key).into()
+    }
+
+    /// The same of a tensor, which [`about`](Self::about) puts in front of the sentence.
+    pub(super) fn of_tensor(rule: Rule, sentence: impl std::fmt::Display, offset: u64) -> Self {
+        FormatError::predicate(rule, sentence).or_at(offset).into()
     }
 
     /// The same, and the tensor or key that it is about.

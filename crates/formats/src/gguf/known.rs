@@ -173,7 +173,11 @@ impl<'h> Entry<'h> {
     fn other_type(&self, rule: Rule, expected: impl fmt::Display) -> Stop {
         let array = if self.length.is_some() { "array of " } else { "" };
         let name = NAMES.split(' ').nth(usize_from_u32(self.kind)).unwrap_or_default();
-        Stop::at(rule, format_args!("its type is {array}{name}, expected {expected}"), self.start)
+        Stop::of_key(
+            rule,
+            format_args!("has the type {array}{name}, expected {expected}"),
+            self.start,
+        )
     }
 
     /// Calls a function with the number, or each number of an array.
@@ -203,7 +207,7 @@ impl Integer {
     /// The error for a number that is another than is expected.
     fn other(self, rule: Rule, expected: impl fmt::Display) -> Stop {
         let Self { sign, size, at } = self;
-        Stop::at(rule, format_args!("it is {sign}{size}, expected {expected}"), at)
+        Stop::of_key(rule, format_args!("is {sign}{size}, expected {expected}"), at)
     }
 
     /// Returns whether it is −1, as a number of any type: there is none.
@@ -263,9 +267,9 @@ impl Facts<'_> {
             return match (entry.length, self.tokens) {
                 (Some(length), Some(tokens)) if length != tokens && EACH_TOKEN.contains(&name) => {
                     let sentence = format_args!(
-                        "it has {length} elements, expected {tokens}, one for each token"
+                        "has {length} elements, expected {tokens}, one for each token"
                     );
-                    Err(Stop::at(Rule::GgufTokenizerLength, sentence, entry.start))
+                    Err(Stop::of_key(Rule::GgufTokenizerLength, sentence, entry.start))
                 }
                 _ => Ok(()),
             };

@@ -4,9 +4,10 @@
 use zten::ReadAt;
 use zten::num::{sort_by, u64_from_usize};
 use zten_report::escape::Short;
+use zten_report::finding::counted;
 
 use super::header::{Extent, Header};
-use crate::error::FormatError;
+use crate::error::{FormatError, follow};
 use crate::rules::Rule;
 
 /// Bytes of padding that are read at once.
@@ -36,11 +37,11 @@ impl Layout<'_, '_> {
             let start = self.header.data.saturating_add(offset);
             let behind = start.checked_add(bytes).filter(|behind| *behind <= self.length);
             let Some(behind) = behind else {
+                let bytes = counted(bytes, "byte");
                 let sentence =
-                    format_args!("its data, {bytes} bytes at {offset}, exceeds the file");
-                return Err(
-                    FormatError::violation(Rule::GgufBounds, sentence).about(name(ordinal)?)
-                );
+                    format_args!("has {bytes} at data offset {offset}, beyond the end of the file");
+                let error = FormatError::predicate(Rule::GgufBounds, sentence);
+                return Err(error.about(name(ordinal)?));
             };
             if start < end {
                 let (name, before) = (Short(name(ordinal)?), Short(name(before)?));
@@ -49,9 +50,12 @@ impl Layout<'_, '_> {
             }
             end = self.check_padding(end)?;
             if start != end {
-                let sentence = "its data does not begin where that of the tensor before it ends";
-                let error = FormatError::violation_at(Rule::GgufContiguous, sentence, start);
-                return Err(error.about(name(ordinal)?));
+                let expected = end.saturating_sub(self.header.data);
+                let sentence = format_args!(
+                    "begins at data offset {offset}, expected {expected}, behind the tensor before it"
+                );
+                let error = FormatError::predicate(Rule::GgufContiguous, sentence);
+                return Err(error.or_at(start).about(name(ordinal)?));
             }
             (end, before) = (behind, ordinal);
         }
@@ -59,8 +63,7 @@ impl Layout<'_, '_> {
         match self.length.saturating_sub(end) {
             0 => Ok(()),
             more => {
-                let sentence =
-                    format_args!("{more} unexpected bytes after the data of the tensors");
+                let sentence = follow(more, "the last tensor");
                 Err(FormatError::violation_at(Rule::GgufTrailing, sentence, end))
             }
         }

@@ -11,7 +11,7 @@ use zten::{Archive, Error, Limits, OpenOptions, ReadAt};
 
 use super::GGUF;
 use crate::cbor;
-use crate::error::{FormatError, copied};
+use crate::error::{FormatError, Subject, copied};
 use crate::front;
 use crate::root::{self, Part};
 use crate::rules::Rule;
@@ -88,14 +88,15 @@ impl Split {
         let first = FirstName::parse(name).filter(|first| u64::from(first.count) == count);
         let Some(FirstName { stem, count }) = first else {
             let sentence = format_args!(
-                "it is the first of {count} files, and its name does not end in -00001-of-{count:05}{SUFFIX}"
+                "is {count}, but the name of the first file does not end in -00001-of-{count:05}{SUFFIX}"
             );
             return Err(split_error(COUNT, sentence));
         };
         let most = limits.shards();
         if count.saturating_sub(1) > most {
-            let sentence = format_args!("it is one of {count} files, and names more than {most}");
-            return Err(FormatError::violation(Limit::Shards, sentence).about(COUNT));
+            let sentence = format_args!("is {count}, more than {most} other files");
+            let error = FormatError::violation(Limit::Shards, sentence);
+            return Err(error.with_subject(Subject::Key).about(COUNT));
         }
         let mut names = Vec::new();
         names.try_reserve_exact(usize_from_u32(count)).map_err(|_| FormatError::memory())?;
@@ -153,7 +154,7 @@ impl Split {
         if let Some(counted) = numbers.tensors
             && counted != tensors
         {
-            let sentence = format_args!("it is {counted}, and the files have {tensors} tensors");
+            let sentence = format_args!("is {counted}, but the files have {tensors} tensors");
             return Err(split_error(TENSORS, sentence));
         }
         builder.finish().map_err(format_error)
@@ -178,7 +179,7 @@ impl Numbers {
         let read = |key| match metadata.item(key).map(|item| item.value()) {
             None => Ok(None),
             Some(Value::Uint(number)) => Ok(Some(number)),
-            Some(_) => Err(split_error(key, "it is not an unsigned integer")),
+            Some(_) => Err(split_error(key, "is not an unsigned integer")),
         };
         let (number, count, tensors) = (read(NUMBER)?, read(COUNT)?, read(TENSORS)?);
         match (number, count) {
@@ -188,11 +189,11 @@ impl Numbers {
                 Ok(Some(Self { number, count, tensors }))
             }
             (Some(number), Some(count)) => {
-                let sentence = format_args!("it is {number}, expected a number below {count}");
+                let sentence = format_args!("is {number}, expected a number below {count}");
                 Err(split_error(NUMBER, sentence))
             }
-            (None, Some(_)) => Err(split_error(COUNT, format_args!("it is set without {NUMBER}"))),
-            (Some(_), None) => Err(split_error(NUMBER, format_args!("it is set without {COUNT}"))),
+            (None, Some(_)) => Err(split_error(COUNT, format_args!("is set without {NUMBER}"))),
+            (Some(_), None) => Err(split_error(NUMBER, format_args!("is set without {COUNT}"))),
         }
     }
 
@@ -214,14 +215,14 @@ impl Numbers {
         };
         Err(match (found, wanted) {
             (Some(found), Some(wanted)) => {
-                split_error(key, format_args!("it is {found}, expected {wanted}"))
+                split_error(key, format_args!("is {found}, expected {wanted}"))
             }
             (Some(found), None) => {
-                split_error(key, format_args!("it is {found}, and the first file has none"))
+                split_error(key, format_args!("is {found}, but the first file has none"))
             }
             (None, wanted) => {
                 let wanted = wanted.unwrap_or_default();
-                split_error(key, format_args!("it is missing, expected {wanted}"))
+                split_error(key, format_args!("is missing, expected {wanted}"))
             }
         })
     }
@@ -229,7 +230,7 @@ impl Numbers {
 
 /// The error for a key of the metadata that contradicts others, or the name of the file.
 fn split_error(key: &str, sentence: impl std::fmt::Display) -> FormatError {
-    FormatError::violation(Rule::GgufSplit, sentence).about(key)
+    FormatError::violation(Rule::GgufSplit, sentence).with_subject(Subject::Key).about(key)
 }
 
 /// The error for the tensor of that ordinal, whose name another one has.

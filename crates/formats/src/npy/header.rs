@@ -13,7 +13,7 @@ use zten_report::escape::Short;
 
 use crate::error::FormatError;
 use crate::limits::check_rank;
-use crate::rules::Rule;
+use crate::rules::{DAMAGED, NUMPY_SCALAR, Rule};
 use zten::Limits;
 
 /// The three entries.
@@ -42,13 +42,29 @@ pub(super) fn parse<'h>(
     match read {
         Ok(()) => entries.finish(),
         Err(error) => Err(entries.fault.unwrap_or_else(|| match error {
-            nom::Err::Error(error) | nom::Err::Failure(error) => {
-                let rest = Short(error.input);
-                header_error(format_args!("invalid NumPy header at {rest}"))
+            nom::Err::Error(error) | nom::Err::Failure(error) => scalar(error.input)
+                .unwrap_or_else(|| {
+                    let rest = Short(error.input);
+                    header_error(format_args!("invalid NumPy header at {rest}"))
+                }),
+            nom::Err::Incomplete(_) => {
+                header_error("the NumPy header is cut off").advising(DAMAGED)
             }
-            nom::Err::Incomplete(_) => header_error("the NumPy header is cut off"),
         })),
     }
+}
+
+/// The error for a header that goes on with the `repr` of a NumPy scalar, `np.int64(3)`. From NumPy 2 on, that is what
+/// programs write that format the shape themselves.
+fn scalar(rest: &str) -> Option<FormatError> {
+    if !rest.starts_with("np.") && !rest.starts_with("numpy.") {
+        return None;
+    }
+    let end = rest.find(')').map_or(rest.len(), |end| end.saturating_add(1));
+    let scalar = Short(rest.get(..end)?);
+    let sentence =
+        format_args!("the NumPy header has {scalar} in place of a plain number, text or bool");
+    Some(header_error(sentence).advising(NUMPY_SCALAR))
 }
 
 fn header_error(sentence: impl fmt::Display) -> FormatError {

@@ -3,7 +3,7 @@
 use zten::tools::{LogicalType, StorageType};
 
 use crate::error::FormatError;
-use crate::rules::Rule;
+use crate::rules::{OBJECTS, Rule};
 use zten_report::escape::Short;
 
 /// A type, and the order of its bytes.
@@ -44,7 +44,9 @@ impl Type {
         let Some((_, storage, logical)) = TYPES.iter().find(|(known, ..)| *known == name) else {
             let what = unsupported(name);
             let sentence = format_args!("unsupported dtype {quoted}: {what}");
-            return Err(FormatError::violation(Rule::NpyDtype, sentence));
+            let error = FormatError::violation(Rule::NpyDtype, sentence);
+            // Only objects are pickled.
+            return Err(if name == "O" { error.advising(OBJECTS) } else { error });
         };
         if order == Some('|') && storage.width() > 1 {
             let sentence = format_args!("dtype {quoted} without a byte order");

@@ -341,7 +341,7 @@ impl<'h> Entries<'h> {
                 let sentence = format_args!("unsupported dtype {found}");
                 FormatError::violation(Rule::SafetensorsDtype, sentence)
             }
-            Why::Rank => too_many_dimensions(self.limits, "it"),
+            Why::Rank => too_many_dimensions(self.limits, "the shape"),
             Why::Keys => too_many_keys(self.keys, self.limits, "it"),
             Why::DuplicateMetadata => {
                 FormatError::violation(Rule::SafetensorsDuplicateKey, "duplicate key")

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::shard_path::ShardPath;
 use super::wanted::{NAME, Wanted};
-use super::{ShardFile, first};
+use super::{IS_LINK, Links, ShardFile, first, link_target, parent};
 
 /// A file that another one names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,9 +61,15 @@ impl Want {
     /// Opens it; none where there is no regular file that can be it.
     ///
     /// # Errors
-    /// The errors of [`open`](super::open).
-    pub fn open(&self, root: &Path) -> io::Result<Option<ShardFile>> {
-        first(root, &self.places(), self.name())
+    /// The errors of [`open`](super::open); that a sibling is a link which is not followed.
+    pub fn open(&self, root: &Path, links: Links) -> io::Result<Option<ShardFile>> {
+        let found = first(root, &self.places(), self.name(), links)?;
+        if let (None, Self::Sibling(Sibling(name))) = (&found, self)
+            && let Some(target) = link_target(parent(root), name)
+        {
+            return Err(io::Error::other(format!("{IS_LINK}{target}")));
+        }
+        Ok(found)
     }
 }
 

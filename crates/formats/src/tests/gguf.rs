@@ -137,7 +137,7 @@ fn every_type_of_tensor() {
     assert_eq!(blocks, 26);
     for id in [4, 5, 9, 31, 43, u32::MAX] {
         let sentence = rejection("x", &file(&[], &[info("t\n", &[32], id, 0)], &[0; 64]));
-        assert!(sentence.starts_with("\"t\\u{a}\": un"), "{sentence}");
+        assert!(sentence.starts_with("\"t\\u{a}\" is of the un"), "{sentence}");
         assert!(sentence.contains(&format!(" tensor type {id}")), "{sentence}");
     }
 }
@@ -170,7 +170,7 @@ fn alignment() {
         let mut bytes = file(&pairs, std::slice::from_ref(&tensor), &[]);
         let header = 24 + pairs[0].len() + tensor.len();
         bytes.resize(header.next_multiple_of(alignment as usize), 0);
-        assert!(rejection("x", &bytes).contains("exceeds the file"));
+        assert!(rejection("x", &bytes).contains("beyond the end of the file"));
         bytes.push(7);
         assert_eq!(read("x", &bytes).unwrap().1[0].3, [7]);
     }
@@ -183,10 +183,19 @@ fn alignment() {
         (10, &[32, 0, 0, 0, 0, 0, 0, 0]),
     ] {
         let pairs = [pair("general.alignment", kind, value)];
-        assert!(rejection("x", &file(&pairs, &[], &[])).contains("power of two of type u32"));
+        let sentence = rejection("x", &file(&pairs, &[], &[]));
+        let wanted =
+            if kind == 4 { "expected a power of two, at least 8" } else { "is not of type u32" };
+        assert!(
+            sentence.starts_with("general.alignment ") && sentence.contains(wanted),
+            "{sentence}"
+        );
     }
     let sentence = rejection("x", &file(&[], &[info("t", &[1], 24, 16)], &[0; 32]));
-    assert!(sentence.contains("\"t\": data offset 16 is not a multiple of 32"), "{sentence}");
+    assert!(
+        sentence.contains("\"t\" begins at data offset 16, which is not a multiple of 32"),
+        "{sentence}"
+    );
 }
 
 #[test]
@@ -205,14 +214,23 @@ fn places() {
     for (bytes, why) in [
         (two((0, 33), (32, 1)), "\"b\" shares data with \"a\" at byte 0x80"),
         (two((0, 32), (0, 32)), "shares data"),
-        (two((0, 65), (0, 0)), "65 bytes at 0, exceeds the file"),
-        (two((64, 1), (0, 0)), "exceeds the file"),
-        (two((u64::MAX - 31, 1), (0, 0)), "1 bytes at 18446744073709551584, exceeds"),
-        (two((0, u64::MAX), (0, 0)), "exceeds the file"),
-        (file(&[], &[info("a", &[1 << 40, 1 << 40], 24, 0)], &data), "too many"),
-        (file(&[], &[info("a", &[1 << 63], 25, 0)], &data), "too many"),
-        (file(&[], &[info("a", &[1; 5], 24, 0)], &data), "5 dimensions exceed the maximum of 4"),
-        (file(&[], &[info("a", &[1; 65], 24, 0)], &data), "65 dimensions exceed"),
+        (two((0, 65), (0, 0)), "has 65 bytes at data offset 0, beyond the end of the file"),
+        (two((64, 1), (0, 0)), "beyond the end of the file"),
+        (two((u64::MAX - 31, 1), (0, 0)), "has 1 byte at data offset 18446744073709551584, beyond"),
+        (two((0, u64::MAX), (0, 0)), "beyond the end of the file"),
+        (
+            file(&[], &[info("a", &[1 << 40, 1 << 40], 24, 0)], &data),
+            "has more elements than 64 bits can count",
+        ),
+        (
+            file(&[], &[info("a", &[1 << 63], 25, 0)], &data),
+            "\"a\" has more elements than 64 bits can count",
+        ),
+        (
+            file(&[], &[info("a", &[1; 5], 24, 0)], &data),
+            "\"a\" has 5 dimensions, expected at most 4",
+        ),
+        (file(&[], &[info("a", &[1; 65], 24, 0)], &data), "has 65 dimensions, expected"),
         (
             file(&[], &[info("a", &[1], 24, 0), info("a", &[1], 24, 32)], &data),
             "duplicate tensor name",
@@ -245,9 +263,9 @@ fn no_byte_belongs_to_no_tensor() {
         assert_eq!(rejection("x", &bytes), wanted);
     }
     let sentence = rejection("x", &build(32, &[&data[..], &[0]].concat()));
-    assert!(sentence.contains("1 unexpected bytes after the data of the tensors"), "{sentence}");
+    assert!(sentence.contains("1 byte follows the last tensor"), "{sentence}");
     let far = [&data[..32], &[0; 32], &data[32..]].concat();
-    assert!(rejection("x", &build(64, &far)).starts_with("\"b\": its data does not begin where"));
+    assert!(rejection("x", &build(64, &far)).starts_with("\"b\" begins at data offset "));
     // Nor does one between the header and the data.
     let bytes = build(32, &data);
     let header = 24 + 2 * info("a", &[5], 24, 0).len();
@@ -299,7 +317,9 @@ fn of_last(pairs: &[Vec<u8>], key: &str) -> (String, u64) {
     let start = u64::try_from(24 + before + 8 + key.len()).unwrap();
     let finding = error.finding();
     assert_eq!(finding.object.as_deref(), Some(key), "{error}");
-    (finding.sentence, finding.offset.unwrap() - start)
+    // A sentence without a subject goes on from the key.
+    let sentence = finding.sentence.strip_prefix(&format!("{key} ")).unwrap_or(&finding.sentence);
+    (sentence.to_owned(), finding.offset.unwrap() - start)
 }
 
 #[test]
@@ -309,27 +329,33 @@ fn values_that_loaders_rely_on() {
     let kv = array(5, 3, &[&[1, 0, 0, 0, 0, 0, 0, 0][..], &[0xff; 4]].concat());
     let used = array(4, 3, &[1, 0, 0, 0, 4, 0, 0, 0, 2, 0, 0, 0]);
     for (key, kind, value, sentence, at) in [
-        ("tokenizer.ggml.scores", 9, &i32s, "its type is array of i32, expected array of f32", 0),
-        ("tokenizer.ggml.merges", 8, &text("a"), "its type is string, expected array of string", 0),
+        ("tokenizer.ggml.scores", 9, &i32s, "has the type array of i32, expected array of f32", 0),
+        (
+            "tokenizer.ggml.merges",
+            8,
+            &text("a"),
+            "has the type string, expected array of string",
+            0,
+        ),
         (
             "tokenizer.ggml.token_type",
             9,
             &u8s,
-            "its type is array of u8, expected array of i32 or",
+            "has the type array of u8, expected array of i32 or",
             0,
         ),
-        ("tokenizer.ggml.token_type", 9, &i32s, "it has 3 elements, expected 2, one for each", 0),
-        ("tokenizer.ggml.eos_token_id", 0, &vec![2], "it is 2, expected a number below 2", 4),
-        ("tokenizer.ggml.bos_token_id", 11, &vec![0x80; 8], "it is -9187201950435737472, ", 4),
-        ("tokenizer.ggml.eos_token_ids", 9, &u8s, "it is 2, expected a number below 2", 17),
-        ("llama.block_count", 10, &vec![0xff; 8], "it is 18446744073709551615, expected 1 to", 4),
-        ("llama.block_count", 6, &vec![0; 4], "its type is f32, expected an integer", 0),
-        ("llama.block_count", 9, &i32s, "its type is array of i32, expected an integer", 0),
-        ("llama.attention.head_count", 9, &i32s, "it is 0, expected 1 to 2147483647", 16),
-        ("llama.attention.head_count_kv", 9, &kv, "it is -1, expected 1 to 2147483647", 24),
-        ("llama.expert_used_count", 2, &vec![4, 0], "it is 4, expected 1 to 3, the number of", 4),
-        ("llama.expert_used_count", 2, &vec![0, 0], "it is 0, expected 1 to 3", 4),
-        ("llama.expert_used_count", 9, &used, "it is 4, expected 1 to 3", 20),
+        ("tokenizer.ggml.token_type", 9, &i32s, "has 3 elements, expected 2, one for each", 0),
+        ("tokenizer.ggml.eos_token_id", 0, &vec![2], "is 2, expected a number below 2", 4),
+        ("tokenizer.ggml.bos_token_id", 11, &vec![0x80; 8], "is -9187201950435737472, ", 4),
+        ("tokenizer.ggml.eos_token_ids", 9, &u8s, "is 2, expected a number below 2", 17),
+        ("llama.block_count", 10, &vec![0xff; 8], "is 18446744073709551615, expected 1 to", 4),
+        ("llama.block_count", 6, &vec![0; 4], "has the type f32, expected an integer", 0),
+        ("llama.block_count", 9, &i32s, "has the type array of i32, expected an integer", 0),
+        ("llama.attention.head_count", 9, &i32s, "is 0, expected 1 to 2147483647", 16),
+        ("llama.attention.head_count_kv", 9, &kv, "is -1, expected 1 to 2147483647", 24),
+        ("llama.expert_used_count", 2, &vec![4, 0], "is 4, expected 1 to 3, the number of", 4),
+        ("llama.expert_used_count", 2, &vec![0, 0], "is 0, expected 1 to 3", 4),
+        ("llama.expert_used_count", 9, &used, "is 4, expected 1 to 3", 20),
     ] {
         let pairs = [
             pair("llama.expert_count", 0, &[3]),
@@ -341,7 +367,7 @@ fn values_that_loaders_rely_on() {
         assert!(found.starts_with(sentence) && place == at, "{key}: {found} at {place}");
     }
     let key = "general.architecture";
-    let wanted = ("its type is i8, expected a string".to_owned(), 0);
+    let wanted = ("has the type i8, expected a string".to_owned(), 0);
     assert_eq!(of_last(&[pair(key, 1, &[1])], key), wanted);
     // The text that breaks the rule is pointed at, wherever the types of tokens are.
     let types = pair("tokenizer.ggml.token_type", 9, &array(5, 2, &[6, 0, 0, 0, 6, 0, 0, 0]));
@@ -358,7 +384,7 @@ fn names_have_a_length() {
         assert_eq!(read("x", &bytes).unwrap().1[0].0, name);
     }
     let bytes = file(&[], &[info(&"é".repeat(33), &[1], 24, 0)], &[7]);
-    assert!(rejection("x", &bytes).contains("name of 66 bytes exceeds the maximum of 64 bytes"));
+    assert!(rejection("x", &bytes).contains(" has a name of 66 bytes, expected at most 64"));
 }
 
 /// Opens a file with limits, and says which rule it breaks.

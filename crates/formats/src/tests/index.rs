@@ -145,10 +145,7 @@ fn what_an_index_may_say() {
             of(r#"{"a":"y.safetensors","\u0061":"y.safetensors"}"#),
             "\"weight_map\": duplicate key \"a\"",
         ),
-        (
-            of(r#"{"a":"z.safetensors"}"#),
-            "\"z.safetensors\": it was not found: the folder of the index has no regular file",
-        ),
+        (of(r#"{"a":"z.safetensors"}"#), "\"z.safetensors\" is not in the folder of the index"),
     ] {
         let sentence = rejection(&index, &two());
         assert!(sentence.contains(why), "{index}: {sentence}");
@@ -181,19 +178,19 @@ fn index_and_files_say_the_same() {
     for (map, why) in [
         (
             r#"{"c":"x.safetensors","a":"y.safetensors"}"#,
-            r#""y.safetensors": "b": the index does not say that it is in this file"#,
+            r#""y.safetensors": "b" is in this file, but not according to the index"#,
         ),
         (
             r#"{"c":"y.safetensors","a":"y.safetensors","b":"y.safetensors"}"#,
-            r#""y.safetensors": the index says that the tensor "c" is in it"#,
+            r#""y.safetensors" lacks the tensor "c", which the index says is in it"#,
         ),
         (
             r#"{"c":"x.safetensors","d":"x.safetensors","a":"y.safetensors","b":"y.safetensors"}"#,
-            r#""x.safetensors": the index says that the tensor "d" is in it"#,
+            r#""x.safetensors" lacks the tensor "d", which the index says is in it"#,
         ),
         (
             r#"{"c":"x.safetensors","a":"x.safetensors","b":"y.safetensors"}"#,
-            r#"the tensor "a" is in it"#,
+            r#"lacks the tensor "a", which the index says is in it"#,
         ),
     ] {
         let sentence = rejection(&of(map), &two());
@@ -204,13 +201,16 @@ fn index_and_files_say_the_same() {
     let twice = [y.clone(), ("x.safetensors", y.1.clone())];
     let sentence = rejection(&of(r#"{"a":"x.safetensors","b":"y.safetensors"}"#), &twice);
     let wanted =
-        r#""x.safetensors": "b": it is in "y.safetensors", too, where the index says that it is"#;
+        r#""x.safetensors": "b" is in "y.safetensors", too, where the index says that it is"#;
     assert_eq!(sentence, wanted);
     // The other file has it not, or cannot tell.
     for other in [x.1.clone(), x.1[..20].to_vec()] {
         let files = [("x.safetensors", y.1.clone()), ("y.safetensors", other)];
         let sentence = rejection(&of(r#"{"a":"x.safetensors","b":"y.safetensors"}"#), &files);
-        assert!(sentence.contains("\"b\": the index does not say"), "{sentence}");
+        assert!(
+            sentence.contains("\"b\" is in this file, but not according to the index"),
+            "{sentence}"
+        );
     }
     // What is wrong with a file is reported of that one.
     let [mut y, x] = two();

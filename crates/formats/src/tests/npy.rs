@@ -83,7 +83,11 @@ fn data_is_as_long_as_the_shape_asks() {
         for columns_first in [false, true] {
             let bytes = file("|u1", columns_first, shape, &vec![0; length]);
             let sentence = rejection("x.npy", &bytes);
-            assert!(sentence.contains(&format!("bytes of data, found {length}")), "{sentence}");
+            let wanted = match (shape, length) {
+                ("(2, 2)", 5) | ("(0,)", _) => "1 byte follows the array at byte".to_owned(),
+                _ => format!("bytes of data, found {length}"),
+            };
+            assert!(sentence.contains(&wanted), "{sentence}");
         }
     }
     // However often nothing is there, as NumPy counts.

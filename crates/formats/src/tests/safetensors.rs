@@ -70,9 +70,12 @@ fn two_elements_of_fp4_share_a_byte() {
         let data = bytes[bytes.len() - length..].to_vec();
         assert_eq!(tensors, [("a.b".to_owned(), dimensions.to_vec(), kind, data)]);
     }
-    for (shape, length) in [("[3]", 1), ("[3]", 2), ("[]", 1), ("[2]", 2)] {
-        assert!(rejection("x", &one("F4", shape, length)).contains("as long as"));
+    for (shape, length) in [("[3]", 1), ("[3]", 2), ("[]", 1)] {
+        let sentence = rejection("x", &one("F4", shape, length));
+        assert!(sentence.contains("has a shape that does not fill whole bytes"), "{sentence}");
     }
+    let sentence = rejection("x", &one("F4", "[2]", 2));
+    assert!(sentence.contains("has 2 bytes of data, but its shape and dtype need 1"), "{sentence}");
 }
 
 #[test]
@@ -189,7 +192,7 @@ fn damaged_headers() {
         ("[]", 0, "brace"),
         ("{", 0, "unexpected end at byte 0x8"),
         ("{} x", 0, "expected the end of the header, found \"x\" at byte 0xb"),
-        ("{}", 1, "expected 0 bytes of data, found 1"),
+        ("{}", 1, "1 byte follows the last tensor"),
         (r#"{"a":1}"#, 0, "\"a\": "),
         (r#"{"a":["U8",[1],[0,1]]}"#, 1, "expected a map of `dtype`"),
         (r#"{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"more":1}}"#, 1, "unknown field"),
@@ -198,17 +201,21 @@ fn damaged_headers() {
         (r#"{"a":{"dtype":"U8","shape":[1.0],"data_offsets":[0,1]}}"#, 1, "\"a\": "),
         (r#"{"__metadata__":{"a":1}}"#, 0, "\"__metadata__\": "),
         (r#"{"__metadata__":null}"#, 0, "\"__metadata__\": "),
-        (&tensor("[0,3]"), 3, "as long as"),
-        (&tensor("[0,1]"), 1, "as long as"),
-        (&tensor("[2,0]"), 2, "as long as"),
-        (&tensor("[1,3]"), 3, "does not begin where"),
-        (&tensor("[0,2]"), 3, "expected 2 bytes of data, found 3 at byte 0x"),
+        (&tensor("[0,3]"), 3, "\"a\" has 3 bytes of data, but its shape and dtype need 2 at byte"),
+        (&tensor("[0,1]"), 1, "\"a\" has 1 byte of data, but its shape and dtype need 2 at byte"),
+        (&tensor("[2,0]"), 2, "\"a\" has data_offsets [2, 0], which end before they begin"),
+        (
+            &tensor("[1,3]"),
+            3,
+            "begins at data offset 1, expected 0, where the tensor before it ends",
+        ),
+        (&tensor("[0,2]"), 3, "1 byte follows the last tensor at byte 0x"),
         (&tensor("[0,2]"), 1, "expected 2 bytes of data, found 1"),
         (&tensor("[0,2,4]"), 2, "\"a\": "),
         (
             r#"{"a":{"dtype":"U8","shape":[4294967296,4294967296],"data_offsets":[0,1]}}"#,
             1,
-            "as long as",
+            "\"a\" has a shape whose bytes cannot be counted in 64 bits",
         ),
     ] {
         let sentence = rejection("x.safetensors", &file(header, &vec![0; data]));
@@ -216,7 +223,7 @@ fn damaged_headers() {
     }
     let overlap = r#"{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},
         "b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}"#;
-    assert!(rejection("x", &file(overlap, &[0; 3])).starts_with("\"b\": its data does not begin"));
+    assert!(rejection("x", &file(overlap, &[0; 3])).starts_with("\"b\" begins at data offset "));
 }
 
 /// Errors point at the byte at which a fault begins.
@@ -329,7 +336,15 @@ fn lengths_that_cannot_be() {
         let sentence = rejection("x", &bytes);
         assert_eq!(
             sentence,
-            format!("header length {length} exceeds the maximum of 2 bytes at byte 0x0")
+            match length {
+                100_000_001.. => {
+                    format!(
+                        "header length {length} exceeds the maximum of 100000000 bytes at byte 0x0"
+                    )
+                }
+                _ =>
+                    format!("header length {length} exceeds the 2 bytes that follow it at byte 0x0"),
+            }
         );
     }
     bytes[..8].copy_from_slice(&1_u64.to_le_bytes());

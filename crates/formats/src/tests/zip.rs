@@ -30,8 +30,9 @@ fn changed(member: &Member, change: impl FnOnce(&mut Member)) -> Member {
     member
 }
 
-const DIFFERS: &str = "\"a.npy\": its header does not agree with the directory";
-const CONTRADICTS: &str = "\"a.npy\": its extra field for large files contradicts its header";
+const DIFFERS: &str = "\"a.npy\" has a header that does not agree with the directory";
+const CONTRADICTS: &str =
+    "\"a.npy\" has an extra field for large files that contradicts its header";
 const BEHIND: &str = "\"a.npy\": the data descriptor does not agree with the directory";
 const DEFLATE: &str = "the compressed data cannot be decompressed";
 const LENGTH: &str = "a member does not have the length that the directory gives";
@@ -74,10 +75,7 @@ fn what_is_said_twice_is_the_same() {
     let valid = Member::plain("a.npy", 8);
     rejected(&changed(&valid, |member| member.local.size ^= 1), DIFFERS);
     rejected(&changed(&valid, |member| member.local.packed ^= 1), DIFFERS);
-    rejected(
-        &changed(&valid, |member| member.start = Some(1)),
-        "it is not where the directory says",
-    );
+    rejected(&changed(&valid, |member| member.start = Some(1)), "is not where the directory says");
 }
 
 #[test]
@@ -117,7 +115,7 @@ fn numbers_of_large_files_contradict_nothing() {
         member.central.size = u32::MAX;
         member.central.extra = large(&[size]);
     }));
-    let other = "\"a.npy\": its extra field for large files has other numbers than are missing";
+    let other = "\"a.npy\" has an extra field for large files with other numbers than are missing";
     rejected(&all(&[size]), other);
     rejected(&all(&[size, packed, 0]), other);
     rejected(&changed(&valid, |member| member.central.extra = large(&[size, packed])), other);
@@ -132,7 +130,7 @@ fn numbers_of_large_files_contradict_nothing() {
     let beyond = |member: &mut Member| {
         (member.local.version, member.central.version) = (46, 46);
     };
-    rejected(&changed(&valid, beyond), "unsupported feature of zip");
+    rejected(&changed(&valid, beyond), "needs a feature of zip that is not supported");
 }
 
 #[test]
@@ -142,7 +140,7 @@ fn extra_fields_are_whole_and_known() {
             let local = changed(&valid, |member| member.local.extra.extend(&more));
             let central = changed(&valid, |member| member.central.extra.extend(&more));
             for member in [local, central] {
-                rejected(&member, "\"a.npy\": ");
+                rejected(&member, "\"a.npy\" has ");
             }
         }
         for (id, length) in [(0x7075, 9), (0xcafe, 0), (0x5455, 6)] {
@@ -150,7 +148,10 @@ fn extra_fields_are_whole_and_known() {
             let local = changed(&valid, |member| member.local.extra.extend(&unknown));
             let central = changed(&valid, |member| member.central.extra.extend(&unknown));
             for member in [local, central] {
-                rejected(&member, &format!("unsupported extra field {id:#06x} of {length} bytes"));
+                rejected(
+                    &member,
+                    &format!("has the unsupported extra field {id:#06x} of {length} byte"),
+                );
             }
         }
         // As `zip` adds them.
@@ -255,7 +256,7 @@ fn compressed_data_ends_with_its_last_byte() {
 #[test]
 fn members_have_no_comments_and_one_disk() {
     for valid in [Member::plain("a.npy", 8), Member::numpy("a.npy", 0)] {
-        rejected(&changed(&valid, |member| member.comment = vec![b'x']), "it has a comment");
+        rejected(&changed(&valid, |member| member.comment = vec![b'x']), " has a comment");
         rejected(&changed(&valid, |member| member.disk = 1), "in another part of the archive");
     }
 }

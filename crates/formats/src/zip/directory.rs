@@ -10,9 +10,9 @@ use std::ops::Range;
 use super::Writer;
 use super::cursor::Cursor;
 use super::entry::Entry;
-use crate::error::FormatError;
+use crate::error::{FormatError, follow};
 use crate::limits::check_length;
-use crate::rules::Rule;
+use crate::rules::{APPENDED, Rule, WRITER};
 use zten::num::u64_from_usize;
 use zten::{Limits, ReadAt};
 
@@ -110,8 +110,7 @@ fn claimed(source: &dyn ReadAt, length: u64, writer: Writer) -> Result<Claim, Fo
     };
     let mut cursor = from(at, Rule::ZipEndRecord);
     if cursor.u32()? != END_SIGNATURE {
-        let sentence = "the file does not end with the end record of an archive";
-        return Err(FormatError::violation_at(Rule::ZipEndRecord, sentence, at));
+        return Err(no_end_record(&tail, length).or_at(at));
     }
     let disks = [cursor.u16()?, cursor.u16()?];
     let (here, members) = (cursor.u16()?, cursor.u16()?);
@@ -119,7 +118,8 @@ fn claimed(source: &dyn ReadAt, length: u64, writer: Writer) -> Result<Claim, Fo
     let comment = cursor.u16()?;
     if disks != [0, 0] || here != members || comment != 0 {
         let sentence = "the archive has several parts, or bytes after its end";
-        return Err(FormatError::violation_at(Rule::ZipEndRecord, sentence, at));
+        let error = FormatError::violation_at(Rule::ZipEndRecord, sentence, at);
+        return Err(error.advising(WRITER));
     }
     let small =
         Claim { members: members.into(), length: length.into(), start: start.into(), end: at };
@@ -134,6 +134,25 @@ fn claimed(source: &dyn ReadAt, length: u64, writer: Writer) -> Result<Claim, Fo
         return Err(FormatError::violation_at(Rule::ZipEndRecord64, sentence, locator));
     }
     agree(&small, large(from(at, Rule::ZipEndRecord64))?, writer)
+}
+
+/// The error for an archive whose last bytes are no end record. If one is before them, bytes were appended; else the
+/// archive was cut.
+#[cold]
+fn no_end_record(tail: &[u8], length: u64) -> FormatError {
+    let signature = END_SIGNATURE.to_le_bytes();
+    let last = tail.windows(signature.len()).rposition(|bytes| bytes == signature);
+    let after = last.and_then(|start| tail.len().checked_sub(start)).map(u64_from_usize);
+    match after.and_then(|after| after.checked_sub(END)).filter(|after| *after > 0) {
+        Some(after) if after < length => {
+            let sentence = follow(after, "the end record of the archive");
+            FormatError::violation(Rule::ZipEndRecord, sentence).advising(APPENDED)
+        }
+        _ => {
+            let sentence = "the file does not end with the end record of an archive";
+            FormatError::violation(Rule::ZipEndRecord, sentence)
+        }
+    }
 }
 
 /// The end record for large archives.

@@ -107,8 +107,8 @@ impl<'d> Entry<'d> {
         let about = |error: FormatError| error.about_bytes(name);
         let extra = Extra::parse(cursor.bytes(header.extra.into())?, writer).map_err(about)?;
         if comment != 0 || disk != 0 {
-            let sentence = "it has a comment, or lies in another part of the archive";
-            return Err(about(FormatError::violation(Rule::ZipDirectory, sentence)));
+            let sentence = "has a comment, or lies in another part of the archive";
+            return Err(about(FormatError::predicate(Rule::ZipDirectory, sentence)));
         }
         let has_large = extra.large.is_some();
         let numbers = extra.large.unwrap_or_default().iter();
@@ -118,8 +118,8 @@ impl<'d> Entry<'d> {
             |small: u32| if small == LARGE { numbers.next() } else { Some(small.into()) };
         let all = (number(header.size), number(header.packed), number(start), numbers.next());
         let (Some(size), Some(packed), Some(start), None) = all else {
-            let sentence = "its extra field for large files has other numbers than are missing";
-            return Err(about(FormatError::violation(Rule::ZipExtra, sentence)));
+            let sentence = "has an extra field for large files with other numbers than are missing";
+            return Err(about(FormatError::predicate(Rule::ZipExtra, sentence)));
         };
         let name = validate(&header, name, packed == size, writer).map_err(about)?;
         Ok(Self { at, header, has_large, name, writer, start, packed, size })
@@ -133,17 +133,17 @@ impl<'d> Entry<'d> {
     /// Finds the member, which ends before `end`, and holds what is said there to the directory.
     pub(crate) fn find(&self, window: &mut Window<'_>, end: u64) -> Result<Found, FormatError> {
         let differs = || {
-            FormatError::violation(Rule::ZipHeader, "its header does not agree with the directory")
+            FormatError::predicate(
+                Rule::ZipHeader,
+                "has a header that does not agree with the directory",
+            )
         };
         let start = self.start;
         let within = (end, Rule::ZipBounds);
         let mut fixed = window.cursor(start, FIXED, within)?;
         if fixed.u32()? != LOCAL {
-            return Err(FormatError::violation_at(
-                Rule::ZipBounds,
-                "it is not where the directory says",
-                start,
-            ));
+            let error = FormatError::predicate(Rule::ZipBounds, "is not where the directory says");
+            return Err(error.or_at(start));
         }
         let header = Header::read(&mut fixed)?;
         let length = FIXED.saturating_add(header.name.into()).saturating_add(header.extra.into());
@@ -166,9 +166,9 @@ impl<'d> Entry<'d> {
             Writer::Torch => self.padded_sizes(&header, extra.large),
         };
         let sizes = sizes.ok_or_else(|| {
-            FormatError::violation(
+            FormatError::predicate(
                 Rule::ZipExtra,
-                "its extra field for large files contradicts its header",
+                "has an extra field for large files that contradicts its header",
             )
         })?;
         let is_behind = header.flags & BEHIND != 0;
@@ -181,8 +181,8 @@ impl<'d> Entry<'d> {
         let behind = first.checked_add(self.packed).filter(|behind| *behind <= end);
         let behind = behind.ok_or_else(|| {
             let packed = self.packed;
-            let sentence = format_args!("its {packed} bytes exceed the archive");
-            FormatError::violation_at(Rule::ZipBounds, sentence, first)
+            let sentence = format_args!("has {packed} bytes, which exceed the archive");
+            FormatError::predicate(Rule::ZipBounds, sentence).or_at(first)
         })?;
         let descriptor = if is_behind {
             let there = window.get(behind..behind.saturating_add(BEHIND_MOST), end)?;
@@ -273,20 +273,20 @@ fn validate<'d>(
     let text = str::from_utf8(name).ok().filter(|text| text.is_ascii() || flags & UTF8 != 0);
     let (rule, sentence) = match (method, text) {
         _ if writer == Writer::NumPy && !name.ends_with(SUFFIX) => {
-            (Rule::NpzName, "it is not a NumPy array")
+            (Rule::NpzName, "is not a NumPy array")
         }
-        _ if flags & ENCRYPTED != 0 => (Rule::ZipEncrypted, "it is encrypted"),
+        _ if flags & ENCRYPTED != 0 => (Rule::ZipEncrypted, "is encrypted"),
         _ if flags & !FLAGS != 0 || version > VERSION64 => {
-            (Rule::ZipFeature, "unsupported feature of zip")
+            (Rule::ZipFeature, "needs a feature of zip that is not supported")
         }
-        (_, None) => (Rule::ZipName, "its name is not UTF-8"),
+        (_, None) => (Rule::ZipName, "has a name that is not UTF-8"),
         // Some readers end it there.
-        _ if name.contains(&0) => (Rule::ZipName, "its name has a zero byte"),
+        _ if name.contains(&0) => (Rule::ZipName, "has a name with a zero byte"),
         (STORED, _) if !is_of_one_size => {
-            (Rule::ZipStoredSize, "it is not compressed, and has two sizes")
+            (Rule::ZipStoredSize, "is not compressed, and has two sizes")
         }
         (STORED | DEFLATED, Some(text)) => return Ok(text),
-        _ => (Rule::ZipFeature, "unsupported compression method"),
+        _ => (Rule::ZipFeature, "has an unsupported compression method"),
     };
-    Err(FormatError::violation(rule, sentence))
+    Err(FormatError::predicate(rule, sentence))
 }

@@ -3,6 +3,8 @@
 use super::Writer;
 use crate::error::FormatError;
 use crate::rules::Rule;
+use zten::num::u64_from_usize;
+use zten_report::finding::counted;
 
 /// The field for numbers of 64 bits.
 const LARGE: u16 = 1;
@@ -32,14 +34,14 @@ impl<'b> Extra<'b> {
         let mut extra = Self::default();
         while !bytes.is_empty() {
             let (id, field, rest) = next(bytes).ok_or_else(|| {
-                FormatError::violation(Rule::ZipExtra, "an extra field of it is cut off")
+                FormatError::predicate(Rule::ZipExtra, "has an extra field that is cut off")
             })?;
             bytes = rest;
             if id == LARGE {
                 let (numbers, over) = field.as_chunks::<8>();
                 if field.is_empty() || !over.is_empty() || extra.large.replace(numbers).is_some() {
-                    let sentence = "invalid extra field for large files";
-                    return Err(FormatError::violation(Rule::ZipExtra, sentence));
+                    let sentence = "has an invalid extra field for large files";
+                    return Err(FormatError::predicate(Rule::ZipExtra, sentence));
                 }
             } else if !match writer {
                 Writer::NumPy => OF_FILES
@@ -48,8 +50,11 @@ impl<'b> Extra<'b> {
                 Writer::Torch => id == PADDING.0 && field.iter().all(|byte| *byte == PADDING.1),
             } {
                 let length = field.len();
-                let sentence = format_args!("unsupported extra field {id:#06x} of {length} bytes");
-                return Err(FormatError::violation(Rule::ZipExtra, sentence));
+                let sentence = {
+                    let bytes = counted(u64_from_usize(length), "byte");
+                    format!("has the unsupported extra field {id:#06x} of {bytes}")
+                };
+                return Err(FormatError::predicate(Rule::ZipExtra, sentence));
             }
         }
         Ok(extra)
@@ -101,7 +106,7 @@ mod tests {
         );
         assert_eq!(Extra::parse(&[], Writer::NumPy).unwrap(), Extra { large: None });
         for wrong in [field(1, &[]), field(1, &bytes[1..]), field(1, &bytes).repeat(2)] {
-            assert!(rejection(&wrong).contains("invalid extra field for large files"));
+            assert!(rejection(&wrong).contains("has an invalid extra field for large files"));
         }
     }
 
