@@ -25,6 +25,7 @@ pub(crate) struct SharedSum {
     /// The checksum that was computed if it is wrong, once it has been computed. Whoever computes it holds the lock, so
     /// that another thread waits instead of reading the range as well.
     #[cfg(feature = "std")]
+    #[expect(clippy::option_option, reason = "not computed, right, or wrong with that checksum")]
     outcome: Mutex<Option<Option<u32>>>,
 }
 

@@ -121,23 +121,20 @@ impl Printer {
         if self.ordered.put(item.number, result) {
             return Ok(());
         }
-        let path = crate::escape::path(&item.path()).to_string();
+        let path = crate::escape::path(&item.path());
         app.usage(format_args!("internal error: {path} has a second result"))
     }
 
     /// Reports a problem of a job in place of its result.
     fn problem(&mut self, app: &mut App, item: &Item, problem: Problem) -> io::Result<()> {
         self.clear();
-        let result = match &self.checks {
-            Some(checks) => {
-                let path = item.path();
-                let record = checks.problem(&path, problem);
-                JobResult::Record(path, record)
-            }
-            None => {
-                app.problem(&problem)?;
-                JobResult::Printed
-            }
+        let result = if let Some(checks) = &self.checks {
+            let path = item.path();
+            let record = checks.problem(&path, problem);
+            JobResult::Record(path, record)
+        } else {
+            app.problem(&problem)?;
+            JobResult::Printed
         };
         self.put(app, item, result)
     }
