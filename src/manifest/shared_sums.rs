@@ -22,11 +22,20 @@ pub(crate) struct SharedSums(Vec<SharedSum>);
 #[derive(Debug)]
 pub(crate) struct SharedSum {
     place: Place,
-    /// The checksum that was computed if it is wrong, once it has been computed. Whoever computes it holds the lock, so
-    /// that another thread waits instead of reading the range as well.
+    /// Whoever computes the checksum holds the lock, so that another thread waits instead of reading the range as well.
     #[cfg(feature = "std")]
-    #[expect(clippy::option_option, reason = "not computed, right, or wrong with that checksum")]
-    outcome: Mutex<Option<Option<u32>>>,
+    outcome: Mutex<Outcome>,
+}
+
+/// The outcome of a verification.
+#[cfg(feature = "std")]
+#[derive(Clone, Copy, Debug)]
+enum Outcome {
+    /// The checksum has not been computed yet.
+    Pending,
+    Right,
+    /// The checksum that was computed differs from the stored one.
+    Wrong(u32),
 }
 
 impl SharedSums {
@@ -39,7 +48,7 @@ impl SharedSums {
         sums.extend(places.into_iter().map(|place| SharedSum {
             place,
             #[cfg(feature = "std")]
-            outcome: Mutex::new(None),
+            outcome: Mutex::new(Outcome::Pending),
         }));
         Ok(Self(sums))
     }
@@ -65,11 +74,13 @@ impl SharedSum {
         compute: impl FnOnce() -> Result<Option<u32>, Error>,
     ) -> Result<Option<u32>, Error> {
         let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(wrong) = *outcome {
-            return Ok(wrong);
+        match *outcome {
+            Outcome::Pending => {}
+            Outcome::Right => return Ok(None),
+            Outcome::Wrong(computed) => return Ok(Some(computed)),
         }
         let wrong = compute()?;
-        *outcome = Some(wrong);
+        *outcome = wrong.map_or(Outcome::Right, Outcome::Wrong);
         Ok(wrong)
     }
 
@@ -86,8 +97,10 @@ impl SharedSum {
     /// Keeps that the checksum is right, which whoever has read all of the range knows.
     pub(crate) fn set_verified(&self) {
         #[cfg(feature = "std")]
-        if let Ok(mut outcome) = self.outcome.try_lock() {
-            outcome.get_or_insert(None);
+        if let Ok(mut outcome) = self.outcome.try_lock()
+            && matches!(*outcome, Outcome::Pending)
+        {
+            *outcome = Outcome::Right;
         }
     }
 }

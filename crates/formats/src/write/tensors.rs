@@ -17,7 +17,7 @@ const NAME: usize = 60;
 /// its type and shape are asked for.
 #[derive(Debug)]
 pub struct Tensors<'a> {
-    tensors: Vec<Tensor<'a>>,
+    all: Vec<Tensor<'a>>,
     attributes: Attributes<'a>,
     verifier: Verifier,
 }
@@ -32,25 +32,25 @@ impl<'a> Tensors<'a> {
         source: &'a dyn Source,
         verifier: Verifier,
     ) -> Result<Self, Error> {
-        let mut tensors = Vec::new();
-        let all = manifest.tensors();
-        tensors.try_reserve_exact(all.len()).map_err(|_| OutOfMemory)?;
-        tensors.extend(all.map(|tensor| tensor.read_from(source)));
-        Ok(Self { tensors, attributes: manifest.attributes(), verifier })
+        let mut all = Vec::new();
+        let tensors = manifest.tensors();
+        all.try_reserve_exact(tensors.len()).map_err(|_| OutOfMemory)?;
+        all.extend(tensors.map(|tensor| tensor.read_from(source)));
+        Ok(Self { all, attributes: manifest.attributes(), verifier })
     }
 }
 
 impl ArrayList for Tensors<'_> {
     fn count(&self) -> usize {
-        self.tensors.len()
+        self.all.len()
     }
 
     fn name(&self, at: usize) -> &str {
-        self.tensors.get(at).map_or("", |tensor| tensor.name())
+        self.all.get(at).map_or("", |tensor| tensor.name())
     }
 
     fn array(&self, at: usize) -> Result<Array, String> {
-        let tensor = self.tensors.get(at).ok_or("no such tensor")?;
+        let tensor = self.all.get(at).ok_or("no such tensor")?;
         if tensor.layout() != Layout::Dense {
             let format = escape::quoted(&escape::cut(tensor.layout_name(), NAME));
             return Err(format!("its format is {format}, expected dense"));
@@ -79,7 +79,7 @@ impl ArraySource for Tensors<'_> {
     type Error = Error;
 
     fn read(&mut self, at: usize, take: &mut ChunkFn<'_>) -> Result<(), Failure<Error>> {
-        let Some(tensor) = self.tensors.get(at) else { return Ok(()) };
+        let Some(tensor) = self.all.get(at) else { return Ok(()) };
         let mut stopped = None;
         let read = self.verifier.object(tensor, |component, chunk| {
             if stopped.is_none() {
