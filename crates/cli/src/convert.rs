@@ -2,6 +2,7 @@
 //! as safetensors and NumPy files.
 
 mod cast;
+mod dequantized;
 mod export;
 mod failure;
 #[cfg(test)]

@@ -49,6 +49,7 @@ mod sums;
 mod table;
 mod text;
 mod threads;
+mod values;
 #[cfg(target_os = "linux")]
 mod worker;
 

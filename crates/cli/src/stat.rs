@@ -1,7 +1,5 @@
 //! `zten stat`: the range, mean and spread of elements.
 
-mod values;
-
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -26,7 +24,7 @@ use crate::size::grouped;
 use crate::sources::Sources;
 use crate::table::{self, Alike};
 use crate::text::shape;
-use values::Values;
+use crate::values::{self, Values};
 
 /// Names of objects that a message lists, at most, and columns of each.
 const NAMES: usize = 8;

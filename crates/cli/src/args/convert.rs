@@ -52,8 +52,19 @@ pub(crate) struct Convert {
     /// Convert dense f16, bf16, f32 and f64 tensors to this type, rounding once: to the nearest, ties to even
     #[arg(long, value_name = "DTYPE")]
     pub(crate) dtype: Option<Float>,
-    /// Replace a number that --dtype cannot hold by the largest that it can (default: fail)
-    #[arg(long, requires = "dtype")]
+    /// Write the values of quantized objects and of blocks as dense floats of this type: f32, f16 or bf16 (default: f32)
+    #[arg(
+        long,
+        value_name = "DTYPE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "f32",
+        value_parser = dequantized,
+        conflicts_with = "canonical"
+    )]
+    pub(crate) dequantize: Option<Float>,
+    /// Replace a number that --dtype or --dequantize cannot hold by the largest that it can (default: fail)
+    #[arg(long)]
     pub(crate) saturate: bool,
     /// Set an attribute of the file to a JSON value; may be given more than once
     #[arg(long, value_name = "KEY=JSON", value_parser = Set::check)]
@@ -159,6 +170,16 @@ fn shard_size(text: &str) -> Result<u64, String> {
     let size = decimal.or_else(|| zten_report::size::parse(text).ok()).filter(|size| *size > 0);
     let expected = "expected a number of bytes, optionally with KB, MB, GB, KiB, MiB or GiB";
     size.ok_or_else(|| format!("invalid size: {expected}"))
+}
+
+/// A type of floats that quantized values become.
+fn dequantized(text: &str) -> Result<Float, String> {
+    match text {
+        "f32" => Ok(Float::F32),
+        "f16" => Ok(Float::F16),
+        "bf16" => Ok(Float::Bf16),
+        _ => Err("expected f32, f16 or bf16".to_owned()),
+    }
 }
 
 /// A power of two that a header can be padded to.

@@ -95,6 +95,46 @@ impl Float {
         sign | magnitude.min(infinity)
     }
 
+    /// The bits of the nearest number. A finite number beyond the largest becomes that if `saturates`.
+    ///
+    /// # Errors
+    /// The number is beyond the largest, and is noted.
+    fn rounded(
+        self,
+        value: f64,
+        (saturates, overflow): (bool, &Cell<Option<f64>>),
+    ) -> io::Result<u64> {
+        let bits = self.nearest(value);
+        if !self.is_infinite(bits) || !value.is_finite() {
+            return Ok(bits);
+        }
+        if !saturates {
+            overflow.set(Some(value));
+            return Err(io::Error::other("overflow"));
+        }
+        // The number below infinity is the largest one.
+        Ok(bits - 1)
+    }
+
+    /// Appends the nearest numbers to `out`, as [`rounded`](Self::rounded) does.
+    ///
+    /// # Errors
+    /// A number is beyond the largest, and is noted.
+    pub(crate) fn append(
+        self,
+        values: &[f64],
+        out: &mut Vec<u8>,
+        beyond: (bool, &Cell<Option<f64>>),
+    ) -> io::Result<()> {
+        let bytes = values.len().saturating_mul(self.width());
+        out.try_reserve(bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        for value in values {
+            let bits = self.rounded(*value, beyond)?.to_le_bytes();
+            out.extend_from_slice(bits.get(..self.width()).unwrap_or_default());
+        }
+        Ok(())
+    }
+
     /// Returns whether those bits are infinite.
     fn is_infinite(self, bits: u64) -> bool {
         let (exponent, fraction) = self.bits();
@@ -143,15 +183,7 @@ impl<'a> Cast<'a> {
             let (out, _) = out.split_at_mut(elements.len() * width);
             for (to, from) in out.chunks_exact_mut(width).zip(elements) {
                 let value = self.from.read(from);
-                let mut bits = self.to.nearest(value);
-                if self.to.is_infinite(bits) && value.is_finite() {
-                    if !self.saturates {
-                        self.overflow.set(Some(value));
-                        return Err(io::Error::other("overflow").into());
-                    }
-                    // The number below infinity is the largest one.
-                    bits -= 1;
-                }
+                let bits = self.to.rounded(value, (self.saturates, self.overflow))?;
                 to.iter_mut().zip(bits.to_le_bytes()).for_each(|(to, from)| *to = from);
             }
             take(out)?;

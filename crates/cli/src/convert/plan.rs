@@ -38,9 +38,17 @@ impl Plan {
         if args.align.is_some() && target != WrittenFormat::Safetensors {
             return Err("--align is for an OUT that ends in .safetensors");
         }
+        if args.saturate && args.dtype.is_none() && args.dequantize.is_none() {
+            return Err("--saturate requires --dtype or --dequantize");
+        }
         let shard_size = args.shard_size;
         match target {
             _ if shard_size.is_none() => {}
+            WrittenFormat::ZTensor if args.dequantize.is_some() => {
+                return Err(
+                    "--dequantize with --shard-size is for an OUT that ends in .safetensors",
+                );
+            }
             WrittenFormat::ZTensor if args.to == Some(To::V2) => {}
             WrittenFormat::ZTensor => return Err("--shard-size requires --to 2"),
             WrittenFormat::Safetensors => {}

@@ -3,21 +3,27 @@
 use std::cell::Cell;
 use std::io::{self, Write};
 
-use zten::write::{Change, Conversion, Copier, Encoded, IoSink};
+use zten::verify::Verifier;
+use zten::write::{
+    Change, Conversion, Copier, Encoded, IoSink, Level, NewComponent, NewObject, Sink, Writer,
+};
 use zten::{Component, Error, ErrorKind, Generation, Layout, Tensor};
 use zten_formats::{find_without_profile, profile};
 
 use super::Written;
 use super::cast::{Cast, overflow};
+use super::dequantized::Dequantized;
 use super::plan::Plan;
 use super::select::Selection;
 use super::sharded::{Files, Shards, check_count, groups};
 use crate::args::{Convert, Float};
 use crate::attributes::changed;
+use crate::escape;
 use crate::file::{FileWithShards, stored};
 use crate::progress::Progress;
 use crate::report::Problem;
 use crate::sources::Sources;
+use crate::values::is_quantized;
 
 /// Copies all of a file, or what is selected of it.
 pub(super) fn convert(
@@ -26,10 +32,65 @@ pub(super) fn convert(
     out: impl Write,
     plan: &Plan,
 ) -> Result<Written, Box<Problem>> {
-    with_copier(args, archive, plan, |copier, job| {
+    with_copier(args, archive, plan, |mut copier, job| {
         let (manifest, files) = (archive.manifest(), job.files.all());
-        copier.file(manifest, &files, IoSink(out), &plan.options).map(drop)
+        let Some(to) = args.dequantize else {
+            return copier.file(manifest, &files, IoSink(out), &plan.options).map(drop);
+        };
+        let mut writer = Writer::new(IoSink(out), &plan.options)?;
+        let own = changed(&archive.attributes(), &[], &[])
+            .map_err(|why| Error::from_write(io::Error::other(why)))?;
+        let attributes = job.attributes.unwrap_or(&own);
+        if attributes.entries().next().is_some() {
+            writer.attributes_encoded(attributes)?;
+        }
+        let written = |at| manifest.tensor_at(job.selection.ordinal(at));
+        for object in (0..job.selection.len(archive)).filter_map(written) {
+            let object = object.read_from(&files);
+            if is_quantized(&object) {
+                let name = job.selection.new_name(object.ordinal()).unwrap_or(object.name());
+                let form = (to, args.saturate, plan.level);
+                dequantize(&object, name, form, archive.verifier(), &mut writer)?;
+            } else {
+                copier.object(&object, &mut writer, None)?;
+            }
+        }
+        writer.finish().map(drop)
     })
+}
+
+/// Writes the values of a quantized object as a dense object of that name.
+fn dequantize<S: Sink>(
+    object: &Tensor<'_>,
+    name: &str,
+    (to, saturates, level): (Float, bool, Option<Level>),
+    mut verifier: Verifier,
+    writer: &mut Writer<S>,
+) -> Result<(), Error> {
+    let (overflow_at, shape) = (Cell::new(None), object.shape().to_vec());
+    let dequantized = Dequantized::new(object, to, saturates)?;
+    let other = |why: String| Error::from_write(io::Error::other(why));
+    let quoted = || escape::quoted(object.name());
+    let mut floats = dequantized
+        .floats(object, &overflow_at)?
+        .map_err(|why| other(format!("the elements of {} are {why}", quoted())))?;
+    let elements = object.shape().elements().unwrap_or(u64::MAX);
+    let component = NewComponent::new("data", to.dtype(), elements);
+    let component = [level.map_or(component, |level| component.compressed(level))];
+    let mut out = writer.object(&NewObject::custom(name, &shape, "dense", &component))?;
+    let mut stopped = None;
+    let read = verifier.object(object, |component, chunk| {
+        if stopped.is_none() {
+            let mut take = |bytes: &[u8]| out.write_part("data", bytes).map_err(io::Error::from);
+            stopped = floats.chunk(component, chunk, &mut take).err();
+        }
+    });
+    if let Some(value) = overflow_at.get() {
+        return Err(other(format!("{} in {}", overflow(value, to.dtype()), quoted())));
+    }
+    stopped.map_or(Ok(()), |error| Err(Error::from_write(error)))?;
+    read?;
+    out.finish()
 }
 
 /// The same as a root and its shards.
@@ -89,8 +150,11 @@ fn with_copier(
     let usage = |sentence: String| Box::new(Problem::inexpressible(&args.input, &sentence));
     let selection = Selection::new(&args.select, archive).map_err(usage)?;
     let is_selected = |object: &Tensor<'_>| selection.holds(object.ordinal());
+    let keeps_layout = |object: &Tensor<'_>| {
+        is_selected(object) && (args.dequantize.is_none() || !is_quantized(object))
+    };
     if plan.generation == Generation::V2
-        && let Some(finding) = find_without_profile(manifest.tensors().filter(is_selected))
+        && let Some(finding) = find_without_profile(manifest.tensors().filter(keeps_layout))
     {
         return Err(Box::new(Problem::found(&args.input, finding)));
     }

@@ -100,7 +100,25 @@ fn other_formats_become_each_other() {
     let gguf = other_format("tiny.gguf");
     let why = failed(convert(&gguf, &path("z.safetensors"), &[]), 2);
     assert!(why.contains(": its format is \"gguf.q4_0\", expected dense"), "{why}");
-    let text = succeeded_text(convert(&gguf, &path("z.safetensors"), &["--except=q*"]));
+    assert!(why.contains("; --dequantize writes its values as floats"), "{why}");
+    for name in ["z.safetensors", "z.npz", "z.zt", "z2.zt"] {
+        let to: &[_] = if name == "z2.zt" { &["--to=2", "--zstd"] } else { &[] };
+        let options = [to, &["--dequantize", "--drop-attributes"]].concat();
+        succeeded_text(convert(&gguf, &path(name), &options));
+        succeeded_text(zten(["check", path(name).to_str().unwrap()]));
+        let printed = [&gguf, &path(name)]
+            .map(|file| succeeded_text(zten(["cat", file.to_str().unwrap(), "q4_0"])));
+        assert_eq!(printed[0], printed[1], "{name}");
+    }
+    for (dtype, options) in
+        [("bf16", &["--dequantize=bf16"][..]), ("f16", &["--dequantize=f16", "--saturate"])]
+    {
+        let options = [options, &["--force"]].concat();
+        succeeded_text(convert(&gguf, &path("z.safetensors"), &options));
+        let listed = succeeded_text(zten(["ls", path("z.safetensors").to_str().unwrap()]));
+        assert!(listed.contains(dtype), "{listed}");
+    }
+    let text = succeeded_text(convert(&gguf, &path("z.safetensors"), &["--except=q*", "--force"]));
     assert!(text.contains(" written as JSON text: "), "{text}");
     let header = br#"{"flags":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]}}"#;
     let length = u64::try_from(header.len()).unwrap().to_le_bytes();

@@ -11,6 +11,7 @@ use zten_formats::write::{Array, ArrayList, ArraySource, ChunkFn, Inexpressible}
 
 use crate::args::{Convert, Float};
 use crate::convert::cast::{Cast, overflow};
+use crate::convert::dequantized::Dequantized;
 use crate::convert::failure::Failure;
 use crate::convert::plan::Plan;
 use crate::convert::select::Selection;
@@ -20,6 +21,7 @@ use crate::file::FileWithShards;
 use crate::progress::Progress;
 use crate::report::Problem;
 use crate::sources::Sources;
+use crate::values::is_quantized;
 
 /// Columns of a name that is a part of a message.
 const NAME: usize = 60;
@@ -77,6 +79,11 @@ impl<'a> Archived<'a> {
         self.archive.manifest().tensor_at(self.selection.ordinal(at))
     }
 
+    /// Returns the type of floats that the values of an object become, if it is quantized and they are to.
+    fn dequantizes(&self, object: &Tensor<'_>) -> Option<Float> {
+        self.args.dequantize.filter(|_| is_quantized(object))
+    }
+
     fn cast(&self, object: &Tensor<'_>) -> Option<Cast<'a>> {
         let casts = self.casts.as_ref()?;
         casts.get(Cast::of(object, casts)?).copied()
@@ -99,9 +106,17 @@ impl ArrayList for Archived<'_> {
 
     fn array(&self, at: usize) -> Result<Array, String> {
         let object = self.object(at).ok_or("no such object")?;
+        if let Some(dtype) = self.dequantizes(&object) {
+            return Ok(Array { shape: object.shape().to_vec(), dtype: dtype.dtype() });
+        }
         if object.layout() != Layout::Dense {
             let format = escape::quoted(&escape::cut(object.layout_name(), NAME));
-            return Err(format!("its format is {format}, expected dense"));
+            let advice = if is_quantized(&object) {
+                "; --dequantize writes its values as floats"
+            } else {
+                ""
+            };
+            return Err(format!("its format is {format}, expected dense{advice}"));
         }
         if object.has_attributes() && !(self.args.drop_attributes && drops(&object)) {
             return Err("it has attributes; only those of a file are written".to_owned());
@@ -131,18 +146,34 @@ impl ArraySource for Archived<'_> {
         let Some(object) = self.object(at) else { return Ok(()) };
         let (mut stopped, cast) = (None, self.cast(&object));
         let files = self.files.all();
-        let read = self.verifier.object(&object.read_from(&files), |component, chunk| {
+        let (bound, to) = (object.read_from(&files), self.dequantizes(&object));
+        let rejected = |error| failure(self.args, self.archive, &error);
+        let factors = to.map(|to| Dequantized::new(&bound, to, self.args.saturate));
+        let factors = factors.transpose().map_err(rejected)?;
+        let floats = factors.as_ref().map(|own| own.floats(&bound, self.overflow)).transpose();
+        let mut floats = match floats.map_err(rejected)? {
+            Some(Err(why)) => {
+                let sentence = format!("its elements are {why}");
+                return Err(Inexpressible::tensor(object.name(), sentence).into());
+            }
+            Some(Ok(floats)) => Some(floats),
+            None => None,
+        };
+        let read = self.verifier.object(&bound, |component, chunk| {
             if stopped.is_none() {
-                stopped = match &cast {
-                    Some(cast) => cast.chunk(chunk, take).err(),
-                    None => Normalization::bools(component).chunk(chunk, |bytes| take(bytes)).err(),
+                stopped = match (&mut floats, &cast) {
+                    (Some(floats), _) => floats.chunk(component, chunk, take).err(),
+                    (None, Some(cast)) => cast.chunk(chunk, take).err(),
+                    (None, None) => {
+                        Normalization::bools(component).chunk(chunk, |bytes| take(bytes)).err()
+                    }
                 };
                 if stopped.is_some() {
                     self.progress.stop();
                 }
             }
         });
-        if let Some((value, to)) = self.overflow.get().zip(self.args.dtype) {
+        if let Some((value, to)) = self.overflow.get().zip(to.or(self.args.dtype)) {
             let sentence = overflow(value, to.dtype());
             return Err(Inexpressible::tensor(object.name(), sentence).into());
         }

@@ -14,7 +14,7 @@ use crate::cat::unpacked::{self, Unpacking};
 const PIECE: usize = 1 << 10;
 
 /// The numbers that elements are multiplied by, which are read before them.
-pub(super) enum Factors {
+pub(crate) enum Factors {
     None,
     Mx(MxBlocks, Decoded),
     Group(Group),
@@ -22,7 +22,7 @@ pub(super) enum Factors {
 
 /// The scales and zero points of a matrix of codes, and the position of the next word in it.
 #[derive(Clone)]
-pub(super) struct Group {
+pub(crate) struct Group {
     quantization: Quantization,
     outputs: usize,
     scales: Vec<f32>,
@@ -30,8 +30,15 @@ pub(super) struct Group {
     zeros: Option<Vec<f32>>,
 }
 
+/// Returns whether the elements of an object are computed from codes and scales.
+pub(crate) fn is_quantized(object: &Tensor<'_>) -> bool {
+    let is_group = matches!(object.layout(), Layout::Mx | Layout::QuantizedGroup);
+    is_group && (object.layout() == Layout::Mx || object.quantization().is_ok())
+        || Block::of_layout(object).is_some()
+}
+
 /// Reads what the elements of an object are multiplied by.
-pub(super) fn factors(object: &Tensor<'_>) -> Result<Factors, Error> {
+pub(crate) fn factors(object: &Tensor<'_>) -> Result<Factors, Error> {
     let floats = |component: Component<'_>| {
         let (read, mut numbers) = (component.read()?, Vec::new());
         let Some(kind) = Kind::of_component(&component) else { return Ok(numbers) };
@@ -65,7 +72,7 @@ fn narrow(number: f64) -> f32 {
 }
 
 /// The elements of an object, of which some bytes have been read.
-pub(super) struct Values<'a> {
+pub(crate) struct Values<'a> {
     /// The component that holds them.
     role: &'static str,
     form: Form<'a>,
@@ -84,7 +91,7 @@ enum Form<'a> {
 
 impl<'a> Values<'a> {
     /// Returns the values of an object before the first is read, or the reason why it has none.
-    pub(super) fn of(
+    pub(crate) fn of(
         object: &Tensor<'_>,
         factors: &'a Factors,
     ) -> Result<Result<Self, &'static str>, Error> {
@@ -117,12 +124,12 @@ impl<'a> Values<'a> {
     }
 
     /// The component that holds the elements.
-    pub(super) fn role(&self) -> &'static str {
+    pub(crate) fn role(&self) -> &'static str {
         self.role
     }
 
     /// The type in whose digits elements are shown.
-    pub(super) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> Kind {
         match self.form {
             Form::Plain(kind) => kind,
             Form::Packed(_) => Kind::Fp8(Fp8::E2M1),
@@ -130,8 +137,19 @@ impl<'a> Values<'a> {
         }
     }
 
+    /// Returns the shape of the parts in whose columns elements are stored, if they are not stored in rows: the number of rows of a
+    /// part, and that of its columns.
+    pub(crate) fn columns(&self) -> Option<(usize, usize)> {
+        match &self.form {
+            Form::Words { group, .. } => {
+                Some((group.quantization.packing().codes().into(), group.outputs))
+            }
+            _ => None,
+        }
+    }
+
     /// Hands on the elements in the next bytes, which may end within one.
-    pub(super) fn chunk(&mut self, chunk: &[u8], take: &mut dyn FnMut(&[f64])) {
+    pub(crate) fn chunk(&mut self, chunk: &[u8], take: &mut dyn FnMut(&[f64])) {
         let Self { form, begun, numbers, .. } = self;
         let mut floats = |floats: &[f32]| {
             numbers.clear();
