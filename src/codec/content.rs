@@ -9,7 +9,7 @@ use super::deflate::Inflate;
 use super::hasher::{Hasher, Mismatch, Verified};
 #[cfg(feature = "zstd")]
 use super::seekable::Seekable;
-use super::strided::Strided;
+use super::strided::{Elements, Picked, Strided};
 #[cfg(feature = "zstd")]
 use super::zstd::Frames;
 use super::{Located, ReadAt, extend, grow};
@@ -238,7 +238,7 @@ impl<'a> Component<'a> {
     fn rows(&self) -> Result<Reader<'a>, Error> {
         let (location, extent, shape) = (self.location(), self.extent(), self.tensor().shape());
         let declared = self.decoded_length().ok_or(BareError::internal().at(location))?;
-        // The blob is held, and so may be the elements.
+        // The blob is held, or so are the elements.
         let most = declared.max(extent.length());
         if most > self.limits().decoded() {
             let over = BareError::new(Limit::Decoded, extent.offset()).found(most);
@@ -247,12 +247,13 @@ impl<'a> Component<'a> {
         let mut reader = self.stored_reader()?;
         // Elements are checked as they are handed out, and what lies between them is none.
         reader.reading.validates_bools = self.strides().is_none();
-        let bytes = reader.collect()?;
-        let Reader { source, reading, .. } = reader;
         let width = self.element_size().ok_or(BareError::internal().at(location))?;
         let strided = if let Some(strides) = self.strides() {
-            Strided::new(bytes, shape.iter().zip(strides), width)
+            let again = self.strides().ok_or(BareError::internal().at(location))?;
+            let elements = self.pick(&mut reader, shape.iter().zip(again), (declared, width))?;
+            Strided::new(elements, shape.iter().zip(strides), width)
         } else {
+            let bytes = reader.collect()?;
             let mut next = 1_u64;
             let columns = shape.iter().map(|dimension| {
                 let stride = next;
@@ -260,11 +261,32 @@ impl<'a> Component<'a> {
                 next = next.saturating_mul(dimension);
                 (dimension, stride)
             });
-            Strided::new(bytes, columns, width)
+            Strided::new(Elements::All(bytes), columns, width)
         };
+        let Reader { source, reading, .. } = reader;
         let strided = strided.map_err(|error| error.at(location))?;
         let hasher = Hasher::found(reading.verified.ok_or(BareError::internal().at(location))?);
         Ok(self.reading(source, reading.storage, Stored::Strided(strided), hasher))
+    }
+
+    /// Reads all of a content whose elements, which take `declared` bytes, lie by strides. Where they are a small part of it,
+    /// they alone are kept.
+    fn pick(
+        &self,
+        reader: &mut Reader<'_>,
+        dimensions: impl Iterator<Item = (u64, u64)>,
+        (declared, width): (u64, u64),
+    ) -> Result<Elements, Error> {
+        let count = declared.checked_div(width).unwrap_or_default();
+        let sizes = (count, width, self.extent().length());
+        let picked = Picked::new(dimensions, sizes).map_err(|error| error.at(self.location()))?;
+        let Some(mut picked) = picked else { return reader.collect().map(Elements::All) };
+        let (mut at, bytes) = (0_u64, usize::try_from(width).unwrap_or(usize::MAX));
+        while let Some(chunk) = reader.next_chunk()? {
+            picked.take(at, chunk, bytes).map_err(|error| error.at(self.location()))?;
+            at = at.saturating_add(u64_from_usize(chunk.len()));
+        }
+        Ok(Elements::Picked(picked))
     }
 
     /// Verifies the checksum of the range that it shares with other components, if there is one, unless that has been done

@@ -666,6 +666,57 @@ fn shared_checksums_are_verified_once() {
     assert_eq!(archive.source().1.load(Relaxed), 1000 + 5 + 50 + 1000 + 5 + 5);
 }
 
+/// The few elements of a view into a large storage take memory of their own, and not that of the storage.
+#[test]
+fn elements_that_lie_far_apart_take_little_memory() {
+    let options = OpenOptions::default();
+    let large = 16_u32 << 20;
+    let numbers: Vec<u8> = (0..large / 4).flat_map(u32::to_be_bytes).collect();
+    let file = [vec![0; 8], numbers].concat();
+    for (shape, strides) in [
+        (&[2, 1][..], &[4_000_000, 1][..]),
+        (&[3, 2], &[7, 2_000_000]),
+        // Elements that several indices have.
+        (&[2, 4, 3], &[1_000_000, 0, 1_000_000]),
+        (&[1000, 2], &[4000, 1]),
+    ] {
+        for byte_order in [ByteOrder::Little, ByteOrder::Big] {
+            let last: u64 =
+                shape.iter().zip(strides).map(|(count, stride)| (count - 1) * stride).sum();
+            let mut builder = Builder::new(&ANY, 0..8, file.len() as u64, &options).unwrap();
+            let raw = RawComponent {
+                strides: Some(strides),
+                byte_order,
+                ..RawComponent::raw(StorageType::U32, 8 + 40, (last + 1) * 4)
+            };
+            builder.push(&RawObject { shape, ..dense("a", &[raw]) }).unwrap();
+            let counted = Counted(file.clone(), AtomicU64::new(0));
+            let archive = Archive::from_front(counted, builder.finish().unwrap());
+            archive.verify().unwrap();
+            let tensor = archive.tensor("a").unwrap();
+            let mut read = Vec::new();
+            let counter = allocation_counter::measure(|| read = tensor.to_vec::<u32>().unwrap());
+            assert!(counter.bytes_max < 300_000, "{shape:?}: {} bytes", counter.bytes_max);
+            let mut wanted = vec![10_u64];
+            for (count, stride) in shape.iter().zip(strides) {
+                wanted = wanted
+                    .into_iter()
+                    .flat_map(|at| (0..*count).map(move |index| at + index * stride))
+                    .collect();
+            }
+            let number = |at: u64| u32::try_from(at).unwrap();
+            let wanted: Vec<u32> = match byte_order {
+                ByteOrder::Big => wanted.into_iter().map(number).collect(),
+                _ => wanted.into_iter().map(|at| number(at).swap_bytes()).collect(),
+            };
+            assert_eq!(read, wanted, "{shape:?}");
+            let slice = tensor.slice(1..2).unwrap().to_vec::<u32>().unwrap();
+            let row = wanted.len() / usize::try_from(shape[0]).unwrap();
+            assert_eq!(slice, wanted[row..2 * row], "{shape:?}");
+        }
+    }
+}
+
 /// A flipped bit is not the fault of what wrote the file.
 #[test]
 fn a_wrong_bool_is_damage_where_the_checksum_is_wrong() {
