@@ -7,6 +7,7 @@ use zten::attributes::Attributes;
 use zten::write::{Checksum, Encoded, Level, WriteOptions};
 use zten_formats::write::WrittenFormat;
 
+use super::sharded;
 use crate::args::{Convert, Digest, To};
 use crate::attributes::changed;
 use crate::file::TensorFile;
@@ -53,6 +54,9 @@ impl Plan {
             WrittenFormat::ZTensor => return Err("--shard-size requires --to 2"),
             WrittenFormat::Safetensors => {}
             _ => return Err("--shard-size is for an OUT that ends in .safetensors or .zt"),
+        }
+        if shard_size.is_some() {
+            sharded::check_names(args)?;
         }
         let to = args.to.unwrap_or(To::V1_2);
         let generation = match to {

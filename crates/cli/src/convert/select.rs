@@ -13,6 +13,8 @@ use crate::file::TensorFile;
 const NO_MEMORY: &str = "out of memory";
 /// Memory that a regular expression may take.
 const MOST: usize = 1 << 20;
+/// Bytes of a new name, at most, unless the old name is longer: every change in a chain may make a name longer by a factor.
+const NAME: usize = 64 << 10;
 
 /// A change of names.
 #[derive(Clone, Debug)]
@@ -20,7 +22,40 @@ pub(crate) enum Rename {
     /// One name becomes another.
     Exact(String, String),
     /// The part that a regular expression matches is replaced: once, or `all` of them.
-    Pattern { regex: Regex, replacement: String, all: bool },
+    Pattern { regex: Regex, replacement: Vec<Piece>, all: bool },
+}
+
+/// A part of a replacement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Piece {
+    Text(String),
+    /// What a group of the regular expression has matched; group 0 is the whole match.
+    Group(usize),
+}
+
+/// The work that regular expressions may still take for the names of a file. A match may look at all that is left of a name, so a
+/// name from an untrusted file could cost the square of its length.
+struct Work(u64);
+
+impl Work {
+    /// The work for the names of a file, whatever their lengths: about a second.
+    const BASE: u64 = 1 << 24;
+    /// The work for each byte of a name beside that: as many matches in a name take no more than time that is linear.
+    const PER_BYTE: u64 = 64;
+
+    /// Adds what a name may take.
+    fn add(&mut self, name: &str) {
+        let more = u64_from_usize(name.len()).saturating_mul(Self::PER_BYTE);
+        self.0 = self.0.saturating_add(more);
+    }
+
+    /// Takes as much as looking at so many bytes once.
+    fn take(&mut self, bytes: usize) -> Result<(), String> {
+        let left = self.0.checked_sub(u64_from_usize(bytes).saturating_add(1));
+        self.0 =
+            left.ok_or("--rename takes too long: a pattern matches too often in long names")?;
+        Ok(())
+    }
 }
 
 impl Rename {
@@ -33,7 +68,7 @@ impl Rename {
         if let Some((pattern, replacement, all)) = text.strip_prefix("s/").and_then(split) {
             let regex = RegexBuilder::new(&pattern).size_limit(MOST).build();
             let regex = regex.map_err(|error| format!("invalid regular expression: {error}"))?;
-            return Ok(Self::Pattern { regex, replacement: template(&replacement), all });
+            return Ok(Self::Pattern { regex, replacement: pieces(&replacement), all });
         }
         match text.split_once('=') {
             Some((old, new)) => Ok(Self::Exact(old.to_owned(), new.to_owned())),
@@ -41,17 +76,56 @@ impl Rename {
         }
     }
 
-    /// The new name; none if it does not change that one.
-    fn apply(&self, name: &str) -> Option<String> {
-        match self {
-            Self::Exact(old, new) => (name == old).then(|| new.clone()),
-            Self::Pattern { regex, replacement, all } => {
-                let most = usize::from(!*all);
-                let is_match = regex.is_match(name);
-                is_match.then(|| regex.replacen(name, most, replacement.as_str()).into_owned())
+    /// Returns the new name, or `None` if the change is not of this name.
+    ///
+    /// # Errors
+    /// The new name is longer than `longest`, or there is no work left.
+    fn apply(&self, name: &str, longest: usize, work: &mut Work) -> Result<Option<String>, String> {
+        let (regex, replacement, all) = match self {
+            Self::Exact(old, new) if name == old => return checked(new, longest).map(Some),
+            Self::Exact(..) => return Ok(None),
+            Self::Pattern { regex, replacement, all } => (regex, replacement, *all),
+        };
+        let mut new = String::new();
+        let put = |new: &mut String, text: &str| {
+            if new.len().saturating_add(text.len()) > longest {
+                return Err(too_long(longest));
             }
+            new.push_str(text);
+            Ok(())
+        };
+        let (mut kept, mut is_match) = (0, false);
+        let mut matches = regex.captures_iter(name).take(if all { usize::MAX } else { 1 });
+        loop {
+            work.take(name.len().saturating_sub(kept))?;
+            let Some((captures, whole)) =
+                matches.next().and_then(|own| Some(own.get(0)?.range()).map(|range| (own, range)))
+            else {
+                break;
+            };
+            is_match = true;
+            put(&mut new, name.get(kept..whole.start).unwrap_or_default())?;
+            for piece in replacement {
+                let text = match piece {
+                    Piece::Text(text) => text,
+                    Piece::Group(group) => captures.get(*group).map_or("", |own| own.as_str()),
+                };
+                put(&mut new, text)?;
+            }
+            kept = whole.end;
         }
+        put(&mut new, name.get(kept..).unwrap_or_default())?;
+        Ok(is_match.then_some(new))
     }
+}
+
+/// Returns a new name if it is not too long.
+fn checked(new: &str, longest: usize) -> Result<String, String> {
+    if new.len() > longest { Err(too_long(longest)) } else { Ok(new.to_owned()) }
+}
+
+fn too_long(longest: usize) -> String {
+    format!("a new name would exceed the maximum of {longest} bytes")
 }
 
 /// Splits what follows `s/` at its slashes that have no backslash: pattern, replacement, and whether a `g` ends it.
@@ -75,21 +149,27 @@ fn split(text: &str) -> Option<(String, String, bool)> {
     }
 }
 
-/// The replacement of `sed` as that of the regular expressions: `&` is all that matched, `\1` the first group.
-fn template(replacement: &str) -> String {
-    let (mut out, mut chars) = (String::new(), replacement.chars());
+/// Parses the replacement of `sed`: `&` is all that matched, `\1` the first group.
+fn pieces(replacement: &str) -> Vec<Piece> {
+    let (mut pieces, mut text, mut chars) = (Vec::new(), String::new(), replacement.chars());
+    let mut group = |text: &mut String, group| {
+        pieces.extend([Piece::Text(std::mem::take(text)), Piece::Group(group)]);
+    };
     while let Some(own) = chars.next() {
         match own {
-            '&' => out.push_str("${0}"),
-            '$' => out.push_str("$$"),
+            '&' => group(&mut text, 0),
             '\\' => match chars.next() {
-                Some(group @ '0'..='9') => out.extend(["${", group.to_string().as_str(), "}"]),
-                next => out.push(next.unwrap_or('\\')),
+                Some(digit @ '0'..='9') => {
+                    let digit = digit.to_digit(10).and_then(|digit| usize::try_from(digit).ok());
+                    group(&mut text, digit.unwrap_or_default());
+                }
+                next => text.push(next.unwrap_or('\\')),
             },
-            own => out.push(own),
+            own => text.push(own),
         }
     }
-    out
+    pieces.push(Piece::Text(text));
+    pieces
 }
 
 /// An object that is written.
@@ -117,6 +197,7 @@ impl Selection {
             rename.iter().map(|text| Rename::parse(text)).collect::<Result<_, _>>()?;
         let (mut used, mut renamed) = (vec![false; only.len()], vec![false; rename.len()]);
         let (mut picks, mut bytes) = (Vec::new(), 0_u64);
+        let mut work = Work(Work::BASE);
         let most = archive.manifest().limits().manifest();
         for object in archive.tensors() {
             let mut wanted = only.is_empty();
@@ -128,8 +209,10 @@ impl Selection {
                 continue;
             }
             let mut name = Cow::Borrowed(object.name());
+            let longest = name.len().max(NAME);
             for (rename, renamed) in rename.iter().zip(&mut renamed) {
-                if let Some(new) = rename.apply(&name) {
+                work.add(&name);
+                if let Some(new) = rename.apply(&name, longest, &mut work)? {
                     (name, *renamed) = (Cow::Owned(new), true);
                 }
             }
@@ -213,7 +296,27 @@ mod tests {
     use super::*;
 
     fn renamed(rename: &str, name: &str) -> Option<String> {
-        Rename::parse(rename).unwrap().apply(name)
+        Rename::parse(rename).unwrap().apply(name, NAME, &mut Work(Work::BASE)).unwrap()
+    }
+
+    #[test]
+    fn names_that_grow_or_match_too_often_are_rejected() {
+        let long = "a".repeat(40 << 10);
+        let apply = |rename: &str, name: &str| {
+            let mut work = Work(1 << 19);
+            Rename::parse(rename).unwrap().apply(name, NAME, &mut work)
+        };
+        // Each match looks for a "b" up to the end.
+        assert!(apply("s/a.*b|a/x/g", &long).unwrap_err().starts_with("--rename takes too long"));
+        assert_eq!(apply("s/a.*b|a/x/", &long).unwrap().unwrap().len(), long.len());
+        let many = "ab".repeat(512);
+        assert_eq!(apply("s/a/x/g", &many).unwrap().unwrap(), "xb".repeat(512));
+        for rename in ["s/.*/&&/", "s/a/&&/g", &format!("s/b*/{}/", "x".repeat(30 << 10))] {
+            let sentence = "a new name would exceed the maximum of 65536 bytes";
+            assert_eq!(apply(rename, &long).unwrap_err(), sentence, "{rename:.9}");
+        }
+        assert_eq!(apply(&format!("a={}", "x".repeat(NAME)), "a").unwrap().unwrap().len(), NAME);
+        apply(&format!("a={}", "x".repeat(NAME + 1)), "a").unwrap_err();
     }
 
     #[test]
@@ -234,6 +337,9 @@ mod tests {
             (r"s/\./\//", "a.b", Some("a/b")),
             ("s/x/x/", "x", Some("x")),
             ("s/$/.weight/", "a", Some("a.weight")),
+            ("s/x*/-/g", "axb", Some("-a-b-")),
+            (r"s/a|(b)/<\1>/g", "ab", Some("<><b>")),
+            (r"s/a/\7/", "ab", Some("b")),
         ] {
             assert_eq!(renamed(rename, name).as_deref(), new, "{rename} {name}");
         }

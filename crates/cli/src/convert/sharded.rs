@@ -13,6 +13,7 @@ use zten::attributes::Attributes;
 use zten::shards::Source as Bytes;
 use zten::write::{Copier, Encoded, ShardWriter, Sink, WriteOptions, Writer};
 use zten::{Error, Tensor};
+use zten_formats::shards::{NAME, Sibling};
 use zten_formats::write::{
     self, Array, ArrayList, ArraySource, ChunkFn, Inexpressible, WrittenFormat,
 };
@@ -81,6 +82,28 @@ pub(crate) fn shard_name(args: &Convert, number: u32, shards: u32) -> Option<Pat
         (true, Ordering::Less) => format!("{stem}-{}.zt", number_name(next)),
         (false, Ordering::Less) => format!("{stem}-{next:05}-of-{shards:05}.safetensors"),
     }))
+}
+
+/// Checks that a reader finds shards and an index of the names that follow from OUT, before the first file is made.
+pub(super) fn check_names(args: &Convert) -> Result<(), &'static str> {
+    // The longest names are those of the last of as many shards as there may be.
+    let most = args.strictness.options().limit().shards().max(1);
+    let name = |number| {
+        let path = shard_name(args, number, most)?;
+        Some(path.file_name()?.to_str()?.to_owned()).filter(|name| name.len() <= NAME)
+    };
+    let (Some(shard), Some(_)) = (name(most.saturating_sub(1)), name(most)) else {
+        return Err(
+            "--shard-size requires an OUT whose name is UTF-8, and leaves room for -NUMBER in the names of the shards",
+        );
+    };
+    let is_tensors = WrittenFormat::from_path(&args.output) == Some(WrittenFormat::ZTensor);
+    if !is_tensors && Sibling::new(&shard).is_none() {
+        return Err(
+            "--shard-size requires an OUT whose name does not begin with a dot, and has no colon, backslash or control character: an index names the shards after it",
+        );
+    }
+    Ok(())
 }
 
 /// The name of a shard of a zTensor file.

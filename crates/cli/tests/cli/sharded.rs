@@ -89,3 +89,102 @@ fn what_is_in_the_way_leaves_no_file() {
     rejected("n.zt", &limit, "10 files exceed the maximum of 9; --limit shards=10 allows them");
     rejected("n.safetensors", &limit[..3], "10 files exceed the maximum of 9");
 }
+
+/// Names that an index cannot name are told before a file is made.
+#[test]
+fn names_that_no_reader_takes_are_told_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    input(&path("in.zt"));
+    let run = |name: &str, to: &[&str]| {
+        let (from, to_path) = (path("in.zt"), path(name));
+        let args =
+            ["convert", from.to_str().unwrap(), to_path.to_str().unwrap(), "--shard-size=1600"];
+        zten([&args, to].concat())
+    };
+    let long = format!("{}.safetensors", "x".repeat(230));
+    for name in [".m.safetensors", "a:b.safetensors", "a\\b.safetensors", "a\tb.safetensors", &long]
+    {
+        let output = run(name, &[]);
+        let (status, out, why) = ended(&output);
+        assert!((status, out) == (Some(2), "") && why.contains("--shard-size requires"), "{why}");
+        assert_eq!(names_in(folder.path(), ""), ["in.zt"], "{name:?}");
+    }
+    // The shards of a zTensor file are found whatever it is called.
+    for name in [".m.zt", "a:b.zt", "a\\b.zt", "a\tb.zt"] {
+        succeeded(run(name, &["--to=2"]));
+        succeeded(zten(["check", path(name).to_str().unwrap()]));
+    }
+}
+
+/// Whatever `convert` and `edit` write, `check` accepts.
+#[test]
+fn what_is_written_is_accepted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    input(&path("in.zt"));
+    let mut random = fastrand::Rng::with_seed(53);
+    let names = ["m", ".m", "a b", "a:b", "a\\b", "a\nb", "é", "m.safetensors", "-m"];
+    let options = [
+        "--rename=s/layers/l/",
+        "--rename=s/$/\u{1}/",
+        "--rename=s/\\d/é/",
+        "--only=*.[0-3].*",
+        "--set=a=[1,{}]",
+        "--set=zten.json-keys=1",
+        "--set=b=\"\\u0000\"",
+        "--set==1",
+        "--dtype=f16",
+        "--drop-attributes",
+        "--rename=layers.1.weight=__metadata__",
+        "--rename=layers.1.weight=",
+        "--set=c=1e400",
+        "--shard-size=1",
+        "--shard-size=900",
+        "--to=2",
+        "--zstd",
+        "--canonical",
+        "--digest=none",
+        "--rename=s/weight/\\/..\\/x/",
+        "--rename=s/.*/&&&&&&&&/g",
+    ];
+    let keys: Vec<_> = (0..4100).map(|key| format!("--set=k{key}=\"v\"")).collect();
+    let mut written = 0;
+    for run in 0..120 {
+        let out = folder.path().join(run.to_string());
+        fs::create_dir(&out).unwrap();
+        let end = ["zt", "safetensors", "npz"][random.usize(0..3)];
+        let to = out.join(format!("{}.{end}", names[random.usize(0..names.len())]));
+        let mut chosen: Vec<_> =
+            (0..random.usize(0..4)).map(|_| options[random.usize(0..options.len())]).collect();
+        if run % 10 == 0 {
+            chosen.extend(keys.iter().map(String::as_str).take(4090 + run));
+        }
+        let from = path("in.zt");
+        let mut args = vec!["convert", "-q", from.to_str().unwrap(), to.to_str().unwrap()];
+        args.extend(&chosen);
+        let mut is_written = zten(&args).status.success();
+        if is_written && to.is_file() && end == "safetensors" {
+            let mut args = vec!["edit", "-q", to.to_str().unwrap(), "--rename=s/a/b/", "--set=x=1"];
+            args.extend(
+                chosen.iter().filter(|own| own.starts_with("--set") || own.starts_with("--rename")),
+            );
+            is_written |= zten(&args).status.success();
+        }
+        written += u32::from(is_written);
+        let made = names_in(&out, "");
+        if made.is_empty() {
+            continue;
+        }
+        let suffixes = [
+            "-r",
+            "--suffix=.zt",
+            "--suffix=.safetensors",
+            "--suffix=.npz",
+            "--suffix=.index.json",
+        ];
+        let output = zten([&["check"], &suffixes[..], &[out.to_str().unwrap()]].concat());
+        assert_eq!(ended(&output).0, Some(0), "{args:?}: {output:?}");
+    }
+    assert!(written > 30, "{written}");
+}

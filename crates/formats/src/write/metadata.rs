@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 
 use serde::ser::{Error as _, SerializeMap as _};
 use serde::{Serialize, Serializer};
+use zten::Limits;
 use zten::attributes::{Attributes, Item, Map, Value};
+use zten::num::u64_from_usize;
 use zten_report::{json, value};
 
 use super::array::Inexpressible;
@@ -43,6 +45,14 @@ impl<'a> Metadata<'a> {
                 })?;
                 keys.push(key);
             }
+        }
+        // A reader takes no more unless its caller raises the limit, and no one who gets the file knows to do so.
+        let count = attributes.clone().count().saturating_add(usize::from(!keys.is_empty()));
+        let most = Limits::default().keys();
+        if u64_from_usize(count) > most.into() {
+            return Err(Inexpressible::file(format!(
+                "its metadata would have {count} keys, and readers take at most {most}"
+            )));
         }
         let json_keys = (!keys.is_empty()).then(|| serde_json::Value::from(keys).to_string());
         Ok(Self { attributes, json_keys })
