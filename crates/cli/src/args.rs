@@ -79,6 +79,9 @@ pub(crate) struct Args {
     /// `CLICOLOR_FORCE`
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
+    /// End a confined process that has done nothing for so many seconds: no message, no processor time; 0 waits for ever
+    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 600)]
+    pub(crate) idle_timeout: u32,
     #[command(flatten)]
     pub(crate) remote: crate::remote::Settings,
 }

@@ -82,6 +82,8 @@ struct Broker<'a> {
     halt: Option<String>,
     /// The time of the last look at the processor time of workers.
     looked: Instant,
+    /// The time for which a worker may do nothing.
+    silence: Option<Duration>,
 }
 
 /// Prints the results of jobs.
@@ -172,6 +174,7 @@ impl<'a> Broker<'a> {
             idle_rounds: 0,
             halt: None,
             looked: Instant::now(),
+            silence: crate::silence::limit(),
         })
     }
 
@@ -190,7 +193,10 @@ impl<'a> Broker<'a> {
             }
             // What is known is not held back by what is waited for.
             app.out.flush()?;
+            let start = Instant::now();
             let has_waited = self.wait()?;
+            // What is beyond that is time in which this process was stopped, and the workers with it.
+            let waited = start.elapsed().min(PATIENCE);
             self.idle_rounds =
                 if has_printed || has_waited { 0 } else { self.idle_rounds.saturating_add(1) };
             if self.idle_rounds > IDLE_ROUNDS {
@@ -203,6 +209,7 @@ impl<'a> Broker<'a> {
             for slot in 0..self.slots.len() {
                 self.receive(app, slot)?;
             }
+            self.end_silent(app, waited)?;
         }
         let (jobs, results) = (self.source.count(), self.printer.ordered.taken());
         if jobs != results {
@@ -265,6 +272,9 @@ impl<'a> Broker<'a> {
         let Some(Some(running)) = self.slots.get_mut(slot) else { return Ok(()) };
         match running.send(&packet) {
             Ok(()) => {
+                if running.is_idle() {
+                    running.heard();
+                }
                 running.bytes = bytes;
                 running.tasks.extend(tasks);
             }
@@ -358,11 +368,28 @@ impl<'a> Broker<'a> {
         if asked.is_empty() {
             return Ok(false);
         }
-        let patience = Timespec::try_from(PATIENCE).ok();
+        let patience = self.silence.map_or(PATIENCE, |limit| limit.min(PATIENCE));
+        let patience = Timespec::try_from(patience).ok();
         match poll(&mut asked, patience.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(true),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Ends the workers that have done nothing for too long.
+    fn end_silent(&mut self, app: &mut App, waited: Duration) -> io::Result<()> {
+        let Some(limit) = self.silence else { return Ok(()) };
+        for slot in 0..self.slots.len() {
+            let running = self.slots.get_mut(slot).and_then(Option::as_mut);
+            if running.is_some_and(|running| running.is_silent_for(waited, limit, self.call)) {
+                let seconds = limit.as_secs();
+                let error = io::Error::other(format!(
+                    "it has done nothing for {seconds} s; --idle-timeout allows more"
+                ));
+                self.lost(app, slot, Some(&error))?;
+            }
+        }
+        Ok(())
     }
 
     /// Ends the workers that have used too much processor time.
@@ -391,6 +418,7 @@ impl<'a> Broker<'a> {
                 Ok(None) => return self.lost(app, slot, None),
                 Err(error) => return self.lost(app, slot, Some(&error)),
             };
+            running.heard();
             loop {
                 let answered = match received.message() {
                     Ok(None) => break,
@@ -464,6 +492,9 @@ impl<'a> Broker<'a> {
         if !is_clean(text, streams.output || streams.errors) {
             return Ok(Err(invalid("text with control characters")));
         }
+        if !task.may_print(text.len(), self.call.strictness().options().limit().manifest()) {
+            return Ok(Err(invalid("too much text")));
+        }
         // What is said of a file that is written holds when the file has its name.
         if self.printer.checks.is_some() || stream == Stream::Output && !self.outputs.is_empty() {
             if task.text.len().saturating_add(text.len()) > PART {
@@ -520,11 +551,16 @@ impl<'a> Broker<'a> {
         if self.call.writes_files() && done.status == Status::Success {
             return Ok(Err(invalid("success without a file")));
         }
-        let Some(task) = running.tasks.pop_front() else { return Ok(Err(invalid("no job"))) };
+        let Some(mut task) = running.tasks.pop_front() else { return Ok(Err(invalid("no job"))) };
         let path = task.item.path();
         match (kind, self.printer.checks.is_some()) {
             (Some(kind), true) => {
-                let record = check::Record { kind, text: task.text };
+                let record = check::Record { kind, text: std::mem::take(&mut task.text) };
+                if self.printer.checks.as_ref().is_some_and(|own| !own.accepts(&path, &record)) {
+                    // The job is still that of the worker, which is reported or tried again.
+                    running.tasks.push_front(task);
+                    return Ok(Err(invalid("a verdict on another file")));
+                }
                 self.printer.put(app, &task.item, JobResult::Record(path, record))?;
             }
             // The text, if there is any, may be of half a verdict.

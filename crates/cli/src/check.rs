@@ -1,5 +1,7 @@
 //! `zten check`: whether files are valid.
 
+#[cfg(target_os = "linux")]
+mod about;
 mod entries;
 mod output;
 mod policy;

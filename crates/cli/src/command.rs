@@ -1,6 +1,6 @@
 //! The commands that read files: how each is run, whichever process opens its files.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -230,12 +230,14 @@ pub(crate) fn run(app: &mut App, call: &Call, mode: Mode) -> io::Result<()> {
 pub(crate) struct Outputs<'a> {
     call: &'a Call,
     created: RefCell<Vec<(PathBuf, bool, FileSink)>>,
+    /// The number of shards that the first file was created with.
+    shards: Cell<Option<u32>>,
 }
 
 impl<'a> Outputs<'a> {
     /// None yet.
     pub(crate) fn of(call: &'a Call) -> Self {
-        Self { call, created: RefCell::default() }
+        Self { call, created: RefCell::default(), shards: Cell::default() }
     }
 
     /// Returns whether none has been created.
@@ -248,7 +250,9 @@ impl Create for Outputs<'_> {
     fn create(&self, number: u32, shards: u32) -> io::Result<File> {
         let mut created = self.created.borrow_mut();
         let is_next = usize::try_from(number).is_ok_and(|number| number == created.len());
-        let output = self.call.output(number, shards).filter(|_| is_next);
+        // Names of files follow from the number of shards, so it is the same for all files of an output.
+        let is_same = self.shards.get().is_none_or(|first| first == shards);
+        let output = self.call.output(number, shards).filter(|_| is_next && is_same);
         let (path, replaces) = output.ok_or(io::ErrorKind::InvalidInput)?;
         let sink = FileSink::create(&path)?;
         if !replaces && fs::symlink_metadata(&path).is_ok() {
@@ -256,6 +260,7 @@ impl Create for Outputs<'_> {
         }
         let file = sink.file().try_clone()?;
         created.push((path, replaces, sink));
+        self.shards.set(Some(shards));
         Ok(file)
     }
 

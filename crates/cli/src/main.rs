@@ -41,6 +41,7 @@ mod remote;
 mod report;
 mod sandbox;
 mod selection;
+mod silence;
 mod sources;
 mod stat;
 mod status;
@@ -83,6 +84,7 @@ fn main() -> ExitCode {
     let mode = args.mode();
     paint::decide(args.color);
     remote::decide(&args.remote);
+    silence::decide(args.idle_timeout);
     if mode.confines() {
         zten_sandbox::without_backtraces();
     }

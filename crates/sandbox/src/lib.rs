@@ -177,6 +177,18 @@ pub fn raise(child: u32, budget: &Budget) {
     let _ = (child, budget);
 }
 
+/// Returns the processor time that a child has used, if the system says: the clock ticks of all its threads, 100 a second on most
+/// systems.
+pub fn ticks_used(child: u32) -> Option<u64> {
+    #[cfg(target_os = "linux")]
+    return limits::ticks_used(child);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = child;
+        None
+    }
+}
+
 /// Returns the seconds of processor time that a child has used, if the system says.
 pub fn seconds_used(child: u32) -> Option<u64> {
     #[cfg(target_os = "linux")]

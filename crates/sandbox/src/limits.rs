@@ -93,12 +93,16 @@ pub(crate) fn raise(child: u32, budget: &Budget) {
 
 /// Seconds of processor time that a child has used.
 pub(crate) fn seconds_used(child: u32) -> Option<u64> {
+    let ticks = sysconf(SysconfVar::CLK_TCK).ok().flatten()?;
+    ticks_used(child)?.checked_div(u64::try_from(ticks).ok()?)
+}
+
+pub(crate) fn ticks_used(child: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).ok()?;
     // The name of the program, which may have any character, ends at the last parenthesis.
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
     let [user, system] = [fields.nth(11)?, fields.next()?].map(str::parse::<u64>);
-    let ticks = sysconf(SysconfVar::CLK_TCK).ok().flatten()?;
-    user.ok()?.checked_add(system.ok()?)?.checked_div(u64::try_from(ticks).ok()?)
+    user.ok()?.checked_add(system.ok()?)
 }
 
 /// Bytes of address space in use. Where the system does not tell, a limit is as much too high as

@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{Shutdown, shutdown};
 use zten_sandbox::Budget;
 
@@ -32,6 +33,10 @@ const LARGE: usize = 128;
 /// The time in which a worker has to receive what it is told before it is ready.
 const START: Duration = Duration::from_secs(60);
 
+/// Bytes of text of one job, and as many more for each byte of a header: 30 bytes of a header become a line of JSON.
+const TEXT: u64 = 64 << 20;
+const TEXT_PER_BYTE: u64 = 256;
+
 /// Seconds of processor time after the signal that ends an honest worker.
 const GRACE: u64 = 5;
 
@@ -48,12 +53,36 @@ pub(super) struct Task {
     pub(super) found: u32,
     /// The status, if it is done and has files to publish.
     pub(super) done: Option<Status>,
+    /// Bytes of text that were received.
+    printed: u64,
 }
 
 impl Task {
     pub(super) fn new(item: Item, handed: &Handed) -> Self {
         let lengths = handed.lengths.clone();
-        Self { item, lengths, budget: Budget::default(), text: String::new(), found: 0, done: None }
+        Self {
+            item,
+            lengths,
+            budget: Budget::default(),
+            text: String::new(),
+            found: 0,
+            done: None,
+            printed: 0,
+        }
+    }
+
+    /// Counts text, and returns whether an honest worker may print so much: what is said of a file follows its header.
+    pub(super) fn may_print(&mut self, bytes: usize, header: u64) -> bool {
+        self.printed = self.printed.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+        let lengths = self.lengths.known.iter().copied().chain([self.lengths.siblings]);
+        let headers = lengths.map(|length| length.min(header)).fold(0, u64::saturating_add);
+        self.printed <= TEXT.saturating_add(headers.saturating_mul(TEXT_PER_BYTE))
+    }
+
+    /// The time for which the broker waits for a fetching process beside the worker: its limits are its own.
+    fn fetches_for(&self) -> Duration {
+        let is_fetched = self.lengths.known.contains(&u64::MAX);
+        if is_fetched { Duration::from_secs(remote::time_limit()) } else { Duration::ZERO }
     }
 
     fn longest(&self) -> u64 {
@@ -87,6 +116,10 @@ pub(super) struct Running {
     pub(super) tasks: VecDeque<Task>,
     /// Bytes of the files that it was sent at last.
     pub(super) bytes: u64,
+    /// The time that the broker has waited since the worker was last seen to do something.
+    silent: Duration,
+    /// Ticks of processor time that the worker had used then.
+    ticks: u64,
 }
 
 impl Running {
@@ -137,7 +170,19 @@ impl Running {
         threads: usize,
     ) -> Self {
         let (tasks, left) = (VecDeque::new(), JOBS);
-        Self { child, socket, ready: false, granted, memory: None, threads, left, tasks, bytes: 0 }
+        Self {
+            child,
+            socket,
+            ready: false,
+            granted,
+            memory: None,
+            threads,
+            left,
+            tasks,
+            bytes: 0,
+            silent: Duration::ZERO,
+            ticks: 0,
+        }
     }
 
     /// Returns whether it can be sent a job.
@@ -205,6 +250,34 @@ impl Running {
         zten_sandbox::raise(child.id(), &Budget { memory, ..self.granted });
     }
 
+    /// Notes that the worker has been given or has said something.
+    pub(super) fn heard(&mut self) {
+        self.silent = Duration::ZERO;
+    }
+
+    /// Adds time that the broker has waited for the worker, and returns whether it has done nothing for longer than `limit`: it
+    /// has sent no message, it has used no processor time, and no stream of the user keeps it waiting.
+    pub(super) fn is_silent_for(&mut self, waited: Duration, limit: Duration, call: &Call) -> bool {
+        let used = |child: &Child| zten_sandbox::ticks_used(child.id());
+        // What it has used before it became silent is no sign of life later.
+        if self.silent.is_zero() && waited >= Duration::from_secs(1) {
+            self.ticks = self.child.as_ref().and_then(used).unwrap_or_default();
+        }
+        self.silent = self.silent.saturating_add(waited);
+        let Some(task) = self.tasks.front() else { return false };
+        if self.silent < limit.saturating_add(task.fetches_for()) {
+            return false;
+        }
+        let ticks = self.child.as_ref().and_then(used).unwrap_or(self.ticks);
+        let is_idle = std::mem::replace(&mut self.ticks, ticks) == ticks
+            && (!task.lengths.held || is_ready(&io::stdin(), PollFlags::IN))
+            && (!call.writes_data() || is_ready(&io::stdout(), PollFlags::OUT));
+        if !is_idle {
+            self.silent = Duration::ZERO;
+        }
+        is_idle
+    }
+
     /// Returns whether it has used more processor time than it may. The kernel ends an honest one by `SIGXCPU`, which one
     /// that was taken over can block.
     pub(super) fn is_over_time(&self) -> bool {
@@ -239,6 +312,12 @@ impl Running {
         child.kill()?;
         child.wait()
     }
+}
+
+/// Returns whether a stream can be read or written without waiting for what is at its other end.
+fn is_ready(stream: &impl AsFd, how: PollFlags) -> bool {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(stream, how)], Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
 impl Drop for Running {

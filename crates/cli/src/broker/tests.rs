@@ -150,6 +150,8 @@ struct Player {
     /// Inputs of a job.
     files: usize,
     checks: bool,
+    /// True if it has stopped to answer.
+    sleeps: bool,
 }
 
 impl Player {
@@ -166,7 +168,9 @@ impl Player {
                 let Reply::Input(input) = reply else { continue };
                 inputs += 1;
                 if inputs % self.files == 0 && !self.job(&input, &mut requests) {
-                    return channel::write(socket, &requests);
+                    channel::write(socket, &requests)?;
+                    while self.sleeps && Received::receive(socket)?.is_some() {}
+                    return Ok(());
                 }
                 // Some answers come together, and some one by one.
                 if self.random.next(3) == 0 || requests.len() > PART / 2 {
@@ -209,6 +213,17 @@ impl Player {
             4 => put(requests, Request::Ready(Some(0))),
             5 => put(requests, Request::Read(0, 0, 0)),
             6 => requests.extend([&[9][..], &self.random.bytes(40)].concat()),
+            // It sleeps until it is ended.
+            9 => {
+                put(requests, Request::Progress(0, 1));
+                self.sleeps = true;
+                return false;
+            }
+            10 if self.checks => requests.extend(&text),
+            11 if self.checks => {
+                let valid = KindNumbers { verdict: 0, rule: None, notes: Vec::new() };
+                put(requests, done(Some(valid)));
+            }
             8 => put(requests, Request::NotConfined("nothing works")),
             7 => put(requests, Request::Text(Stream::Output, "\u{1b}]0;title\u{7}")),
             _ => {}
@@ -254,12 +269,13 @@ fn every_input_has_one_result() {
         let mut start = |call: &Call, _: Mode, _: &Task| {
             let (own, theirs) = channel::pair()?;
             let random = Random(random.next(u64::MAX) | 1);
-            let mut player = Player { random, files: call.files_of_job(), checks };
+            let mut player = Player { random, files: call.files_of_job(), checks, sleeps: false };
             players.push(thread::spawn(move || player.play(&theirs)));
             Ok(Running::new(None, own, zten_sandbox::Budget::default(), 1))
         };
         let mut broker =
             Broker::of(&mut app, &call, Mode::Off, if checks { jobs } else { 1 }).unwrap();
+        broker.silence = Some(Duration::from_millis(20));
         broker.work(&mut app, &mut start).unwrap();
         broker.printer.end(&mut app).unwrap();
         drop(broker.slots);
@@ -327,6 +343,7 @@ fn only_so_many_files_are_created() {
     let outputs = Outputs::of(&call);
     assert!(outputs.create(0, 3).is_err() && outputs.create(1, 2).is_err());
     assert!(outputs.create(0, 2).is_ok() && outputs.create(0, 2).is_err());
+    assert!(outputs.create(1, 1).is_err());
     assert!(outputs.create(1, 2).is_ok() && outputs.create(2, 2).is_ok());
     assert!(outputs.create(3, 2).is_err());
 }

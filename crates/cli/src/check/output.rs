@@ -5,6 +5,8 @@ use std::path::Path;
 
 use tempfile::SpooledTempFile;
 
+#[cfg(target_os = "linux")]
+use super::about;
 use super::entries::{Entries, Reason, Suffixes};
 use super::record::{Form, Record};
 use super::sarif;
@@ -77,6 +79,12 @@ impl Output {
             Verdict::Error if self.form == Form::Text => app.error_text(&record.text),
             _ => app.out.write_all(record.text.as_bytes()),
         }
+    }
+
+    /// Returns whether what a worker has rendered is about the file at `path`, and only about that file.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn accepts(&self, path: &Path, record: &Record) -> bool {
+        about::is_about(self.form, path, record)
     }
 
     /// Renders a problem that no worker has reported.

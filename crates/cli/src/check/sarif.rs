@@ -162,7 +162,7 @@ fn result(
 }
 
 /// A reference that names the file: one that is read over the network by its URL.
-fn reference(path: &Path) -> String {
+pub(super) fn reference(path: &Path) -> String {
     if is_remote(path) { shown(path).to_string_lossy().into_owned() } else { uri(path) }
 }
 

@@ -62,6 +62,23 @@ fn readers_that_leave_are_no_failure() {
     }
 }
 
+/// A process that does nothing is ended, and another one does its jobs.
+#[test]
+fn a_process_that_sleeps_is_ended() {
+    unless_emulated!();
+    let (folder, paths) = folder_of(5_000);
+    let (child, workers) = at_work(&["-r", "--json", "--idle-timeout=1", text(folder.path())]);
+    signal(workers[0], Signal::SIGSTOP);
+    let output = child.wait_with_output().unwrap();
+    let lines = json_lines(&output.stdout);
+    let found = verdicts(&lines);
+    assert!(found.iter().map(|(file, _)| *file).eq(paths.iter().map(|path| text(path))));
+    // If the process was on its last job, that file is not tried again.
+    let errors = found.iter().filter(|(_, verdict)| *verdict != "valid").count();
+    assert!(errors <= 1, "{errors}");
+    assert!(is_gone(workers[0]));
+}
+
 #[test]
 fn a_signal_leaves_no_process() {
     unless_emulated!();

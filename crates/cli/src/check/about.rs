@@ -1,0 +1,130 @@
+//! Whether a rendered outcome is about the file that a worker was given. A worker that was taken over may lie about its file,
+//! and says nothing about others.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::record::{Form, Record};
+use super::sarif;
+use crate::escape;
+use crate::remote::shown;
+
+/// What is compared of a line of JSON. A key that comes twice is an error, as programs read the one or the other.
+#[derive(Deserialize)]
+struct Line {
+    file: String,
+    verdict: String,
+}
+
+/// What is compared of a result of SARIF.
+#[derive(Deserialize)]
+struct SarifResult {
+    locations: Vec<SarifLocation>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SarifLocation {
+    physical_location: Physical,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Physical {
+    artifact_location: Artifact,
+}
+
+#[derive(Deserialize)]
+struct Artifact {
+    uri: String,
+}
+
+/// Returns whether all text of a record is about the file at `path`.
+pub(super) fn is_about(form: Form, path: &Path, record: &Record) -> bool {
+    match form {
+        Form::Text => is_text_about(path, &record.text),
+        Form::Json => {
+            let text = record.text.strip_suffix('\n').filter(|text| !text.contains('\n'));
+            let line: Option<Line> = text.and_then(|text| serde_json::from_str(text).ok());
+            line.is_some_and(|line| {
+                let is_file =
+                    [path, &shown(path)].iter().any(|path| path.to_string_lossy() == line.file);
+                is_file && line.verdict == record.kind.verdict.as_str()
+            })
+        }
+        Form::Sarif => {
+            let results: Result<Vec<SarifResult>, _> =
+                serde_json::from_str(&format!("[{}]", record.text));
+            let uri = sarif::reference(path);
+            results.is_ok_and(|results| {
+                results
+                    .iter()
+                    .flat_map(|result| &result.locations)
+                    .all(|location| location.physical_location.artifact_location.uri == uri)
+            })
+        }
+    }
+}
+
+/// Returns whether the first line begins with the path, and the others are set in.
+fn is_text_about(path: &Path, text: &str) -> bool {
+    let Some(text) = text.strip_suffix('\n') else { return false };
+    let text = without_colors(text);
+    let mut lines = text.split('\n');
+    let start = format!("{}: ", escape::path(&shown(path)));
+    lines.next().is_some_and(|line| line.starts_with(&start))
+        && lines.all(|line| line.starts_with("  "))
+}
+
+/// Removes colors, whose form has been checked.
+fn without_colors(text: &str) -> String {
+    let mut parts = text.split('\x1b');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        plain.push_str(part.split_once('m').map_or(part, |(_, rest)| rest));
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::{Kind, VERDICTS};
+
+    #[test]
+    fn what_is_said_of_other_files_is_found() {
+        let about = |form, text: &str| {
+            let kind = Kind { verdict: VERDICTS[0], row: None, notes: Vec::new() };
+            is_about(form, Path::new("a-b"), &Record { kind, text: text.to_owned() })
+        };
+        for (text, is_own) in [
+            ("a-b: valid\n", true),
+            ("\x1b[1ma-b\x1b[0m: valid\n  note: x\n", true),
+            ("", false),
+            ("\n", false),
+            ("a-b: valid", false),
+            ("b: valid\n", false),
+            ("a-b: valid\nb: valid\n", false),
+        ] {
+            assert_eq!(about(Form::Text, text), is_own, "{text:?}");
+        }
+        for (text, is_own) in [
+            (r#"{"file":"a-b","verdict":"valid","x":1}"#, true),
+            (r#"{"file":"a-b","verdict":"invalid"}"#, false),
+            (r#"{"file":"b","verdict":"valid"}"#, false),
+            (r#"{"file":"b","file":"a-b","verdict":"valid"}"#, false),
+            (r#"{"file":"a-b","verdict":"valid"} {}"#, false),
+            ("", false),
+        ] {
+            assert_eq!(about(Form::Json, &format!("{text}\n")), is_own, "{text}");
+        }
+        let result = |uri: &str| {
+            format!(
+                r#"{{"locations":[{{"physicalLocation":{{"artifactLocation":{{"uri":"{uri}"}}}}}}]}}"#
+            )
+        };
+        assert!(about(Form::Sarif, "") && about(Form::Sarif, &result("a-b")));
+        assert!(!about(Form::Sarif, &result("b")) && !about(Form::Sarif, "{}],[{}"));
+    }
+}
