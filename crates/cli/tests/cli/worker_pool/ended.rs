@@ -68,6 +68,9 @@ fn a_process_that_sleeps_is_ended() {
     unless_emulated!();
     let (folder, paths) = folder_of(5_000);
     let (child, workers) = at_work(&["-r", "--json", "--idle-timeout=1", text(folder.path())]);
+    // Before it runs its program, the process that starts it waits for it without a limit.
+    let line = format!("/proc/{}/cmdline", workers[0]);
+    until(|| std::fs::read(&line).ok().filter(|line| line.ends_with(b"--worker\0")));
     signal(workers[0], Signal::SIGSTOP);
     let output = child.wait_with_output().unwrap();
     let lines = json_lines(&output.stdout);
