@@ -12,6 +12,7 @@ mod parallel;
 mod seekable;
 mod shard;
 mod strided;
+mod strided_bools;
 #[cfg(feature = "zstd")]
 mod zstd;
 

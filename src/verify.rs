@@ -31,10 +31,10 @@ pub(crate) enum Order {
 /// Validates the content of objects, one after another, within the limits on a whole file.
 ///
 /// Memory does not depend on the size of a component: 64 KiB, and for zstd what
-/// [`Reader`](crate::Reader) needs. Two kinds of objects take more, at most as many bytes as
-/// [`Limits::decoded`] says: elements in column-major order that are handed on, all of them; and a sparse object of 2,
-/// whose rows ascend and no cell of which may be there twice, 8 bytes a row or a value (twice as many if its cells do not
-/// ascend).
+/// [`Reader`](crate::Reader) needs. Three kinds of objects take more, at most as many bytes as
+/// [`Limits::decoded`] says: elements in column-major order that are handed on, all of them; bools that lie by strides
+/// beside bytes that are none, those bytes; and a sparse object of 2, whose rows ascend and no cell of which may be there
+/// twice, 8 bytes a row or a value (twice as many if its cells do not ascend).
 ///
 /// ```
 /// let archive = zten::open("corpus/accept/1.2.3/csr_raw.zt")?;
@@ -246,18 +246,19 @@ impl Verifier {
         let storage = component.storage_type().unwrap_or(StorageType::U8);
         let begun = sparse.begin(component.role(), storage);
         begun.map_err(|error| error.at(component.location()))?;
+        let has_strided_bools = matches!(order, Order::Stored) && component.has_strided_bools();
         let mut content = match order {
             Order::Rows => component.any_reader()?,
-            // Bytes between bools are none.
-            Order::Stored if component.strides().is_some() && component.bool_rule().is_some() => {
-                component.any_reader()?
-            }
+            // Bytes between bools are none, and strides may repeat a bool very often.
+            Order::Stored if has_strided_bools => component.reader_of_bytes()?,
             Order::Stored => component.reader_as_stored()?,
         };
+        let mut is_clean = true;
         self.check_decoded_total(component)?;
         let mut bytes = 0_u64;
         self.read_to_end(component, &mut content, |chunk| {
             bytes = bytes.saturating_add(u64_from_usize(chunk.len()));
+            is_clean &= !has_strided_bools || chunk.iter().fold(0, |all, byte| all | byte) <= 1;
             sparse.validate(chunk).map_err(|bad| bad.error(component))?;
             take(chunk)
         })?;
@@ -269,6 +270,9 @@ impl Verifier {
             return Err(BareError::misuse(Misuse::Supply).at(component.location()).into());
         }
         sparse.finish().map_err(|bad| bad.error(component))?;
+        if !is_clean {
+            component.validate_strided_bools()?;
+        }
         Ok(required(component, content.verified())?)
     }
 

@@ -418,6 +418,26 @@ impl Reader<'_> {
         self.reading.wanted()
     }
 
+    /// Hands bools out whatever their bytes are.
+    pub(super) fn leave_bools(&mut self) {
+        self.reading.validates_bools = false;
+    }
+
+    /// All of a content of which nothing has been read, within the limit `decoded`.
+    pub(super) fn hold(&mut self) -> Result<Vec<u8>, Error> {
+        let component = self.reading.component;
+        let stored = component.extent().length();
+        let length = match component.encoding() {
+            Encoding::Raw => stored,
+            _ => component.decoded_length().unwrap_or(u64::MAX).max(stored),
+        };
+        if length > component.limits().decoded() {
+            let over = BareError::new(Limit::Decoded, component.extent().offset()).found(length);
+            return Err(over.at(component.location()).into());
+        }
+        self.collect()
+    }
+
     /// All of a content of which nothing has been read.
     fn collect(&mut self) -> Result<Vec<u8>, Error> {
         let declared = self.reading.length();

@@ -88,7 +88,7 @@ fn tensor<'d>(entry: &Entry<'d>) -> &'d str {
 fn component(header: &Header, member: &Member) -> RawComponent<'static> {
     let component = RawComponent {
         prefix: header.length,
-        checksum: Some(member.crc),
+        checksum: member.crc,
         ..header.component(member.start.saturating_add(header.length))
     };
     if !member.is_deflated {

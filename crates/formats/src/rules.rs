@@ -265,6 +265,9 @@ catalog! {
     ZipExtra "zip-extra", Invalid, Spec("APPNOTE 4.5"), ZIP,
         "Extra fields are whole, and of times, owners or large sizes.", "invalid extra field",
         AMBIGUOUS;
+    ZipAttributes "zip-attributes", Invalid, Implied("readers skip such a member, or make a folder or a link of it"), ZIP,
+        "The attributes of each member are those of a regular file: no directory, volume, device or link.",
+        "the attributes are not those of a regular file", AMBIGUOUS;
     ZipName "zip-name", Invalid, Implied("readers differ on which name it is"), ZIP,
         "The name of each member is UTF-8 without a zero in it.", "the name is not UTF-8, or has a zero in it", AMBIGUOUS;
     NpzName "npz-name", Invalid, Policy("a member that is no array is none of a tensor file"), NPZ,

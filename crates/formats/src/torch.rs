@@ -3,6 +3,7 @@
 //! The pickle is read by a machine that executes nothing (`pickle`), and names the tensors (`walk`). Each is a range of a
 //! member of the archive: a part of a storage, which several may share.
 
+mod dropped;
 mod globals;
 mod opcodes;
 mod pickle;
@@ -16,12 +17,12 @@ use zten::{Archive, Error, InMemory, Layout, Limits, OpenOptions, ReadAt};
 use super::cbor::Map;
 use super::error::{FormatError, copied};
 use super::front;
-use super::kind::{Kind, elements};
+use super::kind::Kind;
 use super::limits::{check_length, check_rank};
 use super::rules::Rule;
 use super::zip::{Decoded, Directory, Extents, Member, Window, Writer, damage, defer};
 use globals::{Dtype, Global};
-use pickle::{Pickle, Value};
+use pickle::{Pickle, Storage, Value};
 use walk::{Leaf, NameWalk};
 
 /// The format, for the index that it fills.
@@ -41,6 +42,8 @@ static TORCH: FrontEnd = FrontEnd::new(
 
 /// The name of the pickle in the folder.
 const PICKLE: &str = "data.pkl";
+/// The longest key of a storage that is read: a number of 64 bits.
+const KEY: usize = 20;
 /// The longest note that is read.
 const NOTE: u64 = 128;
 /// The longest pickle that is read.
@@ -66,7 +69,7 @@ pub(super) fn open(
     let big = folder.check_notes(&mut window, options)?;
     let bytes = folder.read_pickle(&mut window, options)?;
     let (mut pickle, root) = Pickle::read(&bytes, folder.pickle_at(), limits)?;
-    // What is not read hides nothing that is wrong.
+    pickle.check_dropped()?;
     let unsupported = pickle.check_supported().err();
     let format_error = |error: Error| {
         front::format_error(error, Rule::TorchDuplicateName, |ordinal| {
@@ -77,12 +80,13 @@ pub(super) fn open(
         Builder::new(&TORCH, directory.range.clone(), length, options).map_err(format_error)?;
     let mut attributes = Map::default();
     let mut walk = NameWalk::new(&pickle, root, limits)?;
-    let mut skipped = unsupported;
+    let mut skipped = None;
     while let Some(leaf) = walk.next()? {
         match leaf {
             Leaf::Tensor(node) => {
                 let about = |error: FormatError| error.about(walk.name());
-                let tensor = folder.tensor(&pickle, node, limits).map_err(about)?;
+                let tensor = folder.tensor(&pickle, node, (limits, big)).map_err(about)?;
+                folder.take(&tensor);
                 match tensor.component(big) {
                     Ok(component) => {
                         let pushed = builder.push(&tensor.object(walk.name(), &[component]));
@@ -103,7 +107,9 @@ pub(super) fn open(
             }
         }
     }
-    if let Some(error) = skipped.or(walk.into_unsupported()) {
+    // What is not read hides nothing that is wrong.
+    folder.check_made(&pickle, limits, big)?;
+    if let Some(error) = unsupported.or(skipped).or(walk.into_unsupported()) {
         return Err(error);
     }
     folder.check_used()?;
@@ -238,7 +244,10 @@ struct Folder<'d> {
 struct Record<'d> {
     key: &'d str,
     member: Member,
+    /// True if a tensor that has a name lies in it.
     is_used: bool,
+    /// The first reference to it.
+    reference: Option<u32>,
 }
 
 impl<'d> Folder<'d> {
@@ -281,6 +290,7 @@ impl<'d> Folder<'d> {
         }
         directory.check_count(extents.count())?;
         extents.check()?;
+        folder.forgive_checksums();
         names.sort_unstable();
         let mut pairs = names.iter().zip(names.iter().skip(1));
         if let Some((name, _)) = pairs.find(|(name, next)| name == next) {
@@ -300,13 +310,14 @@ impl<'d> Folder<'d> {
             ".storage_alignment",
             ".data/serialization_id",
         ];
-        let is_number =
-            |key: &str| !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_digit());
+        let is_number = |key: &str| {
+            (1..=KEY).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_digit())
+        };
         if name == PICKLE {
             self.pickle = Some(member);
         } else if let Some(key) = name.strip_prefix("data/").filter(|key| is_number(key)) {
             self.records.try_reserve(1).map_err(|_| FormatError::memory())?;
-            self.records.push(Record { key, member, is_used: false });
+            self.records.push(Record { key, member, is_used: false, reference: None });
         } else if NOTES.contains(&name) {
             self.notes.try_reserve(1).map_err(|_| FormatError::memory())?;
             self.notes.push((name, member));
@@ -317,6 +328,16 @@ impl<'d> Folder<'d> {
             return Err(FormatError::violation(rule, rule.row().broken));
         }
         Ok(())
+    }
+
+    /// Leaves checksums out where all of them are 0: PyTorch computes none if it is told so.
+    fn forgive_checksums(&mut self) {
+        let notes = self.notes.iter_mut().map(|(_, member)| member);
+        let records = self.records.iter_mut().map(|record| &mut record.member);
+        let mut all: Vec<_> = self.pickle.iter_mut().chain(notes).chain(records).collect();
+        if all.iter().all(|member| member.crc == Some(0)) {
+            all.iter_mut().for_each(|member| member.crc = None);
+        }
     }
 
     /// Checks what is noted of the archive, and returns whether its numbers are big-endian.
@@ -337,7 +358,9 @@ impl<'d> Folder<'d> {
                 )));
             }
             let note = read_member(*member, window, options).map_err(about)?;
-            let text = str::from_utf8(&note).unwrap_or_default();
+            let is_text = str::from_utf8(&note);
+            let text = is_text.unwrap_or_default();
+            let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
             let is_known = match *name {
                 "version" => {
                     has_version = true;
@@ -348,7 +371,8 @@ impl<'d> Folder<'d> {
                     is_big = text == "big";
                     is_big || text == "little"
                 }
-                _ => true,
+                ".storage_alignment" | ".format_version" => is_number,
+                _ => is_text.is_ok(),
             };
             if !is_known {
                 let rule = Rule::TorchVersion;
@@ -382,12 +406,58 @@ impl<'d> Folder<'d> {
         self.pickle.map_or(0, |member| member.start)
     }
 
-    /// Finds the storage of a tensor, and checks that its elements lie within.
-    fn tensor(
+    /// Finds the member that a storage is; none if there is none of its key.
+    fn place(&self, key: &str) -> Option<usize> {
+        self.records.binary_search_by(|record| record.key.cmp(key)).ok()
+    }
+
+    /// Checks all storages and tensors that the pickle makes, and the keys of all dictionaries: also of those that nothing
+    /// leads to, or that lie within what is not read.
+    fn check_made(
         &mut self,
         pickle: &Pickle<'_>,
-        node: u32,
         limits: &Limits,
+        is_big: bool,
+    ) -> Result<(), FormatError> {
+        for node in pickle.storages() {
+            self.check_storage(pickle, node)?;
+        }
+        for node in pickle.tensors() {
+            self.tensor(pickle, node, (limits, is_big))?;
+        }
+        pickle.maps().try_for_each(|node| pickle.check_keys(node))?;
+        let unnamed = self.records.iter().find(|record| record.reference.is_none());
+        unnamed.map_or(Ok(()), |record| Err(record.is_unused()))
+    }
+
+    /// Checks that a storage is a member of its length, and that all references to it agree: PyTorch reads it by the first
+    /// one alone.
+    fn check_storage(&mut self, pickle: &Pickle<'_>, node: u32) -> Result<(), FormatError> {
+        let at = pickle.node_at(node);
+        let storage = pickle.storage(node)?;
+        let missing =
+            || FormatError::violation_at(Rule::TorchStorage, Rule::TorchStorage.row().broken, at);
+        let place = self.place(storage.key).ok_or_else(missing)?;
+        let record = self.records.get_mut(place).ok_or_else(missing)?;
+        if storage.bytes() != Some(record.member.size) {
+            return Err(missing());
+        }
+        let first = pickle.storage(*record.reference.get_or_insert(node))?;
+        // Empty storages of several types may be one.
+        let is_same = (first.dtype, first.is_typed) == (storage.dtype, storage.is_typed);
+        if (is_same || record.member.size == 0) && first.device == storage.device {
+            return Ok(());
+        }
+        let sentence = "two references to this storage differ in its class or its device";
+        Err(FormatError::violation_at(Rule::TorchStorage, sentence, at).about(storage.key))
+    }
+
+    /// Finds the storage of a tensor, and checks that its elements lie within.
+    fn tensor(
+        &self,
+        pickle: &Pickle<'_>,
+        node: u32,
+        (limits, is_big): (&Limits, bool),
     ) -> Result<Tensor, FormatError> {
         let at = pickle.node_at(node);
         let violation = |rule: Rule| FormatError::violation_at(rule, rule.row().broken, at);
@@ -398,13 +468,10 @@ impl<'d> Folder<'d> {
             return Err(FormatError::internal("a tensor has no storage"));
         };
         let storage = pickle.storage(storage)?;
-        let place = self.records.binary_search_by(|record| record.key.cmp(storage.key)).ok();
-        let record = place.and_then(|place| self.records.get_mut(place));
-        let record = record.ok_or_else(|| violation(Rule::TorchStorage))?;
-        record.is_used = true;
+        let place = self.place(storage.key).ok_or_else(|| violation(Rule::TorchStorage))?;
+        let record = self.records.get(place).ok_or_else(|| violation(Rule::TorchStorage))?;
         let member = record.member;
-        let bytes = storage.length.and_then(|length| length.checked_mul(storage.dtype.width()));
-        if bytes != Some(member.size) {
+        if storage.bytes() != Some(member.size) {
             return Err(violation(Rule::TorchStorage));
         }
         let dtype = match dtype {
@@ -425,28 +492,37 @@ impl<'d> Folder<'d> {
         let is_of_rank = pickle.length(strides) == len_u32(rank);
         let (shape, strides) = (numbers(shape)?, numbers(strides)?);
         let offset = pickle.count(offset).filter(|_| is_of_rank).ok_or_else(wrong)?;
-        // PyTorch fails where integers require gradients.
-        let mut grads = pickle.items(node).skip(5);
-        if grads.any(|grad| grad == Value::Bool(true)) && !dtype.has_gradients() {
+        let width = dtype.width();
+        // PyTorch would swap the bytes of elements of another width.
+        if is_big && storage.is_typed && storage.dtype.width() != width {
             return Err(wrong());
         }
-        let width = dtype.width();
-        let start = offset.checked_mul(width).ok_or_else(wrong)?;
-        let count = elements(&shape).ok_or_else(wrong)?;
-        // The last element is the one with the highest index in each dimension.
+        // PyTorch counts with a sign, and multiplies dimensions in order, whether one behind them is 0 or not.
+        let fits = |number: &u64| i64::try_from(*number).is_ok();
+        let product = |total: u64, dimension: &u64| total.checked_mul(*dimension).filter(fits);
+        let count = shape.iter().try_fold(1, product).ok_or_else(wrong)?;
+        let bytes = count.checked_mul(width).filter(fits).ok_or_else(wrong)?;
+        // The last element is the one with the highest index in each dimension. A view of no elements may begin anywhere,
+        // also behind its storage.
         let last = shape.iter().zip(&strides).try_fold(0_u64, |last, (dimension, stride)| {
             dimension.saturating_sub(1).checked_mul(*stride)?.checked_add(last)
         });
-        let span = match count {
-            0 => Some(0),
-            _ => last.and_then(|last| last.checked_add(1)?.checked_mul(width)),
+        let range = match count {
+            0 => Some((0, 0)),
+            _ => offset.checked_mul(width).zip(last).and_then(|(start, last)| {
+                let span = last.checked_add(1)?.checked_mul(width)?;
+                (start.checked_add(span)? <= member.size).then_some((start, span))
+            }),
         };
-        let span = span.ok_or_else(wrong)?;
-        if start.checked_add(span).is_none_or(|end| end > member.size) {
-            return Err(wrong());
+        let (start, span) = range.ok_or_else(wrong)?;
+        Ok(Tensor { shape, strides, dtype, place, member, start, span, bytes, at })
+    }
+
+    /// Notes that a tensor that has a name has its storage.
+    fn take(&mut self, tensor: &Tensor) {
+        if let Some(record) = self.records.get_mut(tensor.place) {
+            record.is_used = true;
         }
-        let bytes = count.saturating_mul(width);
-        Ok(Tensor { shape, strides, dtype, member, start, span, bytes, at })
     }
 
     /// Checks that every storage is that of a tensor.
@@ -454,9 +530,22 @@ impl<'d> Folder<'d> {
         let Some(record) = self.records.iter().find(|record| !record.is_used) else {
             return Ok(());
         };
+        Err(record.is_unused())
+    }
+}
+
+impl Record<'_> {
+    fn is_unused(&self) -> FormatError {
         let sentence = "no tensor has this storage";
-        Err(FormatError::violation_at(Rule::TorchStorage, sentence, record.member.start)
-            .about(record.key))
+        let at = self.member.start;
+        FormatError::violation_at(Rule::TorchStorage, sentence, at).about(self.key)
+    }
+}
+
+impl Storage<'_> {
+    /// The bytes of all elements; none where these cannot be counted.
+    fn bytes(&self) -> Option<u64> {
+        self.length.and_then(|length| length.checked_mul(self.dtype.width()))
     }
 }
 
@@ -465,6 +554,8 @@ struct Tensor {
     shape: Vec<u64>,
     strides: Vec<u64>,
     dtype: Dtype,
+    /// The place of its storage among the others.
+    place: usize,
     member: Member,
     /// The byte of the member at which its elements begin, and the bytes from there to the end of the last.
     start: u64,
@@ -509,7 +600,7 @@ impl Tensor {
             component.stored_length = span;
             component.decoded_length = None;
             let end = member.start.saturating_add(member.size);
-            component.checksum_range = Some([member.start, end]);
+            component.checksum_range = component.checksum.map(|_| [member.start, end]);
         }
         Ok(component)
     }

@@ -39,7 +39,12 @@ pub fn ordered() -> Vec<u8> {
 
 /// A storage of so many elements: the class, and the key.
 pub fn storage(class: &str, key: &str, length: u8) -> Vec<u8> {
-    let id = [text("storage"), global("torch", class), text(key), text("cpu"), int(length)];
+    storage_on("cpu", &global("torch", class), key, length)
+}
+
+/// A storage on a device, of a class.
+pub fn storage_on(device: &str, class: &[u8], key: &str, length: u8) -> Vec<u8> {
+    let id = [text("storage"), class.to_vec(), text(key), text(device), int(length)];
     [tuple(&id), b"Q".to_vec()].concat()
 }
 

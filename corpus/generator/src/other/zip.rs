@@ -23,6 +23,8 @@ pub struct Member {
     pub behind: Vec<u8>,
     /// The comment behind its entry in the directory.
     pub comment: Vec<u8>,
+    /// The attributes within the archive, and those on a file system.
+    pub attributes: (u16, u32),
 }
 
 impl Member {
@@ -40,6 +42,7 @@ impl Member {
             extra: none(),
             behind: none(),
             comment: none(),
+            attributes: (0, 0),
         }
     }
 
@@ -76,11 +79,14 @@ impl Member {
         let comment = u16::try_from(self.comment.len()).unwrap().to_le_bytes();
         let start = u32::try_from(start).unwrap().to_le_bytes();
         let header = self.header();
+        let (internal, external) = self.attributes;
         let parts = [
             b"PK\x01\x02\x14\0",
             &header[..],
             &comment,
-            &[0; 8],
+            &[0; 2],
+            &internal.to_le_bytes(),
+            &external.to_le_bytes(),
             &start,
             &self.name,
             &self.extra,

@@ -114,7 +114,7 @@ const DTYPES: [(&str, &str, u8, Option<Kind>); 47] = [
 
 /// Every other global: its module, its name, and what it stands for. The unread ones are those that PyTorch itself
 /// allows where it loads weights only.
-const GLOBALS: [(&str, &str, Global); 34] = [
+const GLOBALS: [(&str, &str, Global); 33] = [
     ("collections", "OrderedDict", Global::OrderedDict),
     ("torch._utils", "_rebuild_tensor_v2", Global::Tensor(6, 7, None)),
     ("torch._utils", "_rebuild_tensor_v3", Global::Tensor(7, 8, Some(6))),
@@ -122,7 +122,6 @@ const GLOBALS: [(&str, &str, Global); 34] = [
     ("torch._utils", "_rebuild_parameter", Global::Parameter(3)),
     ("torch._utils", "_rebuild_parameter_with_state", Global::Parameter(4)),
     ("torch.storage", "UntypedStorage", Global::Untyped),
-    ("torch", "UntypedStorage", Global::Untyped),
     ("torch", "Size", Global::Size),
     ("torch", "device", Global::Device),
     ("__builtin__", "set", Global::Set),
@@ -151,20 +150,111 @@ const GLOBALS: [(&str, &str, Global); 34] = [
     ("builtins", "complex", Global::Unread),
 ];
 
-/// Returns whether a text is a kind of device.
+/// The highest number of a device: PyTorch keeps it in a signed byte.
+pub(super) const LAST_DEVICE: u16 = 127;
+
+/// Returns whether a text is a kind of device that PyTorch knows by itself.
 pub(super) fn is_kind(name: &[u8]) -> bool {
-    const KINDS: [&[u8]; 9] =
-        [b"cpu", b"cuda", b"mps", b"meta", b"xpu", b"xla", b"hpu", b"mtia", b"privateuseone"];
-    KINDS.contains(&name)
+    const KINDS: [&str; 20] = [
+        "cpu",
+        "cuda",
+        "mps",
+        "meta",
+        "xpu",
+        "xla",
+        "hpu",
+        "mtia",
+        "privateuseone",
+        "ipu",
+        "mkldnn",
+        "opengl",
+        "opencl",
+        "ideep",
+        "hip",
+        "ve",
+        "fpga",
+        "maia",
+        "lazy",
+        "vulkan",
+    ];
+    KINDS.iter().any(|kind| kind.as_bytes() == name)
 }
 
-/// Returns whether a text names a device: its kind, and perhaps a number.
-pub(super) fn is_device(name: &[u8]) -> bool {
+/// Splits a name of a device: its kind, and perhaps a number; none if a text is no such name. Packages beside PyTorch
+/// have kinds of their own.
+pub(super) fn device(name: &[u8]) -> Option<(&[u8], Option<u16>)> {
     let mut parts = name.splitn(2, |byte| *byte == b':');
-    let is_known = parts.next().is_some_and(is_kind);
-    let is_number =
-        |number: &[u8]| (1..=3).contains(&number.len()) && number.iter().all(u8::is_ascii_digit);
-    is_known && parts.next().is_none_or(is_number)
+    let kind = parts.next()?;
+    let is_letter = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'_';
+    if !kind.first()?.is_ascii_lowercase() || !kind.iter().all(is_letter) {
+        return None;
+    }
+    let Some(number) = parts.next() else { return Some((kind, None)) };
+    let is_number = (1..=3).contains(&number.len())
+        && number.iter().all(u8::is_ascii_digit)
+        && (number.len() == 1 || number.first() != Some(&b'0'));
+    let number = str::from_utf8(number).ok().filter(|_| is_number)?.parse().ok()?;
+    Some((kind, Some(number)))
+}
+
+/// Returns whether an attribute of a tensor is one that every tensor has, and that setting changes or that cannot be set.
+pub(super) fn is_property(name: &[u8]) -> bool {
+    const PROPERTIES: [&str; 53] = [
+        "H",
+        "T",
+        "__class__",
+        "__cuda_array_interface__",
+        "__dict__",
+        "__weakref__",
+        "_backward_hooks",
+        "_base",
+        "_cdata",
+        "_grad",
+        "_grad_fn",
+        "_has_grad_dtype_override",
+        "_has_symbolic_sizes_strides",
+        "_post_accumulate_grad_hooks",
+        "_python_dispatch",
+        "_version",
+        "data",
+        "device",
+        "dtype",
+        "grad",
+        "grad_dtype",
+        "grad_fn",
+        "imag",
+        "is_cpu",
+        "is_cuda",
+        "is_ipu",
+        "is_leaf",
+        "is_maia",
+        "is_meta",
+        "is_mkldnn",
+        "is_mps",
+        "is_mtia",
+        "is_nested",
+        "is_quantized",
+        "is_sparse",
+        "is_sparse_csr",
+        "is_vulkan",
+        "is_xla",
+        "is_xpu",
+        "itemsize",
+        "layout",
+        "mH",
+        "mT",
+        "name",
+        "names",
+        "nbytes",
+        "ndim",
+        "output_nr",
+        "real",
+        "requires_grad",
+        "retains_grad",
+        "shape",
+        "volatile",
+    ];
+    PROPERTIES.iter().any(|property| property.as_bytes() == name)
 }
 
 /// Finds a global; none if it may not be named.
@@ -214,11 +304,13 @@ mod tests {
         for (module, name, global) in GLOBALS {
             assert_eq!(find(module.as_bytes(), name.as_bytes()), Some(global));
         }
-        for name in ["cpu", "cuda:0", "cuda:127", "mps"] {
-            assert!(is_device(name.as_bytes()), "{name}");
+        for name in ["cpu", "cuda:0", "cuda:127", "mps", "npu:0", "xpu", "mlu", "private_1:12"] {
+            assert!(device(name.as_bytes()).is_some(), "{name}");
         }
-        for name in ["", "11", "cpu:", "cuda:x", "cuda:0:1", "cuda:1000", "CPU"] {
-            assert!(!is_device(name.as_bytes()), "{name}");
+        for name in
+            ["", "11", "cpu:", "cuda:x", "cuda:0:1", "cuda:1000", "cuda:01", "CPU", "c p", ":0"]
+        {
+            assert!(device(name.as_bytes()).is_none(), "{name}");
         }
         for (module, name) in [("torch", ""), ("torch", "load"), ("os", "system"), ("", "set")] {
             assert_eq!(find(module.as_bytes(), name.as_bytes()), None, "{module}.{name}");

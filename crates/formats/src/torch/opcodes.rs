@@ -22,6 +22,8 @@ pub(super) enum Op {
     Scalar(fn(u32) -> Value),
     /// Pushes an empty container.
     Empty(fn(u32) -> Value),
+    /// Pushes the string of Python 2 that its operand is.
+    String,
     /// Pushes the integer that its line is, or a flag.
     Int,
     /// Makes a tuple of so many values.
@@ -128,8 +130,8 @@ const ROWS: [Row; 68] = [
     alone(b'I', "INT", Lines(1), Op::Int),
     alone(b'L', "LONG", Lines(1), Op::Int),
     alone(b'S', "STRING", Lines(1), Op::Scalar(Value::Bytes)),
-    alone(b'T', "BINSTRING", Counted(4), Op::Scalar(Value::Bytes)),
-    alone(b'U', "SHORT_BINSTRING", Counted(1), Op::Scalar(Value::Bytes)),
+    alone(b'T', "BINSTRING", Counted(4), Op::String),
+    with(b'U', "SHORT_BINSTRING", Counted(1), Op::String),
     alone(b'V', "UNICODE", Lines(1), Op::Scalar(Value::Bytes)),
     alone(b'd', "DICT", Fixed(0), Op::Gather(Value::Dict)),
     alone(b'g', "GET", Lines(1), Op::Get),
@@ -137,7 +139,7 @@ const ROWS: [Row; 68] = [
     alone(b'p', "PUT", Lines(1), Op::Put),
     alone(0x8b, "LONG4", Counted(4), Op::Scalar(Value::Int)),
     alone(0x91, "FROZENSET", Fixed(0), Op::Gather(Value::Set)),
-    alone(0x96, "BYTEARRAY8", Counted(8), Op::Scalar(Value::Bytes)),
+    with(0x96, "BYTEARRAY8", Counted(8), Op::Scalar(Value::Bytes)),
     forbidden(b'2', "DUP"),
     forbidden(b'P', "PERSID"),
     forbidden(b'i', "INST"),

@@ -5,6 +5,8 @@
 //! is referred to twice is there once, and memory follows from the number of instructions. A number in the stream is
 //! never taken for an amount of memory.
 
+use std::cell::Cell as Counter;
+
 use zten::Limits;
 use zten::num::{len_u32, u64_from_usize, usize_from_u32};
 use zten::rules::Limit;
@@ -42,10 +44,9 @@ pub(super) enum Value {
     Dict(u32),
     /// An ordered dictionary.
     Ordered(u32),
-    /// A storage: its class, its key and the number of its elements.
+    /// A storage: its class, its key, the number of its elements and its device.
     Storage(u32),
-    /// A tensor: its storage, offset, shape, strides, its dtype, or none if it is that of the storage, and whether it
-    /// requires gradients.
+    /// A tensor: its storage, offset, shape, strides, and its dtype, or none if it is that of the storage.
     Tensor(u32),
     /// A device of a kind and a number.
     Device(u32),
@@ -62,6 +63,50 @@ struct Node {
     last: u32,
     length: u32,
     at: u32,
+    facts: u8,
+}
+
+/// A fact about a container. Facts about its items are kept as items are added, so that a container which many
+/// instructions refer to is not gone through by each of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fact {
+    /// It has an item that is no integer of 64 bits.
+    HasOtherThanInts,
+    /// It has an item that is no scalar.
+    HasOtherThanScalars,
+    /// It is a dictionary.
+    IsMap,
+    /// It is a tensor.
+    IsTensor,
+    /// It is a storage.
+    IsStorage,
+    /// It is the state of a parameter, which is not kept.
+    IsState,
+    /// It is the versions of modules, or in them, and is not kept.
+    IsMetadata,
+    /// It must be empty: hooks.
+    IsHooks,
+}
+
+impl Node {
+    fn has(&self, fact: Fact) -> bool {
+        self.facts & fact.bit() != 0
+    }
+}
+
+impl Fact {
+    const fn bit(self) -> u8 {
+        match self {
+            Self::HasOtherThanInts => 1,
+            Self::HasOtherThanScalars => 2,
+            Self::IsMap => 4,
+            Self::IsTensor => 8,
+            Self::IsStorage => 16,
+            Self::IsState => 32,
+            Self::IsMetadata => 64,
+            Self::IsHooks => 128,
+        }
+    }
 }
 
 /// An item of a container, and the next one.
@@ -81,6 +126,9 @@ pub(super) enum Found {
     /// A pickle by itself, or one of several that follow each other.
     Alone,
 }
+/// Bytes of the longest line that is read as a number, and of the longest text that is compared with known names.
+const LONGEST_NUMBER: usize = 64;
+pub(super) const LONGEST_NAME: usize = 64;
 /// Arguments that anything here takes, at most.
 const ARGUMENTS: usize = 8;
 
@@ -108,6 +156,8 @@ pub(super) struct Pickle<'p> {
     room: u64,
     /// The first unsupported value, which is reported if nothing is invalid.
     unsupported: Option<FormatError>,
+    /// Instructions, items and bytes of operands that have been looked at: the measure of work.
+    steps: Counter<u64>,
 }
 
 /// The state of the machine.
@@ -117,6 +167,8 @@ struct Machine<'p> {
     at: usize,
     /// The place of the instruction that is being carried out.
     now: u32,
+    /// The end of the frame that was begun last.
+    frame: Option<usize>,
     stack: Vec<Value>,
     /// The number of values on the stack for which memory has been taken.
     highest: usize,
@@ -154,7 +206,52 @@ impl<'p> Pickle<'p> {
 
     /// The items of a container.
     pub(super) fn items(&self, node: u32) -> Items<'_> {
-        Items { cells: &self.cells, next: self.node(node).map_or(END, |node| node.first) }
+        self.resume(self.node(node).map_or(END, |node| node.first))
+    }
+
+    /// Returns how much has been looked at so far: instructions, items of containers, bytes of operands.
+    pub(super) fn steps(&self) -> u64 {
+        self.steps.get()
+    }
+
+    fn count_steps(&self, count: usize) {
+        self.steps.set(self.steps.get().saturating_add(u64_from_usize(count)));
+    }
+
+    pub(super) fn has(&self, node: u32, fact: Fact) -> bool {
+        self.node(node).is_some_and(|node| node.has(fact))
+    }
+
+    pub(super) fn note(&mut self, node: u32, fact: Fact) {
+        if let Some(node) = self.nodes.get_mut(usize_from_u32(node)) {
+            node.facts |= fact.bit();
+        }
+    }
+
+    /// Returns whether every item of a container is a scalar.
+    pub(super) fn is_flat(&self, node: u32) -> bool {
+        !self.has(node, Fact::HasOtherThanScalars)
+    }
+
+    /// The containers of a kind, in the order in which they were made.
+    pub(super) fn nodes_with(&self, fact: Fact) -> impl Iterator<Item = u32> {
+        let all = self.nodes.iter().zip(0..);
+        all.filter(move |(node, _)| node.has(fact)).map(|(_, ordinal)| ordinal)
+    }
+
+    /// All tensors, also those that are in no dictionary.
+    pub(super) fn tensors(&self) -> impl Iterator<Item = u32> {
+        self.nodes_with(Fact::IsTensor)
+    }
+
+    /// All references to storages.
+    pub(super) fn storages(&self) -> impl Iterator<Item = u32> {
+        self.nodes_with(Fact::IsStorage)
+    }
+
+    /// All dictionaries.
+    pub(super) fn maps(&self) -> impl Iterator<Item = u32> {
+        self.nodes_with(Fact::IsMap)
     }
 
     /// The number of items of a container.
@@ -198,23 +295,36 @@ impl<'p> Pickle<'p> {
 
     /// The bytes of a text, or bytes.
     pub(super) fn bytes(&self, at: u32) -> &'p [u8] {
-        self.operand(at)
+        let bytes = self.operand(at);
+        self.count_steps(bytes.len());
+        bytes
+    }
+
+    /// The bytes of a text that is at most `most` bytes long; none if it is longer. A long text costs nothing, however
+    /// many instructions refer to it.
+    pub(super) fn short(&self, at: u32, most: usize) -> Option<&'p [u8]> {
+        let bytes = self.operand(at);
+        (bytes.len() <= most).then_some(bytes)
     }
 
     /// A text.
     pub(super) fn text(&self, at: u32) -> Result<&'p str, FormatError> {
-        str::from_utf8(self.operand(at)).map_err(|_| {
+        str::from_utf8(self.bytes(at)).map_err(|_| {
             FormatError::violation_at(Rule::TorchPickle, "a text is not UTF-8", self.byte(at))
         })
     }
 
     /// An integer; none if it takes more than 64 bits.
     pub(super) fn int(&self, at: u32) -> Option<i64> {
-        let operand = self.operand(at);
-        let op = self.bytes.get(usize_from_u32(at)).copied().unwrap_or_default();
+        let rest = self.bytes.get(usize_from_u32(at)..).unwrap_or_default();
+        let op = rest.first().copied().unwrap_or_default();
         if b"IL".contains(&op) {
-            return decimal(operand);
+            // A longer line has more digits than 64 bits, or zeros in front that nothing writes.
+            let start = rest.get(1..LONGEST_NUMBER.min(rest.len())).unwrap_or_default();
+            let end = start.iter().position(|byte| *byte == b'\n')?;
+            return decimal(start.get(..end)?);
         }
+        let operand = self.operand(at);
         let is_signed = b"J\x8a\x8b".contains(&op);
         let is_negative = is_signed && operand.last().is_some_and(|last| *last >= 0x80);
         let mut bytes = if is_negative { [0xff; 8] } else { [0; 8] };
@@ -273,7 +383,24 @@ impl<'p> Pickle<'p> {
 
     /// An empty container.
     fn container(&mut self, at: u32) -> Result<u32, FormatError> {
-        Self::push(&mut self.room, &mut self.nodes, Node { first: END, last: END, length: 0, at })
+        let node = Node { first: END, last: END, length: 0, at, facts: 0 };
+        Self::push(&mut self.room, &mut self.nodes, node)
+    }
+
+    /// An empty container of a kind.
+    fn container_of(&mut self, at: u32, fact: Fact) -> Result<u32, FormatError> {
+        let node = Node { first: END, last: END, length: 0, at, facts: fact.bit() };
+        Self::push(&mut self.room, &mut self.nodes, node)
+    }
+
+    /// The facts that an item makes true of its container.
+    fn facts_of(&self, item: Value) -> u8 {
+        match item {
+            Value::Bool(_) => 0,
+            Value::Int(at) if self.int(at).is_some() => 0,
+            item if self.is_scalar(item) => Fact::HasOtherThanInts.bit(),
+            _ => Fact::HasOtherThanInts.bit() | Fact::HasOtherThanScalars.bit(),
+        }
     }
 
     /// Adds items to a container.
@@ -281,6 +408,8 @@ impl<'p> Pickle<'p> {
         for value in values {
             let cell = Cell { value: *value, next: END };
             let place = Self::push(&mut self.room, &mut self.cells, cell)?;
+            let facts = self.facts_of(*value);
+            self.count_steps(1);
             let missing = || FormatError::internal("a container is not there");
             let node = self.nodes.get_mut(usize_from_u32(node)).ok_or_else(missing)?;
             match self.cells.get_mut(usize_from_u32(node.last)) {
@@ -288,6 +417,7 @@ impl<'p> Pickle<'p> {
                 None => node.first = place,
             }
             node.last = place;
+            node.facts |= facts;
             node.length = node.length.saturating_add(1);
         }
         Ok(())
@@ -299,6 +429,7 @@ impl<'p> Pickle<'p> {
 pub(super) struct Items<'c> {
     cells: &'c [Cell],
     next: u32,
+    steps: &'c Counter<u64>,
 }
 
 impl Items<'_> {
@@ -311,7 +442,7 @@ impl Items<'_> {
 impl Pickle<'_> {
     /// The items of a container from a cell on.
     pub(super) fn resume(&self, next: u32) -> Items<'_> {
-        Items { cells: &self.cells, next }
+        Items { cells: &self.cells, next, steps: &self.steps }
     }
 }
 
@@ -320,6 +451,7 @@ impl Iterator for Items<'_> {
 
     fn next(&mut self) -> Option<Value> {
         let cell = self.cells.get(usize_from_u32(self.next))?;
+        self.steps.set(self.steps.get().saturating_add(1));
         self.next = cell.next;
         Some(cell.value)
     }
@@ -328,8 +460,10 @@ impl Iterator for Items<'_> {
 impl<'p> Machine<'p> {
     fn new(bytes: &'p [u8], base: u64, (found, limits): (Found, &Limits)) -> Self {
         let (nodes, cells, room) = (Vec::new(), Vec::new(), allowance(bytes.len(), limits));
-        let pickle = Pickle { bytes, base, nodes, cells, room, unsupported: None };
-        Self { pickle, found, at: 0, now: 0, stack: Vec::new(), highest: 0, memo: Vec::new() }
+        let (unsupported, steps) = (None, Counter::new(0));
+        let pickle = Pickle { bytes, base, nodes, cells, room, unsupported, steps };
+        let (stack, memo) = (Vec::new(), Vec::new());
+        Self { pickle, found, at: 0, now: 0, frame: None, stack, highest: 0, memo }
     }
 
     fn violation(&self, rule: Rule, sentence: impl std::fmt::Display) -> FormatError {
@@ -375,7 +509,14 @@ impl<'p> Machine<'p> {
                 let sentence = format_args!("the pickle ends within the instruction {name}");
                 return Err(self.violation(Rule::TorchPickle, sentence));
             };
+            let from = self.at;
             self.at = self.pickle.bytes.len().saturating_sub(rest.len());
+            self.pickle.count_steps(self.at.saturating_sub(from));
+            // The bytes of a frame are read at once, and some readers look for the rest of an instruction in it alone.
+            if self.frame.is_some_and(|end| from < end && end < self.at) {
+                let sentence = "a frame ends within an instruction";
+                return Err(self.violation(Rule::TorchPickle, sentence));
+            }
             if matches!(op, Op::Stop) {
                 return self.stop();
             }
@@ -394,6 +535,9 @@ impl<'p> Machine<'p> {
     }
 
     fn stop(&self) -> Result<Value, FormatError> {
+        if self.frame.is_some_and(|end| self.at < end) {
+            return Err(self.violation(Rule::TorchPickle, "a frame goes on behind STOP"));
+        }
         match *self.stack {
             [value] if value != Value::Mark => Ok(value),
             _ => Err(self.violation(Rule::TorchPickle, "STOP does not find exactly one value")),
@@ -411,8 +555,12 @@ impl<'p> Machine<'p> {
                 }
                 self.push(value)
             }
+            // A text to PyTorch, as to everyone who reads what Python 2 wrote.
+            Op::String if str::from_utf8(operand).is_ok() => self.push(Value::Text(now)),
+            Op::String if self.found == Found::Archived => self.pickle.text(now).map(drop),
+            Op::String => self.push(Value::Bytes(now)),
             Op::Empty(value) => {
-                let node = self.pickle.container(now)?;
+                let node = self.empty(value)?;
                 self.push(value(node))
             }
             Op::Int => match (operand.trim_ascii_end(), decimal(operand)) {
@@ -431,9 +579,11 @@ impl<'p> Machine<'p> {
             Op::Gather(value) => {
                 let start = self.mark()?;
                 let node = self.gather(start)?;
-                let is_odd = self.pickle.length(node) & 1 == 1;
-                if matches!(value(node), Value::Dict(_)) && is_odd {
-                    return Err(self.violation(Rule::TorchPickle, ODD));
+                if matches!(value(node), Value::Dict(_)) {
+                    self.pickle.note(node, Fact::IsMap);
+                    if self.pickle.length(node) & 1 == 1 {
+                        return Err(self.violation(Rule::TorchPickle, ODD));
+                    }
                 }
                 self.push(value(node))
             }
@@ -467,14 +617,29 @@ impl<'p> Machine<'p> {
             }
             Op::Protocol if now == 0 => Ok(()),
             Op::Protocol => Err(self.violation(Rule::TorchOpcode, "another protocol begins")),
-            Op::Frame => {
-                let left = self.pickle.bytes.len().saturating_sub(self.at);
-                if number(operand) <= u64_from_usize(left) {
-                    return Ok(());
-                }
-                Err(self.violation(Rule::TorchPickle, "a frame goes on behind the pickle"))
-            }
+            Op::Frame => self.begin_frame(number(operand)),
             Op::Stop => Err(FormatError::internal("nothing stops the machine")),
+        }
+    }
+
+    fn begin_frame(&mut self, length: u64) -> Result<(), FormatError> {
+        if self.frame.is_some_and(|end| self.at < end) {
+            let sentence = "a frame begins before the one in front of it ends";
+            return Err(self.violation(Rule::TorchPickle, sentence));
+        }
+        let end = usize::try_from(length).ok().and_then(|length| self.at.checked_add(length));
+        self.frame = end.filter(|end| *end <= self.pickle.bytes.len());
+        if self.frame.is_some() {
+            return Ok(());
+        }
+        Err(self.violation(Rule::TorchPickle, "a frame goes on behind the pickle"))
+    }
+
+    /// An empty container of that kind.
+    fn empty(&mut self, value: fn(u32) -> Value) -> Result<u32, FormatError> {
+        match value(0) {
+            Value::Dict(_) | Value::Ordered(_) => self.pickle.container_of(self.now, Fact::IsMap),
+            _ => self.pickle.container(self.now),
         }
     }
 
@@ -552,9 +717,29 @@ impl<'p> Machine<'p> {
         if is_dict && values.len().checked_rem(2) != Some(0) {
             return Err(self.violation(Rule::TorchPickle, ODD));
         }
+        if target != b'l' {
+            let step = if is_dict { 2 } else { 1 };
+            values.iter().step_by(step).try_for_each(|key| self.check_hashable(*key))?;
+        }
         self.pickle.extend(node, values)?;
         self.stack.truncate(start);
         Ok(())
+    }
+
+    /// Checks that a value can be a key of a dictionary or an item of a set, for which Python must hash it.
+    fn check_hashable(&self, key: Value) -> Result<(), FormatError> {
+        let is_changing = match key {
+            Value::List(_) | Value::Dict(_) | Value::Ordered(_) => true,
+            // Old pickles by themselves have sets that do not change.
+            Value::Set(_) => self.found == Found::Archived,
+            Value::Bytes(at) => self.pickle.is_bytearray(at),
+            _ => false,
+        };
+        if !is_changing {
+            return Ok(());
+        }
+        let sentence = "a key of a dictionary or an item of a set is a value that can change";
+        Err(self.violation(Rule::TorchPickle, sentence))
     }
 
     fn put(&mut self, index: u64) -> Result<(), FormatError> {
@@ -615,22 +800,38 @@ impl<'p> Machine<'p> {
         let count = self.pickle.length(node);
         let args: [Value; ARGUMENTS] = self.pickle.first(node);
         let value = match (function, count, args) {
-            (Global::OrderedDict, 0, _) => Value::Ordered(self.pickle.container(self.now)?),
-            (Global::Size, 1, [shape @ Value::Tuple(_), ..]) => shape,
-            (Global::Device, 1, [name @ Value::Text(at), ..])
-                if globals::is_device(self.pickle.bytes(at)) =>
+            (Global::OrderedDict, 0, _) => Value::Ordered(self.empty(Value::Ordered)?),
+            (Global::OrderedDict, 1, [Value::List(list), ..]) => self.ordered(list)?,
+            (Global::Size, 1, [shape @ Value::Tuple(node), ..])
+                if !self.pickle.has(node, Fact::HasOtherThanInts) =>
             {
-                name
+                shape
             }
-            (Global::Device, 2, [kind @ Value::Text(at), number @ Value::Int(_), ..])
-                if globals::is_kind(self.pickle.bytes(at))
-                    && self.pickle.count(number).is_some_and(|number| number < 128) =>
-            {
-                let node = self.pickle.container(self.now)?;
-                self.pickle.extend(node, &[kind, number])?;
-                Value::Device(node)
+            (Global::Device, 1, [name @ Value::Text(at), ..]) => {
+                let text = self.pickle.short(at, LONGEST_NAME).unwrap_or_default();
+                let (kind, number) = globals::device(text).ok_or_else(|| self.wrong_call())?;
+                if number.is_some_and(|number| number > globals::LAST_DEVICE) {
+                    return Err(self.wrong_call());
+                }
+                if globals::is_kind(kind) { name } else { self.unread(DEVICE) }
             }
-            (Global::Set, 1, [Value::List(node), ..]) => Value::Set(node),
+            (Global::Device, 2, [kind @ Value::Text(at), number @ Value::Int(_), ..]) => {
+                let text = self.pickle.short(at, LONGEST_NAME).unwrap_or_default();
+                let device = globals::device(text).filter(|(_, number)| number.is_none());
+                let is_number = self
+                    .pickle
+                    .count(number)
+                    .is_some_and(|number| number <= u64::from(globals::LAST_DEVICE));
+                let (name, _) = device.filter(|_| is_number).ok_or_else(|| self.wrong_call())?;
+                if globals::is_kind(name) {
+                    let node = self.pickle.container(self.now)?;
+                    self.pickle.extend(node, &[kind, number])?;
+                    Value::Device(node)
+                } else {
+                    self.unread(DEVICE)
+                }
+            }
+            (Global::Set, 1, [Value::List(list), ..]) => self.set(list)?,
             (Global::Tensor(least, most, _), ..)
                 if (u32::from(least)..=most.into()).contains(&count) =>
             {
@@ -644,11 +845,11 @@ impl<'p> Machine<'p> {
                     state,
                     ..,
                 ] => {
-                    if let (Value::Tensor(node), Value::Bool(true)) = (tensor, grad) {
-                        self.pickle.extend(node, &[grad])?;
+                    if let Value::Tensor(node) = tensor {
+                        self.check_gradients(node, grad)?;
                     }
                     self.check_empty(hooks, "a parameter with hooks is not read");
-                    self.check_attributes(state);
+                    self.check_attributes(state)?;
                     tensor
                 }
                 _ => return Err(self.wrong_call()),
@@ -659,25 +860,75 @@ impl<'p> Machine<'p> {
         self.push(value)
     }
 
-    /// Notes that something is not read, unless it is empty.
+    /// An ordered dictionary of the pairs of a list, which is how Python 2 wrote them.
+    fn ordered(&mut self, list: u32) -> Result<Value, FormatError> {
+        let node = self.empty(Value::Ordered)?;
+        let mut next = self.pickle.items(list).place();
+        loop {
+            let mut items = self.pickle.resume(next);
+            let Some(pair) = items.next() else { return Ok(Value::Ordered(node)) };
+            next = items.place();
+            let (Value::List(pair) | Value::Tuple(pair)) = pair else {
+                return Err(self.wrong_call());
+            };
+            if self.pickle.length(pair) != 2 {
+                return Err(self.wrong_call());
+            }
+            let [key, value] = self.pickle.first(pair);
+            self.check_hashable(key)?;
+            self.pickle.extend(node, &[key, value])?;
+        }
+    }
+
+    /// A set of the items of a list, which may get others later.
+    fn set(&mut self, list: u32) -> Result<Value, FormatError> {
+        let node = self.pickle.container(self.now)?;
+        let mut next = self.pickle.items(list).place();
+        loop {
+            let mut items = self.pickle.resume(next);
+            let Some(item) = items.next() else { return Ok(Value::Set(node)) };
+            next = items.place();
+            self.check_hashable(item)?;
+            self.pickle.extend(node, &[item])?;
+        }
+    }
+
+    /// Notes that something is not read, unless it is empty, and remains so.
     fn check_empty(&mut self, value: Value, what: &str) {
         match value {
             Value::None => {}
-            Value::Dict(node) | Value::Ordered(node) if self.pickle.length(node) == 0 => {}
+            Value::Dict(node) | Value::Ordered(node) if self.pickle.length(node) == 0 => {
+                self.pickle.note(node, Fact::IsHooks);
+            }
             _ => drop(self.unread(what)),
         }
     }
 
-    /// Notes that the state of a parameter is not read, unless it is of scalars, which say nothing of the tensor.
-    fn check_attributes(&mut self, state: Value) {
-        let is_known = match state {
-            Value::None => true,
-            Value::Dict(node) => self.pickle.items(node).all(|item| self.pickle.is_scalar(item)),
-            _ => false,
-        };
-        if !is_known {
-            self.unread("a parameter with a state is not read");
+    /// Notes that the state of a parameter is dropped, and checked when all of it is there.
+    fn check_attributes(&mut self, state: Value) -> Result<(), FormatError> {
+        match state {
+            Value::None => {}
+            Value::Dict(node) => self.pickle.note(node, Fact::IsState),
+            Value::Tuple(_) | Value::Ordered(_) => {
+                self.unread("a parameter with this state is not read");
+            }
+            _ => return Err(self.wrong_call()),
         }
+        Ok(())
+    }
+
+    /// Checks that a tensor has elements that may require gradients, if it does: PyTorch fails with others.
+    fn check_gradients(&self, tensor: u32, grad: Value) -> Result<(), FormatError> {
+        let [storage, _, _, _, dtype] = self.pickle.first(tensor);
+        let dtype = match (dtype, storage) {
+            (Value::Global(Global::Dtype(dtype)), _) => dtype,
+            (_, Value::Storage(storage)) => self.pickle.storage_dtype(storage),
+            _ => return Err(FormatError::internal("a tensor has no storage")),
+        };
+        if grad == Value::Bool(true) && !dtype.has_gradients() {
+            return Err(self.violation(Rule::TorchTensor, Rule::TorchTensor.row().broken));
+        }
+        Ok(())
     }
 
     fn tensor(&mut self, function: Global, args: [Value; ARGUMENTS]) -> Result<Value, FormatError> {
@@ -700,8 +951,9 @@ impl<'p> Machine<'p> {
         self.check_empty(hooks, "a tensor with hooks is not read");
         // Bits that say that elements are conjugated or negated.
         self.check_empty(extra, "a tensor with metadata is not read");
-        let node = self.pickle.container(self.now)?;
-        self.pickle.extend(node, &[storage, offset, shape, strides, dtype, grad])?;
+        let node = self.pickle.container_of(self.now, Fact::IsTensor)?;
+        self.pickle.extend(node, &[storage, offset, shape, strides, dtype])?;
+        self.check_gradients(node, grad)?;
         Ok(Value::Tensor(node))
     }
 
@@ -712,11 +964,15 @@ impl<'p> Machine<'p> {
             (Value::Ordered(_), Value::Dict(state)) => {
                 // The versions of modules: they say nothing of tensors.
                 let [key, value] = self.pickle.first(state);
-                let is_known = matches!(key, Value::Text(at) if self.pickle.bytes(at) == b"_metadata")
-                    && matches!(value, Value::Ordered(_))
-                    && self.pickle.length(state) == 2;
-                if !is_known && self.pickle.length(state) > 0 {
-                    self.unread("a dictionary with attributes is not read");
+                const NAME: &[u8] = b"_metadata";
+                let is_named = matches!(key, Value::Text(at)
+                    if self.pickle.short(at, NAME.len()) == Some(NAME));
+                match value {
+                    Value::Ordered(node) if is_named && self.pickle.length(state) == 2 => {
+                        self.pickle.note(node, Fact::IsMetadata);
+                    }
+                    _ if self.pickle.length(state) == 0 => {}
+                    _ => drop(self.unread("a dictionary with attributes is not read")),
                 }
             }
             (Value::Tensor(_), _) => drop(self.unread("a tensor with a state is not read")),
@@ -746,17 +1002,22 @@ impl<'p> Machine<'p> {
         };
         let is_alone = self.found == Found::Alone;
         let text = |value: Value| match value {
-            Value::Text(at) => Some(self.pickle.bytes(at)),
-            // Python 2 had no other.
-            Value::Bytes(at) if is_alone => Some(self.pickle.bytes(at)),
+            Value::Text(at) => self.pickle.short(at, LONGEST_NAME),
+            // Old pickles by themselves have lines for texts.
+            Value::Bytes(at) if is_alone => self.pickle.short(at, LONGEST_NAME),
             _ => None,
         };
+        let place = text(device).and_then(globals::device);
+        if place.is_some_and(|(kind, _)| kind == b"meta") {
+            let sentence = "a storage is on the device meta, which stores nothing";
+            return Err(self.violation(Rule::TorchPersistentId, sentence));
+        }
         // A storage of a stream may be a part of another.
         let is_whole =
             count == 5 || is_alone && count == 6 && matches!(view, Value::None | Value::Tuple(_));
         let is_storage = is_whole
             && text(kind) == Some(b"storage")
-            && text(device).is_some_and(globals::is_device)
+            && place.is_some()
             && text(key).is_some()
             && matches!(class, Value::Global(Global::Storage(_) | Global::Untyped))
             && matches!(length, Value::Int(_));
@@ -764,8 +1025,8 @@ impl<'p> Machine<'p> {
             let sentence = "a persistent id is not that of a storage";
             return Err(self.violation(Rule::TorchPersistentId, sentence));
         }
-        let node = self.pickle.container(self.now)?;
-        self.pickle.extend(node, &[class, key, length])?;
+        let node = self.pickle.container_of(self.now, Fact::IsStorage)?;
+        self.pickle.extend(node, &[class, key, length, device])?;
         self.push(Value::Storage(node))
     }
 }
@@ -774,7 +1035,10 @@ impl<'p> Machine<'p> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Storage<'p> {
     pub(super) dtype: Dtype,
+    /// False if it is one of bytes, whatever tensors make of them.
+    pub(super) is_typed: bool,
     pub(super) key: &'p str,
+    pub(super) device: &'p [u8],
     /// The number of elements; none if it is negative or larger than 64 bits.
     pub(super) length: Option<u64>,
 }
@@ -782,17 +1046,37 @@ pub(super) struct Storage<'p> {
 impl<'p> Pickle<'p> {
     /// Returns the storage of a node.
     pub(super) fn storage(&self, node: u32) -> Result<Storage<'p>, FormatError> {
-        let [class, key, length] = self.first(node);
-        let Value::Text(key) = key else {
+        let [class, key, length, device] = self.first(node);
+        let (Value::Text(key), Value::Text(device)) = (key, device) else {
             return Err(FormatError::internal("a storage has no key"));
         };
-        let dtype = match class {
-            Value::Global(Global::Storage(dtype)) => dtype,
+        Ok(Storage {
+            dtype: self.storage_dtype(node),
+            is_typed: matches!(class, Value::Global(Global::Storage(_))),
+            key: self.text(key)?,
+            device: self.bytes(device),
+            length: self.count(length),
+        })
+    }
+
+    /// The type of the elements of a storage.
+    fn storage_dtype(&self, node: u32) -> Dtype {
+        match self.first(node) {
+            [Value::Global(Global::Storage(dtype))] => dtype,
             _ => BYTES,
-        };
-        Ok(Storage { dtype, key: self.text(key)?, length: self.count(length) })
+        }
+    }
+
+    /// Returns whether bytes are a value that can change.
+    fn is_bytearray(&self, at: u32) -> bool {
+        self.bytes.get(usize_from_u32(at)) == Some(&BYTEARRAY)
     }
 }
+
+/// A device that PyTorch knows with a package beside it.
+const DEVICE: &str = "a device of this kind is not read";
+/// The instruction for bytes that can change.
+const BYTEARRAY: u8 = 0x96;
 
 /// The sentence for a dictionary of an odd number of items.
 const ODD: &str = "a key of a dictionary has no value";

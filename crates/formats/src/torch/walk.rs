@@ -199,15 +199,22 @@ impl<'w, 'p> NameWalk<'w, 'p> {
     /// Returns whether a list has scalars alone.
     fn is_flat(&mut self, node: u32) -> Result<bool, FormatError> {
         charge(&mut self.left, usize_from_u32(self.pickle.length(node)))?;
-        Ok(self.pickle.items(node).all(|item| self.pickle.is_scalar(item)))
+        Ok(self.pickle.is_flat(node))
     }
 
-    /// Checks that no key of a dictionary stands there twice. Of two that are written in one place this is known before
-    /// they are read, so that no text is read more often than there are different ones.
+    /// Checks that no key of a dictionary stands there twice.
     fn check_keys(&mut self, node: u32) -> Result<(), FormatError> {
         charge(&mut self.left, usize_from_u32(self.pickle.length(node)))?;
+        self.pickle.check_keys(node).map_err(|error| error.about(&self.name))
+    }
+}
+
+impl Pickle<'_> {
+    /// Checks that no key of a dictionary stands there twice. Of two that are written in one place this is known before
+    /// they are read, so that no text is read more often than there are different ones.
+    pub(super) fn check_keys(&self, node: u32) -> Result<(), FormatError> {
         let (mut places, mut texts, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
-        let mut items = self.pickle.items(node);
+        let mut items = self.items(node);
         while let (Some(key), Some(_)) = (items.next(), items.next()) {
             if let Value::Text(at) | Value::Int(at) = key {
                 places.try_reserve(1).map_err(|_| FormatError::memory())?;
@@ -217,23 +224,22 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         places.sort_unstable();
         let twice = |at: u32, key: &dyn std::fmt::Display| {
             let sentence = format_args!("duplicate key {key}");
-            FormatError::violation_at(Rule::TorchDuplicateKey, sentence, self.pickle.byte(at))
-                .about(&self.name)
+            FormatError::violation_at(Rule::TorchDuplicateKey, sentence, self.byte(at))
         };
         for (place, next) in places.iter().zip(places.iter().skip(1).map(Some).chain([None])) {
             let (at, is_text) = *place;
             match is_text {
                 _ if next.is_some_and(|next| next.0 == at) => {
-                    let key = copied(Short(str::from_utf8(self.pickle.bytes(at)).unwrap_or("")))?;
+                    let key = copied(Short(str::from_utf8(self.bytes(at)).unwrap_or("")))?;
                     return Err(twice(at, &key));
                 }
                 true => {
                     texts.try_reserve(1).map_err(|_| FormatError::memory())?;
-                    texts.push((self.pickle.text(at)?, at));
+                    texts.push((self.text(at)?, at));
                 }
                 false => {
                     numbers.try_reserve(1).map_err(|_| FormatError::memory())?;
-                    numbers.push((self.pickle.int(at), at));
+                    numbers.push((self.int(at), at));
                 }
             }
         }
@@ -261,16 +267,84 @@ fn charge(left: &mut u64, bytes: usize) -> Result<(), FormatError> {
     Ok(())
 }
 
+/// What Python compares two scalars by.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Identity<'p> {
+    None,
+    Int(i64),
+    /// The bits of a number that is no integer of 64 bits.
+    Float(u64),
+    /// The place of the instruction that makes it.
+    Nan(u32),
+    Text(&'p [u8]),
+    Bytes(&'p [u8]),
+    Dtype(&'static str),
+    Device(&'p [u8], Option<u64>),
+}
+
+/// The integer that a number is; none if it is none of 64 bits.
+fn whole(float: f64) -> Option<i64> {
+    copied(float).ok().filter(|_| float.abs() < 9_223_372_036_854_775_808.0)?.parse().ok()
+}
+
 impl Pickle<'_> {
     /// Writes a scalar, or a list of scalars, as CBOR, within `left`.
     pub(super) fn write(&self, value: Value, out: &mut Encoder, left: &mut u64) -> Written {
         match value {
-            Value::List(node) | Value::Tuple(node) | Value::Set(node) => {
+            Value::List(node) | Value::Tuple(node) => {
                 out.array(self.length(node).into())?;
                 self.items(node).try_for_each(|item| self.scalar(item, out, left))
             }
+            Value::Set(node) => {
+                let items = self.distinct(node)?;
+                out.array(u64_from_usize(items.len()))?;
+                items.into_iter().try_for_each(|item| self.scalar(item, out, left))
+            }
             value => self.scalar(value, out, left),
         }
+    }
+
+    /// The items of a set of scalars, each once: of those that are equal to Python, the first.
+    fn distinct(&self, node: u32) -> Result<Vec<Value>, FormatError> {
+        let mut items = Vec::new();
+        for (item, ordinal) in self.items(node).zip(0_usize..) {
+            items.try_reserve(1).map_err(|_| FormatError::memory())?;
+            items.push((self.identity(item)?, ordinal, item));
+        }
+        sort_by(&mut items, |one, other| (&one.0, one.1).cmp(&(&other.0, other.1)));
+        items.dedup_by(|next, kept| next.0 == kept.0);
+        sort_by(&mut items, |one, other| one.1.cmp(&other.1));
+        let mut distinct = Vec::new();
+        distinct.try_reserve_exact(items.len()).map_err(|_| FormatError::memory())?;
+        distinct.extend(items.into_iter().map(|(_, _, item)| item));
+        Ok(distinct)
+    }
+
+    /// What a scalar is equal to for Python, to which `True`, 1 and 1.0 are one value.
+    fn identity(&self, value: Value) -> Result<Identity<'_>, FormatError> {
+        Ok(match value {
+            Value::Bool(value) => Identity::Int(value.into()),
+            Value::Int(at) => Identity::Int(self.int(at).unwrap_or_default()),
+            Value::Float(at) => match self.float(at) {
+                // One NaN is equal to none but itself.
+                float if float.is_nan() => Identity::Nan(at),
+                float => match whole(float) {
+                    Some(number) => Identity::Int(number),
+                    None => Identity::Float(float.to_bits()),
+                },
+            },
+            Value::Text(at) => Identity::Text(self.bytes(at)),
+            Value::Bytes(at) => Identity::Bytes(self.bytes(at)),
+            Value::Global(Global::Dtype(dtype)) => Identity::Dtype(dtype.name()),
+            Value::Device(node) => {
+                let [kind, number] = self.first(node);
+                let Value::Text(kind) = kind else {
+                    return Err(FormatError::internal("a device has no kind"));
+                };
+                Identity::Device(self.bytes(kind), self.count(number))
+            }
+            _ => Identity::None,
+        })
     }
 
     fn scalar(&self, value: Value, out: &mut Encoder, left: &mut u64) -> Written {

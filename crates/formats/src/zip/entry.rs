@@ -26,6 +26,14 @@ const DEFLATED: u16 = 8;
 const VERSION64: u16 = 45;
 /// The value of a 32-bit field if a 64-bit one holds the number.
 const LARGE: u32 = u32::MAX;
+/// The internal attribute that says that a member is text, which is about lines and not about bytes. Another says that
+/// records have their lengths in front of them.
+const TEXT: u16 = 1;
+/// External attributes of what is no file with content: a volume's label, a directory, a device, a link of Windows. Readers
+/// skip such a member, or make a folder or a link of it, whatever system its entry names.
+const NO_FILE: u32 = 0x08 | 0x10 | 0x40 | 0x400;
+/// The kinds of file that Unix has in the upper half of the external attributes: none, and regular.
+const FILE_KINDS: [u32; 2] = [0, 8];
 /// Bytes of a member's own header in front of its name, and of what may stand behind it.
 const FIXED: u64 = 30;
 const BEHIND_MOST: u64 = 24;
@@ -96,12 +104,11 @@ impl<'d> Entry<'d> {
                 at,
             ));
         }
-        // What has made it.
+        // The version and system of what made it, by which no reader takes other bytes for the content.
         cursor.skip(2)?;
         let header = Header::read(cursor)?;
         let (comment, disk) = (cursor.u16()?, cursor.u16()?);
-        // What it was on a file system.
-        cursor.skip(6)?;
+        let (internal, external) = (cursor.u16()?, cursor.u32()?);
         let start = cursor.u32()?;
         let name = cursor.bytes(header.name.into())?;
         let about = |error: FormatError| error.about_bytes(name);
@@ -109,6 +116,13 @@ impl<'d> Entry<'d> {
         if comment != 0 || disk != 0 {
             let sentence = "has a comment, or lies in another part of the archive";
             return Err(about(FormatError::predicate(Rule::ZipDirectory, sentence)));
+        }
+        if internal & !TEXT != 0
+            || external & NO_FILE != 0
+            || !FILE_KINDS.contains(&(external >> 28))
+        {
+            let sentence = "its attributes are not those of a regular file";
+            return Err(about(FormatError::violation_at(Rule::ZipAttributes, sentence, at)));
         }
         let has_large = extra.large.is_some();
         let numbers = extra.large.unwrap_or_default().iter();
@@ -195,7 +209,7 @@ impl<'d> Entry<'d> {
         };
         let Self { packed, size, .. } = *self;
         let is_deflated = own.method == DEFLATED;
-        let member = Member { start: first, packed, size, crc: own.crc, is_deflated };
+        let member = Member { start: first, packed, size, crc: Some(own.crc), is_deflated };
         Ok(Found { member, start, end: behind.saturating_add(descriptor) })
     }
 

@@ -26,8 +26,8 @@ pub(crate) struct Member {
     pub(crate) packed: u64,
     /// The number of bytes when decompressed.
     pub(crate) size: u64,
-    /// The checksum of the content.
-    pub(crate) crc: u32,
+    /// The checksum of the content, if there is one.
+    pub(crate) crc: Option<u32>,
     pub(crate) is_deflated: bool,
 }
 
@@ -36,7 +36,7 @@ impl Member {
     pub(crate) fn component(&self, offset: u64) -> RawComponent<'static> {
         RawComponent {
             decoded_length: Some(self.size),
-            checksum: Some(self.crc),
+            checksum: self.crc,
             encoding: if self.is_deflated { Encoding::Deflate } else { Encoding::Raw },
             ..RawComponent::raw(StorageType::U8, offset, self.packed)
         }

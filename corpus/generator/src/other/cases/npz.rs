@@ -49,6 +49,7 @@ pub(super) fn all(cases: &mut Cases) {
         ("large", large(&both, 2, full)),
         ("descriptor", descriptor(one.crc)),
         ("time", of(Member { extra: b"UT\x05\0\x01\0\0\0\0".to_vec(), ..one.clone() })),
+        ("attributes", of(Member { attributes: (0, 0o100_600 << 16), ..one.clone() })),
         ("utf8", of(Member { name: "ä.npy".into(), flags: 1 << 11, ..one.clone() })),
         ("bools", of(bools(1))),
         ("suffix", Archive::new(&[named("a.npy.npy"), named("b.npy")]).bytes()),
@@ -97,6 +98,8 @@ pub(super) fn all(cases: &mut Cases) {
         ("zip-header", "crc", patched(&|archive| archive.directory[16] ^= 1)),
         ("zip-header", "name", patched(&|archive| archive.members[30] = b'x')),
         ("zip-descriptor", "crc", descriptor(one.crc ^ 1)),
+        ("zip-attributes", "directory", of(Member { attributes: (0, 0x10), ..one.clone() })),
+        ("zip-attributes", "link", of(Member { attributes: (0, 0o120_777 << 16), ..one.clone() })),
         ("zip-extra", "unknown", of(Member { extra: b"\xfe\xca\0\0".to_vec(), ..one.clone() })),
         ("zip-extra", "cut", of(Member { extra: b"UT\x05".to_vec(), ..one.clone() })),
         (

@@ -2,7 +2,8 @@
 
 use super::Cases;
 use crate::other::torch::{
-    call, dict, file, global, int, members, numbers, ordered, pickle, storage, tensor, text, tuple,
+    call, dict, file, global, int, members, numbers, ordered, pickle, storage, storage_on, tensor,
+    text, tuple,
 };
 use crate::other::zip::{Archive, Member};
 
@@ -31,14 +32,113 @@ fn of(pickle: &[u8]) -> Vec<u8> {
     Archive::new(&members(pickle, &[])).bytes()
 }
 
+/// An ordered dictionary of items, whose attribute `_metadata` is one of others.
+fn state(items: &[Vec<u8>], metadata: &[Vec<u8>]) -> Vec<u8> {
+    let metadata = [ordered(), b"(".to_vec(), metadata.concat(), b"u".to_vec()].concat();
+    let attributes = [b"}".to_vec(), text("_metadata"), metadata, b"s".to_vec()].concat();
+    [ordered(), b"(".to_vec(), items.concat(), b"u".to_vec(), attributes, b"b".to_vec()].concat()
+}
+
+/// A state with the tensor `a`, and something in its metadata.
+fn noted(value: Vec<u8>) -> Vec<u8> {
+    state(&[text("a"), vector()], &[text(""), value])
+}
+
+/// A string as Python 2 wrote it.
+fn old(text: &str) -> Vec<u8> {
+    [&[b'U', u8::try_from(text.len()).unwrap()], text.as_bytes()].concat()
+}
+
+/// A tensor of the type that an argument says, of a storage of two bytes an element or of bytes.
+fn typed(storage: Vec<u8>, dtype: &str) -> Vec<u8> {
+    let arguments = [
+        storage,
+        int(0),
+        numbers(&[2]),
+        numbers(&[1]),
+        b"\x89".to_vec(),
+        ordered(),
+        global("torch", dtype),
+    ];
+    call("torch._utils", "_rebuild_tensor_v3", &arguments)
+}
+
+/// An archive of a value whose numbers are big-endian.
+fn big(value: &[u8], storages: &[&[u8]]) -> Vec<u8> {
+    let mut all = members(&pickle(value), storages);
+    all[1] = Member::stored("archive/byteorder", b"big");
+    Archive::new(&all).bytes()
+}
+
+fn untyped(key: &str, bytes: u8) -> Vec<u8> {
+    storage_on("cpu", &global("torch.storage", "UntypedStorage"), key, bytes)
+}
+
+/// What honest writers write beside the usual.
+fn accepted_rarely() -> Vec<(&'static str, Vec<u8>)> {
+    let list = |items: &[Vec<u8>]| [&b"]("[..], &items.concat(), b"e"].concat();
+    let devices = ["npu:0", "musa", "mlu:1", "xpu", "cuda:3"];
+    let on = devices.map(|device| {
+        let number = u8::try_from(devices.iter().position(|other| *other == device).unwrap());
+        let key = number.unwrap().to_string();
+        let storage = storage_on(device, &global("torch", "ShortStorage"), &key, 2);
+        (device, tensor(storage, 0, &[2], &[1]))
+    });
+    let pairs = [list(&[text("a"), vector()]), list(&[text("b"), int(1)])];
+    let module = dict(&[("version", int(2)), ("more", dict(&[("assign", b"\x88".to_vec())]))]);
+    let kept = [list(&[int(1), b"\x88".to_vec(), int(2), int(1)]), b"q\0".to_vec()].concat();
+    let set = [call("builtins", "set", &[kept]), text("list"), b"h\0".to_vec(), int(3)].concat();
+    let set = [b"}(".to_vec(), text("set"), set, b"au".to_vec()].concat();
+    let attributes = |attributes: (u16, u32)| changed(|all| all[2].attributes = attributes);
+    let bools =
+        |shape: &[u8], strides: &[u8]| tensor(storage("BoolStorage", "0", 4), 0, shape, strides);
+    let repeated = [
+        ("repeated", bools(&[200, 200, 200, 2], &[0, 0, 0, 1])),
+        ("windows", bools(&[3, 2, 2], &[1, 0, 1])),
+        ("column", bools(&[2], &[3])),
+    ];
+    let mut bytes = b"\x80\x05}\x8c\x01a\x96\x02\0\0\0\0\0\0\0xys.".to_vec();
+    bytes.splice(2..2, b"\x95\x11\0\0\0\0\0\0\0".iter().copied());
+    vec![
+        ("empty-view", file(&tensor(shorts("0", 0), 2, &[0], &[3]), &[b""])),
+        ("empty-behind", {
+            let views = [
+                ("all", tensor(shorts("0", 4), 0, &[4], &[1])),
+                ("none", tensor(shorts("0", 4), 9, &[0, 2], &[2, 1])),
+            ];
+            file(&dict(&views), &[FOUR])
+        }),
+        ("empty-types", {
+            let longs = storage("LongStorage", "0", 0);
+            let both =
+                [("a", tensor(shorts("0", 0), 0, &[0], &[1])), ("b", tensor(longs, 0, &[0], &[1]))];
+            file(&dict(&both), &[b""])
+        }),
+        ("devices", file(&dict(&on), &[TWO; 5])),
+        ("no-checksums", changed(|all| all.iter_mut().for_each(|member| member.crc = 0))),
+        ("bytearray", of(&bytes)),
+        ("ordered-items", file(&call("collections", "OrderedDict", &[list(&pairs)]), &[TWO])),
+        ("old-strings", {
+            let id =
+                [old("storage"), global("torch", "ShortStorage"), text("0"), old("cpu"), int(2)];
+            let storage = [tuple(&id), b"Q".to_vec()].concat();
+            let value = [b"}".to_vec(), old("a"), tensor(storage, 0, &[2], &[1]), b"s".to_vec()];
+            file(&value.concat(), &[TWO])
+        }),
+        ("metadata", file(&noted(module), &[TWO])),
+        ("set-of-list", file(&set, &[])),
+        ("repeated-bools", file(&dict(&repeated), &[&[0, 1, 1, 0]])),
+        ("repeated-bools-apart", file(&dict(&repeated[2..]), &[&[0, 2, 1, 0]])),
+        ("attributes", attributes((1, 0o100_644 << 16 | 0x20))),
+        ("attributes-windows", attributes((0, 0x2000 | 0x80 | 0x27))),
+        ("attributes-mode", attributes((0, 0o600 << 16))),
+        ("big-untyped", big(&typed(untyped("0", 4), "uint16"), &[TWO])),
+        ("big-typed", big(&typed(shorts("0", 2), "uint16"), &[TWO])),
+    ]
+}
+
 fn accepted() -> Vec<(&'static str, Vec<u8>)> {
-    let state = |items: &[u8]| {
-        let versions = dict(&[("version", int(1))]);
-        let metadata = [ordered(), text(""), versions, b"s".to_vec()].concat();
-        let attributes = [b"}".to_vec(), text("_metadata"), metadata, b"s".to_vec()].concat();
-        [ordered(), b"(".to_vec(), items.to_vec(), b"u".to_vec(), attributes, b"b".to_vec()]
-            .concat()
-    };
+    let state = |items: &[u8]| state(&[items.to_vec()], &[text(""), dict(&[("version", int(1))])]);
     let two = [text("w.weight"), vector(), text("w.bias"), tensor(shorts("1", 1), 0, &[], &[])];
     let four = |shape: &[u8], strides: &[u8]| tensor(shorts("0", 4), 0, shape, strides);
     let tied = [b"}(".to_vec(), text("a"), vector(), b"q\0".to_vec(), text("b"), b"h\0u".to_vec()];
@@ -82,23 +182,6 @@ fn accepted() -> Vec<(&'static str, Vec<u8>)> {
     let bools = |offset: u8, size: u8, stride: u8| {
         tensor(storage("BoolStorage", "0", 3), offset, &[size], &[stride])
     };
-    let untyped = [
-        text("storage"),
-        global("torch.storage", "UntypedStorage"),
-        text("0"),
-        text("cpu"),
-        int(4),
-    ];
-    let third = [
-        [tuple(&untyped), b"Q".to_vec()].concat(),
-        int(0),
-        numbers(&[2]),
-        numbers(&[1]),
-        b"\x89".to_vec(),
-        ordered(),
-        global("torch", "uint16"),
-    ];
-    let third = call("torch._utils", "_rebuild_tensor_v3", &third);
     let short = |text: &str| [&[0x8c, u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
     let modern = [
         &b"\x80\x04\x95\x1d\0\0\0\0\0\0\0}\x94"[..],
@@ -119,7 +202,7 @@ fn accepted() -> Vec<(&'static str, Vec<u8>)> {
         ("strided", file(&dict(&strided), &[FOUR])),
         ("tail", file(&dict(&[("a", tensor(shorts("0", 4), 2, &[2], &[1]))]), &[FOUR])),
         ("bools-apart", file(&bools(0, 2, 2), &[&[0, 2, 1]])),
-        ("untyped", file(&dict(&[("a", third)]), &[TWO])),
+        ("untyped", file(&dict(&[("a", typed(untyped("0", 4), "uint16"))]), &[TWO])),
         ("protocol-4", of(&modern.concat())),
         ("none", file(b"}", &[])),
         ("big", changed(|all| all[1] = Member::stored("archive/byteorder", b"big"))),
@@ -169,6 +252,17 @@ fn instructions() -> Broken {
         ("torch-pickle", "append-to-tuple", value(b")K\x01a")),
         ("torch-pickle", "utf8", value(b"}X\x01\0\0\0\xffNs")),
         ("torch-pickle", "utf8-unused", value(b"}}X\x01\0\0\0\xffNsb")),
+        (
+            "torch-pickle",
+            "frame-in-instruction",
+            of(b"\x80\x04\x95\x03\0\0\0\0\0\0\0}\x8c\x01aNs."),
+        ),
+        ("torch-pickle", "frame-in-frame", {
+            of(b"\x80\x04\x95\x0b\0\0\0\0\0\0\0\x95\x02\0\0\0\0\0\0\0}.")
+        }),
+        ("torch-pickle", "list-as-key", value(b"}]Ns")),
+        ("torch-pickle", "dictionary-in-set", later(b"\x8f(}\x90")),
+        ("torch-pickle", "old-utf8", value(b"}U\x01\xffNs")),
         ("torch-opcode", "inst", value(b"(ios\nsystem\n")),
         ("torch-opcode", "obj", value(b"(o")),
         ("torch-opcode", "ext", value(b"\x82\x01")),
@@ -178,7 +272,7 @@ fn instructions() -> Broken {
         ("torch-opcode", "protocol-again", value(b"\x80\x02}")),
         ("torch-opcode", "unknown", value(b"\xff")),
         ("torch-opcode", "later", value(b"C\x01a")),
-        ("torch-opcode", "string", value(b"U\x01a")),
+        ("torch-opcode", "string", value(b"T\x01\0\0\0a")),
         ("torch-opcode", "line", value(b"I1\n")),
         ("torch-opcode", "new-with-keys", later(b"ctorch\nTensor\n)}\x92")),
         ("torch-opcode", "buffer", of(b"\x80\x05\x97.")),
@@ -236,6 +330,7 @@ fn globals() -> Broken {
         ("torch-global", "space", value(&global("torch ", "Size"))),
         ("torch-global", "carriage-return", value(b"ctorch\r\nSize\r\n")),
         ("torch-global", "not-utf8", value(b"c\xff\xfe\nsystem\n")),
+        ("torch-global", "untyped", value(&global("torch", "UntypedStorage"))),
         ("torch-global", "in-state", {
             let state = dict(&[("__setstate__", system("os"))]);
             value(&[ordered(), state, b"b".to_vec()].concat())
@@ -250,13 +345,22 @@ fn globals() -> Broken {
 /// Files whose pickle has other values than it may.
 fn values() -> Broken {
     let named = |items: &[(&str, Vec<u8>)]| file(&dict(items), &[TWO]);
+    let parameter = |state: Vec<u8>| {
+        let args = [vector(), b"\x89".to_vec(), ordered(), state];
+        call("torch._utils", "_rebuild_parameter_with_state", &args)
+    };
     vec![
         ("torch-call", "no-function", value(b"})R")),
         ("torch-call", "count", value(&call("torch._utils", "_rebuild_tensor_v2", &[int(0)]))),
         ("torch-call", "dtype", value(&call("torch", "float32", &[]))),
         ("torch-call", "ordered-items", {
-            value(&call("collections", "OrderedDict", &[b"]".to_vec()]))
+            value(&call("collections", "OrderedDict", &[list(&[b"K\x01", b"a"])]))
         }),
+        ("torch-call", "size", {
+            let float = b"G\x3f\xf0\0\0\0\0\0\0".to_vec();
+            value(&call("torch", "Size", &[tuple(&[int(1), float])]))
+        }),
+        ("torch-call", "device-zeros", value(&call("torch", "device", &[text("cuda:01")]))),
         ("torch-call", "state", value(b"]}b")),
         ("torch-call", "object", value(b"ctorch\nSize\n)\x81")),
         (
@@ -285,9 +389,20 @@ fn values() -> Broken {
         ("torch-call", "parameter", {
             value(&call("torch._utils", "_rebuild_parameter", &[int(0), int(1), ordered()]))
         }),
+        ("torch-call", "state-key", {
+            let state = [b"}".to_vec(), int(1), int(2), b"s".to_vec()].concat();
+            file(&parameter(state), &[TWO])
+        }),
+        ("torch-call", "state-property", file(&parameter(dict(&[("real", int(5))])), &[TWO])),
         ("torch-persistent-id", "device", {
-            let id = [text("storage"), global("torch", "IntStorage"), text("0"), text("x"), int(0)];
-            value(&[tuple(&id), b"Q".to_vec()].concat())
+            value(&storage_on("CPU", &global("torch", "IntStorage"), "0", 0))
+        }),
+        ("torch-persistent-id", "device-zeros", {
+            value(&storage_on("cuda:01", &global("torch", "IntStorage"), "0", 0))
+        }),
+        ("torch-persistent-id", "meta", {
+            let storage = storage_on("meta", &global("torch", "ShortStorage"), "0", 2);
+            file(&tensor(storage, 0, &[2], &[1]), &[TWO])
         }),
         ("torch-persistent-id", "kind", {
             let id = [text("x"), global("torch", "IntStorage"), text("0"), text("cpu"), int(0)];
@@ -317,6 +432,18 @@ fn values() -> Broken {
         ("torch-duplicate-key", "memo", {
             file(&[b"}(".to_vec(), text("a"), b"q\0Nh\0Nu".to_vec()].concat(), &[])
         }),
+        ("torch-duplicate-key", "metadata", {
+            file(&noted(dict(&[("version", int(1)), ("version", int(2))])), &[TWO])
+        }),
+        ("torch-duplicate-key", "behind-unread", {
+            let twice = dict(&[("a", int(1)), ("a", int(2))]);
+            value(&call("torch._utils", "_rebuild_sparse_tensor", &[int(0), twice]))
+        }),
+        ("torch-duplicate-key", "ordered-items", {
+            let pair = tuple(&[text("a"), int(1)]);
+            let pairs = list(&[b"(", &pair, &pair, b"e"]);
+            value(&call("collections", "OrderedDict", &[pairs]))
+        }),
         ("torch-duplicate-key", "number", value(b"}(K\x01NM\x01\0Nu")),
         ("torch-duplicate-key", "attributes", {
             value(&dict(&[("a.b", int(1)), ("a", dict(&[("b", int(2))]))]))
@@ -325,6 +452,19 @@ fn values() -> Broken {
             named(&[("a.b", vector()), ("a", dict(&[("b", vector())]))])
         }),
         ("limit-depth", "within-itself", value(b"]q\0h\0a")),
+        ("torch-value", "metadata", {
+            file(&noted(tensor(shorts("1", 2), 0, &[2], &[1])), &[TWO, TWO])
+        }),
+        ("torch-value", "metadata-list", file(&noted(list(&[b"K\x01", b"a"])), &[TWO])),
+        ("torch-value", "device", value(&call("torch", "device", &[text("npu:0")]))),
+        ("torch-value", "hooks-later", {
+            let hooks = [ordered(), b"q\0".to_vec()].concat();
+            let args =
+                [shorts("0", 2), int(0), numbers(&[2]), numbers(&[1]), b"\x89".to_vec(), hooks];
+            let made = call("torch._utils", "_rebuild_tensor_v2", &args);
+            let items = [text("a"), made, text("b"), b"h\0".to_vec(), text("c"), int(1)].concat();
+            file(&[b"}(".to_vec(), items, b"su".to_vec()].concat(), &[TWO])
+        }),
         ("torch-value", "sparse", {
             value(&call("torch._utils", "_rebuild_sparse_tensor", &[int(0), tuple(&[])]))
         }),
@@ -337,8 +477,7 @@ fn values() -> Broken {
         ("torch-value", "quantized", value(&call("torch._utils", "_rebuild_qtensor", &[]))),
         ("torch-value", "class", value(&global("torch", "FloatTensor"))),
         ("torch-value", "parameter-state", {
-            let args = [vector(), b"\x89".to_vec(), ordered(), dict(&[("tag", b"]".to_vec())])];
-            file(&call("torch._utils", "_rebuild_parameter_with_state", &args), &[TWO])
+            file(&parameter(dict(&[("tag", b"]".to_vec())])), &[TWO])
         }),
         ("torch-value", "hooks", {
             let hooks = dict(&[("a", int(1))]);
@@ -387,6 +526,61 @@ fn archives() -> Broken {
         ("torch-version", "11", note(3, b"11\n")),
         ("torch-version", "byteorder", note(1, b"middle")),
         ("torch-version", "pickle", note(3, &system)),
+        ("torch-version", "alignment", add("archive/.storage_alignment", b"64 ")),
+        ("torch-version", "format", add("archive/.format_version", b"")),
+        ("torch-version", "id", add("archive/.data/serialization_id", b"\xff")),
+        ("torch-storage", "two-classes", {
+            let ints = storage("IntStorage", "0", 1);
+            let both = [("a", vector()), ("b", tensor(ints, 0, &[1], &[1]))];
+            file(&dict(&both), &[TWO])
+        }),
+        ("torch-storage", "two-devices", {
+            let there = storage_on("cuda:0", &global("torch", "ShortStorage"), "0", 2);
+            let both = [("a", vector()), ("b", tensor(there, 0, &[2], &[1]))];
+            file(&dict(&both), &[TWO])
+        }),
+        ("torch-storage", "metadata", file(&noted(storage("IntStorage", "0", 1)), &[TWO])),
+        ("torch-storage", "behind-unread", {
+            let missing = [int(0), tensor(shorts("1", 2), 0, &[2], &[1])];
+            let sparse = call("torch._utils", "_rebuild_sparse_tensor", &missing);
+            file(&dict(&[("a", vector()), ("b", sparse)]), &[TWO])
+        }),
+        ("torch-storage", "unused-behind-unread", {
+            let sparse = call("torch._utils", "_rebuild_sparse_tensor", &[]);
+            file(&dict(&[("a", vector()), ("b", sparse)]), &[TWO, TWO])
+        }),
+        ("torch-storage", "long-key", {
+            let key = "0".repeat(21);
+            let mut all = members(&pickle(&tensor(shorts(&key, 2), 0, &[2], &[1])), &[]);
+            all.push(Member::stored("archive/data/0", TWO));
+            Archive::new(&all).bytes()
+        }),
+        ("torch-member", "long-key", add(&format!("archive/data/{}", "0".repeat(21)), b"")),
+        ("torch-tensor", "metadata", {
+            file(&noted(tensor(shorts("1", 2), 1, &[2], &[1])), &[TWO, TWO])
+        }),
+        ("torch-tensor", "behind-unread", {
+            let beyond = [int(0), tensor(shorts("1", 2), 1, &[2], &[1])];
+            let sparse = call("torch._utils", "_rebuild_sparse_tensor", &beyond);
+            file(&dict(&[("a", vector()), ("b", sparse)]), &[TWO, TWO])
+        }),
+        ("torch-tensor", "product", of_four(0, &[255; 8], &[0; 8])),
+        ("torch-tensor", "product-before-0", {
+            let large =
+                tuple(&[b"\x8a\x06\0\0\0\0\0\x40".to_vec(), int(255), int(255), int(255), int(0)]);
+            let args =
+                [shorts("0", 2), int(0), large, numbers(&[0; 5]), b"\x89".to_vec(), ordered()];
+            file(&call("torch._utils", "_rebuild_tensor_v2", &args), &[TWO])
+        }),
+        ("torch-tensor", "negative-offset-of-empty", {
+            let offset = b"J\xff\xff\xff\xff".to_vec();
+            let args =
+                [shorts("0", 2), offset, numbers(&[0]), numbers(&[1]), b"\x89".to_vec(), ordered()];
+            file(&call("torch._utils", "_rebuild_tensor_v2", &args), &[TWO])
+        }),
+        ("torch-tensor", "big-width", {
+            big(&typed(storage("IntStorage", "0", 1), "uint16"), &[TWO])
+        }),
         ("torch-storage", "missing", file(&tensor(shorts("1", 2), 0, &[2], &[1]), &[TWO])),
         ("torch-storage", "longer", file(&tensor(shorts("0", 3), 0, &[2], &[1]), &[TWO])),
         ("torch-storage", "unused", file(&dict(&[("a", vector())]), &[TWO, TWO])),
@@ -428,7 +622,20 @@ fn archives() -> Broken {
 
 /// Files whose archive breaks a rule of all archives, or whose data one of bools.
 fn members_of_zip() -> Broken {
+    let attributes = |attributes: (u16, u32)| changed(|all| all[2].attributes = attributes);
     vec![
+        ("zip-attributes", "directory", attributes((0, 0x10))),
+        ("zip-attributes", "directory-of-unix", attributes((0, 0o040_755 << 16))),
+        ("zip-attributes", "link", attributes((0, 0o120_777 << 16))),
+        ("zip-attributes", "pipe", attributes((0, 0o010_644 << 16))),
+        ("zip-attributes", "volume", attributes((0, 0x08))),
+        ("zip-attributes", "device", attributes((0, 0x40))),
+        ("zip-attributes", "reparse-point", attributes((0, 0x400))),
+        ("zip-attributes", "records", attributes((2, 0))),
+        ("zip-crc", "zero", changed(|all| all[2].crc = 0)),
+        ("zip-crc", "zeros", {
+            changed(|all| all.iter_mut().skip(1).for_each(|member| member.crc = 0))
+        }),
         ("zip-crc", "pickle", changed(|all| all[0].crc ^= 1)),
         ("zip-crc", "byteorder", changed(|all| all[1].crc ^= 1)),
         ("zip-crc", "version", changed(|all| all[3].crc ^= 1)),
@@ -471,6 +678,11 @@ fn members_of_zip() -> Broken {
         ("tensor-bool-value", "2", {
             file(&tensor(storage("BoolStorage", "0", 2), 0, &[2], &[1]), &[&[0, 2]])
         }),
+        ("tensor-bool-value", "repeated", {
+            let repeated =
+                tensor(storage("BoolStorage", "0", 3), 0, &[200, 200, 200, 2], &[0, 0, 0, 2]);
+            file(&repeated, &[&[0, 1, 2]])
+        }),
         ("tensor-bool-value", "apart", {
             file(&tensor(storage("BoolStorage", "0", 3), 0, &[2], &[2]), &[&[0, 1, 2]])
         }),
@@ -478,7 +690,7 @@ fn members_of_zip() -> Broken {
 }
 
 pub(super) fn all(cases: &mut Cases) {
-    for (name, bytes) in accepted() {
+    for (name, bytes) in accepted().into_iter().chain(accepted_rarely()) {
         cases.accept("torch", &format!("{name}.pt"), bytes);
     }
     for (rule, name, bytes) in

@@ -1,0 +1,130 @@
+//! Bools that lie by strides, each of which is validated once, however often the strides repeat it.
+
+use alloc::vec::Vec;
+
+use super::{Reader, validate_bools};
+use crate::error::{BareError, Error, OutOfMemory};
+use crate::manifest::Component;
+use crate::num::u64_from_usize;
+
+/// Bits of a word.
+const BITS: u64 = 64;
+
+impl<'a> Component<'a> {
+    /// Returns whether elements are bools that lie by strides, so that bytes between them are none.
+    pub(crate) fn has_strided_bools(&self) -> bool {
+        self.strides().is_some() && self.bool_rule().is_some()
+    }
+
+    /// The same as [`reader_as_stored`](Self::reader_as_stored), for bools that are validated by the caller.
+    pub(crate) fn reader_of_bytes(&self) -> Result<Reader<'a>, Error> {
+        let mut reader = self.reader_as_stored()?;
+        reader.leave_bools();
+        Ok(reader)
+    }
+
+    /// Validates the bools that lie by strides in bytes of which some are neither 0 nor 1. All of the bytes are held, and
+    /// a bit for each. The work depends on the bytes, and not on how many elements the strides make of them.
+    ///
+    /// # Errors
+    /// `limit-decoded`; the rule on bools; whatever the source fails with.
+    #[cold]
+    pub(crate) fn validate_strided_bools(&self) -> Result<(), Error> {
+        let bytes = self.reader_of_bytes()?.hold()?;
+        let here = |error: BareError| error.at(self.location());
+        let strides = self.strides().ok_or_else(|| here(BareError::internal()))?;
+        let dimensions = self.tensor().shape().iter().zip(strides);
+        let elements = reached(u64_from_usize(bytes.len()), dimensions).map_err(here)?;
+        for (place, byte) in (0_u64..).zip(&bytes).filter(|(_, byte)| **byte > 1) {
+            let word = place.checked_div(BITS).and_then(|word| usize::try_from(word).ok());
+            let word = word.and_then(|word| elements.get(word)).copied().unwrap_or_default();
+            if word >> (place % BITS) & 1 == 1 {
+                return Ok(validate_bools(&[*byte], None, self.bool_rule()).map_err(here)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns a bit for each of `length` bytes: true if an element of these dimensions and strides begins there.
+fn reached(
+    length: u64,
+    dimensions: impl Iterator<Item = (u64, u64)>,
+) -> Result<Vec<u64>, BareError> {
+    let words = usize::try_from(length.div_ceil(BITS)).map_err(|_| OutOfMemory)?;
+    let mut bits = Vec::new();
+    bits.try_reserve_exact(words).map_err(|_| OutOfMemory)?;
+    bits.resize(words, 0);
+    if let Some(first) = bits.first_mut() {
+        *first = 1;
+    }
+    for (dimension, stride) in dimensions.filter(|(_, stride)| *stride > 0) {
+        // The first `count` indices of the dimension have been added, and with one step as many again.
+        let mut count = 1;
+        while count < dimension {
+            let more = count.min(dimension.saturating_sub(count));
+            shift_into(&mut bits, stride.saturating_mul(more));
+            count = count.saturating_add(more);
+        }
+    }
+    Ok(bits)
+}
+
+/// Adds to the bits those that lie `count` bits before them.
+fn shift_into(bits: &mut [u64], count: u64) {
+    let Ok(words) = usize::try_from(count / BITS) else { return };
+    let within = count % BITS;
+    for to in (words..bits.len()).rev() {
+        let at = |place: Option<usize>| {
+            place.and_then(|place| bits.get(place)).copied().unwrap_or_default()
+        };
+        let from = to.checked_sub(words);
+        let high = at(from) << within;
+        let low = match within {
+            0 => 0,
+            within => {
+                let before = at(from.and_then(|from| from.checked_sub(1)));
+                before >> BITS.saturating_sub(within)
+            }
+        };
+        if let Some(word) = bits.get_mut(to) {
+            *word |= high | low;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The places of all elements, one by one.
+    fn each(dimensions: &[(u64, u64)]) -> Vec<u64> {
+        dimensions.iter().fold(alloc::vec![0], |places, (dimension, stride)| {
+            let of = |place: u64| (0..*dimension).map(move |index| place + index * stride);
+            places.into_iter().flat_map(of).collect()
+        })
+    }
+
+    #[test]
+    fn bits_are_those_of_the_elements() {
+        for dimensions in [
+            &[][..],
+            &[(5, 1)],
+            &[(5, 64)],
+            &[(3, 65), (2, 1)],
+            &[(70, 3), (4, 0), (2, 7)],
+            &[(100, 1), (100, 1)],
+            &[(2, 130), (3, 63), (5, 2)],
+            &[(9, 17), (1, 1000), (33, 4)],
+        ] {
+            let places = each(dimensions);
+            let length = places.iter().max().unwrap() + 1;
+            let bits = reached(length, dimensions.iter().copied()).unwrap();
+            for place in 0..length {
+                let word = bits[usize::try_from(place / BITS).unwrap()];
+                let found = word >> (place % BITS) & 1 == 1;
+                assert_eq!(found, places.contains(&place), "{dimensions:?} {place}");
+            }
+        }
+    }
+}
