@@ -301,8 +301,8 @@ catalog! {
     TorchScript "torch-script", Invalid, Policy("it is a program, which runs when it is loaded"), TORCH,
         "The archive has no code.", "the archive has code, which loading it runs", PROGRAM;
     TorchVersion "torch-version", Invalid, Spec("torch.save: zip"), TORCH,
-        "`version` is a number from 1 to 10, and `byteorder`, where it is there, `little` or `big`.",
-        "the version or the byte order is not one that is known", "Save the checkpoint again with a current version of PyTorch.";
+        "`version` is a number from 1 to 10, and `byteorder`, where it is there, `little` or `big`; what else PyTorch notes are numbers and text.",
+        "the version, the byte order or another note is not one that is known", "Save the checkpoint again with a current version of PyTorch.";
     TorchPickle "torch-pickle", Invalid, Spec("PEP 307, PEP 3154, PEP 574"), TORCH,
         "The pickle is complete, in an archive of a protocol from 2 to 5, and each instruction finds the values that it takes.",
         "invalid pickle", DAMAGED;
@@ -316,7 +316,7 @@ catalog! {
         "Functions, classes and states have the arguments that PyTorch writes.",
         "wrong arguments for a function", CHECKPOINT;
     TorchPersistentId "torch-persistent-id", Invalid, Spec("torch.save: storages"), TORCH,
-        "A persistent id is that of a storage: its class, its key, a device and the number of elements.",
+        "A persistent id is that of a storage: its class, its key, a device that stores something and the number of elements.",
         "a persistent id is not that of a storage", CHECKPOINT;
     TorchMemo "torch-memo", Invalid, Policy("no writer keeps two values under one number"), TORCH,
         "Values are kept under ascending numbers, before they are referred to.",
@@ -329,7 +329,7 @@ catalog! {
         "No two tensors have one name: the keys that lead to them, with dots between.",
         "duplicate tensor name", AMBIGUOUS;
     TorchStorage "torch-storage", Invalid, Spec("torch.save: storages"), TORCH,
-        "Every storage is a member of its length, and every such member a storage that a tensor has.",
+        "Every storage is a member of its length, all references to it agree, and every such member is a storage that a tensor has.",
         "a storage is not a member of its length", DAMAGED;
     TorchTensor "torch-tensor", Invalid, Implied("its elements are not there"), TORCH,
         "A tensor has as many strides as dimensions, its elements lie within its storage, and only floats require gradients.",
