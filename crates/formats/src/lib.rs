@@ -333,3 +333,15 @@ impl<'p> BesideNames<'p> {
         }
     }
 }
+
+/// Reads bytes as the pickle of a PyTorch checkpoint, and returns how much was looked at, whatever comes of it:
+/// instructions, items of containers and bytes of texts. At most [`TORCH_STEPS`] for each byte, and for 1,024 more, which
+/// tests hold it to.
+#[doc(hidden)]
+pub fn torch_steps(pickle: &[u8]) -> u64 {
+    torch::steps(pickle)
+}
+
+/// See [`torch_steps`].
+#[doc(hidden)]
+pub const TORCH_STEPS: u64 = 64;

@@ -9,6 +9,8 @@ mod opcodes;
 mod pickle;
 mod walk;
 
+use std::cell::Cell;
+
 use zten::element::ByteOrder;
 use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules, StreamRules};
 use zten::num::{len_u32, sort_by, u64_from_usize, usize_from_u32};
@@ -68,7 +70,8 @@ pub(super) fn open(
     let mut folder = Folder::find(&directory, &mut window, (length, limits))?;
     let big = folder.check_notes(&mut window, options)?;
     let bytes = folder.read_pickle(&mut window, options)?;
-    let (mut pickle, root) = Pickle::read(&bytes, folder.pickle_at(), limits)?;
+    let steps = Cell::new(0);
+    let (mut pickle, root) = Pickle::read(&bytes, folder.pickle_at(), (limits, &steps))?;
     pickle.check_dropped()?;
     let unsupported = pickle.check_supported().err();
     let format_error = |error: Error| {
@@ -118,6 +121,30 @@ pub(super) fn open(
         builder.attributes(&attributes).map_err(format_error)?;
     }
     builder.finish().map_err(format_error)
+}
+
+/// Reads bytes as the pickle of an archive that has no storages, and returns how much was looked at, whatever comes of
+/// it: instructions, items of containers, and bytes of texts.
+pub(super) fn steps(bytes: &[u8]) -> u64 {
+    let (limits, steps) = (Limits::default(), Cell::new(0));
+    let read = || {
+        let (mut pickle, root) = Pickle::read(bytes, 0, (&limits, &steps))?;
+        pickle.check_dropped()?;
+        let mut attributes = Map::default();
+        let mut walk = NameWalk::new(&pickle, root, &limits)?;
+        while let Some(leaf) = walk.next()? {
+            if let Leaf::Attribute(value) = leaf {
+                let mut left = walk.left();
+                attributes.put(walk.name(), |out| pickle.write(value, out, &mut left))?;
+                walk.take(left);
+            }
+        }
+        let (storages, tensors) = (pickle.storages(), pickle.tensors());
+        let _: usize = storages.chain(tensors).map(|node| pickle.items(node).count()).sum();
+        pickle.maps().try_for_each(|node| pickle.check_keys(node))
+    };
+    drop(read());
+    steps.get()
 }
 
 /// Checks that a file, which is a pickle by itself or a stream of several in front of storages, has nothing that may run code.

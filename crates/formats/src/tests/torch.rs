@@ -6,7 +6,7 @@ use zten_corpus::other::torch::{dict, file, int, members, numbers, pickle, text,
 use zten_corpus::other::zip::{Archive, Member};
 
 use super::{Kind, data, open_with, read, rejection};
-use crate::{open_bytes, open_source};
+use crate::{TORCH_STEPS, open_bytes, open_source, torch_steps};
 
 /// A file that PyTorch wrote, without the zeros that one of its storages is: the byte at which they begin, and their number.
 struct Large(&'static [u8], u64, u64);
@@ -333,5 +333,160 @@ fn old_instructions() {
     for byte in [0x82, 0x83, 0x84] {
         let sentence = rejection("x.pkl", &[0x80, 2, b'N', byte, 1, 0, 0, 0, b'.']);
         assert!(sentence.contains(" (0x8") && sentence.ends_with("at byte 0x3"), "{sentence}");
+    }
+}
+
+/// A set that is made of a list has its own items, each once, of those that Python takes for equal the first.
+#[test]
+fn sets_are_copies() {
+    let bytes = corpus_file("set-of-list");
+    let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+    let attribute = |name: &str| archive.attributes().find(|(key, _)| *key == name).unwrap().1;
+    assert_eq!(attribute("set").get::<Vec<u64>>().unwrap(), [1, 2]);
+    let float = |number: f64| [b"G".to_vec(), number.to_be_bytes().to_vec()].concat();
+    let items = [
+        float(-0.0),
+        int(0),
+        b"\x89".to_vec(),
+        int(3),
+        float(3.0),
+        float(0.5),
+        float(0.5),
+        b"N".to_vec(),
+        b"N".to_vec(),
+        text("a"),
+        text("a"),
+        text("b"),
+    ];
+    let list = [b"](".to_vec(), items.concat(), b"e".to_vec()].concat();
+    let set = zten_corpus::other::torch::call("builtins", "set", &[list]);
+    let bytes = file(&dict(&[("set", set)]), &[]);
+    let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+    let value = archive.attributes().next().unwrap().1;
+    let found = value.get::<(f64, u64, f64, Option<u8>, String, String)>().unwrap();
+    let zero = found.0.to_bits();
+    assert_eq!(zero, (-0.0_f64).to_bits());
+    assert_eq!((found.1, found.3, found.4, found.5), (3, None, "a".to_owned(), "b".to_owned()));
+}
+
+/// Checksums of which all are 0 are none: what is damaged then goes unseen.
+#[test]
+fn archives_without_checksums() {
+    let mut bytes = corpus_file("no-checksums");
+    let place = bytes.windows(4).position(|bytes| bytes == [1, 0, 2, 0]).unwrap();
+    bytes[place] ^= 2;
+    let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+    archive.verify().unwrap();
+    assert_eq!(archive.tensor("a").unwrap().to_vec::<i16>().unwrap(), [3, 2]);
+}
+
+/// Elements of a big-endian archive are swapped by their own width, also in a storage of bytes.
+#[test]
+fn big_endian_types_without_a_class() {
+    for name in ["big-untyped", "big-typed"] {
+        let bytes = corpus_file(name);
+        let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
+        let elements = archive.tensors().next().unwrap().to_vec::<u16>().unwrap();
+        assert_eq!(elements, [0x100, 0x200], "{name}");
+    }
+}
+
+/// Pickles in which one thing is repeated that refers to something large: each instruction and each function costs what
+/// its own bytes cost.
+#[test]
+fn work_follows_bytes() {
+    let get = |index: u8| vec![b'h', index];
+    let call = |function: u8, arguments: &[Vec<u8>]| {
+        [get(function), b"(".to_vec(), arguments.concat(), b"tR".to_vec()].concat()
+    };
+    let global = zten_corpus::other::torch::global;
+    let flag = b"\x89".to_vec();
+    for size in [100, 2_000, 20_000] {
+        let size = usize::from(u16::try_from(size).unwrap());
+        let keys = (0..size / 8).flat_map(|key| [text(&format!("{key:x}")), int(1)].concat());
+        let keys: Vec<u8> = keys.collect();
+        let pairs = b"]X\x01\0\0\0aaK\x01a".repeat(size / 8);
+        let dictionary = |start: &[u8]| [start, b"(", &keys[..], b"u"].concat();
+        let kept = [
+            text(&"1".repeat(size)),
+            [b"(".to_vec(), int(1).repeat(size / 2), b"t".to_vec()].concat(),
+            [b"](".to_vec(), int(1).repeat(size / 2), b"e".to_vec()].concat(),
+            [b"](".to_vec(), pairs, b"e".to_vec()].concat(),
+            dictionary(b"}"),
+            dictionary(&zten_corpus::other::torch::ordered()),
+            [b"(".to_vec(), b"}".repeat(size / 2), b"t".to_vec()].concat(),
+            zten_corpus::other::torch::storage("FloatStorage", "0", 1),
+            b"}".to_vec(),
+            global("collections", "OrderedDict"),
+            global("torch", "Size"),
+            global("torch", "device"),
+            global("builtins", "set"),
+            global("torch._utils", "_rebuild_tensor_v2"),
+            global("torch._utils", "_rebuild_parameter"),
+            global("torch._utils", "_rebuild_parameter_with_state"),
+            global("torch._utils", "_rebuild_sparse_tensor"),
+            [text("_metadata"), get(5), b"\x86".to_vec()].concat(),
+            [
+                get(13),
+                b"(".to_vec(),
+                get(7),
+                int(0),
+                get(1),
+                get(1),
+                flag.clone(),
+                get(8),
+                b"tR".to_vec(),
+            ]
+            .concat(),
+            [text("storage"), global("torch", "FloatStorage")].concat(),
+            [text("cpu"), b"\x8a\xff".to_vec(), vec![1; 255]].concat(),
+        ];
+        // Those of several values leave the last of them under their number.
+        let start = kept
+            .iter()
+            .zip(0..)
+            .fold(b"(".to_vec(), |all, (value, index)| [&all[..], value, b"q", &[index]].concat());
+        let state = [b"}".to_vec(), text("_metadata"), get(5), b"s".to_vec()].concat();
+        let units = [
+            get(0),
+            get(4),
+            get(6),
+            call(9, &[get(3)]),
+            call(10, &[get(1)]),
+            call(11, &[get(0)]),
+            call(11, &[get(0), int(1)]),
+            call(12, &[get(2)]),
+            call(13, &[get(7), int(0), get(1), get(1), flag.clone(), get(8)]),
+            call(13, &[get(7), int(0), get(1), get(1), flag.clone(), get(5)]),
+            call(14, &[get(18), b"\x88".to_vec(), get(8)]),
+            call(15, &[get(18), flag.clone(), get(8), get(4)]),
+            call(15, &[get(18), b"\x88".to_vec(), get(4), get(4)]),
+            call(16, &[get(18), get(4)]),
+            [get(5), state.clone(), b"b".to_vec()].concat(),
+            [get(5), get(4), b"b".to_vec()].concat(),
+            [b"}".to_vec(), get(0), b"Ns".to_vec()].concat(),
+            [b"}".to_vec(), get(4), b"Ns".to_vec()].concat(),
+            [b"]".to_vec(), get(2), b"a".to_vec()].concat(),
+            [get(0), get(0), b"\x93".to_vec()].concat(),
+            [b"(".to_vec(), text("storage"), get(19), get(0), get(0), int(1), b"tQ".to_vec()]
+                .concat(),
+            b"](}".to_vec(),
+            b"(t".to_vec(),
+            b"]".to_vec(),
+            b"N".to_vec(),
+        ];
+        for (place, unit) in units.iter().enumerate() {
+            for end in [&b"t"[..], b"tb", b""] {
+                let body = unit.repeat(size / unit.len());
+                for protocol in [2, 5] {
+                    let head = [&[0x80, protocol], &start[..]].concat();
+                    let pickle = [&head[..], b"](", &body, b"e", end, b"."].concat();
+                    let bytes = u64::try_from(pickle.len()).unwrap() + 1024;
+                    let steps = torch_steps(&pickle);
+                    println!("{place} {end:?} {size}: {} steps a byte", steps / bytes);
+                    assert!(steps <= TORCH_STEPS * bytes, "{place} {end:?} {size}: {steps}");
+                }
+            }
+        }
     }
 }

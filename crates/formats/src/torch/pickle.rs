@@ -157,7 +157,7 @@ pub(super) struct Pickle<'p> {
     /// The first unsupported value, which is reported if nothing is invalid.
     unsupported: Option<FormatError>,
     /// Instructions, items and bytes of operands that have been looked at: the measure of work.
-    steps: Counter<u64>,
+    steps: &'p Counter<u64>,
 }
 
 /// The state of the machine.
@@ -177,41 +177,22 @@ struct Machine<'p> {
 }
 
 impl<'p> Pickle<'p> {
-    /// Reads the pickle of an archive, which begins at that byte of the file, and returns its value.
+    /// Reads the pickle of an archive, which begins at that byte of the file, and returns its value. What is looked at is
+    /// counted: instructions, items of containers, and bytes of operands.
     pub(super) fn read(
         bytes: &'p [u8],
         base: u64,
-        limits: &Limits,
+        (limits, steps): (&Limits, &'p Counter<u64>),
     ) -> Result<(Self, Value), FormatError> {
-        let mut machine = Machine::new(bytes, base, (Found::Archived, limits));
+        let mut machine = Machine::new(bytes, base, (Found::Archived, limits), steps);
         let value = machine.run()?;
         machine.check_end()?;
         Ok((machine.pickle, value))
     }
 
-    /// Checks a pickle that is by itself, and begins at that byte of the file, and returns its length. Others may follow only
-    /// where that is said.
-    pub(super) fn check(
-        bytes: &'p [u8],
-        base: u64,
-        (limits, is_followed): (&Limits, bool),
-    ) -> Result<usize, FormatError> {
-        let mut machine = Machine::new(bytes, base, (Found::Alone, limits));
-        machine.run()?;
-        if !is_followed {
-            machine.check_end()?;
-        }
-        Ok(machine.at)
-    }
-
     /// The items of a container.
     pub(super) fn items(&self, node: u32) -> Items<'_> {
         self.resume(self.node(node).map_or(END, |node| node.first))
-    }
-
-    /// Returns how much has been looked at so far: instructions, items of containers, bytes of operands.
-    pub(super) fn steps(&self) -> u64 {
-        self.steps.get()
     }
 
     fn count_steps(&self, count: usize) {
@@ -442,7 +423,7 @@ impl Items<'_> {
 impl Pickle<'_> {
     /// The items of a container from a cell on.
     pub(super) fn resume(&self, next: u32) -> Items<'_> {
-        Items { cells: &self.cells, next, steps: &self.steps }
+        Items { cells: &self.cells, next, steps: self.steps }
     }
 }
 
@@ -457,11 +438,33 @@ impl Iterator for Items<'_> {
     }
 }
 
+impl Pickle<'_> {
+    /// Checks a pickle that is by itself, and begins at that byte of the file, and returns its length. Others may follow only
+    /// where that is said.
+    pub(super) fn check(
+        bytes: &[u8],
+        base: u64,
+        (limits, is_followed): (&Limits, bool),
+    ) -> Result<usize, FormatError> {
+        let steps = Counter::new(0);
+        let mut machine = Machine::new(bytes, base, (Found::Alone, limits), &steps);
+        machine.run()?;
+        if !is_followed {
+            machine.check_end()?;
+        }
+        Ok(machine.at)
+    }
+}
+
 impl<'p> Machine<'p> {
-    fn new(bytes: &'p [u8], base: u64, (found, limits): (Found, &Limits)) -> Self {
+    fn new(
+        bytes: &'p [u8],
+        base: u64,
+        (found, limits): (Found, &Limits),
+        steps: &'p Counter<u64>,
+    ) -> Self {
         let (nodes, cells, room) = (Vec::new(), Vec::new(), allowance(bytes.len(), limits));
-        let (unsupported, steps) = (None, Counter::new(0));
-        let pickle = Pickle { bytes, base, nodes, cells, room, unsupported, steps };
+        let pickle = Pickle { bytes, base, nodes, cells, room, unsupported: None, steps };
         let (stack, memo) = (Vec::new(), Vec::new());
         Self { pickle, found, at: 0, now: 0, frame: None, stack, highest: 0, memo }
     }

@@ -31,7 +31,7 @@ struct Files {
 }
 
 /// Opens a file of a format and reads all of it: memory follows its length, all ways to open it end alike, and what
-/// tensors take lies within the file. Returns whether it is valid.
+/// tensors take lies within the file. The work on a pickle of PyTorch is counted, and follows its bytes. Returns whether it is valid.
 ///
 /// The last byte of the input says what the others are. Even: the file as it is; of an index what comes before the first
 /// zero, and the rest the file `a.safetensors` beside it. Odd: what files are made of.
@@ -48,8 +48,20 @@ pub fn file_format(format: Format, input: &[u8]) -> bool {
     if !files.siblings.is_empty() {
         return read_several(&files);
     }
+    if format == Format::Torch {
+        for start in [&b""[..], b"\x80\x02", b"\x80\x05"] {
+            validate_steps(&[start, input].concat());
+        }
+    }
     let names = ["x", files.path].map(|name| read_named(&files.file, name));
     names.contains(&true)
+}
+
+/// Checks that the work on a pickle follows its bytes.
+fn validate_steps(pickle: &[u8]) {
+    let bytes = u64::try_from(pickle.len()).unwrap() + 1024;
+    let steps = zten_formats::torch_steps(pickle);
+    assert!(steps <= zten_formats::TORCH_STEPS * bytes, "{steps} steps for {bytes} bytes");
 }
 
 /// The input as it is, which for an index is two files.
