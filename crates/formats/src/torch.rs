@@ -363,7 +363,9 @@ impl<'d> Folder<'d> {
         let records = self.records.iter_mut().map(|record| &mut record.member);
         let mut all: Vec<_> = self.pickle.iter_mut().chain(notes).chain(records).collect();
         if all.iter().all(|member| member.crc == Some(0)) {
-            all.iter_mut().for_each(|member| member.crc = None);
+            for member in &mut all {
+                member.crc = None;
+            }
         }
     }
 

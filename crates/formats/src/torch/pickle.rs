@@ -967,9 +967,8 @@ impl<'p> Machine<'p> {
             (Value::Ordered(_), Value::Dict(state)) => {
                 // The versions of modules: they say nothing of tensors.
                 let [key, value] = self.pickle.first(state);
-                const NAME: &[u8] = b"_metadata";
                 let is_named = matches!(key, Value::Text(at)
-                    if self.pickle.short(at, NAME.len()) == Some(NAME));
+                    if self.pickle.short(at, LONGEST_NAME) == Some(b"_metadata"));
                 match value {
                     Value::Ordered(node) if is_named && self.pickle.length(state) == 2 => {
                         self.pickle.note(node, Fact::IsMetadata);
