@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use zten::{Limits, OpenOptions, Tolerance};
-use zten_formats::Detected;
 
 /// The options with which a file is opened.
 #[derive(Clone, Copy, Debug)]
@@ -14,8 +13,6 @@ pub(crate) struct Opening {
     pub(crate) options: OpenOptions,
     /// True if files are looked for that are not named.
     pub(crate) shards: bool,
-    /// The format of a file of which nothing tells it; a zTensor file, if there is none.
-    pub(crate) unknown: Option<Detected>,
 }
 
 /// `limits`, `tolerate`, `canonical`, `shards`.
@@ -52,7 +49,7 @@ impl Strictness {
                 ))
             })?;
         }
-        Ok(Opening { options, shards: self.3, unknown: None })
+        Ok(Opening { options, shards: self.3 })
     }
 
     /// Returns whether the canonical form is asked for.

@@ -141,7 +141,7 @@ impl Open {
         let Given { source, length, name } = given;
         let (source, options) = (Arc::new(source), &opening.options);
         let watched = Watched::new(&source, cancel);
-        let detected = zten_formats::detect(&watched, length, &name, opening.unknown);
+        let detected = zten_formats::detect(&watched, length, &name);
         let detected = detected.map_err(|format_error| Failure::opening(format_error, None))?;
         let failure =
             |format_error| Failure::opening(format_error, detected.and_then(Detected::name));

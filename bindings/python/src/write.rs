@@ -20,14 +20,14 @@ use zten::write::{
 };
 use zten::{Error, ErrorKind, Generation, OpenOptions};
 use zten_formats::write::{self, Settings, Tensors, WrittenFormat};
-use zten_formats::{Detected, Rule, find_without_profile, profile};
+use zten_formats::{find_without_profile, profile};
 use zten_report::finding::{Finding, Verdict, stored};
 
 use crate::arrays;
 use crate::cbor;
 use crate::error::{Failure, exception};
 use crate::interrupt::{self, Cancel};
-use crate::options::{Opening, Strictness};
+use crate::options::Strictness;
 use crate::read;
 use crate::source::Given;
 
@@ -342,8 +342,7 @@ pub(crate) fn convert(
     let (options, format) = (form.options()?, arrays::format(&format)?);
     let level = level(zstd)?;
     // The canonical form is asked of what is written, and not of what is read.
-    let unknown = Some(Detected::Misnamed(Rule::FormatUnknown));
-    let opening = Opening { unknown, ..strictness.any_form()? };
+    let opening = strictness.any_form()?;
     let given = Given::from_python(source)?;
     let path = given.path();
     let open = given.open(py, &opening)?;

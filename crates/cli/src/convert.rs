@@ -18,7 +18,6 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 
 use zten::num::u64_from_usize;
 use zten_formats::write::WrittenFormat;
-use zten_formats::{Detected, Rule};
 
 use crate::app::App;
 use crate::args::Convert;
@@ -108,8 +107,7 @@ impl Seek for Counted {
 
 /// Validates the manifest or header of the input.
 fn archive(args: &Convert, file: Opened) -> Result<FileWithShards, Box<Problem>> {
-    let unknown = Detected::Misnamed(Rule::FormatUnknown);
-    file.any(&args.strictness.options(), Some(unknown))
+    file.archive(&args.strictness.options())
 }
 
 /// The objects that have been written, and what the user is told of them: a line for each.

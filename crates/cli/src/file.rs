@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use zten::verify::Verifier;
 use zten::{Archive, OpenOptions, source};
 use zten_formats::shards::{IS_LINK, Sibling, Want, parent, runs, wanted};
-use zten_formats::{Begun as Parsed, Detected, FormatError, Part, Root};
+use zten_formats::{Begun as Parsed, Part, Root};
 
 use crate::handle::{Finder, Handle, ShardHandle};
 use crate::remote::{Remote, is_remote};
@@ -86,24 +86,9 @@ impl Opened {
         Ok(Self { path: path.to_owned(), file: Handle::Memory(bytes), length })
     }
 
-    /// Returns the format of a file that is not a zTensor file, and `unknown` if nothing tells it.
-    fn detect(&self, unknown: Option<Detected>) -> Result<Option<Detected>, FormatError> {
-        zten_formats::detect(&self.file, self.length, &self.path, unknown)
-    }
-
-    /// Validates its manifest or header. A file of which nothing tells the format is taken for a zTensor file.
+    /// Validates its manifest or header, and those of the files that it names where its tensors are in them.
     pub(crate) fn archive(self, options: &OpenOptions) -> Result<FileWithShards, Box<Problem>> {
-        self.any(options, None)
-    }
-
-    /// Validates its manifest or header, and those of the files that it names where its tensors are in them. A file of which
-    /// nothing tells the format is taken for `unknown`, or without that for a zTensor file.
-    pub(crate) fn any(
-        self,
-        options: &OpenOptions,
-        unknown: Option<Detected>,
-    ) -> Result<FileWithShards, Box<Problem>> {
-        let found = self.detect(unknown);
+        let found = zten_formats::detect(&self.file, self.length, &self.path);
         let found =
             found.map_err(|error| Box::new(Problem::format_error(&self.path, &error, None)))?;
         let Self { path, file, length } = self;

@@ -136,7 +136,7 @@ const MAGICS: [(&[u8], Detected); 8] = [
 ];
 
 /// Returns whether a file begins with the pickle of the number with which PyTorch began files before it wrote zip archives.
-fn is_stream(start: &[u8]) -> bool {
+pub(super) fn is_stream(start: &[u8]) -> bool {
     const DECIMAL: &[u8] = b"L119547037146038801333356L\n.";
     const BINARY: &[u8] = b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
     match start {

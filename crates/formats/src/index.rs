@@ -65,7 +65,7 @@ impl Index {
         length: u64,
         limits: &Limits,
     ) -> Result<Self, FormatError> {
-        let Some(feature) = FEATURE else { return Err(super::unknown_format(None)) };
+        let Some(feature) = FEATURE else { return Err(super::not_read()) };
         if length > LONGEST {
             let sentence = format_args!("index exceeds the maximum of {LONGEST} bytes");
             return Err(FormatError::violation_at(Rule::LimitHeader, sentence, LONGEST));

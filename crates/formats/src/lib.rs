@@ -33,6 +33,7 @@ mod npz;
 mod opening;
 #[cfg(feature = "write")]
 mod profile;
+mod recognize;
 mod record;
 mod root;
 pub mod rules;
@@ -68,6 +69,7 @@ pub use folder::find_model;
 pub use opening::{Opening, Step, Wanted};
 #[cfg(feature = "write")]
 pub use profile::{find_without_profile, profile};
+pub use recognize::{Executable, OtherKind, Recognition, Recognized, recognize};
 pub use root::{Begun, Part, Root};
 pub use rules::Rule;
 
@@ -141,8 +143,8 @@ impl Find for Folder {
     }
 }
 
-/// Tells the format of a source of `length` bytes, by its first bytes and then by its name; none of a zTensor file, and
-/// `unknown` where nothing tells it.
+/// Tells the format of a source of `length` bytes, by its bytes and then by its name; none of a zTensor file, and of a file
+/// that is only called so.
 ///
 /// # Errors
 /// The source cannot be read.
@@ -150,13 +152,20 @@ pub fn detect(
     source: &dyn ReadAt,
     length: u64,
     path: &Path,
-    unknown: Option<Detected>,
 ) -> Result<Option<Detected>, FormatError> {
-    let start = start(source, length)?;
-    if is_ztensor(&start) {
-        return Ok(None);
-    }
-    Ok(by_start(&start, path).or_else(|| by_name(path)).or(unknown))
+    let found = recognize(source, length, path)?;
+    Ok(if is_claimed(&found, path) { None } else { found.detected() })
+}
+
+/// Returns whether a file is called `.zt` and nothing tells another format, so that it is read as a zTensor file, which says
+/// what is wrong with it.
+fn is_claimed(found: &Recognition, path: &Path) -> bool {
+    is_named_ztensor(path) && !matches!(found.kind(), Recognized::Read(_) | Recognized::Named(_))
+}
+
+/// Returns whether a file is called as zTensor files are.
+pub fn is_named_ztensor(path: &Path) -> bool {
+    path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("zt"))
 }
 
 /// Opens any source of `length` bytes as an archive. Its name tells the format where its bytes do not; the path of a source
@@ -203,14 +212,17 @@ fn parse(
     if is_ztensor(&start) {
         return Ok(Header::ZTensor(open_manifest(source, length, options)?));
     }
-    let format = known(&start, path).or_else(|error| {
-        // A pickle that is not read is invalid, and not only unsupported, if it asks for what no checkpoint needs.
-        let is_stream = error.breaks(Rule::FormatTorch);
-        if cfg!(feature = "torch") && (is_stream || error.breaks(Rule::FormatPickle)) {
-            torch::check_pickles(source, length, (options.limit(), is_stream))?;
+    let format = match by_start(&start, path) {
+        Some(Detected::Read(format)) if format != Format::Index => format,
+        _ => {
+            let found = recognize::recognize_more(source, length, start.clone(), path)?;
+            #[cfg(feature = "ztensor")]
+            if is_claimed(&found, path) {
+                return Ok(Header::ZTensor(open_manifest(source, length, options)?));
+            }
+            readable(source, length, &found, options)?
         }
-        Err(error)
-    })?;
+    };
     Ok(match format {
         Format::Safetensors => Header::Other(safetensors::open(source, length, start, options)?),
         Format::Gguf => Header::Gguf(gguf::open(source, length, start, options)?),
@@ -224,7 +236,7 @@ fn parse(
         Format::Torch if cfg!(feature = "torch") => {
             Header::Other(torch::open(source, length, options)?)
         }
-        Format::Npy | Format::Npz | Format::Torch => return Err(unknown_format(None)),
+        Format::Npy | Format::Npz | Format::Torch => return Err(not_read()),
     })
 }
 
@@ -284,23 +296,28 @@ pub fn is_ztensor(start: &[u8]) -> bool {
     [&b"ZTEN"[..], b"\x89ZT"].iter().any(|magic| start.starts_with(magic))
 }
 
-/// Returns the format of a file that begins so.
-fn known(start: &[u8], path: &Path) -> Result<Format, FormatError> {
-    match by_start(start, path).or_else(|| by_name(path)) {
-        Some(Detected::Read(format)) => Ok(format),
-        found => Err(unknown_format(found)),
+/// Returns the format of a file, if it is read.
+fn readable(
+    source: &dyn ReadAt,
+    length: u64,
+    found: &Recognition,
+    options: &OpenOptions,
+) -> Result<Format, FormatError> {
+    if let Recognized::Read(format) = found.kind() {
+        return Ok(format);
     }
+    // A pickle that is not read is invalid, and not only unsupported, if it asks for what no checkpoint needs.
+    let is_stream = found.kind() == Recognized::Named(Rule::FormatTorch);
+    if cfg!(feature = "torch") && (is_stream || found.is_bare_pickle()) {
+        torch::check_pickles(source, length, (options.limit(), is_stream))?;
+    }
+    Err(found.rejection().unwrap_or_else(not_read))
 }
 
-/// The rejection of a file of no format that is read.
-fn unknown_format(found: Option<Detected>) -> FormatError {
-    let at_start = |rule: Rule| FormatError::violation_at(rule, rule.row().broken, 0);
-    match found {
-        Some(Detected::Named(rule)) => FormatError::violation(rule, rule.row().broken),
-        Some(Detected::Misnamed(rule)) => at_start(rule),
-        Some(Detected::Read(format)) => FormatError::internal(format.name()),
-        None => at_start(Rule::FormatUnknown),
-    }
+/// The rejection of a file of a format that is not read in this build.
+fn not_read() -> FormatError {
+    let rule = Rule::FormatUnknown;
+    FormatError::violation_at(rule, rule.row().broken, 0)
 }
 
 /// The names of files that are to be opened beside one, before that is read.

@@ -91,6 +91,26 @@ const GLOBAL: &str = "Do not load it with `weights_only=False`: unpickling impor
 const PROGRAM: &str = "Do not load it unless you trust its author: loading runs the program. Ask for the weights as safetensors.";
 const PICKLE: &str = "Do not load it unless you trust its author: a pickle can call any function. Ask for safetensors.";
 const CONVERT: &str = "Convert it with the program that wrote it, and check the result.";
+const UNKNOWN: &str =
+    "If it should hold tensors, fetch it again, or convert it with the program that wrote it.";
+const EMPTY: &str = "A download or copy may have failed: fetch it again.";
+const NAME: &str = "Give the file the name of its format, and do not load it by its present name.";
+const JOBLIB: &str = "Do not load it: that runs code of its author. Where nothing can be lost, load it with joblib.load and save the arrays with numpy.savez or safetensors.";
+const FLAX: &str =
+    "Load it with flax.serialization.msgpack_restore, and save the arrays as safetensors.";
+const TENSORFLOW: &str =
+    "Load it with tf.train.load_checkpoint, and save the arrays with numpy.savez or safetensors.";
+const CORE_ML: &str =
+    "Read the weights with coremltools, or get the model in the format that it was converted from.";
+const FASTTEXT: &str = "Load it with the fasttext package, and save the vectors with numpy.save.";
+const WORD2VEC: &str = "Load it with gensim's KeyedVectors.load_word2vec_format, and save the vectors with numpy.save.";
+const MATLAB: &str =
+    "Load it with scipy.io.loadmat (version 7.3: h5py), and save the arrays with numpy.savez.";
+const COMPRESSED: &str = "Decompress it, and check what is in it.";
+const ZLIB: &str = "If joblib wrote it, do not load it: that runs code of its author. Otherwise decompress it, and check what is in it.";
+const LFS: &str =
+    "Run `git lfs install` once and `git lfs pull` in the repository, or download the file itself.";
+const PAGE: &str = "The download did not get the file: look at the page for the reason (a login, a license or a wrong address), and fetch the file again.";
 
 catalog! {
     // Safetensors.
@@ -347,8 +367,13 @@ catalog! {
         "A header takes at most 64 KiB (.npy), 100 MB (safetensors, GGUF, an index), 64 MiB (.npz, a pickle), and what is kept of it 128 MiB.",
         "the header exceeds the limit", LARGE;
 
-    FormatUnknown "format-unknown", Invalid, Policy("nothing is guessed"), ANY,
-        "The file begins as one of a format that this reader supports.", "the file is none of safetensors, GGUF, .npy, .npz and PyTorch", CONVERT;
+    FormatUnknown "format-unknown", Unsupported, Policy("nothing is guessed"), ANY,
+        "The file is of a format that this reader knows.", "this is no tensor file that zten knows", UNKNOWN;
+    FormatEmpty "format-empty", Invalid, Implied("it holds nothing"), ANY,
+        "The file is not empty.", "the file is empty", EMPTY;
+    FormatName "format-name", Invalid, Policy("loaders that go by the name see another file"), ANY,
+        "A file whose name ends in `.zt`, `.safetensors`, `.gguf`, `.npy` or `.npz` is of that format, and one whose name ends in `.pt`, `.pth`, `.ckpt`, `.pth.tar`, `.pkl` or `.pickle`, or is `adapter_model.bin` or `pytorch_model*.bin`, is a checkpoint of PyTorch or a pickle; no other file calls a function when it is unpickled.",
+        "the name is that of another format", NAME;
 
     // What is named, and not read.
     FormatPickle "format-pickle", Unsupported, Policy("reading it runs code"), NONE,
@@ -356,6 +381,9 @@ catalog! {
     FormatTorch "format-torch", Unsupported, Policy("reading it runs code"), NONE,
         "The file is not one of `torch.save` from before it wrote zip archives.",
         "this is a file of PyTorch before 1.6, which is several pickles", PICKLE;
+    FormatJoblib "format-joblib", Invalid, Policy("reading it runs code"), NONE,
+        "The file is not one of joblib.",
+        "this is a file of joblib, which is a pickle of Python: loading it runs code of its author", JOBLIB;
     FormatTorchIndex "format-torch-index", Unsupported, Policy("it is not read"), NONE,
         "The index names no files of PyTorch.", "this is an index of PyTorch files",
         "Check each of the files that it names, and load none that is not valid.";
@@ -379,6 +407,48 @@ catalog! {
         "The file is not a `TFLite` model.", "this is a TFLite model", CONVERT;
     FormatGgml "format-ggml", Unsupported, Policy("the format was given up"), NONE,
         "The file is not a GGML file.", "this is a GGML file, which is older than GGUF", CONVERT;
+    FormatFlax "format-flax", Unsupported, Policy("it is not read"), NONE,
+        "The file is not one that Flax wrote in `MessagePack`.",
+        "this is a checkpoint of Flax in MessagePack, as far as its first bytes tell", FLAX;
+    FormatTensorflow "format-tensorflow-checkpoint", Unsupported, Policy("it is not read"), NONE,
+        "The file is not part of a checkpoint of TensorFlow.",
+        "this is part of a checkpoint of TensorFlow", TENSORFLOW;
+    FormatCoreMl "format-coreml", Unsupported, Policy("it is not read"), NONE,
+        "The file is not a model of Core ML.", "this is a model of Core ML, as far as its first bytes tell", CORE_ML;
+    FormatFasttext "format-fasttext", Unsupported, Policy("it is not read"), NONE,
+        "The file is not a model of fastText.", "this is a model of fastText", FASTTEXT;
+    FormatWord2vec "format-word2vec", Unsupported, Policy("it is not read"), NONE,
+        "The file is not one of word vectors as word2vec writes them.",
+        "this is a file of word vectors (word2vec), as far as its first bytes tell", WORD2VEC;
+    FormatMatlab "format-matlab", Unsupported, Policy("it is not read"), NONE,
+        "The file is not one of MATLAB.", "this is a MATLAB file", MATLAB;
+
+    // What is not looked into.
+    FormatGzip "format-gzip", Unsupported, Policy("it is not looked into"), NONE,
+        "The file is not compressed with gzip.", "this is compressed with gzip; not looked into", COMPRESSED;
+    FormatBzip2 "format-bzip2", Unsupported, Policy("it is not looked into"), NONE,
+        "The file is not compressed with bzip2.", "this is compressed with bzip2; not looked into", COMPRESSED;
+    FormatXz "format-xz", Unsupported, Policy("it is not looked into"), NONE,
+        "The file is not compressed with xz.", "this is compressed with xz; not looked into", COMPRESSED;
+    FormatZstd "format-zstd", Unsupported, Policy("it is not looked into"), NONE,
+        "The file is not compressed with zstd.", "this is compressed with zstd; not looked into", COMPRESSED;
+    FormatLz4 "format-lz4", Unsupported, Policy("it is not looked into"), NONE,
+        "The file is not compressed with lz4.", "this is compressed with lz4; not looked into", COMPRESSED;
+    FormatZlib "format-zlib", Unsupported, Policy("it is not looked into"), NONE,
+        "The file is not compressed with zlib.",
+        "this is compressed with zlib, as joblib compresses pickles; not looked into", ZLIB;
+    Format7z "format-7z", Unsupported, Policy("it is not looked into"), NONE,
+        "The file is not a 7z archive.", "this is a 7z archive, which is compressed; not looked into", COMPRESSED;
+
+    // What is found where a file should be.
+    FormatLfsPointer "format-lfs-pointer", Unsupported, Policy("the file is somewhere else"), NONE,
+        "The file is not a Git LFS pointer.", "this is a Git LFS pointer, not the file: run `git lfs pull`", LFS;
+    FormatHtml "format-html", Unsupported, Policy("the file is somewhere else"), NONE,
+        "The file is not a page of HTML.", "this is an HTML page, not the file", PAGE;
+    FormatXml "format-xml", Unsupported, Policy("the file is somewhere else"), NONE,
+        "The file is not XML.", "this is XML, not the file", PAGE;
+    FormatJsonError "format-json-error", Unsupported, Policy("the file is somewhere else"), NONE,
+        "The file is not an error in JSON.", "this is an error message of a server in JSON, not the file", PAGE;
 }
 
 /// The reason why a file is rejected: a rule of its format, or a limit that holds for all.

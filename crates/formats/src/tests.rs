@@ -8,6 +8,7 @@ mod memory;
 mod npy;
 mod npz;
 mod real;
+mod recognize;
 mod safetensors;
 mod torch;
 mod zip;
@@ -63,15 +64,27 @@ fn the_content_decides_and_then_the_name() {
         ("x.npy", ".npy files do at byte 0x0"),
         ("x.NPZ", ".npz files do"),
         ("x.gguf", ".gguf files do"),
-        ("x.safetensors", "header length"),
-        ("x.bin", "the file is none of safetensors"),
-        ("npy", "the file is none of safetensors"),
+        ("x.safetensors", "the name is that of a safetensors file, but this is text"),
+        ("x.bin", "this is text, and no tensor file that zten knows"),
+        ("npy", "this is text, and no tensor file that zten knows"),
     ] {
         let sentence = rejection(name, b"something that is not any of them");
         assert!(sentence.contains(why), "{name}: {sentence}");
     }
-    assert!(rejection("x", b"").contains("none of"));
-    assert!(rejection("x.safetensors", b"").contains("ends before"));
+    for (name, bytes, why) in [
+        ("x.safetensors", &b"\xfe\xdc\xba\x98\0\x01\x02\x03\x04"[..], "header length"),
+        ("x.bin", b"\xfe\xdc\xba\x98", "this is no tensor file that zten knows at byte 0x0"),
+        // Only what is called so is said to be no zTensor file.
+        ("x.ZT", b"\xfe\xdc\xba\x98\0\x01\x02\x03", "zTensor"),
+        ("x.zt", b"text instead", "zTensor"),
+        ("x.zt", b"\x1f\x8b\x08\0", "compressed with gzip; not looked into"),
+        ("x", b"", "the file is empty"),
+        ("x.safetensors", b"", "the file is empty"),
+        ("x.gguf", b"", "the file is empty"),
+    ] {
+        let sentence = rejection(name, bytes);
+        assert!(sentence.contains(why), "{name}: {sentence}");
+    }
 }
 
 /// zTensor files are opened, too, and rejected by the rules of the library.

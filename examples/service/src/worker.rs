@@ -139,7 +139,7 @@ fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Findin
 /// zTensor file.
 fn open(file: File, length: u64, name: &Path) -> Result<Archive, Box<Finding>> {
     let options = OpenOptions::default();
-    let found = zten_formats::detect(&file, length, name, None);
+    let found = zten_formats::detect(&file, length, name);
     match found.map_err(|format_error| Box::new(format_error.finding()))? {
         None => {
             options.open_source(file, length).map_err(|error| Box::new(Finding::from_error(&error)))

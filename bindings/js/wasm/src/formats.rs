@@ -2,10 +2,14 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::path::Path;
 
 use zten::open::{self, Footer};
 use zten::{Error, OpenOptions, ReadAt, error::Misuse};
-use zten_formats::{FormatError, Opening, START, Step, Wanted, by_name, by_start, is_ztensor};
+use zten_formats::{
+    Detected, FormatError, Opening, START, Step, Wanted, by_name, by_start, is_named_ztensor,
+    is_ztensor,
+};
 use zten_report::finding::Finding;
 
 use crate::session::{Rejection, Session};
@@ -50,17 +54,20 @@ impl Start {
         opening.header(start.get(..end).unwrap_or(start))
     }
 
-    /// Returns the file as one of another format than zTensor that begins so; none if it is a zTensor file, or nothing
-    /// tells its format.
+    /// Returns the file as one of another format than zTensor that begins so; none if it is a zTensor file, or is called so
+    /// and nothing tells another format.
     fn other(&self, start: &[u8]) -> Option<Other> {
         if is_ztensor(start) {
             return None;
         }
-        let path = self.name.as_ref();
-        let found = by_start(start, path).or_else(|| by_name(path))?;
+        let path = Path::new(&self.name);
+        let found = by_start(start, path).or_else(|| by_name(path));
+        if found.is_none() && is_named_ztensor(path) {
+            return None;
+        }
         let opening = Opening::new(path, self.length, &OpenOptions::default());
         let wanted = VecDeque::from([Wanted { file: None, range: self.needs() }]);
-        Some(Other { opening, format: found.name(), wanted })
+        Some(Other { opening, format: found.and_then(Detected::name), wanted })
     }
 }
 

@@ -72,7 +72,7 @@ pub(super) fn all(cases: &mut Cases) {
         ("torch-global", "system.pkl", b"\x80\x02cos\nsystem\nX\x04\0\0\0true\x85R.".to_vec()),
         ("torch-global", "protocol-0.pkl", b"cos\nsystem\n(S'true'\ntR.".to_vec()),
         ("torch-trailing", "two.pkl", b"\x80\x02}.\x80\x02}.".to_vec()),
-        ("format-tar", "old.pth", tar),
+        ("format-tar", "old.tar", tar),
         ("format-zip", "other.zip", zip("readme.txt")),
         ("format-keras", "model.keras", zip("metadata.json")),
         ("format-hdf5", "weights.h5", b"\x89HDF\r\n\x1a\n\0\0\0\0".to_vec()),
@@ -85,4 +85,100 @@ pub(super) fn all(cases: &mut Cases) {
     ] {
         cases.reject("named", (rule, name), bytes);
     }
+    for (rule, name, bytes) in programs() {
+        cases.reject("named", (rule, name), bytes);
+    }
+    for (rule, name, bytes) in everyday() {
+        cases.reject("named", (rule, name), bytes.to_vec());
+    }
+    for (rule, name, bytes) in pickles() {
+        cases.reject("named", (rule, name), bytes);
+    }
+}
+
+/// Files of other programs that hold numbers.
+fn programs() -> Vec<(&'static str, &'static str, Vec<u8>)> {
+    let joblib = [
+        &b"\x80\x04\x95\x28\0\0\0\0\0\0\0\x8c\x13joblib.numpy_pickle\x94"[..],
+        b"\x8c\x11NumpyArrayWrapper\x94\x93\x94)\x81\x94}\x94b.",
+    ];
+    let mut matlab = vec![b' '; 128];
+    matlab[..19].copy_from_slice(b"MATLAB 5.0 MAT-file");
+    matlab[124..].copy_from_slice(b"\x00\x01IM");
+    let map = b"\x81\xa6params\x81\xa6kernel\xc7\x0d\x01\x93\x91\x01\xa7float32\xc4\x04";
+    let flax = [&map[..], &[0; 4]].concat();
+    let table = [&[0; 40][..], &0xdb47_7524_8b80_fb57_u64.to_le_bytes()].concat();
+    let mut weights = vec![0; 128];
+    weights[0] = 1;
+    weights[4] = 2;
+    weights[64..68].copy_from_slice(b"\xef\xbe\xad\xde");
+    let core_ml = b"\x08\x04\x12\x10\n\x0e\n\x05image\x1a\x05*\x03\x08\x03\x10";
+    vec![
+        ("format-joblib", "model.joblib", joblib.concat()),
+        ("format-flax", "flax_model.msgpack", flax),
+        ("format-tensorflow-checkpoint", "model.ckpt-1.index", table),
+        ("format-coreml", "model.mlmodel", core_ml.to_vec()),
+        ("format-coreml", "weight.bin", weights),
+        ("format-fasttext", "lid.bin", b"\xba\x16\x4f\x2f\x0c\0\0\0\x10\0\0\0".to_vec()),
+        ("format-word2vec", "vectors.bin", b"1 2\n</s> \0\0\x80\x3f\0\0\0\x40\n".to_vec()),
+        ("format-word2vec", "vectors.vec", b"2 3\nthe 0.5 -1 2e-3\nof 1 2 3\n".to_vec()),
+        ("format-matlab", "arrays.mat", matlab),
+    ]
+}
+
+/// What is found where a file should be, and what is not looked into.
+fn everyday() -> Vec<(&'static str, &'static str, &'static [u8])> {
+    const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\n\
+        oid sha256:0000000000000000000000000000000000000000000000000000000000000000\n\
+        size 4976698672\n";
+    const HTML: &[u8] =
+        b"<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body></body></html>\n";
+    const XML: &[u8] = b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+        <Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>";
+    const JSON: &[u8] = b"{\"error\": \"Repository not found\"}";
+    vec![
+        ("format-lfs-pointer", "model.safetensors", POINTER),
+        ("format-lfs-pointer", "model.gguf", POINTER),
+        ("format-lfs-pointer", "pytorch_model.bin", POINTER),
+        ("format-html", "page.safetensors", HTML),
+        ("format-html", "page.npz", HTML),
+        ("format-xml", "denied.safetensors", XML),
+        ("format-xml", "denied.bin", XML),
+        ("format-json-error", "missing.safetensors", JSON),
+        ("format-json-error", "missing.gguf", JSON),
+        ("format-gzip", "model.bin.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0\0\0\0\0\0\0\0\0"),
+        ("format-gzip", "model.safetensors", b"\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0\0\0\0\0"),
+        ("format-bzip2", "model.bz2", b"BZh9\x17\x72\x45\x38\x50\x90\0\0\0\0"),
+        ("format-xz", "model.xz", b"\xfd7zXZ\0\0\x04\xe6\xd6\xb4\x46"),
+        ("format-zstd", "model.zst", b"\x28\xb5\x2f\xfd\x24\0\x01\0\0\x99\xe9\xd8\x51"),
+        ("format-lz4", "model.lz4", b"\x04\x22\x4d\x18\x64\x40\xa7\0\0\0\0\x05\x5d\xcc\x02"),
+        ("format-zlib", "model.joblib", b"\x78\x9c\x03\0\0\0\0\x01"),
+        ("format-7z", "model.7z", b"7z\xbc\xaf\x27\x1c\0\x04\0\0\0\0"),
+        ("format-empty", "model.bin", b""),
+        ("format-empty", "model.pt", b""),
+        ("format-name", "text.safetensors", b"These are no tensors.\n"),
+    ]
+}
+
+/// Pickles that begin as text does, or lie in archives.
+fn pickles() -> Vec<(&'static str, &'static str, Vec<u8>)> {
+    let member = |bytes: &[u8]| {
+        let members = [Member::stored("readme.txt", b"text"), Member::stored("weights.dat", bytes)];
+        Archive::new(&members).bytes()
+    };
+    let mut tar = vec![0; 1536];
+    tar[..6].copy_from_slice(b"pickle");
+    tar[124..135].copy_from_slice(b"00000000006");
+    tar[148..156].copy_from_slice(b"        ");
+    tar[156] = b'0';
+    tar[257..263].copy_from_slice(b"ustar\0");
+    let sum: u32 = tar[..512].iter().map(|byte| u32::from(*byte)).sum();
+    tar[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    tar[512..518].copy_from_slice(b"\x80\x02}q\0.");
+    vec![
+        ("torch-global", "hidden.bin", b"S'hello'\n0cposix\nsystem\n(S'true'\ntR.".to_vec()),
+        ("torch-global", "weights.pth.tar", b"cposix\nsystem\n(S'true'\ntR.".to_vec()),
+        ("format-pickle", "member.zip", member(b"\x80\x02}q\0.")),
+        ("format-pickle", "member.tar", tar),
+    ]
 }

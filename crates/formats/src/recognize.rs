@@ -1,0 +1,447 @@
+//! What a file is, whatever it is called: a format that zten reads, a format that it only names, or another kind of file.
+//!
+//! Names of files are claims, so every file is looked into. A pickle above all has no magic number, and runs code of its
+//! author when it is loaded; [`pickle`] finds pickles as Python's unpickler would carry them out.
+
+mod contents;
+mod input;
+mod members;
+mod name;
+mod pickle;
+mod text;
+
+use std::path::Path;
+
+use zten::ReadAt;
+use zten::num::u64_from_usize;
+
+use super::detect::{Detected, Format, by_name, by_start, is_stream};
+use super::error::{FormatError, copied};
+use super::index;
+use super::rules::Rule;
+use super::{MAGIC, is_ztensor};
+use contents::Content;
+use input::Input as _;
+
+pub(crate) use input::Stored;
+pub(crate) use pickle::{Evidence, scan};
+
+/// Bytes of the start of a file that tell its kind, where 512 do not.
+const HEAD: u64 = 4 << 10;
+
+/// What a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recognized {
+    /// A file that begins as zTensor files do.
+    ZTensor,
+    /// A format that is read.
+    Read(Format),
+    /// A format that is named by this rule, and not read.
+    Named(Rule),
+    /// A file without tensors, of a kind that is counted.
+    Other(OtherKind),
+    /// A program.
+    Executable(Executable),
+    /// A file of no bytes.
+    Empty,
+    /// A file that nothing tells.
+    Unknown,
+}
+
+/// A kind of files without tensors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum OtherKind {
+    /// Text of no kind that follows.
+    Text,
+    /// JSON.
+    Json,
+    /// Source code in another language than Python.
+    Source,
+    /// An image.
+    Image,
+    /// A font.
+    Font,
+    /// Sound or moving pictures.
+    Media,
+    /// A document in PDF.
+    Pdf,
+    /// A tokenizer of sentencepiece.
+    Sentencepiece,
+    /// A single tensor as ONNX or TensorFlow store test data.
+    TensorProto,
+}
+
+impl OtherKind {
+    /// The name, as JSON gives it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+            Self::Source => "source",
+            Self::Image => "image",
+            Self::Font => "font",
+            Self::Media => "media",
+            Self::Pdf => "pdf",
+            Self::Sentencepiece => "sentencepiece",
+            Self::TensorProto => "tensor-proto",
+        }
+    }
+
+    /// A file of it, in words.
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "JSON",
+            Self::Source => "source code",
+            Self::Image => "an image",
+            Self::Font => "a font",
+            Self::Media => "sound or video",
+            Self::Pdf => "a PDF document",
+            Self::Sentencepiece => "a tokenizer of sentencepiece",
+            Self::TensorProto => "a single tensor of ONNX or TensorFlow",
+        }
+    }
+}
+
+/// A kind of programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Executable {
+    /// A program or library of Linux and most other systems.
+    Elf,
+    /// A program or library of Windows.
+    Pe,
+    /// A program or library of macOS.
+    MachO,
+    /// Compiled Python.
+    Bytecode,
+    /// Python source, by its name.
+    Python,
+}
+
+impl Executable {
+    /// The name, as JSON gives it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Elf => "elf",
+            Self::Pe => "pe",
+            Self::MachO => "mach-o",
+            Self::Bytecode => "python-bytecode",
+            Self::Python => "python",
+        }
+    }
+
+    /// A file of it, in words.
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Elf => "a program or library (ELF)",
+            Self::Pe => "a program or library (PE)",
+            Self::MachO => "a program or library (Mach-O)",
+            Self::Bytecode => "compiled Python",
+            Self::Python => "Python source",
+        }
+    }
+}
+
+/// What a file is, and what its bytes say beside that.
+#[derive(Debug)]
+pub struct Recognition {
+    kind: Recognized,
+    /// What is said of the file where its rule alone does not say it.
+    sentence: Option<String>,
+    /// The member of an archive that it is about.
+    member: Option<String>,
+    /// The rule by which opening the file fails, if that does not follow from the kind.
+    rule: Option<Rule>,
+    /// True if the file is of a format that is read, and Python's unpickler would call a function that its bytes name.
+    unpickles: bool,
+}
+
+impl From<Recognized> for Recognition {
+    fn from(kind: Recognized) -> Self {
+        Self { kind, sentence: None, member: None, rule: None, unpickles: false }
+    }
+}
+
+impl Recognition {
+    /// What the file is.
+    pub fn kind(&self) -> Recognized {
+        self.kind
+    }
+
+    /// Returns whether the file is a pickle by itself.
+    pub(super) fn is_bare_pickle(&self) -> bool {
+        self.kind == Recognized::Named(Rule::FormatPickle) && self.member.is_none()
+    }
+
+    /// The error with which opening the file fails; `None` for a file of a format that is read.
+    pub fn rejection(&self) -> Option<FormatError> {
+        let rule = match (self.rule, self.kind) {
+            (Some(rule), _) | (None, Recognized::Named(rule)) => rule,
+            (None, Recognized::ZTensor | Recognized::Read(_)) => return None,
+            (None, Recognized::Empty) => Rule::FormatEmpty,
+            (None, Recognized::Other(kind)) => return Some(of_other(kind.description())),
+            (None, Recognized::Executable(kind)) => return Some(of_other(kind.description())),
+            (None, Recognized::Unknown) => Rule::FormatUnknown,
+        };
+        let error = match &self.sentence {
+            Some(sentence) => FormatError::violation(rule, sentence),
+            None if rule == Rule::FormatName => {
+                let what = self.description();
+                FormatError::violation(
+                    rule,
+                    format_args!("the name is that of a safetensors file, but {what}"),
+                )
+            }
+            None => FormatError::violation(rule, rule.row().broken),
+        };
+        // Rules that miss a magic number have a place.
+        let has_place = !rule.row().id.starts_with("format-") || rule == Rule::FormatUnknown;
+        let error = if has_place { error.or_at(0) } else { error };
+        Some(match &self.member {
+            Some(member) => error.about(member),
+            None => error,
+        })
+    }
+
+    /// The format that its content is of, of those that are read or named.
+    pub(super) fn detected(&self) -> Option<Detected> {
+        match (self.kind, self.rule) {
+            (Recognized::Read(format), _) => Some(Detected::Read(format)),
+            (Recognized::Named(rule), None) => Some(Detected::Named(rule)),
+            (Recognized::ZTensor, _) => None,
+            (Recognized::Empty, None) => Some(Detected::Misnamed(Rule::FormatEmpty)),
+            (_, Some(rule)) => Some(Detected::Misnamed(rule)),
+            (_, None) => Some(Detected::Misnamed(Rule::FormatUnknown)),
+        }
+    }
+}
+
+/// The rejection of a file without tensors.
+fn of_other(what: &str) -> FormatError {
+    let sentence = format_args!("this is {what}, and no tensor file that zten knows");
+    FormatError::violation_at(Rule::FormatUnknown, sentence, 0)
+}
+
+/// Tells what a source of `length` bytes is. The name at the end of `path` is only asked where bytes do not tell: for an
+/// index, for the language of source code, and whether a page of HTML is expected.
+///
+/// A file is a pickle if Python's unpickler, reading it from the first byte, would call a function, change an object or return
+/// a value, whatever follows. Few bytes of any other file are read: 4 KiB at its start and some at its end. Members of zip and
+/// tar archives that hold no tensors are looked into, other compressed files are not.
+///
+/// # Errors
+/// The source cannot be read.
+pub fn recognize(
+    source: &dyn ReadAt,
+    length: u64,
+    path: &Path,
+) -> Result<Recognition, FormatError> {
+    let mut start = Vec::new();
+    source.append_range(0..MAGIC.min(length), &mut start)?;
+    if is_ztensor(&start) {
+        return Ok(Recognized::ZTensor.into());
+    }
+    recognize_more(source, length, start, path)
+}
+
+/// The same for a file that begins with `start`, and is no zTensor file.
+pub(super) fn recognize_more(
+    source: &dyn ReadAt,
+    length: u64,
+    mut start: Vec<u8>,
+    path: &Path,
+) -> Result<Recognition, FormatError> {
+    let first = u64_from_usize(start.len());
+    source.append_range(first..HEAD.min(length).max(first), &mut start)?;
+    recognize_from(source, length, &start, path)
+}
+
+fn recognize_from(
+    source: &dyn ReadAt,
+    length: u64,
+    start: &[u8],
+    path: &Path,
+) -> Result<Recognition, FormatError> {
+    if length == 0 {
+        return of_nothing(path);
+    }
+    if text::is_lfs_pointer(start) {
+        let sentence = Some(text::lfs_sentence(start)?);
+        let kind = Recognized::Named(Rule::FormatLfsPointer);
+        return Ok(Recognition { sentence, ..kind.into() });
+    }
+    let is_text = text::is_text(start, u64_from_usize(start.len()) == length);
+    let found = by_start(start, path);
+    let is_index = found == Some(Detected::Read(Format::Index));
+    let page = text::of_server(start).filter(|_| is_text);
+    let is_page = page.is_some_and(|rule| !is_index || rule != Rule::FormatJsonError);
+    if let Some(Detected::Read(format)) = found
+        && !(is_index && is_page)
+    {
+        let evidence = scan(&mut Stored::new(source, 0, length), is_text)?;
+        let unpickles = matches!(evidence, Some(Evidence::Call | Evidence::Import));
+        return Ok(Recognition { unpickles, ..Recognized::Read(format).into() });
+    }
+    if is_stream(start) {
+        return Ok(Recognized::Named(Rule::FormatTorch).into());
+    }
+    if let Some(evidence) = scan(&mut Stored::new(source, 0, length), is_text)? {
+        return of_pickle(start, evidence);
+    }
+    // Python's unpickler fails over it before anything is called, but it begins as pickles do.
+    let begins_so = found == Some(Detected::Named(Rule::FormatPickle));
+    if begins_so && (!is_text || begins_with_memo(start)) {
+        return Ok(Recognized::Named(Rule::FormatPickle).into());
+    }
+    match found {
+        Some(Detected::Named(Rule::FormatZip)) => {
+            return of_archive(Rule::FormatZip, "zip", members::zip(source, length)?);
+        }
+        Some(Detected::Named(rule)) if has_magic(rule) => return Ok(Recognized::Named(rule).into()),
+        _ => {}
+    }
+    if let Some(content) = contents::by_magic(start, length) {
+        return Ok(of_content(content));
+    }
+    if found == Some(Detected::Named(Rule::FormatTar)) || members::tar_size(start).is_some() {
+        return of_archive(Rule::FormatTar, "tar", members::tar(source, length)?);
+    }
+    if is_text {
+        return Ok(of_text(start, page, path));
+    }
+    if contents::is_word2vec(start) {
+        return Ok(Recognized::Named(Rule::FormatWord2vec).into());
+    }
+    if contents::is_flax(start) {
+        return Ok(Recognized::Named(Rule::FormatFlax).into());
+    }
+    if let Some(content) = contents::of_protobuf(start, path) {
+        return Ok(of_content(content));
+    }
+    if let Some(Detected::Named(rule)) = found
+        && !matches!(rule, Rule::FormatPickle | Rule::FormatTar)
+    {
+        return Ok(Recognized::Named(rule).into());
+    }
+    if is_tensorflow(source, length, path)? {
+        return Ok(Recognized::Named(Rule::FormatTensorflow).into());
+    }
+    // A brace where a header of more than 4 GiB would begin.
+    if start.get(8) == Some(&b'{') {
+        return Ok(Recognized::Read(Format::Safetensors).into());
+    }
+    Ok(of_name(path, Recognized::Unknown))
+}
+
+/// What a file of no bytes is. Where its name claims a format, the rule is one of that format.
+fn of_nothing(path: &Path) -> Result<Recognition, FormatError> {
+    let empty = Recognition::from(Recognized::Empty);
+    let rule = match by_name(path) {
+        // Its reader says so.
+        _ if is_index(path) => return Ok(Recognized::Read(Format::Index).into()),
+        Some(Detected::Read(_)) => Rule::SafetensorsSize,
+        Some(Detected::Misnamed(rule)) => rule,
+        _ => return Ok(empty),
+    };
+    let sentence = Some(copied(Rule::FormatEmpty.row().broken)?);
+    Ok(Recognition { rule: Some(rule), sentence, ..empty })
+}
+
+/// What a file is of which only the name tells what it should be.
+fn of_name(path: &Path, kind: Recognized) -> Recognition {
+    match by_name(path) {
+        // Its reader says what is wrong with it.
+        Some(Detected::Read(format)) if kind == Recognized::Unknown => {
+            Recognized::Read(format).into()
+        }
+        // The first bytes of text are no length of a header that anybody meant.
+        Some(Detected::Read(_)) => Recognition { rule: Some(Rule::FormatName), ..kind.into() },
+        Some(Detected::Misnamed(rule)) => Recognition { rule: Some(rule), ..kind.into() },
+        _ => kind.into(),
+    }
+}
+
+fn of_content(content: Content) -> Recognition {
+    match content {
+        Content::Named(rule) => Recognized::Named(rule).into(),
+        Content::Other(kind) => Recognized::Other(kind).into(),
+        Content::Executable(kind) => Recognized::Executable(kind).into(),
+    }
+}
+
+/// What a pickle is.
+fn of_pickle(start: &[u8], evidence: Evidence) -> Result<Recognition, FormatError> {
+    let is_joblib = start.windows(JOBLIB.len()).any(|part| part == JOBLIB);
+    let rule = if is_joblib { Rule::FormatJoblib } else { Rule::FormatPickle };
+    let sentence = match evidence {
+        Evidence::Limit => Some(copied(
+            "this looks like a pickle of Python, and keeps more values than zten follows: \
+             loading it may run code of its author",
+        )?),
+        _ => None,
+    };
+    Ok(Recognition { sentence, ..Recognized::Named(rule).into() })
+}
+
+/// The module of the objects in which joblib wraps arrays.
+const JOBLIB: &[u8] = b"joblib.numpy_pickle";
+
+/// What an archive is, one of whose members may be a pickle.
+fn of_archive(rule: Rule, kind: &str, member: Option<String>) -> Result<Recognition, FormatError> {
+    let Some(member) = member else { return Ok(Recognized::Named(rule).into()) };
+    let sentence = copied(format_args!(
+        "this {kind} archive holds a pickle of Python: loading that runs code of its author"
+    ))?;
+    let (sentence, member) = (Some(sentence), Some(member));
+    Ok(Recognition { sentence, member, ..Recognized::Named(Rule::FormatPickle).into() })
+}
+
+/// What text is, of which `page` says that a server may have sent it.
+fn of_text(start: &[u8], page: Option<Rule>, path: &Path) -> Recognition {
+    if contents::is_word2vec(start) {
+        return Recognized::Named(Rule::FormatWord2vec).into();
+    }
+    let kind = match text::kind(start, path) {
+        Ok(kind) => Recognized::Other(kind),
+        Err(program) => Recognized::Executable(program),
+    };
+    let Some(rule) = page else { return of_name(path, kind) };
+    if text::is_expected(rule, path) {
+        return Recognition { rule: Some(rule), ..kind.into() };
+    }
+    Recognized::Named(rule).into()
+}
+
+/// Returns whether text begins as Python 2 wrote dictionaries and lists: empty, and kept under a number.
+fn begins_with_memo(start: &[u8]) -> bool {
+    let number = start.strip_prefix(b"(dp").or_else(|| start.strip_prefix(b"(lp"));
+    let number = number.and_then(|rest| rest.split(|byte| *byte == b'\n').next());
+    number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
+}
+
+/// Returns whether the rule is that of a format with a magic number.
+fn has_magic(rule: Rule) -> bool {
+    matches!(rule, Rule::FormatHdf5 | Rule::FormatGgml | Rule::FormatKeras | Rule::FormatTflite)
+}
+
+/// Returns whether a file is part of a checkpoint of TensorFlow: its table, which ends with a magic number, or its data,
+/// which only its name tells.
+fn is_tensorflow(source: &dyn ReadAt, length: u64, path: &Path) -> Result<bool, FormatError> {
+    const TABLE: [u8; 8] = 0xdb47_7524_8b80_fb57_u64.to_le_bytes();
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let is_number = |text: &str| text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let shard = name.rsplit_once(".data-").and_then(|(_, shard)| shard.split_once("-of-"));
+    if shard.is_some_and(|(number, count)| is_number(number) && is_number(count)) {
+        return Ok(true);
+    }
+    let Some(end) = length.checked_sub(8) else { return Ok(false) };
+    let mut input = Stored::new(source, end, length);
+    Ok(input.array()? == Some(TABLE))
+}
+
+/// Returns whether a file of this name is an index.
+pub(super) fn is_index(path: &Path) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(index::is_named_so)
+}

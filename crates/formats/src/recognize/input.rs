@@ -1,0 +1,193 @@
+//! Reading a file, or a member of one, from its first byte to its last.
+
+use miniz_oxide::inflate::TINFLStatus;
+use miniz_oxide::inflate::core::inflate_flags::TINFL_FLAG_HAS_MORE_INPUT;
+use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
+use zten::ReadAt;
+use zten::num::u64_from_usize;
+
+use crate::error::FormatError;
+
+/// Bytes of the first read. Each later read is twice as long as the one before, up to [`LONGEST`].
+const FIRST: usize = 512;
+/// Bytes of a read, at most.
+const LONGEST: usize = 32 << 10;
+/// Bytes of the window of a deflated member: the length that the format itself prescribes.
+const WINDOW: usize = 32 << 10;
+
+/// Bytes that are read in order. Skipped bytes need not be read.
+pub(crate) trait Input {
+    /// Returns the bytes that come next: at least one, unless the input has ended.
+    fn fill(&mut self) -> Result<&[u8], FormatError>;
+
+    /// Moves past the first `length` of the bytes that [`fill`](Self::fill) returned.
+    fn consume(&mut self, length: usize);
+
+    /// Moves past `length` bytes. Returns whether there were as many.
+    fn skip(&mut self, length: u64) -> Result<bool, FormatError>;
+
+    /// Takes one byte; `None` at the end.
+    fn byte(&mut self) -> Result<Option<u8>, FormatError> {
+        let byte = self.fill()?.first().copied();
+        if byte.is_some() {
+            self.consume(1);
+        }
+        Ok(byte)
+    }
+
+    /// Takes `N` bytes; `None` if the input ends before.
+    fn array<const N: usize>(&mut self) -> Result<Option<[u8; N]>, FormatError>
+    where
+        Self: Sized,
+    {
+        let mut array = [0; N];
+        for place in &mut array {
+            let Some(byte) = self.byte()? else { return Ok(None) };
+            *place = byte;
+        }
+        Ok(Some(array))
+    }
+}
+
+/// A range of a source.
+pub(crate) struct Stored<'s> {
+    source: &'s dyn ReadAt,
+    /// The offset of the first byte that has not been read into the buffer.
+    next: u64,
+    end: u64,
+    buffer: Vec<u8>,
+    /// Bytes of the buffer that have been consumed.
+    used: usize,
+    /// Bytes of the next read.
+    wanted: usize,
+    /// Bytes that may still be read, and bytes that have been.
+    left: u64,
+    taken: u64,
+}
+
+impl<'s> Stored<'s> {
+    /// Reads the bytes from `start` to `end` of `source`.
+    pub(crate) fn new(source: &'s dyn ReadAt, start: u64, end: u64) -> Self {
+        let (left, taken) = (u64::MAX, 0);
+        Self { source, next: start, end, buffer: Vec::new(), used: 0, wanted: FIRST, left, taken }
+    }
+
+    /// Ends the input after `most` bytes have been read. Skipped bytes do not count.
+    pub(crate) fn limit(&mut self, most: u64) {
+        self.left = most;
+    }
+
+    /// The bytes that have been read.
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken
+    }
+}
+
+impl Input for Stored<'_> {
+    fn fill(&mut self) -> Result<&[u8], FormatError> {
+        if self.used >= self.buffer.len() {
+            let length = u64_from_usize(self.wanted).min(self.left);
+            let end = self.next.saturating_add(length).min(self.end);
+            let length = end.saturating_sub(self.next);
+            self.left = self.left.saturating_sub(length);
+            self.taken = self.taken.saturating_add(length);
+            self.buffer.clear();
+            self.used = 0;
+            self.source.append_range(self.next..end, &mut self.buffer)?;
+            self.next = end;
+            self.wanted = self.wanted.saturating_mul(2).min(LONGEST);
+        }
+        Ok(self.buffer.get(self.used..).unwrap_or_default())
+    }
+
+    fn consume(&mut self, length: usize) {
+        self.used = self.used.saturating_add(length).min(self.buffer.len());
+    }
+
+    fn skip(&mut self, length: u64) -> Result<bool, FormatError> {
+        let held = u64_from_usize(self.buffer.len().saturating_sub(self.used));
+        if length <= held {
+            // `length` is at most the length of the buffer here.
+            self.consume(usize::try_from(length).unwrap_or(usize::MAX));
+            return Ok(true);
+        }
+        self.used = self.buffer.len();
+        let next = self.next.saturating_add(length.saturating_sub(held));
+        self.next = next.min(self.end);
+        Ok(next <= self.end)
+    }
+}
+
+/// A deflated range of a source, decompressed up to a limit.
+pub(crate) struct Deflated<'s> {
+    packed: Stored<'s>,
+    state: Box<DecompressorOxide>,
+    window: Vec<u8>,
+    /// The bytes of the window that have not been consumed.
+    used: usize,
+    filled: usize,
+    /// Decompressed bytes that may still be taken. The limit bounds the time that a small member costs, since
+    /// deflated data may expand a thousandfold.
+    left: u64,
+    /// The data has ended, or cannot be decompressed.
+    is_done: bool,
+}
+
+impl<'s> Deflated<'s> {
+    /// Decompresses at most `most` bytes of `packed`.
+    pub(crate) fn new(packed: Stored<'s>, most: u64) -> Result<Self, FormatError> {
+        let mut window = Vec::new();
+        window.try_reserve_exact(WINDOW).map_err(|_| FormatError::memory())?;
+        window.resize(WINDOW, 0);
+        let state = Box::default();
+        Ok(Self { packed, state, window, used: 0, filled: 0, left: most, is_done: false })
+    }
+
+    /// The decompressed bytes that may still be taken.
+    pub(crate) fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// The compressed bytes that have been read.
+    pub(crate) fn taken(&self) -> u64 {
+        self.packed.taken()
+    }
+}
+
+impl Input for Deflated<'_> {
+    fn fill(&mut self) -> Result<&[u8], FormatError> {
+        while self.used >= self.filled && !self.is_done && self.left > 0 {
+            if self.filled >= self.window.len() {
+                (self.used, self.filled) = (0, 0);
+            }
+            let packed = self.packed.fill()?;
+            let flags = if packed.is_empty() { 0 } else { TINFL_FLAG_HAS_MORE_INPUT };
+            let (status, read, written) =
+                decompress(&mut self.state, packed, &mut self.window, self.filled, flags);
+            self.packed.consume(read);
+            self.filled = self.filled.saturating_add(written).min(self.window.len());
+            self.left = self.left.saturating_sub(u64_from_usize(written));
+            self.is_done =
+                !matches!(status, TINFLStatus::NeedsMoreInput | TINFLStatus::HasMoreOutput)
+                    || read == 0 && written == 0;
+        }
+        Ok(self.window.get(self.used..self.filled).unwrap_or_default())
+    }
+
+    fn consume(&mut self, length: usize) {
+        self.used = self.used.saturating_add(length).min(self.filled);
+    }
+
+    fn skip(&mut self, mut length: u64) -> Result<bool, FormatError> {
+        while length > 0 {
+            let held = self.fill()?.len();
+            if held == 0 {
+                return Ok(false);
+            }
+            let taken = usize::try_from(length).unwrap_or(usize::MAX).min(held);
+            self.consume(taken);
+            length = length.saturating_sub(u64_from_usize(taken));
+        }
+        Ok(true)
+    }
+}
