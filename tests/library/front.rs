@@ -73,6 +73,41 @@ fn parse(front: &'static FrontEnd, objects: &[RawObject<'_>]) -> Result<Parsed, 
     builder.finish()
 }
 
+/// Findings do not keep a file from opening, and memory for them does not follow what a file repeats.
+#[test]
+fn findings_are_kept_once_and_counted() {
+    let options = OpenOptions::default();
+    let found = |kind, offset| Error::of_format(kind, "it is odd".to_owned(), Some(offset));
+    let build = |front: &'static FrontEnd, before: &[zten::Finding]| {
+        let mut builder = Builder::new(front, 0..8, file().len() as u64, &options).unwrap();
+        for offset in 0..5 {
+            builder.found(found(ErrorKind::Note(&TWICE), offset).about(Some("a".to_owned()), None));
+        }
+        builder.found(found(ErrorKind::Format(&BOOL), 7));
+        builder.found_in_file(before, "part");
+        builder.push(&dense("a", &[DATA])).unwrap();
+        opened(file(), builder.finish().unwrap())
+    };
+    let archive = build(&DISJOINT, &[]);
+    let findings = archive.findings();
+    let facts: Vec<_> = findings
+        .iter()
+        .map(|finding| (finding.error().kind(), finding.error().offset(), finding.more()))
+        .collect();
+    let wanted = [(ErrorKind::Note(&TWICE), Some(0), 4), (ErrorKind::Format(&BOOL), Some(7), 0)];
+    assert_eq!(facts, wanted);
+    assert_eq!(findings[0].error().tensor(), Some("a"));
+    archive.verify().unwrap();
+    // Those of a part are counted with its own, and are in that file where they come first.
+    let whole = build(&ANY, findings);
+    assert_eq!(whole.findings()[0].more(), 9);
+    let mut builder = Builder::new(&DISJOINT, 0..8, file().len() as u64, &options).unwrap();
+    builder.found_in_file(findings, "part");
+    let of_part = opened(file(), builder.finish().unwrap());
+    let first = &of_part.findings()[0];
+    assert_eq!((first.more(), first.error().file()), (4, Some("part")));
+}
+
 #[test]
 fn an_archive_is_what_a_front_end_says() {
     let custom = [RawComponent {

@@ -132,7 +132,7 @@ impl Printer {
         self.clear();
         let result = if let Some(checks) = &self.checks {
             let path = item.path();
-            let record = checks.problem(&path, problem);
+            let record = checks.problem(&path, item.also(), problem);
             JobResult::Record(path, record)
         } else {
             app.problem(&problem)?;
@@ -555,7 +555,8 @@ impl<'a> Broker<'a> {
         let path = task.item.path();
         match (kind, self.printer.checks.is_some()) {
             (Some(kind), true) => {
-                let record = check::Record { kind, text: std::mem::take(&mut task.text) };
+                let text = std::mem::take(&mut task.text);
+                let record = check::Record { kind, text, also: task.item.also() };
                 if self.printer.checks.as_ref().is_some_and(|own| !own.accepts(&path, &record)) {
                     // The job is still that of the worker, which is reported or tried again.
                     running.tasks.push_front(task);

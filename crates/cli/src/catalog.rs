@@ -3,13 +3,20 @@
 use zten::rules::{self, Row};
 use zten_report::digests::Difference;
 
-use crate::check::POLICY_ROWS;
+use zten_report::finding::Verdict;
+
+use crate::check::{POLICY_ROWS, PROGRAM};
 
 /// Every row, those of zTensor first.
 pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
     let listed = Difference::ALL.iter().map(|difference| difference.row());
     let of_callers = listed.chain(POLICY_ROWS.iter().copied());
-    rules::rows().chain(zten_formats::rules::rows()).chain(of_callers)
+    rules::rows().chain(zten_formats::rules::rows()).chain([&PROGRAM]).chain(of_callers)
+}
+
+/// Returns the verdict on a file with a finding by that rule; a valid one if the rule makes notes only.
+pub(crate) fn verdict(row: &Row) -> Verdict {
+    if row.id == PROGRAM.id { Verdict::Valid } else { zten_formats::rules::verdict(row) }
 }
 
 /// The row of that id.

@@ -25,7 +25,6 @@ use crate::report::Problem;
 #[cfg(target_os = "linux")]
 use crate::report::remove_names;
 pub(crate) use entries::Entries;
-#[cfg(target_os = "linux")]
 pub(crate) use entries::Entry;
 pub(crate) use output::Output;
 pub(crate) use policy::{Policy, ROWS as POLICY_ROWS, read as read_policy};
@@ -33,6 +32,7 @@ pub(crate) use policy::{Policy, ROWS as POLICY_ROWS, read as read_policy};
 use record::Form;
 #[cfg(target_os = "linux")]
 pub(crate) use record::Record;
+pub(crate) use validate::PROGRAM;
 use validate::validate;
 
 /// Checks all files in this process.
@@ -53,7 +53,7 @@ pub(crate) fn run(app: &mut App, args: &Check) -> io::Result<()> {
         let file = entry.opened(&args.strictness);
         let file = file.map_err(|error| Box::new(Problem::io(path, &error)));
         let outcome = file.and_then(|file| validate(path, file, args));
-        output.outcome(app, path, &outcome)?;
+        output.outcome(app, &entry, &outcome)?;
         app.out.flush()?;
     }
 }

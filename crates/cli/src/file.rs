@@ -1,6 +1,6 @@
 //! Files: opened first, and read later.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use zten::verify::Verifier;
 use zten::{Archive, OpenOptions, source};
-use zten_formats::shards::{IS_LINK, Sibling, Want, parent, runs, wanted};
+use zten_formats::shards::{IS_LINK, Sibling, Want, runs, wanted};
 use zten_formats::{Begun as Parsed, Part, Root};
 
 use crate::handle::{Finder, Handle, ShardHandle};
@@ -27,9 +27,19 @@ pub(crate) struct Opened {
     pub(crate) path: PathBuf,
     pub(crate) file: Handle,
     pub(crate) length: u64,
+    /// The names by which other paths lead to the same file.
+    pub(crate) other_names: Vec<PathBuf>,
+    /// True if a file in its folder is expected to hold weights.
+    pub(crate) beside_weights: bool,
 }
 
 impl Opened {
+    /// A file that nothing more is known of.
+    pub(crate) fn new(path: &Path, file: Handle, length: u64) -> Self {
+        let (path, other_names) = (path.to_owned(), Vec::new());
+        Self { path, file, length, other_names, beside_weights: false }
+    }
+
     /// Opens the file at `path`, or finds it over the network. Files that it names are looked for if that is allowed.
     pub(crate) fn open(path: &Path, strictness: &Strictness) -> io::Result<Self> {
         if is_remote(path) {
@@ -49,13 +59,13 @@ impl Opened {
         } else {
             Finder::Nothing
         };
-        Self { path: path.to_owned(), file: Handle::Local(file, finder), length }
+        Self::new(path, Handle::Local(file, finder), length)
     }
 
     /// A file that is read over the network.
     pub(crate) fn remote(path: &Path, file: Remote) -> Self {
         let length = file.length();
-        Self { path: path.to_owned(), file: Handle::Remote(file), length }
+        Self::new(path, Handle::Remote(file), length)
     }
 
     /// Reads a stream to its end, at most as many bytes as the limit `decoded` allows.
@@ -83,7 +93,7 @@ impl Opened {
             bytes.extend(part.get(..read).unwrap_or_default());
         }
         let length = u64::try_from(bytes.len()).map_err(io::Error::other)?;
-        Ok(Self { path: path.to_owned(), file: Handle::Memory(bytes), length })
+        Ok(Self::new(path, Handle::Memory(bytes), length))
     }
 
     /// Validates its manifest or header, and those of the files that it names where its tensors are in them.
@@ -91,7 +101,7 @@ impl Opened {
         let found = zten_formats::detect(&self.file, self.length, &self.path);
         let found =
             found.map_err(|error| Box::new(Problem::format_error(&self.path, &error, None)))?;
-        let Self { path, file, length } = self;
+        let Self { path, file, length, .. } = self;
         let root = match found {
             Some(found) => match zten_formats::begin(file, length, &path, options) {
                 Ok(Parsed::Archive(archive)) => Ok(archive),
@@ -144,18 +154,6 @@ fn open_root(
     let root = root.open(&parts, options);
     let root = root.map_err(|error| Box::new(Problem::format_error(path, &error, Some(format))))?;
     Ok(FileWithShards { path: path.to_owned(), root, shards: siblings.into() })
-}
-
-/// Opens the regular file at `path` unless that is a link, but for one of a hub's cache.
-pub(crate) fn open_unlinked(path: &Path) -> io::Result<(File, u64)> {
-    let found = source::open_below(parent(path), &[path.file_name().unwrap_or_default()])?;
-    found.ok_or_else(|| match fs::symlink_metadata(path) {
-        Ok(found) if found.is_symlink() => {
-            io::Error::new(io::ErrorKind::NotFound, "is a link to a file that is not found")
-        }
-        Ok(found) => source::irregular(&found),
-        Err(error) => error,
-    })
 }
 
 /// A file whose manifest or header is valid, and the files that may be its shards. It derefs to the file.

@@ -27,6 +27,8 @@ pub(crate) struct Kind {
     pub(crate) row: Option<&'static Row>,
     /// The rules of the notes.
     pub(crate) notes: Vec<&'static Row>,
+    /// The kind of a file that holds no tensors.
+    pub(crate) other: Option<&'static str>,
 }
 
 /// A [`Kind`] in a message of a worker: numbers, which the broker looks up.
@@ -35,7 +37,29 @@ pub(crate) struct KindNumbers {
     pub(crate) verdict: u8,
     pub(crate) rule: Option<u16>,
     pub(crate) notes: Vec<u16>,
+    pub(crate) other: Option<u8>,
 }
+
+/// The kinds of files that hold no tensors, in the order of their numbers in messages. The last one stands for any that is not
+/// in the list.
+pub(crate) const OTHER_KINDS: [&str; 16] = [
+    "text",
+    "json",
+    "source",
+    "image",
+    "font",
+    "media",
+    "pdf",
+    "sentencepiece",
+    "tensor-proto",
+    "elf",
+    "pe",
+    "mach-o",
+    "python-bytecode",
+    "python",
+    "empty",
+    "other",
+];
 
 /// All verdicts, in the order of their numbers in messages, in which they are listed.
 pub(crate) const VERDICTS: [Verdict; 8] = [
@@ -55,7 +79,13 @@ impl Kind {
         let verdict = VERDICTS.iter().position(|verdict| *verdict == self.verdict);
         let verdict = verdict.and_then(|number| u8::try_from(number).ok()).unwrap_or(u8::MAX);
         let notes = self.notes.iter().copied().filter_map(catalog::number).collect();
-        KindNumbers { verdict, rule: self.row.and_then(catalog::number), notes }
+        let number = |other| {
+            let place = OTHER_KINDS.iter().position(|kind| *kind == other);
+            let last = OTHER_KINDS.len().saturating_sub(1);
+            u8::try_from(place.unwrap_or(last)).unwrap_or(u8::MAX)
+        };
+        let (rule, other) = (self.row.and_then(catalog::number), self.other.map(number));
+        KindNumbers { verdict, rule, notes, other }
     }
 
     /// Returns the verdict and the rules of these numbers; `None` if a number has no meaning.
@@ -67,7 +97,11 @@ impl Kind {
             None => None,
         };
         let notes = numbers.notes.iter().map(|rule| row(*rule)).collect::<Option<_>>()?;
-        Some(Self { verdict, row: rule, notes })
+        let other = match numbers.other {
+            Some(other) => Some(*OTHER_KINDS.get(usize::from(other))?),
+            None => None,
+        };
+        Some(Self { verdict, row: rule, notes, other })
     }
 
     pub(crate) fn of(outcome: &Outcome) -> Self {
@@ -78,7 +112,9 @@ impl Kind {
                 (finding.verdict, finding.row, problem.notes())
             }
         };
-        Self { verdict, row, notes: notes.iter().filter_map(|note| note.row).collect() }
+        let other = outcome.as_ref().ok().filter(|valid| valid.verdict == Verdict::Other);
+        let other = other.map(|valid| valid.format);
+        Self { verdict, row, notes: notes.iter().filter_map(|note| note.row).collect(), other }
     }
 
     /// Returns whether the file has no finding, not even a note.

@@ -85,6 +85,11 @@ pub(crate) struct Input {
     /// The place of the input in its job.
     pub(crate) number: u32,
     pub(crate) kind: InputKind,
+    /// The names by which other paths lead to the same file.
+    #[serde(with = "crate::args::os_path::list")]
+    pub(crate) other_names: Vec<std::path::PathBuf>,
+    /// True if a file in its folder is expected to hold weights.
+    pub(crate) beside_weights: bool,
 }
 
 /// The kind of an input.

@@ -295,7 +295,7 @@ fn open(
     file: Option<File>,
 ) -> Result<Opened, Box<Problem>> {
     let strictness = call.strictness();
-    let Input { name, number, kind, .. } = input;
+    let Input { name, number, kind, other_names, beside_weights, .. } = input;
     let missing = || io::Error::from(io::ErrorKind::NotFound);
     let opened = match kind {
         InputKind::Failed(failure) => Err(failure.into()),
@@ -305,7 +305,8 @@ fn open(
             } else {
                 Finder::Nothing
             };
-            Opened { path: name.clone(), file: Handle::Local(file, finder), length }
+            let file = Handle::Local(file, finder);
+            Opened { other_names, beside_weights, ..Opened::new(&name, file, length) }
         }),
         InputKind::Stream => file
             .ok_or_else(missing)

@@ -14,7 +14,8 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use zten::verify::Verifier;
 use zten::{Archive, Generation, OpenOptions, Tensor};
-use zten_report::finding::{self, Finding, Scope};
+use zten_formats::FormatError;
+use zten_report::finding::{self, Finding, Scope, Verdict};
 use zten_sandbox::{Budget, Role, confine};
 
 use crate::answer::{self, Answer, Component, Facts, UNCONFINED, Want};
@@ -135,20 +136,31 @@ fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Findin
     })
 }
 
-/// Opens the file as the command opens one of that name: of the format that its first bytes or the name tell, or as a
-/// zTensor file.
+/// Opens the file as the command opens one of that name: of the format that its bytes or the name tell. A name that promises
+/// another format is an error, as in the command, unless the file breaks a rule by itself.
 fn open(file: File, length: u64, name: &Path) -> Result<Archive, Box<Finding>> {
     let options = OpenOptions::default();
-    let found = zten_formats::detect(&file, length, name);
-    match found.map_err(|format_error| Box::new(format_error.finding()))? {
+    let rejected = |error: FormatError| Box::new(error.finding());
+    let misnamed = zten_formats::recognize(&file, length, name).map_err(rejected)?;
+    let misnamed = misnamed.check_name(name).err().map(rejected);
+    let found = zten_formats::detect(&file, length, name).map_err(rejected)?;
+    let opened = match found {
         None => {
             options.open_source(file, length).map_err(|error| Box::new(Finding::from_error(&error)))
         }
-        Some(found) => {
-            zten_formats::open_source(file, length, name, &options).map_err(|format_error| {
-                Box::new(Finding { format: found.name(), ..format_error.finding() })
-            })
+        Some(_) => zten_formats::open_source(file, length, name, &options).map_err(rejected),
+    };
+    let named = |finding: Box<Finding>| match found {
+        Some(found) => Box::new(Finding { format: found.name(), ..*finding }),
+        None => finding,
+    };
+    match (opened, misnamed) {
+        (Err(finding), Some(misnamed)) if finding.verdict == Verdict::Unsupported => {
+            Err(named(misnamed))
         }
+        (Err(finding), _) => Err(named(finding)),
+        (Ok(_), Some(misnamed)) => Err(named(misnamed)),
+        (Ok(archive), None) => Ok(archive),
     }
 }
 

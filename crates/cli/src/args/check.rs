@@ -33,15 +33,17 @@ pub(crate) struct Check {
     #[arg(required_unless_present = "files_from", value_name = "FILE")]
     #[serde(skip)]
     pub(crate) files: Vec<PathBuf>,
-    /// Check the files in folders and below whose names end in a --suffix. Of links, follow those from the
-    /// snapshots to the blobs of a Hugging Face cache
+    /// Check every file in folders and below, whatever it is called. Of links, follow those from the snapshots to the blobs of a
+    /// Hugging Face cache. The folders .git, .hg and .svn are skipped
     #[arg(short, long)]
     pub(crate) recursive: bool,
-    /// Check files in folders whose names end in this; repeat, or separate by commas. --suffix= takes any name.
-    /// Default: the suffixes of files that hold tensors, and of .bin and .pb files those that begin as such
+    /// Check only those files in folders whose names end in this; repeat, or separate by commas
     #[arg(long, value_delimiter = ',', requires = "recursive")]
     #[serde(skip)]
     pub(crate) suffix: Vec<OsString>,
+    /// Accept named files of kinds that hold no tensors, such as text and images, as -r does in folders
+    #[arg(long)]
+    pub(crate) any_kind: bool,
     /// Check the files named in LIST, one a line; - reads standard input
     #[arg(long, value_name = "LIST")]
     #[serde(skip)]
@@ -82,6 +84,11 @@ pub(crate) struct Check {
 }
 
 impl Check {
+    /// Returns whether files of kinds that hold no tensors are counted, and not rejected.
+    pub(crate) fn takes_any_kind(&self) -> bool {
+        self.recursive || self.any_kind
+    }
+
     /// The part of a file that is validated.
     pub(crate) fn scope(&self) -> Scope {
         if self.manifest_only { Scope::Manifest } else { Scope::All }

@@ -43,10 +43,15 @@ impl Item {
         self.entries.last().map(|entry| entry.path.clone()).unwrap_or_default()
     }
 
-    /// The path of the file of that number.
+    /// The other paths that lead to its first file.
+    pub(super) fn also(&self) -> Vec<PathBuf> {
+        self.entries.first().map(|entry| entry.also.clone()).unwrap_or_default()
+    }
+
+    /// The path beside which the files are that the file of that number names.
     pub(super) fn input(&self, number: u32) -> Option<PathBuf> {
         let entry = self.entries.get(usize::try_from(number).ok()?)?;
-        (!is_remote(&entry.path)).then(|| entry.path.clone())
+        (!is_remote(&entry.path)).then(|| entry.beside())
     }
 
     /// Opens its files. One that cannot be opened is reported by the worker.
@@ -62,8 +67,14 @@ impl Item {
                 Err(error) if is_too_many(&error) => return Err(error),
                 Err(error) => (InputKind::Failed(Failure::new(&error)), None),
             };
-            let input =
-                Reply::Input(Input { name: entry.path.clone(), job: self.number, number, kind });
+            let input = Reply::Input(Input {
+                name: entry.path.clone(),
+                job: self.number,
+                number,
+                kind,
+                other_names: entry.other_names(),
+                beside_weights: entry.beside_weights,
+            });
             let added = handed.packet.append(Packet::of(&input, file)?);
             added.map_err(|_| io::Error::from(io::ErrorKind::InvalidFilename))?;
         }

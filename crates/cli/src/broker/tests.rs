@@ -55,8 +55,12 @@ impl Random {
             7 => return self.bytes(200),
             _ => {
                 let verdict = u8::try_from(self.next(9)).unwrap();
-                let kind =
-                    KindNumbers { verdict, rule: Some(3), notes: vec![5; usize::from(verdict)] };
+                let kind = KindNumbers {
+                    verdict,
+                    rule: Some(3),
+                    notes: vec![5; usize::from(verdict)],
+                    other: Some(verdict * 3),
+                };
                 Request::Done(Done { status: Status::Success, kind: Some(kind) })
             }
         };
@@ -229,7 +233,7 @@ impl Player {
             _ => {}
         }
         requests.extend(&text);
-        let valid = KindNumbers { verdict: 0, rule: None, notes: Vec::new() };
+        let valid = KindNumbers { verdict: 0, rule: None, notes: Vec::new(), other: None };
         put(requests, done(self.checks.then_some(valid)));
         true
     }

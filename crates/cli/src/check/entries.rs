@@ -1,5 +1,7 @@
 //! The files to check: those that are named, those in lists, and those in folders.
 
+mod folder;
+mod hub;
 mod list;
 mod skipped;
 mod walk;
@@ -12,17 +14,21 @@ use std::sync::Arc;
 use zten::source::open_regular;
 
 use crate::args::Check;
-use crate::file::{Opened, model_path, open_unlinked};
+use crate::file::{Opened, model_path};
 use crate::strictness::Strictness;
 use list::{List, Named};
 pub(super) use skipped::{Reason, Skipped};
-use walk::DirectoryWalk;
-pub(super) use walk::Suffixes;
+use walk::{DirectoryWalk, FoundFile, WalkedFile};
+pub(super) use walk::{Suffixes, is_of_weights};
 
 /// A file that is to be checked.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) path: PathBuf,
+    /// The other paths that lead to the same file.
+    pub(crate) also: Vec<PathBuf>,
+    /// True if a file in its folder is expected to hold weights.
+    pub(crate) beside_weights: bool,
     found: Found,
     /// True if an option has folders checked.
     takes_folders: bool,
@@ -33,23 +39,49 @@ pub(crate) struct Entry {
 enum Found {
     /// A file whose path was given; the path may be that of a link.
     Named,
-    /// A file that was found in a folder; it is no link but one of a hub's cache.
-    Walked,
+    /// A file that was found in a folder.
+    Walked(WalkedFile),
     /// A path that could not be read, and the reason.
     Failed(io::Error),
 }
 
 impl Entry {
+    /// A file that the caller named.
+    fn named(path: PathBuf, takes_folders: bool) -> Self {
+        let (also, found) = (Vec::new(), Found::Named);
+        Self { path, also, beside_weights: false, found, takes_folders }
+    }
+
     /// Opens the file, and returns its length.
     pub(crate) fn open(&self) -> io::Result<(File, u64)> {
         match &self.found {
             Found::Named => open_regular(&self.path).map_err(|error| self.advised(error)),
-            Found::Walked => open_unlinked(&self.path),
+            Found::Walked(file) => file.open(),
             Found::Failed(error) => Err(self.advised(match error.raw_os_error() {
                 Some(number) => io::Error::from_raw_os_error(number),
                 None => io::Error::new(error.kind(), error.to_string()),
             })),
         }
+    }
+
+    /// The path beside which the files are opened that the file names. As long as the entry is there, it leads to the folder
+    /// that was listed, whatever lies at the path of that now.
+    pub(crate) fn beside(&self) -> PathBuf {
+        match &self.found {
+            Found::Walked(file) => file.folder.path_of(&file.name),
+            _ => None,
+        }
+        .unwrap_or_else(|| self.path.clone())
+    }
+
+    /// The names of the file in other folders, which may say that it is of another format.
+    pub(crate) fn other_names(&self) -> Vec<PathBuf> {
+        let own = self.path.file_name();
+        let mut names: Vec<_> = self.also.iter().filter_map(|path| path.file_name()).collect();
+        names.retain(|name| Some(*name) != own);
+        names.sort_unstable();
+        names.dedup();
+        names.into_iter().map(PathBuf::from).collect()
     }
 
     /// The error with the advice for a folder, where folders can be checked.
@@ -67,7 +99,9 @@ impl Entry {
             return opened.map_err(|error| self.advised(error));
         }
         let (file, length) = self.open()?;
-        Ok(Opened::local(&self.path, file, length, strictness))
+        let opened = Opened::local(&self.beside(), file, length, strictness);
+        let (other_names, beside_weights) = (self.other_names(), self.beside_weights);
+        Ok(Opened { path: self.path.clone(), other_names, beside_weights, ..opened })
     }
 }
 
@@ -94,7 +128,7 @@ impl Entries {
         let list = args.files_from.as_ref().map(|path| List::open(path, end)).transpose()?;
         let (named, walk) = (
             args.files.clone().into_iter(),
-            DirectoryWalk::new(Suffixes::of(&args.suffix), args.strictness.follows()),
+            DirectoryWalk::new(Suffixes::new(&args.suffix), args.strictness.follows()),
         );
         let recursive = args.recursive;
         Ok(Self { named, list, walk, recursive, takes_folders: true, finds_models: true })
@@ -132,14 +166,13 @@ impl Entries {
     /// The list cannot be read on. What is wrong with a file or a folder is told when it is opened.
     pub(crate) fn next(&mut self) -> io::Result<Option<Entry>> {
         loop {
-            if let Some((path, walked)) = self.walk.next() {
+            if let Some(FoundFile { path, also, file, beside_weights }) = self.walk.next() {
                 let takes_folders = self.takes_folders;
-                let found = match walked {
+                let found = match file {
+                    Ok(file) => Found::Walked(file),
                     Err(error) => Found::Failed(error),
-                    Ok(()) if self.walk.follow => Found::Named,
-                    Ok(()) => Found::Walked,
                 };
-                return Ok(Some(Entry { path, found, takes_folders }));
+                return Ok(Some(Entry { path, also, beside_weights, found, takes_folders }));
             }
             let path = match (self.named.next(), &mut self.list) {
                 (Some(path), _) => path,
@@ -153,13 +186,12 @@ impl Entries {
                 self.walk.enter(path);
                 continue;
             }
-            let takes_folders = self.takes_folders;
-            let (path, found) = match model_path(&path).filter(|_| self.finds_models) {
-                None => (path, Found::Named),
-                Some(Ok(model)) => (model, Found::Named),
-                Some(Err(error)) => (path, Found::Failed(error)),
-            };
-            return Ok(Some(Entry { path, found, takes_folders }));
+            let named = Entry::named(path, self.takes_folders);
+            return Ok(Some(match model_path(&named.path).filter(|_| self.finds_models) {
+                None => named,
+                Some(Ok(path)) => Entry { path, ..named },
+                Some(Err(error)) => Entry { found: Found::Failed(error), ..named },
+            }));
         }
     }
 }

@@ -1,13 +1,13 @@
 //! The output of `zten check`, file by file.
 
 use std::io::{self, Seek as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tempfile::SpooledTempFile;
 
 #[cfg(target_os = "linux")]
 use super::about;
-use super::entries::{Entries, Reason, Suffixes};
+use super::entries::{Entries, Entry, Reason, Suffixes};
 use super::record::{Form, Record};
 use super::sarif;
 use super::tally::Tally;
@@ -29,6 +29,8 @@ pub(crate) struct Output {
     wants_summary: bool,
     is_quiet: bool,
     allows_unsupported: bool,
+    /// True if files that hold no tensors are counted, and not listed.
+    counts_others: bool,
     /// The suffixes that names in folders are expected to have.
     suffixes: Suffixes,
     tally: Tally,
@@ -36,6 +38,8 @@ pub(crate) struct Output {
     artifacts: SpooledTempFile,
     /// True if a result has been written.
     has_results: bool,
+    /// True if an artifact has been written.
+    has_artifacts: bool,
 }
 
 impl Output {
@@ -50,22 +54,25 @@ impl Output {
             wants_summary: args.summary && !args.quiet,
             is_quiet: args.quiet,
             allows_unsupported: args.allow_unsupported,
-            suffixes: Suffixes::of(&args.suffix),
+            counts_others: args.recursive,
+            suffixes: Suffixes::new(&args.suffix),
             tally: Tally::default(),
             artifacts: SpooledTempFile::new(HELD),
             has_results: false,
+            has_artifacts: false,
         })
     }
 
-    /// Prints the outcome of the file at `path`.
+    /// Prints the outcome of a file.
     pub(super) fn outcome(
         &mut self,
         app: &mut App,
-        path: &Path,
+        entry: &Entry,
         outcome: &Outcome,
     ) -> io::Result<()> {
-        let record = Record::new(self.form, path, outcome);
-        self.record(app, path, &record)
+        let record = Record::new(self.form, &entry.path, outcome);
+        let record = Record { also: entry.also.clone(), ..record };
+        self.record(app, &entry.path, &record)
     }
 
     /// Prints the words for the outcome of a file: every verdict on standard output, and on standard error what kept a file
@@ -75,9 +82,13 @@ impl Output {
         if self.is_quiet && record.kind.has_no_finding() {
             return Ok(());
         }
+        // In folders these are counted, and not listed.
+        let is_other = record.kind.verdict == Verdict::Other && record.kind.notes.is_empty();
+        let text = record.text(self.form);
         match record.kind.verdict {
-            Verdict::Error if self.form == Form::Text => app.error_text(&record.text),
-            _ => app.out.write_all(record.text.as_bytes()),
+            _ if is_other && self.form == Form::Text && self.counts_others => Ok(()),
+            Verdict::Error if self.form == Form::Text => app.error_text(&text),
+            _ => app.out.write_all(text.as_bytes()),
         }
     }
 
@@ -89,8 +100,8 @@ impl Output {
 
     /// Renders a problem that no worker has reported.
     #[cfg(target_os = "linux")]
-    pub(crate) fn problem(&self, path: &Path, problem: Problem) -> Record {
-        Record::new(self.form, path, &Err(Box::new(problem)))
+    pub(crate) fn problem(&self, path: &Path, also: Vec<PathBuf>, problem: Problem) -> Record {
+        Record { also, ..Record::new(self.form, path, &Err(Box::new(problem))) }
     }
 
     /// Adds a file to the tally, the exit status and the artifacts of SARIF, before its outcome is written.
@@ -103,10 +114,12 @@ impl Output {
         if self.form != Form::Sarif {
             return Ok(());
         }
-        if self.tally.files() > 1 {
-            self.artifacts.write_all(b",")?;
+        for path in [path].into_iter().chain(record.also.iter().map(PathBuf::as_path)) {
+            if std::mem::replace(&mut self.has_artifacts, true) {
+                self.artifacts.write_all(b",")?;
+            }
+            sarif::artifact(&mut self.artifacts, path)?;
         }
-        sarif::artifact(&mut self.artifacts, path)?;
         if !record.text.is_empty() {
             if self.has_results {
                 app.out.write_all(b",")?;
@@ -129,7 +142,7 @@ impl Output {
         }
         let suffixes = match skipped.of(Reason::Suffix) {
             0 => String::new(),
-            _ => format!("; expected names that end in {}, or --suffix", self.suffixes.list()),
+            _ => format!("; expected names that end in {}", self.suffixes.list()),
         };
         let links = if skipped.of(Reason::Link) > 0 { "; --follow follows links" } else { "" };
         format!("no file was checked: {skipped}{suffixes}{links}")
@@ -139,8 +152,13 @@ impl Output {
     pub(crate) fn end(mut self, app: &mut App) -> io::Result<()> {
         if self.tally.files() == 0 && app.status() != Status::Error {
             app.usage(self.none_checked())?;
-        } else if !self.is_quiet && !self.wants_summary && !self.tally.skipped.is_empty() {
-            app.error(&self.tally.skipped)?;
+        } else if !self.is_quiet && !self.wants_summary {
+            if self.form == Form::Text && self.counts_others {
+                self.tally.write_kinds(&mut app.out)?;
+            }
+            if !self.tally.skipped.is_empty() {
+                app.error(&self.tally.skipped)?;
+            }
         }
         let summary = self.wants_summary.then_some(&self.tally);
         let status = app.status();

@@ -21,7 +21,7 @@ use zten_report::totals::dtype_name;
 use crate::catalog;
 use crate::escape::quoted;
 use crate::file::FileWithShards;
-use crate::kind::Outcome;
+use crate::kind::{OTHER_KINDS, Outcome};
 use crate::report::{Flaw, More, Problem};
 use crate::size::{self, human};
 
@@ -124,7 +124,9 @@ fn formats<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Stri
     let generations = ["0.1", "1.1", "1.2", "2"].map(|own| format!("{ZTENSOR}-{own}"));
     let named = zten_formats::rules::rows().filter_map(|row| row.id.strip_prefix("format-"));
     let read = Format::ALL.iter().map(|format| format.name());
-    let others = read.chain(named.filter(|name| *name != "unknown")).map(str::to_owned);
+    let kinds = OTHER_KINDS.iter().copied().filter(|kind| *kind != "other");
+    let others =
+        read.chain(named.filter(|name| *name != "unknown")).chain(kinds).map(str::to_owned);
     let known: Vec<_> = [ZTENSOR.to_owned()].into_iter().chain(generations).chain(others).collect();
     names(deserializer, |name| check_known("format", name, &known))
 }
@@ -144,9 +146,9 @@ fn tolerable_rules<'de, D: Deserializer<'de>>(
 ) -> Result<Option<Vec<String>>, D::Error> {
     names(deserializer, |name| match catalog::find(name) {
         None => check_known_rule(name),
-        Some(row) if zten_formats::rules::verdict(row) == Verdict::Unsupported => Ok(()),
+        Some(row) if catalog::verdict(row) == Verdict::Unsupported => Ok(()),
         Some(row) if VALUE_RULES.contains(&row.id) => Ok(()),
-        Some(row) if zten_formats::rules::verdict(row).is_valid() => Err(format!(
+        Some(row) if catalog::verdict(row).is_valid() => Err(format!(
             "rule {name} makes notes only, which fail no command; `deny` makes them errors"
         )),
         Some(_) => Err(format!(
@@ -405,6 +407,25 @@ impl Policy {
         let mut violated = Finding::new(Verdict::Invalid, sentence);
         (violated.row, violated.format) = (Some(row), finding.format);
         Box::new(problem.with_finding(violated))
+    }
+
+    /// Applies the policy to a file of `length` bytes of a kind that holds no tensors.
+    pub(super) fn check_other(
+        &self,
+        path: &Path,
+        kind: &'static str,
+        length: u64,
+    ) -> Result<(), Box<Problem>> {
+        let is_forbidden = self.forbid_formats.iter().flatten().any(|name| name == kind);
+        let forbidden = || {
+            let sentence = format!("a file of the kind {kind} is not allowed");
+            is_forbidden.then_some((&FORMAT, sentence, None))
+        };
+        let violation = forbidden().or_else(|| self.violation_of_length(length));
+        let Some((row, sentence, _)): Option<Violation<'_>> = violation else { return Ok(()) };
+        let mut finding = Finding::new(Verdict::Invalid, sentence);
+        (finding.row, finding.format) = (Some(row), Some(kind));
+        Err(Box::new(Problem::found(path, finding)))
     }
 
     fn violation_of_length(&self, length: u64) -> Option<Violation<'static>> {

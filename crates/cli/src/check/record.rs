@@ -1,9 +1,11 @@
 //! The outcome of a file, written in each form.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use zten_report::finding::{self, Report};
+use zten_report::network::file_name;
 
 use super::sarif;
 use crate::args::Check;
@@ -74,6 +76,8 @@ impl Form {
 pub(crate) struct Record {
     pub(crate) kind: Kind,
     pub(crate) text: String,
+    /// The other paths that lead to the file. The process that writes the words does not know them.
+    pub(crate) also: Vec<PathBuf>,
 }
 
 impl Record {
@@ -82,6 +86,28 @@ impl Record {
         let mut text = Vec::new();
         // Memory takes all that is written.
         let _ = form.write(&mut text, path, outcome);
-        Self { kind: Kind::of(outcome), text: String::from_utf8_lossy(&text).into_owned() }
+        let text = String::from_utf8_lossy(&text).into_owned();
+        Self { kind: Kind::of(outcome), text, also: Vec::new() }
+    }
+
+    /// The words, with the other paths that lead to the file.
+    pub(super) fn text(&self, form: Form) -> Cow<'_, str> {
+        let names = || self.also.iter().map(|path| escape::path(&shown(path)));
+        let text = match form {
+            _ if self.also.is_empty() => return Cow::Borrowed(&self.text),
+            Form::Text => {
+                format!("{}  also {}\n", self.text, names().collect::<Vec<_>>().join(", "))
+            }
+            Form::Json => {
+                let also: Vec<_> = self.also.iter().map(|path| file_name(path)).collect();
+                let mut list = Vec::new();
+                // Memory takes all that is written.
+                let _ = json::to_writer(&mut list, &also);
+                let document = self.text.trim_end().strip_suffix('}').unwrap_or_default();
+                format!("{document},\"also\":{}}}\n", String::from_utf8_lossy(&list))
+            }
+            Form::Sarif => return Cow::Borrowed(&self.text),
+        };
+        Cow::Owned(text)
     }
 }

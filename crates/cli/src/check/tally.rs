@@ -20,6 +20,8 @@ pub(super) struct Tally {
     rules: BTreeMap<&'static str, u64>,
     /// The numbers of files with a note by each rule.
     notes: BTreeMap<&'static str, u64>,
+    /// The numbers of files that hold no tensors, by kind.
+    kinds: BTreeMap<&'static str, u64>,
     /// The entries of folders that were not checked.
     pub(super) skipped: Arc<Skipped>,
 }
@@ -33,6 +35,10 @@ impl Tally {
         }
         if let Some(row) = kind.row {
             let count = self.rules.entry(row.id).or_default();
+            *count = count.saturating_add(1);
+        }
+        if let Some(other) = kind.other {
+            let count = self.kinds.entry(other).or_default();
             *count = count.saturating_add(1);
         }
         for row in &kind.notes {
@@ -58,7 +64,19 @@ impl Tally {
         writeln!(out, "{}: {verdicts}", counted(self.files, "file"))?;
         self.rules.iter().try_for_each(|(rule, count)| writeln!(out, "  {rule}: {count}"))?;
         self.notes.iter().try_for_each(|(rule, count)| writeln!(out, "  note {rule}: {count}"))?;
+        self.write_kinds(out)?;
         if self.skipped.is_empty() { Ok(()) } else { writeln!(out, "{}", self.skipped) }
+    }
+
+    /// Writes how many files hold no tensors, by kind, for people; nothing if there are none.
+    pub(super) fn write_kinds(&self, out: &mut impl Write) -> io::Result<()> {
+        if self.kinds.is_empty() {
+            return Ok(());
+        }
+        let kinds: Vec<_> =
+            self.kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        let total = self.kinds.values().fold(0_u64, |sum, count| sum.saturating_add(*count));
+        writeln!(out, "{} without tensors: {}", counted(total, "file"), kinds.join(", "))
     }
 
     /// A document of its own.
@@ -81,12 +99,14 @@ impl Serialize for Tally {
             rules.iter().map(|(rule, count)| (*rule, Integer(*count))).collect()
         };
         let skipped: BTreeMap<_, _> = self.skipped.by_name().map(counted).collect();
-        let mut summary = serializer.serialize_struct("Tally", 5)?;
+        let mut summary = serializer.serialize_struct("Tally", 7)?;
         summary.serialize_field("files", &Integer(self.files))?;
         summary.serialize_field("verdicts", &verdicts)?;
         summary.serialize_field("rules", &by_rule(&self.rules))?;
         summary.serialize_field("notes", &by_rule(&self.notes))?;
+        summary.serialize_field("kinds", &by_rule(&self.kinds))?;
         summary.serialize_field("skipped", &skipped)?;
+        summary.serialize_field("skipped_folders", &self.skipped.folders())?;
         summary.end()
     }
 }

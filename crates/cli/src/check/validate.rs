@@ -2,10 +2,14 @@
 
 use std::path::Path;
 
-use zten::rules::{Limit, Row};
+use zten::rules::{Limit, Row, Scope, Source};
 use zten::{Error, ErrorKind, OpenOptions, Tensor, verify::Verifier};
-use zten_report::finding::{Finding, Scope, Verdict, format_name, summary, with_notes};
+use zten_formats::{Executable, FormatError, Recognized, recognize};
+use zten_report::finding::{
+    Finding, Scope as Part, Verdict, ZTENSOR, format_name, summary, with_notes,
+};
 
+use super::entries::is_of_weights;
 use super::policy::Policy;
 use crate::args::Check;
 use crate::file::{FileWithShards, Opened, stored};
@@ -17,19 +21,100 @@ use crate::sources::Sources;
 
 /// Validates a file.
 pub(super) fn validate(path: &Path, file: Opened, args: &Check) -> Outcome {
-    let (length, policy) = (file.length, args.policy.as_deref());
-    let outcome = match file.archive(&options(args)) {
-        Ok(archive) => validate_content(path, &archive, args),
-        Err(problem) => Err(match policy {
-            Some(policy) => policy.check_unread(problem, length),
-            None => problem,
-        }),
-    };
+    let policy = args.policy.as_deref();
+    let outcome = validate_any(path, file, args);
     match policy {
         Some(policy) => policy.apply(path, outcome),
         None => outcome,
     }
 }
+
+/// Validates a file of any kind. What it is follows from its bytes; its names may contradict them.
+fn validate_any(path: &Path, file: Opened, args: &Check) -> Outcome {
+    let (length, policy) = (file.length, args.policy.as_deref());
+    let failed = |error: &FormatError, format| Box::new(Problem::format_error(path, error, format));
+    let recognized = recognize(&file.file, length, path).map_err(|error| failed(&error, None))?;
+    let kind = recognized.kind();
+    let names = [path.to_owned()].into_iter().chain(file.other_names.iter().cloned());
+    let misnamed = names.into_iter().find_map(|name| recognized.check_name(&name).err());
+    let misnamed = misnamed.map(|error| failed(&error, format_of(kind)));
+    let beside_weights = file.beside_weights;
+    if args.takes_any_kind()
+        && misnamed.is_none()
+        && let Some((kind, what, note)) = of_other_kind(kind, path, beside_weights)
+    {
+        policy.map_or(Ok(()), |policy| policy.check_other(path, kind, length))?;
+        let notes: Vec<_> = note.into_iter().collect();
+        let summary = with_notes(format!("{what}, which holds no tensors"), notes.len());
+        return Ok(Valid { verdict: Verdict::Other, summary, format: kind, notes });
+    }
+    match file.archive(&options(args)) {
+        Ok(archive) => match misnamed {
+            Some(misnamed) => Err(misnamed),
+            None => validate_content(path, &archive, args),
+        },
+        Err(problem) => {
+            // What the file breaks by itself says more than its name.
+            if let (Verdict::Unsupported, Some(misnamed)) = (problem.finding().verdict, misnamed) {
+                return Err(misnamed);
+            }
+            Err(match policy {
+                Some(policy) => policy.check_unread(problem, length),
+                None => problem,
+            })
+        }
+    }
+}
+
+/// The name of the format of a file of that kind.
+fn format_of(kind: Recognized) -> Option<&'static str> {
+    match kind {
+        Recognized::ZTensor => Some(ZTENSOR),
+        Recognized::Read(format) => Some(format.name()),
+        Recognized::Named(rule) => rule.row().id.strip_prefix("format-"),
+        Recognized::Other(kind) => Some(kind.name()),
+        Recognized::Executable(kind) => Some(kind.name()),
+        _ => None,
+    }
+}
+
+/// The kind of a file that holds no tensors, in a word and in a sentence, and the note on it; `None` of a file that may hold
+/// some.
+fn of_other_kind(
+    kind: Recognized,
+    path: &Path,
+    beside_weights: bool,
+) -> Option<(&'static str, &'static str, Option<Finding>)> {
+    match kind {
+        Recognized::Other(kind) => Some((kind.name(), kind.description(), None)),
+        // A package of Python has empty files; a file of weights is never empty.
+        Recognized::Empty if !path.file_name().is_some_and(is_of_weights) => {
+            Some(("empty", "an empty file", None))
+        }
+        Recognized::Executable(kind) => {
+            // A repository of source code is no folder of weights.
+            let is_noted = kind != Executable::Python || beside_weights;
+            let note = || {
+                let sentence = format!("this is {}", kind.description());
+                let mut note = Finding::new(Verdict::Valid, sentence);
+                (note.row, note.format) = (Some(&PROGRAM), Some(kind.name()));
+                note
+            };
+            Some((kind.name(), kind.description(), is_noted.then(note)))
+        }
+        _ => None,
+    }
+}
+
+/// The note on programs.
+pub(crate) static PROGRAM: Row = Row {
+    id: "program-file",
+    holds: "No file in a folder is a program, and none beside weights is Python source.",
+    broken: "the file is a program",
+    source: Source::Policy("weights are data: a program beside them may be loaded with them"),
+    scope: Scope::Other("all, found in folders"),
+    advice: "Read it before you load the model with code that the repository brings (`trust_remote_code`).",
+};
 
 fn options(args: &Check) -> OpenOptions {
     let options = args.strictness.options();
@@ -46,7 +131,7 @@ fn validate_content(path: &Path, archive: &FileWithShards, args: &Check) -> Outc
     findings.sort_by_key(flaw);
     let (error, notes) = Finding::split(findings);
     policy.map_or(Ok(()), |policy| policy.check(path, archive))?;
-    let read = if scope == Scope::All && !manifest.is_data_shard() {
+    let read = if scope == Part::All && !manifest.is_data_shard() {
         read(path, archive, args)
     } else {
         Ok(())

@@ -159,6 +159,7 @@ fn checkpoints_of_a_folder_are_found_by_their_names() {
         ("evil.pt", "invalid"),
         ("old.pt", "unsupported"),
         ("d/pytorch_model.bin", "valid"),
+        ("e.txt", "valid"),
     ];
     let mut wanted = wanted.map(|(name, verdict)| (name.to_owned(), verdict.to_owned()));
     found.sort();

@@ -34,6 +34,7 @@ fn folder_of(number: usize) -> (TempDir, Vec<PathBuf>) {
         fs::hard_link(&valid, &path).unwrap();
         paths.push(path);
     }
+    fs::remove_file(valid).unwrap();
     (folder, paths)
 }
 
@@ -87,7 +88,7 @@ fn any_number_of_files_at_any_limit_on_descriptors() {
     let wanted = [lines.collect(), vec!["20000 files: 20000 valid\n".to_owned()]].concat();
     let wanted = wanted.join("\n");
     let found = succeeded_text(run(&[required, &["-r", "--summary", root]].concat()));
-    assert!(found == format!("{wanted}1 entry skipped (1 with another suffix)\n"));
+    assert!(found == wanted);
     // By their names in a list, by several processes.
     let list = folder.path().join("list");
     let names: Vec<_> = paths.iter().map(|path| text(path)).collect();
@@ -149,8 +150,9 @@ fn files_that_cannot_be_read_are_a_line_each() {
         let output = check(&[&["--json", "-r"], sandbox, &[text(folder.path())]].concat());
         let lines = json_lines(&output.stdout);
         let found = verdicts(&lines);
+        let found: Vec<_> = found.into_iter().filter(|(_, verdict)| *verdict != "other").collect();
         assert_eq!((output.status.code(), found.len()), (Some(0), 36));
-        let skipped = "3 entries skipped (1 with another suffix, 1 linked, 1 not regular)\n";
+        let skipped = "2 entries skipped (1 linked, 1 not regular)\n";
         assert_eq!(String::from_utf8(output.stderr).unwrap(), skipped);
         assert!(found.iter().all(|(name, verdict)| *verdict == "valid" && !failed.contains(name)));
     }
@@ -207,7 +209,9 @@ fn lists_hold_any_name() {
         fs::write(folder.path().join("roots"), text(folder.path())).unwrap();
         let roots = folder.path().join("roots");
         let output = check(&[more, &["--json", "-r", "--files-from", text(&roots)]].concat());
-        assert_eq!(json_lines(&output.stdout).len(), 3);
+        let lines = json_lines(&output.stdout);
+        let valid = verdicts(&lines).iter().filter(|(_, verdict)| *verdict == "valid").count();
+        assert_eq!(valid, 3);
     }
     let missing = check(&["--files-from", "no such list"]);
     assert_eq!((missing.status.code(), missing.stdout), (Some(2), vec![]));
@@ -307,7 +311,7 @@ fn wrong_usage() {
     let (folder, _) = folder_of(2);
     let root = text(folder.path());
     let all = succeeded_text(check(&["-r", "--suffix=.txt,", "--summary", root]));
-    assert!(all.ends_with("\n3 files: 3 valid\n"), "{all}");
+    assert!(all.ends_with("\n2 files: 2 valid\n"), "{all}");
 }
 
 /// Every command that takes a list of files takes one longer than what may run ahead, and arguments that no packet holds.

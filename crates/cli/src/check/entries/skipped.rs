@@ -1,14 +1,18 @@
 //! Entries of folders that are not checked, counted by reason.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::escape;
 
 /// The reason why an entry of a folder is not checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
     /// A name with another suffix.
     Suffix,
-    /// A name that files with tensors and others have, and first bytes of another file.
+    /// First bytes of another file: none any more, since every file is checked.
     Content,
     /// A link.
     Link,
@@ -16,27 +20,55 @@ pub(crate) enum Reason {
     Irregular,
     /// A folder that was visited before.
     Visited,
+    /// A folder of version control.
+    VersionControl,
 }
 
 /// Each reason as JSON and as messages call it.
-const REASONS: [(Reason, &str, &str); 5] = [
+const REASONS: [(Reason, &str, &str); 6] = [
     (Reason::Suffix, "suffix", "with another suffix"),
     (Reason::Content, "content", "of another content"),
     (Reason::Link, "link", "linked"),
     (Reason::Irregular, "irregular", "not regular"),
     (Reason::Visited, "visited", "visited before"),
+    (Reason::VersionControl, "version_control", "of version control"),
 ];
 
 /// The number of entries skipped for each reason.
 #[derive(Debug, Default)]
-pub(crate) struct Skipped([AtomicU64; REASONS.len()]);
+pub(crate) struct Skipped {
+    counts: [AtomicU64; REASONS.len()],
+    /// The first folders of version control.
+    folders: Mutex<Vec<PathBuf>>,
+}
+
+/// Paths of skipped folders that are kept, at most.
+const PATHS: usize = 1000;
 
 impl Skipped {
     /// Counts one more.
     pub(super) fn note(&self, reason: Reason) {
-        for ((own, ..), count) in REASONS.iter().zip(&self.0) {
+        for ((own, ..), count) in REASONS.iter().zip(&self.counts) {
             count.fetch_add((*own == reason).into(), Ordering::Relaxed);
         }
+    }
+
+    /// Counts a folder, and keeps its path.
+    pub(super) fn note_path(&self, reason: Reason, path: PathBuf) {
+        self.note(reason);
+        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        if folders.len() < PATHS {
+            folders.push(path);
+        }
+    }
+
+    /// The paths of the first folders of version control, as they are shown.
+    pub(crate) fn folders(&self) -> Vec<String> {
+        let folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut folders: Vec<_> = folders.iter().map(|path| escape::path(path)).collect();
+        // A folder is listed in no order.
+        folders.sort_unstable();
+        folders
     }
 
     /// The number of entries skipped for a reason.
@@ -55,7 +87,7 @@ impl Skipped {
     }
 
     fn counts(&self) -> impl Iterator<Item = (Reason, &'static str, &'static str, u64)> {
-        let counts = self.0.iter().map(|count| count.load(Ordering::Relaxed));
+        let counts = self.counts.iter().map(|count| count.load(Ordering::Relaxed));
         REASONS
             .iter()
             .zip(counts)
@@ -67,7 +99,18 @@ impl fmt::Display for Skipped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let total = self.counts().fold(0_u64, |sum, (.., count)| sum.saturating_add(count));
         let there = self.counts().filter(|(.., count)| *count > 0);
-        let there: Vec<_> = there.map(|(_, _, words, count)| format!("{count} {words}")).collect();
+        let there: Vec<_> = there
+            .map(|(reason, _, words, count)| {
+                let mut text = format!("{count} {words}");
+                if reason == Reason::VersionControl {
+                    let folders = self.folders();
+                    let more = usize::try_from(count).is_ok_and(|count| count > folders.len());
+                    text =
+                        format!("{text}: {}{}", folders.join(", "), if more { ", …" } else { "" });
+                }
+                text
+            })
+            .collect();
         let entries = if total == 1 { "entry" } else { "entries" };
         write!(f, "{total} {entries} skipped ({})", there.join(", "))
     }

@@ -1,130 +1,142 @@
 //! The files in folders, and in the folders there.
 
-use std::cmp::Reverse;
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 
-use zten::source::{hub_blob, open_regular};
 use zten_formats::Format;
 
+use super::folder::{EntryType, Folder, Identity};
+use super::hub::{self, Hub};
 use super::skipped::{Reason, Skipped};
 use crate::escape;
-use crate::file::open_unlinked;
 
-/// The suffixes of the names of files that are checked.
-pub(crate) struct Suffixes {
-    /// Suffixes of files that are taken.
-    taken: Vec<Vec<u8>>,
-    /// Suffixes of files that are taken if their first bytes are known.
-    asked: &'static [&'static str],
-}
+/// The suffixes of the names of files that are checked; any name if there are none.
+pub(crate) struct Suffixes(Vec<Vec<u8>>);
 
-/// The suffixes of files that hold tensors and are not read.
-const NAMED: [&str; 9] =
-    [".pkl", ".pickle", ".joblib", ".onnx", ".h5", ".hdf5", ".keras", ".tflite", ".ggml"];
-/// The suffixes that many other files have, too.
-const OTHERS: [&str; 2] = [".bin", ".pb"];
+/// Suffixes of files that hold tensors and are not read, or not called so alone.
+const NAMED: [&str; 11] = [
+    ".zt", ".bin", ".pkl", ".pickle", ".joblib", ".onnx", ".h5", ".hdf5", ".keras", ".tflite",
+    ".ggml",
+];
+
+/// The folders of version control, which hold compressed copies of what is beside them.
+const VERSION_CONTROL: [&str; 3] = [".git", ".hg", ".svn"];
 
 impl Suffixes {
-    /// Returns the suffixes that the command line names, or the suffixes of all files that hold tensors.
-    pub(crate) fn of(suffixes: &[OsString]) -> Self {
-        match suffixes {
-            [] => {
-                let read = Format::ALL.into_iter().flat_map(Format::suffixes);
-                let all = [".zt"].iter().chain(read).chain(&NAMED);
-                Self { taken: all.map(|suffix| (*suffix).into()).collect(), asked: &OTHERS }
-            }
-            suffixes => Self::new(suffixes),
-        }
-    }
-
-    pub(super) fn new(suffixes: &[OsString]) -> Self {
-        let taken = suffixes.iter().map(|suffix| suffix.as_encoded_bytes().to_vec()).collect();
-        Self { taken, asked: &[] }
+    /// The suffixes that the command line names.
+    pub(crate) fn new(suffixes: &[OsString]) -> Self {
+        Self(suffixes.iter().map(|suffix| suffix.as_encoded_bytes().to_vec()).collect())
     }
 
     /// All, for people.
     pub(crate) fn list(&self) -> String {
-        let asked = self.asked.iter().map(|suffix| suffix.as_bytes());
-        let all = self.taken.iter().map(Vec::as_slice).chain(asked);
-        let all: Vec<_> =
-            all.map(|suffix| escape::word(&String::from_utf8_lossy(suffix), SUFFIX)).collect();
+        let all: Vec<_> = self
+            .0
+            .iter()
+            .map(|suffix| escape::word(&String::from_utf8_lossy(suffix), SUFFIX))
+            .collect();
         all.join(", ")
     }
 
-    /// Returns the reason why a file of that name in a folder is not taken, if it is not.
-    fn reject(&self, folder: &Path, name: &OsStr, follow: bool) -> Option<Reason> {
-        let ends = |suffix: &[u8]| name.as_encoded_bytes().ends_with(suffix);
-        if self.taken.iter().any(|suffix| ends(suffix)) {
-            None
-        } else if !self.asked.iter().any(|suffix| ends(suffix.as_bytes())) {
-            Some(Reason::Suffix)
-        } else {
-            (!is_of_tensors(&folder.join(name), follow)).then_some(Reason::Content)
-        }
+    /// Returns whether files of that name are checked.
+    fn takes(&self, name: &OsStr) -> bool {
+        let ends = |suffix: &Vec<u8>| name.as_encoded_bytes().ends_with(suffix);
+        self.0.is_empty() || self.0.iter().any(ends)
     }
 }
 
 /// Columns of a suffix in a message, at most.
 const SUFFIX: usize = 40;
 
-/// Returns whether the first bytes of a file are of one that holds tensors. They are compared here, where nothing is
-/// confined, with constants, and not interpreted. One that cannot be opened is none: its name does not say that it should be.
-fn is_of_tensors(path: &Path, follow: bool) -> bool {
-    let opened = if follow { open_regular(path) } else { open_unlinked(path) };
-    let Ok((file, _)) = opened else { return false };
-    let mut start = Vec::new();
-    let most = u64::try_from(zten_formats::START).unwrap_or(u64::MAX);
-    file.take(most).read_to_end(&mut start).is_ok()
-        && (zten_formats::is_ztensor(&start) || zten_formats::by_start(&start, path).is_some())
+/// Returns whether a file of that name is expected to hold weights.
+pub(in crate::check) fn is_of_weights(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes().to_ascii_lowercase();
+    let read = Format::ALL.into_iter().flat_map(Format::suffixes);
+    read.chain(&NAMED).any(|suffix| name.ends_with(suffix.as_bytes()))
 }
 
-/// Returns an identity that no other folder has.
-#[cfg(unix)]
-fn identity(path: &Path) -> io::Result<Identity> {
-    use std::os::unix::fs::MetadataExt as _;
-    fs::metadata(path).map(|found| (found.dev(), found.ino()))
-}
-
-/// Returns an identity that no other folder has.
-#[cfg(not(unix))]
-fn identity(path: &Path) -> io::Result<Identity> {
-    fs::canonicalize(path)
-}
-
-#[cfg(unix)]
-type Identity = (u64, u64);
-#[cfg(not(unix))]
-type Identity = PathBuf;
-
-/// The rest of a folder.
-struct Folder {
+/// A folder that is being walked.
+struct Level {
     path: PathBuf,
-    /// The next one is the last.
-    rest: Vec<(OsString, Kind)>,
+    folder: Folder,
+    place: Place,
+    /// True if a file is expected to hold weights.
+    has_weights: bool,
+    /// The rest. The next one is the last.
+    rest: Vec<(OsString, Step)>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+/// The place of a folder in a hub's cache.
+#[derive(Clone)]
+enum Place {
+    /// Outside of any repository.
+    Elsewhere,
+    /// The folder of a repository.
+    Repository(Rc<RefCell<Hub>>),
+    /// The folder of blobs.
+    Blobs(Rc<RefCell<Hub>>),
+    /// So many levels below the folder of revisions.
+    Snapshots(Rc<RefCell<Hub>>, usize),
+}
+
+/// The way on from a folder.
+enum Step {
     File,
     Folder,
+    /// A link to that blob of the repository.
+    Blob(OsString),
 }
 
-/// A path and, if it is a folder that cannot be read, why.
-pub(super) type FoundFile = (PathBuf, io::Result<()>);
+/// A file in a folder, which has not been opened.
+#[derive(Debug)]
+pub(super) struct WalkedFile {
+    pub(super) folder: Folder,
+    pub(super) name: OsString,
+    /// The folder and the name of the file that a link of a hub's cache leads to.
+    pub(super) blob: Option<(Folder, OsString)>,
+    pub(super) follow: bool,
+}
+
+impl WalkedFile {
+    /// Opens the file, and finds its length.
+    pub(super) fn open(&self) -> io::Result<(fs::File, u64)> {
+        let Some((blobs, name)) = &self.blob else {
+            return self.folder.file(&self.name, self.follow);
+        };
+        blobs.file(name, self.follow).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::InvalidInput | io::ErrorKind::Other => {
+                io::Error::new(io::ErrorKind::NotFound, "is a link to a file that is not found")
+            }
+            _ => error,
+        })
+    }
+}
+
+/// What was found in a folder.
+pub(super) struct FoundFile {
+    pub(super) path: PathBuf,
+    /// The other names that lead to the same file.
+    pub(super) also: Vec<PathBuf>,
+    /// The file, or the reason why a folder cannot be read.
+    pub(super) file: io::Result<WalkedFile>,
+    /// True if a file in its folder is expected to hold weights.
+    pub(super) beside_weights: bool,
+}
 
 /// The files in folders, sorted by name in each. The depth takes no stack.
 pub(super) struct DirectoryWalk {
     suffixes: Suffixes,
     /// True if all links are followed.
-    pub(super) follow: bool,
-    /// The folders that were entered, where links may lead to one again.
+    follow: bool,
+    /// The folders that were entered, if links may lead to one again.
     visited: HashSet<Identity>,
-    folders: Vec<Folder>,
+    levels: Vec<Level>,
     failed: Option<(PathBuf, io::Error)>,
     pub(super) skipped: Arc<Skipped>,
 }
@@ -132,23 +144,61 @@ pub(super) struct DirectoryWalk {
 impl DirectoryWalk {
     pub(super) fn new(suffixes: Suffixes, follow: bool) -> Self {
         let (visited, skipped) = (HashSet::new(), Arc::default());
-        Self { suffixes, follow, visited, folders: Vec::new(), failed: None, skipped }
+        Self { suffixes, follow, visited, levels: Vec::new(), failed: None, skipped }
     }
 
     /// Returns whether there is nothing left of the folders that were entered.
     #[cfg(target_os = "linux")]
     pub(super) fn is_empty(&self) -> bool {
-        self.folders.is_empty() && self.failed.is_none()
+        self.levels.is_empty() && self.failed.is_none()
     }
 
-    /// Reads what is in a folder, which comes before what is left of other folders.
+    /// Lists a folder that the caller named, which comes before what is left of other folders.
     pub(super) fn enter(&mut self, path: PathBuf) {
-        if self.follow && identity(&path).is_ok_and(|own| !self.visited.insert(own)) {
-            return self.skipped.note(Reason::Visited);
+        let entered = Folder::open(&path).and_then(|folder| {
+            let is_taken = |name: &OsStr| self.suffixes.takes(name);
+            let real = fs::canonicalize(&path).unwrap_or_default();
+            let place = if real.file_name().is_some_and(hub::is_repository) {
+                let hub = Hub::of_repository(&folder, &path, &is_taken);
+                hub.map(|hub| Place::Repository(Rc::new(RefCell::new(hub))))
+            } else {
+                let part = Hub::of_part(&folder, &path, &is_taken);
+                part.map(|(hub, depth)| Place::Snapshots(Rc::new(RefCell::new(hub)), depth))
+            };
+            self.list(&path, folder, place.unwrap_or(Place::Elsewhere))
+        });
+        if let Err(error) = entered {
+            self.failed = Some((path, error));
         }
-        match self.names(&path) {
-            Ok(rest) => self.folders.push(Folder { path, rest }),
-            Err(error) => self.failed = Some((path, error)),
+    }
+
+    /// Lists the folder of that name in the last one.
+    fn enter_below(&mut self, name: &OsStr) {
+        let Some(level) = self.levels.last() else { return };
+        let path = level.path.join(name);
+        let (opened, above) = (level.folder.folder(name, self.follow), level.place.clone());
+        let entered = opened.and_then(|folder| {
+            let place = match &above {
+                Place::Repository(hub) if name == hub::BLOBS => Place::Blobs(Rc::clone(hub)),
+                Place::Repository(hub) if name == hub::SNAPSHOTS => {
+                    Place::Snapshots(Rc::clone(hub), 0)
+                }
+                Place::Snapshots(hub, depth) => {
+                    Place::Snapshots(Rc::clone(hub), depth.saturating_add(1))
+                }
+                _ if hub::is_repository(name) => {
+                    let is_taken = |name: &OsStr| self.suffixes.takes(name);
+                    match Hub::of_repository(&folder, &path, &is_taken) {
+                        Some(hub) => Place::Repository(Rc::new(RefCell::new(hub))),
+                        None => Place::Elsewhere,
+                    }
+                }
+                _ => Place::Elsewhere,
+            };
+            self.list(&path, folder, place)
+        });
+        if let Err(error) = entered {
+            self.failed = Some((path, error));
         }
     }
 
@@ -156,54 +206,120 @@ impl DirectoryWalk {
     pub(super) fn next(&mut self) -> Option<FoundFile> {
         loop {
             if let Some((path, error)) = self.failed.take() {
-                return Some((path, Err(error)));
+                let (also, file) = (Vec::new(), Err(error));
+                return Some(FoundFile { path, also, file, beside_weights: false });
             }
-            let folder = self.folders.last_mut()?;
-            match folder.rest.pop() {
-                None => drop(self.folders.pop()),
-                Some((name, Kind::File)) => return Some((folder.path.join(name), Ok(()))),
-                Some((name, Kind::Folder)) => {
-                    let path = folder.path.join(name);
-                    self.enter(path);
+            let level = self.levels.last_mut()?;
+            match level.rest.pop() {
+                None => drop(self.levels.pop()),
+                Some((name, Step::Folder)) => self.enter_below(&name),
+                Some((name, Step::File)) => {
+                    let is_taken = match &level.place {
+                        Place::Blobs(hub) => hub.borrow_mut().take(&name).is_none(),
+                        _ => false,
+                    };
+                    if !is_taken {
+                        return Some(level.found(name, None, Vec::new(), self.follow));
+                    }
+                }
+                Some((name, Step::Blob(blob))) => {
+                    let Place::Snapshots(hub, _) = &level.place else { continue };
+                    let (names, blobs) = {
+                        let mut hub = hub.borrow_mut();
+                        (hub.take(&blob), hub.blobs.clone())
+                    };
+                    if let Some(mut also) = names {
+                        let path = level.path.join(&name);
+                        also.retain(|other| *other != path);
+                        return Some(level.found(name, Some((blobs, blob)), also, self.follow));
+                    }
                 }
             }
         }
     }
 
-    /// The names in a folder that lead on, the first one last.
-    fn names(&self, path: &Path) -> io::Result<Vec<(OsString, Kind)>> {
-        let mut names = Vec::new();
-        for entry in fs::read_dir(path)? {
-            let entry = entry?;
-            let name = entry.file_name();
-            // What went away since is no more in the folder.
-            let Ok(kind) = entry.file_type() else { continue };
-            let kind = if !kind.is_symlink() {
-                Some(kind)
-            } else if self.follow {
-                // A link to nothing is reported when it is opened.
-                fs::metadata(entry.path()).ok().map(|found| found.file_type())
-            } else if hub_blob(path, &name).is_ok_and(|found| found.is_some()) {
-                None
-            } else {
-                self.skipped.note(Reason::Link);
-                continue;
-            };
-            let rejected = match kind {
-                Some(kind) if kind.is_dir() => {
-                    names.push((name, Kind::Folder));
-                    continue;
-                }
-                Some(kind) if !kind.is_file() => Some(Reason::Irregular),
-                _ => self.suffixes.reject(path, &name, self.follow),
-            };
-            match rejected {
-                Some(reason) => self.skipped.note(reason),
-                None => names.push((name, Kind::File)),
+    /// Lists the names in a folder that lead on.
+    fn list(&mut self, path: &Path, folder: Folder, place: Place) -> io::Result<()> {
+        if self.follow && !self.visited.insert(folder.identity()?) {
+            self.skipped.note(Reason::Visited);
+            return Ok(());
+        }
+        let mut rest = Vec::new();
+        let mut has_weights = false;
+        for (name, kind) in folder.entries()? {
+            has_weights |= kind != EntryType::Folder && is_of_weights(&name);
+            if let Some(step) = self.step(path, &folder, &place, &name, kind) {
+                rest.push((name, step));
             }
         }
-        names.sort_unstable_by(|(one, _), (other, _)| Reverse(one).cmp(&Reverse(other)));
-        Ok(names)
+        // The blobs of a repository come last, after the names that lead to them.
+        let is_last = |name: &OsStr| matches!(place, Place::Repository(_)) && name == hub::BLOBS;
+        rest.sort_unstable_by(|(one, _), (other, _)| {
+            (is_last(other), other).cmp(&(is_last(one), one))
+        });
+        let path = path.to_owned();
+        self.levels.push(Level { path, folder, place, has_weights, rest });
+        Ok(())
+    }
+
+    /// Returns the way on to an entry of a folder, or counts why it is skipped.
+    fn step(
+        &self,
+        path: &Path,
+        folder: &Folder,
+        place: &Place,
+        name: &OsStr,
+        kind: EntryType,
+    ) -> Option<Step> {
+        let kind = match (kind, place) {
+            (EntryType::Link, Place::Snapshots(_, depth)) => {
+                match hub::blob_of(folder, name, *depth) {
+                    Some(blob) if self.suffixes.takes(name) => return Some(Step::Blob(blob)),
+                    Some(_) => {
+                        self.skipped.note(Reason::Suffix);
+                        return None;
+                    }
+                    None => kind,
+                }
+            }
+            _ => kind,
+        };
+        let kind = match kind {
+            // A link to nothing is reported when it is opened.
+            EntryType::Link if self.follow => folder.target_type(name).unwrap_or(EntryType::File),
+            kind => kind,
+        };
+        let skipped = match kind {
+            EntryType::Folder if VERSION_CONTROL.iter().any(|own| name == *own) => {
+                self.skipped.note_path(Reason::VersionControl, path.join(name));
+                return None;
+            }
+            EntryType::Folder => return Some(Step::Folder),
+            EntryType::File if self.suffixes.takes(name) => return Some(Step::File),
+            EntryType::File => Reason::Suffix,
+            EntryType::Link => Reason::Link,
+            EntryType::Irregular => Reason::Irregular,
+        };
+        self.skipped.note(skipped);
+        None
+    }
+}
+
+impl Level {
+    /// A file of that name in the folder.
+    fn found(
+        &self,
+        name: OsString,
+        blob: Option<(Folder, OsString)>,
+        also: Vec<PathBuf>,
+        follow: bool,
+    ) -> FoundFile {
+        FoundFile {
+            path: self.path.join(&name),
+            also,
+            beside_weights: self.has_weights,
+            file: Ok(WalkedFile { folder: self.folder.clone(), name, blob, follow }),
+        }
     }
 }
 
@@ -228,9 +344,9 @@ mod tests {
             let suffixes: Vec<_> = suffixes.iter().map(OsString::from).collect();
             let mut walk = DirectoryWalk::new(Suffixes::new(&suffixes), false);
             walk.enter(root.path().to_owned());
-            let paths = std::iter::from_fn(move || walk.next()).map(|(path, walked)| {
-                walked.unwrap();
-                path.strip_prefix(root.path()).unwrap().to_str().unwrap().replace('\\', "/")
+            let paths = std::iter::from_fn(move || walk.next()).map(|found| {
+                found.file.unwrap();
+                found.path.strip_prefix(root.path()).unwrap().to_str().unwrap().replace('\\', "/")
             });
             paths.collect::<Vec<_>>()
         };
@@ -241,29 +357,29 @@ mod tests {
     }
 
     #[test]
-    fn files_that_hold_tensors_are_taken() {
+    fn every_file_is_taken() {
         let root = tempfile::tempdir().unwrap();
-        for (name, bytes) in [
-            ("a.bin", &b"\x80\x02}q\0."[..]),
-            ("b.bin", b"firmware"),
-            ("c.index.json", b"{}"),
-            ("config.json", b"{}"),
-            ("d.pt", b""),
-            ("e.bin", b"ZTEN1000"),
-            ("readme.md", b""),
-        ] {
-            fs::write(root.path().join(name), bytes).unwrap();
+        let names = ["Makefile", "a.bin", "b.index.json", "c.PT", "d.pth.tar", "readme.md"];
+        for name in names {
+            fs::write(root.path().join(name), "").unwrap();
         }
-        let mut walk = DirectoryWalk::new(Suffixes::of(&[]), false);
+        for name in [".git", ".hg", ".svn", ".github"] {
+            fs::create_dir(root.path().join(name)).unwrap();
+            fs::write(root.path().join(name).join("x"), "").unwrap();
+        }
+        let mut walk = DirectoryWalk::new(Suffixes::new(&[]), false);
         walk.enter(root.path().to_owned());
         let skipped = Arc::clone(&walk.skipped);
-        let paths = std::iter::from_fn(move || walk.next()).map(|(path, _)| path);
-        let names: Vec<_> =
-            paths.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
-        assert_eq!(names, ["a.bin", "c.index.json", "d.pt", "e.bin"]);
-        assert_eq!(
-            skipped.to_string(),
-            "3 entries skipped (2 with another suffix, 1 of another content)"
-        );
+        let found = std::iter::from_fn(|| walk.next()).map(|found| {
+            assert!(found.beside_weights || found.path.parent() != Some(root.path()));
+            found.path.strip_prefix(root.path()).unwrap().to_str().unwrap().to_owned()
+        });
+        let found: Vec<_> = found.collect();
+        let wanted =
+            [".github/x", "Makefile", "a.bin", "b.index.json", "c.PT", "d.pth.tar", "readme.md"];
+        assert_eq!(found.iter().map(|name| name.replace('\\', "/")).collect::<Vec<_>>(), wanted);
+        let skipped = skipped.to_string();
+        assert!(skipped.starts_with("3 entries skipped (3 of version control: "), "{skipped}");
+        assert!(skipped.contains(".hg, "), "{skipped}");
     }
 }
