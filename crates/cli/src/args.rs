@@ -19,7 +19,7 @@ use crate::mode::Mode;
 use crate::paint::Color;
 pub(crate) use cat::{Cat, HELP as CAT_HELP};
 pub(crate) use check::Check;
-pub(crate) use convert::{Convert, Digest, Float, Select, To, arguments};
+pub(crate) use convert::{Convert, Digest, Float, Select, Tied, To, arguments};
 pub(crate) use diff::Diff;
 pub(crate) use edit::Edit;
 pub(crate) use hash::{ContentAlgorithm, Hash};

@@ -71,6 +71,33 @@ pub(crate) fn changed(
     Ok(Encoded::from_cbor(out.into_bytes()))
 }
 
+/// Returns attributes with texts behind them, whose keys differ from each other.
+pub(crate) fn with_texts<'t>(
+    old: &Attributes<'_>,
+    texts: impl Iterator<Item = (&'t str, &'t str)> + Clone,
+) -> Result<Encoded, String> {
+    let keys: HashSet<&str> = old.clone().map(|(key, _)| key).collect();
+    if let Some((twice, _)) = texts.clone().find(|(key, _)| keys.contains(key)) {
+        let key = escape::quoted(twice);
+        return Err(format!("the attribute {key} has the name of a tensor that is left out"));
+    }
+    let count = old.clone().count().saturating_add(texts.clone().count());
+    let mut out = Encoder::default();
+    let encoded = out.map(u64_from_usize(count)).and_then(|()| {
+        for (key, item) in old.clone() {
+            out.text(key)?;
+            out.raw(item.as_bytes())?;
+        }
+        for (key, text) in texts {
+            out.text(key)?;
+            out.text(text)?;
+        }
+        Ok(())
+    });
+    encoded.map_err(|_| "out of memory".to_owned())?;
+    Ok(Encoded::from_cbor(out.into_bytes()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

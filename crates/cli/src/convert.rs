@@ -10,6 +10,7 @@ mod memory;
 mod plan;
 mod select;
 mod sharded;
+mod shared;
 mod summary;
 mod tensors;
 
@@ -126,6 +127,6 @@ fn convert(
 ) -> Result<Written, Box<Problem>> {
     match plan.target {
         WrittenFormat::ZTensor => tensors::convert(args, archive, out, plan),
-        target => export::archive(args, archive, out, target),
+        _ => export::archive(args, archive, out, plan),
     }
 }

@@ -66,6 +66,11 @@ pub(crate) struct Convert {
     /// Replace a number that --dtype or --dequantize cannot hold by the largest that it can (default: fail)
     #[arg(long)]
     pub(crate) saturate: bool,
+    /// Of tensors that have the same elements because they share their storage: write each (copy), or the first alone
+    /// (keep-first), and the names of the others as attributes. Without this each is written, unless that is more than four
+    /// times the storage
+    #[arg(long, value_name = "HOW")]
+    pub(crate) tied: Option<Tied>,
     /// Set an attribute of the file to a JSON value; may be given more than once
     #[arg(long, value_name = "KEY=JSON", value_parser = Set::check)]
     pub(crate) set: Vec<String>,
@@ -115,6 +120,15 @@ pub(crate) enum Float {
     F32,
     /// Double precision
     F64,
+}
+
+/// What becomes of tensors that share their storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+pub(crate) enum Tied {
+    /// Each is written, however many times
+    Copy,
+    /// The first is written, and the attributes say of the others which one has their elements
+    KeepFirst,
 }
 
 /// A digest, by its name in files.

@@ -9,10 +9,11 @@ use std::cell::Cell;
 use std::io::{Seek, Write};
 
 use zten::num::u64_from_usize;
-use zten_formats::write::{self, ArrayList as _, Settings, WrittenFormat};
+use zten_formats::write::{self, ArrayList as _, Settings};
 
 use super::Written;
 use super::failure::{Failure, problem};
+use super::plan::Plan;
 use super::sharded::{self, Files};
 use crate::args::Convert;
 use crate::escape;
@@ -26,18 +27,21 @@ pub(super) fn archive(
     args: &Convert,
     archive: &FileWithShards,
     mut out: impl Write + Seek,
-    target: WrittenFormat,
+    plan: &Plan,
 ) -> Result<Written, Box<Problem>> {
-    with_source(args, archive, |source| write::write(target, source, &mut out, settings(args)))
+    with_source(args, archive, plan, |source| {
+        write::write(plan.target, source, &mut out, settings(args))
+    })
 }
 
 /// The same as several safetensors files.
 pub(super) fn archive_sharded(
     args: &Convert,
     archive: &FileWithShards,
+    plan: &Plan,
     files: &Files<'_>,
 ) -> Result<Written, Box<Problem>> {
-    with_source(args, archive, |source| sharded::safetensors(args, source, files))
+    with_source(args, archive, plan, |source| sharded::safetensors(args, source, files))
 }
 
 /// The form of a new file.
@@ -54,7 +58,7 @@ fn notes(source: &Archived<'_>) -> Vec<String> {
     let attributes = source.attributes();
     let count = write::json_texts(&attributes).count();
     if count == 0 {
-        return Vec::new();
+        return source.shared.iter().cloned().collect();
     }
     let keys = write::json_texts(&attributes).take(KEYS).map(|key| escape::word(key, KEY));
     let mut keys: Vec<_> = keys.collect();
@@ -62,18 +66,21 @@ fn notes(source: &Archived<'_>) -> Vec<String> {
         keys.push("…".to_owned());
     }
     let attributes = counted(u64_from_usize(count), "attribute");
-    vec![format!("{attributes} written as JSON text: {}", keys.join(", "))]
+    let texts = format!("{attributes} written as JSON text: {}", keys.join(", "));
+    [texts].into_iter().chain(source.shared.clone()).collect()
 }
 
 fn with_source(
     args: &Convert,
     archive: &FileWithShards,
+    plan: &Plan,
     write: impl FnOnce(&mut Archived<'_>) -> Result<(), Failure>,
 ) -> Result<Written, Box<Problem>> {
     let (progress, overflow) = (Progress::new(stored(archive.manifest())), Cell::new(None));
-    let written = Archived::new(args, archive, (&progress, &overflow)).and_then(|mut source| {
-        write(&mut source)?;
-        Ok(Written { objects: source.count(), notes: notes(&source) })
-    });
+    let written =
+        Archived::new(args, archive, plan, (&progress, &overflow)).and_then(|mut source| {
+            write(&mut source)?;
+            Ok(Written { objects: source.count(), notes: notes(&source) })
+        });
     written.map_err(|failure| problem(failure, [&args.input, &args.output]))
 }

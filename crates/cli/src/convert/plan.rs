@@ -7,10 +7,12 @@ use zten::attributes::Attributes;
 use zten::write::{Checksum, Encoded, Level, WriteOptions};
 use zten_formats::write::WrittenFormat;
 
+use super::select::Selection;
 use super::sharded;
-use crate::args::{Convert, Digest, To};
-use crate::attributes::changed;
-use crate::file::TensorFile;
+use super::shared::Shared;
+use crate::args::{Convert, Digest, Tied, To};
+use crate::attributes::{changed, with_texts};
+use crate::file::{FileWithShards, TensorFile};
 
 /// The format, generation, compression and shard size that a conversion writes.
 #[derive(Clone, Copy)]
@@ -38,6 +40,10 @@ impl Plan {
         }
         if args.align.is_some() && target != WrittenFormat::Safetensors {
             return Err("--align is for an OUT that ends in .safetensors");
+        }
+        let lists = matches!(target, WrittenFormat::ZTensor | WrittenFormat::Safetensors);
+        if args.tied == Some(Tied::KeepFirst) && !lists {
+            return Err("--tied keep-first is for an OUT that ends in .safetensors or .zt");
         }
         if args.saturate && args.dtype.is_none() && args.dequantize.is_none() {
             return Err("--saturate requires --dtype or --dequantize");
@@ -78,6 +84,37 @@ impl Plan {
             shard_size,
             begun: Instant::now(),
         })
+    }
+
+    /// Returns whether the file has equal tensors once: zTensor files of generation 2 do.
+    pub(super) fn stores_once(&self) -> bool {
+        self.target == WrittenFormat::ZTensor && self.generation == Generation::V2
+    }
+
+    /// Selects objects, and finds the storage that they share: those that are written, what they share beyond that, and the
+    /// attributes of the new file, if they are not those of the old one.
+    pub(super) fn select(
+        &self,
+        args: &Convert,
+        archive: &FileWithShards,
+    ) -> Result<(Selection, Shared, Option<Encoded>), String> {
+        let mut selection = Selection::new(&args.select, archive)?;
+        let mut shared = Shared::find(archive, &selection)?;
+        let mut attributes = Self::attributes(args, archive)?;
+        if args.tied == Some(Tied::KeepFirst) && !shared.ties.is_empty() {
+            let name = |ordinal| {
+                let own = || archive.manifest().tensor_at(ordinal).map(|own| own.name());
+                selection.new_name(ordinal).or_else(own).unwrap_or_default()
+            };
+            let ties = shared.ties.iter().map(|(own, kept)| (name(*own), name(*kept)));
+            let old = attributes.as_ref().map_or_else(|| archive.attributes(), Encoded::entries);
+            let with = with_texts(&old, ties)?;
+            attributes = Some(with);
+            selection.leave_out(archive, &shared.ties)?;
+            shared = Shared::find(archive, &selection)?;
+        }
+        shared.check(args, self.stores_once())?;
+        Ok((selection, shared, attributes))
     }
 
     /// The attributes of the new file; none if it keeps those of the file.

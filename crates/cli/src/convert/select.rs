@@ -262,6 +262,30 @@ impl Selection {
         Ok(())
     }
 
+    /// Leaves out objects, whose ordinals are sorted.
+    pub(crate) fn leave_out(
+        &mut self,
+        archive: &TensorFile,
+        ordinals: &[(u32, u32)],
+    ) -> Result<(), String> {
+        if ordinals.is_empty() {
+            return Ok(());
+        }
+        let mut picks = if let Some(picks) = self.0.take() {
+            picks
+        } else {
+            let mut all = Vec::new();
+            all.try_reserve_exact(archive.len()).map_err(|_| NO_MEMORY.to_owned())?;
+            all.extend(archive.tensors().map(|own| Pick { ordinal: own.ordinal(), name: None }));
+            all
+        };
+        let is_left_out =
+            |own: &Pick| ordinals.binary_search_by_key(&own.ordinal, |(own, _)| *own).is_ok();
+        picks.retain(|pick| !is_left_out(pick));
+        self.0 = Some(picks);
+        Ok(())
+    }
+
     /// The number of objects that are written of a file.
     pub(crate) fn len(&self, archive: &TensorFile) -> usize {
         self.0.as_ref().map_or(archive.len(), Vec::len)

@@ -59,7 +59,7 @@ pub(super) fn convert(
     let files = Files { create, count: Cell::new(0), bytes: Cell::new(0) };
     let Written { objects, notes } = match plan.target {
         WrittenFormat::ZTensor => tensors::convert_sharded(args, archive, plan, &files)?,
-        _ => export::archive_sharded(args, archive, &files)?,
+        _ => export::archive_sharded(args, archive, plan, &files)?,
     };
     let (output, files) = (files.bytes.get(), files.count.get());
     Ok(Summary { objects, input: input(archive), output, files, notes })

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 
 use zten::verify::Verifier;
 use zten::write::{
-    Change, Conversion, Copier, Encoded, IoSink, Level, NewComponent, NewObject, Sink, Writer,
+    Change, Conversion, Copier, Encoded, IoSink, Level, NewComponent, NewObject, Sink,
+    WriteOptions, Writer,
 };
 use zten::{Component, Error, ErrorKind, Generation, Layout, Tensor};
 use zten_formats::{find_without_profile, profile};
@@ -35,9 +36,9 @@ pub(super) fn convert(
     with_copier(args, archive, plan, |mut copier, job| {
         let (manifest, files) = (archive.manifest(), job.files.all());
         let Some(to) = args.dequantize else {
-            return copier.file(manifest, &files, IoSink(out), &plan.options).map(drop);
+            return copier.file(manifest, &files, IoSink(out), &job.options).map(drop);
         };
-        let mut writer = Writer::new(IoSink(out), &plan.options)?;
+        let mut writer = Writer::new(IoSink(out), &job.options)?;
         let own = changed(&archive.attributes(), &[], &[])
             .map_err(|why| Error::from_write(io::Error::other(why)))?;
         let attributes = job.attributes.unwrap_or(&own);
@@ -112,12 +113,12 @@ pub(super) fn convert_sharded(
         let source = &job.files.all();
         if groups.len() <= 1 {
             let file = IoSink(out.create(0).map_err(Error::from_write)?);
-            let file = copier.file(archive.manifest(), source, file, &plan.options)?;
+            let file = copier.file(archive.manifest(), source, file, &job.options)?;
             return out.finish(file).map_err(Error::from_write);
         }
         let own = changed(&archive.attributes(), &[], &[]).map_err(other)?;
         let attributes = job.attributes.unwrap_or(&own);
-        let (objects, groups, options) = (&objects, &groups, &plan.options);
+        let (objects, groups, options) = (&objects, &groups, &job.options);
         Shards { objects, groups, attributes, options, source }.write(copier, shards, out)
     })
 }
@@ -134,6 +135,7 @@ fn decoded(object: &Tensor<'_>, to: Option<Float>) -> u64 {
 
 /// The parts of a copy.
 struct Job<'j> {
+    options: WriteOptions,
     selection: &'j Selection,
     attributes: Option<&'j Encoded>,
     files: &'j Sources<'j>,
@@ -148,7 +150,7 @@ fn with_copier(
 ) -> Result<Written, Box<Problem>> {
     let manifest = archive.manifest();
     let usage = |sentence: String| Box::new(Problem::inexpressible(&args.input, &sentence));
-    let selection = Selection::new(&args.select, archive).map_err(usage)?;
+    let (selection, shared, attributes) = plan.select(args, archive).map_err(usage)?;
     let is_selected = |object: &Tensor<'_>| selection.holds(object.ordinal());
     let keeps_layout = |object: &Tensor<'_>| {
         is_selected(object) && (args.dequantize.is_none() || !is_quantized(object))
@@ -158,7 +160,6 @@ fn with_copier(
     {
         return Err(Box::new(Problem::found(&args.input, finding)));
     }
-    let attributes = Plan::attributes(args, archive).map_err(usage)?;
     let progress = Progress::new(stored(manifest));
     let failed = |error| Box::new(Problem::reading(&args.input, archive, &error));
     let mut files = Sources::bind(archive, &progress).map_err(failed)?;
@@ -194,7 +195,10 @@ fn with_copier(
         Some(attributes) => copier.attributes(attributes),
         None => copier,
     };
-    let job = Job { selection: &selection, attributes: attributes.as_ref(), files: &files };
+    let is_shared = plan.stores_once() && !shared.ties.is_empty();
+    let options = if is_shared { plan.options.sharing() } else { plan.options };
+    let job =
+        Job { options, selection: &selection, attributes: attributes.as_ref(), files: &files };
     copy(copier, &job).map_err(|error| match (error.kind(), beyond.get().zip(args.dtype)) {
         (_, Some((value, to))) => {
             let object = error.location().object().and_then(|at| manifest.tensor_at(at));
@@ -206,7 +210,10 @@ fn with_copier(
         (ErrorKind::Write, _) => Box::new(Problem::io(&args.output, &error.into())),
         _ => failed(files.settle(error)),
     })?;
-    Ok(Written { objects: selection.len(archive), notes: Vec::new() })
+    Ok(Written {
+        objects: selection.len(archive),
+        notes: shared.note(plan.stores_once()).into_iter().collect(),
+    })
 }
 
 /// Takes what elements become.

@@ -128,6 +128,35 @@ fn contents_are_those_of_the_file_that_it_becomes() {
     assert!(complaint.contains("--drop-attributes") && !out.exists(), "{complaint}");
 }
 
+/// Tensors that share their storage are written each, or once with the names of the others, or once for all.
+#[test]
+fn tied_tensors_are_told_and_kept_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = |name: &str| folder.path().join(name);
+    let convert = |name: &str, options: &[&str]| {
+        let path = out(name);
+        let to = [&[path.to_str().unwrap(), "--force"], options].concat();
+        run("convert", &module(), &to)
+    };
+    let text = succeeded_text(convert("a.safetensors", &[]));
+    assert!(text.contains("\n  2 names share one storage: written 2 times\n"), "{text}");
+    let text = succeeded_text(convert("a.zt", &["--to=2"]));
+    assert!(text.contains("\n  2 names share one storage: written once\n"), "{text}");
+    for options in [&["--tied=keep-first"][..], &["--tied=keep-first", "--rename=head.weight=h"]] {
+        let text = succeeded_text(convert("b.safetensors", options));
+        assert!(!text.contains("share"), "{text}");
+        let document = succeeded_json(run("ls", &out("b.safetensors"), &["--json"]));
+        let name = if options.len() == 1 { "head.weight" } else { "h" };
+        assert_eq!(document["attributes"][name], "embed.weight");
+        let objects = document["objects"].as_array().unwrap();
+        let has = |name: &str| objects.iter().any(|own| own["name"] == name);
+        assert!(has("embed.weight") && !has(name), "{objects:?}");
+    }
+    let why = failed(convert("b.npz", &["--tied=keep-first"]), 2);
+    assert!(why.contains("--tied keep-first is for an OUT that ends in"), "{why}");
+    succeeded_text(convert("c.safetensors", &["--tied=copy"]));
+}
+
 #[test]
 fn checkpoints_of_a_folder_are_found_by_their_names() {
     let folder = tempfile::tempdir().unwrap();

@@ -31,6 +31,8 @@ pub(super) struct Archived<'a> {
     args: &'a Convert,
     archive: &'a FileWithShards,
     selection: Selection,
+    /// How often storage is written that tensors share.
+    pub(super) shared: Option<String>,
     /// The attributes of the new file, if they are not those of the old one.
     attributes: Option<Encoded>,
     casts: Option<[Cast<'a>; 4]>,
@@ -45,6 +47,7 @@ impl<'a> Archived<'a> {
     pub(super) fn new(
         args: &'a Convert,
         archive: &'a FileWithShards,
+        plan: &Plan,
         (progress, overflow): (&'a Progress, &'a Cell<Option<f64>>),
     ) -> Result<Self, Failure> {
         if archive.manifest().is_data_shard() {
@@ -55,8 +58,7 @@ impl<'a> Archived<'a> {
         let usage = |sentence: String| {
             Failure::Source(Box::new(Problem::inexpressible(&args.input, &sentence)))
         };
-        let selection = Selection::new(&args.select, archive).map_err(usage)?;
-        let attributes = Plan::attributes(args, archive).map_err(usage)?;
+        let (selection, shared, attributes) = plan.select(args, archive).map_err(usage)?;
         let casts = args.dtype.map(|to| Cast::all(to, args.saturate, overflow));
         let failed = |error| failure(args, archive, &error);
         let mut files = Sources::bind(archive, progress).map_err(failed)?;
@@ -66,6 +68,7 @@ impl<'a> Archived<'a> {
             args,
             archive,
             selection,
+            shared: shared.note(false),
             attributes,
             casts,
             overflow,
