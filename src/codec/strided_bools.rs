@@ -94,6 +94,7 @@ fn shift_into(bits: &mut [u64], count: u64) {
 }
 
 #[cfg(test)]
+#[expect(clippy::arithmetic_side_effects, reason = "a test that panics has failed")]
 mod tests {
     use super::*;
 

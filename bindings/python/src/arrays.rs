@@ -44,7 +44,7 @@ pub(crate) fn written_format(
         (Some(format), _) => format!("format is {format:?}, expected {}", quoted(&known)),
         (None, path) => format!(
             "unknown suffix of {:?}: expected .{}, or format=, which names one of these",
-            path.unwrap_or_default(),
+            path.unwrap_or_default().to_string_lossy(),
             known.join(", .")
         ),
     }))
@@ -229,7 +229,7 @@ impl ArrayWriter {
                 Some(path) => Place::file(path).map_err(write::Failure::Source)?,
                 None => Place::Memory(Cursor::default()),
             };
-            let draft = Draft::begin(format, &list, &mut out, &Settings::default())?;
+            let draft = Draft::begin(format, &list, &mut out, Settings::default())?;
             Ok((draft, out))
         };
         let (draft, out) = begin().map_err(|failure| raised(py, failure, path.as_deref()))?;
@@ -307,7 +307,7 @@ impl Spool {
         out.into_inner().map_err(io::IntoInnerError::into_error)?;
         let mut place = Place::file(path).map_err(write::Failure::Source)?;
         let mut spooled = Spooled { list, starts, sink, buffer, cancel };
-        write::write(format, &mut spooled, &mut place, &Settings::default())?;
+        write::write(format, &mut spooled, &mut place, Settings::default())?;
         cancel.check()?;
         place.publish().map(drop).map_err(write::Failure::Source)
     }
@@ -376,12 +376,12 @@ impl SpoolWriter {
     #[pyo3(signature = (path, format))]
     fn new(py: Python<'_>, path: PathBuf, format: &str) -> PyResult<Self> {
         let format = self::format(format)?;
-        let begin = || {
+        let create = || {
             let sink = FileSink::create(&path)?;
             let file = sink.file().try_clone().map_err(Error::from_write)?;
             Ok((sink, BufWriter::with_capacity(BUFFER, file)))
         };
-        let begun: Result<_, Error> = begin();
+        let begun: Result<_, Error> = create();
         let (sink, out) = begun.map_err(|error| Failure::from(error).at(py, Some(&path)))?;
         let (list, names, starts, buffer) = Default::default();
         let spool = Spool { list, names, starts, end: 0, sink, out, buffer };

@@ -364,7 +364,7 @@ pub(crate) fn convert(
             let mut tensors = Tensors::new(manifest, &files, verifier).map_err(input)?;
             let sink = FileSink::create(&target).map_err(io::Error::from)?;
             let mut out = BufWriter::with_capacity(PIECE, sink.file().try_clone()?);
-            write::write(format, &mut tensors, &mut out, &Settings::default())?;
+            write::write(format, &mut tensors, &mut out, Settings::default())?;
             drop(out);
             cancel.check()?;
             Ok(publish(sink).map_err(io::Error::from)?)

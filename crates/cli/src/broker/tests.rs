@@ -225,7 +225,7 @@ impl Player {
             }
             10 if self.checks => requests.extend(&text),
             11 if self.checks => {
-                let valid = KindNumbers { verdict: 0, rule: None, notes: Vec::new() };
+                let valid = KindNumbers { verdict: 0, rule: None, notes: Vec::new(), other: None };
                 put(requests, done(Some(valid)));
             }
             8 => put(requests, Request::NotConfined("nothing works")),

@@ -95,8 +95,12 @@ mod tests {
     #[test]
     fn what_is_said_of_other_files_is_found() {
         let about = |form, text: &str| {
-            let kind = Kind { verdict: VERDICTS[0], row: None, notes: Vec::new() };
-            is_about(form, Path::new("a-b"), &Record { kind, text: text.to_owned() })
+            let kind = Kind { verdict: VERDICTS[0], row: None, notes: Vec::new(), other: None };
+            is_about(
+                form,
+                Path::new("a-b"),
+                &Record { kind, text: text.to_owned(), also: Vec::new() },
+            )
         };
         for (text, is_own) in [
             ("a-b: valid\n", true),
