@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use zten::rules;
 use zten_report::digests::Difference;
-use zten_report::finding::{self, Finding, Note, Report, Scope, Valid};
+use zten_report::finding::{self, Finding, Note, Report, Scope, Valid, Verdict};
 use zten_report::network;
 
 use crate::error::Failure;
@@ -115,7 +115,15 @@ impl Plan {
 
     /// Checks a file. What is found is what is valid about it.
     fn check(&self, given: Given, cancel: &Cancel) -> Result<Found, Failure> {
-        let open = Open::new(given, &self.opening, cancel)?;
+        let misnamed = given.find_misnamed(cancel)?;
+        let open = match (Open::new(given, &self.opening, cancel), misnamed) {
+            (Ok(_), Some(misnamed)) => return Ok(misnamed.into()),
+            // What the file breaks by itself says more than its name.
+            (Err(failure), Some(misnamed)) if failure.finding.verdict == Verdict::Unsupported => {
+                return Ok(misnamed.into());
+            }
+            (opened, _) => opened?,
+        };
         let manifest = open.manifest();
         if self.scope == Scope::All && !manifest.is_data_shard() {
             read::verify(&open, cancel).map_err(|error| Failure::reading(manifest, error))?;

@@ -16,6 +16,7 @@ use pyo3::types::PyBytes;
 use zten::{Archive, Component, Error, Manifest, ReadAt, Tensor, error::Misuse};
 use zten_formats::shards::{IS_LINK, LINKED, Runs, Sibling, Want};
 use zten_formats::{Begun, Detected, Part};
+use zten_report::finding::Finding;
 use zten_report::network::{is_remote, shown};
 
 use crate::digests::Enforced;
@@ -41,24 +42,37 @@ pub(crate) struct PythonFile {
 
 /// The file to open, as it was given.
 pub(crate) struct Given {
-    source: Source,
+    source: Arc<Source>,
     length: u64,
     /// The path or URL of the file; empty for bytes and objects.
     name: PathBuf,
 }
 
 impl Given {
+    fn new(source: Source, length: u64, name: PathBuf) -> Self {
+        Self { source: Arc::new(source), length, name }
+    }
+
+    /// Returns the finding that the file's name promises another format than its bytes hold, if that is so.
+    pub(crate) fn find_misnamed(&self, cancel: &Cancel) -> Result<Option<Finding>, Failure> {
+        let watched = Watched::new(&self.source, cancel);
+        let recognized = zten_formats::recognize(&watched, self.length, &self.name);
+        let recognized = recognized.map_err(|format_error| Failure::opening(format_error, None))?;
+        let misnamed = recognized.check_name(&self.name).err();
+        Ok(misnamed.map(|error| Finding { format: recognized.format(), ..error.finding() }))
+    }
+
     /// A path, `bytes`, or an object that reads and seeks. Nothing is read yet but its length.
     pub(crate) fn from_python(given: &Bound<'_, PyAny>) -> PyResult<Self> {
         if given.is_instance_of::<PyBytes>() {
             let bytes: PyBackedBytes = given.extract()?;
             let length = u64::try_from(bytes.len())?;
-            return Ok(Self { source: Source::Bytes(bytes), length, name: PathBuf::new() });
+            return Ok(Self::new(Source::Bytes(bytes), length, PathBuf::new()));
         }
         if given.hasattr("read")? && given.hasattr("seek")? {
             let length = interrupt::reading(|| given.call_method1("seek", (0, 2))?.extract())?;
             let object = PythonFile { object: given.clone().unbind(), turn: Mutex::new(()) };
-            return Ok(Self { source: Source::Object(object), length, name: PathBuf::new() });
+            return Ok(Self::new(Source::Object(object), length, PathBuf::new()));
         }
         let path: PathBuf = given.extract().map_err(|_| {
             let kind = given.get_type();
@@ -86,7 +100,7 @@ impl Given {
         let model = path.is_dir().then(|| zten_formats::find_model(path)).transpose()?;
         let path = model.as_deref().unwrap_or(path);
         let (file, length) = zten::source::open_regular(path)?;
-        Ok(Self { source: Source::File(file), length, name: path.to_owned() })
+        Ok(Self::new(Source::File(file), length, path.to_owned()))
     }
 
     /// The path or URL of a file, as it is shown; none of what has none.
@@ -106,7 +120,7 @@ impl Given {
         };
         let file = open().map_err(|error: RemoteError| io::Error::from(error))?;
         let length = file.length();
-        Ok(Self { source: Source::Remote(Box::new(file)), length, name: path.to_owned() })
+        Ok(Self::new(Source::Remote(Box::new(file)), length, path.to_owned()))
     }
 
     /// Says how to have it.
@@ -139,7 +153,7 @@ impl Open {
     /// headers read.
     pub(crate) fn new(given: Given, opening: &Opening, cancel: &Cancel) -> Result<Self, Failure> {
         let Given { source, length, name } = given;
-        let (source, options) = (Arc::new(source), &opening.options);
+        let options = &opening.options;
         let watched = Watched::new(&source, cancel);
         let detected = zten_formats::detect(&watched, length, &name);
         let detected = detected.map_err(|format_error| Failure::opening(format_error, None))?;

@@ -307,7 +307,7 @@ def test_an_index_and_its_files(tmp_path: Path) -> None:
         assert safe.get_slice("a")[1, :, 2].tolist() == TENSORS["a"][1, :, 2].tolist()
         assert sorted(safe.offset_keys()) == list(TENSORS)
     # Bytes have no folder with other files, and no name that tells the format.
-    assert zten.check(index.read_bytes()).rule == "header-magic"
+    assert zten.check(index.read_bytes()).rule == "format-unknown"
     assert zten.check(index, shards=False).rule == "index-file"
     assert zten.convert(index, tmp_path / "w.zt") == 7
     for name, tensor in zten.numpy.load_file(tmp_path / "w.zt").items():
@@ -500,6 +500,6 @@ def test_files_are_converted_as_the_command_converts_them(tmp_path: Path) -> Non
             assert ended.returncode == 0, (path, ended.stderr)
             assert ours.read_bytes() == theirs.read_bytes(), path
     (tmp_path / "text").write_text("no tensors\n")
-    with pytest.raises(zten.Invalid) as raised:
+    with pytest.raises(zten.Unsupported) as raised:
         zten.convert(tmp_path / "text", ours)
     assert raised.value.rule == "format-unknown"

@@ -26,6 +26,7 @@ const OTHER: typeof HEADINGS[Problem['verdict']] = ['unsure', 'Not validated: th
 /** Rules whose headings say more than their verdicts do. */
 const OWN: Record<string, typeof OTHER> = {
   'header-magic': ['bad', 'Unknown format: this is no tensor file that can be read, or its first bytes are damaged'],
+  'format-unknown': ['unsure', 'Unknown format: this is no tensor file that can be read'],
   'index-file': OTHER,
   'gguf-split-file': OTHER,
 }
@@ -33,6 +34,7 @@ const OWN: Record<string, typeof OTHER> = {
 /** Advice for this page in the place of that for the command. */
 const ADVICE: Record<string, string> = {
   'header-magic': 'Formats that are read: zTensor, safetensors, GGUF, .npy, .npz and PyTorch (.pt). Convert a file of another format with the program that wrote it.',
+  'format-unknown': 'Formats that are read: zTensor, safetensors, GGUF, .npy, .npz and PyTorch (.pt). Convert a file of another format with the program that wrote it.',
   'index-file': 'Open the files that the index refers to, one by one. To check them together, run `zten check` on the index.',
   'gguf-split-file': 'This page cannot check a model in several files. Run `zten check` on the first of them, in the folder that holds all.',
 }

@@ -14,6 +14,7 @@ use std::path::Path;
 
 use zten::ReadAt;
 use zten::num::u64_from_usize;
+use zten_report::finding::ZTENSOR;
 
 use super::detect::{Detected, Format, by_name, by_start, is_stream};
 use super::error::{FormatError, copied};
@@ -168,6 +169,18 @@ impl Recognition {
     /// What the file is.
     pub fn kind(&self) -> Recognized {
         self.kind
+    }
+
+    /// The name of the file's format, or of its kind if it holds no tensors, as JSON gives it; `None` if nothing tells it.
+    pub fn format(&self) -> Option<&'static str> {
+        match self.kind {
+            Recognized::ZTensor => Some(ZTENSOR),
+            Recognized::Read(format) => Some(format.name()),
+            Recognized::Named(rule) => rule.row().id.strip_prefix("format-"),
+            Recognized::Other(kind) => Some(kind.name()),
+            Recognized::Executable(kind) => Some(kind.name()),
+            Recognized::Empty | Recognized::Unknown => None,
+        }
     }
 
     /// Returns whether the file is a pickle by itself.

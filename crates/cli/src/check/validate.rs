@@ -5,9 +5,7 @@ use std::path::Path;
 use zten::rules::{Limit, Row, Scope, Source};
 use zten::{Error, ErrorKind, OpenOptions, Tensor, verify::Verifier};
 use zten_formats::{Executable, FormatError, Recognized, recognize};
-use zten_report::finding::{
-    Finding, Scope as Part, Verdict, ZTENSOR, format_name, summary, with_notes,
-};
+use zten_report::finding::{Finding, Scope as Part, Verdict, format_name, summary, with_notes};
 
 use super::entries::is_of_weights;
 use super::policy::Policy;
@@ -37,7 +35,7 @@ fn validate_any(path: &Path, file: Opened, args: &Check) -> Outcome {
     let kind = recognized.kind();
     let names = [path.to_owned()].into_iter().chain(file.other_names.iter().cloned());
     let misnamed = names.into_iter().find_map(|name| recognized.check_name(&name).err());
-    let misnamed = misnamed.map(|error| failed(&error, format_of(kind)));
+    let misnamed = misnamed.map(|error| failed(&error, recognized.format()));
     let beside_weights = file.beside_weights;
     if args.takes_any_kind()
         && misnamed.is_none()
@@ -63,18 +61,6 @@ fn validate_any(path: &Path, file: Opened, args: &Check) -> Outcome {
                 None => problem,
             })
         }
-    }
-}
-
-/// The name of the format of a file of that kind.
-fn format_of(kind: Recognized) -> Option<&'static str> {
-    match kind {
-        Recognized::ZTensor => Some(ZTENSOR),
-        Recognized::Read(format) => Some(format.name()),
-        Recognized::Named(rule) => rule.row().id.strip_prefix("format-"),
-        Recognized::Other(kind) => Some(kind.name()),
-        Recognized::Executable(kind) => Some(kind.name()),
-        _ => None,
     }
 }
 

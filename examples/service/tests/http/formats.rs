@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
-use zten::{Archive, Error};
-use zten_formats::{START, by_name, by_start, open};
-use zten_report::finding::{Finding, Report, Scope, Valid, format_name, summary};
+use zten::{Error, InMemory};
+use zten_formats::{open, recognize};
+use zten_report::finding::{Finding, Report, Scope, Valid, Verdict, format_name, summary};
 use zten_testkit::{other_formats, read};
 
 use crate::client::{post, put};
@@ -27,17 +27,24 @@ fn of_command(command: &Path, path: &Path) -> Value {
     found
 }
 
-/// Checks it with the library. A file of which nothing tells the format is no zTensor file to the command.
+/// Checks the file at `path` with the library alone.
 fn of_library(path: &Path) -> Value {
     let bytes = fs::read(path).unwrap();
-    let detected = by_start(&bytes[..bytes.len().min(START)], path).or_else(|| by_name(path));
+    let recognized = recognize(&InMemory(&bytes[..]), bytes.len() as u64, path).unwrap();
+    let misnamed = recognized.check_name(path).err();
+    let misnamed = misnamed
+        .map(|error| Box::new(Finding { format: recognized.format(), ..error.finding() }));
     let not_opened = |error: Error| {
-        Box::new(match detected {
-            Some(detected) => Finding { format: detected.name(), ..Finding::from_error(&error) },
-            None => Finding::from_error(&Archive::from_bytes(&bytes).unwrap_err()),
-        })
+        let found = Finding { format: recognized.format(), ..Finding::from_error(&error) };
+        match &misnamed {
+            Some(misnamed) if found.verdict == Verdict::Unsupported => misnamed.clone(),
+            _ => Box::new(found),
+        }
     };
     let found = open(path).map_err(not_opened).and_then(|archive| {
+        if let Some(misnamed) = &misnamed {
+            return Err(misnamed.clone());
+        }
         let manifest = archive.manifest();
         match archive.verify() {
             Ok(_) => {
@@ -95,7 +102,7 @@ fn an_index_is_told_by_its_name() {
     let answer = post(served.address, &index);
     assert_eq!(answer.status, 200);
     let wanted = json!({
-        "schema": 2, "file": null, "verdict": "invalid", "format": null, "rule": "header-magic",
+        "schema": 2, "file": null, "verdict": "unsupported", "format": null, "rule": "format-unknown",
     });
     for (key, value) in wanted.as_object().unwrap() {
         assert_eq!(&answer.body[key], value, "{answer:?}");
