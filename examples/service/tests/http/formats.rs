@@ -32,8 +32,8 @@ fn of_library(path: &Path) -> Value {
     let bytes = fs::read(path).unwrap();
     let recognized = recognize(&InMemory(&bytes[..]), bytes.len() as u64, path).unwrap();
     let misnamed = recognized.check_name(path).err();
-    let misnamed = misnamed
-        .map(|error| Box::new(Finding { format: recognized.format(), ..error.finding() }));
+    let misnamed =
+        misnamed.map(|error| Box::new(Finding { format: recognized.format(), ..error.finding() }));
     let not_opened = |error: Error| {
         let found = Finding { format: recognized.format(), ..Finding::from_error(&error) };
         match &misnamed {
