@@ -31,7 +31,7 @@ pub(crate) enum Order {
 /// Validates the content of objects, one after another, within the limits on a whole file.
 ///
 /// Memory does not depend on the size of a component: 64 KiB, and for zstd what
-/// [`Reader`](crate::Reader) needs. Three kinds of objects take more, at most as many bytes as
+/// [`Reader`] needs. Three kinds of objects take more, at most as many bytes as
 /// [`Limits::decoded`] says: elements in column-major order that are handed on, all of them; bools that lie by strides
 /// beside bytes that are none, those bytes; and a sparse object of 2, whose rows ascend and no cell of which may be there
 /// twice, 8 bytes a row or a value (twice as many if its cells do not ascend).

@@ -33,7 +33,7 @@ fn file(sizes: &[usize]) -> Vec<u8> {
 /// Bytes for which there is a thread.
 const ONE: usize = 1 << 20;
 
-/// The components of a file, one by one, up to the first that cannot be read and verified.
+/// The components of a file, one by one, or the first error: those that are unsupported come last.
 fn one_by_one<S: ReadAt>(archive: &Archive<S>) -> Result<Vec<Vec<u8>>, Error> {
     let read = |component: Component<'_>| {
         let decoded = component.read()?;
@@ -44,7 +44,16 @@ fn one_by_one<S: ReadAt>(archive: &Archive<S>) -> Result<Vec<Vec<u8>>, Error> {
         }
         Ok(decoded.to_vec())
     };
-    components(archive).into_iter().map(read).collect()
+    let (mut all, mut unsupported) = (Vec::new(), None);
+    for component in components(archive) {
+        match read(component) {
+            Ok(bytes) => all.push(bytes),
+            // What a later component breaks says more about the file.
+            Err(error) if error.is_unsupported() => drop(unsupported.get_or_insert(error)),
+            Err(error) => return Err(error),
+        }
+    }
+    unsupported.map_or(Ok(all), Err)
 }
 
 #[test]
