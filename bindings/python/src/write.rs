@@ -384,6 +384,9 @@ pub(crate) fn convert(
         return Err(exception(py, &finding, path.as_deref()));
     }
     let copied = interrupt::run(py, open.effort(stored(manifest)), |cancel| {
+        // Files of generation 2 have equal blobs once.
+        let options =
+            if is_second && write::has_ties(manifest)? { options.sharing() } else { options };
         let mut sink = FileSink::create(&target)?;
         let mut copy = || {
             let mut shards = open.all_shards(cancel)?;

@@ -15,6 +15,7 @@ mod npy;
 mod npz;
 pub mod safetensors;
 mod tensors;
+mod ties;
 
 use std::io::{Seek, Write};
 
@@ -23,6 +24,7 @@ pub use draft::Draft;
 pub use format::WrittenFormat;
 pub use metadata::json_texts;
 pub use tensors::Tensors;
+pub use ties::{has_ties, is_tied};
 
 /// The form of a new file, as far as its format leaves a choice.
 #[derive(Clone, Copy, Debug, Default)]

@@ -3,6 +3,7 @@
 
 use zten::num::u64_from_usize;
 use zten::{Encoding, Layout, Tensor};
+use zten_formats::write::is_tied;
 
 use super::select::Selection;
 use crate::args::{Convert, Tied};
@@ -83,7 +84,7 @@ impl Shared {
         let mut first: Option<&Stored<'_>> = None;
         for own in cluster {
             match first {
-                Some(kept) if own.is_tied(kept) => {
+                Some(kept) if is_tied(&own.tensor, &kept.tensor) => {
                     self.ties.push((own.tensor.ordinal(), kept.tensor.ordinal()));
                     self.tied = self.tied.saturating_add(own.written);
                 }
@@ -133,16 +134,5 @@ impl<'a> Stored<'a> {
         }
         let (start, end) = (data.extent().offset(), data.extent().end());
         Some(Self { shard: data.shard(), start, end, written, tensor })
-    }
-
-    /// Returns whether two tensors have the same elements because they have the same place, type and shape.
-    fn is_tied(&self, other: &Self) -> bool {
-        let data = |own: &Self| own.tensor.component("data");
-        let (Some(one), Some(another)) = (data(self), data(other)) else { return false };
-        (self.shard, self.start, self.end) == (other.shard, other.start, other.end)
-            && one.dtype() == another.dtype()
-            && self.tensor.shape().iter().eq(other.tensor.shape().iter())
-            && !one.is_strided()
-            && !another.is_strided()
     }
 }
