@@ -58,8 +58,8 @@ fn too_long_is_not_cut() {
         (
             "text.safetensors",
             b"A text that is no tensor file of any format.".to_vec(),
-            "header length ",
-            "The file has another format than its name says",
+            "the name is that of a safetensors file, but this is text (rule format-name, ",
+            "Give the file the name of its format",
         ),
         (
             "long.npy",
