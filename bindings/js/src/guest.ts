@@ -45,7 +45,7 @@ export class Guest implements Host {
   async open(name: string, isFull = false): Promise<Report | undefined> {
     const { size } = this.reader
     const start = await this.reader.read(0, Math.min(START, size))
-    const module = isFull ? 'full' : moduleFor(start, name)
+    const module = isFull ? 'full' : moduleFor(start)
     this.isFull = module === 'full'
     this.instance.attach(await WebAssembly.instantiate(await compiled(module), this.instance.imports))
     let answer = this.instance.begin(size, name)

@@ -59,14 +59,12 @@ const loaded = async (name: keyof WasmModules): Promise<WebAssembly.Module> => {
 /** Bytes of the start of a file by which its format is told. */
 export const START = 512
 
-/** Chooses the module for a file by its first bytes and its name. Only the one for everything opens NumPy and PyTorch files and indices. */
-export const moduleFor = (start: Uint8Array, name: string): keyof WasmModules => {
+/** Chooses the module for a file by its first bytes. Only the one for everything tells what any other file is. */
+export const moduleFor = (start: Uint8Array): keyof WasmModules => {
   const begins = (...magics: number[][]) => magics.some(magic => magic.every((byte, at) => start[at] === byte))
   if (begins([0x5a, 0x54, 0x45, 0x4e], [0x89, 0x5a, 0x54])) return 'zten'
-  // Pickles begin with their protocol, or without one with a mark or a global; so may the length of a safetensors header.
-  const isHeader = start[8] === 0x7b && start.subarray(4, 8).every(byte => byte === 0)
-  const isPickle = !isHeader && begins([0x80], [0x28], [0x63])
-  return isPickle || begins([0x50, 0x4b], [0x93, 0x4e]) || /\.index\.json/i.test(name) ? 'full' : 'formats'
+  const isSafetensors = start[8] === 0x7b && start.subarray(4, 8).every(byte => byte === 0)
+  return isSafetensors || begins([0x47, 0x47, 0x55, 0x46]) ? 'formats' : 'full'
 }
 
 /** A module, as it was compiled. */

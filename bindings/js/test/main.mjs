@@ -34,7 +34,7 @@ const isAsReported = (found, at, name) => {
 }
 
 await test('smoke: sizes, and what is packed', () => {
-  for (const [name, limit] of [['zten.wasm', 138_000], ['formats.wasm', 135_000], ['full.wasm', 300 * 1024]]) {
+  for (const [name, limit] of [['zten.wasm', 158_000], ['formats.wasm', 190_000], ['full.wasm', 397_000]]) {
     const wasm = join(project, 'node_modules/zten/dist', name)
     // By the command: what is built into Node packs a little less, and differs between processors.
     const size = execFileSync('gzip', ['-9nc', wasm]).length

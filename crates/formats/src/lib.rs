@@ -214,6 +214,8 @@ fn parse(
     }
     let format = match by_start(&start, path) {
         Some(Detected::Read(format)) if format != Format::Index => format,
+        // Looking into pickles and archives is half of the code of a small module, which is given other files to read.
+        found if !cfg!(feature = "torch") => by_first_bytes(found.or_else(|| by_name(path)))?,
         _ => {
             let found = recognize::recognize_more(source, length, start.clone(), path)?;
             #[cfg(feature = "ztensor")]
@@ -312,6 +314,18 @@ fn readable(
         torch::check_pickles(source, length, (options.limit(), is_stream))?;
     }
     Err(found.rejection().unwrap_or_else(not_read))
+}
+
+/// Returns the format of a file of which only the first bytes and the name are looked at, if it is read.
+fn by_first_bytes(found: Option<Detected>) -> Result<Format, FormatError> {
+    match found {
+        Some(Detected::Read(format)) => Ok(format),
+        Some(Detected::Named(rule)) => Err(FormatError::violation(rule, rule.row().broken)),
+        Some(Detected::Misnamed(rule)) => {
+            Err(FormatError::violation_at(rule, rule.row().broken, 0))
+        }
+        None => Err(not_read()),
+    }
 }
 
 /// The rejection of a file of a format that is not read in this build.
