@@ -16,8 +16,8 @@ use zten::{Archive, Error, InMemory, Limits, OpenOptions, ReadAt};
 
 use super::error::{FormatError, copied};
 use super::limits::check_length;
-use super::parse;
 use super::root::{Begun, Part};
+use super::{Detected, detect, parse};
 
 /// Bytes that are asked for at once, at least, in the first pass.
 const LEAST: u64 = 4 << 10;
@@ -119,6 +119,18 @@ impl Opening {
         }
         self.passes = self.passes.saturating_add(1);
         Ok(Step::Read(wanted))
+    }
+
+    /// Returns the name of the file's format, as JSON gives it, as far as the supplied bytes tell it; `by_first_bytes`, which
+    /// the first bytes alone tell, if more bytes would be needed.
+    pub fn format_or(&self, by_first_bytes: Option<&'static str>) -> Option<&'static str> {
+        if !cfg!(feature = "torch") {
+            return by_first_bytes;
+        }
+        match detect(&self.file, self.file.length, &self.path) {
+            Ok(found) => found.and_then(Detected::name),
+            Err(_) => by_first_bytes,
+        }
     }
 
     /// Takes bytes that were asked for.

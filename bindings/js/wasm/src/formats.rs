@@ -130,7 +130,8 @@ impl Other {
     }
 
     fn rejected(&self, format_error: &FormatError) -> Rejection {
-        let finding = Finding { format: self.format, ..format_error.finding() };
+        let format = self.opening.format_or(self.format);
+        let finding = Finding { format, ..format_error.finding() };
         Rejection { finding: Box::new(finding), manifest: None }
     }
 }
