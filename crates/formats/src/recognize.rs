@@ -145,6 +145,24 @@ impl Executable {
     }
 }
 
+/// The names of all kinds of files without tensors, programs included.
+pub const KINDS: [&str; 14] = [
+    "text",
+    "json",
+    "source",
+    "image",
+    "font",
+    "media",
+    "pdf",
+    "sentencepiece",
+    "tensor-proto",
+    "elf",
+    "pe",
+    "mach-o",
+    "python-bytecode",
+    "python",
+];
+
 /// What a file is, and what its bytes say beside that.
 #[derive(Debug)]
 pub struct Recognition {

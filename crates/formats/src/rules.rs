@@ -112,6 +112,18 @@ const LFS: &str =
     "Run `git lfs install` once and `git lfs pull` in the repository, or download the file itself.";
 const PAGE: &str = "The download did not get the file: look at the page for the reason (a login, a license or a wrong address), and fetch the file again.";
 
+/// Advice that fits one cause of a rule better than the rule's own.
+pub const CAUSES: [&str; 8] = [
+    DAMAGED,
+    APPENDED,
+    NO_HEADER,
+    SECOND_ARRAY,
+    NUMPY_SCALAR,
+    OBJECTS,
+    WRITER,
+    crate::shards::LINKED,
+];
+
 catalog! {
     // Safetensors.
     SafetensorsSize "safetensors-size", Invalid, Spec("safetensors: Format"), SAFETENSORS,

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use zten::Generation;
 use zten::rules::Row;
-use zten_formats::{Detected, Format, Rule, rules};
+use zten_formats::{Detected, Format, KINDS, Rule, rules};
 use zten_report::finding::{Finding, Verdict, ZTENSOR};
 
 /// Components begin at multiples of so many bytes in the memory file: enough for any element.
@@ -121,6 +121,11 @@ pub struct Rejection {
     pub others: u64,
     /// The fact, with the value: any text.
     pub sentence: String,
+    /// True if the sentence begins with the name of the object or of the shard.
+    #[serde(default)]
+    pub is_named: bool,
+    /// Advice for the cause, in place of that of the rule.
+    pub advice: Option<String>,
 }
 
 impl From<Finding> for Rejection {
@@ -136,6 +141,8 @@ impl From<Finding> for Rejection {
             manifest_offset: finding.manifest_offset,
             others: finding.others,
             sentence: finding.sentence,
+            is_named: finding.is_named,
+            advice: finding.advice.map(str::to_owned),
         }
     }
 }
@@ -157,6 +164,11 @@ impl From<Rejection> for Finding {
             offset: rejection.offset,
             manifest_offset: rejection.manifest_offset,
             others: rejection.others,
+            is_named: rejection.is_named,
+            // Only advice that zten gives is repeated.
+            advice: rejection
+                .advice
+                .and_then(|advice| rules::CAUSES.into_iter().find(|own| *own == advice)),
             ..Self::new(verdict, rejection.sentence)
         }
     }
@@ -175,5 +187,5 @@ pub(crate) fn rule(id: &str) -> Option<(&'static Row, Verdict)> {
 pub(crate) fn format(name: &str) -> Option<&'static str> {
     let named = Rule::ALL.iter().filter_map(|rule| Detected::Named(*rule).name());
     let read = Format::ALL.map(Format::name);
-    [ZTENSOR].into_iter().chain(read).chain(named).find(|own| *own == name)
+    [ZTENSOR].into_iter().chain(read).chain(named).chain(KINDS).find(|own| *own == name)
 }

@@ -141,8 +141,10 @@ fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Findin
 fn open(file: File, length: u64, name: &Path) -> Result<Archive, Box<Finding>> {
     let options = OpenOptions::default();
     let rejected = |error: FormatError| Box::new(error.finding());
-    let misnamed = zten_formats::recognize(&file, length, name).map_err(rejected)?;
-    let misnamed = misnamed.check_name(name).err().map(rejected);
+    let recognized = zten_formats::recognize(&file, length, name).map_err(rejected)?;
+    let misnamed = recognized.check_name(name).err();
+    let misnamed =
+        misnamed.map(|error| Box::new(Finding { format: recognized.format(), ..error.finding() }));
     let found = zten_formats::detect(&file, length, name).map_err(rejected)?;
     let opened = match found {
         None => {
@@ -155,11 +157,9 @@ fn open(file: File, length: u64, name: &Path) -> Result<Archive, Box<Finding>> {
         None => finding,
     };
     match (opened, misnamed) {
-        (Err(finding), Some(misnamed)) if finding.verdict == Verdict::Unsupported => {
-            Err(named(misnamed))
-        }
+        (Err(finding), Some(misnamed)) if finding.verdict == Verdict::Unsupported => Err(misnamed),
         (Err(finding), _) => Err(named(finding)),
-        (Ok(_), Some(misnamed)) => Err(named(misnamed)),
+        (Ok(_), Some(misnamed)) => Err(misnamed),
         (Ok(archive), None) => Ok(archive),
     }
 }

@@ -81,7 +81,7 @@ fn an_empty_body_is_a_file_without_bytes() {
     let answer = post(served.address, b"");
     is_record(&answer);
     assert_eq!(answer.status, 200);
-    assert_eq!((answer.text("verdict"), answer.text("rule")), ("invalid", "file-size"));
+    assert_eq!((answer.text("verdict"), answer.text("rule")), ("invalid", "format-empty"));
     // It could be of any.
     assert!(answer.body["format"].is_null(), "{answer:?}");
 }

@@ -41,7 +41,14 @@ fn thousands_of_files() {
                             valid.fetch_add(1, Ordering::Relaxed);
                         }
                         Known::Invalid(rule, offset) => {
-                            assert_eq!(answer.text("rule"), rule, "{name}");
+                            // Without a name, nothing says that a file with other first bytes should be of zTensor.
+                            let found = answer.text("rule");
+                            let is_other = ["format-unknown", "format-empty"].contains(&found)
+                                && ["header-magic", "file-size"].contains(&rule.as_str());
+                            assert!(found == *rule || is_other, "{name}: {found}");
+                            if is_other {
+                                continue;
+                            }
                             let found = answer.body["offset"].as_u64();
                             assert!(offset.is_none() || *offset == found, "{name}: {answer:?}");
                         }
