@@ -25,6 +25,7 @@ use crate::report::Problem;
 #[cfg(target_os = "linux")]
 use crate::report::remove_names;
 pub(crate) use entries::Entries;
+#[cfg(target_os = "linux")]
 pub(crate) use entries::Entry;
 pub(crate) use output::Output;
 pub(crate) use policy::{Policy, ROWS as POLICY_ROWS, read as read_policy};

@@ -1,7 +1,6 @@
 //! Messages about files that people meet, and the advice with them: it fits the cause and accuses nobody.
 
 use std::fs;
-use std::path::Path;
 
 use crate::{ended, failed, said, succeeded_text, zten};
 
@@ -151,7 +150,8 @@ fn no_advice_accuses() {
 }
 
 /// An index of one file, in a folder of its own.
-fn index(folder: &Path) -> std::path::PathBuf {
+#[cfg(unix)]
+fn index(folder: &std::path::Path) -> std::path::PathBuf {
     let path = folder.join("model.safetensors.index.json");
     fs::write(&path, r#"{"metadata":{},"weight_map":{"w":"model-00001-of-00001.safetensors"}}"#)
         .unwrap();
