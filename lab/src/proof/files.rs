@@ -189,24 +189,24 @@ fn attributes() -> Vec<Generator> {
     vec![
         value("attribute: arrays in arrays", |size| items::towers(size, &[0x81], &[0], &[]))
             .call(Open, 175)
-            .call(OpenCanonical, 400)
-            .call(Copy, 1535),
+            .call(OpenCanonical, 650)
+            .call(Copy, 1705),
         value("attribute: endless arrays in arrays", |size| {
             items::towers(size, &[0x9f], &[], &[0xff])
         })
         .call(Open, 170)
-        .call(Copy, 1275),
-        value("attribute: one endless tower", items::endless).call(Open, 95).call(Copy, 980),
+        .call(Copy, 1355),
+        value("attribute: one endless tower", items::endless).call(Open, 95).call(Copy, 1085),
         value("attribute: maps as keys of maps", |size| items::towers(size, &[0xa1], &[0], &[0]))
-            .call(OpenCanonical, 340)
-            .call(Copy, 1330),
+            .call(OpenCanonical, 535)
+            .call(Copy, 1470),
         value("attribute: keys that are much alike", items::alike_keys)
-            .call(OpenCanonical, 520)
-            .call(Copy, 1555),
-        value("attribute: keys reversed at each level", items::reversed_levels).call(Copy, 985),
+            .call(OpenCanonical, 790)
+            .call(Copy, 1830),
+        value("attribute: keys reversed at each level", items::reversed_levels).call(Copy, 1045),
         value("attribute: a wide map reversed", items::reversed_map)
             .rejected(OpenCanonical, "canonical-cbor", 60)
-            .call(Copy, 710),
+            .call(Copy, 775),
         value("attribute: the last key twice", items::twice_map).rejected(
             Copy,
             "duplicate-key",
