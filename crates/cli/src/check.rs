@@ -80,7 +80,7 @@ pub(crate) fn job(
     Ok(record.kind)
 }
 
-/// The outcome without the names in the file, which may be longer than a message of a worker.
+/// Removes the names that the file holds from `outcome`: they may be longer than a message of a worker.
 #[cfg(target_os = "linux")]
 fn without_names(outcome: Outcome) -> Outcome {
     match outcome {

@@ -1,5 +1,5 @@
-//! Whether a rendered outcome is about the file that a worker was given. A worker that was taken over may lie about its file,
-//! and says nothing about others.
+//! The check that text which a worker has rendered is about the file that the worker was given. A compromised worker may lie
+//! about that file, and must not print a verdict on another.
 
 use std::path::Path;
 
@@ -10,14 +10,14 @@ use super::sarif;
 use crate::escape;
 use crate::remote::shown;
 
-/// What is compared of a line of JSON. A key that comes twice is an error, as programs read the one or the other.
+/// The fields of a line of JSON that are compared. A duplicate key is an error: parsers disagree on which of the two counts.
 #[derive(Deserialize)]
 struct Line {
     file: String,
     verdict: String,
 }
 
-/// What is compared of a result of SARIF.
+/// The field of a SARIF result that is compared: the file in each location.
 #[derive(Deserialize)]
 struct SarifResult {
     locations: Vec<SarifLocation>,
@@ -40,7 +40,7 @@ struct Artifact {
     uri: String,
 }
 
-/// Returns whether all text of a record is about the file at `path`.
+/// Returns whether every line or result in `record` is about the file at `path`.
 pub(super) fn is_about(form: Form, path: &Path, record: &Record) -> bool {
     match form {
         Form::Text => is_text_about(path, &record.text),
@@ -67,7 +67,7 @@ pub(super) fn is_about(form: Form, path: &Path, record: &Record) -> bool {
     }
 }
 
-/// Returns whether the first line begins with the path, and the others are set in.
+/// Returns whether the first line of `text` begins with `path`, and all other lines are indented.
 fn is_text_about(path: &Path, text: &str) -> bool {
     let Some(text) = text.strip_suffix('\n') else { return false };
     let text = without_colors(text);
@@ -77,7 +77,7 @@ fn is_text_about(path: &Path, text: &str) -> bool {
         && lines.all(|line| line.starts_with("  "))
 }
 
-/// Removes colors, whose form has been checked.
+/// Removes color codes from `text`. The broker has checked their form.
 fn without_colors(text: &str) -> String {
     let mut parts = text.split('\x1b');
     let mut plain = parts.next().unwrap_or_default().to_owned();

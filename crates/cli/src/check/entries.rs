@@ -25,9 +25,9 @@ pub(super) use walk::{Suffixes, is_of_weights};
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) path: PathBuf,
-    /// The other paths that lead to the same file.
+    /// The other paths in a hub's cache that lead to the same file.
     pub(crate) also: Vec<PathBuf>,
-    /// True if a file in its folder is expected to hold weights.
+    /// True if the name of a file in the same folder is one of weights.
     pub(crate) beside_weights: bool,
     found: Found,
     /// True if an option has folders checked.
@@ -46,7 +46,7 @@ enum Found {
 }
 
 impl Entry {
-    /// A file that the caller named.
+    /// Creates the entry of a file that the user named.
     fn named(path: PathBuf, takes_folders: bool) -> Self {
         let (also, found) = (Vec::new(), Found::Named);
         Self { path, also, beside_weights: false, found, takes_folders }
@@ -64,8 +64,8 @@ impl Entry {
         }
     }
 
-    /// The path beside which the files are opened that the file names. As long as the entry is there, it leads to the folder
-    /// that was listed, whatever lies at the path of that now.
+    /// Returns the path beside which siblings of the file are opened. For a file that was found in a folder, it leads to the
+    /// folder that was listed, even if another folder has taken its path since, and works as long as the entry exists.
     pub(crate) fn beside(&self) -> PathBuf {
         match &self.found {
             Found::Walked(file) => file.folder.path_of(&file.name),
@@ -74,7 +74,7 @@ impl Entry {
         .unwrap_or_else(|| self.path.clone())
     }
 
-    /// The names of the file in other folders, which may say that it is of another format.
+    /// Returns the other names of the file in a hub's cache: any of them may be that of another format.
     pub(crate) fn other_names(&self) -> Vec<PathBuf> {
         let own = self.path.file_name();
         let mut names: Vec<_> = self.also.iter().filter_map(|path| path.file_name()).collect();
@@ -114,7 +114,7 @@ pub(crate) struct Entries {
     walk: DirectoryWalk,
     recursive: bool,
     takes_folders: bool,
-    /// True if a folder stands for the model in it.
+    /// True if the path of a folder stands for the model in the folder.
     finds_models: bool,
 }
 
@@ -139,7 +139,7 @@ impl Entries {
         Arc::clone(&self.walk.skipped)
     }
 
-    /// Files by their names. If `finds_models` is true, a folder stands for the model in it.
+    /// Lists the files at `paths`. If `finds_models` is true, the path of a folder stands for the model in the folder.
     #[cfg(target_os = "linux")]
     pub(crate) fn named(paths: Vec<PathBuf>, finds_models: bool) -> Self {
         let (named, walk) = (paths.into_iter(), DirectoryWalk::new(Suffixes::new(&[]), false));
@@ -147,7 +147,7 @@ impl Entries {
         Self { named, list, walk, recursive, takes_folders, finds_models }
     }
 
-    /// Returns whether the next one is there without waiting for what writes the list.
+    /// Returns whether the next entry is known without waiting for more of the list.
     #[cfg(target_os = "linux")]
     pub(crate) fn is_ready(&self) -> bool {
         let waits = self.named.len() == 0 && self.walk.is_empty();

@@ -29,7 +29,7 @@ pub(crate) struct Output {
     wants_summary: bool,
     is_quiet: bool,
     allows_unsupported: bool,
-    /// True if files that hold no tensors are counted, and not listed.
+    /// True if files that hold no tensors are counted instead of listed.
     counts_others: bool,
     /// The suffixes that names in folders are expected to have.
     suffixes: Suffixes,
@@ -38,7 +38,7 @@ pub(crate) struct Output {
     artifacts: SpooledTempFile,
     /// True if a result has been written.
     has_results: bool,
-    /// True if an artifact has been written.
+    /// True if a file has been added to `artifacts`.
     has_artifacts: bool,
 }
 
@@ -63,7 +63,7 @@ impl Output {
         })
     }
 
-    /// Prints the outcome of a file.
+    /// Prints the outcome of the file of `entry`.
     pub(super) fn outcome(
         &mut self,
         app: &mut App,
@@ -75,14 +75,14 @@ impl Output {
         self.record(app, &entry.path, &record)
     }
 
-    /// Prints the words for the outcome of a file: every verdict on standard output, and on standard error what kept a file
-    /// from having one.
+    /// Prints `record`, the rendered outcome of the file at `path`. Verdicts go to standard output. In text form, the error
+    /// that kept a file from being checked goes to standard error.
     pub(crate) fn record(&mut self, app: &mut App, path: &Path, record: &Record) -> io::Result<()> {
         self.note(app, path, record)?;
         if self.is_quiet && record.kind.has_no_finding() {
             return Ok(());
         }
-        // In folders these are counted, and not listed.
+        // Files without tensors that are found in folders are counted in `end`.
         let is_other = record.kind.verdict == Verdict::Other && record.kind.notes.is_empty();
         let text = record.text(self.form);
         match record.kind.verdict {
@@ -92,13 +92,13 @@ impl Output {
         }
     }
 
-    /// Returns whether what a worker has rendered is about the file at `path`, and only about that file.
+    /// Returns whether `record`, which a worker has rendered, is about the file at `path` alone.
     #[cfg(target_os = "linux")]
     pub(crate) fn accepts(&self, path: &Path, record: &Record) -> bool {
         about::is_about(self.form, path, record)
     }
 
-    /// Renders a problem that no worker has reported.
+    /// Renders `problem`, which the broker itself has found with the file at `path`.
     #[cfg(target_os = "linux")]
     pub(crate) fn problem(&self, path: &Path, also: Vec<PathBuf>, problem: Problem) -> Record {
         Record { also, ..Record::new(self.form, path, &Err(Box::new(problem))) }

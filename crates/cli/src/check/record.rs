@@ -37,7 +37,7 @@ impl Form {
         }
     }
 
-    /// Writes the outcome of the file at `path`.
+    /// Writes `outcome`, that of the file at `path`, in this form.
     fn write(self, out: &mut impl Write, path: &Path, outcome: &Outcome) -> io::Result<()> {
         match (self, outcome) {
             (Self::Text, Ok(Valid { verdict, summary, notes, .. })) => {
@@ -48,7 +48,7 @@ impl Form {
                 writeln!(out, "{text}")
             }
             (Self::Text, Err(problem)) => {
-                // Only what kept the file from being checked goes to standard error.
+                // Errors that kept the file from being checked go to standard error; all verdicts go to standard output.
                 let palette = match problem.finding().verdict {
                     Verdict::Error => Palette::errors(),
                     _ => Palette::output(),
@@ -76,12 +76,12 @@ impl Form {
 pub(crate) struct Record {
     pub(crate) kind: Kind,
     pub(crate) text: String,
-    /// The other paths that lead to the file. The process that writes the words does not know them.
+    /// The other paths in a hub's cache that lead to the file. The worker that renders the text does not know them.
     pub(crate) also: Vec<PathBuf>,
 }
 
 impl Record {
-    /// Puts the outcome of the file at `path` into words.
+    /// Renders `outcome`, that of the file at `path`.
     pub(super) fn new(form: Form, path: &Path, outcome: &Outcome) -> Self {
         let mut text = Vec::new();
         // Memory takes all that is written.
@@ -90,7 +90,7 @@ impl Record {
         Self { kind: Kind::of(outcome), text, also: Vec::new() }
     }
 
-    /// The words, with the other paths that lead to the file.
+    /// Returns the text, with `also` as a key of the JSON.
     pub(super) fn text(&self, form: Form) -> Cow<'_, str> {
         let names = || self.also.iter().map(|path| escape::path(&shown(path)));
         let text = match form {
@@ -101,7 +101,7 @@ impl Record {
             Form::Json => {
                 let also: Vec<_> = self.also.iter().map(|path| file_name(path)).collect();
                 let mut list = Vec::new();
-                // Memory takes all that is written.
+                // Writing to memory does not fail.
                 let _ = json::to_writer(&mut list, &also);
                 let document = self.text.trim_end().strip_suffix('}').unwrap_or_default();
                 format!("{document},\"also\":{}}}\n", String::from_utf8_lossy(&list))

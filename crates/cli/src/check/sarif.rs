@@ -103,8 +103,8 @@ struct Region {
     byte_length: Option<u64>,
 }
 
-/// Writes the findings of a file: the one that makes the verdict, with the number of other objects that have one, and then
-/// the notes.
+/// Writes a result for each finding of the file at `path`. `found` is the finding that makes the verdict, with the number of
+/// other objects that have a finding; the `notes` follow.
 pub(super) fn results(
     out: &mut impl Write,
     path: &Path,
@@ -121,7 +121,7 @@ pub(super) fn results(
     Ok(())
 }
 
-/// Writes one finding.
+/// Writes `finding` as a result. `more` is the number of further places to which it applies.
 fn result(
     out: &mut impl Write,
     path: &Path,
@@ -161,7 +161,7 @@ fn result(
     json::to_writer(out, &result)
 }
 
-/// A reference that names the file: one that is read over the network by its URL.
+/// Returns the reference to the file at `path`: the URL of a remote file, and of a local file its escaped path.
 pub(super) fn reference(path: &Path) -> String {
     if is_remote(path) { shown(path).to_string_lossy().into_owned() } else { uri(path) }
 }

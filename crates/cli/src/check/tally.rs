@@ -18,9 +18,9 @@ pub(super) struct Tally {
     files: u64,
     verdicts: [u64; VERDICTS.len()],
     rules: BTreeMap<&'static str, u64>,
-    /// The numbers of files with a note by each rule.
+    /// The number of files with a note, by rule.
     notes: BTreeMap<&'static str, u64>,
-    /// The numbers of files that hold no tensors, by kind.
+    /// The number of files that hold no tensors, by kind.
     kinds: BTreeMap<&'static str, u64>,
     /// The entries of folders that were not checked.
     pub(super) skipped: Arc<Skipped>,
@@ -68,7 +68,7 @@ impl Tally {
         if self.skipped.is_empty() { Ok(()) } else { writeln!(out, "{}", self.skipped) }
     }
 
-    /// Writes how many files hold no tensors, by kind, for people; nothing if there are none.
+    /// Writes a line with the number of files that hold no tensors, by kind. Writes nothing if there are no such files.
     pub(super) fn write_kinds(&self, out: &mut impl Write) -> io::Result<()> {
         if self.kinds.is_empty() {
             return Ok(());

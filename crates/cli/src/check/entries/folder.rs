@@ -1,5 +1,5 @@
-//! Folders that are open. What is in one is opened from its descriptor, so that whoever swaps a folder or a file for a link
-//! meanwhile leads nowhere else.
+//! Open folders. Files and folders are opened from the descriptor of the folder that was listed, so that a process which swaps
+//! one of them for a link during the walk cannot lead it to another folder.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -32,11 +32,11 @@ mod system {
 
     use super::{EntryType, File, OsStr, OsString, Path, PathBuf, io};
 
-    /// A folder that is open.
+    /// An open folder.
     #[derive(Clone, Debug)]
     pub(in super::super) struct Folder(Arc<OwnedFd>);
 
-    /// The device and the number of a folder.
+    /// The device and the inode number of a folder.
     pub(in super::super) type Identity = (u64, u64);
 
     const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
@@ -61,33 +61,34 @@ mod system {
     }
 
     impl Folder {
-        /// Opens a folder that the caller named, by a link or not.
+        /// Opens the folder at `path`, following links: the user named it.
         pub(in super::super) fn open(path: &Path) -> io::Result<Self> {
             let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
             Ok(Self(Arc::new(open(CWD, path.as_os_str(), FOLDER)?)))
         }
 
-        /// Opens the folder of that name in this one.
+        /// Opens the folder called `name` in this folder. A link is rejected unless `follow` is true.
         pub(in super::super) fn folder(&self, name: &OsStr, follow: bool) -> io::Result<Self> {
             let opened = open(&*self.0, name, FOLDER | link_flag(follow));
             opened.map(|folder| Self(Arc::new(folder))).map_err(|error| match error {
-                // It was a folder when this one was listed.
+                // The listing said that the entry is a folder.
                 Errno::LOOP | Errno::MLINK | Errno::NOTDIR => changed(),
                 other => other.into(),
             })
         }
 
-        /// Opens the folder `blobs` of the repository that this folder is `levels` below.
+        /// Opens the folder called `name` in the folder that is `levels` above this folder.
         pub(in super::super) fn folder_above(&self, levels: usize, name: &str) -> io::Result<Self> {
             self.folder(OsStr::new(&format!("{}{name}", "../".repeat(levels))), false)
         }
 
-        /// Opens the regular file of that name in this folder, and finds its length.
+        /// Opens the regular file called `name` in this folder, and returns its length. A link is rejected unless `follow` is
+        /// true.
         pub(in super::super) fn file(&self, name: &OsStr, follow: bool) -> io::Result<(File, u64)> {
             let file = open(&*self.0, name, FILE | link_flag(follow));
             let file = File::from(file.map_err(|error| match error {
                 Errno::LOOP | Errno::MLINK if !follow => changed(),
-                // Sockets cannot be opened.
+                // The kernel's error for opening a socket.
                 Errno::NXIO => io::Error::new(io::ErrorKind::InvalidInput, "is not a regular file"),
                 other => other.into(),
             })?);
@@ -95,7 +96,7 @@ mod system {
             if found.is_file() { Ok((file, found.len())) } else { Err(irregular(&found)) }
         }
 
-        /// Lists the folder, in no order.
+        /// Lists the entries of the folder, in no particular order.
         pub(in super::super) fn entries(&self) -> io::Result<Vec<(OsString, EntryType)>> {
             let mut entries = Vec::new();
             for entry in Dir::read_from(&*self.0)? {
@@ -105,10 +106,10 @@ mod system {
                     continue;
                 }
                 let kind = match entry.file_type() {
-                    // Some file systems do not say.
+                    // Some file systems do not list the types of entries.
                     FileType::Unknown => {
                         let found = statat(&*self.0, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW);
-                        // What went away since is no more in the folder.
+                        // The entry was removed after it was listed.
                         let Ok(found) = found else { continue };
                         FileType::from_raw_mode(found.st_mode)
                     }
@@ -119,13 +120,13 @@ mod system {
             Ok(entries)
         }
 
-        /// Returns the type of what a link leads to; `None` if that is nothing.
+        /// Returns the type of the file or folder that `link` leads to. Returns `None` for a broken link.
         pub(in super::super) fn target_type(&self, link: &OsStr) -> Option<EntryType> {
             let found = statat(&*self.0, link, AtFlags::empty()).ok()?;
             Some(entry_type(FileType::from_raw_mode(found.st_mode)))
         }
 
-        /// Reads a link.
+        /// Reads the target of the link called `name`.
         pub(in super::super) fn link(&self, name: &OsStr) -> io::Result<PathBuf> {
             let target = readlinkat(&*self.0, name, Vec::new())?;
             Ok(OsString::from_vec(target.into_bytes()).into())
@@ -138,8 +139,8 @@ mod system {
             Ok((device, u64::try_from(found.st_ino).unwrap_or_default()))
         }
 
-        /// Returns a path by which the file of that name in this folder is found as long as the folder is open, whatever
-        /// becomes of the path by which it was opened; `None` if the system has no such paths.
+        /// Returns a path in `/proc` that leads to the file called `name` in this folder. The path works as long as the folder is
+        /// open, even if the folder is moved. Returns `None` on systems without `/proc`.
         pub(in super::super) fn path_of(&self, name: &OsStr) -> Option<PathBuf> {
             let folder = PathBuf::from(format!("/proc/self/fd/{}", self.0.as_raw_fd()));
             (cfg!(target_os = "linux") && folder.exists()).then(|| folder.join(name))
@@ -148,11 +149,11 @@ mod system {
 
     /// The error for an entry that another process has replaced since the folder was listed.
     fn changed() -> io::Error {
-        io::Error::other("was replaced by a link while the folder was read")
+        io::Error::other("was replaced while the folder was read")
     }
 }
 
-/// Folders by paths, on systems that open nothing from a folder.
+/// Folders as paths, for systems that cannot open a file from a folder's descriptor.
 #[cfg(not(unix))]
 mod system {
     use std::fs;
@@ -161,11 +162,11 @@ mod system {
 
     use super::{EntryType, File, OsStr, OsString, Path, PathBuf, io};
 
-    /// A folder.
+    /// The path of a folder.
     #[derive(Clone, Debug)]
     pub(in super::super) struct Folder(PathBuf);
 
-    /// The path without links.
+    /// The canonical path of a folder.
     pub(in super::super) type Identity = PathBuf;
 
     fn entry_type(kind: fs::FileType) -> EntryType {

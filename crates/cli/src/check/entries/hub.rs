@@ -1,5 +1,5 @@
-//! Repositories of a hub's cache: `models--X--Y/snapshots/REV/NAME` are links to `models--X--Y/blobs/DIGEST`, so that one file
-//! has the names of several revisions. It is checked once, under all of them.
+//! Repositories of a hub's cache: `models--X--Y/snapshots/REV/NAME` is a link to `models--X--Y/blobs/DIGEST`, so one blob has
+//! the names of several revisions. A blob is checked once, under all of its names.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -8,29 +8,31 @@ use std::iter;
 use std::path::{Component, Path, PathBuf};
 
 use super::folder::{EntryType, Folder};
+use super::walk::is_too_long;
 
-/// The folder of files that are called by their digests.
+/// The name of the folder that holds files called by their digests.
 pub(super) const BLOBS: &str = "blobs";
-/// The folder of revisions.
+/// The name of the folder that has a folder for each revision.
 pub(super) const SNAPSHOTS: &str = "snapshots";
 
-/// A repository.
+/// A repository of a hub's cache: its blobs, and the names that lead to each.
 pub(super) struct Hub {
     pub(super) blobs: Folder,
-    /// The names that lead to each blob, in the order in which they are found.
+    /// The paths of the links to each blob, sorted, until [`take`](Self::take) returns them.
     names: HashMap<OsString, Vec<PathBuf>>,
-    /// The blobs that have been handed out.
+    /// The names of the blobs that the walk has found already.
     taken: HashSet<OsString>,
 }
 
-/// Returns whether a folder of that name is a repository.
+/// Returns whether `name` is that of a repository's folder.
 pub(super) fn is_repository(name: &OsStr) -> bool {
     let name = name.to_str().unwrap_or_default();
     ["models--", "datasets--", "spaces--"].iter().any(|kind| name.starts_with(kind))
 }
 
 impl Hub {
-    /// The repository in that folder, if it is one. `is_taken` says which names are checked.
+    /// Scans the repository in `folder`. Returns `None` if `folder` lacks blobs or snapshots. Links whose names `is_taken`
+    /// rejects are left out.
     pub(super) fn of_repository(
         folder: &Folder,
         path: &Path,
@@ -41,8 +43,8 @@ impl Hub {
         Some(Self::scan(blobs, snapshots, path.join(SNAPSHOTS), 0, is_taken))
     }
 
-    /// The repository that a folder is a part of, if it is the folder of a revision or below that, and how many levels it is
-    /// below the folder of revisions.
+    /// Scans the part of a repository that is in `folder`, if `path` leads to the folder of snapshots or below it. Returns the
+    /// repository, and the number of levels that `folder` is below the folder of snapshots.
     pub(super) fn of_part(
         folder: &Folder,
         path: &Path,
@@ -59,7 +61,7 @@ impl Hub {
         Some((hub, depth))
     }
 
-    /// Collects the names of blobs in a folder that is `depth` levels below that of the revisions.
+    /// Collects the names of blobs in `folder` and below. `folder` is `depth` levels below the folder of snapshots.
     fn scan(
         blobs: Folder,
         folder: Folder,
@@ -68,15 +70,16 @@ impl Hub {
         is_taken: &dyn Fn(&OsStr) -> bool,
     ) -> Self {
         let mut names: HashMap<OsString, Vec<PathBuf>> = HashMap::new();
-        let mut folders = vec![(folder, path, depth)];
-        while let Some((folder, path, depth)) = folders.pop() {
-            // What cannot be read is reported when it is walked.
+        // A folder is opened when its turn comes: a repository may have more folders than a process may have open.
+        let mut closed: Vec<(Folder, OsString, PathBuf, usize)> = Vec::new();
+        let mut next = Some((folder, path, depth));
+        while let Some((folder, path, depth)) = next {
+            // The walk reports folders that cannot be read.
             for (name, kind) in folder.entries().unwrap_or_default() {
                 match kind {
                     EntryType::Folder => {
-                        let below = folder.folder(&name, false);
-                        let depth = depth.saturating_add(1);
-                        folders.extend(below.map(|below| (below, path.join(&name), depth)));
+                        let below = path.join(&name);
+                        closed.push((folder.clone(), name, below, depth.saturating_add(1)));
                     }
                     EntryType::Link if is_taken(&name) => {
                         if let Some(blob) = blob_of(&folder, &name, depth) {
@@ -86,6 +89,10 @@ impl Hub {
                     _ => {}
                 }
             }
+            next = iter::from_fn(|| closed.pop()).find_map(|(above, name, path, depth)| {
+                let folder = above.folder(&name, false).ok().filter(|_| !is_too_long(&path))?;
+                Some((folder, path, depth))
+            });
         }
         for paths in names.values_mut() {
             paths.sort_unstable();
@@ -93,15 +100,15 @@ impl Hub {
         Self { blobs, names, taken: HashSet::new() }
     }
 
-    /// Takes a blob, unless it was taken before, and returns the names that lead to it.
+    /// Marks `blob` as found. Returns the paths of the links to `blob`, or `None` if the walk has found it before.
     pub(super) fn take(&mut self, blob: &OsStr) -> Option<Vec<PathBuf>> {
         let is_new = self.taken.insert(blob.to_owned());
         is_new.then(|| self.names.remove(blob).unwrap_or_default())
     }
 }
 
-/// Returns the blob that a link leads to which is in a folder `depth` levels below that of the revisions; `None` for any other
-/// link.
+/// Returns the name of the blob that `link` leads to. Returns `None` if `link` leads anywhere but to the blobs of its own
+/// repository. `folder` holds `link`, and is `depth` levels below the folder of snapshots.
 pub(super) fn blob_of(folder: &Folder, link: &OsStr, depth: usize) -> Option<OsString> {
     let target = folder.link(link).ok()?;
     let mut steps = target.components().peekable();

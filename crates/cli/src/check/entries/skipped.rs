@@ -12,7 +12,7 @@ use crate::escape;
 pub(crate) enum Reason {
     /// A name with another suffix.
     Suffix,
-    /// First bytes of another file: none any more, since every file is checked.
+    /// Never counted: the content of every file is looked at. The key remains in JSON for programs that read it.
     Content,
     /// A link.
     Link,
@@ -38,22 +38,22 @@ const REASONS: [(Reason, &str, &str); 6] = [
 #[derive(Debug, Default)]
 pub(crate) struct Skipped {
     counts: [AtomicU64; REASONS.len()],
-    /// The first folders of version control.
+    /// The paths of skipped folders of version control, up to [`PATHS`].
     folders: Mutex<Vec<PathBuf>>,
 }
 
-/// Paths of skipped folders that are kept, at most.
+/// The largest number of paths of skipped folders that are kept.
 const PATHS: usize = 1000;
 
 impl Skipped {
-    /// Counts one more.
+    /// Counts an entry that is skipped for `reason`.
     pub(super) fn note(&self, reason: Reason) {
         for ((own, ..), count) in REASONS.iter().zip(&self.counts) {
             count.fetch_add((*own == reason).into(), Ordering::Relaxed);
         }
     }
 
-    /// Counts a folder, and keeps its path.
+    /// Counts a folder that is skipped for `reason`, and keeps its `path`.
     pub(super) fn note_path(&self, reason: Reason, path: PathBuf) {
         self.note(reason);
         let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
@@ -62,11 +62,11 @@ impl Skipped {
         }
     }
 
-    /// The paths of the first folders of version control, as they are shown.
+    /// Returns the paths of skipped folders of version control, escaped and sorted, up to [`PATHS`].
     pub(crate) fn folders(&self) -> Vec<String> {
         let folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
         let mut folders: Vec<_> = folders.iter().map(|path| escape::path(path)).collect();
-        // A folder is listed in no order.
+        // The order in which a folder lists its entries differs between systems.
         folders.sort_unstable();
         folders
     }

@@ -1,4 +1,4 @@
-//! The files in folders, and in the folders there.
+//! The walk through folders and the folders below them.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -16,25 +16,25 @@ use super::hub::{self, Hub};
 use super::skipped::{Reason, Skipped};
 use crate::escape;
 
-/// The suffixes of the names of files that are checked; any name if there are none.
+/// The suffixes of the names of files that are checked. An empty list takes every name.
 pub(crate) struct Suffixes(Vec<Vec<u8>>);
 
-/// Suffixes of files that hold tensors and are not read, or not called so alone.
+/// Suffixes of files that hold weights, beside those of the formats that zten reads.
 const NAMED: [&str; 11] = [
     ".zt", ".bin", ".pkl", ".pickle", ".joblib", ".onnx", ".h5", ".hdf5", ".keras", ".tflite",
     ".ggml",
 ];
 
-/// The folders of version control, which hold compressed copies of what is beside them.
+/// Folders of version control, which are skipped: they hold compressed copies of the files in the folders around them.
 const VERSION_CONTROL: [&str; 3] = [".git", ".hg", ".svn"];
 
 impl Suffixes {
-    /// The suffixes that the command line names.
+    /// Takes names that end in one of `suffixes`.
     pub(crate) fn new(suffixes: &[OsString]) -> Self {
         Self(suffixes.iter().map(|suffix| suffix.as_encoded_bytes().to_vec()).collect())
     }
 
-    /// All, for people.
+    /// Lists the suffixes for a message.
     pub(crate) fn list(&self) -> String {
         let all: Vec<_> = self
             .0
@@ -44,17 +44,27 @@ impl Suffixes {
         all.join(", ")
     }
 
-    /// Returns whether files of that name are checked.
+    /// Returns whether a file called `name` is checked.
     fn takes(&self, name: &OsStr) -> bool {
         let ends = |suffix: &Vec<u8>| name.as_encoded_bytes().ends_with(suffix);
         self.0.is_empty() || self.0.iter().any(ends)
     }
 }
 
-/// Columns of a suffix in a message, at most.
+/// The largest number of columns of a suffix in a message.
 const SUFFIX: usize = 40;
 
-/// Returns whether a file of that name is expected to hold weights.
+/// The largest length of a folder's path, in bytes: twice what Linux opens by a path. Every folder above the current one keeps
+/// its path, so nested folders with long names would otherwise take memory that grows with the square of their number. A
+/// message to a worker has room for an escaped path of this length.
+const PATH: usize = 8 << 10;
+
+/// Returns whether the path of a folder is longer than [`PATH`].
+pub(super) fn is_too_long(path: &Path) -> bool {
+    path.as_os_str().len() > PATH
+}
+
+/// Returns whether a file called `name` is expected to hold weights.
 pub(in crate::check) fn is_of_weights(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes().to_ascii_lowercase();
     let read = Format::ALL.into_iter().flat_map(Format::suffixes);
@@ -66,30 +76,30 @@ struct Level {
     path: PathBuf,
     folder: Folder,
     place: Place,
-    /// True if a file is expected to hold weights.
+    /// True if the name of a file in the folder is one of weights.
     has_weights: bool,
-    /// The rest. The next one is the last.
+    /// The entries that are left, in reverse order: the last is visited next.
     rest: Vec<(OsString, Step)>,
 }
 
 /// The place of a folder in a hub's cache.
 #[derive(Clone)]
 enum Place {
-    /// Outside of any repository.
+    /// Not in a repository.
     Elsewhere,
-    /// The folder of a repository.
+    /// The folder of the repository itself.
     Repository(Rc<RefCell<Hub>>),
-    /// The folder of blobs.
+    /// The folder of the repository's blobs.
     Blobs(Rc<RefCell<Hub>>),
-    /// So many levels below the folder of revisions.
+    /// The folder of snapshots, or a folder that number of levels below it.
     Snapshots(Rc<RefCell<Hub>>, usize),
 }
 
-/// The way on from a folder.
+/// An entry of a folder that is visited.
 enum Step {
     File,
     Folder,
-    /// A link to that blob of the repository.
+    /// A link to the blob of this name.
     Blob(OsString),
 }
 
@@ -118,14 +128,14 @@ impl WalkedFile {
     }
 }
 
-/// What was found in a folder.
+/// A file that the walk has found, or a folder that it cannot read.
 pub(super) struct FoundFile {
     pub(super) path: PathBuf,
-    /// The other names that lead to the same file.
+    /// The paths of the other links that lead to the same blob.
     pub(super) also: Vec<PathBuf>,
-    /// The file, or the reason why a folder cannot be read.
+    /// The file, or the error with which the folder at `path` cannot be read.
     pub(super) file: io::Result<WalkedFile>,
-    /// True if a file in its folder is expected to hold weights.
+    /// True if the name of a file in the same folder is one of weights.
     pub(super) beside_weights: bool,
 }
 
@@ -134,7 +144,7 @@ pub(super) struct DirectoryWalk {
     suffixes: Suffixes,
     /// True if all links are followed.
     follow: bool,
-    /// The folders that were entered, if links may lead to one again.
+    /// The folders that were entered. Empty unless links are followed, which may lead to a folder twice.
     visited: HashSet<Identity>,
     levels: Vec<Level>,
     failed: Option<(PathBuf, io::Error)>,
@@ -147,13 +157,13 @@ impl DirectoryWalk {
         Self { suffixes, follow, visited, levels: Vec::new(), failed: None, skipped }
     }
 
-    /// Returns whether there is nothing left of the folders that were entered.
+    /// Returns whether all folders that were entered have been walked to their end.
     #[cfg(target_os = "linux")]
     pub(super) fn is_empty(&self) -> bool {
         self.levels.is_empty() && self.failed.is_none()
     }
 
-    /// Lists a folder that the caller named, which comes before what is left of other folders.
+    /// Lists the folder at `path`, which the user named. Its files come before those that are left of other folders.
     pub(super) fn enter(&mut self, path: PathBuf) {
         let entered = Folder::open(&path).and_then(|folder| {
             let is_taken = |name: &OsStr| self.suffixes.takes(name);
@@ -172,11 +182,17 @@ impl DirectoryWalk {
         }
     }
 
-    /// Lists the folder of that name in the last one.
+    /// Lists the folder called `name` in the folder that is being walked.
     fn enter_below(&mut self, name: &OsStr) {
         let Some(level) = self.levels.last() else { return };
         let path = level.path.join(name);
-        let (opened, above) = (level.folder.folder(name, self.follow), level.place.clone());
+        let above = level.place.clone();
+        let opened = if is_too_long(&path) {
+            let sentence = format!("the path exceeds the maximum of {PATH} bytes");
+            Err(io::Error::new(io::ErrorKind::InvalidFilename, sentence))
+        } else {
+            level.folder.folder(name, self.follow)
+        };
         let entered = opened.and_then(|folder| {
             let place = match &above {
                 Place::Repository(hub) if name == hub::BLOBS => Place::Blobs(Rc::clone(hub)),
@@ -202,7 +218,7 @@ impl DirectoryWalk {
         }
     }
 
-    /// The next file, or a folder that cannot be read.
+    /// Finds the next file, or a folder that cannot be read.
     pub(super) fn next(&mut self) -> Option<FoundFile> {
         loop {
             if let Some((path, error)) = self.failed.take() {
@@ -238,7 +254,7 @@ impl DirectoryWalk {
         }
     }
 
-    /// Lists the names in a folder that lead on.
+    /// Lists the entries of `folder` that are visited.
     fn list(&mut self, path: &Path, folder: Folder, place: Place) -> io::Result<()> {
         if self.follow && !self.visited.insert(folder.identity()?) {
             self.skipped.note(Reason::Visited);
@@ -262,7 +278,7 @@ impl DirectoryWalk {
         Ok(())
     }
 
-    /// Returns the way on to an entry of a folder, or counts why it is skipped.
+    /// Returns how the entry called `name` is visited. Returns `None` if it is skipped, and counts the reason.
     fn step(
         &self,
         path: &Path,
@@ -306,7 +322,7 @@ impl DirectoryWalk {
 }
 
 impl Level {
-    /// A file of that name in the folder.
+    /// Describes the file called `name` in the folder, or `blob`, to which the link of that name leads.
     fn found(
         &self,
         name: OsString,
