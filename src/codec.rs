@@ -70,6 +70,12 @@ pub trait ReadAt: ThreadSafe {
         0
     }
 
+    /// Returns numbers that identify the file: two sources with equal numbers read the same bytes. The digest of a file that
+    /// many shards name is then compared once. `None`, the default, means that the source cannot tell.
+    fn identity(&self) -> Option<[u64; 2]> {
+        None
+    }
+
     /// Appends the bytes of a range to `bytes`. Memory grows as they come, for a source may have fewer than it is said
     /// to have: it is at most 1 MiB more than twice what has come, and in the end exactly what the range has.
     ///
@@ -123,6 +129,10 @@ impl<R: ReadAt + ?Sized> ReadAt for &R {
 
     fn gap(&self) -> u64 {
         (**self).gap()
+    }
+
+    fn identity(&self) -> Option<[u64; 2]> {
+        (**self).identity()
     }
 
     fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {

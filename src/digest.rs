@@ -42,8 +42,8 @@ impl core::fmt::Display for Digest<'_> {
 }
 
 impl<'m> Digest<'m> {
-    /// The bytes, and the number of them: none where its algorithm is not known.
-    fn sum(&self) -> ([u8; 32], usize) {
+    /// Returns the bytes of the sum, padded with zeros to 32, and their number: 0 for an unknown algorithm.
+    pub(crate) fn sum(&self) -> ([u8; 32], usize) {
         fn padded<const N: usize>(sum: [u8; N]) -> ([u8; 32], usize) {
             let mut bytes = [0; 32];
             bytes.iter_mut().zip(sum).for_each(|(to, from)| *to = from);

@@ -25,6 +25,15 @@ impl ReadAt for File {
     fn gap(&self) -> u64 {
         4096
     }
+
+    /// Returns the device and the inode of the file.
+    #[cfg(unix)]
+    fn identity(&self) -> Option<[u64; 2]> {
+        use std::os::unix::fs::MetadataExt as _;
+
+        let metadata = self.metadata().ok()?;
+        Some([metadata.dev(), metadata.ino()])
+    }
 }
 
 /// Opens the regular file at `path`, which may be a link, and finds its length. It does not wait for the other end of a

@@ -310,27 +310,116 @@ impl<'a, S> Shards<'a, S> {
     }
 }
 
-/// The blobs of shards that are to be compared with what was verified when they are read: those without a digest that is
-/// as strong as that of their shard. Each is behind the number of its shard, in order, once. `needed` says which shards.
+/// A blob in a shard that has no digest as strong as the digest of the shard. Whatever is read of it is compared with
+/// [`VerifiedBlocks`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct WeakBlob {
+    /// The number that the caller of [`weak_blobs`] has given to the shard.
+    shard: usize,
+    start: u64,
+    end: u64,
+}
+
+/// Lists the weak blobs of some shards, in order, each once. `number` returns the number and the digest of the shard with
+/// a name, or `None` if its blobs are not needed.
 fn weak_blobs<'d>(
     manifest: ManifestRef<'_>,
-    needed: impl Fn(&str) -> Option<(usize, Option<Digest<'d>>)>,
-) -> Result<Vec<(usize, u64, u64)>, OutOfMemory> {
+    number: impl Fn(&str) -> Option<(usize, Option<Digest<'d>>)>,
+) -> Result<Vec<WeakBlob>, OutOfMemory> {
     let mut blobs = Vec::new();
     for component in manifest.tensors().flat_map(|tensor| tensor.components()) {
-        let Some((position, digest)) = component.shard().and_then(&needed) else { continue };
+        let Some((shard, digest)) = component.shard().and_then(&number) else { continue };
         match (component.digest(), digest) {
             (Some(Digest::Sha256(_)), _) | (Some(Digest::Xxh3(_)), Some(Digest::Xxh3(_))) => {}
             _ => {
                 let extent = component.extent();
                 blobs.try_reserve(1).map_err(|_| OutOfMemory)?;
-                blobs.push((position, extent.offset(), extent.end()));
+                blobs.push(WeakBlob { shard, start: extent.offset(), end: extent.end() });
             }
         }
     }
     sort_by(&mut blobs, Ord::cmp);
     blobs.dedup();
     Ok(blobs)
+}
+
+/// Returns those of `blobs`, which are in order, that are in the shard with the number `shard`.
+fn blobs_of(blobs: &[WeakBlob], shard: usize) -> impl Iterator<Item = &WeakBlob> {
+    let first = blobs.partition_point(|blob| blob.shard < shard);
+    blobs.iter().skip(first).take_while(move |blob| blob.shard == shard)
+}
+
+/// A shard, and the first shard that has the same file, size and digest, by their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct SameBlob {
+    first: usize,
+    shard: usize,
+}
+
+/// Groups `shards`, numbered and with their sources, by file, size and digest, so that one comparison serves a whole group.
+/// Shards whose sources have no [identity](ReadAt::identity) are groups of their own.
+fn same_blobs<'m, 's, S: ReadAt + 's>(
+    shards: impl Iterator<Item = (usize, Shard<'m>, &'s S)>,
+) -> Result<Vec<SameBlob>, OutOfMemory> {
+    let mut keys = Vec::new();
+    for (number, shard, source) in shards {
+        let digest = shard.digest().map(|digest| digest.sum());
+        keys.try_reserve(1).map_err(|_| OutOfMemory)?;
+        keys.push((source.identity().map(|file| (file, shard.size(), digest)), number));
+    }
+    sort_by(&mut keys, Ord::cmp);
+    let mut same = Vec::new();
+    same.try_reserve_exact(keys.len()).map_err(|_| OutOfMemory)?;
+    for group in keys.chunk_by(|(one, _), (other, _)| one.is_some() && one == other) {
+        let Some((_, first)) = group.first() else { continue };
+        same.extend(group.iter().map(|(_, shard)| SameBlob { first: *first, shard: *shard }));
+    }
+    sort_by(&mut same, Ord::cmp);
+    Ok(same)
+}
+
+/// Compares the digest of a blob that all shards of `group` name: `shard` is the first of them, and read from `source`. Calls
+/// `keep` with the number of each shard and its outcome: the verified blocks of its own weak blobs, or the kind of the error.
+///
+/// # Errors
+/// Whatever is no fault of the blob, and may be otherwise the next time: an error of `source`, [`OutOfMemory`].
+fn compare_group<S: ReadAt>(
+    group: &[SameBlob],
+    blobs: &[WeakBlob],
+    (shard, source): (Shard<'_>, &S),
+    limits: &Limits,
+    mut keep: impl FnMut(usize, Result<VerifiedBlocks, ErrorKind>),
+) -> Result<(), Error> {
+    let mut all = Vec::new();
+    for blob in group.iter().flat_map(|same| blobs_of(blobs, same.shard)) {
+        all.try_reserve(1).map_err(|_| OutOfMemory)?;
+        all.push((blob.start, blob.end));
+    }
+    sort_by(&mut all, Ord::cmp);
+    // Blobs of different shards may overlap in the file. Blocks do not.
+    all.dedup_by(|(start, end), (_, last)| {
+        let overlaps = start < last;
+        if overlaps {
+            *last = (*last).max(*end);
+        }
+        overlaps
+    });
+    let ranges = all.iter().map(|(start, end)| *start..*end);
+    let verified = match compare(&shard, source, ranges, limits) {
+        Ok(verified) => verified,
+        Err(error) if error.rule().is_some() => {
+            group.iter().for_each(|same| keep(same.shard, Err(error.kind())));
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
+    for same in group.iter().skip(1) {
+        keep(same.shard, Ok(verified.part(blobs_of(blobs, same.shard))?));
+    }
+    if let Some(same) = group.first() {
+        keep(same.shard, Ok(verified));
+    }
+    Ok(())
 }
 
 impl<S: ReadAt> Shards<'_, S> {
@@ -373,35 +462,42 @@ impl<S: ReadAt> Shards<'_, S> {
         self.verify_needed(Deferred::default())
     }
 
-    /// Compares the digests of needed shards, if those have not been compared before, and keeps the errors of those that
-    /// have another one. One that is another keeps no other from being verified: what is in that is still to be
-    /// validated.
+    /// Compares the digests of needed shards whose digests have not been compared, and notes in `deferred` which differ. A
+    /// shard with another digest does not keep other shards from being verified, because those are still to be validated.
     fn verify_needed(&mut self, mut deferred: Deferred) -> Result<(), Error> {
         let Some(manifest) = self.manifest else { return deferred.finish(()) };
-        let limits = manifest.options().limit();
-        let is_compared = |bound: &BoundShard<'_, S>| bound.is_needed && bound.is_pending();
+        let pending = self.bound.iter().enumerate();
+        let pending = pending.filter(|(_, bound)| bound.is_needed && bound.is_pending());
+        let same = same_blobs(pending.map(|(at, bound)| (at, bound.shard, &bound.source)))?;
         let mut blobs = Vec::new();
-        if self.bound.iter().any(is_compared) {
+        if !same.is_empty() {
             let needed = |name: &str| {
                 let position = self.position(name)?;
-                let bound = self.bound.get(position).filter(|bound| is_compared(bound))?;
-                Some((position, bound.shard.digest()))
+                let bound = self.bound.get(position)?;
+                let is_compared = bound.is_needed && bound.is_pending();
+                is_compared.then_some((position, bound.shard.digest()))
             };
             blobs = weak_blobs(manifest, needed)?;
         }
-        for (position, shard) in self.bound.iter_mut().enumerate().filter(|(_, it)| it.is_needed) {
-            if shard.is_pending() {
-                let first = blobs.partition_point(|(own, ..)| *own < position);
-                let own = blobs.iter().skip(first).take_while(|(own, ..)| *own == position);
-                let blobs = own.map(|(_, start, end)| *start..*end);
-                shard.digest = match compare(&shard.shard, &shard.source, blobs, limits) {
+        for group in same.chunk_by(|one, other| one.first == other.first) {
+            let first = group.first().and_then(|same| self.bound.get_mut(same.first));
+            let first = first.ok_or(BareError::internal())?;
+            let mut outcomes = Vec::new();
+            outcomes.try_reserve_exact(group.len()).map_err(|_| OutOfMemory)?;
+            let limits = manifest.options().limit();
+            compare_group(group, &blobs, (first.shard, &first.source), limits, |at, outcome| {
+                outcomes.push((at, outcome));
+            })?;
+            for (at, outcome) in outcomes {
+                let Some(bound) = self.bound.get_mut(at) else { continue };
+                bound.digest = match outcome {
                     Ok(blocks) => Comparison::Equal(Cow::Owned(blocks)),
-                    // What is not the shard's fault may be otherwise next time.
-                    Err(error) if error.rule().is_some() => Comparison::Failed(error.bare()),
-                    Err(error) => return Err(error),
+                    Err(kind) => Comparison::Failed(bound.shard.error(kind)),
                 };
             }
-            if let Comparison::Failed(error) = shard.digest {
+        }
+        for bound in self.bound.iter().filter(|bound| bound.is_needed) {
+            if let Comparison::Failed(error) = bound.digest {
                 deferred.note(error);
             }
         }
@@ -497,6 +593,22 @@ struct Block {
 pub struct VerifiedBlocks(Vec<Block>);
 
 impl VerifiedBlocks {
+    /// Copies the blocks that overlap `blobs`, which are in order.
+    fn part<'b>(&self, blobs: impl Iterator<Item = &'b WeakBlob>) -> Result<Self, OutOfMemory> {
+        // The index of the first block that has not been copied: neighboring blobs may share a block.
+        let (mut part, mut next) = (Vec::new(), 0);
+        for blob in blobs {
+            let first = self.0.partition_point(|block| block.range.end <= blob.start).max(next);
+            let rest = self.0.iter().enumerate().skip(first);
+            for (index, block) in rest.take_while(|(_, block)| block.range.start < blob.end) {
+                part.try_reserve(1).map_err(|_| OutOfMemory)?;
+                part.push(block.clone());
+                next = index.saturating_add(1);
+            }
+        }
+        Ok(Self(part))
+    }
+
     /// The block that the byte is in, or the start of the next one.
     fn find(&self, at: u64) -> Result<&Block, u64> {
         let position = self.0.partition_point(|block| block.range.end <= at);
@@ -654,7 +766,11 @@ impl ReadAt for Located<'_> {
 pub(crate) struct OwnShards<S> {
     /// The shards that were found, in the order of the table.
     found: Vec<OwnShard<S>>,
-    /// The number of those in the table.
+    /// Groups of them with one blob.
+    same: Vec<SameBlob>,
+    /// The weak blobs of all of them, once one has been compared.
+    blobs: std::sync::OnceLock<Vec<WeakBlob>>,
+    /// The number of shards in the table.
     listed: usize,
 }
 
@@ -666,9 +782,11 @@ struct OwnShard<S> {
     position: usize,
     source: S,
     version: Option<BareError>,
+    /// The first shard with the same blob.
+    first: usize,
     /// The outcome of comparing its digest, once that has been done.
     compared: std::sync::OnceLock<Result<VerifiedBlocks, BareError>>,
-    /// Held by whoever compares it, so that one thread does.
+    /// Held, in the first shard with the same blob, by the thread that compares the blob.
     turn: std::sync::Mutex<()>,
 }
 
@@ -687,10 +805,19 @@ impl<S: ReadAt> OwnShards<S> {
             // They are in the order of the table.
             let position = names.find(|(_, listed)| listed.name() == shard.name());
             let (position, _) = position.ok_or(BareError::internal())?;
-            let (compared, turn) = Default::default();
-            found.push(OwnShard { position, source, version, compared, turn });
+            let (compared, turn, first) = Default::default();
+            found.push(OwnShard { position, source, version, first, compared, turn });
         }
-        Ok(Self { found, listed })
+        let parts = manifest.parts();
+        let with_digest = found.iter().enumerate().filter_map(|(at, own)| {
+            let shard = parts.shard_at(own.position).filter(|shard| shard.digest().is_some())?;
+            Some((at, shard, &own.source))
+        });
+        let same = same_blobs(with_digest)?;
+        for SameBlob { first, shard } in &same {
+            found.get_mut(*shard).ok_or(BareError::internal())?.first = *first;
+        }
+        Ok(Self { found, same, blobs: std::sync::OnceLock::new(), listed })
     }
 
     /// Bytes of all that were found.
@@ -706,11 +833,7 @@ impl<S: ReadAt> OwnShards<S> {
         component: &Component<'_>,
         name: &str,
     ) -> Result<Located<'s>, Error> {
-        let order = |own: &OwnShard<S>| {
-            let shard = manifest.shard_at(own.position).map_or("", |shard| shard.name());
-            by_length(shard.as_bytes(), name.as_bytes())
-        };
-        let own = self.found.binary_search_by(order).ok().and_then(|at| self.found.get(at));
+        let own = self.position(manifest, name).and_then(|at| self.found.get(at));
         let own = own.ok_or_else(|| missing(component))?;
         if let Some(error) = own.version {
             return Err(error.into());
@@ -719,7 +842,7 @@ impl<S: ReadAt> OwnShards<S> {
         let blocks = match own.compared.get() {
             compared @ Some(_) => compared,
             None if component.digest().is_some() || shard.digest().is_none() => None,
-            None => Some(own.compare(manifest, &shard)?),
+            None => Some(self.compare(manifest, own)?),
         };
         let blocks = match blocks {
             Some(Ok(blocks)) => Some(blocks),
@@ -740,7 +863,7 @@ impl<S: ReadAt> OwnShards<S> {
             let shard = manifest.shard_at(own.position).ok_or(BareError::internal())?;
             deferred.note(own.version);
             if shard.digest().is_some()
-                && let Err(error) = own.compare(manifest, &shard)?
+                && let Err(error) = self.compare(manifest, own)?
             {
                 deferred.note(*error);
             }
@@ -754,28 +877,50 @@ impl<S: ReadAt> OwnShards<S> {
         }
         Ok(deferred.0)
     }
-}
 
-#[cfg(feature = "std")]
-impl<S: ReadAt> OwnShard<S> {
-    /// Compares the digest, unless that has been done. What is not the shard's fault may be otherwise next time.
-    fn compare(
-        &self,
+    /// Returns the index in `found` of the shard called `name`. In O(log n).
+    fn position(&self, manifest: ManifestRef<'_>, name: &str) -> Option<usize> {
+        let order = |own: &OwnShard<S>| {
+            let shard = manifest.shard_at(own.position).map_or("", |shard| shard.name());
+            by_length(shard.as_bytes(), name.as_bytes())
+        };
+        self.found.binary_search_by(order).ok()
+    }
+
+    /// Compares the digest of the blob of `own`, unless that has been done, for all shards with that blob. An error that is no
+    /// fault of the blob is not kept.
+    fn compare<'s>(
+        &'s self,
         manifest: ManifestRef<'_>,
-        shard: &Shard<'_>,
-    ) -> Result<&Result<VerifiedBlocks, BareError>, Error> {
-        let _turn = self.turn.lock();
-        if let Some(compared) = self.compared.get() {
+        own: &'s OwnShard<S>,
+    ) -> Result<&'s Result<VerifiedBlocks, BareError>, Error> {
+        let internal = BareError::internal();
+        let first = self.found.get(own.first).ok_or(internal)?;
+        let _turn = first.turn.lock();
+        if let Some(compared) = own.compared.get() {
             return Ok(compared);
         }
-        let needed = |name: &str| (name == shard.name()).then_some((0, shard.digest()));
-        let blobs = weak_blobs(manifest, needed)?;
-        let blobs = blobs.iter().map(|(_, start, end)| *start..*end);
-        let compared = match compare(shard, &self.source, blobs, manifest.options().limit()) {
-            Ok(blocks) => Ok(blocks),
-            Err(error) if error.rule().is_some() => Err(error.bare()),
-            Err(error) => return Err(error),
-        };
-        Ok(self.compared.get_or_init(|| compared))
+        if self.blobs.get().is_none() {
+            let number = |name: &str| {
+                let at = self.position(manifest, name)?;
+                let shard = manifest.shard_at(self.found.get(at)?.position)?;
+                Some((at, shard.digest()))
+            };
+            // Another thread has found the same.
+            let _ = self.blobs.set(weak_blobs(manifest, number)?);
+        }
+        let blobs = self.blobs.get().map(Vec::as_slice).unwrap_or_default();
+        let start = self.same.partition_point(|same| same.first < own.first);
+        let group = self.same.get(start..).unwrap_or_default();
+        let end = group.partition_point(|same| same.first == own.first);
+        let group = group.get(..end).unwrap_or_default();
+        let shard = manifest.shard_at(first.position).ok_or(internal)?;
+        let limits = manifest.options().limit();
+        compare_group(group, blobs, (shard, &first.source), limits, |at, outcome| {
+            let Some(member) = self.found.get(at) else { return };
+            let Some(shard) = manifest.shard_at(member.position) else { return };
+            member.compared.get_or_init(|| outcome.map_err(|kind| shard.error(kind)));
+        })?;
+        Ok(own.compared.get().ok_or(internal)?)
     }
 }

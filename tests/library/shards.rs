@@ -1,6 +1,7 @@
 //! Files of generation 2 with their shards: which are found, what is read from them, and what is
 //! rejected. v2 §7.
 
+mod one_blob;
 mod owned;
 
 use std::collections::BTreeSet;

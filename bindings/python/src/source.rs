@@ -353,6 +353,10 @@ impl ReadAt for Watched {
         }
     }
 
+    fn identity(&self) -> Option<[u64; 2]> {
+        if let Source::File(file) = &*self.source { file.identity() } else { None }
+    }
+
     fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
         match &*self.source {
             // What is not lent is read, which then fails.

@@ -17,6 +17,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use zten::ReadAt as _;
 use zten_formats::shards::{ShardFile, Want};
 
 use crate::app::App;
@@ -519,6 +520,7 @@ impl<'a> Broker<'a> {
         let path: PathBuf = path.ok_or_else(|| invalid("more files than the limit allows"))?;
         let packet = match want.open(&path, strictness.links()) {
             Ok(Some(ShardFile { file, length, .. })) => {
+                let identity = file.identity();
                 match want {
                     Want::Shard(_) => task.lengths.known.push(length),
                     Want::Sibling(_) => {
@@ -526,7 +528,7 @@ impl<'a> Broker<'a> {
                     }
                 }
                 running.grant_front(self.call);
-                Packet::of(&Reply::Found(Some(Found { number: 0, length })), Some(file.into()))
+                Packet::of(&Reply::Found(Some(Found { identity, length })), Some(file.into()))
             }
             Ok(None) => Packet::of(&Reply::Found(None), None),
             Err(error) => Packet::of(&Reply::Failed(Failure::new(&error)), None),

@@ -145,7 +145,7 @@ fn open_root(
             }
         }
     }
-    let parts = siblings.iter().map(|ShardHandle { name, file, length }| Part {
+    let parts = siblings.iter().map(|ShardHandle { name, file, length, .. }| Part {
         name,
         source: file,
         length: *length,

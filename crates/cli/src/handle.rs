@@ -45,11 +45,14 @@ pub(crate) struct ShardHandle {
     pub(crate) name: String,
     pub(crate) file: Handle,
     pub(crate) length: u64,
+    /// The [identity](ReadAt::identity) of a local file.
+    pub(crate) identity: Option<[u64; 2]>,
 }
 
 impl ShardHandle {
     fn new(ShardFile { name, file, length }: ShardFile) -> Self {
-        Self { name, file: Handle::Local(file, Finder::Nothing), length }
+        let identity = file.identity();
+        Self { name, file: Handle::Local(file, Finder::Nothing), length, identity }
     }
 }
 
@@ -68,14 +71,13 @@ impl Handle {
                 want.open(path, *links).map(|found| found.map(ShardHandle::new))
             }
             #[cfg(target_os = "linux")]
-            Self::Local(_, Finder::Broker(channel, number)) => {
-                channel.find(*number, want).map(|found| found.map(ShardHandle::new))
-            }
+            Self::Local(_, Finder::Broker(channel, number)) => channel.find(*number, want),
             Self::Remote(remote) => remote.find(want).map(|found| {
                 found.map(|file| ShardHandle {
                     name: name.to_owned(),
                     length: file.length(),
                     file: Self::Remote(file),
+                    identity: None,
                 })
             }),
         };

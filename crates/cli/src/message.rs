@@ -105,10 +105,11 @@ pub(crate) enum InputKind {
     Failed(Failure),
 }
 
-/// A file that was found: a descriptor, or a number of the process that fetches it.
+/// A file that was found. Its descriptor comes with the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Found {
-    pub(crate) number: u32,
+    /// The device and the inode, so that a blob that many shards name is verified once: a worker may not ask the system.
+    pub(crate) identity: Option<[u64; 2]>,
     pub(crate) length: u64,
 }
 

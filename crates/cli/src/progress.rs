@@ -157,6 +157,15 @@ impl Drop for Progress {
 pub(crate) struct Watched<'a> {
     pub(crate) file: &'a Handle,
     pub(crate) progress: &'a Progress,
+    /// The [identity](ReadAt::identity) of a shard, if it is known.
+    pub(crate) identity: Option<[u64; 2]>,
+}
+
+impl<'a> Watched<'a> {
+    /// Counts in `progress` what is read of `file`.
+    pub(crate) fn new(file: &'a Handle, progress: &'a Progress) -> Self {
+        Self { file, progress, identity: None }
+    }
 }
 
 impl ReadAt for Watched<'_> {
@@ -167,5 +176,9 @@ impl ReadAt for Watched<'_> {
         self.file.read_at(offset, buffer)?;
         self.progress.note(buffer.len());
         Ok(())
+    }
+
+    fn identity(&self) -> Option<[u64; 2]> {
+        self.identity
     }
 }

@@ -20,7 +20,7 @@ impl<'a> Sources<'a> {
         archive.find_shards(None)?;
         let find = Opened { archive, progress, only: None };
         let shards = archive.manifest().bind_shards(&find)?;
-        Ok(Self { archive, root: Watched { file: archive.source(), progress }, shards })
+        Ok(Self { archive, root: Watched::new(archive.source(), progress), shards })
     }
 
     /// Validates the frame of the shard that a component is in, if it is in one, and no other.
@@ -36,7 +36,7 @@ impl<'a> Sources<'a> {
             }
             None => Shards::default(),
         };
-        Ok(Self { archive, root: Watched { file: archive.source(), progress }, shards })
+        Ok(Self { archive, root: Watched::new(archive.source(), progress), shards })
     }
 
     /// All of them, to read content from.
@@ -95,7 +95,8 @@ impl<'a> Find for Opened<'a> {
         let is_needed = self.only.is_none_or(|only| only == shard.name());
         let found = self.archive.shard_file(shard.name()).filter(|_| is_needed);
         Ok(found.map(|shard| {
-            let source = Watched { file: &shard.file, progress: self.progress };
+            let identity = shard.identity;
+            let source = Watched { identity, ..Watched::new(&shard.file, self.progress) };
             Candidate { source, length: shard.length }
         }))
     }

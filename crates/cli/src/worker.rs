@@ -10,17 +10,18 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
-use zten_formats::shards::{ShardFile, Want};
+use zten_formats::shards::Want;
 use zten_sandbox::{Budget, Role, confine};
 
 use crate::app::App;
 use crate::channel::{self, Received};
 use crate::command::{Call, Create, Job};
 use crate::file::Opened;
-use crate::handle::{Finder, Handle};
+use crate::handle::{Finder, Handle, ShardHandle};
 use crate::kind::Kind;
 use crate::message::{
-    Done, Input, InputKind, PACKET, PART, Reply, Request, Stream, WireWant, invalid, split_at_most,
+    Done, Found, Input, InputKind, PACKET, PART, Reply, Request, Stream, WireWant, invalid,
+    split_at_most,
 };
 use crate::mode::Mode;
 use crate::objects::WORTH_IT;
@@ -72,7 +73,7 @@ struct State {
 /// An answer of the broker, with the file that it mentions.
 enum Answer {
     Input(Input, Option<File>),
-    Found(Option<(File, u64)>),
+    Found(Option<(File, Found)>),
     Created(File),
     Failed(io::Error),
 }
@@ -113,12 +114,13 @@ impl Channel {
     }
 
     /// Asks the broker for a file that the input of this number names.
-    pub(crate) fn find(&self, number: u32, want: &Want) -> io::Result<Option<ShardFile>> {
+    pub(crate) fn find(&self, number: u32, want: &Want) -> io::Result<Option<ShardHandle>> {
         match self.ask(&Request::Find(number, WireWant(want.clone())))? {
-            Answer::Found(found) => Ok(found.map(|(file, length)| ShardFile {
+            Answer::Found(found) => Ok(found.map(|(file, found)| ShardHandle {
                 name: want.name().to_owned(),
-                file,
-                length,
+                file: Handle::Local(file, Finder::Nothing),
+                length: found.length,
+                identity: found.identity,
             })),
             Answer::Failed(error) => Err(error),
             _ => Err(invalid("another answer")),
@@ -211,9 +213,7 @@ impl State {
                     Answer::Input(input, file)
                 }
                 Some(Reply::Found(None)) => Answer::Found(None),
-                Some(Reply::Found(Some(found))) => {
-                    Answer::Found(Some((received.file()?, found.length)))
-                }
+                Some(Reply::Found(Some(found))) => Answer::Found(Some((received.file()?, found))),
                 Some(Reply::Created) => Answer::Created(received.file()?),
                 Some(Reply::Failed(failure)) => Answer::Failed(failure.into()),
                 Some(Reply::Start(..) | Reply::Bytes(_)) => return Err(invalid("another answer")),
