@@ -71,10 +71,10 @@ fn list(
     if archive.manifest().is_data_shard() {
         writeln!(out, "a data shard, which another file describes")?;
     }
-    let objects = counted(u64_from_usize(archive.len()), "object");
+    let objects = counted(u64_from_usize(archive.len()), "object").to_string();
     let objects =
         if selection.is_all() { objects } else { format!("{} of {objects}", selection.len()) };
-    let mut line = vec![objects, counted(totals.all.components, "component")];
+    let mut line = vec![objects, counted(totals.all.components, "component").to_string()];
     let stored = human(totals.all.stored);
     if totals.all.decoded == Some(totals.all.stored) {
         line.push(stored);

@@ -201,7 +201,7 @@ fn print(out: &mut dyn Write, found: &[(Tensor<'_>, Found)]) -> io::Result<()> {
         infinities = infinities.saturating_add(statistics.infinities);
     }
     let mut words = vec![
-        counted(u64::try_from(found.len()).unwrap_or(u64::MAX), "object"),
+        counted(u64::try_from(found.len()).unwrap_or(u64::MAX), "object").to_string(),
         format!("{} elements", grouped(elements)),
         format!("{} NaN", grouped(nan)),
         format!("{} infinities", grouped(infinities)),

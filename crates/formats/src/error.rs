@@ -309,10 +309,23 @@ impl From<FormatError> for zten::Error {
     }
 }
 
-/// Says that bytes follow what should be the last thing in a file or member.
-pub(super) fn follow(bytes: u64, last: &str) -> impl fmt::Display {
-    let verb = if bytes == 1 { "follows" } else { "follow" };
-    format!("{} {verb} {last}", counted(bytes, "byte"))
+/// The sentence that `bytes` bytes follow `last`, which should be the last thing in a file or member. It is written without
+/// taking memory.
+pub(super) struct Follow<'l> {
+    pub(super) bytes: u64,
+    pub(super) last: &'l str,
+}
+
+impl fmt::Display for Follow<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verb = if self.bytes == 1 { "follows" } else { "follow" };
+        write!(f, "{} {verb} {}", counted(self.bytes, "byte"), self.last)
+    }
+}
+
+/// Returns the [`Follow`] of `bytes` and `last`.
+pub(super) fn follow(bytes: u64, last: &str) -> Follow<'_> {
+    Follow { bytes, last }
 }
 
 /// A text in memory of its own.

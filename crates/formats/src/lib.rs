@@ -217,7 +217,7 @@ fn parse(
         // Looking into pickles and archives is half of the code of a small module, which is given other files to read.
         found if !cfg!(feature = "torch") => by_first_bytes(found.or_else(|| by_name(path)))?,
         _ => {
-            let found = recognize::recognize_more(source, length, start.clone(), path)?;
+            let found = recognize::recognize_more(source, length, &start, path)?;
             #[cfg(feature = "ztensor")]
             if is_claimed(&found, path) {
                 return Ok(Header::ZTensor(open_manifest(source, length, options)?));

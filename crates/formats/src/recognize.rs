@@ -274,19 +274,22 @@ pub fn recognize(
     if is_ztensor(&start) {
         return Ok(Recognized::ZTensor.into());
     }
-    recognize_more(source, length, start, path)
+    recognize_more(source, length, &start, path)
 }
 
 /// The same for a file that begins with `start`, and is no zTensor file.
 pub(super) fn recognize_more(
     source: &dyn ReadAt,
     length: u64,
-    mut start: Vec<u8>,
+    start: &[u8],
     path: &Path,
 ) -> Result<Recognition, FormatError> {
+    let mut head = Vec::new();
+    head.try_reserve(start.len()).map_err(|_| FormatError::memory())?;
+    head.extend_from_slice(start);
     let first = u64_from_usize(start.len());
-    source.append_range(first..HEAD.min(length).max(first), &mut start)?;
-    recognize_from(source, length, &start, path)
+    source.append_range(first..HEAD.min(length).max(first), &mut head)?;
+    recognize_from(source, length, &head, path)
 }
 
 fn recognize_from(

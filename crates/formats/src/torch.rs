@@ -357,16 +357,21 @@ impl<'d> Folder<'d> {
         Ok(())
     }
 
-    /// Leaves checksums out where all of them are 0: PyTorch computes none if it is told so.
-    fn forgive_checksums(&mut self) {
+    /// Returns all members of the archive.
+    fn members(&mut self) -> impl Iterator<Item = &mut Member> {
         let notes = self.notes.iter_mut().map(|(_, member)| member);
         let records = self.records.iter_mut().map(|record| &mut record.member);
-        let mut all: Vec<_> = self.pickle.iter_mut().chain(notes).chain(records).collect();
-        if all.iter().all(|member| member.crc == Some(0)) {
-            for member in &mut all {
-                member.crc = None;
-            }
+        self.pickle.iter_mut().chain(notes).chain(records)
+    }
+
+    /// Removes the checksums of all members if all are 0, and returns whether they were: PyTorch writes 0 if it is told to
+    /// compute none.
+    fn forgive_checksums(&mut self) -> bool {
+        let are_absent = self.members().all(|member| member.crc == Some(0));
+        if are_absent {
+            self.members().for_each(|member| member.crc = None);
         }
+        are_absent
     }
 
     /// Checks what is noted of the archive, and returns whether its numbers are big-endian.

@@ -82,7 +82,7 @@ fn files() -> Vec<(String, Vec<u8>)> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/other");
     let read = |path: PathBuf| (path.display().to_string(), fs::read(path).unwrap());
     let mut files = Vec::new();
-    for format in ["safetensors", "gguf", "npy", "npz"] {
+    for format in ["safetensors", "gguf", "npy", "npz", "torch"] {
         for folder in ["accept", "reject"] {
             let folder = fs::read_dir(corpus.join(format).join(folder)).unwrap();
             files.extend(folder.map(|file| read(file.unwrap().path())));

@@ -307,9 +307,23 @@ pub fn stored(manifest: &Manifest<impl AsRef<[u8]>>) -> u64 {
     components.fold(0, |sum: u64, component| sum.saturating_add(component.extent().length()))
 }
 
-/// A number and what it counts, in the singular or plural.
-pub fn counted(number: u64, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+/// Returns `number` and the noun `what`, with a plural "s" unless `number` is 1.
+pub fn counted(number: u64, what: &str) -> Counted<'_> {
+    Counted { number, what }
+}
+
+/// A number and a noun, which are written without taking memory: no file can make the message of its error fail.
+#[derive(Clone, Copy, Debug)]
+pub struct Counted<'w> {
+    number: u64,
+    what: &'w str,
+}
+
+impl fmt::Display for Counted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { number, what } = self;
+        write!(f, "{number} {what}{}", if *number == 1 { "" } else { "s" })
+    }
 }
 
 /// An error in a file, and its place, in numbers and names. `Display` is the message, without the

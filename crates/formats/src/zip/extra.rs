@@ -49,11 +49,9 @@ impl<'b> Extra<'b> {
                     .any(|(known, lengths)| *known == id && lengths.contains(&field.len())),
                 Writer::Torch => id == PADDING.0 && field.iter().all(|byte| *byte == PADDING.1),
             } {
-                let length = field.len();
-                let sentence = {
-                    let bytes = counted(u64_from_usize(length), "byte");
-                    format!("has the unsupported extra field {id:#06x} of {bytes}")
-                };
+                let bytes = counted(u64_from_usize(field.len()), "byte");
+                let sentence =
+                    format_args!("has the unsupported extra field {id:#06x} of {bytes}");
                 return Err(FormatError::predicate(Rule::ZipExtra, sentence));
             }
         }
