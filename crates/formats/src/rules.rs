@@ -363,6 +363,14 @@ catalog! {
     TorchStorage "torch-storage", Invalid, Spec("torch.save: storages"), TORCH,
         "Every storage is a member of its length, all references to it agree, and every such member is a storage that a tensor has.",
         "a storage is not a member of its length", DAMAGED;
+    TorchNoChecksums "torch-no-checksums", Valid, Policy("PyTorch writes such archives if it is told so"), TORCH,
+        "The members of an archive have CRC-32 checksums.",
+        "the archive has no checksums, so damage to its tensors is not noticed",
+        "Compare the digest of the file with the digest that its source gives.";
+    TorchByteOrder "torch-byte-order", Valid, Policy("PyTorch does not swap their bytes"), TORCH,
+        "The elements of a big-endian archive that take several bytes are in storages with a type.",
+        "PyTorch reads other values on a little-endian machine, because this storage has no type that says how its bytes are swapped",
+        "Save the checkpoint again on a little-endian machine.";
     TorchTensor "torch-tensor", Invalid, Implied("its elements are not there"), TORCH,
         "A tensor has as many strides as dimensions, its elements lie within its storage, and only floats require gradients.",
         "the elements of a tensor do not lie within its storage, or cannot require gradients", CHECKPOINT;

@@ -82,6 +82,11 @@ pub(super) fn open(
     let mut builder =
         Builder::new(&TORCH, directory.range.clone(), length, options).map_err(format_error)?;
     let mut attributes = Map::default();
+    if folder.has_no_checksums {
+        let rule = Rule::TorchNoChecksums;
+        let note = FormatError::violation_at(rule, rule.row().broken, folder.pickle_at());
+        builder.found(note.into());
+    }
     let mut walk = NameWalk::new(&pickle, root, limits)?;
     let mut skipped = None;
     while let Some(leaf) = walk.next()? {
@@ -90,6 +95,11 @@ pub(super) fn open(
                 let about = |error: FormatError| error.about(walk.name());
                 let tensor = folder.tensor(&pickle, node, (limits, big)).map_err(about)?;
                 folder.take(&tensor);
+                if tensor.is_swapped_here_alone {
+                    let rule = Rule::TorchByteOrder;
+                    let note = FormatError::violation_at(rule, rule.row().broken, tensor.at);
+                    builder.found(note.about(walk.name()).into());
+                }
                 match tensor.component(big) {
                     Ok(component) => {
                         let pushed = builder.push(&tensor.object(walk.name(), &[component]));
@@ -262,6 +272,8 @@ struct Folder<'d> {
     /// Members in which PyTorch describes the archive: the name in the folder, and the member.
     notes: Vec<(&'d str, Member)>,
     records: Vec<Record<'d>>,
+    /// True if the checksum of every member is 0.
+    has_no_checksums: bool,
     /// The byte at which the members end.
     end: u64,
 }
@@ -285,7 +297,13 @@ impl<'d> Folder<'d> {
         (length, limits): (u64, &Limits),
     ) -> Result<Self, FormatError> {
         let end = directory.range.start;
-        let mut folder = Self { pickle: None, notes: Vec::new(), records: Vec::new(), end };
+        let mut folder = Self {
+            pickle: None,
+            notes: Vec::new(),
+            records: Vec::new(),
+            has_no_checksums: false,
+            end,
+        };
         let (mut extents, mut decoded) = (Extents::new(end), Decoded::default());
         let (mut names, mut pending, mut prefix) = (Vec::new(), None, None);
         for entry in directory.entries() {
@@ -317,7 +335,7 @@ impl<'d> Folder<'d> {
         }
         directory.check_count(extents.count())?;
         extents.check()?;
-        folder.forgive_checksums();
+        folder.has_no_checksums = folder.forgive_checksums();
         names.sort_unstable();
         let mut pairs = names.iter().zip(names.iter().skip(1));
         if let Some((name, _)) = pairs.find(|(name, next)| name == next) {
@@ -549,7 +567,20 @@ impl<'d> Folder<'d> {
             }),
         };
         let (start, span) = range.ok_or_else(wrong)?;
-        Ok(Tensor { shape, strides, dtype, place, member, start, span, bytes, at })
+        // PyTorch swaps the bytes of a storage by the width of its class, which is one byte for a storage without a type.
+        let is_swapped_here_alone = is_big && !storage.is_typed && width > 1 && count > 0;
+        Ok(Tensor {
+            shape,
+            strides,
+            dtype,
+            place,
+            member,
+            start,
+            span,
+            bytes,
+            at,
+            is_swapped_here_alone,
+        })
     }
 
     /// Notes that a tensor that has a name has its storage.
@@ -597,6 +628,8 @@ struct Tensor {
     /// The bytes of all elements.
     bytes: u64,
     at: u64,
+    /// True if PyTorch, on a little-endian machine, leaves the bytes of its big-endian elements as they are.
+    is_swapped_here_alone: bool,
 }
 
 impl Tensor {

@@ -84,10 +84,30 @@ fn verify(archive: &Archive) -> Result<usize, Error> {
 fn accepted() {
     let files = other_formats("accept");
     assert!(files.len() > 30, "{files:#?}");
+    let mut noted = BTreeSet::new();
     for path in files {
         let valid = validate(&path);
         assert!(valid.is_ok(), "{}: {}", path.display(), valid.unwrap_err());
+        let expected = NOTED.iter().find(|(name, _)| path.ends_with(name)).map(|(_, rule)| *rule);
+        noted.extend(expected);
+        let archive = open(&path).unwrap();
+        let notes = archive.manifest().findings().iter();
+        let notes: Vec<_> = notes.map(|found| found.error().rule().unwrap()).collect();
+        assert_eq!(notes, Vec::from_iter(expected), "{}", path.display());
     }
+    assert_eq!(noted, rules_of_notes());
+}
+
+/// The valid files with a note, and the rule of the note.
+const NOTED: [(&str, &str); 2] = [
+    ("torch/accept/no-checksums.pt", "torch-no-checksums"),
+    ("torch/accept/big-untyped.pt", "torch-byte-order"),
+];
+
+/// Returns the ids of all rules that make a note.
+fn rules_of_notes() -> BTreeSet<&'static str> {
+    let notes = Rule::ALL.iter().filter(|rule| rule.verdict() == Verdict::Valid);
+    notes.map(|rule| rule.row().id).collect()
 }
 
 #[test]
@@ -112,6 +132,7 @@ fn rejected_by_the_rule_of_the_name() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+    rules.extend(rules_of_notes().into_iter().map(str::to_owned));
     let without: Vec<_> =
         Rule::ALL.iter().map(|rule| rule.row().id).filter(|id| !rules.contains(*id)).collect();
     assert!(without.is_empty(), "no file breaks {without:?}");
