@@ -153,10 +153,11 @@ pub(crate) fn check(
     let plan = Plan::new(&strictness, manifest_only)?;
     let found = if let Ok(path) = file.extract::<PathBuf>() {
         // A file that cannot be opened has a report, too.
-        interrupt::run(py, u64::MAX, |cancel| plan.check(Given::from_path(&path)?, cancel))?
+        let check = move |cancel: &_| plan.check(Given::from_path(&path)?, cancel);
+        interrupt::run_or_abandon(py, u64::MAX, check)?
     } else {
         let given = Given::from_python(file)?;
-        interrupt::run(py, u64::MAX, |cancel| plan.check(given, cancel))?
+        given.run(py, u64::MAX, move |given, cancel| plan.check(given, cancel))?
     };
     match found {
         Ok(found) => Ok(found),

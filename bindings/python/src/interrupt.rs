@@ -4,11 +4,11 @@ use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 /// Work on fewer bytes ends before an interrupt could.
@@ -67,12 +67,8 @@ pub(crate) fn until<T>(cancel: &Cancel, work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Does work on so many bytes, without the interpreter's lock. Where they are many, signals are handled
-/// meanwhile: one whose handler raises ends the work, and is what is raised.
-#[expect(
-    clippy::redundant_closure_for_method_calls,
-    reason = "the method is one of a lifetime that is not any"
-)]
+/// Does `work` on `bytes` bytes without the interpreter's lock, and waits for its end. If there are many, signals are handled
+/// meanwhile. A signal whose handler raises cancels the work, and that exception is raised when the work has ended.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     bytes: u64,
@@ -85,24 +81,76 @@ pub(crate) fn run<T: Send>(
     }
     py.detach(|| {
         thread::scope(|scope| {
-            let (done, waiting) = mpsc::channel::<()>();
+            let (done, waiting) = mpsc::sync_channel(1);
             let cancel = &cancel;
             let worker = thread::Builder::new().spawn_scoped(scope, move || {
-                // Dropped when the work has ended, however it does.
-                let _done = done;
-                until(cancel, || work(cancel))
+                // The other end is there until this thread has ended.
+                let _ = done.send(until(cancel, || work(cancel)));
             })?;
-            let mut signals = Ok(());
-            while waiting.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-                if signals.is_ok() {
-                    signals = Python::attach(|py| py.check_signals());
-                    cancel.0.store(signals.is_err(), Ordering::Relaxed);
-                }
-            }
-            match worker.join() {
-                Ok(output) => signals.map(|()| output),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
+            receive(&waiting, cancel, Ending::Awaited).unwrap_or_else(|| panicked(worker.join()))
         })
     })
+}
+
+/// Does `work` as [`run`] does, but a signal whose handler raises is raised at once. Parsing a header of many MiB does not look
+/// at the flag, so its thread may go on until the header ends, and its outcome is dropped.
+pub(crate) fn run_or_abandon<T: Send + 'static>(
+    py: Python<'_>,
+    bytes: u64,
+    work: impl FnOnce(&Cancel) -> T + Send + 'static,
+) -> PyResult<T> {
+    check_reentry()?;
+    let cancel = Cancel::default();
+    if bytes < BRIEF {
+        return Ok(py.detach(|| work(&cancel)));
+    }
+    py.detach(|| {
+        let (done, waiting) = mpsc::sync_channel(1);
+        let own = cancel.clone();
+        let worker = thread::Builder::new().spawn(move || {
+            // The other end is gone if the work has been abandoned.
+            let _ = done.send(until(&own, || work(&own)));
+        })?;
+        receive(&waiting, &cancel, Ending::Abandoned).unwrap_or_else(|| panicked(worker.join()))
+    })
+}
+
+/// The end of work that has been cancelled.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Awaited,
+    Abandoned,
+}
+
+/// Receives the outcome of work in another thread, and handles signals meanwhile. Returns `None` if that thread has panicked.
+#[expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "the method is one of a lifetime that is not any"
+)]
+fn receive<T>(waiting: &Receiver<T>, cancel: &Cancel, ending: Ending) -> Option<PyResult<T>> {
+    let mut signals = Ok(());
+    loop {
+        match waiting.recv_timeout(PATIENCE) {
+            Ok(outcome) => return Some(signals.map(|()| outcome)),
+            Err(RecvTimeoutError::Disconnected) => return None,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if signals.is_ok()
+            && let Err(raised) = Python::attach(|py| py.check_signals())
+        {
+            cancel.0.store(true, Ordering::Relaxed);
+            if ending == Ending::Abandoned {
+                return Some(Err(raised));
+            }
+            signals = Err(raised);
+        }
+    }
+}
+
+/// Goes on with the panic of a thread that has sent no outcome.
+fn panicked<T>(joined: thread::Result<()>) -> PyResult<T> {
+    match joined {
+        Err(panic) => std::panic::resume_unwind(panic),
+        Ok(()) => Err(PyRuntimeError::new_err("a thread has ended without an outcome")),
+    }
 }

@@ -87,9 +87,25 @@ impl Given {
     /// Opens the file, without the interpreter's lock.
     pub(crate) fn open(self, py: Python<'_>, opening: &Opening) -> PyResult<Open> {
         let path = self.path();
-        let bytes = opening_effort(&self.name);
-        let opened = interrupt::run(py, bytes, |cancel| Open::new(self, opening, cancel))?;
+        // No header is longer than its file.
+        let (bytes, opening) = (self.length.max(opening_effort(&self.name)), *opening);
+        let opened =
+            self.run(py, bytes, move |given, cancel| Open::new(given, &opening, cancel))?;
         opened.map_err(|failure| failure.at(py, path.as_deref()))
+    }
+
+    /// Does `work` on this file, of `bytes` bytes, until a signal ends it. A Python object is not read any more when the
+    /// exception of the signal is raised: its owner may then read it.
+    pub(crate) fn run<T: Send + 'static>(
+        self,
+        py: Python<'_>,
+        bytes: u64,
+        work: impl FnOnce(Self, &Cancel) -> T + Send + 'static,
+    ) -> PyResult<T> {
+        match *self.source {
+            Source::Object(_) => interrupt::run(py, bytes, |cancel| work(self, cancel)),
+            _ => interrupt::run_or_abandon(py, bytes, |cancel| work(self, cancel)),
+        }
     }
 
     /// The regular file at a path, or a file over the network.

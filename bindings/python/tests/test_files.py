@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -276,6 +277,42 @@ except KeyboardInterrupt:
     waited, took = map(float, ended.stdout.split())
     assert waited < took / 2, (waited, took)
     assert not target.exists()
+
+
+@pytest.mark.parametrize("call", ["check", "open"])
+def test_an_interrupt_does_not_wait_for_a_large_header(call: str, tmp_path: Path) -> None:
+    """A pickle of 32 MiB, during whose parsing nothing is read."""
+    path = tmp_path / "large.pt"
+    items = b"K\x01" * (16 << 20)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a/data.pkl", b"\x80\x02}X\1\0\0\0a](" + items + b"es.")
+        archive.writestr("a/version", b"3\n")
+    script = """
+import os, signal, sys, threading, time
+import zten
+signal.signal(signal.SIGINT, signal.default_int_handler)
+path, call = sys.argv[1:]
+call = {"check": zten.check, "open": zten.open}[call]
+start = time.monotonic()
+call(path)
+took = time.monotonic() - start
+def interrupt():
+    global sent
+    sent = time.monotonic()
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Timer(took / 10, interrupt).start()
+try:
+    call(path)
+except KeyboardInterrupt:
+    print(time.monotonic() - sent, took, flush=True)
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script, str(path), call],
+        capture_output=True, text=True, timeout=600, check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    waited, took = map(float, ended.stdout.split())
+    assert waited < took / 2, (waited, took)
 
 
 @linux
