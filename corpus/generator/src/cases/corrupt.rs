@@ -233,17 +233,18 @@ fn trees(t: &mut Table) {
     rejected("tree-of-12-bits", &[0x8b, 0xba, 0x98, 0x76, 0x54, 0x32, 0x11], &"1".repeat(16));
 }
 
-/// Trees whose weights are a stream of their own. The table in front of that stream names weights that the stream
-/// does not use, and no code is longer than 11 bits.
+/// Adds Huffman trees whose weights are compressed with FSE. Their FSE tables list weights that the stream of weights
+/// never uses. A table that lists a weight above 11 is corrupt, because no Huffman code is longer than 11 bits.
 fn named_weights(t: &mut Table) {
-    // Weights of 0 and 1 are listed, so symbols 1 and 2 have codes of one bit.
+    // Every tree below decodes to the weights 0 and 1, so symbols 1 and 2 have codes of one bit.
     let content: [u8; 16] = [1, 2, 1, 1, 2, 2, 1, 2, 2, 1, 1, 1, 2, 2, 2, 1];
     let bits: String = content.iter().map(|symbol| if *symbol == 1 { '0' } else { '1' }).collect();
     let block = |tree: &[u8]| huffman(tree, &stream(&bits), false);
     let frame = |tree: &[u8]| {
         Frame::windowed(WINDOW_1_KIB, 0).compressed(&block(tree), &content).end().bytes
     };
-    // A length, the shares of 32 or 64 states, and the stream. The last weight has one state, or less than one.
+    // Each tree is its length in bytes, an FSE table of 32 states (0xf0) or 64 states (0xf1), and the stream of weights.
+    // The largest weight of the table has one state in `up_to_*`, and the probability "less than 1" in `less_of_*`.
     let up_to_1 = [4, 0xf0, 0x0d, 0x09, 0x04];
     let up_to_11 = [5, 0xf1, 0xb3, 0x77, 0x2a, 0x10];
     let less_of_11 = [5, 0xf1, 0xb3, 0x17, 0x15, 0x10];
@@ -260,9 +261,10 @@ fn named_weights(t: &mut Table) {
     rejected("weights-up-to-12", &up_to_12, "weights-up-to-11");
     rejected("weights-up-to-less-of-12", &less_of_12, "weights-up-to-less-of-11");
     rejected("weights-up-to-12-of-32-states", &few_states, "weights-up-to-1");
-    // All 256 bytes are named, the last of them with a state.
-    let zeros = [0xff; 20];
-    let up_to_255 = [&[26, 0xf0, 0xd9], &zeros[..], &[0x3f, 0x03, 0x12, 0x04]].concat();
+    // The FSE table lists weights up to 255: runs of weights without a state, then one state for weight 255.
+    let runs_without_states = [0xff; 20];
+    let up_to_255 =
+        [&[26, 0xf0, 0xd9], &runs_without_states[..], &[0x3f, 0x03, 0x12, 0x04]].concat();
     rejected("weights-up-to-255", &up_to_255, "weights-up-to-1");
 }
 

@@ -237,28 +237,29 @@ fn swapped(t: &mut Table) {
     t.reject(RULE, "v01-second-entry", file, "v01-sum-of-second");
 }
 
-/// Entries of 0.1 whose dtype, encoding or layout is not known: the stored bytes have their checksum all the same, and the
-/// frames of zstd show damage by themselves.
+/// Adds files of 0.1 with an unknown dtype, encoding or layout. zten cannot decode such an entry, but must still verify
+/// the checksum of its stored bytes, and must still report a damaged zstd frame.
 fn uninterpreted(t: &mut Table) {
     for (field, value, why) in [
         ("dtype", "float8", "unsupported-dtype"),
         ("encoding", "lz4", "unsupported-encoding"),
         ("layout", "blocked", "unsupported-layout"),
     ] {
-        let of =
+        let unknown =
             |sum: &str| digest("v01", raw("v01"), sum).set(&format!("#0/{field}"), text(value));
         for (algorithm, right, wrong) in [
             ("sha256", DATA_SHA256, other(DATA_SHA256, 7)),
             ("crc32c", DATA_CRC32C, other(DATA_CRC32C, 16)),
         ] {
             let neighbor = format!("v01-sum-{algorithm}-of-unknown-{field}");
-            t.opens_only(neighbor.clone(), of(right), why);
-            let file = of(&wrong).at_data(64, 0, 0);
+            t.opens_only(neighbor.clone(), unknown(right), why);
+            let file = unknown(&wrong).at_data(64, 0, 0);
             t.reject(RULE, format!("v01-{algorithm}-of-unknown-{field}"), file, &neighbor);
         }
-        // A checksum that cannot be verified says no more than what is not known of the bytes themselves.
+        // Reading a component reports an unknown dtype or encoding before an unknown checksum algorithm. An unknown
+        // layout does not keep the component from being read, so there the algorithm is reported.
         let why = if field == "layout" { "unsupported-digest" } else { why };
-        t.opens_only(format!("v01-sum-md5-of-unknown-{field}"), of("md5:00"), why);
+        t.opens_only(format!("v01-sum-md5-of-unknown-{field}"), unknown("md5:00"), why);
     }
     let big = |sum: &str| {
         let file = digest("v01", raw("v01"), sum).set("#0/dtype", text("float8"));
@@ -274,12 +275,13 @@ fn uninterpreted(t: &mut Table) {
     t.opens_only(neighbor.to_owned(), framed(FRAME), "unsupported-dtype");
     let file = framed(&other(FRAME, 7)).at_data(64, 0, 0);
     t.reject(RULE, "v01-of-unknown-zstd", file, neighbor);
-    let none = || zstd("v01").set("#0/dtype", text("float8"));
-    t.opens_only("v01-unknown-zstd".to_owned(), none(), "unsupported-dtype");
-    let file = none().blob(64, &[0; 4]).at_data(64, 0, 0);
+    let without_sum = || zstd("v01").set("#0/dtype", text("float8"));
+    t.opens_only("v01-unknown-zstd".to_owned(), without_sum(), "unsupported-dtype");
+    let file = without_sum().blob(64, &[0; 4]).at_data(64, 0, 0);
     t.reject("zstd-magic", "v01-of-unknown-dtype", file, "v01-unknown-zstd");
 
-    // The entry that is not known comes first, and the damaged one behind it, and the other way round.
+    // Entry "w" has an unknown dtype and entry "v" a known one. A wrong checksum of either must be reported, even though
+    // "w" cannot be read.
     let two = |first: &str, second: &str| {
         let entries =
             vec![entry("w", "float8", &[2, 2], 64, 16), entry("v", "uint8", &[16], 128, 16)];

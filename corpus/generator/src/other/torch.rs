@@ -37,12 +37,12 @@ pub fn ordered() -> Vec<u8> {
     call("collections", "OrderedDict", &[])
 }
 
-/// A storage of so many elements: the class, and the key.
+/// Returns a persistent id of a storage on the CPU: an object of `torch.{class}` with the key `key` and `length` elements.
 pub fn storage(class: &str, key: &str, length: u8) -> Vec<u8> {
     storage_on("cpu", &global("torch", class), key, length)
 }
 
-/// A storage on a device, of a class.
+/// Returns a persistent id of a storage on `device`. `class` is the opcodes of its class, and `length` its size in elements.
 pub fn storage_on(device: &str, class: &[u8], key: &str, length: u8) -> Vec<u8> {
     let id = [text("storage"), class.to_vec(), text(key), text(device), int(length)];
     [tuple(&id), b"Q".to_vec()].concat()

@@ -23,7 +23,8 @@ pub struct Member {
     pub behind: Vec<u8>,
     /// The comment behind its entry in the directory.
     pub comment: Vec<u8>,
-    /// The attributes within the archive, and those on a file system.
+    /// The internal and the external file attributes of the central directory. The upper half of the external attributes
+    /// is a Unix mode, and the lower byte is the attributes of MS-DOS.
     pub attributes: (u16, u32),
 }
 

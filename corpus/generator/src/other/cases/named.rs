@@ -96,7 +96,7 @@ pub(super) fn all(cases: &mut Cases) {
     }
 }
 
-/// Files of other programs that hold numbers.
+/// Returns the starts of model files that zten recognizes and does not read, each with the rule that names its format.
 fn programs() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     let joblib = [
         &b"\x80\x04\x95\x28\0\0\0\0\0\0\0\x8c\x13joblib.numpy_pickle\x94"[..],
@@ -126,7 +126,8 @@ fn programs() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     ]
 }
 
-/// What is found where a file should be, and what is not looked into.
+/// Returns files that users meet in place of a model: pointers of Git LFS, error pages that a download saved, compressed
+/// files, empty files and plain text.
 fn everyday() -> Vec<(&'static str, &'static str, &'static [u8])> {
     const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\n\
         oid sha256:0000000000000000000000000000000000000000000000000000000000000000\n\
@@ -160,7 +161,8 @@ fn everyday() -> Vec<(&'static str, &'static str, &'static [u8])> {
     ]
 }
 
-/// Pickles that begin as text does, or lie in archives.
+/// Returns pickles of protocol 0, which begin with printable text, and pickles inside zip and tar archives. Both must be
+/// reported as pickles, because loading one can run code.
 fn pickles() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     let member = |bytes: &[u8]| {
         let members = [Member::stored("readme.txt", b"text"), Member::stored("weights.dat", bytes)];

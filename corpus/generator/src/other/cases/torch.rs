@@ -32,24 +32,26 @@ fn of(pickle: &[u8]) -> Vec<u8> {
     Archive::new(&members(pickle, &[])).bytes()
 }
 
-/// An ordered dictionary of items, whose attribute `_metadata` is one of others.
+/// Returns the opcodes of a state dictionary as `Module.state_dict` makes it: an `OrderedDict` of `items`, with an
+/// attribute `_metadata` that is an `OrderedDict` of `metadata`. Both lists alternate keys and values.
 fn state(items: &[Vec<u8>], metadata: &[Vec<u8>]) -> Vec<u8> {
     let metadata = [ordered(), b"(".to_vec(), metadata.concat(), b"u".to_vec()].concat();
     let attributes = [b"}".to_vec(), text("_metadata"), metadata, b"s".to_vec()].concat();
     [ordered(), b"(".to_vec(), items.concat(), b"u".to_vec(), attributes, b"b".to_vec()].concat()
 }
 
-/// A state with the tensor `a`, and something in its metadata.
-fn noted(value: Vec<u8>) -> Vec<u8> {
+/// Returns the opcodes of a state dictionary with a tensor `a`, whose `_metadata` maps the empty text to `value`.
+fn with_metadata(value: Vec<u8>) -> Vec<u8> {
     state(&[text("a"), vector()], &[text(""), value])
 }
 
-/// A string as Python 2 wrote it.
-fn old(text: &str) -> Vec<u8> {
+/// Returns `text` as the opcode `SHORT_BINSTRING`, which Python 2 wrote for `str`.
+fn short_binstring(text: &str) -> Vec<u8> {
     [&[b'U', u8::try_from(text.len()).unwrap()], text.as_bytes()].concat()
 }
 
-/// A tensor of the type that an argument says, of a storage of two bytes an element or of bytes.
+/// Returns a vector of two elements of `storage`, rebuilt with `_rebuild_tensor_v3`, whose argument `dtype` says the
+/// element type in place of the class of the storage.
 fn typed(storage: Vec<u8>, dtype: &str) -> Vec<u8> {
     let arguments = [
         storage,
@@ -63,20 +65,23 @@ fn typed(storage: Vec<u8>, dtype: &str) -> Vec<u8> {
     call("torch._utils", "_rebuild_tensor_v3", &arguments)
 }
 
-/// An archive of a value whose numbers are big-endian.
+/// Returns an archive of the pickled `value` and of `storages`, whose member `byteorder` says "big".
 fn big(value: &[u8], storages: &[&[u8]]) -> Vec<u8> {
     let mut all = members(&pickle(value), storages);
     all[1] = Member::stored("archive/byteorder", b"big");
     Archive::new(&all).bytes()
 }
 
+/// Returns an `UntypedStorage` with the key `key` and a length of `bytes`.
 fn untyped(key: &str, bytes: u8) -> Vec<u8> {
     storage_on("cpu", &global("torch.storage", "UntypedStorage"), key, bytes)
 }
 
-/// What honest writers write beside the usual.
+/// Returns checkpoints that real programs write and few tests of a reader cover: tensors without elements, storages on
+/// accelerators, strings of Python 2, archives without checksums.
 fn accepted_rarely() -> Vec<(&'static str, Vec<u8>)> {
     let list = |items: &[Vec<u8>]| [&b"]("[..], &items.concat(), b"e"].concat();
+    // Vendors register device types of their own with PyTorch, so a name need not be in a list that zten knows.
     let devices = ["npu:0", "musa", "mlu:1", "xpu", "cuda:3"];
     let on = devices.map(|device| {
         let number = u8::try_from(devices.iter().position(|other| *other == device).unwrap());
@@ -119,13 +124,23 @@ fn accepted_rarely() -> Vec<(&'static str, Vec<u8>)> {
         ("bytearray", of(&bytes)),
         ("ordered-items", file(&call("collections", "OrderedDict", &[list(&pairs)]), &[TWO])),
         ("old-strings", {
-            let id =
-                [old("storage"), global("torch", "ShortStorage"), text("0"), old("cpu"), int(2)];
+            let id = [
+                short_binstring("storage"),
+                global("torch", "ShortStorage"),
+                text("0"),
+                short_binstring("cpu"),
+                int(2),
+            ];
             let storage = [tuple(&id), b"Q".to_vec()].concat();
-            let value = [b"}".to_vec(), old("a"), tensor(storage, 0, &[2], &[1]), b"s".to_vec()];
+            let value = [
+                b"}".to_vec(),
+                short_binstring("a"),
+                tensor(storage, 0, &[2], &[1]),
+                b"s".to_vec(),
+            ];
             file(&value.concat(), &[TWO])
         }),
-        ("metadata", file(&noted(module), &[TWO])),
+        ("metadata", file(&with_metadata(module), &[TWO])),
         ("set-of-list", file(&set, &[])),
         ("repeated-bools", file(&dict(&repeated), &[&[0, 1, 1, 0]])),
         ("repeated-bools-apart", file(&dict(&repeated[2..]), &[&[0, 2, 1, 0]])),
@@ -434,7 +449,7 @@ fn values() -> Broken {
             file(&[b"}(".to_vec(), text("a"), b"q\0Nh\0Nu".to_vec()].concat(), &[])
         }),
         ("torch-duplicate-key", "metadata", {
-            file(&noted(dict(&[("version", int(1)), ("version", int(2))])), &[TWO])
+            file(&with_metadata(dict(&[("version", int(1)), ("version", int(2))])), &[TWO])
         }),
         ("torch-duplicate-key", "behind-unread", {
             let twice = dict(&[("a", int(1)), ("a", int(2))]);
@@ -454,9 +469,9 @@ fn values() -> Broken {
         }),
         ("limit-depth", "within-itself", value(b"]q\0h\0a")),
         ("torch-value", "metadata", {
-            file(&noted(tensor(shorts("1", 2), 0, &[2], &[1])), &[TWO, TWO])
+            file(&with_metadata(tensor(shorts("1", 2), 0, &[2], &[1])), &[TWO, TWO])
         }),
-        ("torch-value", "metadata-list", file(&noted(list(&[b"K\x01", b"a"])), &[TWO])),
+        ("torch-value", "metadata-list", file(&with_metadata(list(&[b"K\x01", b"a"])), &[TWO])),
         ("torch-value", "device", value(&call("torch", "device", &[text("npu:0")]))),
         ("torch-value", "hooks-later", {
             let hooks = [ordered(), b"q\0".to_vec()].concat();
@@ -541,7 +556,7 @@ fn archives() -> Broken {
             let both = [("a", vector()), ("b", tensor(there, 0, &[2], &[1]))];
             file(&dict(&both), &[TWO])
         }),
-        ("torch-storage", "metadata", file(&noted(storage("IntStorage", "0", 1)), &[TWO])),
+        ("torch-storage", "metadata", file(&with_metadata(storage("IntStorage", "0", 1)), &[TWO])),
         ("torch-storage", "behind-unread", {
             let missing = [int(0), tensor(shorts("1", 2), 0, &[2], &[1])];
             let sparse = call("torch._utils", "_rebuild_sparse_tensor", &missing);
@@ -559,7 +574,7 @@ fn archives() -> Broken {
         }),
         ("torch-member", "long-key", add(&format!("archive/data/{}", "0".repeat(21)), b"")),
         ("torch-tensor", "metadata", {
-            file(&noted(tensor(shorts("1", 2), 1, &[2], &[1])), &[TWO, TWO])
+            file(&with_metadata(tensor(shorts("1", 2), 1, &[2], &[1])), &[TWO, TWO])
         }),
         ("torch-tensor", "behind-unread", {
             let beyond = [int(0), tensor(shorts("1", 2), 1, &[2], &[1])];
@@ -622,7 +637,7 @@ fn archives() -> Broken {
     ]
 }
 
-/// Files whose archive breaks a rule of all archives, or whose data one of bools.
+/// Returns files whose zip archive breaks a rule of zip archives in general, or whose data breaks the rule of bools.
 fn members_of_zip() -> Broken {
     let attributes = |attributes: (u16, u32)| changed(|all| all[2].attributes = attributes);
     vec![
