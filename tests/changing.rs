@@ -1,34 +1,37 @@
-//! Bytes that change under an open archive. This is a program of its own, because it also runs in a release build, where
-//! no debug assertion notices the change.
+//! Tests of an archive whose bytes change after it was opened. This test is a separate program, because it also runs in a
+//! release build, where no debug assertion notices the change.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use zten::Archive;
 use zten_testkit::read_accepted;
 
-/// Gives one of several files each time that it is asked.
+/// Bytes that are a different file on each call of `as_ref`.
 struct Fickle<'f> {
+    /// The files that `as_ref` returns in turn.
     files: &'f [Vec<u8>],
-    asked: AtomicUsize,
+    /// Calls of `as_ref` so far.
+    calls: AtomicUsize,
+    /// Calls for which the first file is returned before the files change.
     constant: usize,
 }
 
 impl AsRef<[u8]> for Fickle<'_> {
     fn as_ref(&self) -> &[u8] {
-        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
-        let at = asked.saturating_sub(self.constant);
-        &self.files[at % self.files.len()]
+        let calls = self.calls.fetch_add(1, Ordering::Relaxed);
+        let changes = calls.saturating_sub(self.constant);
+        &self.files[changes % self.files.len()]
     }
 }
 
-/// Bytes that change cause no panic but the assertions of builds that have them.
+/// Bytes that change under an archive cause no panic, except of debug assertions in a build that has them.
 #[test]
 fn bytes_that_change_are_survived() {
     let names = ["1.2.3/dense_all.zt", "1.2.3/csr_raw.zt", "v12-coo.zt", "1.1.1/crc32c.zt"];
     let mut files: Vec<Vec<u8>> = names.iter().map(|name| read_accepted(name)).collect();
     files.extend([vec![], vec![0xff; 4096], vec![0; 40]]);
-    let all = |constant: usize| {
-        let fickle = Fickle { files: &files, asked: AtomicUsize::new(0), constant };
+    let read_everything = |constant: usize| {
+        let fickle = Fickle { files: &files, calls: AtomicUsize::new(0), constant };
         let Ok(archive) = Archive::from_bytes(fickle) else { return 0 };
         for name in ["t_f32", "csr_f32", "w", ""] {
             let _ = archive.tensor(name).map(|tensor| tensor.ordinal());
@@ -51,7 +54,8 @@ fn bytes_that_change_are_survived() {
     };
     let mut read = 0;
     for constant in 0..64 {
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| all(constant)));
+        let outcome =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| read_everything(constant)));
         assert!(outcome.is_ok() || cfg!(debug_assertions), "{constant}");
         read += outcome.unwrap_or(1);
     }

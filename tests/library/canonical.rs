@@ -1,4 +1,5 @@
-//! The canonical form: no bit of it is free to change. One content has one file: `tests/library/oracles.rs`.
+//! Tests of the canonical form: changing any bit of a canonical file makes the file invalid or changes its content.
+//! `tests/library/oracles.rs` tests that each content has exactly one canonical file.
 
 use zten::error::{ErrorKind, Misuse};
 use zten::write::{NewComponent, NewObject, WriteOptions, Writer};
@@ -77,11 +78,11 @@ fn no_bit_of_a_canonical_file_is_free() {
     assert!(files >= least(17) && flips >= least(10_001), "only {flips} bits of {files} files");
 }
 
-/// The rules of the form are reported in the order of `docs/canonical.md`, where `canonical-cbor` comes before those of
-/// fields and blobs, wherever in the manifest its item is.
+/// `docs/canonical.md` says in which order broken rules are reported. `canonical-cbor` comes before the rules of fields
+/// and blobs, even if the CBOR item that breaks it comes last in the manifest.
 #[test]
-fn an_item_that_is_not_deterministic_is_named_first() {
-    let later = [
+fn cbor_that_is_not_deterministic_is_reported_before_other_rules() {
+    let later_rules = [
         "canonical-field",
         "canonical-encoding",
         "canonical-digest",
@@ -89,20 +90,21 @@ fn an_item_that_is_not_deterministic_is_named_first() {
         "canonical-manifest",
     ];
     let mut rules = std::collections::BTreeMap::<String, usize>::new();
-    for row in reject_index().filter(|row| later.contains(&row.expected.rule.as_str())) {
+    for row in reject_index().filter(|row| later_rules.contains(&row.expected.rule.as_str())) {
         let (mut file, version) = (row.read(), b"\x67version\x651.2.0");
-        let found = file.windows(version.len()).rposition(|window| window == version);
-        let Some(at) = found.map(|key| key + 8) else { panic!("{}: no version", row.file) };
-        // A text of five bytes whose length takes a byte of its own, so the manifest is a byte longer.
-        file.splice(at..=at, [0x78, 5]);
+        let key = file.windows(version.len()).rposition(|window| window == version);
+        let Some(value) = key.map(|key| key + 8) else { panic!("{}: no version", row.file) };
+        // The head of the text "1.2.0" gets a separate length byte, which deterministic CBOR forbids. The manifest is then
+        // one byte longer, so its size in the footer grows, too.
+        file.splice(value..=value, [0x78, 5]);
         let size = file.len() - 16;
         file[size] = file[size].checked_add(1).unwrap();
         let error = validate(&file).unwrap_err();
-        let place = (error.rule(), error.offset());
-        assert_eq!(place, (Some("canonical-cbor"), Some(at as u64)), "{}: {error}", row.file);
+        let reported = (error.rule(), error.offset());
+        assert_eq!(reported, (Some("canonical-cbor"), Some(value as u64)), "{}: {error}", row.file);
         *rules.entry(row.expected.rule).or_default() += 1;
     }
-    assert_eq!(rules.len(), later.len(), "{rules:?}");
+    assert_eq!(rules.len(), later_rules.len(), "{rules:?}");
 }
 
 #[test]

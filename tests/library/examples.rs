@@ -12,7 +12,7 @@ static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
         build.arg("--release");
     }
     assert!(build.status().unwrap().success());
-    // `target/PROFILE/deps/library-HASH` is this program.
+    // This program is `target/PROFILE/deps/library-HASH`, and Cargo puts the examples in `target/PROFILE/examples`.
     let own = std::env::current_exe().unwrap();
     own.parent().and_then(Path::parent).unwrap().join("examples")
 });

@@ -1,4 +1,5 @@
-//! Archives of other formats: what a front end says becomes the index, and what views need is checked again.
+//! Tests of the builder with which a front end makes an archive of another format: the index holds what the front end
+//! pushed, and the builder checks again every fact on which views rely.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -73,18 +74,20 @@ fn parse(front: &'static FrontEnd, objects: &[RawObject<'_>]) -> Result<Parsed, 
     builder.finish()
 }
 
-/// Findings do not keep a file from opening, and memory for them does not follow what a file repeats.
+/// A file with findings opens. The archive keeps the first finding of each rule and counts the others, so that a file
+/// that breaks a rule a million times takes no more memory.
 #[test]
-fn findings_are_kept_once_and_counted() {
+fn the_first_finding_of_a_rule_is_kept_and_the_others_are_counted() {
     let options = OpenOptions::default();
-    let found = |kind, offset| Error::of_format(kind, "it is odd".to_owned(), Some(offset));
-    let build = |front: &'static FrontEnd, before: &[zten::Finding]| {
+    let finding = |kind, offset| Error::of_format(kind, "it is odd".to_owned(), Some(offset));
+    let build = |front: &'static FrontEnd, of_shard: &[zten::Finding]| {
         let mut builder = Builder::new(front, 0..8, file().len() as u64, &options).unwrap();
         for offset in 0..5 {
-            builder.found(found(ErrorKind::Note(&TWICE), offset).about(Some("a".to_owned()), None));
+            let error = finding(ErrorKind::Note(&TWICE), offset);
+            builder.found(error.about(Some("a".to_owned()), None));
         }
-        builder.found(found(ErrorKind::Format(&BOOL), 7));
-        builder.found_in_file(before, "part");
+        builder.found(finding(ErrorKind::Format(&BOOL), 7));
+        builder.found_in_file(of_shard, "part");
         builder.push(&dense("a", &[DATA])).unwrap();
         opened(file(), builder.finish().unwrap())
     };
@@ -98,13 +101,14 @@ fn findings_are_kept_once_and_counted() {
     assert_eq!(facts, wanted);
     assert_eq!(findings[0].error().tensor(), Some("a"));
     archive.verify().unwrap();
-    // Those of a part are counted with its own, and are in that file where they come first.
+    // The archive and the file "part" each broke the rule 5 times: one finding is kept, and 9 are counted.
     let whole = build(&ANY, findings);
     assert_eq!(whole.findings()[0].more(), 9);
+    // If the archive has no finding of its own, the first finding of "part" is kept, and names that file.
     let mut builder = Builder::new(&DISJOINT, 0..8, file().len() as u64, &options).unwrap();
     builder.found_in_file(findings, "part");
-    let of_part = opened(file(), builder.finish().unwrap());
-    let first = &of_part.findings()[0];
+    let without_own = opened(file(), builder.finish().unwrap());
+    let first = &without_own.findings()[0];
     assert_eq!((first.more(), first.error().file()), (4, Some("part")));
 }
 
@@ -588,7 +592,8 @@ fn bools_that_lie_apart() {
     }
 }
 
-/// A checksum over more than the blob is verified before a whole component is read, and not for a slice.
+/// A checksum whose range is larger than the component's blob is verified before the whole component is read, but not
+/// before a slice is read, which would make each slice as expensive as the range.
 #[test]
 fn checksums_of_more_than_a_blob() {
     let sum = crc::Crc::<u32>::new(&crc::CRC_32_ISO_HDLC).checksum(&[1, 2, 3, 4]);
@@ -611,7 +616,7 @@ fn checksums_of_more_than_a_blob() {
         let archive = built(checksum, range).unwrap();
         let tensor = archive.tensor("a").unwrap();
         let (component, mut bytes) = (tensor.dense().unwrap(), [0; 2]);
-        // Whoever asks first, and whoever asks later.
+        // The second round gets the mismatch that the archive remembers, and must report the same error.
         for _ in 0..2 {
             let loader = zten::Loader::new(archive.manifest());
             for error in [
@@ -634,18 +639,28 @@ fn checksums_of_more_than_a_blob() {
     assert_eq!(built(sum, [9, 8]).unwrap_err().rule(), Some("blob-bounds"));
 }
 
-/// A source that counts the bytes that are read of it.
-struct Counted(Vec<u8>, AtomicU64);
+/// A source that counts the bytes that were read from it.
+struct Counted {
+    bytes: Vec<u8>,
+    /// Bytes that were read so far.
+    read: AtomicU64,
+}
 
-impl ReadAt for Counted {
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
-        self.1.fetch_add(buffer.len() as u64, Relaxed);
-        self.0.read_at(offset, buffer)
+impl Counted {
+    fn new(bytes: Vec<u8>) -> Self {
+        Self { bytes, read: AtomicU64::new(0) }
     }
 }
 
-/// A checksum that components share is verified once for each open file, whoever reads first, and by a component that
-/// is all of the range on the way.
+impl ReadAt for Counted {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        self.read.fetch_add(buffer.len() as u64, Relaxed);
+        self.bytes.read_at(offset, buffer)
+    }
+}
+
+/// A checksum whose range covers several components is verified once in an open archive, by the first component that is
+/// read. If that component is the whole range, its own read serves for the checksum, too.
 #[test]
 fn shared_checksums_are_verified_once() {
     let (bytes, length) = (vec![7; 1000], 1000);
@@ -654,7 +669,7 @@ fn shared_checksums_are_verified_once() {
     let options = OpenOptions::default();
     let open = || {
         let mut builder = Builder::new(&ANY, 0..8, file.len() as u64, &options).unwrap();
-        // Two ranges; the first has a component that is all of it.
+        // There are two checksum ranges. "a" is the whole first range; no component is the whole second range.
         for (name, start, count, range) in [
             ("a", 8, length, None),
             ("b", 10, 5, Some([8, 1008])),
@@ -669,8 +684,7 @@ fn shared_checksums_are_verified_once() {
             };
             builder.push(&RawObject { shape: &[count], ..dense(name, &[raw]) }).unwrap();
         }
-        let counted = Counted(file.clone(), AtomicU64::new(0));
-        Archive::from_front(counted, builder.finish().unwrap())
+        Archive::from_front(Counted::new(file.clone()), builder.finish().unwrap())
     };
     for (order, wanted) in [
         ("a", &[1000][..]),
@@ -681,12 +695,12 @@ fn shared_checksums_are_verified_once() {
     ] {
         let archive = open();
         for (name, wanted) in order.split("").filter(|name| !name.is_empty()).zip(wanted) {
-            let before = archive.source().1.load(Relaxed);
+            let before = archive.source().read.load(Relaxed);
             archive.tensor(name).unwrap().dense().unwrap().read().unwrap();
-            assert_eq!(archive.source().1.load(Relaxed) - before, *wanted, "{order}: {name}");
+            assert_eq!(archive.source().read.load(Relaxed) - before, *wanted, "{order}: {name}");
         }
     }
-    // Several threads wait for the one that verifies.
+    // Of several threads, one computes the checksum, and the others wait instead of reading the range, too.
     let archive = open();
     std::thread::scope(|scope| {
         for name in ["d", "e", "d", "e"] {
@@ -694,14 +708,14 @@ fn shared_checksums_are_verified_once() {
             scope.spawn(move || tensor.dense().unwrap().read().unwrap().len());
         }
     });
-    assert_eq!(archive.source().1.load(Relaxed), 1000 + 4 * 5);
-    // All of a file takes one pass over the components, and over the range that no component is all of.
+    assert_eq!(archive.source().read.load(Relaxed), 1000 + 4 * 5);
+    // Verifying the whole file reads each component once, and the second range once more, because no component is all of it.
     let archive = open();
     archive.verify().unwrap();
-    assert_eq!(archive.source().1.load(Relaxed), 1000 + 5 + 50 + 1000 + 5 + 5);
+    assert_eq!(archive.source().read.load(Relaxed), 1000 + 5 + 50 + 1000 + 5 + 5);
 }
 
-/// The few elements of a view into a large storage take memory of their own, and not that of the storage.
+/// Reading a small view into a large storage takes memory for the elements of the view, not for the storage.
 #[test]
 fn elements_that_lie_far_apart_take_little_memory() {
     let options = OpenOptions::default();
@@ -711,7 +725,7 @@ fn elements_that_lie_far_apart_take_little_memory() {
     for (shape, strides) in [
         (&[2, 1][..], &[4_000_000, 1][..]),
         (&[3, 2], &[7, 2_000_000]),
-        // Elements that several indices have.
+        // The stride 0 gives several indices the same element.
         (&[2, 4, 3], &[1_000_000, 0, 1_000_000]),
         (&[1000, 2], &[4000, 1]),
     ] {
@@ -725,7 +739,7 @@ fn elements_that_lie_far_apart_take_little_memory() {
                 ..RawComponent::raw(StorageType::U32, 8 + 40, (last + 1) * 4)
             };
             builder.push(&RawObject { shape, ..dense("a", &[raw]) }).unwrap();
-            let counted = Counted(file.clone(), AtomicU64::new(0));
+            let counted = Counted::new(file.clone());
             let archive = Archive::from_front(counted, builder.finish().unwrap());
             archive.verify().unwrap();
             let tensor = archive.tensor("a").unwrap();
@@ -736,14 +750,15 @@ fn elements_that_lie_far_apart_take_little_memory() {
             for (count, stride) in shape.iter().zip(strides) {
                 wanted = wanted
                     .into_iter()
-                    .flat_map(|at| (0..*count).map(move |index| at + index * stride))
+                    .flat_map(|first| (0..*count).map(move |index| first + index * stride))
                     .collect();
             }
-            let number = |at: u64| u32::try_from(at).unwrap();
-            let wanted: Vec<u32> = match byte_order {
-                ByteOrder::Big => wanted.into_iter().map(number).collect(),
-                ByteOrder::Little => wanted.into_iter().map(|at| number(at).swap_bytes()).collect(),
+            // Each element of the storage is its own position, as a big-endian number.
+            let element = |position: u64| {
+                let number = u32::try_from(position).unwrap();
+                if byte_order == ByteOrder::Big { number } else { number.swap_bytes() }
             };
+            let wanted: Vec<u32> = wanted.into_iter().map(element).collect();
             assert_eq!(read, wanted, "{shape:?}");
             let slice = tensor.slice(1..2).unwrap().to_vec::<u32>().unwrap();
             let row = wanted.len() / usize::try_from(shape[0]).unwrap();

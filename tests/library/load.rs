@@ -33,7 +33,8 @@ fn file(sizes: &[usize]) -> Vec<u8> {
 /// Bytes for which there is a thread.
 const ONE: usize = 1 << 20;
 
-/// The components of a file, one by one, or the first error: those that are unsupported come last.
+/// Reads the components of `archive` one after another. Returns their bytes, or the first error that says that the file
+/// is invalid, or if there is no such error, the first that says that a component is unsupported.
 fn one_by_one<S: ReadAt>(archive: &Archive<S>) -> Result<Vec<Vec<u8>>, Error> {
     let read = |component: Component<'_>| {
         let decoded = component.read()?;
@@ -48,7 +49,7 @@ fn one_by_one<S: ReadAt>(archive: &Archive<S>) -> Result<Vec<Vec<u8>>, Error> {
     for component in components(archive) {
         match read(component) {
             Ok(bytes) => all.push(bytes),
-            // What a later component breaks says more about the file.
+            // An invalid component further on is reported first, because it concerns everybody who uses the file.
             Err(error) if error.is_unsupported() => drop(unsupported.get_or_insert(error)),
             Err(error) => return Err(error),
         }

@@ -1,5 +1,6 @@
-//! The tests of the library, one module a subject. They are one program, because each program links the library and the
-//! test kit again. Tests that replace the allocator are programs of their own, beside this folder.
+//! The tests of the library, one module for each subject. They are one program, because every test program links the
+//! library and the test kit again. Tests whose allocator fails, and tests of a release build, are programs of their own in
+//! the folder above.
 
 mod accessors;
 #[cfg(all(feature = "write", feature = "zstd"))]

@@ -343,22 +343,37 @@ fn bools_are_validated_where_they_are_read() {
     assert_eq!(view.as_slice::<bool>(), Ok(&[false, true][..]));
 }
 
-/// A source of which it pays to read gaps, up to that many bytes, and the numbers of reads and of bytes that were read.
-struct Gapped<'f>(&'f [u8], u64, AtomicU64, AtomicU64);
+/// A source that says for which gaps one read is no slower than two, and counts reads and bytes.
+struct Gapped<'f> {
+    bytes: &'f [u8],
+    /// The answer of [`ReadAt::gap`], in bytes.
+    gap: u64,
+    /// Calls of `read_at` so far.
+    reads: AtomicU64,
+    /// Bytes that were read so far.
+    read: AtomicU64,
+}
 
-impl ReadAt for Gapped<'_> {
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
-        self.2.fetch_add(1, Relaxed);
-        self.3.fetch_add(buffer.len() as u64, Relaxed);
-        self.0.read_at(offset, buffer)
-    }
-
-    fn gap(&self) -> u64 {
-        self.1
+impl<'f> Gapped<'f> {
+    fn new(bytes: &'f [u8], gap: u64) -> Self {
+        Self { bytes, gap, reads: AtomicU64::new(0), read: AtomicU64::new(0) }
     }
 }
 
-/// Runs that lie close together are read at once, however they are split, and are the same elements.
+impl ReadAt for Gapped<'_> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        self.reads.fetch_add(1, Relaxed);
+        self.read.fetch_add(buffer.len() as u64, Relaxed);
+        self.bytes.read_at(offset, buffer)
+    }
+
+    fn gap(&self) -> u64 {
+        self.gap
+    }
+}
+
+/// Runs of a slice are read together if the gap between them is small enough, and one by one otherwise. Both ways give
+/// the same elements.
 #[test]
 fn runs_that_are_close_are_read_together() {
     let kind = (false, "u16", "", false, 2, 1);
@@ -367,7 +382,7 @@ fn runs_that_are_close_are_read_together() {
     let bytes = file(kind, &[rows, columns], &content);
     let in_memory = Archive::from_bytes(&bytes).unwrap();
     for (from, to, gap, reads) in [
-        // Rows of 1,400 bytes: 46 of them are within 64 KiB.
+        // A row is 1,400 bytes, and one read takes at most 64 KiB. That is 46 rows, so 300 rows take 7 reads.
         (3, 5, 4096, 7),
         (3, 5, 1396, 7),
         (3, 5, 1395, 300),
@@ -378,11 +393,11 @@ fn runs_that_are_close_are_read_together() {
         (10, 10, 4096, 0),
     ] {
         let length = bytes.len() as u64;
-        let source = Gapped(&bytes, gap, AtomicU64::new(0), AtomicU64::new(0));
+        let source = Gapped::new(&bytes, gap);
         let archive = zten::OpenOptions::default().open_source(source, length).unwrap();
-        let opened = archive.source().2.swap(0, Relaxed);
-        assert!(opened > 0);
-        archive.source().3.store(0, Relaxed);
+        let reads_of_opening = archive.source().reads.swap(0, Relaxed);
+        assert!(reads_of_opening > 0);
+        archive.source().read.store(0, Relaxed);
         let slice = |tensor: &Tensor<'_>| {
             let slice = tensor.slice((.., from..to)).unwrap();
             let mut bytes = vec![0; slice.byte_len() as usize];
@@ -392,19 +407,19 @@ fn runs_that_are_close_are_read_together() {
         let tensor = archive.tensor("t").unwrap();
         let wanted = slice(&in_memory.tensor("t").unwrap());
         assert_eq!(slice(&tensor), wanted, "{from}..{to}, {gap}");
-        assert_eq!(archive.source().2.load(Relaxed), reads, "{from}..{to}, {gap}");
+        assert_eq!(archive.source().reads.load(Relaxed), reads, "{from}..{to}, {gap}");
         let most = if reads == rows { wanted.len() } else { content.len() };
-        assert!(archive.source().3.load(Relaxed) <= most as u64, "{from}..{to}, {gap}");
+        assert!(archive.source().read.load(Relaxed) <= most as u64, "{from}..{to}, {gap}");
         let elements = tensor.slice((.., from..to)).unwrap().to_vec::<u16>().unwrap();
         let elements: Vec<u8> = elements.into_iter().flat_map(u16::to_le_bytes).collect();
         assert_eq!(elements, wanted, "{from}..{to}, {gap}");
     }
-    // Columns of three dimensions, of several lengths.
+    // Slices of three dimensions, whose runs have several lengths.
     for ranges in
         [[0..3, 1..9, 2..3], [1..3, 0..10, 0..70], [2..3, 9..10, 0..1], [0..3, 0..1, 5..6]]
     {
         let bytes = file(kind, &[3, 10, 700], &content[..3 * 10 * 700 * 2]);
-        let source = Gapped(&bytes, 3000, AtomicU64::new(0), AtomicU64::new(0));
+        let source = Gapped::new(&bytes, 3000);
         let archive = zten::OpenOptions::default().open_source(source, bytes.len() as u64).unwrap();
         let wanted = naive(&content, kind, &[3, 10, 700], &ranges);
         let tensor = archive.tensor("t").unwrap();

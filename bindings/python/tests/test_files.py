@@ -94,7 +94,7 @@ def test_sources() -> None:
     assert raised.value.filename == "no such file"
 
 
-def test_a_folder_stands_for_its_model(tmp_path: Path) -> None:
+def test_opening_a_folder_opens_its_only_model(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError, match="is a folder without a model file") as raised:
         zten.open(tmp_path)
     assert (raised.value.errno, raised.value.filename) == (errno.EISDIR, str(tmp_path))

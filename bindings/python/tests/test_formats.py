@@ -306,7 +306,7 @@ def test_an_index_and_its_files(tmp_path: Path) -> None:
     with zten.safe_open(index) as safe:
         assert safe.get_slice("a")[1, :, 2].tolist() == TENSORS["a"][1, :, 2].tolist()
         assert sorted(safe.offset_keys()) == list(TENSORS)
-    # Bytes have no folder with other files, and no name that tells the format.
+    # An index in memory has no name by which its format could be known, and no folder with the files that it lists.
     assert zten.check(index.read_bytes()).rule == "format-unknown"
     assert zten.check(index, shards=False).rule == "index-file"
     assert zten.convert(index, tmp_path / "w.zt") == 7

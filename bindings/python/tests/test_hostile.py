@@ -198,7 +198,7 @@ def test_components_are_what_their_writers_say() -> None:
 
 
 def test_content_of_the_corpus_is_what_the_library_decodes() -> None:
-    """One sum over all of it, which the library's own tests hold it to, too."""
+    """The decoded content of all accepted files has the SHA-256 that the Rust tests of the library also expect."""
     content = hashlib.sha256()
     for path in sorted((corpus.CORPUS / "accept").glob("**/*.zt")):
         with zten.open(path) as file:
@@ -212,6 +212,7 @@ def test_content_of_the_corpus_is_what_the_library_decodes() -> None:
                         if tensor.format == "dense":
                             decoded = tensor.numpy(verify=False).tobytes()
                         else:
+                            # Only a dense tensor can be read without its digest, so the file's own bytes are hashed.
                             assert component.encoding == "raw", path
                             decoded = path.read_bytes()[component.offset:component.offset + component.stored]
                     content.update(len(decoded).to_bytes(8, "little"))

@@ -226,13 +226,13 @@ ARRAYS: dict[str, Any] = {
 }
 
 
-def test_the_suffix_is_the_format(tmp_path: Path) -> None:
+def test_the_suffix_of_a_path_says_the_format_to_write(tmp_path: Path) -> None:
     import safetensors.numpy
 
     path = tmp_path / "w.safetensors"
     zten.numpy.save_file(ARRAYS, path, metadata={"format": "np"})
-    own = {name: np.asarray(array, order="C") for name, array in ARRAYS.items()}
-    assert path.read_bytes() == safetensors.numpy.save(own, {"format": "np"})
+    contiguous = {name: np.asarray(array, order="C") for name, array in ARRAYS.items()}
+    assert path.read_bytes() == safetensors.numpy.save(contiguous, {"format": "np"})
     assert zten.numpy.save(ARRAYS, metadata={"format": "np"}, format="safetensors") == path.read_bytes()
     zten.numpy.save_file(ARRAYS, tmp_path / "w.NPZ")
     with np.load(tmp_path / "w.NPZ", allow_pickle=False) as members:
@@ -255,14 +255,14 @@ def test_the_suffix_is_the_format(tmp_path: Path) -> None:
             call()
     with pytest.raises(ValueError, match="format is \"gguf\", expected \"zt\", \"safetensors\""):
         zten.numpy.save(ARRAYS, format="gguf")  # type: ignore[arg-type]
-    wrongs: list[dict[str, Any]] = [{"generation": "2"}, {"digest": "sha256"}, {"zstd": 3}, {"canonical": True}]
-    for wrong in wrongs:
-        with pytest.raises(ValueError, match=f"a .safetensors file has no {next(iter(wrong))}"):
-            zten.numpy.save_file(ARRAYS, path, **wrong)
+    only_for_zt: list[dict[str, Any]] = [{"generation": "2"}, {"digest": "sha256"}, {"zstd": 3}, {"canonical": True}]
+    for option in only_for_zt:
+        with pytest.raises(ValueError, match=f"a .safetensors file has no {next(iter(option))}"):
+            zten.numpy.save_file(ARRAYS, path, **option)
     zten.numpy.save_file(ARRAYS, path, digest=None)
 
 
-def test_a_writer_of_any_format_takes_tensors_one_by_one(tmp_path: Path) -> None:
+def test_a_writer_of_each_format_takes_tensors_one_by_one(tmp_path: Path) -> None:
     for suffix in ("safetensors", "npz"):
         path, all_at_once = tmp_path / f"w.{suffix}", tmp_path / f"all.{suffix}"
         with zten.create(path) as writer:
@@ -288,7 +288,7 @@ def test_a_writer_of_any_format_takes_tensors_one_by_one(tmp_path: Path) -> None
     assert sorted(file.name for file in tmp_path.iterdir()) == ["all.npz", "all.safetensors", "w.npz", "w.safetensors"]
 
 
-def test_attributes_come_back_from_safetensors(tmp_path: Path) -> None:
+def test_attributes_survive_a_round_trip_through_safetensors(tmp_path: Path) -> None:
     path = tmp_path / "w.safetensors"
     attributes = {"epoch": 7, "text": "7", "config": {"lr": [1e-3, None, True], "": "ä"}, "large": 2**64 - 1}
     zten.numpy.save_file({"a": np.zeros(1)}, path, attributes=attributes)
@@ -305,7 +305,7 @@ def test_attributes_come_back_from_safetensors(tmp_path: Path) -> None:
     assert (tmp_path / "v.safetensors").read_bytes() == path.read_bytes()
 
 
-def test_conversions_write_what_the_suffix_says(tmp_path: Path) -> None:
+def test_convert_writes_the_format_of_the_suffix(tmp_path: Path) -> None:
     path, other, again = tmp_path / "w.zt", tmp_path / "w.safetensors", tmp_path / "again.npz"
     zten.numpy.save_file(ARRAYS, path)
     assert zten.convert(path, other) == len(ARRAYS)
@@ -326,7 +326,7 @@ def test_conversions_write_what_the_suffix_says(tmp_path: Path) -> None:
 
 
 @needs_torch
-def test_models_become_safetensors(tmp_path: Path) -> None:
+def test_save_model_writes_safetensors_that_load_model_reads(tmp_path: Path) -> None:
     import safetensors
     import safetensors.torch
     import torch

@@ -263,7 +263,8 @@ fn named_weights(t: &mut Table) {
     rejected("weights-up-to-12-of-32-states", &few_states, "weights-up-to-1");
     // The FSE table lists weights up to 255: runs of weights without a state, then one state for weight 255.
     let runs_without_states = [0xff; 20];
-    let up_to_255 = [&[26, 0xf0, 0xd9], &runs_without_states[..], &[0x3f, 0x03, 0x12, 0x04]].concat();
+    let up_to_255 =
+        [&[26, 0xf0, 0xd9], &runs_without_states[..], &[0x3f, 0x03, 0x12, 0x04]].concat();
     rejected("weights-up-to-255", &up_to_255, "weights-up-to-1");
 }
 

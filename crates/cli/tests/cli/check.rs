@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use crate::files::{entry, file, object, old_file, raw, text};
-use crate::{command, ended, failed, in_corpus, json_lines, said, succeeded_text, zten};
+use crate::{both_streams, command, ended, failed, in_corpus, json_lines, succeeded_text, zten};
 
 #[test]
 fn one_message_for_each() {
@@ -33,7 +33,7 @@ fn the_worst_status_wins_and_all_files_are_looked_at() {
     assert_eq!(status(&["accept", valid]), Some(2));
     let output = in_corpus(&["check", "missing", bad, valid]);
     let (_, out, complaint) = ended(&output);
-    // Verdicts are on standard output, in order; what kept a file from having one is on standard error.
+    // Verdicts are on standard output, in the order of the arguments. The error of opening "missing" is on standard error.
     assert!(out.starts_with(&format!("{bad}: ")), "{out}");
     assert!(
         out.ends_with(&format!("{valid}: valid (1.2, 4 objects, 4 components, 14 B of data)\n"))
@@ -107,7 +107,9 @@ fn limits_name_the_option_that_raises_them() {
     }
     // It can be lowered alone.
     let output = in_corpus(&["check", "reject/limit-depth--arrays-in-root.zt"]);
-    assert!(said(&output).contains("limit-depth") && !said(&output).contains("--limit"));
+    assert!(
+        both_streams(&output).contains("limit-depth") && !both_streams(&output).contains("--limit")
+    );
     let message = |limit: &str| {
         let output = in_corpus(&["check", "--limit", limit, "x"]);
         ended(&output).2.to_owned()
@@ -157,7 +159,7 @@ fn what_is_wrong_with_other_objects_is_counted() {
     };
     for options in [&[][..], &["--jobs=2"], &["--no-sandbox"]] {
         let output = check(options);
-        let complaint = said(&output);
+        let complaint = both_streams(&output);
         assert!(
             complaint.contains("(rule digest-mismatch, v0.1 §4) in \"damaged 0\"/data"),
             "{complaint}"
@@ -232,7 +234,7 @@ fn names_are_escaped_and_cut() {
         let objects = [(name, object("x", &[], &[("a/b", component)]))];
         let path = file("names-rejected.zt", &objects, &[2; 64]);
         let output = zten(["check".as_ref(), path.as_os_str()]);
-        let complaint = said(&output);
+        let complaint = both_streams(&output);
         assert!(complaint.contains(&format!("v1.2 §4) in {shown}/\"a/b\" at ")), "{complaint}");
         // JSON has them as they are.
         let output = zten(["check".as_ref(), "--json".as_ref(), path.as_os_str()]);

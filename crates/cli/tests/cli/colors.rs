@@ -5,8 +5,9 @@ use crate::{ended, failed, in_corpus};
 
 const VALID: &str = "accept/1.2.3/scalar.zt";
 const REJECTED: &str = "reject/blob-alignment--v12-72.zt";
-/// A file that cannot be opened, which is told on standard error.
+/// A file that does not exist: its error is on standard error, while verdicts are on standard output.
 const MISSING: &str = "no-such-file.zt";
+/// Arguments with which the command prints on both streams.
 const BOTH: [&str; 4] = ["check", VALID, REJECTED, MISSING];
 
 #[test]

@@ -28,7 +28,8 @@ pub(super) fn accepted() -> Vec<String> {
     files
 }
 
-/// Returns the rule by which an accepted file is unsupported: it holds what only its writer knows.
+/// Returns the rule by which the accepted file `file` is unsupported, or `None` if zten can read all of it. Such a file is
+/// listed in `opens-only.tsv`, or its name says the rule.
 pub(super) fn expected_rule(file: &str) -> Option<&'static str> {
     if file.contains("-unverifiable-") {
         return Some("unsupported-digest");
@@ -42,7 +43,7 @@ pub(super) fn expected_rule(file: &str) -> Option<&'static str> {
     rules.into_iter().find(|rule| listed == Some(*rule) || file.contains(&format!("/{rule}--")))
 }
 
-/// The accepted files whose content is not read, with the reason.
+/// The list of accepted files that open although part of their content cannot be read: a file and a rule on each line.
 const OPENS_ONLY: &str = include_str!("../../../../corpus/accept/opens-only.tsv");
 
 #[test]

@@ -1,4 +1,5 @@
-//! A gate that answers for every file: folders as they are downloaded, with all that lies beside the weights.
+//! Tests of `check -r` as a gate for downloads: every file of a downloaded folder gets an answer, including the files that
+//! hold no tensors.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,23 +8,16 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::{corpus_folder, ended, json_lines, said, zten};
+use crate::walk::each_way;
+use crate::{both_streams, corpus_folder, ended, json_lines, zten};
 
 const SAFETENSORS: &str = "other/safetensors/accept/two.safetensors";
 const PICKLE: &str = "other/named/reject/format-pickle--protocol-4.bin";
 const POINTER: &str = "version https://git-lfs.github.com/spec/v1\noid sha256:\
     4665a5ea423c2713d436b5ee50593a9640e0018c1550b5a0002f74190d6caea8\nsize 12345\n";
 
-/// Runs `check` in each way in which files may be opened.
-fn each_way(args: &[&str], check: impl Fn(&Output)) {
-    for way in [&[][..], &["--no-sandbox"], &["--jobs=2"]] {
-        if !way.contains(&"--jobs=2") || cfg!(target_os = "linux") {
-            check(&zten([&["check"], args, way].concat()));
-        }
-    }
-}
-
-/// Writes files, of those that begin with a colon copies of that file of the corpus.
+/// Writes `files` below `root`: names with their content. Content that begins with a colon is the path of a corpus file to
+/// copy.
 fn write(root: &Path, files: &[(&str, &str)]) {
     for (name, content) in files {
         let path = root.join(name);
@@ -35,7 +29,7 @@ fn write(root: &Path, files: &[(&str, &str)]) {
     }
 }
 
-/// What is said of each file: verdict, format, rule, and the rules of its notes, by the path below `root`.
+/// Returns the verdict, the format, the rule and the rules of the notes of each JSON line, by the file's path below `root`.
 fn documents(output: &Output, root: &Path) -> BTreeMap<String, Value> {
     let lines = json_lines(&output.stdout).into_iter().filter(|line| line["summary"].is_null());
     lines
@@ -50,7 +44,7 @@ fn documents(output: &Output, root: &Path) -> BTreeMap<String, Value> {
 }
 
 #[test]
-fn a_clone_of_a_model_repository() {
+fn every_file_of_a_cloned_model_repository_is_answered() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     let safetensors = format!(":{SAFETENSORS}");
@@ -123,7 +117,7 @@ fn a_clone_of_a_model_repository() {
             "{out}{errors}"
         );
     });
-    // Each note is a result of SARIF.
+    // SARIF has one result for each note and one artifact for each file.
     each_way(&["-r", "--sarif", name], |output| {
         let document = &json_lines(&output.stdout)[0];
         let results = document["runs"][0]["results"].as_array().unwrap();
@@ -133,7 +127,7 @@ fn a_clone_of_a_model_repository() {
             (2, 15)
         );
     });
-    // What is left holds for a policy, too.
+    // Without the files that are unsupported or invalid, the policy alone decides the status.
     for (text, status) in [
         ("deny = ['program-file']\nmax-tensors = 100", 1),
         ("forbid-formats = ['python']", 1),
@@ -147,7 +141,7 @@ fn a_clone_of_a_model_repository() {
         let policy = tempfile::NamedTempFile::new().unwrap();
         fs::write(policy.path(), text).unwrap();
         each_way(&["-r", "-q", name, "--policy", policy.path().to_str().unwrap()], |output| {
-            assert_eq!(output.status.code(), Some(status), "{text}: {}", said(output));
+            assert_eq!(output.status.code(), Some(status), "{text}: {}", both_streams(output));
         });
     }
 }
@@ -167,7 +161,7 @@ fn content_that_nothing_recognizes_is_unsupported_unless_it_is_tolerated() {
     assert_eq!(zten(["check", name]).status.code(), Some(3));
     assert_eq!(zten(["check", "--allow-unsupported", name]).status.code(), Some(0));
     assert_eq!(status("tolerate = ['format-unknown']", &[]), Some(0));
-    // A list of formats admits nothing that it does not name.
+    // `allow-formats` rejects a file whose format is unknown.
     assert_eq!(status("allow-formats = ['npy']", &["--allow-unsupported"]), Some(1));
 }
 
@@ -188,7 +182,7 @@ fn a_name_that_promises_another_format_is_an_error() {
                 assert_eq!(documents(output, folder.path())[name], wanted, "{name}");
             });
         }
-        // Other commands go by the content.
+        // Commands other than `check` go by the content and ignore the name.
         if from == SAFETENSORS {
             assert!(zten(["ls", folder.path().join(name).to_str().unwrap()]).status.success());
         }
@@ -197,7 +191,7 @@ fn a_name_that_promises_another_format_is_an_error() {
 }
 
 #[test]
-fn a_named_file_is_asked_for_as_a_tensor_file() {
+fn a_file_named_as_an_argument_must_be_a_tensor_file() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), &[("LICENSE", "All rights reserved.\n")]);
     let name = folder.path().join("LICENSE");
@@ -213,9 +207,9 @@ fn a_named_file_is_asked_for_as_a_tensor_file() {
     });
 }
 
-/// A store that calls its files by their digests, beside manifests that say what they are.
+/// Some model stores, like that of Ollama, name each file by its digest, so only the content of a file says its format.
 #[test]
-fn a_store_of_blobs() {
+fn files_of_a_blob_store_are_recognized_by_their_content() {
     let folder = tempfile::tempdir().unwrap();
     let blob = |digit: &str| format!("blobs/sha256-{}", digit.repeat(64));
     let (model, license, parameters, evil) = (blob("1"), blob("2"), blob("3"), blob("4"));
@@ -277,33 +271,34 @@ fn a_blob_of_a_hub_is_checked_once_under_all_names() {
         let first = find("r1/model.safetensors").unwrap();
         let also = json!([path("r2/deep/again.safetensors"), path("r2/model.safetensors")]);
         assert_eq!((&first["verdict"], &first["also"]), (&json!("valid"), &also));
-        // One of its names says that it is a pickle.
+        // The blob 00bb has two names, and the name other.pkl contradicts its content.
         let second = find("r1/other.pkl").unwrap();
         assert_eq!(
             (&second["rule"], &second["also"]),
             (&json!("format-name"), &json!([path("r2/other.safetensors")]))
         );
-        // Two models, a reference, and a blob that no name leads to.
+        // The four lines are of the two models, of refs/main and of 00cc.incomplete, to which no link leads.
         assert_eq!(lines.len(), 4, "{lines:#?}");
-        assert!(ended(output).2.is_empty(), "{}", said(output));
+        assert!(ended(output).2.is_empty(), "{}", both_streams(output));
     });
     each_way(&["-r", &path("r2")], |output| {
         let (_, out, _) = ended(output);
         let line = format!("  also {}\n", path("r2/model.safetensors"));
         assert!(out.contains(&line) && out.lines().count() == 3, "{out}");
     });
-    // A name that comes later decides as well.
+    // The name that contradicts the content is found even if it is the last one.
     fs::rename(path("r1/other.pkl"), path("r1/other.safetensors")).unwrap();
     fs::rename(path("r2/other.safetensors"), path("r2/other.pkl")).unwrap();
     each_way(&["-r", "-q", folder.path().to_str().unwrap()], |output| {
-        assert!(said(output).contains("format-name"), "{}", said(output));
+        assert!(both_streams(output).contains("format-name"), "{}", both_streams(output));
     });
 }
 
-/// Whoever exchanges a folder for a link while it is checked does not lead the command out of the folder.
+/// An attacker who replaces a folder with a symbolic link during a check cannot make the command read files outside of the
+/// checked folder.
 #[cfg(target_os = "linux")]
 #[test]
-fn folders_that_are_swapped_lead_nowhere_else() {
+fn a_folder_that_becomes_a_link_does_not_lead_the_walk_outside() {
     use std::os::unix::fs::symlink;
     use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -312,7 +307,6 @@ fn folders_that_are_swapped_lead_nowhere_else() {
     let index = ":other/index/accept/two.index.json";
     let parts = [":other/safetensors/accept/two.safetensors", ":other/index/accept/b.safetensors"];
     let broken = ":other/safetensors/reject/safetensors-extent--long.safetensors";
-    let broken = if corpus_folder().join(&broken[1..]).exists() { broken } else { "broken" };
     for number in 0..20 {
         write(&path("root"), &[(&format!("a/{number}.safetensors"), parts[0])]);
         write(&path("outside"), &[(&format!("{number}.safetensors"), broken)]);
@@ -334,16 +328,17 @@ fn folders_that_are_swapped_lead_nowhere_else() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !ends.load(Ordering::Relaxed) {
-                // For a moment the name is that of a link, and then of the folder again.
+                // The name "root/a" is first the link to the folder outside, and then the real folder again.
                 fs::rename(path("root/a"), path("kept")).unwrap();
                 fs::rename(path("link"), path("root/a")).unwrap();
                 fs::rename(path("root/a"), path("link")).unwrap();
                 fs::rename(path("kept"), path("root/a")).unwrap();
-                // Long enough for some of the walks to enter the folder.
+                // The pause is long enough for some of the walks to enter the real folder.
                 std::thread::sleep(std::time::Duration::from_micros(200));
             }
         });
-        // A busy machine may stop the other thread for long while the folder has another name.
+        // A busy machine may suspend the other thread for a long time while "root/a" does not exist, so the rounds go on
+        // until one of them has seen a file.
         let mut seen = 0;
         for round in 0..3000 {
             if round >= 30 && seen > 0 {

@@ -67,7 +67,7 @@ fn the_files_that_name_them_are_as_they_say() {
     assert!(!script.contains("${{"), "{script}");
     let hook = fs::read_to_string(root().join(".pre-commit-hooks.yaml")).unwrap();
     let entry = hook.lines().find_map(|line| line.trim().strip_prefix("entry: ")).unwrap();
-    // It is given files that may hold weights, also those without a suffix.
+    // pre-commit passes the files that match `files` to the hook: all that may hold weights, even without a suffix.
     let files = hook.lines().find_map(|line| line.trim().strip_prefix("files: ")).unwrap();
     let pattern = regex_lite::Regex::new(files).unwrap();
     for name in [

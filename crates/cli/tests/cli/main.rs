@@ -117,14 +117,14 @@ fn ended(output: &Output) -> (Option<i32>, &str, &str) {
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
-/// Standard output and then standard error of a command.
-fn said(output: &Output) -> String {
+/// Returns the standard output of a command, followed by its standard error.
+fn both_streams(output: &Output) -> String {
     let (_, out, complaint) = ended(output);
     format!("{out}{complaint}")
 }
 
-/// What a command prints that ends with that status, on one of its streams: verdicts of `check` are on standard output, and
-/// what kept a command from its work is on standard error.
+/// Returns what a command that ended with status `wanted` printed. Only one of its streams may have text: `check` prints
+/// verdicts on standard output, and every command prints errors on standard error.
 #[track_caller]
 #[expect(clippy::needless_pass_by_value, reason = "every caller has run it in the argument")]
 fn failed(output: Output, wanted: i32) -> String {

@@ -1,10 +1,10 @@
-//! Messages about files that people meet, and the advice with them: it fits the cause and accuses nobody.
+//! Tests of the messages about files that people meet. The advice of a message fits the cause and accuses nobody.
 
 use std::fs;
 
-use crate::{ended, failed, said, succeeded_text, zten};
+use crate::{both_streams, ended, failed, succeeded_text, zten};
 
-/// A safetensors file with that header and data.
+/// Returns a safetensors file of `header`, with its length in front, and `data`.
 fn safetensors(header: &str, data: &[u8]) -> Vec<u8> {
     let length = u64::try_from(header.len()).unwrap().to_le_bytes();
     [&length, header.as_bytes(), data].concat()
@@ -12,7 +12,7 @@ fn safetensors(header: &str, data: &[u8]) -> Vec<u8> {
 
 const HEADER: &str = r#"{"w":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}"#;
 
-/// A NumPy file with that header and data.
+/// Returns an npy file of version 1.0 of `header` and `data`.
 fn npy(header: &str, data: &[u8]) -> Vec<u8> {
     let length = u16::try_from(header.len() + 1).unwrap().to_le_bytes();
     [b"\x93NUMPY\x01\0", &length[..], header.as_bytes(), b"\n", data].concat()
@@ -20,13 +20,13 @@ fn npy(header: &str, data: &[u8]) -> Vec<u8> {
 
 const ARRAY: &str = "{'descr': '|u1', 'fortran_order': False, 'shape': (4,), }";
 
-/// The message about a file of that name, without its path, and the advice.
+/// Checks a file with the name `name` and the content `bytes`. Returns the message, without the path, and the advice.
 fn complaint(name: &str, bytes: &[u8]) -> (String, String) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     fs::write(&path, bytes).unwrap();
     let output = zten(["check".as_ref(), path.as_os_str()]);
-    let (status, why) = (output.status.code(), said(&output));
+    let (status, why) = (output.status.code(), both_streams(&output));
     assert!(matches!(status, Some(1 | 3)), "{why}");
     let why = why.strip_prefix(&format!("{}: ", path.display())).unwrap();
     let (message, advice) = why.trim_end().split_once("\n  ").unwrap();
@@ -34,7 +34,7 @@ fn complaint(name: &str, bytes: &[u8]) -> (String, String) {
 }
 
 #[test]
-fn too_long_is_not_cut() {
+fn a_file_that_is_too_long_is_not_called_cut() {
     for (name, bytes, message, advice) in [
         (
             "long.safetensors",
@@ -103,14 +103,14 @@ fn a_header_with_scalars_of_numpy_says_so() {
         assert!(message.starts_with(&format!("the NumPy header has \"{value}")), "{message}");
         assert!(advice.ends_with("Save the array again with `numpy.save`."), "{advice}");
     }
-    // What is wrong otherwise is no damage either.
+    // A download does not lose a key of the header, so the advice is not to fetch the file again.
     let (message, advice) = complaint("a.npy", &npy("{'descr': '|u1', 'shape': (4,), }", &[0; 4]));
     assert!(message.starts_with("the NumPy header lacks \"fortran_order\""), "{message}");
     assert!(!advice.contains("Fetch"), "{advice}");
 }
 
 #[test]
-fn only_objects_run_code() {
+fn advice_on_object_arrays_warns_of_code_in_pickles() {
     let array = |descr: &str, data: &[u8]| {
         npy(&format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (1,), }}"), data)
     };
@@ -119,7 +119,7 @@ fn only_objects_run_code() {
 }
 
 #[test]
-fn a_tensor_is_the_subject() {
+fn a_message_about_a_tensor_begins_with_its_name() {
     let entry = |shape: &str, offsets: &str| {
         format!(r#"{{"w":{{"dtype":"F32","shape":{shape},"data_offsets":{offsets}}}}}"#)
     };
@@ -134,7 +134,7 @@ fn a_tensor_is_the_subject() {
     ] {
         let (found, _) = complaint("a.safetensors", &safetensors(&header, &[0; 5]));
         assert!(found.starts_with(message), "{found}");
-        // Once is enough.
+        // The place at the end of a message does not repeat the name.
         assert_eq!(found.matches("\"w\"").count(), 1, "{found}");
     }
 }
@@ -149,7 +149,7 @@ fn no_advice_accuses() {
     }
 }
 
-/// An index of one file, in a folder of its own.
+/// Writes an index of one shard into `folder`, and returns its path.
 #[cfg(unix)]
 fn index(folder: &std::path::Path) -> std::path::PathBuf {
     let path = folder.join("model.safetensors.index.json");
@@ -160,7 +160,7 @@ fn index(folder: &std::path::Path) -> std::path::PathBuf {
 
 #[cfg(unix)]
 #[test]
-fn a_linked_shard_is_not_missing() {
+fn a_shard_that_is_a_link_is_not_called_missing() {
     let folder = tempfile::tempdir().unwrap();
     let (store, variant) = (folder.path().join("store"), folder.path().join("variant"));
     fs::create_dir(&store).unwrap();
@@ -189,14 +189,14 @@ fn a_linked_shard_is_not_missing() {
             succeeded_text(run(&[&args[..], &["--follow"]].concat()));
         }
     }
-    // A link that leads nowhere leads nowhere.
+    // A dangling link is an error even with `--follow`.
     fs::remove_file(store.join(shard)).unwrap();
     let why = failed(run(&["check", "--follow"]), 1);
     assert!(why.contains("index-file"), "{why}");
 }
 
 #[test]
-fn a_folder_stands_for_its_model() {
+fn a_folder_with_one_model_is_read_as_that_model() {
     let folder = tempfile::tempdir().unwrap();
     let name = folder.path().to_str().unwrap();
     let model = folder.path().join("model.safetensors");
@@ -212,7 +212,7 @@ fn a_folder_stands_for_its_model() {
         let out = out.join("written.zt");
         succeeded_text(zten(["convert", sandbox, "--force", name, out.to_str().unwrap()]));
         assert!(out.exists());
-        // What is replaced is named itself.
+        // `edit` replaces a file, so it requires the file's own name.
         let why = failed(zten(["edit", sandbox, name, "--rename=s/w/v/"]), 2);
         assert!(why.contains("directory"), "{why}");
     }
@@ -244,7 +244,7 @@ fn lists_of_several_files_are_checked() {
         succeeded_text(zten(["hash", "--check", &list, &b])),
         both.lines().nth(1).unwrap().to_owned() + "\n"
     );
-    // A file that changed is told, and so is one that has no digests.
+    // A changed file is reported, and so is a file for which the list has no digests.
     fs::write(&b, safetensors(&HEADER.replace("\"w\"", "\"v\""), &[5, 6, 7, 9])).unwrap();
     let output = zten(["hash", "--check", &list, &a, &b]);
     let (status, out, _) = ended(&output);

@@ -90,9 +90,9 @@ fn what_is_in_the_way_leaves_no_file() {
     rejected("n.safetensors", &limit[..3], "10 files exceed the maximum of 9");
 }
 
-/// Names that an index cannot name are told before a file is made.
+/// An index cannot refer to shards with certain names. `convert` rejects such a name of an output before it creates a file.
 #[test]
-fn names_that_no_reader_takes_are_told_first() {
+fn output_names_that_an_index_cannot_hold_are_rejected_first() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     input(&path("in.zt"));
@@ -110,16 +110,16 @@ fn names_that_no_reader_takes_are_told_first() {
         assert!((status, out) == (Some(2), "") && why.contains("--shard-size requires"), "{why}");
         assert_eq!(names_in(folder.path(), ""), ["in.zt"], "{name:?}");
     }
-    // The shards of a zTensor file are found whatever it is called.
+    // zTensor has no such restriction on the names of shards.
     for name in [".m.zt", "a:b.zt", "a\\b.zt", "a\tb.zt"] {
         succeeded(run(name, &["--to=2"]));
         succeeded(zten(["check", path(name).to_str().unwrap()]));
     }
 }
 
-/// Whatever `convert` and `edit` write, `check` accepts.
+/// `check` accepts every file that `convert` and `edit` write, with random names and combinations of options.
 #[test]
-fn what_is_written_is_accepted() {
+fn check_accepts_what_convert_and_edit_write() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     input(&path("in.zt"));

@@ -128,9 +128,10 @@ fn contents_are_those_of_the_file_that_it_becomes() {
     assert!(complaint.contains("--drop-attributes") && !out.exists(), "{complaint}");
 }
 
-/// Tensors that share their storage are written each, or once with the names of the others, or once for all.
+/// Tensors that share a storage are reported. safetensors stores each of them, or only the first with `--tied=keep-first`,
+/// which records the other names as metadata; zTensor 2 stores one blob for all.
 #[test]
-fn tied_tensors_are_told_and_kept_once() {
+fn tied_tensors_are_reported_and_may_be_written_once() {
     let folder = tempfile::tempdir().unwrap();
     let out = |name: &str| folder.path().join(name);
     let convert = |name: &str, options: &[&str]| {
@@ -194,7 +195,7 @@ fn checkpoints_of_a_folder_are_found_by_their_names() {
     found.sort();
     wanted.sort();
     assert_eq!(found, wanted);
-    // What may run code is invalid, whatever else is allowed.
+    // A pickle that may run code is invalid, and so `--allow-unsupported` does not admit it.
     let output = run("check", folder.path(), &["-r", "--allow-unsupported"]);
     let (status, why, _) = ended(&output);
     assert_eq!(status, Some(1), "{why}");

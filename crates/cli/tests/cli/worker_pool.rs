@@ -314,9 +314,10 @@ fn wrong_usage() {
     assert!(all.ends_with("\n2 files: 2 valid\n"), "{all}");
 }
 
-/// Every command that takes a list of files takes one longer than what may run ahead, and arguments that no packet holds.
+/// Every command that takes a list of files takes 5,000 of them, which is more than may run ahead of the first unfinished
+/// file. Their names are longer than one packet to a confined process.
 #[test]
-fn every_list_of_files_may_be_long() {
+fn every_command_takes_a_long_list_of_files() {
     let (folder, paths) = folder_of(5_000);
     let mut names: Vec<_> = paths.iter().map(|path| text(path)).collect();
     let run = |args: &[&str]| {
@@ -328,7 +329,7 @@ fn every_list_of_files_may_be_long() {
     fs::write(&list, run(&["hash", names[0]])).unwrap();
     let also: Vec<_> = names.iter().skip(1).map(|name| format!("--also={name}")).collect();
     let also: Vec<_> = also.iter().map(String::as_str).collect();
-    let of = |line: &str, start: &str| line.strip_prefix(start).map(str::to_owned);
+    let after = |line: &str, prefix: &str| line.strip_prefix(prefix).map(str::to_owned);
     let listed = run(&[&["ls", "--json", names[0]], &also[..]].concat());
     let listed: Vec<_> = json_lines(listed.as_bytes());
     assert!(listed.iter().map(|line| str_of(&line["file"])).eq(names.iter().copied()));
@@ -338,10 +339,10 @@ fn every_list_of_files_may_be_long() {
     let checked = run(&[&["check"], &names[..]].concat());
     let checked = checked.lines().map(|line| line.split_once(": ").unwrap().0);
     assert!(checked.eq(names.iter().copied()));
-    // Names of a megabyte and more.
+    // The names of 20,000 arguments take more than a megabyte.
     names.extend_from_within(..);
     names.extend_from_within(..);
     let hashed = run(&[&["hash"], &names[..]].concat());
-    let hashed: Vec<_> = hashed.lines().filter_map(|line| of(line, "# /")).collect();
+    let hashed: Vec<_> = hashed.lines().filter_map(|line| after(line, "# /")).collect();
     assert!(hashed.iter().map(String::as_str).eq(names.iter().map(|name| &name[1..])));
 }

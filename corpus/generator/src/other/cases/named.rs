@@ -127,7 +127,7 @@ fn programs() -> Vec<(&'static str, &'static str, Vec<u8>)> {
 }
 
 /// Returns files that users meet in place of a model: pointers of Git LFS, error pages that a download saved, compressed
-/// files and empty ones.
+/// files, empty files and plain text.
 fn everyday() -> Vec<(&'static str, &'static str, &'static [u8])> {
     const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\n\
         oid sha256:0000000000000000000000000000000000000000000000000000000000000000\n\

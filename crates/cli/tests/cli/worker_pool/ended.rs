@@ -62,13 +62,14 @@ fn readers_that_leave_are_no_failure() {
     }
 }
 
-/// A process that does nothing is ended, and another one does its jobs.
+/// A worker that is stopped longer than `--idle-timeout` is killed, and another worker gets its remaining files.
 #[test]
-fn a_process_that_sleeps_is_ended() {
+fn a_worker_that_does_nothing_is_killed() {
     unless_emulated!();
     let (folder, paths) = folder_of(5_000);
     let (child, workers) = at_work(&["-r", "--json", "--idle-timeout=1", text(folder.path())]);
-    // Before it runs its program, the process that starts it waits for it without a limit.
+    // `--idle-timeout` applies only after the worker has executed its program: until then, the call that starts the worker
+    // waits without a limit. So the test waits for the worker's own command line before it stops the worker.
     let line = format!("/proc/{}/cmdline", workers[0]);
     until(|| std::fs::read(&line).ok().filter(|line| line.ends_with(b"--worker\0")));
     signal(workers[0], Signal::SIGSTOP);
@@ -76,7 +77,7 @@ fn a_process_that_sleeps_is_ended() {
     let lines = json_lines(&output.stdout);
     let found = verdicts(&lines);
     assert!(found.iter().map(|(file, _)| *file).eq(paths.iter().map(|path| text(path))));
-    // If the process was on its last job, that file is not tried again.
+    // The file that the killed worker was reading, if there was one, is not tried again.
     let errors = found.iter().filter(|(_, verdict)| *verdict != "valid").count();
     assert!(errors <= 1, "{errors}");
     assert!(is_gone(workers[0]));
