@@ -20,11 +20,11 @@ pub(super) struct Summary {
     pub(super) input: u64,
     pub(super) output: u64,
     pub(super) files: u32,
-    /// What the user is told beside, a line each.
+    /// Further notes for the user, one line each.
     pub(super) notes: Vec<String>,
 }
 
-/// Bytes of a file and its shards.
+/// Returns the total bytes of a file and its shards.
 pub(super) fn input(archive: &FileWithShards) -> u64 {
     archive.file_len().saturating_add(archive.shard_bytes())
 }
