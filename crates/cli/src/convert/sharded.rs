@@ -134,9 +134,7 @@ pub(super) fn check_count(args: &Convert, count: usize) -> Result<u32, String> {
     if let Some(count) = u32::try_from(count).ok().filter(|count| *count <= most) {
         return Ok(count);
     }
-    Err(format!(
-        "{count} files exceed the maximum of {most}; --limit shards={count} allows this number"
-    ))
+    Err(format!("{count} files exceed the maximum of {most}; --limit shards={count} allows them"))
 }
 
 /// The arrays that are written.
