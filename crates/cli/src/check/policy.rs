@@ -171,7 +171,7 @@ fn check_known_rule(name: &str) -> Result<(), String> {
     if catalog::find(name).is_some() || catalog::is_retired(name) {
         return Ok(());
     }
-    Err(format!("unknown rule \"{name}\"; `zten explain` lists all rules"))
+    Err(format!("unknown rule \"{name}\"; `zten explain` lists all"))
 }
 
 /// Reads a policy from a file.
