@@ -457,7 +457,7 @@ impl<'a> Broker<'a> {
             }
             // A worker that has received files may have been taken over, and must not end the command.
             Request::NotConfined(_) if running.ready || self.mode != Mode::Require => {
-                return Ok(Err(invalid("it is confined already")));
+                return Ok(Err(invalid("the sandbox is reported as missing too late")));
             }
             Request::NotConfined(why) => {
                 self.halt = Some(format!("--require-sandbox: {}", crate::escape::escape_all(why)));

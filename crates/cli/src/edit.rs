@@ -86,7 +86,7 @@ impl Edition {
             let dtype = Dtype::of(own.dtype());
             let (Some(dtype), Some(extent)) = (dtype, own.component("data").map(|it| it.extent()))
             else {
-                return Err(Inexpressible::file("it has a type that cannot be written"));
+                return Err(Inexpressible::tensor(own.name(), "its type cannot be written"));
             };
             let at = |offset: u64| offset.saturating_sub(data);
             let (shape, data) = (own.shape().to_vec(), at(extent.offset())..at(extent.end()));

@@ -71,7 +71,7 @@ fn main() -> ExitCode {
     let args = match Args::try_parse_from(args::arguments()) {
         Ok(args) => args,
         Err(error) => {
-            // If the message cannot be printed either, only the exit status tells of the error.
+            // If the message cannot be printed, the exit status still reports the error.
             let _ = if error.use_stderr() {
                 // The message repeats arguments. A shell may have expanded them from file names, which may hold control
                 // characters.

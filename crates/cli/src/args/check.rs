@@ -51,7 +51,7 @@ pub(crate) struct Check {
     /// End each name in LIST with NUL instead of a line end
     #[arg(short = '0', long, requires = "files_from")]
     pub(crate) null: bool,
-    /// Print how many files had which verdict, which rules they break, and what was skipped
+    /// Print the numbers of files by verdict and by broken rule, and the numbers of skipped entries
     #[arg(long)]
     pub(crate) summary: bool,
     /// Print findings only, and nothing about valid files and skipped files

@@ -190,7 +190,8 @@ impl Running {
         }
     }
 
-    /// Returns whether this worker may be sent `task`: it has threads enough for the size, and jobs left.
+    /// Returns whether this worker may be sent `task`: it has enough threads for the size of the files, and is not due to be
+    /// replaced after its last job.
     pub(super) fn takes(&self, task: &Task) -> bool {
         let has_threads = self.threads > 1 || !task.is_large() || threads::wanted() < 2;
         has_threads && task.count() <= self.left

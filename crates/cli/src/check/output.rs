@@ -34,7 +34,7 @@ pub(crate) struct Output {
     /// The suffixes that names in folders are expected to have.
     suffixes: Suffixes,
     tally: Tally,
-    /// The files of a SARIF document, which come behind the results.
+    /// The files of a SARIF document, which follow the results.
     artifacts: SpooledTempFile,
     /// True if a result has been written.
     has_results: bool,
@@ -138,7 +138,7 @@ impl Output {
     fn none_checked(&self) -> String {
         let skipped = &self.tally.skipped;
         if skipped.is_empty() {
-            return "no file was checked: there is none in the folders, or in the list".to_owned();
+            return "no file was checked: the folders or the list have no files".to_owned();
         }
         let suffixes = match skipped.of(Reason::Suffix) {
             0 => String::new(),

@@ -201,7 +201,7 @@ fn parse(text: &str) -> Result<Policy, String> {
     }
     // An empty policy is probably a file that was truncated or never written, and must not let every file pass.
     if policy == Policy::default() {
-        return Err("policy without a requirement".to_owned());
+        return Err("the policy has no requirement".to_owned());
     }
     Ok(policy)
 }

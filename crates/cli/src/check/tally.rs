@@ -56,7 +56,7 @@ impl Tally {
         VERDICTS.iter().map(|verdict| verdict.as_str()).zip(self.verdicts)
     }
 
-    /// Writes the counts that are not 0, and what was skipped, for people.
+    /// Writes the counts that are not 0, and the skipped entries, as text.
     pub(super) fn lines(&self, out: &mut impl Write) -> io::Result<()> {
         let there = self.verdicts().filter(|(_, count)| *count > 0);
         let verdicts: Vec<_> = there.map(|(verdict, count)| format!("{count} {verdict}")).collect();

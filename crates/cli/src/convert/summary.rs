@@ -13,7 +13,7 @@ use crate::escape;
 use crate::file::{FileWithShards, counted};
 use crate::size::human;
 
-/// The numbers of objects, and of bytes of the files that were read and of those that were written.
+/// The number of objects, the bytes of the input files, and the bytes and the number of the output files.
 #[derive(Debug)]
 pub(super) struct Summary {
     pub(super) objects: usize,

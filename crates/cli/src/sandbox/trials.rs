@@ -39,7 +39,7 @@ pub(crate) fn run(app: &mut App, args: &Sandbox, mode: Mode) -> io::Result<()> {
     }
     let (layers, outcomes) = match all(mode) {
         Ok(all) => all,
-        Err(why) => return app.usage(format_args!("it could not be tried: {why}")),
+        Err(why) => return app.usage(format_args!("an access could not be tried: {why}")),
     };
     if outcomes.iter().any(|outcome| outcome.denied.is_none()) {
         app.set_exit_status(Status::Invalid);
