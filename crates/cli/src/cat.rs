@@ -179,7 +179,7 @@ fn print(
             if is_remote {
                 let mut all = [component.extent().range()].into_iter();
                 match reader.parts() {
-                    // A component in a shard is read as a whole: it is compared with its digest.
+                    // Reads from a shard fetch more than the runs, to compare the bytes with the verified ones.
                     Parts::Runs if shard.is_none() => {
                         plan(&mut slice.file_ranges().map_err(rejected)?)?;
                     }

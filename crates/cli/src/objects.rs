@@ -79,7 +79,7 @@ where
         if decoded.into_inner() > most {
             return None;
         }
-        // `last` only decreases, so every object before it, and it, has been validated.
+        // `last` only decreases, so every object up to its final value has been validated.
         let validated = last.into_inner().saturating_add(1);
         Some(results.into_iter().take(validated).flatten().collect())
     }

@@ -27,8 +27,8 @@ pub(crate) fn wanted() -> usize {
 pub(crate) fn start(number: usize) {
     match rayon::ThreadPoolBuilder::new().num_threads(number).build_global() {
         Ok(()) => {
-            // The first allocation of a thread makes the C library create an arena, for which it makes system calls that
-            // seccomp will forbid.
+            // The first allocation of a thread makes the C library set up an arena, which may take system calls that a confined
+            // process may not make.
             rayon::broadcast(|_| drop(black_box(Vec::<u8>::with_capacity(1 << 10))));
             let _ = COUNT.set(number);
         }

@@ -53,8 +53,8 @@ pub(super) fn settings(args: &Convert) -> Settings {
 const KEYS: usize = 4;
 const KEY: usize = 40;
 
-/// Returns the notes for the user about the written `source`: attributes that became JSON text, and shared storage. NumPy formats
-/// reject attributes, so only the source of a safetensors file has any.
+/// Returns the notes for the user about the written `source`: attributes that became JSON text, and shared storage. NumPy
+/// formats reject attributes, so only the source of a safetensors file has any.
 fn notes(source: &Archived<'_>) -> Vec<String> {
     let attributes = source.attributes();
     let count = write::json_texts(&attributes).count();
