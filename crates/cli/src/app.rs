@@ -20,7 +20,7 @@ const BUFFER: usize = 48 << 10;
 
 /// Standard output, buffered, and the status so far.
 pub(crate) struct App {
-    /// Standard output. An error of it ends the command.
+    /// Standard output. An error in writing to it ends the command.
     pub(crate) out: Output,
     status: Status,
     errors: Errors,
@@ -28,9 +28,9 @@ pub(crate) struct App {
 
 /// Standard output of the command.
 pub(crate) enum Output {
-    /// The process's own.
+    /// The standard output of this process.
     Own(BufWriter<StdoutLock<'static>>),
-    /// Text that the broker prints.
+    /// Messages to the broker, which prints their text, and the text that was not sent yet.
     #[cfg(target_os = "linux")]
     Broker(Arc<Channel>, Vec<u8>),
     #[cfg(all(test, target_os = "linux"))]
@@ -75,20 +75,21 @@ impl Write for Output {
 }
 
 impl App {
-    /// A file for both streams.
+    /// Creates an output that writes both streams to `file`.
     #[cfg(all(test, target_os = "linux"))]
     pub(crate) fn to_file(file: std::fs::File) -> Self {
         let errors = Errors::File(file.try_clone().unwrap());
         Self { out: Output::File(file), status: Status::Success, errors }
     }
 
-    /// The process's own streams, and nothing wrong yet.
+    /// Creates the output to the standard streams of this process, with the exit status of success.
     pub(crate) fn new() -> Self {
         let out = Output::Own(BufWriter::with_capacity(64 << 10, io::stdout().lock()));
         Self { out, status: Status::Success, errors: Errors::Own }
     }
 
-    /// The streams of a worker: the broker prints text, but data goes to standard output.
+    /// Creates the output of a worker. The broker prints its text, unless the command `writes_data`: data goes to
+    /// standard output without a detour.
     #[cfg(target_os = "linux")]
     pub(crate) fn in_worker(channel: &Arc<Channel>, writes_data: bool) -> Self {
         let out = if writes_data {
@@ -99,24 +100,24 @@ impl App {
         Self { out, status: Status::Success, errors: Errors::Broker(Arc::clone(channel)) }
     }
 
-    /// Notes how one thing has ended.
+    /// Raises the exit status of the command to `status`, if that is worse than the status so far.
     pub(crate) fn set_exit_status(&mut self, status: Status) {
         self.status = self.status.max(status);
     }
 
-    /// Prints an error of a file, after all that has been printed before.
+    /// Prints the problem of a file on standard error, after flushing standard output.
     pub(crate) fn problem(&mut self, problem: &Problem) -> io::Result<()> {
         self.set_exit_status(problem.status());
         self.error(problem)
     }
 
-    /// Prints that the command was called wrongly.
+    /// Prints `message` on standard error, and sets the exit status to 2: the command was called wrongly, or cannot go on.
     pub(crate) fn usage(&mut self, message: impl Display) -> io::Result<()> {
         self.set_exit_status(Status::Error);
         self.error(message)
     }
 
-    /// Prints a line on standard error, after all that has been printed before.
+    /// Prints a line on standard error, after flushing standard output.
     pub(crate) fn error(&mut self, message: impl Display) -> io::Result<()> {
         self.out.flush()?;
         match &self.errors {
@@ -131,7 +132,7 @@ impl App {
         Ok(())
     }
 
-    /// Prints text that a worker has rendered.
+    /// Prints text that a worker has rendered on `stream`.
     #[cfg(target_os = "linux")]
     pub(crate) fn text(&mut self, stream: Stream, text: &str) -> io::Result<()> {
         match stream {
@@ -150,17 +151,18 @@ impl App {
         }
     }
 
-    /// Prints text on standard error, after all that has been printed before.
+    /// Prints text on standard error, after flushing standard output.
     pub(crate) fn error_text(&mut self, text: &str) -> io::Result<()> {
         self.error(text.strip_suffix('\n').unwrap_or(text))
     }
 
-    /// The status so far.
+    /// Returns the exit status so far.
     pub(crate) fn status(&self) -> Status {
         self.status
     }
 
-    /// Ends a job of a worker: everything has been sent, or standard output is at fault.
+    /// Flushes the output of a worker's job, and returns the status and the verdict `ran` of the job. If standard output
+    /// cannot be written to, reports the error, and returns no verdict.
     #[cfg(target_os = "linux")]
     pub(crate) fn finish(
         mut self,
@@ -175,21 +177,21 @@ impl App {
         }
     }
 
-    /// Notes that standard output cannot be written to.
+    /// Reports that standard output cannot be written to. A closed pipe is not an error.
     fn fail(&mut self, error: &io::Error) -> io::Result<()> {
-        // The buffer would try once more.
+        // Discards the buffer, which would try to write its bytes again when it is dropped.
         if let Output::Own(out) = &mut self.out {
             let empty = BufWriter::with_capacity(0, io::stdout().lock());
             let _ = std::mem::replace(out, empty).into_parts();
         }
-        // The reader has closed the pipe, which is no failure.
+        // The reader has closed the pipe, as `head` does when it has enough.
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Ok(());
         }
         self.usage(format_args!("standard output: {error}"))
     }
 
-    /// The exit status, everything having been written or not.
+    /// Flushes standard output, reports an error in writing to it, and returns the exit status.
     pub(crate) fn end(mut self, written: io::Result<()>) -> ExitCode {
         if let Err(error) = written.and_then(|()| self.out.flush()) {
             let _ = self.fail(&error);

@@ -57,9 +57,9 @@ Exit status:
   3  FILE needs what is not supported";
 
 const SANDBOX_STATUS: &str = "Exit status:
-  0  all of it is denied
-  1  something is allowed
-  2  wrong usage, or it could not be tried";
+  0  every access is denied
+  1  an access is allowed
+  2  wrong usage, or an access could not be tried";
 
 /// Inspect, validate and convert tensor files
 #[derive(Debug, Parser)]
@@ -79,7 +79,7 @@ pub(crate) struct Args {
     /// `CLICOLOR_FORCE`
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
-    /// End a confined process that has done nothing for so many seconds: no message, no processor time; 0 waits for ever
+    /// End a confined process that has been idle (no message, no processor time) for this many seconds; 0 waits forever
     #[arg(long, global = true, value_name = "SECONDS", default_value_t = 600)]
     pub(crate) idle_timeout: u32,
     #[command(flatten)]
@@ -105,10 +105,10 @@ pub(crate) enum Command {
     Call(Call),
     /// Explain what a rule requires, where it comes from, and what to do
     Explain(Explain),
-    /// Try from inside what a confined process may not do, and tell what is denied
+    /// Try forbidden accesses from inside a confined process, and report which of them are denied
     #[command(after_help = SANDBOX_STATUS)]
     Sandbox(Sandbox),
-    /// Print what a shell needs to complete the command's arguments
+    /// Print the script that lets a shell complete the command's arguments
     Completions(Completions),
     /// Write the manual pages
     Man(Man),
@@ -125,7 +125,7 @@ pub(crate) struct Completions {
 /// `zten man`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Man {
-    /// The folder to write a page for each command into; without, the page of `zten` is printed
+    /// The folder to write a page for each command into; without it, the page of `zten` is printed
     #[arg(value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
 }
@@ -133,10 +133,10 @@ pub(crate) struct Man {
 /// `zten explain`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Explain {
-    /// The rule, limit or unsupported feature, as messages spell it; all are listed without
+    /// The id of a rule, limit or unsupported feature, as messages print it; without it, all are listed
     #[arg(value_name = "RULE")]
     pub(crate) rule: Option<String>,
-    /// List all
+    /// List all rules, limits and unsupported features
     #[arg(long, conflicts_with = "rule")]
     pub(crate) list: bool,
 }
@@ -147,7 +147,7 @@ pub(crate) struct Sandbox {
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
-    /// Try this one, in a process that is there for nothing else
+    /// Try only the access of this name, in this process
     #[arg(long, hide = true)]
     pub(crate) trial: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Attributes of a file, changed.
+//! Changes of the attributes of a file, as `--set`, `--unset` and `--tied keep-first` make them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,7 +8,7 @@ use zten::write::Encoded;
 
 use crate::escape;
 
-/// An attribute, and its new value: `KEY=JSON`.
+/// An attribute and its new value: `KEY=JSON` of the command line.
 #[derive(Clone, Debug)]
 pub(crate) struct Set {
     key: String,
@@ -16,7 +16,7 @@ pub(crate) struct Set {
 }
 
 impl Set {
-    /// Checks the form of one.
+    /// Checks that `text` is `KEY=JSON`, and returns it.
     pub(crate) fn check(text: &str) -> Result<String, String> {
         Self::parse(text).map(|_| text.to_owned())
     }
@@ -24,15 +24,19 @@ impl Set {
     fn parse(text: &str) -> Result<Self, String> {
         let (key, json) = text.split_once('=').ok_or("expected KEY=JSON")?;
         let value: serde_json::Value = serde_json::from_str(json).map_err(|error| {
-            format!("invalid JSON: {error}; text is put between quotes, as in '{key}=\"text\"'")
+            format!("invalid JSON: {error}; put text between quotes, as in '{key}=\"text\"'")
         })?;
         let value = Encoded::from_value(&value).map_err(|error| error.to_string())?;
         Ok(Self { key: key.to_owned(), value })
     }
 }
 
-/// Returns attributes with those changes: what is set stays where it was, or comes last. Of two values for one key, the
-/// later counts.
+/// Returns the attributes `old` with the values of `set` (each `KEY=JSON`) and without the keys of `unset`. A key that is set
+/// keeps its position if it exists, and is appended otherwise. If a key is set twice, the later value counts. A key that is
+/// unset and set is appended.
+///
+/// # Errors
+/// A key of `unset` does not exist, a value is not JSON, or memory runs out.
 pub(crate) fn changed(
     old: &Attributes<'_>,
     set: &[String],
@@ -43,7 +47,7 @@ pub(crate) fn changed(
     let values: HashMap<&str, &[u8]> =
         set.iter().map(|set| (set.key.as_str(), set.value.as_bytes())).collect();
     let removed: HashSet<&str> = unset.iter().map(String::as_str).collect();
-    // Only the keys that the command line names are held: a file may have any number of others.
+    // Only keys that the command line names are held in memory: a file may have millions of other keys.
     let named = |key: &str| values.contains_key(key) || removed.contains(key);
     let present: HashSet<&str> = old.clone().map(|(key, _)| key).filter(|key| named(key)).collect();
     if let Some(missing) = unset.iter().find(|key| !present.contains(key.as_str())) {
@@ -71,7 +75,10 @@ pub(crate) fn changed(
     Ok(Encoded::from_cbor(out.into_bytes()))
 }
 
-/// Returns attributes with texts behind them, whose keys differ from each other.
+/// Returns the attributes `old` followed by `texts`, pairs of a key and a text. The keys of `texts` differ from each other.
+///
+/// # Errors
+/// A key of `texts` exists in `old`, or memory runs out.
 pub(crate) fn with_texts<'t>(
     old: &Attributes<'_>,
     texts: impl Iterator<Item = (&'t str, &'t str)> + Clone,
@@ -103,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_set_stays_where_it_was_or_comes_last() {
+    fn set_keys_keep_their_position_or_come_last() {
         let set =
             |texts: &[&str]| -> Vec<_> { texts.iter().map(|&text| text.to_owned()).collect() };
         let old = changed(&Attributes::default(), &set(&["a=1", "b=[true,null]", "a=1.5"]), &[]);

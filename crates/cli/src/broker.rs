@@ -1,9 +1,10 @@
-//! The process that was called: it opens files, hands them to workers, and prints the text that they render.
+//! The broker: the process that the user called. The broker opens files, hands them to workers, and prints the text that the
+//! workers render.
 //!
-//! A worker is confined and opens nothing. This process reads no byte of a file that it hands over. Of what a worker sends it
-//! believes only the form: text without control characters but the command's own colors, a status, and the
-//! names of files, which it opens where the rules on shards have them. However a worker ends, the job that it was on is
-//! reported, and another worker does the rest.
+//! A worker is confined and opens no file. The broker reads no byte of a file that it hands over. It does not trust the
+//! messages of a worker, and accepts only text without control characters except the command's own colors, a status, and
+//! the names of sibling files, which it opens at the paths that the rules on shards give. However a worker ends, the broker
+//! reports the job that the worker was on, and gives its other jobs to another worker.
 
 mod ordered;
 mod running;
@@ -36,16 +37,16 @@ use ordered::{JobResult, Ordered};
 use running::{Running, Task};
 use source::{Handed, Item, Source};
 
-/// Bytes of files that are sent at a time to one worker, unless it is a single file.
+/// Bytes of all files that are sent to one worker at a time. A single file may be larger.
 const ROOM: u64 = 16 << 20;
-/// Workers in a row that may end before they are ready.
+/// The number of workers in a row that may end before they are ready. After one more the command gives up.
 const ATTEMPTS: u32 = 64;
 
-/// Rounds in a row in which nothing is waited for and no result is printed: a round or two may pass so when a worker could not
-/// be reached or started, and another takes its job. More of them are a fault of this program, which must not loop.
+/// Rounds in a row in which the broker neither waits nor prints a result. One or two such rounds are normal when a worker could
+/// not be reached or started, and another takes its job. More of them are a fault of this program, which must not loop.
 const IDLE_ROUNDS: u32 = 64;
 
-/// The time between two looks at the processor time that workers have used.
+/// The time between two checks of the processor time that workers have used, and the longest single wait.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs a command in workers.
@@ -64,7 +65,7 @@ pub(crate) fn run(app: &mut App, call: &Call, mode: Mode) -> io::Result<()> {
     }
 }
 
-/// Starts a worker whose first job is the task.
+/// A function that starts a worker whose first job is the task.
 type Start<'s> = dyn FnMut(&Call, Mode, &Task) -> io::Result<Running> + 's;
 
 /// The jobs of a command, and the workers that do them.
@@ -75,36 +76,36 @@ struct Broker<'a> {
     slots: Vec<Option<Running>>,
     printer: Printer,
     outputs: Outputs<'a>,
-    /// Workers in a row that have ended before they were ready.
+    /// The number of workers in a row that have ended before they were ready.
     attempts: u32,
-    /// Rounds in a row in which nothing was waited for and no result was printed.
+    /// Rounds in a row in which the broker neither waited nor printed a result.
     idle_rounds: u32,
-    /// The reason why no worker can go on.
+    /// The message with which the command ends early, because no worker can do its jobs.
     halt: Option<String>,
-    /// The time of the last look at the processor time of workers.
+    /// The time of the last check of the workers' processor time.
     looked: Instant,
-    /// The time for which a worker may do nothing.
+    /// The time for which a worker may do nothing (`--idle-timeout`), or `None` for any time.
     silence: Option<Duration>,
 }
 
 /// Prints the results of jobs.
 struct Printer {
-    /// The output for results of files that are checked, in the order of the files.
+    /// The output of `zten check`, which prints records in the order of the files. `None` for other commands.
     checks: Option<check::Output>,
     ordered: Ordered,
-    /// True if a line of progress is drawn.
+    /// True while a progress line is on the terminal.
     has_line: bool,
 }
 
 impl Printer {
-    /// Removes the line of progress.
+    /// Removes the progress line, if one is drawn.
     fn clear(&mut self) {
         if std::mem::take(&mut self.has_line) {
             progress::clear();
         }
     }
 
-    /// Prints the results of jobs up to the first job that has none, and returns whether there was one.
+    /// Prints the results of jobs up to the first job without a result, and returns whether any was printed.
     fn print_results(&mut self, app: &mut App) -> io::Result<bool> {
         let mut is_any = false;
         while let Some(result) = self.ordered.next() {
@@ -119,7 +120,7 @@ impl Printer {
         Ok(is_any)
     }
 
-    /// Keeps the result of a job, which it has no other yet.
+    /// Keeps the result of `item`. A second result of the same job is reported as an internal error.
     fn put(&mut self, app: &mut App, item: &Item, result: JobResult) -> io::Result<()> {
         if self.ordered.put(item.number, result) {
             return Ok(());
@@ -128,7 +129,7 @@ impl Printer {
         app.usage(format_args!("internal error: {path} has a second result"))
     }
 
-    /// Reports a problem of a job in place of its result.
+    /// Reports `problem` as the result of `item`.
     fn problem(&mut self, app: &mut App, item: &Item, problem: Problem) -> io::Result<()> {
         self.clear();
         let result = if let Some(checks) = &self.checks {
@@ -149,7 +150,7 @@ impl Printer {
 }
 
 impl<'a> Broker<'a> {
-    /// A broker with room for so many workers.
+    /// Creates a broker of up to `jobs` workers.
     ///
     /// # Errors
     /// The list of files cannot be opened.
@@ -179,7 +180,7 @@ impl<'a> Broker<'a> {
         })
     }
 
-    /// Does all jobs, in workers that `start` starts.
+    /// Runs all jobs, in workers that `start` starts.
     fn work(&mut self, app: &mut App, start: &mut Start<'_>) -> io::Result<()> {
         loop {
             for slot in 0..self.slots.len() {
@@ -192,11 +193,12 @@ impl<'a> Broker<'a> {
             if self.source.is_over() && self.is_idle() {
                 break;
             }
-            // What is known is not held back by what is waited for.
+            // Results are shown before the broker waits for further ones.
             app.out.flush()?;
             let start = Instant::now();
             let has_waited = self.wait()?;
-            // What is beyond that is time in which this process was stopped, and the workers with it.
+            // A longer wait means that this process was stopped (by Ctrl-Z, say), and the workers with it. Such time does
+            // not count as idle time of a worker.
             let waited = start.elapsed().min(PATIENCE);
             self.idle_rounds =
                 if has_printed || has_waited { 0 } else { self.idle_rounds.saturating_add(1) };
@@ -227,12 +229,14 @@ impl<'a> Broker<'a> {
         self.slots.iter().flatten().all(Running::is_idle)
     }
 
-    /// The number of jobs that a worker is sent ahead: text of others than `check` is printed as it comes.
+    /// Returns the number of jobs that one worker may have at a time. It is 1 for commands other than `check`, whose text is
+    /// printed as it arrives.
     fn ahead(&self) -> usize {
         if self.printer.checks.is_some() { DESCRIPTORS } else { 1 }
     }
 
-    /// Opens the files of as many jobs as a worker may have, and sends them.
+    /// Opens the files of the next jobs, as many as the worker in `slot` may have, and sends them. Starts a worker if the
+    /// slot has none that can take them.
     fn send_batch(&mut self, app: &mut App, slot: usize, start: &mut Start<'_>) -> io::Result<()> {
         let busy = |running: &Running| running.is_busy(self.ahead(), ROOM);
         if self.halt.is_some()
@@ -279,18 +283,18 @@ impl<'a> Broker<'a> {
                 running.bytes = bytes;
                 running.tasks.extend(tasks);
             }
-            // It had nothing to do, so it is none of these.
+            // An idle worker ended before it was sent a job, so no job is to blame.
             Err(error) if is_gone(&error) && running.ready && running.is_idle() => {
                 self.source.put_back(tasks.into_iter().map(|task| task.item));
                 self.slots.get_mut(slot).map(Option::take);
             }
-            // What it was doing, or why it was never ready, is found when it is asked for answers.
+            // The worker is gone. `receive` will report its last job, or why it never started.
             Err(error) if is_gone(&error) => running.tasks.extend(tasks),
-            // Others are on their way, and will have come.
+            // Other workers will return descriptors soon, so retry later.
             Err(error) if is_too_many(&error) && !is_idle => {
                 self.source.put_back(tasks.into_iter().map(|task| task.item));
             }
-            // It says that jobs are done and does not receive others.
+            // The socket is full: the worker claims to be done with jobs, and does not receive the next.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 let items = tasks.into_iter().map(|task| Item { alone: true, ..task.item });
                 self.source.put_back(items.collect::<Vec<_>>());
@@ -306,7 +310,8 @@ impl<'a> Broker<'a> {
         Ok(())
     }
 
-    /// Returns whether a worker can take a job beside those that it is sent with it, if need be a new worker.
+    /// Returns whether the worker in `slot` can take `task`. If the task is the first of a packet (`is_first`) and the slot's
+    /// worker is idle or missing, starts a new worker for it.
     fn can_take(
         &mut self,
         slot: usize,
@@ -325,7 +330,7 @@ impl<'a> Broker<'a> {
         match start(self.call, self.mode, task) {
             Ok(running) => *slot = Some(running),
             Err(error) => {
-                // The others do its work.
+                // If other workers run, they do the work of this one.
                 if self.slots.iter().all(Option::is_none) {
                     self.not_started(&error.to_string());
                 }
@@ -335,7 +340,8 @@ impl<'a> Broker<'a> {
         true
     }
 
-    /// The next job, with its files open. None if there is no other yet.
+    /// Opens the files of the next job. Returns `None` if there is no job now, or if descriptors are short while other
+    /// workers may still return some.
     fn open_next(&mut self, app: &mut App, is_first: bool) -> io::Result<Option<(Item, Handed)>> {
         if let Some(held) = self.source.held.take() {
             return Ok(Some(held));
@@ -356,7 +362,7 @@ impl<'a> Broker<'a> {
         }
     }
 
-    /// Waits for an answer, or for more of the list of files. Returns whether there was either to wait for.
+    /// Waits for an answer of a worker, or for more of the list of files. Returns false if there was nothing to wait for.
     fn wait(&self) -> io::Result<bool> {
         let running = self.slots.iter().flatten();
         let busy = running.filter(|running| !running.is_idle());
@@ -365,7 +371,7 @@ impl<'a> Broker<'a> {
             .collect();
         let list = self.source.waits_for(&self.printer.ordered);
         asked.extend(list.map(|list| PollFd::from_borrowed_fd(list, PollFlags::IN)));
-        // Nothing is waited for where files could not be opened, and others are there.
+        // Nothing to wait for: for example, some files could not be opened, and the next ones can be tried at once.
         if asked.is_empty() {
             return Ok(false);
         }
@@ -385,7 +391,7 @@ impl<'a> Broker<'a> {
             if running.is_some_and(|running| running.is_silent_for(waited, limit, self.call)) {
                 let seconds = limit.as_secs();
                 let error = io::Error::other(format!(
-                    "it has done nothing for {seconds} s; --idle-timeout allows more"
+                    "it has done nothing for {seconds} s; raise --idle-timeout to allow more"
                 ));
                 self.lost(app, slot, Some(&error))?;
             }
@@ -405,9 +411,9 @@ impl<'a> Broker<'a> {
         Ok(())
     }
 
-    /// Takes the answers of a worker that are there.
+    /// Receives the answers that the worker in `slot` has sent, and acts on them.
     fn receive(&mut self, app: &mut App, slot: usize) -> io::Result<()> {
-        // One that says more than it was asked for does not keep others from being heard.
+        // The bound keeps a worker that floods the socket from starving the other workers.
         for _ in 0..DESCRIPTORS {
             let Some(Some(running)) = self.slots.get_mut(slot) else { return Ok(()) };
             if running.is_idle() {
@@ -434,7 +440,10 @@ impl<'a> Broker<'a> {
         Ok(())
     }
 
-    /// Does what a worker asks. The inner error is the worker's.
+    /// Carries out the request of the worker in `slot`.
+    ///
+    /// # Errors
+    /// The outer error is of this process's output. The inner error is a fault of the worker, which ends it.
     fn answer(
         &mut self,
         app: &mut App,
@@ -447,9 +456,9 @@ impl<'a> Broker<'a> {
                 running.ready(*memory);
                 self.attempts = 0;
             }
-            // Only a worker that has read nothing yet may end the command.
+            // A worker that has received files may have been taken over, and must not end the command.
             Request::NotConfined(_) if running.ready || self.mode != Mode::Require => {
-                return Ok(Err(invalid("it is confined already")));
+                return Ok(Err(invalid("the sandbox is reported as missing too late")));
             }
             Request::NotConfined(why) => {
                 self.halt = Some(format!("--require-sandbox: {}", crate::escape::escape_all(why)));
@@ -477,7 +486,7 @@ impl<'a> Broker<'a> {
         Ok(Ok(()))
     }
 
-    /// Prints text, or keeps it until the job is done.
+    /// Prints `text` of the current job of the worker in `slot`, or keeps it until the job is done.
     fn text(
         &mut self,
         app: &mut App,
@@ -496,7 +505,7 @@ impl<'a> Broker<'a> {
         if !task.may_print(text.len(), self.call.strictness().options().limit().manifest()) {
             return Ok(Err(invalid("too much text")));
         }
-        // What is said of a file that is written holds when the file has its name.
+        // The output of a command that writes files is printed after the files got their names: it says that they are written.
         if self.printer.checks.is_some() || stream == Stream::Output && !self.outputs.is_empty() {
             if task.text.len().saturating_add(text.len()) > PART {
                 return Ok(Err(invalid("too much text")));
@@ -508,15 +517,16 @@ impl<'a> Broker<'a> {
         app.text(stream, text).map(Ok)
     }
 
-    /// Opens a file that an input of the current job names, and sends it.
+    /// Opens the file `want`, which input `number` of the current job refers to, and sends it to the worker in `slot`.
+    /// Remote inputs find their siblings through another process.
     fn find(&mut self, slot: usize, number: u32, want: &Want) -> io::Result<()> {
         let Some(Some(running)) = self.slots.get_mut(slot) else { return Ok(()) };
         let Some(task) = running.tasks.front_mut() else { return Err(invalid("a file of no job")) };
         let strictness = self.call.strictness();
-        task.found = task.found.saturating_add(1);
+        task.requested_files = task.requested_files.saturating_add(1);
         let files = u32::try_from(task.item.entries.len()).unwrap_or(u32::MAX);
         let most = strictness.max_siblings().saturating_mul(files);
-        let path = task.item.input(number).filter(|_| task.found <= most);
+        let path = task.item.input(number).filter(|_| task.requested_files <= most);
         let path: PathBuf = path.ok_or_else(|| invalid("more files than the limit allows"))?;
         let packet = match want.open(&path, strictness.links()) {
             Ok(Some(ShardFile { file, length, .. })) => {
@@ -536,7 +546,7 @@ impl<'a> Broker<'a> {
         running.send(&packet?)
     }
 
-    /// Ends the current job of a worker.
+    /// Ends the current job of the worker in `slot`: keeps its result, or lets a worker that writes files end first.
     fn done(&mut self, app: &mut App, slot: usize, done: &Done) -> io::Result<io::Result<()>> {
         let Some(Some(running)) = self.slots.get_mut(slot) else { return Ok(Ok(())) };
         let kind = match done.kind.as_ref().map(Kind::from_numbers) {
@@ -544,7 +554,7 @@ impl<'a> Broker<'a> {
             kind => kind.flatten(),
         };
         if !self.outputs.is_empty() {
-            // What it has written is published when it has ended.
+            // The files are published when the process has ended: until then it could still write to them.
             if let Some(task) = running.tasks.front_mut() {
                 task.done = Some(done.status);
             }
@@ -560,13 +570,13 @@ impl<'a> Broker<'a> {
                 let text = std::mem::take(&mut task.text);
                 let record = check::Record { kind, text, also: task.item.also() };
                 if self.printer.checks.as_ref().is_some_and(|own| !own.accepts(&path, &record)) {
-                    // The job is still that of the worker, which is reported or tried again.
+                    // The job stays with the worker, so that `lost` reports it or gives it to another worker.
                     running.tasks.push_front(task);
                     return Ok(Err(invalid("a verdict on another file")));
                 }
                 self.printer.put(app, &task.item, JobResult::Record(path, record))?;
             }
-            // The text, if there is any, may be of half a verdict.
+            // Without a verdict the text is dropped: it may be a part of a verdict's text.
             (None, true) => {
                 let problem = Problem::no_verdict(&path);
                 self.printer.problem(app, &task.item, problem)?;
@@ -581,7 +591,8 @@ impl<'a> Broker<'a> {
         Ok(Ok(()))
     }
 
-    /// Handles the end of a worker, or a message that no honest one sends.
+    /// Ends the worker in `slot`, which has ended by itself or, if there is an error `why`, has sent an invalid message or
+    /// exceeded a limit. Reports its current job and puts the others back.
     fn lost(&mut self, app: &mut App, slot: usize, why: Option<&io::Error>) -> io::Result<()> {
         let Some(mut running) = self.slots.get_mut(slot).and_then(Option::take) else {
             return Ok(());
@@ -611,13 +622,14 @@ impl<'a> Broker<'a> {
             let problem = Problem::ended(&task.item.path(), &ended);
             self.printer.problem(app, &task.item, problem)?;
         }
-        // It may not have reported those before the one that ended it.
+        // The worker may have finished some of these jobs without reporting them, so it is not known which one ended it. Each
+        // is tried again in a worker of its own.
         let items = tasks.into_iter().map(|task| Item { alone: true, ..task.item });
         self.source.put_back(items);
         Ok(())
     }
 
-    /// Gives the files that a worker has written their names, if it says that they are complete.
+    /// Gives the files that a worker has written their names if its `status` is success, and prints `text`.
     fn publish(&mut self, app: &mut App, status: Status, text: &str) -> io::Result<()> {
         self.printer.clear();
         app.set_exit_status(status);
@@ -630,6 +642,7 @@ impl<'a> Broker<'a> {
         }
     }
 
+    /// Ends the command because workers cannot be started, for the reason `why`.
     fn not_started(&mut self, why: &str) {
         self.halt = Some(format!(
             "cannot start a confined process: {why}; --no-sandbox reads files without one"
@@ -637,13 +650,13 @@ impl<'a> Broker<'a> {
     }
 }
 
-/// Returns whether text has no control character but tabs, ends of lines, and the command's own colors if it has any.
+/// Returns whether `text` has no control characters except tabs, newlines and, if `has_colors`, the escape sequences of colors.
 fn is_clean(text: &str, has_colors: bool) -> bool {
     let is_plain = |text: &str| text.chars().all(|c| matches!(c, '\n' | '\t') || !c.is_control());
     let mut parts = text.split('\x1b');
     parts.next().is_none_or(is_plain)
         && parts.all(|part| {
-            // A color or its end: digits and semicolons between "[" and "m".
+            // A sequence that sets or resets the color: digits and semicolons between "[" and "m".
             let code = part.strip_prefix('[').and_then(|part| part.split_once('m'));
             has_colors
                 && code.is_some_and(|(code, rest)| {

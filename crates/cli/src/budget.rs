@@ -1,54 +1,54 @@
-//! The budget of a process that works on files, from their lengths and the limits of the command line.
+//! The budget of a worker, computed from the lengths of its files and the limits of the command line.
 
 use zten_sandbox::Budget;
 
 use crate::remote;
 use crate::strictness::Strictness;
 
-/// Bytes for what follows no file: buffers, elements that are held back, the program's own.
+/// Bytes of memory for any job, whatever its files: the program, buffers, and elements that are held back.
 const BASE: u64 = 256 << 20;
-/// Bytes of memory for each byte of the largest manifest or header that there can be.
+/// Bytes of memory for each byte of a manifest or header.
 ///
-/// Opening a zTensor, safetensors or GGUF file takes at most 8, beside the manifest or header itself. The most is taken by
-/// converting: an object of 30 bytes in a GGUF header becomes 220 of a
-/// manifest, whose buffer may have twice that reserved. 3.4 million tensors, as many as the longest
-/// header holds, need less than 8 bytes of address space for each of its 104 MB, and those of blocks
-/// less than 16.
+/// Opening a zTensor, safetensors or GGUF file takes at most 8 bytes for each, beside the manifest or header itself.
+/// Converting takes the most: an object of 30 bytes in a GGUF header becomes 220 bytes of a manifest, whose buffer may have
+/// twice its length reserved. The longest header has 104 MB and 3.4 million tensors: it takes less than 8 bytes of address
+/// space for each byte with plain tensors, and less than 16 with tensors of blocks.
 const PER_MANIFEST: u64 = 16;
-/// Bytes of memory for each byte of coordinates, whose cells are held while they are validated: 8 for
-/// the 4 of a value, and as many again while they grow.
+/// Bytes of memory for each byte of coordinates, whose cells are held while they are validated: 8 bytes for a value of 4 bytes,
+/// and as many again while the list of cells grows.
 const PER_COORDINATE: u64 = 4;
-/// Bytes that come of a byte that is deflated, at most, and bytes of memory for each, as arrays in column-major order are
-/// held: once, and twice as much while they grow.
+/// The largest number of bytes to which deflate expands one byte.
 const PER_DEFLATED: u64 = 1032;
+/// Bytes of memory for each byte of an array in column-major order, which is held to be transposed: 1 for the array, and 2
+/// while the buffer grows.
 const PER_HELD: u64 = 3;
-/// Bytes that the allocator reserves for a thread at a time.
+/// Bytes that the allocator reserves at a time for a thread.
 const ARENA: u64 = 64 << 20;
-/// Windows that decoding takes, and one more.
+/// The number of windows that decoding takes for each thread, with one in reserve.
 const WINDOWS: u64 = 4;
-/// Bytes that are decoded, or read, in a second of processor time.
+/// Bytes that are decoded or read in a second of processor time, on a slow machine.
 const RATE: u64 = 16 << 20;
-/// Seconds for what follows no file.
+/// Seconds of processor time for any job, whatever its files.
 const SECONDS: u64 = 60;
-/// Bytes of output for each byte that is decoded: text of the smallest elements is the longest.
+/// Bytes of output for each decoded byte. The text of the smallest elements is the longest.
 const PER_BYTE: u64 = 32;
-/// Bytes of output for what follows no file.
+/// Bytes of output for any job, whatever its files.
 const OUTPUT: u64 = 64 << 20;
 
 /// A kind of work on files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Task {
-    /// Lists components, one after another.
+    /// Reading manifests or headers only.
     Look,
-    /// A part of one is printed.
+    /// Printing a part of one component.
     Print,
-    /// Decodes all components, one after another, in the order in which they are stored.
+    /// Decoding all components one after another, in stored order.
     Validate,
-    /// Decodes all components, one after another.
+    /// Decoding all components one after another.
     Decode,
-    /// Decodes components and holds them side by side.
+    /// Decoding the components of two files in parallel.
     Compare,
-    /// One is written anew, or several that are one input.
+    /// Writing the content of a file, or of several files of one model, to a new file.
     Convert,
 }
 
@@ -63,26 +63,27 @@ impl Task {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lengths {
     pub(crate) known: Vec<u64>,
-    /// The sum of those that one of them names whose headers are held with its own.
+    /// The total length of sibling files of an index, whose headers are held together.
     pub(crate) siblings: u64,
-    /// True if one is a stream, which is held in memory.
+    /// True if a file is a stream, which is held in memory.
     pub(crate) held: bool,
+    /// The sibling files that may be found later.
     pub(crate) later: DeferredFiles,
 }
 
-/// Files of any length, which a file names that is read over the network: they are found when the process is confined.
+/// The sibling files of a remote file. They are found after the budget is set, so their lengths are not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum DeferredFiles {
-    /// None.
+    /// No sibling files are looked for.
     #[default]
     Nothing,
-    /// Shards, of which there is no manifest to read.
+    /// Shards of a zTensor file, whose own manifests are not read.
     Shards,
-    /// Others, whose headers are held.
+    /// Files of an index, whose headers are held.
     Headers,
 }
 
-/// Raises a budget by what another job takes, whose files are processed after those before.
+/// Raises `budget` by the budget of another `job`, whose files are processed after the files of the jobs before.
 pub(crate) fn add(budget: &mut Budget, job: &Budget) {
     let more = |one: Option<u64>, other: Option<u64>, base: u64| {
         one.zip(other).map(|(one, other)| one.saturating_add(other.saturating_sub(base)))
@@ -92,7 +93,7 @@ pub(crate) fn add(budget: &mut Budget, job: &Budget) {
     budget.file = more(budget.file, job.file, OUTPUT.saturating_add(written()));
 }
 
-/// Returns the budget that `task` needs for files of those lengths.
+/// Returns the budget that `task` needs for files of `lengths` with `threads` threads.
 pub(crate) fn for_task(
     task: Task,
     lengths: &Lengths,
@@ -108,7 +109,7 @@ pub(crate) fn for_task(
 
     let manifests = lengths.iter().map(|length| limits.manifest().min(*length));
     let manifests = match task {
-        // The headers of all files of one input are held at a time.
+        // The headers of all files are held at the same time.
         Task::Compare | Task::Convert => sum(&mut manifests.into_iter()),
         _ => manifests.max().unwrap_or_default(),
     };
@@ -116,7 +117,7 @@ pub(crate) fn for_task(
         DeferredFiles::Nothing | DeferredFiles::Shards => manifests,
         DeferredFiles::Headers => manifests.saturating_add(limits.manifest()),
     };
-    // Of files that are decoded one after another, those of the largest.
+    // Files that are decoded one after another take the memory of the largest.
     let coordinates = match task {
         Task::Look => 0,
         _ if *later != DeferredFiles::Nothing => u64::MAX,
@@ -126,7 +127,7 @@ pub(crate) fn for_task(
     let cells = coordinates.min(limits.decoded()).saturating_mul(PER_COORDINATE);
     let threads = u64::try_from(threads).unwrap_or(u64::MAX);
     let held = match task {
-        // Nothing is put in another order.
+        // Validation does not transpose arrays, so it holds none.
         Task::Validate => 0,
         _ => coordinates.saturating_mul(PER_DEFLATED),
     };
@@ -137,14 +138,14 @@ pub(crate) fn for_task(
         .saturating_add(cells)
         .saturating_add(held)
         .saturating_add(decoders.saturating_mul(threads))
-        // A buffer that grows is there twice.
+        // A stream is read into a buffer, whose old and new allocation coexist while it grows.
         .saturating_add(if *is_held { limits.decoded().saturating_mul(2) } else { 0 });
 
     let decoded = lengths.iter().map(|length| limits.decoded_total(*length));
     let bytes = sum(&mut lengths.iter().copied().chain(decoded));
     let seconds = match later {
         DeferredFiles::Nothing => bytes.div_ceil(RATE),
-        // Nothing can be read any more after that.
+        // The lengths are not known, so the time limit of the network bounds the work instead.
         DeferredFiles::Shards | DeferredFiles::Headers => {
             let files = u64::try_from(lengths.len()).unwrap_or(u64::MAX);
             remote::time_limit().saturating_mul(files).saturating_mul(threads)
@@ -154,7 +155,7 @@ pub(crate) fn for_task(
     let output = bytes.saturating_mul(PER_BYTE).saturating_add(OUTPUT);
     let file = output.saturating_add(written());
     let file = Some(file).filter(|_| *later == DeferredFiles::Nothing);
-    // Where any number of components may share their bytes, work does not follow the length.
+    // If components may share their bytes, the work is not bounded by the length of the file.
     let bounded = !strictness.shares_blobs();
     Budget {
         memory: Some(memory),
@@ -164,7 +165,7 @@ pub(crate) fn for_task(
     }
 }
 
-/// Bytes that standard output holds already, if it is a file.
+/// Returns the current length of standard output if it is a file, and 0 otherwise.
 fn written() -> u64 {
     #[cfg(unix)]
     {
@@ -195,7 +196,7 @@ mod tests {
 
     #[cfg(feature = "remote")]
     #[test]
-    fn what_is_found_later_is_bounded_by_time() {
+    fn files_that_are_found_later_are_bounded_by_time() {
         let args = Args::try_parse_from(["zten", "check", "x"]).unwrap();
         let Command::Call(Call::Check(args)) = args.command else {
             panic!("it is called otherwise");
@@ -206,7 +207,7 @@ mod tests {
         };
         let shards = budget(DeferredFiles::Shards, 1000);
         assert_eq!(shards.seconds, Some(60 + 2 * 6 * 60 * 60));
-        // Cells are held as of the longest file, and no manifest.
+        // The budget allows the cells of the longest file, but no further manifest.
         let longest = budget(DeferredFiles::Nothing, 1 << 40).memory.unwrap();
         assert!(budget(DeferredFiles::Nothing, 1000).memory.unwrap() < shards.memory.unwrap());
         assert!(shards.memory.unwrap() < longest);
@@ -217,19 +218,19 @@ mod tests {
     fn small_files_get_little() {
         let small = budget(Task::Decode, &[1000], &[]);
         assert!(small.memory.unwrap() < 1 << 30, "{small:?}");
-        // What validates holds no array, however much comes of a deflated one.
+        // Validation holds no array in memory, however much a deflated array expands.
         let validated = budget(Task::Validate, &[1 << 20], &[]).memory.unwrap();
         assert!(
             validated < 1 << 30 && budget(Task::Decode, &[1 << 20], &[]).memory.unwrap() > 3 << 30
         );
         assert!(small.seconds.unwrap() < 2 * 60 * 60, "{small:?}");
-        // Of many, one after another, each needs what the largest needs.
+        // Many files that are processed one after another need the memory of the largest.
         assert_eq!(budget(Task::Decode, &[1000; 50], &[]).memory, small.memory);
         assert!(budget(Task::Compare, &[1000; 50], &[]).memory > small.memory);
     }
 
     #[test]
-    fn what_is_honest_fits() {
+    fn the_largest_valid_files_fit_their_budgets() {
         let tera = budget(Task::Decode, &[1 << 40], &[]);
         // At 16 MiB a second, which any machine reads and hashes.
         assert!(tera.seconds.unwrap() > (1 << 40) / (16 << 20), "{tera:?}");
@@ -243,7 +244,7 @@ mod tests {
             let budget = budget(task, &[header + 8, header + 8], &[]);
             assert!(budget.memory.unwrap() > BASE + files * 9 * header, "{task:?}: {budget:?}");
         }
-        // Text of every decoded byte.
+        // The output may hold the text of every decoded byte.
         assert!(budget(Task::Look, &[1000], &[]).file.unwrap() > 16 * (4 << 30));
     }
 

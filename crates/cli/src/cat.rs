@@ -1,4 +1,4 @@
-//! `zten cat`: the elements of one component.
+//! `zten cat`: prints the elements of one component.
 
 mod dequantized;
 mod feed;
@@ -30,10 +30,10 @@ use print::{Nested, Printer};
 use slice::Slice;
 use steps::Steps;
 
-/// Roles that a message lists, at most.
+/// The largest number of roles that a message lists.
 const ROLES: usize = 16;
 
-/// Prints one component.
+/// Prints one component of `archive`, or the reason why it cannot be printed.
 pub(crate) fn run(app: &mut App, args: &Cat, archive: &FileWithShards) -> io::Result<()> {
     match find(archive, args).and_then(|component| print(app, args, archive, component)) {
         Ok(()) => Ok(()),
@@ -45,17 +45,17 @@ pub(crate) fn run(app: &mut App, args: &Cat, archive: &FileWithShards) -> io::Re
     }
 }
 
-/// The reason why nothing more is printed.
+/// The reason why printing stopped.
 enum Stop {
-    /// Something was asked for that is not there.
+    /// The command line asks for an object, component or slice that does not exist.
     Usage(String),
-    /// The file is to blame.
+    /// The file is invalid, or cannot be read.
     Problem(Box<Problem>),
-    /// Standard output is.
+    /// Standard output cannot be written to.
     Output(io::Error),
 }
 
-/// The component that is asked for.
+/// Returns the component that the command line asks for.
 fn find<'a>(archive: &'a FileWithShards, args: &Cat) -> Result<Component<'a>, Stop> {
     let object = match (args.index, &args.name) {
         (Some(index), _) => archive
@@ -80,7 +80,7 @@ fn find<'a>(archive: &'a FileWithShards, args: &Cat) -> Result<Component<'a>, St
     }
 }
 
-/// The message that names the components there are.
+/// Returns the message for a missing or ambiguous component, which lists the components of `object`.
 fn no_component(object: &Tensor<'_>, role: Option<&str>) -> String {
     let name = escape::quoted(object.name());
     let mut there: Vec<_> =
@@ -104,7 +104,7 @@ fn no_component(object: &Tensor<'_>, role: Option<&str>) -> String {
     }
 }
 
-/// Prints the component that was found.
+/// Prints the elements of `component`, or the values of its object if the object is quantized.
 fn print(
     app: &mut App,
     args: &Cat,
@@ -115,7 +115,7 @@ fn print(
         |error: Error| Stop::Problem(Box::new(Problem::reading(&archive.path, archive, &error)));
     let progress = Progress::new(component.extent().length()).quiet_on_terminal();
     let mut files = Sources::bind_for(archive, &progress, &component).map_err(rejected)?;
-    // All that is read of the file that the component is in.
+    // The components that are read from the file or shard of `component`: itself, or with scales if values are dequantized.
     let object = component.tensor();
     let is_dequantized = dequantized::is_requested(&object, args);
     let candidates = object.components().filter(|part| part.shard() == component.shard());
@@ -138,7 +138,7 @@ fn print(
         None => Kind::of_component(component)
             .ok_or_else(|| unsupported(component, "unsupported-dtype"))?,
     };
-    // Only its writer knows what the components of such an object mean.
+    // Files of 0.1 may have layouts of their own. Only the writer knows what the components of such an object mean.
     let is_unknown =
         component.generation() == Some(Generation::V0_1) && object.layout() == Layout::Unknown;
     if is_unknown && !args.raw {
@@ -179,7 +179,7 @@ fn print(
             if is_remote {
                 let mut all = [component.extent().range()].into_iter();
                 match reader.parts() {
-                    // Of a shard, more than the runs is read to be compared.
+                    // Reads from a shard fetch more than the runs, to compare the bytes with the verified ones.
                     Parts::Runs if shard.is_none() => {
                         plan(&mut slice.file_ranges().map_err(rejected)?)?;
                     }
@@ -214,7 +214,7 @@ fn print(
     }
 }
 
-/// Returns the printer of elements of that kind; for a NumPy file, their shape has to be known.
+/// Returns the printer of elements of type `kind`. `shape` must be known for a NumPy file.
 fn printer(
     args: &Cat,
     kind: Kind,
@@ -234,26 +234,26 @@ fn printer(
     Ok(Printer::Nested(if shortens(args) { nested.shortened() } else { nested }))
 }
 
-/// Returns whether people get the edges of large arrays alone.
+/// Returns whether only the edges of large arrays are printed, because the output is text on a terminal.
 fn shortens(args: &Cat) -> bool {
     let is_text = !(args.raw || args.npy || args.json);
     is_text && !args.full && progress::output_is_terminal()
 }
 
-/// The shape of what is printed; none where it is only a list. Of elements that share bytes there are
-/// so many.
+/// Returns the shape in which the elements of `component` are printed, or `None` if they are printed as a list. `packed` is the
+/// number of elements if two elements share a byte.
 fn shape(
     object: &Tensor<'_>,
     component: &Component<'_>,
     kind: Kind,
     packed: Option<u64>,
 ) -> Option<Vec<u64>> {
-    // The bytes of elements that share them have no shape.
+    // Bytes that several elements share have no shape, unless the elements are unpacked.
     let whole = packed.is_some() || Kind::of_component(component).is_some();
     if object.layout() != Layout::Dense || component.role() != "data" || !whole {
         return None;
     }
-    // Elements of a type that is not known may be of another size than what is printed.
+    // Elements of an unknown type are printed as their storage type, which may have another size.
     let elements = object.shape().elements()?;
     let bytes = elements.checked_mul(u64::try_from(kind.width()).ok()?);
     let whole = bytes.is_some() && bytes == component.decoded_length() || packed == Some(elements);

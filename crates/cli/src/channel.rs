@@ -15,14 +15,14 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::message::{DESCRIPTORS, PACKET, PART, invalid};
+use crate::message::{DESCRIPTORS, PACKET, invalid};
 
-/// Makes two sockets, each the other's end.
+/// Creates a pair of connected sockets.
 pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
 }
 
-/// Messages on their way into one packet, with the files that they mention.
+/// A packet to send: messages, and the descriptors of the files that they mention.
 #[derive(Debug, Default)]
 pub(crate) struct Packet {
     bytes: Vec<u8>,
@@ -30,7 +30,7 @@ pub(crate) struct Packet {
 }
 
 impl Packet {
-    /// A packet of one message and the file that it mentions.
+    /// Creates a packet of one message and the file that the message mentions.
     pub(crate) fn of(message: &impl Serialize, file: Option<OwnedFd>) -> io::Result<Self> {
         let bytes = postcard::to_allocvec(message).map_err(io::Error::other)?;
         if bytes.len() > PACKET {
@@ -39,7 +39,7 @@ impl Packet {
         Ok(Self { bytes, files: file.into_iter().collect() })
     }
 
-    /// Adds all of another packet, if there is room for it, or returns that.
+    /// Adds the messages and files of `other`, or returns `other` if the packet has no room for them.
     pub(crate) fn append(&mut self, other: Self) -> Result<(), Self> {
         let bytes = self.bytes.len().saturating_add(other.bytes.len());
         let files = self.files.len().saturating_add(other.files.len());
@@ -51,8 +51,8 @@ impl Packet {
         Ok(())
     }
 
-    /// Sends the packet, and waits for room up to `patience`: a worker that is starting has not received anything yet, and the
-    /// arguments of a command may take more than the socket holds.
+    /// Sends the packet, and waits up to `patience` for room in the socket: the arguments of a command may take more than the
+    /// socket holds, and a worker that is starting has received none of them yet.
     ///
     /// # Errors
     /// `WouldBlock` if the receiver has made no room in that time.
@@ -76,7 +76,10 @@ impl Packet {
         }
     }
 
-    /// Sends the packet, without waiting for room: an honest receiver leaves enough.
+    /// Sends the packet without waiting for room. A receiver that answers each job leaves enough room.
+    ///
+    /// # Errors
+    /// `WouldBlock` if the socket has no room.
     pub(crate) fn send(&self, socket: impl AsFd) -> io::Result<()> {
         let files: Vec<BorrowedFd<'_>> = self.files.iter().map(AsFd::as_fd).collect();
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS))];
@@ -101,11 +104,11 @@ impl Packet {
 fn too_long() -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidInput,
-        format!("message exceeds the maximum of {PART} bytes"),
+        format!("message exceeds the maximum of {PACKET} bytes"),
     )
 }
 
-/// Sends one message in a packet of its own, without descriptors. `sendmsg` is forbidden in a worker.
+/// Sends `bytes` as one packet without descriptors, by `write`: seccomp forbids `sendmsg` in a worker.
 pub(crate) fn write(socket: impl AsFd, bytes: &[u8]) -> io::Result<()> {
     loop {
         match rustix::io::write(&socket, bytes) {
@@ -125,7 +128,7 @@ pub(crate) struct Received {
 }
 
 impl Received {
-    /// Receives a packet with its descriptors. None where the other end is closed.
+    /// Receives a packet with its descriptors. Returns `None` if the other end is closed.
     pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<Self>> {
         let mut bytes = vec![0; PACKET];
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS))];
@@ -144,31 +147,34 @@ impl Received {
         let files: Vec<_> = files.flatten().collect();
         bytes.truncate(received.bytes);
         if received.flags.intersects(ReturnFlags::CTRUNC | ReturnFlags::TRUNC) {
-            return Err(invalid("it is cut"));
+            return Err(invalid("the packet or its descriptors were cut off"));
         }
         Ok((!bytes.is_empty()).then_some(Self { bytes, next: 0, files: files.into_iter() }))
     }
 
-    /// Receives a packet without descriptors if one is there; otherwise the error is `WouldBlock`. None where the other
-    /// end is closed.
+    /// Receives a packet without descriptors. Returns `None` if the other end is closed.
+    ///
+    /// # Errors
+    /// `WouldBlock` if no packet has arrived.
     pub(crate) fn poll(socket: impl AsFd) -> io::Result<Option<Self>> {
         let mut bytes = vec![0; PACKET];
         let length = loop {
             match recv(&socket, &mut *bytes, RecvFlags::DONTWAIT | RecvFlags::TRUNC) {
-                // What was sent to a process that is gone; what it said before is still there.
+                // `CONNRESET` says that the process has ended without receiving all packets. The packets that it sent before
+                // can still be received.
                 Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNRESET) => {}
                 received => break received?.1,
             }
         };
         if length > PACKET {
-            return Err(invalid("it is too long"));
+            return Err(invalid("the packet is too long"));
         }
         bytes.truncate(length);
         let files = Vec::new().into_iter();
         Ok((!bytes.is_empty()).then_some(Self { bytes, next: 0, files }))
     }
 
-    /// Receives a packet without descriptors by `read`. None where the other end is closed.
+    /// Receives a packet without descriptors by `read`. Returns `None` if the other end is closed.
     #[cfg(feature = "remote")]
     pub(crate) fn read(socket: impl AsFd) -> io::Result<Option<Self>> {
         let mut bytes = vec![0; PACKET];
@@ -182,7 +188,7 @@ impl Received {
         Ok((!bytes.is_empty()).then_some(Self { bytes, next: 0, files: Vec::new().into_iter() }))
     }
 
-    /// Parses the next message; none at the end of the packet.
+    /// Parses the next message. Returns `None` at the end of the packet.
     pub(crate) fn message<'a, T: Deserialize<'a>>(&'a mut self) -> io::Result<Option<T>> {
         let rest = self.bytes.get(self.next..).unwrap_or_default();
         if rest.is_empty() {
@@ -199,19 +205,22 @@ impl Received {
         self.next >= self.bytes.len()
     }
 
-    /// The next descriptor. What is beyond the limit on descriptors does not come.
+    /// Returns the file of the next descriptor in the packet.
+    ///
+    /// # Errors
+    /// The packet has fewer descriptors than its messages mention. The kernel drops descriptors beyond the process's limit.
     pub(crate) fn file(&mut self) -> io::Result<File> {
-        self.files.next().map(File::from).ok_or_else(|| invalid("its file is missing"))
+        self.files.next().map(File::from).ok_or_else(|| invalid("a descriptor is missing"))
     }
 }
 
-/// Returns whether the error is that there are too many descriptors, of the system, of the process or on their way:
-/// `ENFILE`, `EMFILE`, `ETOOMANYREFS`.
+/// Returns whether `error` says that there are too many descriptors: in the system (`ENFILE`), in this process (`EMFILE`) or in
+/// flight between processes (`ETOOMANYREFS`).
 pub(crate) fn is_too_many(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|number| [23, 24, 109].contains(&number))
 }
 
-/// Returns whether the error is that the other end is closed.
+/// Returns whether `error` says that the other end is closed.
 pub(crate) fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
@@ -241,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_have_a_form() {
+    fn malformed_packets_are_rejected() {
         let sent = |bytes: &[u8]| {
             let (own, theirs) = pair().unwrap();
             write(&theirs, bytes).unwrap();

@@ -1,4 +1,4 @@
-//! `zten check`: whether files are valid.
+//! `zten check`: checks whether files are valid.
 
 #[cfg(target_os = "linux")]
 mod about;
@@ -59,7 +59,7 @@ pub(crate) fn run(app: &mut App, args: &Check) -> io::Result<()> {
     }
 }
 
-/// Checks one file in a worker, and renders what the broker prints of it.
+/// Checks one file in a worker, and renders the text that the broker prints.
 #[cfg(target_os = "linux")]
 pub(crate) fn job(
     app: &mut App,
@@ -92,7 +92,7 @@ fn without_names(outcome: Outcome) -> Outcome {
     }
 }
 
-/// The message that the list of files cannot be read.
+/// Returns the message that the list of files cannot be read, because of `error`.
 pub(crate) fn list_error(args: &Check, error: &io::Error) -> String {
     let list = args.files_from.as_deref().unwrap_or_else(|| "-".as_ref());
     format!("--files-from {}: {error}", escape::path(list))

@@ -1,4 +1,4 @@
-//! The commands that read files: how each is run, whichever process opens its files.
+//! The commands that read files, and how each is run, in this process or in a worker.
 
 use std::cell::{Cell, RefCell};
 use std::fs::{self, File};
@@ -51,7 +51,7 @@ pub(crate) enum Call {
     Edit(Edit),
 }
 
-/// Files that a command is run on: as many as [`Call::files_of_job`].
+/// A job of a command: the files that the command is run on, [`Call::files_of_job`] in number.
 pub(crate) struct Job<'a> {
     /// The number of the job, from 0.
     pub(crate) number: u64,
@@ -61,18 +61,19 @@ pub(crate) struct Job<'a> {
 
 /// Creates the files that a command writes.
 pub(crate) trait Create {
-    /// Creates the file of that number, which has no name yet: one of as many as the last one names, then that one; or the
-    /// only one.
+    /// Creates output `number` of a set with `shards` shards (0 of 0 for a single file). Output number `shards` is the root or
+    /// index. The file gets its name in [`publish`](Self::publish).
     fn create(&self, number: u32, shards: u32) -> io::Result<File>;
 
-    /// Gives the files their names when all are complete. The broker does so when the worker has ended.
+    /// Gives the complete files their names. In a worker this does nothing: the broker publishes the files when the worker has
+    /// ended.
     fn publish(&self) -> Result<(), Box<Problem>> {
         Ok(())
     }
 }
 
 impl Call {
-    /// The limits and tolerances for all files.
+    /// Returns the limits and tolerances for all files.
     pub(crate) fn strictness(&self) -> &Strictness {
         match self {
             Self::Check(args) => &args.strictness,
@@ -86,7 +87,8 @@ impl Call {
         }
     }
 
-    /// The paths of the files that it reads; of `check`, those are [`Entries`](check::Entries).
+    /// Returns the paths of the files that the command reads. For `check` these are only the named paths: see
+    /// [`Entries`](check::Entries) for the files in folders and lists.
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
         match self {
             Self::Check(args) => args.files.clone(),
@@ -100,12 +102,13 @@ impl Call {
         }
     }
 
-    /// Returns whether a folder stands for the model in it. A file that is to be replaced is named itself.
+    /// Returns whether a path to a folder means the model in the folder. `edit` replaces its file, so it takes the exact path
+    /// only.
     pub(crate) fn finds_models(&self) -> bool {
         !matches!(self, Self::Edit(_))
     }
 
-    /// The number of files that make one job.
+    /// Returns the number of files of one job.
     pub(crate) fn files_of_job(&self) -> usize {
         match self {
             Self::Diff(_) => 2,
@@ -114,7 +117,7 @@ impl Call {
         }
     }
 
-    /// The work on each job.
+    /// Returns the kind of work on each job, by which its budget is computed.
     pub(crate) fn task(&self) -> Task {
         match self {
             Self::Check(args) if args.manifest_only => Task::Look,
@@ -127,19 +130,20 @@ impl Call {
         }
     }
 
-    /// Returns whether it writes data to standard output, which no other process looks at.
+    /// Returns whether the worker writes data to standard output, past the broker.
     pub(crate) fn writes_data(&self) -> bool {
         matches!(self, Self::Cat(_))
     }
 
-    /// Returns whether it writes files.
+    /// Returns whether the command writes files.
     pub(crate) fn writes_files(&self) -> bool {
         matches!(self, Self::Convert(_) | Self::Edit(_))
     }
 
-    /// The path of the output file of that number, and whether a file there is replaced.
+    /// Returns the path of output `number` of `shards`, and whether an existing file is replaced. Returns `None` if the command
+    /// has no such output.
     fn output(&self, number: u32, shards: u32) -> Option<(PathBuf, bool)> {
-        // A worker that was taken over makes no more files than an honest one.
+        // The bound holds for a worker that was taken over, too, which could otherwise create files without end.
         if shards > self.strictness().options().limit().shards() {
             return None;
         }
@@ -152,7 +156,7 @@ impl Call {
         }
     }
 
-    /// Runs it on a job.
+    /// Runs the command on `job`. Returns the verdict on the file if the command is `check`.
     pub(crate) fn run(&self, app: &mut App, job: Job<'_>) -> io::Result<Option<Kind>> {
         let Job { number, files, create } = job;
         let mut files = files.into_iter();
@@ -161,7 +165,7 @@ impl Call {
         match self {
             #[cfg(target_os = "linux")]
             Self::Check(args) => return check::job(app, args, file).map(Some),
-            // It has no jobs where there is no worker.
+            // Without workers, `check` walks its entries by itself, in `check::run`.
             #[cfg(not(target_os = "linux"))]
             Self::Check(_) => Ok(()),
             Self::Ls(args) => with_archive(app, file, &options, |app, archive| {
@@ -185,7 +189,7 @@ impl Call {
     }
 }
 
-/// Opens an archive and runs a command on it, or prints why it cannot be opened.
+/// Opens `file` as an archive and calls `run` with it, or prints the problem.
 fn with_archive(
     app: &mut App,
     file: Result<Opened, Box<Problem>>,
@@ -198,7 +202,7 @@ fn with_archive(
     }
 }
 
-/// Runs a command: in a worker if that is to be confined, and here otherwise.
+/// Runs a command: in workers if `mode` asks for confinement or `--jobs` for several processes, and in this process otherwise.
 pub(crate) fn run(app: &mut App, call: &Call, mode: Mode) -> io::Result<()> {
     let wants_jobs = matches!(call, Call::Check(Check { jobs: Some(_), .. }));
     #[cfg(target_os = "linux")]
@@ -226,7 +230,7 @@ pub(crate) fn run(app: &mut App, call: &Call, mode: Mode) -> io::Result<()> {
     Ok(())
 }
 
-/// The files that a command writes. Those that are not published are removed.
+/// The files that a command writes. A file that is not published is removed when the value is dropped.
 pub(crate) struct Outputs<'a> {
     call: &'a Call,
     created: RefCell<Vec<(PathBuf, bool, FileSink)>>,
@@ -235,12 +239,12 @@ pub(crate) struct Outputs<'a> {
 }
 
 impl<'a> Outputs<'a> {
-    /// None yet.
+    /// Creates an empty set of outputs of `call`.
     pub(crate) fn of(call: &'a Call) -> Self {
         Self { call, created: RefCell::default(), shards: Cell::default() }
     }
 
-    /// Returns whether none has been created.
+    /// Returns whether no file has been created.
     pub(crate) fn is_empty(&self) -> bool {
         self.created.borrow().is_empty()
     }
@@ -250,7 +254,7 @@ impl Create for Outputs<'_> {
     fn create(&self, number: u32, shards: u32) -> io::Result<File> {
         let mut created = self.created.borrow_mut();
         let is_next = usize::try_from(number).is_ok_and(|number| number == created.len());
-        // Names of files follow from the number of shards, so it is the same for all files of an output.
+        // The names of the files contain the number of shards, so all files of a set must have the same number.
         let is_same = self.shards.get().is_none_or(|first| first == shards);
         let output = self.call.output(number, shards).filter(|_| is_next && is_same);
         let (path, replaces) = output.ok_or(io::ErrorKind::InvalidInput)?;
@@ -269,7 +273,7 @@ impl Create for Outputs<'_> {
             let published = if replaces { sink.publish() } else { sink.publish_new() };
             published.map_err(|error| {
                 let error = match io::Error::from(error) {
-                    // It has come meanwhile.
+                    // Another process created the file in the meantime.
                     error if error.kind() == io::ErrorKind::AlreadyExists => occupied(),
                     error => error,
                 };

@@ -1,5 +1,5 @@
-//! `zten convert`: other formats, and zTensor files of any generation, as files of 1.2 or 2; and all of them
-//! as safetensors and NumPy files.
+//! `zten convert`: writes a file of any supported format as a zTensor file of generation 1.2 or 2, or as a safetensors or NumPy
+//! file.
 
 mod cast;
 mod dequantized;
@@ -31,7 +31,8 @@ pub(crate) use select::{Rename, Selection};
 pub(crate) use sharded::shard_name;
 use summary::Summary;
 
-/// Converts one file. What is in the way leaves no file behind, and the one that was there.
+/// Converts one file, and prints a summary or the problem. If the conversion fails, no new file appears, and an existing
+/// file at OUT stays.
 pub(crate) fn run(
     app: &mut App,
     args: &Convert,
@@ -72,7 +73,7 @@ fn write(
     Ok(summary)
 }
 
-/// A file that is written, whose bytes come in small pieces, and how long it has become.
+/// A buffered output file that counts its length.
 #[derive(Debug)]
 struct Counted {
     out: BufWriter<File>,
@@ -111,14 +112,14 @@ fn archive(args: &Convert, file: Opened) -> Result<FileWithShards, Box<Problem>>
     file.archive(&args.strictness.options())
 }
 
-/// The objects that have been written, and what the user is told of them: a line for each.
+/// The number of objects that were written, and notes for the user, one line each.
 #[derive(Debug, Default)]
 struct Written {
     objects: usize,
     notes: Vec<String>,
 }
 
-/// Writes the input.
+/// Writes the objects of `archive` to `out` in the format of `plan`.
 fn convert(
     args: &Convert,
     archive: &FileWithShards,

@@ -1,4 +1,4 @@
-//! `zten diff`: the differences of the contents of two files.
+//! `zten diff`: prints the differences of the contents of two files.
 
 mod change;
 mod measure;
@@ -28,7 +28,7 @@ use change::Changes;
 use paired::{Pair, paired};
 use value::AttributeChange;
 
-/// One of the files, all of which has been verified.
+/// One of the two files, verified, with the sums of its components.
 struct Side {
     archive: FileWithShards,
     sums: Sums,
@@ -39,27 +39,28 @@ impl Side {
         let archive = file.archive(options)?;
         let mut sums = sums(&archive, Of::Content)?;
         match sums.unread.take() {
-            // What cannot be read is neither equal nor different.
+            // A component that cannot be read is neither equal nor different.
             Some(problem) => Err(problem),
             None => Ok(Self { archive, sums }),
         }
     }
 
-    /// Binds the files that content is read from. What is in a shard without a digest is read of one that was verified.
+    /// Binds the file and its shards, to read content from. Shards are verified first, because a component without a digest
+    /// is only covered by the digest of its shard.
     fn bind<'a>(&'a self, progress: &'a Progress) -> Result<Sources<'a>, zten::Error> {
         let mut files = Sources::bind(&self.archive, progress)?;
         files.require()?;
         Ok(files)
     }
 
-    /// The objects in the natural order of their names.
+    /// Returns the objects in the natural order of their names.
     fn sorted(&self) -> Vec<Tensor<'_>> {
         let mut objects: Vec<_> = self.archive.tensors().collect();
         objects.sort_by(|one, other| natural::compare(one.name(), other.name()));
         objects
     }
 
-    /// The sum of what an object is but for its name and attributes.
+    /// Returns a hash of the components of `object`: roles, types and content, without the object's name and attributes.
     fn content(&self, object: &Tensor<'_>) -> [u8; 32] {
         let mut sum = Sha256::new();
         for (component, of) in self.sums.components(object) {
@@ -113,7 +114,7 @@ pub(crate) fn run(
     let [old, new] = files.map(|file| Side::read(file?, &options));
     let sides = match (old, new) {
         (Ok(old), Ok(new)) => [old, new],
-        // Of two that are rejected, both are told about.
+        // If both files are rejected, both problems are printed.
         (old, new) => {
             let problems = [old.err(), new.err()];
             return problems.iter().flatten().try_for_each(|problem| app.problem(problem));
@@ -136,10 +137,10 @@ pub(crate) fn run(
     }
 }
 
-/// Finds what differs, by the sums of both files.
+/// Finds the differences by the sums of both files.
 fn compare(sides: &[Side; 2]) -> Found<'_> {
     let [old, new] = sides;
-    // 0.1 has none to compare.
+    // Files of 0.1 have no attributes to compare.
     let has_attributes = |side: &Side| side.archive.generation() != Some(Generation::V0_1);
     let compared = has_attributes(old) && has_attributes(new);
     let attributes = |old, new| if compared { value::attributes(&old, &new) } else { Vec::new() };
@@ -180,13 +181,13 @@ fn compare(sides: &[Side; 2]) -> Found<'_> {
         difference: Difference::Removed,
         changes: Changes::default(),
     }));
-    // A name may have been taken from one object and given to another.
+    // Renamed objects may have any new name, so the list is sorted again.
     objects.sort_by(|one, other| natural::compare(one.name, other.name));
     let attributes = attributes(old.archive.attributes(), new.archive.attributes());
     Found { attributes, objects, equal }
 }
 
-/// Counts the elements that differ of all objects whose content does, several objects at a time where there are cores.
+/// Counts the differing elements of all objects whose content differs. Works on several objects at a time if there are cores.
 fn measure(sides: &[Side; 2], objects: &mut [Object<'_>]) -> Result<(), Box<Problem>> {
     let has_content = |object: &Object<'_>| object.changes.has_content();
     if !objects.iter().any(has_content) {

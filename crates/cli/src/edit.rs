@@ -1,8 +1,8 @@
-//! `zten edit`: other names and attributes for the data of a file.
+//! `zten edit`: changes names and attributes in a file, and keeps its data.
 //!
-//! Only the manifest or header is parsed. It becomes an [`Edition`]: bytes before the data, the range of the old
-//! file that is kept, and bytes behind it. Applying that needs no look into the file: the kernel copies the range, or
-//! shares its blocks, into a file without a name, which then takes the place of the old one.
+//! Only the manifest or header is parsed. The result is an [`Edition`]: bytes before the data, the range of the old file
+//! that is kept, and bytes after the range. The kernel copies the range, or shares its blocks, into a file without a name,
+//! which then replaces the old file. The data is not read by this program.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -26,7 +26,7 @@ use crate::handle::Handle;
 use crate::report::Problem;
 use crate::size::human;
 
-/// A new file: bytes, a range of the old file, bytes.
+/// The content of the new file: bytes before the data, a range of the old file, and bytes after the data.
 #[derive(Debug, PartialEq, Eq)]
 struct Edition {
     head: Vec<u8>,
@@ -35,7 +35,7 @@ struct Edition {
 }
 
 impl Edition {
-    /// Makes the new file of what an archive is to be, from its manifest or header alone.
+    /// Computes the new content of `archive` from its manifest or header.
     fn new(args: &Edit, archive: &FileWithShards) -> Result<Self, Box<Problem>> {
         let manifest = archive.manifest();
         match (manifest.generation(), manifest.file_format()) {
@@ -47,7 +47,7 @@ impl Edition {
         }
     }
 
-    /// The blobs of the old file, and behind them another manifest.
+    /// Computes the new content of a zTensor file: the blobs of the old file, followed by a new manifest.
     fn of_ztensor(args: &Edit, archive: &FileWithShards) -> Result<Self, Box<Problem>> {
         let selection = select(args, archive)?;
         let edit = || -> Result<Result<Self, String>, Error> {
@@ -74,7 +74,7 @@ impl Edition {
         }
     }
 
-    /// Another header, and the data of the old file behind it.
+    /// Computes the new content of a safetensors file: a new header, followed by the data of the old file.
     fn of_safetensors(args: &Edit, archive: &FileWithShards) -> Result<Self, Box<Problem>> {
         let selection = select(args, archive)?;
         let attributes = changed(&archive.attributes(), &args.set, &args.unset);
@@ -86,7 +86,7 @@ impl Edition {
             let dtype = Dtype::of(own.dtype());
             let (Some(dtype), Some(extent)) = (dtype, own.component("data").map(|it| it.extent()))
             else {
-                return Err(Inexpressible::file("it has a type that cannot be written"));
+                return Err(Inexpressible::tensor(own.name(), "its type cannot be written"));
             };
             let at = |offset: u64| offset.saturating_sub(data);
             let (shape, data) = (own.shape().to_vec(), at(extent.offset())..at(extent.end()));
@@ -102,7 +102,7 @@ impl Edition {
         let head = header(old).and_then(|head| {
             match u64_from_usize(head.len()).saturating_sub(data) {
                 0 => Ok(head),
-                // Whole blocks more, so that file systems can share those of the data.
+                // A header that grows does so by whole blocks, so that the file system can share the blocks of the data.
                 more => header(old.saturating_add(more.next_multiple_of(BLOCK))),
             }
         });
@@ -110,25 +110,25 @@ impl Edition {
         Ok(Self { head, kept: data..archive.file_len(), tail: Vec::new() })
     }
 
-    /// Writes the new file.
+    /// Writes the new content to `new`, with the data of `old`.
     fn apply(&self, old: &Handle, mut new: &File) -> Result<(), Error> {
         new.write_all(&self.head).map_err(Error::from_write)?;
         copy(old, self.kept.clone(), new)?;
         new.write_all(&self.tail).map_err(Error::from_write)
     }
 
-    /// Bytes of the new file.
+    /// Returns the length of the new file in bytes.
     fn length(&self) -> u64 {
         self.own().saturating_add(self.kept.end.saturating_sub(self.kept.start))
     }
 
-    /// Bytes that are not those of the old file.
+    /// Returns the number of bytes that do not come from the old file.
     fn own(&self) -> u64 {
         u64_from_usize(self.head.len()).saturating_add(u64_from_usize(self.tail.len()))
     }
 }
 
-/// Copies a range to where a file ends: the kernel does, or shares its blocks, where it can.
+/// Appends the bytes in `range` of `old` to `new`. The kernel copies them or shares their blocks if it can.
 fn copy(old: &Handle, mut range: Range<u64>, mut new: &File) -> Result<(), Error> {
     #[cfg(target_os = "linux")]
     if let Handle::Local(old, _) = old {
@@ -141,7 +141,7 @@ fn copy(old: &Handle, mut range: Range<u64>, mut new: &File) -> Result<(), Error
                 None,
                 length.min(AT_ONCE),
             );
-            // What is left is read and written, or found to be missing.
+            // The kernel cannot copy (further). The loop below reads and writes the rest, or reports that it is missing.
             if !matches!(copied, Ok(1..)) {
                 break;
             }
@@ -158,18 +158,20 @@ fn copy(old: &Handle, mut range: Range<u64>, mut new: &File) -> Result<(), Error
     Ok(())
 }
 
-/// Bytes that are read and written at once, and that the kernel copies at once.
+/// The number of bytes that are read and written at a time.
 const PIECE: usize = 256 << 10;
+/// The number of bytes that the kernel copies in one call.
 #[cfg(target_os = "linux")]
 const AT_ONCE: usize = 1 << 30;
 /// Bytes of a block of most file systems.
 const BLOCK: u64 = 4096;
+
 fn select(args: &Edit, archive: &FileWithShards) -> Result<Selection, Box<Problem>> {
     let select = Select { rename: args.rename.clone(), ..Select::default() };
     Selection::new(&select, archive).map_err(|sentence| problem(args, &sentence))
 }
 
-/// The edit cannot be made, and the file is not to blame.
+/// Returns the problem of a valid file to which the edit cannot be applied.
 fn problem(args: &Edit, sentence: &str) -> Box<Problem> {
     Box::new(Problem::inexpressible(&args.file, &sentence))
 }
@@ -178,7 +180,7 @@ fn other(args: &Edit, what: &str) -> Box<Problem> {
     problem(args, &format!("a {what} cannot be edited; zten convert writes a new file"))
 }
 
-/// Edits one file. What is in the way leaves the file as it was.
+/// Edits one file. If the edit fails, the file stays as it was.
 pub(crate) fn run(
     app: &mut App,
     args: &Edit,

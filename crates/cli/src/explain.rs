@@ -1,4 +1,4 @@
-//! `zten explain`: what the rules are, where they come from, and what to do.
+//! `zten explain`: prints what a rule requires, where it comes from, and what to do.
 
 use std::cmp::Reverse;
 use std::io::{self, Write as _};
@@ -11,12 +11,12 @@ use crate::args::Explain;
 use crate::catalog::{find, rows};
 use crate::escape;
 
-/// Columns of a line of text.
+/// The width of a line in columns.
 const COLUMNS: usize = 96;
-/// Columns before the text.
+/// The columns before the text, which hold the labels.
 const INDENT: usize = 15;
 
-/// Explains one rule, or lists all.
+/// Explains the rule that `args` names, or lists all rules.
 pub(crate) fn run(app: &mut App, args: &Explain) -> io::Result<()> {
     let Some(id) = &args.rule else {
         return list(app);
@@ -27,7 +27,7 @@ pub(crate) fn run(app: &mut App, args: &Explain) -> io::Result<()> {
     }
 }
 
-/// All ids with their sentences.
+/// Prints the ids of all rules with their sentences.
 fn list(app: &mut App) -> io::Result<()> {
     let width = rows().map(|row| row.id.len()).max().unwrap_or_default();
     let mut is_other = false;
@@ -41,7 +41,7 @@ fn list(app: &mut App) -> io::Result<()> {
     Ok(())
 }
 
-/// One rule.
+/// Prints the explanation of one rule.
 fn explain(app: &mut App, row: &Row) -> io::Result<()> {
     let source = match row.source {
         Source::Spec(clause) => format!("specification: {clause}"),
@@ -70,12 +70,12 @@ fn explain(app: &mut App, row: &Row) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns whether a rule holds for files only where the caller asks for it.
+/// Returns whether a rule is checked only if the caller asks for it, with a list of digests or a policy.
 fn is_of_caller(row: &Row) -> bool {
     row.id.starts_with("list-") || row.id.starts_with("policy-")
 }
 
-/// The words of a text on lines that fit.
+/// Wraps `text` at words into lines that fit the columns.
 fn wrapped(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -91,7 +91,7 @@ fn wrapped(text: &str) -> Vec<String> {
     lines
 }
 
-/// Returns the sentence for an unknown rule, with the rules that may have been meant.
+/// Returns the message for the unknown rule `id`, with rules of similar ids.
 fn unknown(id: &str) -> String {
     let mut close: Vec<_> = rows()
         .map(|row| {

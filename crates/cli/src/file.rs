@@ -1,4 +1,4 @@
-//! Files: opened first, and read later.
+//! Input files: opened first, and validated later, when the process is confined.
 
 use std::fs::File;
 use std::io;
@@ -16,31 +16,32 @@ use crate::remote::{Remote, is_remote};
 use crate::report::Problem;
 use crate::strictness::Strictness;
 
-/// What to do about a link that is not to be followed.
+/// Advice about a link that is not followed, in addition to `--follow`.
 const REPLACE_LINK: &str = "Or put the file itself in its place.";
 
-/// A file of any format that is read, whose manifest or header is valid.
+/// A file of any supported format, whose manifest or header is valid.
 pub(crate) type TensorFile = Archive<Handle>;
 
-/// An open file, of which nothing has been read.
+/// An open file. No byte of it has been read, unless it is a stream.
 pub(crate) struct Opened {
     pub(crate) path: PathBuf,
     pub(crate) file: Handle,
     pub(crate) length: u64,
-    /// The names by which other paths lead to the same file.
+    /// The file names of other paths that lead to the same file.
     pub(crate) other_names: Vec<PathBuf>,
-    /// True if a file in its folder is expected to hold weights.
+    /// True if the same folder holds a file whose name is one of weights, so that this file is probably part of a model.
     pub(crate) beside_weights: bool,
 }
 
 impl Opened {
-    /// A file that nothing more is known of.
+    /// Creates an opened file without other names.
     pub(crate) fn new(path: &Path, file: Handle, length: u64) -> Self {
         let (path, other_names) = (path.to_owned(), Vec::new());
         Self { path, file, length, other_names, beside_weights: false }
     }
 
-    /// Opens the file at `path`, or finds it over the network. Files that it names are looked for if that is allowed.
+    /// Opens the file at `path`: a local file, standard input (`-`), or a remote file. Its sibling files can be found later if
+    /// `strictness` allows.
     pub(crate) fn open(path: &Path, strictness: &Strictness) -> io::Result<Self> {
         if is_remote(path) {
             return Ok(Self::remote(path, Remote::open(path, strictness.max_siblings())?));
@@ -52,7 +53,7 @@ impl Opened {
         Ok(Self::local(path, file, length, strictness))
     }
 
-    /// A file of the file system that was opened here.
+    /// Wraps a local file that this process has opened at `path`.
     pub(crate) fn local(path: &Path, file: File, length: u64, strictness: &Strictness) -> Self {
         let finder = if strictness.looks_for_shards() {
             Finder::Siblings(path.to_owned(), strictness.links())
@@ -62,13 +63,16 @@ impl Opened {
         Self::new(path, Handle::Local(file, finder), length)
     }
 
-    /// A file that is read over the network.
+    /// Wraps a remote file.
     pub(crate) fn remote(path: &Path, file: Remote) -> Self {
         let length = file.length();
         Self::new(path, Handle::Remote(file), length)
     }
 
-    /// Reads a stream to its end, at most as many bytes as the limit `decoded` allows.
+    /// Reads `stream` to its end into memory.
+    ///
+    /// # Errors
+    /// The stream is longer than the limit `decoded`, cannot be read, or memory runs out.
     pub(crate) fn stream(
         path: &Path,
         stream: &mut dyn io::Read,
@@ -96,7 +100,8 @@ impl Opened {
         Ok(Self::new(path, Handle::Memory(bytes), length))
     }
 
-    /// Validates its manifest or header, and those of the files that it names where its tensors are in them.
+    /// Validates the manifest or header of the file. If the file is an index, opens the files that it names, and validates
+    /// their headers.
     pub(crate) fn archive(self, options: &OpenOptions) -> Result<FileWithShards, Box<Problem>> {
         let found = zten_formats::detect(&self.file, self.length, &self.path);
         let found =
@@ -116,12 +121,12 @@ impl Opened {
     }
 }
 
-/// Returns the path of the model in a folder; none if the path is not that of a folder.
+/// Returns the path of the model in the folder `path`, or `None` if `path` is not a folder.
 pub(crate) fn model_path(path: &Path) -> Option<io::Result<PathBuf>> {
     path.is_dir().then(|| zten_formats::find_model(path))
 }
 
-/// Opens a file that names others with the headers of those.
+/// Opens the sibling files that the index `root` at `path` names, and validates their headers.
 fn open_root(
     path: &Path,
     root: Root<Handle>,
@@ -156,22 +161,22 @@ fn open_root(
     Ok(FileWithShards { path: path.to_owned(), root, shards: siblings.into() })
 }
 
-/// A file whose manifest or header is valid, and the files that may be its shards. It derefs to the file.
+/// A file whose manifest or header is valid, and the open files that may be its shards. It derefs to the file.
 pub(crate) struct FileWithShards {
-    /// The path by which it was opened.
+    /// The path by which the file was opened.
     pub(crate) path: PathBuf,
     root: TensorFile,
-    /// None before they have been looked for.
+    /// The files that may be shards. Empty until [`find_shards`](Self::find_shards) has looked for them.
     shards: OnceLock<Vec<ShardHandle>>,
 }
 
 impl FileWithShards {
-    /// A file whose shards have not been looked for.
+    /// Creates a file whose shards have not been looked for.
     pub(crate) fn new(path: PathBuf, root: TensorFile) -> Self {
         Self { path, root, shards: OnceLock::new() }
     }
 
-    /// The file that may be the shard of that name.
+    /// Returns the open file that may be the shard `name`.
     pub(crate) fn shard_file(&self, name: &str) -> Option<&ShardHandle> {
         self.shard_files().iter().find(|shard| shard.name == name)
     }
@@ -180,7 +185,7 @@ impl FileWithShards {
         self.shards.get().map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Looks for its shards, or for the one of that name: once, as they are asked for at first.
+    /// Looks for the shards of the file, or only for the shard `only`. A second call does nothing.
     pub(crate) fn find_shards(&self, only: Option<&str>) -> io::Result<()> {
         if self.shards.get().is_some() {
             return Ok(());
@@ -192,12 +197,12 @@ impl FileWithShards {
             }
             found.extend(self.root.source().find(&Want::Shard(wanted))?);
         }
-        // Another thread has found the same.
+        // If the cell is set, another thread has found the same shards in the meantime.
         let _ = self.shards.set(found);
         Ok(())
     }
 
-    /// Says that all content will be read, in the order of the manifest.
+    /// Announces to remote files that all content will be read, in the order of the manifest.
     pub(crate) fn plan_all(&self) -> io::Result<()> {
         let remote: Vec<_> =
             self.shard_files().iter().filter(|file| !file.file.is_local()).collect();
@@ -211,18 +216,18 @@ impl FileWithShards {
         })
     }
 
-    /// Says that all shards will be read from their first byte to the last, one after another.
+    /// Announces to remote shards that all shards will be read completely, one after another.
     pub(crate) fn plan_whole_shards(&self) -> io::Result<()> {
         let whole = |shard: &ShardHandle| shard.file.plan([std::iter::once(0..shard.length)]);
         self.shard_files().iter().try_for_each(whole)
     }
 
-    /// Bytes of all that may be its shards.
+    /// Returns the total bytes of the files that may be shards.
     pub(crate) fn shard_bytes(&self) -> u64 {
         self.shard_files().iter().fold(0, |sum, shard| sum.saturating_add(shard.length))
     }
 
-    /// A verifier of the file and its shards.
+    /// Creates a verifier of the file and its shards.
     pub(crate) fn verifier(&self) -> Verifier {
         Verifier::new(self.manifest()).with_shard_bytes(self.shard_bytes())
     }

@@ -1,4 +1,4 @@
-//! The source of a file's bytes: the system, memory, or the network. It also finds the files that this one names.
+//! The source of a file's bytes (the file system, memory or the network), which also finds the file's sibling files.
 
 use std::fs::File;
 use std::io;
@@ -15,33 +15,33 @@ use crate::remote::Remote;
 #[cfg(target_os = "linux")]
 use crate::worker::Channel;
 
-/// An open file, of which nothing needs to have been read.
+/// The source of the bytes of an open file.
 #[derive(Debug)]
 pub(crate) enum Handle {
     /// A file of the file system.
     Local(File, Finder),
-    /// A file that is read by ranges.
+    /// A remote file, which is read by ranges.
     Remote(Remote),
-    /// The content of a stream.
+    /// The content of standard input.
     Memory(Vec<u8>),
 }
 
-/// Finds the files that a local file names: its shards, and those of an index.
+/// The way to find the sibling files that a local file names: its shards, or the files of an index.
 #[derive(Clone, Debug)]
 pub(crate) enum Finder {
-    /// Finds none.
+    /// No sibling is looked for.
     Nothing,
-    /// Opens those beside the file at this path.
+    /// Opens siblings in the folder of the file at this path.
     Siblings(PathBuf, Links),
-    /// Asks the broker for those of the input of this number.
+    /// Asks the broker for siblings of the input with this number.
     #[cfg(target_os = "linux")]
     Broker(Arc<Channel>, u32),
 }
 
-/// A file that is open, and that another one names.
+/// An open file to which another file refers.
 #[derive(Debug)]
 pub(crate) struct ShardHandle {
-    /// The name that the other file has for it.
+    /// The name by which the other file refers to this file.
     pub(crate) name: String,
     pub(crate) file: Handle,
     pub(crate) length: u64,
@@ -57,12 +57,12 @@ impl ShardHandle {
 }
 
 impl Handle {
-    /// Returns whether its bytes are at hand, so that several threads are worth it.
+    /// Returns whether the bytes are read without the network, so that several threads can read faster than one.
     pub(crate) fn is_local(&self) -> bool {
         !matches!(self, Self::Remote(_))
     }
 
-    /// Opens a file that this one names; none where there is no regular file that can be it.
+    /// Opens the sibling file `want`. Returns `None` if no regular file can be the sibling.
     pub(crate) fn find(&self, want: &Want) -> io::Result<Option<ShardHandle>> {
         let name = want.name();
         let found = match self {
@@ -82,14 +82,14 @@ impl Handle {
             }),
         };
         found.map_err(|error| match error.to_string() {
-            // It goes on from the name.
+            // The caller parses the text after this prefix, so the message is not changed.
             link if link.starts_with(IS_LINK) => error,
             why => io::Error::new(error.kind(), format!("{}: {why}", escape::quoted(name))),
         })
     }
 
-    /// Announces what will be read, in that order, with other files between two runs: it is fetched ahead where that saves
-    /// time.
+    /// Announces the ranges that will be read, in order, with reads of other files between two runs. A remote file fetches them
+    /// ahead.
     pub(crate) fn plan<R: IntoIterator<Item = Range<u64>>>(
         &self,
         runs: impl IntoIterator<Item = R>,

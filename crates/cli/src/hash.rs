@@ -1,4 +1,4 @@
-//! `zten hash`: a list of digests of a file, whatever its byte order and encoding, and its comparison with one.
+//! `zten hash`: prints a list of digests of a file's decoded components, or compares a file with such a list.
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -18,8 +18,8 @@ use crate::report::Problem;
 use crate::status::Status;
 use crate::sums::{Of, Sums, sorted, sums};
 
-/// Hashes all components of a file, and prints nothing before all have been verified. Where there is a second file, the
-/// first is a list of digests that it is compared with.
+/// Hashes all components of a file, and prints the list when all have been verified. If there is a `second` file, `first`
+/// is a list of digests, and the second file is compared with the list.
 pub(crate) fn run(
     app: &mut App,
     args: &Hash,
@@ -52,7 +52,7 @@ pub(crate) fn run(
     }
 }
 
-/// Reads what a list of digests of at most so many bytes has for the file at the path `of`.
+/// Reads the entries for the file at the path `of` from the list of digests in `file`, which may have at most `most` bytes.
 fn read_list(file: &Opened, of: &Path, most: u64) -> Result<Digests, Box<Problem>> {
     let unusable = |sentence: String| Box::new(Problem::inexpressible(&file.path, &sentence));
     if file.length > most {
@@ -67,14 +67,14 @@ fn read_list(file: &Opened, of: &Path, most: u64) -> Result<Digests, Box<Problem
     Digests::parse_for(&text, &escape::path(&remote::shown(of))).map_err(unusable)
 }
 
-/// A file all of which has been verified.
+/// A verified file, with the digests of its components.
 struct Hashed<'a> {
     archive: &'a FileWithShards,
     sums: &'a Sums,
     order: Vec<Tensor<'a>>,
 }
 
-/// The JSON of a component.
+/// A component in the JSON document.
 #[derive(Serialize)]
 struct Component {
     role: String,
@@ -83,28 +83,28 @@ struct Component {
     sha256: Option<String>,
 }
 
-/// The JSON of an object.
+/// An object in the JSON document.
 #[derive(Serialize)]
 struct Object<'a, T> {
     name: &'a str,
     components: T,
 }
 
-/// The JSON of a file that is listed.
+/// The fields of the JSON document for a list of digests.
 #[derive(Serialize)]
 struct Listed<T> {
     content: Option<String>,
     objects: T,
 }
 
-/// The JSON of a component that differs.
+/// A component that differs, in the JSON document.
 #[derive(Serialize)]
 struct Named<'a> {
     name: &'a str,
     role: &'a str,
 }
 
-/// The JSON of a file that is compared with a list.
+/// The fields of the JSON document for a comparison with a list.
 #[derive(Serialize)]
 struct Checked<'a> {
     equal: bool,
@@ -113,7 +113,7 @@ struct Checked<'a> {
     added: Vec<Named<'a>>,
 }
 
-/// The JSON of a file, which is listed or compared.
+/// The JSON document of a file, for a list or a comparison.
 #[derive(Serialize)]
 struct Document<'a, T> {
     schema: Schema,
@@ -123,7 +123,7 @@ struct Document<'a, T> {
 }
 
 impl<'a> Hashed<'a> {
-    /// The entries of an object in the list.
+    /// Returns the entries of `object` in the list.
     fn entries(&self, object: &Tensor<'a>) -> impl Iterator<Item = Entry<'a>> {
         let object = *object;
         self.sums.components(&object).into_iter().map(move |(component, sum)| Entry {
@@ -145,7 +145,7 @@ impl<'a> Hashed<'a> {
         let unread = self.sums.unread.as_deref();
         let content = match (args.content, unread) {
             (None, _) => None,
-            // Its digest covers all parts, and some were not verified.
+            // The content digest covers all components, and some of them were not verified.
             (Some(_), Some(problem)) => return app.problem(problem),
             (Some(algorithm), None) => match content(self.archive, algorithm) {
                 Ok(content) => Some(content),
@@ -187,7 +187,7 @@ impl<'a> Hashed<'a> {
         unread.map_or(Ok(()), |problem| app.problem(problem))
     }
 
-    /// Compares the file with a list, and prints each component that differs.
+    /// Compares the file with `list`, and prints each component that differs.
     fn check(&self, app: &mut App, args: &Hash, list: &Digests) -> io::Result<()> {
         if let Some(problem) = &self.sums.unread {
             return app.problem(problem);
@@ -222,7 +222,7 @@ impl<'a> Hashed<'a> {
     }
 }
 
-/// Describes why there is no content digest, and what to do about a part that keeps it from being.
+/// Returns the problem of a file that has no content digest, with advice if a weak or missing digest is the reason.
 fn no_content(file: &Path, archive: &TensorFile, error: &NoContentDigest) -> Problem {
     let advice = match error {
         NoContentDigest::Undigested(_) | NoContentDigest::WeakPart(_) => {
@@ -233,7 +233,7 @@ fn no_content(file: &Path, archive: &TensorFile, error: &NoContentDigest) -> Pro
     Problem::inexpressible(file, &format!("{error}{advice}")).named(archive, error.location())
 }
 
-/// Computes the content digest of a file, all of which has been verified.
+/// Returns the content digest of a verified file.
 fn content(archive: &TensorFile, algorithm: ContentAlgorithm) -> Result<String, NoContentDigest> {
     let algorithm = match algorithm {
         ContentAlgorithm::Xxh3 => DigestAlgorithm::Xxh3,

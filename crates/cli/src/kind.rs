@@ -7,7 +7,7 @@ use zten_report::finding::Finding;
 use crate::catalog;
 use crate::report::{Problem, Verdict};
 
-/// The outcome of checking a file: that it is valid, in a sentence, or what is wrong with it.
+/// The outcome of checking a file: the description of a valid file, or the problem.
 pub(crate) type Outcome = Result<Valid, Box<Problem>>;
 
 /// The description of a valid file.
@@ -19,19 +19,19 @@ pub(crate) struct Valid {
     pub(crate) notes: Vec<Finding>,
 }
 
-/// The verdict and the rules of an outcome, without its words.
+/// The verdict and the rules of an outcome, without the text.
 #[derive(Clone, Debug)]
 pub(crate) struct Kind {
     pub(crate) verdict: Verdict,
-    /// The rule of the finding that makes the verdict.
+    /// The rule of the finding that decided the verdict.
     pub(crate) row: Option<&'static Row>,
     /// The rules of the notes.
     pub(crate) notes: Vec<&'static Row>,
-    /// The kind of a file that holds no tensors.
+    /// The name in [`OTHER_KINDS`] of a file that holds no tensors.
     pub(crate) other: Option<&'static str>,
 }
 
-/// A [`Kind`] in a message of a worker: numbers, which the broker looks up.
+/// A [`Kind`] in a message of a worker: numbers that the broker looks up, so that a worker cannot make up text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct KindNumbers {
     pub(crate) verdict: u8,
@@ -40,8 +40,8 @@ pub(crate) struct KindNumbers {
     pub(crate) other: Option<u8>,
 }
 
-/// The kinds of files that hold no tensors, in the order of their numbers in messages. The last one stands for any that is not
-/// in the list.
+/// The kinds of files that hold no tensors, in the order of their numbers in messages. The last kind stands for every kind
+/// that is not in the list.
 pub(crate) const OTHER_KINDS: [&str; 16] = [
     "text",
     "json",
@@ -61,7 +61,7 @@ pub(crate) const OTHER_KINDS: [&str; 16] = [
     "other",
 ];
 
-/// All verdicts, in the order of their numbers in messages, in which they are listed.
+/// All verdicts, in the order of their numbers in messages, which is also the order of lists.
 pub(crate) const VERDICTS: [Verdict; 8] = [
     Verdict::Valid,
     Verdict::ManifestValid,
@@ -74,7 +74,7 @@ pub(crate) const VERDICTS: [Verdict; 8] = [
 ];
 
 impl Kind {
-    /// Returns the numbers of the verdict and of the rules.
+    /// Returns the verdict and the rules as numbers.
     pub(crate) fn numbers(&self) -> KindNumbers {
         let verdict = VERDICTS.iter().position(|verdict| *verdict == self.verdict);
         let verdict = verdict.and_then(|number| u8::try_from(number).ok()).unwrap_or(u8::MAX);
@@ -104,6 +104,7 @@ impl Kind {
         Some(Self { verdict, row: rule, notes, other })
     }
 
+    /// Returns the verdict and the rules of `outcome`.
     pub(crate) fn of(outcome: &Outcome) -> Self {
         let (verdict, row, notes) = match outcome {
             Ok(valid) => (valid.verdict, None, &valid.notes),

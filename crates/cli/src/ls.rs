@@ -1,4 +1,4 @@
-//! `zten ls`: what is in files.
+//! `zten ls`: lists the objects of files.
 
 mod attributes;
 mod row;
@@ -24,7 +24,7 @@ use crate::size::human;
 use crate::table::{self, Column, Table};
 pub(crate) use row::kind;
 
-/// Lists a file; `number` is its place among those that are listed.
+/// Lists `archive`, which is file `number` (from 0) of the listed files.
 pub(crate) fn run(
     app: &mut App,
     args: &Ls,
@@ -34,7 +34,7 @@ pub(crate) fn run(
     let default = (!args.json).then_some(Sort::Name);
     let selection = match Selection::new(archive, &args.select, default) {
         Ok(selection) => selection,
-        // Other commands take several files, so the pattern may be meant as one.
+        // Other commands take several files, so the user may have meant the pattern as a file name.
         Err(message) => {
             return app.usage(format!("{message}; --also FILE lists another file, too"));
         }
@@ -51,7 +51,7 @@ pub(crate) fn run(
     list(&mut app.out, args, archive, &selection)
 }
 
-/// Lists attributes, objects and totals of one file.
+/// Prints the attributes, objects and totals of one file.
 fn list(
     out: &mut dyn Write,
     args: &Ls,
@@ -97,7 +97,7 @@ fn list(
     if selection.len() > 0 { table::list(out, totals.phrases()) } else { Ok(()) }
 }
 
-/// Lists objects in rows. Returns what all of them have in common, and no row says.
+/// Prints a table of the objects. Returns the texts that all rows have in common, whose columns the table leaves out.
 fn rows(out: &mut dyn Write, selection: &Selection<'_>) -> io::Result<Vec<String>> {
     if selection.len() == 0 {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! `zten` says whether a zTensor file can be trusted, and what is in it.
+//! The command `zten`: checks whether tensor files are valid, lists and prints their content, and converts them.
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(target_os = "linux"),
@@ -71,9 +71,10 @@ fn main() -> ExitCode {
     let args = match Args::try_parse_from(args::arguments()) {
         Ok(args) => args,
         Err(error) => {
-            // If this cannot be printed either, only the exit status is left.
+            // If the message cannot be printed, the exit status still reports the error.
             let _ = if error.use_stderr() {
-                // It repeats arguments, which a shell may have taken from the names of files.
+                // The message repeats arguments. A shell may have expanded them from file names, which may hold control
+                // characters.
                 write!(io::stderr().lock(), "{}", escape::lines(&error.to_string()))
             } else {
                 error.print()
@@ -99,7 +100,8 @@ fn main() -> ExitCode {
     app.end(written)
 }
 
-/// Does the work of a process that this program has started for a part of it, and returns its exit status.
+/// Runs this process as a worker, or as the process that fetches a remote file, if its first argument says so. Returns its exit
+/// status.
 #[cfg(target_os = "linux")]
 fn child() -> Option<ExitCode> {
     let first = std::env::args_os().nth(1)?;

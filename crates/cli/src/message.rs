@@ -1,7 +1,7 @@
 //! Messages between the broker, which opens files, a worker, which reads them, and the process that fetches a remote file.
 //!
-//! A packet holds one message or several, one after another, and the descriptors of the files that they mention, in
-//! order. What a worker sends is untrusted: it has read files.
+//! A packet holds one or more messages, and the descriptors of the files that the messages mention, in order. Messages of a
+//! worker are untrusted, because a file that the worker has read may have taken it over.
 
 use std::fmt;
 use std::io;
@@ -17,30 +17,31 @@ use crate::status::Status;
 pub(crate) const PACKET: usize = 64 << 10;
 /// Descriptors of a packet, at most.
 pub(crate) const DESCRIPTORS: usize = 32;
-/// Bytes of a text or of a part of something longer, at most: a packet has room for it.
+/// Bytes of a text, or of a part of a longer text, at most. The rest of a packet is room for the other fields of a message.
 pub(crate) const PART: usize = PACKET - 1024;
 
 /// A message from a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Request<'a> {
-    /// The worker has read nothing, and is confined if it says how many bytes of address space it uses.
+    /// The worker is ready for its first file. The number is the bytes of address space that it uses, or `None` if it is not
+    /// confined.
     Ready(Option<u64>),
-    /// The sandbox cannot be enabled as required, and why.
+    /// The sandbox cannot be enabled as `--require-sandbox` asks, for the reason in the text.
     NotConfined(&'a str),
-    /// Text for a stream, of the current job.
+    /// Text of the current job for a stream.
     Text(Stream, &'a str),
-    /// Bytes that have been read, of those that will be.
+    /// The bytes that have been read, and the bytes that will be read in total.
     Progress(u64, u64),
-    /// Asks for a file that the input of that number, or the remote file, names.
+    /// Asks for a sibling file of the input, or of the remote file, with this number.
     Find(u32, WireWant),
-    /// Asks for the file to write of that number, where the last one names so many.
+    /// Asks for an output file: its number, and the number of shards of the set (0 of 0 for a single file).
     Create(u32, u32),
-    /// The current job is done.
+    /// Reports that the current job is done.
     Done(Done),
-    /// Asks for a range of a remote file.
+    /// Asks for bytes of a remote file: the number of the file, and the start and end of the range.
     Read(u32, u64, u64),
-    /// Announces ranges of a remote file that will be read; an empty one stands where other files are read. Whether more
-    /// follow.
+    /// Announces the ranges that will be read of a remote file, by its number. An empty range marks reads of other files. The
+    /// flag is true if more ranges follow in another message.
     Plan(u32, Vec<(u64, u64)>, bool),
 }
 
@@ -58,54 +59,54 @@ pub(crate) struct Done {
     pub(crate) kind: Option<KindNumbers>,
 }
 
-/// A message to a worker.
+/// A message to a worker, or an answer of the process that fetches a remote file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply<'a> {
-    /// A part of the [`Start`](crate::worker::Start), as bytes. Whether more follow.
+    /// A part of the serialized [`Start`](crate::worker::Start). The flag is true if more parts follow.
     Start(#[serde(with = "serde_bytes")] &'a [u8], bool),
-    /// The next input.
+    /// The next input file.
     Input(Input),
-    /// The file that was asked for, if there is one.
+    /// The sibling file that was asked for, or `None` if there is no such file.
     Found(Option<Found>),
-    /// The file to write.
+    /// The output file that was asked for.
     Created,
-    /// Bytes of a range.
+    /// A part of the bytes of a range.
     Bytes(#[serde(with = "serde_bytes")] &'a [u8]),
-    /// The answer is an error.
+    /// The request has failed.
     Failed(Failure),
 }
 
-/// An input: its name as it is shown, and its kind. All but one that failed have a descriptor.
+/// An input file: its path for messages, and its kind. An input of every kind but `Failed` has a descriptor.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Input {
     #[serde(with = "crate::args::os_path")]
     pub(crate) name: std::path::PathBuf,
-    /// The number of the job that reads it.
+    /// The number of the job that reads the input.
     pub(crate) job: u64,
-    /// The place of the input in its job.
+    /// The index of the input in its job.
     pub(crate) number: u32,
     pub(crate) kind: InputKind,
-    /// The names by which other paths lead to the same file.
+    /// The file names of other paths that lead to the same file.
     #[serde(with = "crate::args::os_path::list")]
     pub(crate) other_names: Vec<std::path::PathBuf>,
-    /// True if a file in its folder is expected to hold weights.
+    /// True if the same folder holds a file whose name is one of weights, so that this file is probably part of a model.
     pub(crate) beside_weights: bool,
 }
 
 /// The kind of an input.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum InputKind {
-    /// A regular file of so many bytes.
+    /// A regular file, and its length in bytes.
     File(u64),
     /// A stream, which is read to its end.
     Stream,
-    /// The socket of the process that fetches the file.
+    /// A remote file: the descriptor is a socket to the process that fetches it.
     Remote,
     /// A file that could not be opened.
     Failed(Failure),
 }
 
-/// A file that was found. Its descriptor comes with the message.
+/// A sibling file that was found. Its descriptor comes with the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Found {
     /// The device and the inode, so that a blob that many shards name is verified once: a worker may not ask the system.
@@ -113,7 +114,7 @@ pub(crate) struct Found {
     pub(crate) length: u64,
 }
 
-/// An error of the system.
+/// An I/O error in a message: the error number of the system, or a text.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Failure {
     system: Option<i32>,
@@ -121,7 +122,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// The error, shortened to a text that a packet has room for.
+    /// Converts `error`, and cuts its text to 8 KiB, so that it fits a packet.
     pub(crate) fn new(error: &io::Error) -> Self {
         let system = error.raw_os_error();
         let text = if system.is_some() { String::new() } else { error.to_string() };
@@ -135,7 +136,7 @@ impl From<Failure> for io::Error {
     }
 }
 
-/// The name of a file that another one names, as text of which the form is checked where it is received.
+/// A request for a sibling file, sent as text. The receiver checks the text, so that no name can be a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WireWant(pub(crate) Want);
 
@@ -153,13 +154,13 @@ impl<'de> Deserialize<'de> for WireWant {
     }
 }
 
-/// Splits a text so that the first part has at most so many bytes, and no character is divided.
+/// Splits `text` so that the first part has at most `bytes` bytes, and no character is divided.
 pub(crate) fn split_at_most(text: &str, bytes: usize) -> (&str, &str) {
     let ends = (0..=bytes.min(text.len())).rev();
     ends.map(|end| text.split_at_checked(end)).find_map(|parts| parts).unwrap_or((text, ""))
 }
 
-/// The error for a message that no honest process sends.
+/// Returns the error for an invalid message. `what` says what is wrong with the message.
 pub(crate) fn invalid(what: impl fmt::Display) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("invalid message: {what}"))
 }
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_no_paths() {
+    fn names_that_are_paths_are_rejected() {
         let want = WireWant(Want::read("shard s xxh3 00").unwrap());
         let sent = postcard::to_allocvec(&Request::Find(7, want.clone())).unwrap();
         assert!(matches!(read(&sent), Some(Request::Find(7, found)) if found == want));
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_arrive() {
+    fn errors_keep_their_number_or_text() {
         let errors = [io::Error::from_raw_os_error(2), io::Error::other("é".repeat(10_000))];
         for error in errors {
             let failure = Failure::new(&error);

@@ -1,4 +1,4 @@
-//! The confinement of the process before it reads a file.
+//! The confinement that the command line asks for.
 
 use std::io;
 
@@ -9,16 +9,16 @@ use crate::app::App;
 /// The confinement that the command line asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Mode {
-    /// No confinement.
+    /// No confinement (`--no-sandbox`).
     Off,
-    /// The most that the system supports.
+    /// As much confinement as the system supports.
     Try,
-    /// All of it; otherwise nothing is read.
+    /// Full confinement, or no file is read (`--require-sandbox`).
     Require,
 }
 
 impl Mode {
-    /// Returns whether anything is to be confined: elsewhere there is nothing to try.
+    /// Returns whether processes are to be confined. Systems other than Linux have no sandbox to try.
     pub(crate) fn confines(self) -> bool {
         match self {
             Self::Off => false,
@@ -27,7 +27,7 @@ impl Mode {
         }
     }
 
-    /// Returns whether the work may begin; tells why not.
+    /// Returns whether the confinement in `report` is sufficient. Prints the reason if it is not.
     pub(crate) fn accepts(self, app: &mut App, report: &Report) -> io::Result<bool> {
         match report.complete() {
             Err(why) if self == Self::Require => {

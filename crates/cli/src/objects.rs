@@ -1,5 +1,4 @@
-//! Work on all objects of a file: several at a time where there are cores and it is worth it,
-//! with the outcome that one after another would have.
+//! Validation of all objects of a file, in parallel if the file is large and local, with the same outcome as one after another.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -10,15 +9,15 @@ use crate::file::stored;
 use crate::sources::Sources;
 use crate::threads;
 
-/// Below so many stored bytes, threads are not worth their start.
+/// The stored bytes of a file from which several threads are faster than one, in spite of their start.
 pub(crate) const WORTH_IT: u64 = 1 << 20;
 
 /// Work on the objects of a file.
 pub(crate) struct Work<'a, J> {
     pub(crate) files: &'a Sources<'a>,
-    /// Returns whether a failure lets the work go on with the next object.
+    /// Tells whether the work continues with the next object after an error.
     pub(crate) passes: fn(&Error) -> bool,
-    /// The function that is called for each object.
+    /// Validates one object.
     pub(crate) validate: J,
 }
 
@@ -27,17 +26,17 @@ where
     T: Send,
     J: Fn(&mut Verifier, &Tensor<'_>) -> Result<T, Error> + Sync,
 {
-    /// Returns the result of each object, in the order of the manifest; nothing after the first failure
-    /// that does not let the work go on.
+    /// Returns the result of each object in the order of the manifest, up to the first error after which the work does not
+    /// continue.
     pub(crate) fn run(&self) -> Vec<Result<T, Error>> {
-        // What comes over the network is fetched in the order of the manifest.
+        // A remote file is fetched ahead in the order of the manifest, so its objects are read in that order.
         let archive = self.files.archive;
         let is_local = archive.source().is_local();
         if !is_local || stored(archive.manifest()) < WORTH_IT || threads::count() < 2 {
             return self.one_by_one();
         }
-        // Each object has a verifier of its own. Should all together go beyond the limit on a
-        // whole file, the order of the manifest decides which is to blame.
+        // In parallel, each object has a verifier of its own, which does not know what the others have decoded. If all together
+        // exceed the limit on a file, the objects are read again in order, to report the object that exceeds it.
         self.in_parallel().unwrap_or_else(|| self.one_by_one())
     }
 
@@ -56,7 +55,7 @@ where
         results
     }
 
-    /// None where the objects together decode to more than they may.
+    /// Works on the objects in parallel. Returns `None` if they decode to more bytes together than the limit allows.
     fn in_parallel(&self) -> Option<Vec<Result<T, Error>>> {
         let (archive, files) = (self.files.archive, self.files.all());
         let most = archive
@@ -69,7 +68,7 @@ where
             }
             let (object, mut verifier) = (archive.tensors().nth(ordinal)?, archive.verifier());
             let result = (self.validate)(&mut verifier, &object.read_from(&files));
-            // Two threads cannot bring this near to wrapping: each adds what it has decoded.
+            // The sum cannot wrap: it counts bytes that were decoded, not bytes that a file claims.
             decoded.fetch_add(verifier.decoded(), Ordering::Relaxed);
             if matches!(&result, Err(failure) if !(self.passes)(failure)) {
                 last.fetch_min(ordinal, Ordering::Relaxed);
@@ -80,7 +79,7 @@ where
         if decoded.into_inner() > most {
             return None;
         }
-        // Objects up to the first that stopped the work have all been validated.
+        // `last` only decreases, so every object up to its final value has been validated.
         let validated = last.into_inner().saturating_add(1);
         Some(results.into_iter().take(validated).flatten().collect())
     }

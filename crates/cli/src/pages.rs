@@ -1,4 +1,4 @@
-//! `zten completions` and `zten man`: what shells and manuals are to know of the command line.
+//! `zten completions` and `zten man`: completion scripts and manual pages of the command line.
 
 use std::io::{self, Write as _};
 
@@ -8,14 +8,14 @@ use crate::app::App;
 use crate::args::{Args, Completions, Man};
 use crate::escape;
 
-/// Prints what a shell reads.
+/// Prints the completion script of a shell.
 pub(crate) fn completions(app: &mut App, args: &Completions) -> io::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut shown(&Args::command()), "zten", &mut script);
     app.out.write_all(&script)
 }
 
-/// Prints a page, or writes all of them: `zten.1`, and `zten-COMMAND.1` for each.
+/// Prints the manual page of `zten`, or writes all pages to a folder: `zten.1`, and `zten-COMMAND.1` for each command.
 pub(crate) fn man(app: &mut App, args: &Man) -> io::Result<()> {
     let command = Args::command().disable_help_subcommand(true);
     let Some(folder) = &args.folder else {
@@ -27,7 +27,7 @@ pub(crate) fn man(app: &mut App, args: &Man) -> io::Result<()> {
     }
 }
 
-/// The command line without what the command says to itself alone, which completions would name.
+/// Returns the command line without hidden arguments, which completions would list.
 fn shown(command: &Command) -> Command {
     let about = command.get_about().cloned().unwrap_or_default();
     Command::new(command.get_name().to_owned())

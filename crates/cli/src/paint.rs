@@ -1,4 +1,4 @@
-//! Colors, where output goes to a terminal or they are asked for.
+//! Colors of the output, which are used on a terminal or if `--color` asks for them.
 
 use std::fmt::{self, Display};
 use std::io;
@@ -20,7 +20,8 @@ pub(crate) enum Color {
     Never,
 }
 
-/// The streams that get colors, decided once, while the process may still query them.
+/// The streams that get colors. They are decided once at the start, because a confined process cannot ask whether a stream is a
+/// terminal.
 static STREAMS: OnceLock<Streams> = OnceLock::new();
 
 /// The streams that get colors.
@@ -30,7 +31,7 @@ pub(crate) struct Streams {
     pub(crate) errors: bool,
 }
 
-/// Decides it.
+/// Decides which streams get colors, from the option `color`, the terminals and the environment.
 pub(crate) fn decide(color: Color) {
     let is_auto = |choice| choice != ColorChoice::Never;
     let auto = || Streams {
@@ -44,7 +45,7 @@ pub(crate) fn decide(color: Color) {
     });
 }
 
-/// Sets them in a worker.
+/// Sets the streams that get colors in a worker, as the broker has decided.
 #[cfg(target_os = "linux")]
 pub(crate) fn set(streams: Streams) {
     let _ = STREAMS.set(streams);
@@ -79,7 +80,7 @@ impl Palette {
         self.style(Style::new().bold())
     }
 
-    /// Returns the style of a verdict, and of the rule that it is by.
+    /// Returns the style of a verdict, and of the id of the rule that decided it.
     pub(crate) fn verdict(self, verdict: Verdict) -> Style {
         let color = match verdict {
             Verdict::Valid | Verdict::ManifestValid | Verdict::Other => AnsiColor::Green,

@@ -1,4 +1,4 @@
-//! A line on the terminal while work takes long; nothing anywhere else.
+//! The progress line, which is drawn on a terminal while a command takes long.
 
 use std::io::{self, IsTerminal as _, Write as _};
 #[cfg(target_os = "linux")]
@@ -18,12 +18,12 @@ use crate::size::human;
 #[cfg(target_os = "linux")]
 use crate::worker::Channel;
 
-/// Work that takes less long is not talked about.
+/// The time after which the progress line appears.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// Time between two changes of the line.
+/// The time between two changes of the line.
 const PACE: Duration = Duration::from_millis(100);
 
-/// The streams of the command that are terminals, and the columns of a line of its output if that is one.
+/// The streams of the command that are terminals, and the width of standard output if it is a terminal.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Terminals {
     pub(crate) output: bool,
@@ -33,11 +33,11 @@ pub(crate) struct Terminals {
 
 static TERMINALS: OnceLock<Terminals> = OnceLock::new();
 
-/// The broker, which draws the line of a worker.
+/// In a worker, the channel to the broker, which draws the line for the worker.
 #[cfg(target_os = "linux")]
 static BROKER: OnceLock<Arc<Channel>> = OnceLock::new();
 
-/// Returns which streams are terminals, as the command was started.
+/// Returns which streams of the command are terminals. The first call decides.
 pub(crate) fn terminals() -> Terminals {
     *TERMINALS.get_or_init(|| {
         let (output, errors) = (io::stdout().is_terminal(), io::stderr().is_terminal());
@@ -50,12 +50,12 @@ pub(crate) fn terminals() -> Terminals {
     })
 }
 
-/// Columns of a line of standard output where that is a terminal: 80 where it does not say.
+/// Returns the width of standard output in columns if it is a terminal, or 80 if the terminal does not tell.
 pub(crate) fn output_columns() -> Option<usize> {
     terminals().columns.map(usize::from)
 }
 
-/// Sets them in a worker, and the broker that draws.
+/// Sets the terminals of the command and the channel to the broker in a worker.
 #[cfg(target_os = "linux")]
 pub(crate) fn set(terminals: Terminals, broker: Arc<Channel>) {
     let _ = TERMINALS.set(terminals);
@@ -67,7 +67,7 @@ pub(crate) fn output_is_terminal() -> bool {
     terminals().output
 }
 
-/// Draws a line.
+/// Draws the progress line for `done` of `total` bytes.
 pub(crate) fn draw(done: u64, total: u64) {
     let done = done.min(total);
     let hundredths = u128::from(done).saturating_mul(100);
@@ -77,12 +77,12 @@ pub(crate) fn draw(done: u64, total: u64) {
     let _ = write!(io::stderr().lock(), "\r\x1b[2K{percent:3} %  {done} of {total}");
 }
 
-/// Removes the line.
+/// Removes the progress line.
 pub(crate) fn clear() {
     let _ = write!(io::stderr().lock(), "\r\x1b[2K");
 }
 
-/// Draws a line, or has the broker draw it.
+/// Draws the progress line, or asks the broker to draw it.
 fn show(done: u64, total: u64) {
     #[cfg(target_os = "linux")]
     if let Some(broker) = BROKER.get() {
@@ -103,33 +103,33 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Work on `total` bytes.
+    /// Creates the progress of work on `total` bytes.
     pub(crate) fn new(total: u64) -> Self {
         let shown = terminals().errors;
         let (drawn, done, stopped) = Default::default();
         Self { shown, start: Instant::now(), drawn, done, total, stopped }
     }
 
-    /// Hides the line where output goes to the same terminal.
+    /// Hides the line if standard output is a terminal, where the line would mix with the output.
     pub(crate) fn quiet_on_terminal(mut self) -> Self {
         self.shown &= !terminals().output;
         self
     }
 
-    /// Notes that nothing more is read of the files.
+    /// Makes further reads of the files fail, because the work has stopped.
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Adds bytes that are done.
+    /// Counts `bytes` bytes that have been read, and draws the line if it is time.
     fn note(&self, bytes: usize) {
-        // Frames of zstd are walked before they are decoded: some bytes are read twice.
+        // The headers of zstd frames are read twice (first to check the frames), so the sum may exceed the total.
         let bytes = u64::try_from(bytes).unwrap_or_default();
         let done = self.done.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         if !self.shown || self.start.elapsed() < PATIENCE {
             return;
         }
-        // A thread that finds another at it leaves the line to that one.
+        // If another thread is drawing, this thread does not wait for it.
         let Ok(mut drawn) = self.drawn.try_lock() else {
             return;
         };
@@ -153,7 +153,7 @@ impl Drop for Progress {
     }
 }
 
-/// A file that is being read, and how much of all files has been.
+/// A file whose reads are counted as progress.
 pub(crate) struct Watched<'a> {
     pub(crate) file: &'a Handle,
     pub(crate) progress: &'a Progress,

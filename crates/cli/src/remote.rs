@@ -1,7 +1,7 @@
-//! Files that are read over the network, where that was built in: the feature `remote`.
+//! Remote files, with the feature `remote`.
 //!
-//! The process that talks to a server looks at no byte of the file, and the process that looks at them talks
-//! to no server: it is confined, and asks for ranges over a socket that it was started with.
+//! The process that talks to a server does not look at the bytes of the file. The process that parses them is confined and does
+//! not talk to a server: it asks for ranges over a socket that it was started with.
 
 #[cfg(not(feature = "remote"))]
 mod absent;

@@ -1,4 +1,4 @@
-//! The problems of files, for people and for programs.
+//! Problems of files, printed as text for people and as JSON for programs.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -24,17 +24,17 @@ pub(crate) use zten_report::finding::Verdict;
 pub(crate) struct Problem {
     file: PathBuf,
     finding: Finding,
-    /// None where no other objects were looked at.
+    /// Problems of further objects, or `None` if only one object was checked.
     more: Option<More>,
     /// The notes on the file.
     notes: Vec<Finding>,
 }
 
-/// Other objects that something is wrong with, by [`Flaw`]: how many, and the names of the first.
+/// Further objects with problems: for each [`Flaw`], their number and the names of the first.
 #[derive(Debug, Default)]
 pub(crate) struct More([(u64, Vec<String>); 4]);
 
-/// A kind of problem with an object, the one that says most about the file first.
+/// A kind of problem with an object, in descending order of importance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Flaw {
     Invalid,
@@ -44,7 +44,7 @@ pub(crate) enum Flaw {
 }
 
 impl Flaw {
-    /// All of them, and the words for each.
+    /// Every flaw, and its name in messages.
     const ALL: [(Self, &str); 4] = [
         (Self::Invalid, "invalid"),
         (Self::Unsupported, "not supported"),
@@ -53,12 +53,12 @@ impl Flaw {
     ];
 }
 
-/// Names of other objects, at most, and columns of each.
+/// The largest number of further objects whose names are printed, and of terminal columns for each name.
 const NAMES: usize = 8;
 const NAME: usize = 40;
 
 impl More {
-    /// Adds an object.
+    /// Adds the object `name`, which has a problem of the kind `flaw`.
     pub(crate) fn add(&mut self, name: &str, flaw: Flaw) {
         for ((count, first), (own, _)) in self.0.iter_mut().zip(Flaw::ALL) {
             if own == flaw {
@@ -98,22 +98,22 @@ impl fmt::Display for More {
 }
 
 impl Problem {
-    /// The system would not let the file be read.
+    /// Creates the problem of a file that cannot be opened, read or written.
     pub(crate) fn io(file: &Path, error: &io::Error) -> Self {
         Self::found(file, Finding::io(error))
     }
 
-    /// The process that read the file has ended in no way that it is meant to.
+    /// Creates the problem of a file whose worker has ended unexpectedly. `how` says how the worker ended.
     #[cfg(target_os = "linux")]
     pub(crate) fn ended(file: &Path, how: &str) -> Self {
-        let sentence = format!("the confined process that read it has ended: {how}");
+        let sentence = format!("the confined process that read this file has ended: {how}");
         Self::new(file, Verdict::Error, sentence)
     }
 
-    /// The process that read the file says that it is done, and not what it found.
+    /// Creates the problem of a file whose worker has finished without a verdict.
     #[cfg(target_os = "linux")]
     pub(crate) fn no_verdict(file: &Path) -> Self {
-        let sentence = "the confined process that read it gave no verdict".to_owned();
+        let sentence = "the confined process that read this file gave no verdict".to_owned();
         Self::new(file, Verdict::Error, sentence)
     }
 
@@ -121,17 +121,17 @@ impl Problem {
         Self::found(file, Finding::new(verdict, sentence))
     }
 
-    /// The finding about a file.
+    /// Creates the problem of `file` with `finding`.
     pub(crate) fn found(file: &Path, finding: Finding) -> Self {
         Self { file: remote::shown(file).into_owned(), finding, more: None, notes: Vec::new() }
     }
 
-    /// A file that was not opened.
+    /// Creates the problem of a zTensor file that could not be opened as an archive.
     pub(crate) fn opening(path: &Path, error: &Error) -> Self {
         Self::found(path, Finding::from_error(error))
     }
 
-    /// A file that was opened, and whose content is not valid.
+    /// Creates the problem of an archive whose content is not valid, or cannot be read.
     pub(crate) fn reading(file: &Path, archive: &TensorFile, error: &Error) -> Self {
         let mut finding = Finding::reading(archive.manifest(), error);
         if error.kind() == Unsupported::Shard.into() && remote::has_query(file) {
@@ -140,7 +140,7 @@ impl Problem {
         Self::found(file, finding)
     }
 
-    /// A file of another format that cannot be read, or is not valid.
+    /// Creates the problem of a file of another format that is not valid, or cannot be read.
     pub(crate) fn format_error(
         file: &Path,
         error: &FormatError,
@@ -149,20 +149,18 @@ impl Problem {
         Self::found(file, Finding { format, ..error.finding() })
     }
 
-    /// A file that can be read, and holds what the file to write has no place for: neither breaks
-    /// a rule.
+    /// Creates the problem of a valid file that cannot be converted, because the output format cannot hold its content.
     pub(crate) fn inexpressible(file: &Path, sentence: &impl fmt::Display) -> Self {
         Self::new(file, Verdict::Error, sentence.to_string())
     }
 
-    /// The same, in an object that is known by its name alone.
+    /// Returns the problem with `name` as the object in which it is.
     pub(crate) fn in_object(mut self, name: Option<String>) -> Self {
         self.finding.object = name;
         self
     }
 
-    /// A component that uses a feature of the catalog which this reader does not support, as the
-    /// command itself finds.
+    /// Creates the problem of a component that uses the unsupported feature `id` of the catalog.
     pub(crate) fn unsupported(
         file: &Path,
         archive: &TensorFile,
@@ -177,24 +175,24 @@ impl Problem {
         Self::found(file, finding.named(archive.manifest(), component.location()))
     }
 
-    /// The same, in that place.
+    /// Returns the problem with the object and component of `location`.
     pub(crate) fn named(mut self, archive: &TensorFile, location: Location) -> Self {
         self.finding = self.finding.named(archive.manifest(), location);
         self
     }
 
-    /// Says what is wrong with other objects, all of which were looked at.
+    /// Returns the problem with the problems of further objects.
     pub(crate) fn and_more(mut self, more: More) -> Self {
         self.more = Some(more);
         self
     }
 
-    /// Adds the notes on the file.
+    /// Returns the problem with the notes on the file.
     pub(crate) fn with_notes(self, notes: Vec<Finding>) -> Self {
         Self { notes, ..self }
     }
 
-    /// The problem of the same file with another finding; what else was found is left out.
+    /// Returns a problem of the same file with `finding`, and without further objects and notes.
     #[must_use]
     pub(crate) fn with_finding(self, finding: Finding) -> Self {
         Self { finding, more: None, notes: Vec::new(), ..self }
@@ -205,18 +203,18 @@ impl Problem {
         &self.notes
     }
 
-    /// The same, tolerated by the policy.
+    /// Returns the problem with the verdict `Tolerated`, because the policy tolerates it.
     pub(crate) fn tolerated(mut self) -> Self {
         self.finding.verdict = Verdict::Tolerated;
         self
     }
 
-    /// Returns the number of other objects that have a problem, if they were looked at.
+    /// Returns the number of further objects with problems, or `None` if they were not checked.
     pub(crate) fn more(&self) -> Option<u64> {
         self.more.as_ref().map(More::count)
     }
 
-    /// The file, as it is shown.
+    /// Returns the path of the file as messages show it.
     #[cfg(target_os = "linux")]
     pub(crate) fn path(&self) -> &Path {
         &self.file
@@ -227,7 +225,7 @@ impl Problem {
         &self.finding
     }
 
-    /// The same without the names in the file, which may be of any length; the numbers stay.
+    /// Returns the problem without names from the file, which may be of any length. The numbers of objects stay.
     #[cfg(target_os = "linux")]
     pub(crate) fn without_names(mut self) -> Self {
         self.finding.object = None;
@@ -244,7 +242,7 @@ impl Problem {
         status(self.finding.verdict)
     }
 
-    /// One line of JSON.
+    /// Writes the problem as one line of JSON.
     pub(crate) fn json(&self, out: &mut impl Write) -> io::Result<()> {
         let report = Report::found(&self.finding, self.more()).with_notes(&self.notes);
         json::to_line(out, &report.of_file(&self.file))
@@ -263,7 +261,7 @@ pub(crate) fn status(verdict: Verdict) -> Status {
     }
 }
 
-/// Removes the names in the file from notes.
+/// Removes the names of objects and components from `notes`.
 #[cfg(target_os = "linux")]
 pub(crate) fn remove_names(notes: &mut [Finding]) {
     for note in notes {
@@ -272,7 +270,7 @@ pub(crate) fn remove_names(notes: &mut [Finding]) {
     }
 }
 
-/// Writes one line for each note, below the line of its file.
+/// Writes one line for each note, to follow the line of the file.
 pub(crate) fn write_notes(
     f: &mut impl fmt::Write,
     notes: &[Finding],
@@ -285,7 +283,7 @@ pub(crate) fn write_notes(
     })
 }
 
-/// Problems are printed on standard error, unless `check` prints them as verdicts, and have its colors.
+/// Formats the problem in the colors of standard error, where all commands but `check` print it.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write(f, Palette::errors())
@@ -293,7 +291,7 @@ impl fmt::Display for Problem {
 }
 
 impl Problem {
-    /// Writes the problem in the colors of a stream.
+    /// Writes the problem in the colors of `palette`.
     pub(crate) fn write(&self, f: &mut impl fmt::Write, palette: Palette) -> fmt::Result {
         let rule = palette.verdict(self.finding.verdict);
         let finding = self.finding.with_rule_between(rule.render(), rule.render_reset());

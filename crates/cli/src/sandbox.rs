@@ -1,4 +1,4 @@
-//! `zten sandbox`: what a confined process may not do.
+//! `zten sandbox`: tries from inside which accesses the sandbox denies.
 
 #[cfg(target_os = "linux")]
 mod trials;

@@ -1,4 +1,4 @@
-//! The objects that a command line asks for, in the order that it asks for.
+//! Selection and sorting of the objects that `ls` and `stat` show.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -11,21 +11,23 @@ use crate::escape;
 use crate::file::FileWithShards;
 use crate::remote::shown;
 
-/// Names that are compared with one that is not there, at most, and bytes of each.
+/// The largest number of names that are compared with a missing name to suggest a similar one, and the largest length in bytes
+/// of each.
 const NAMES: usize = 1 << 16;
 const LONG: usize = 128;
 
-/// Objects of a file, held as their ordinals.
+/// Selected objects of a file, in the order to show them.
 pub(crate) struct Selection<'a> {
     archive: &'a FileWithShards,
     ordinals: Vec<u32>,
 }
 
 impl<'a> Selection<'a> {
-    /// Selects the objects whose names match one of the patterns, or all where there are none.
+    /// Selects the objects whose names match a pattern of `select`, or all objects if there are no patterns. `default` is the
+    /// order if `select` has none.
     ///
     /// # Errors
-    /// A pattern that matches nothing.
+    /// A pattern matches no object.
     pub(crate) fn new(
         archive: &'a FileWithShards,
         select: &Filter,
@@ -84,29 +86,29 @@ impl<'a> Selection<'a> {
             .sort_by_cached_key(|ordinal| manifest.tensor_at(*ordinal).map(|object| key(&object)));
     }
 
-    /// The objects.
+    /// Returns the selected objects in order.
     pub(crate) fn objects(&self) -> impl Iterator<Item = Tensor<'a>> + Clone + use<'a, '_> {
         self.ordinals.iter().filter_map(|ordinal| self.archive.manifest().tensor_at(*ordinal))
     }
 
-    /// The number of objects.
+    /// Returns the number of selected objects.
     pub(crate) fn len(&self) -> usize {
         self.ordinals.len()
     }
 
-    /// Returns whether these are all objects of the file.
+    /// Returns whether all objects of the file are selected.
     pub(crate) fn is_all(&self) -> bool {
         self.len() == self.archive.len()
     }
 }
 
-/// The bytes that an object takes in its file.
+/// Returns the stored bytes of all components of `object`.
 pub(crate) fn stored(object: &Tensor<'_>) -> u64 {
     let lengths = object.components().map(|component| component.extent().length());
     lengths.fold(0, u64::saturating_add)
 }
 
-/// The name that is most like another, if one is by more than `least`.
+/// Returns the name that is most similar to `wanted`, or `None` if none has a similarity (0 to 1) above `least`.
 pub(crate) fn nearest<'n>(
     wanted: &str,
     names: impl Iterator<Item = &'n str>,

@@ -1,4 +1,4 @@
-//! The time for which a confined process may do nothing, before it is ended.
+//! The idle timeout of confined processes (`--idle-timeout`).
 
 use std::num::NonZeroU32;
 use std::sync::OnceLock;
@@ -6,14 +6,13 @@ use std::time::Duration;
 
 static LIMIT: OnceLock<Option<Duration>> = OnceLock::new();
 
-/// Decides, once: so many seconds, or no limit for 0.
+/// Sets the idle timeout to `seconds`, or to no limit for 0. Only the first call counts.
 pub(crate) fn decide(seconds: u32) {
-    // The first decision holds.
     let seconds = NonZeroU32::new(seconds);
     let _ = LIMIT.set(seconds.map(|seconds| Duration::from_secs(seconds.get().into())));
 }
 
-/// Returns the limit that was decided on.
+/// Returns the idle timeout, or `None` if there is no limit.
 #[cfg(target_os = "linux")]
 pub(crate) fn limit() -> Option<Duration> {
     LIMIT.get().copied().flatten()

@@ -1,4 +1,4 @@
-//! The files that content is read from: a file and those of its shards that were found.
+//! The files from which content is read: a file and its shards.
 
 use zten::shards::{Candidate, Files, Find, Shard, Shards};
 use zten::{Component, Error, ErrorKind};
@@ -6,8 +6,7 @@ use zten::{Component, Error, ErrorKind};
 use crate::file::FileWithShards;
 use crate::progress::{Progress, Watched};
 
-/// A file and those of its shards that were found, each of which has the frame and the size that
-/// it should have.
+/// A file, and the shards of it that were found. The frame and the size of each shard are valid.
 pub(crate) struct Sources<'a> {
     pub(crate) archive: &'a FileWithShards,
     pub(crate) root: Watched<'a>,
@@ -15,7 +14,7 @@ pub(crate) struct Sources<'a> {
 }
 
 impl<'a> Sources<'a> {
-    /// Validates the frames of the shards.
+    /// Finds the shards of `archive`, and validates their frames.
     pub(crate) fn bind(archive: &'a FileWithShards, progress: &'a Progress) -> Result<Self, Error> {
         archive.find_shards(None)?;
         let find = Opened { archive, progress, only: None };
@@ -23,7 +22,7 @@ impl<'a> Sources<'a> {
         Ok(Self { archive, root: Watched::new(archive.source(), progress), shards })
     }
 
-    /// Validates the frame of the shard that a component is in, if it is in one, and no other.
+    /// Finds the shard that holds `component`, if the component is in a shard, and validates the frame of that shard only.
     pub(crate) fn bind_for(
         archive: &'a FileWithShards,
         progress: &'a Progress,
@@ -39,13 +38,12 @@ impl<'a> Sources<'a> {
         Ok(Self { archive, root: Watched::new(archive.source(), progress), shards })
     }
 
-    /// All of them, to read content from.
+    /// Returns the file and its shards, to read content from.
     pub(crate) fn all(&self) -> Files<'_, 'a, Watched<'a>, Watched<'a>> {
         Files { root: &self.root, shards: &self.shards }
     }
 
-    /// Validates the shards as a whole: all are there, with their digests. What is read of them from then on is what
-    /// was verified.
+    /// Verifies that all shards were found and match their digests. Later reads of the shards return the verified bytes.
     pub(crate) fn verify(&mut self) -> Result<(), Error> {
         self.archive.plan_whole_shards()?;
         let verified = self.shards.verify();
@@ -53,13 +51,14 @@ impl<'a> Sources<'a> {
         verified
     }
 
-    /// Verifies as [`verify`](Self::verify) does, and settles a failure, after which the file is read no further.
+    /// Verifies the shards as [`verify`](Self::verify) does, for callers that stop at an error: the error is the one that
+    /// [`settle`](Self::settle) returns.
     pub(crate) fn require(&mut self) -> Result<(), Error> {
         self.verify().map_err(|failure| self.settle(failure))
     }
 
-    /// The failure that says the most about the file: where it is that something is not supported, all is validated,
-    /// so that a file that is invalid is called so by every command.
+    /// Returns the error to report for `failure`. If `failure` says that a feature is not supported, validates the whole file
+    /// first, and returns the error of an invalid part instead, so that every command calls an invalid file invalid.
     pub(crate) fn settle(&mut self, failure: Error) -> Error {
         if !matches!(failure.kind(), ErrorKind::Unsupported(_)) {
             return failure;
@@ -71,7 +70,7 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// Verifies the shard that was bound, if one of those components has no digest of its own.
+    /// Verifies the bound shard if one of `components` has no digest of its own.
     pub(crate) fn verify_for(&mut self, components: &[Component<'_>]) -> Result<(), Error> {
         if components.iter().any(|component| component.digest().is_none()) {
             self.archive.plan_whole_shards()?;
@@ -80,11 +79,11 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// The files that were opened before any was read.
+/// The open files among which shards are found.
 struct Opened<'a> {
     archive: &'a FileWithShards,
     progress: &'a Progress,
-    /// The name of the one that is needed, if not all are.
+    /// The name of the only shard that is needed, or `None` if all are needed.
     only: Option<&'a str>,
 }
 

@@ -1,4 +1,4 @@
-//! `zten stat`: the range, mean and spread of elements.
+//! `zten stat`: computes the range, mean and spread of elements.
 
 use std::io::{self, Write};
 
@@ -26,13 +26,13 @@ use crate::table::{self, Alike};
 use crate::text::shape;
 use crate::values::{self, Values};
 
-/// Names of objects that a message lists, at most, and columns of each.
+/// The largest number of object names that a message lists, and of terminal columns for each.
 const NAMES: usize = 8;
 const NAME: usize = 40;
-/// Columns of a number.
+/// The width of a printed number in columns.
 const NUMBER: usize = 9;
 
-/// Prints the statistics of the objects that are asked for, after all of them have been read.
+/// Prints the statistics of the selected objects, after all of them have been read and verified.
 pub(crate) fn run(app: &mut App, args: &Stat, archive: &FileWithShards) -> io::Result<()> {
     let default = (!args.json).then_some(Sort::Name);
     let selection = match Selection::new(archive, &args.select, default) {
@@ -72,25 +72,25 @@ pub(crate) fn run(app: &mut App, args: &Stat, archive: &FileWithShards) -> io::R
     Ok(())
 }
 
-/// The findings on an object.
+/// The result for an object.
 #[derive(Clone, Copy)]
 enum Found {
     Read(Read),
-    /// Elements that are no numbers, or are not read as such, and why.
+    /// The elements are not numbers, or zten cannot read them as numbers, for the reason in the text.
     Skipped(&'static str),
 }
 
-/// The elements of an object that are stored, and how many others are zero.
+/// The statistics of the stored elements of an object, and the number of implied zeros.
 #[derive(Clone, Copy)]
 struct Read {
     kind: Kind,
     statistics: Statistics,
-    /// None of a dense object, and where there are more than a `u64` counts.
+    /// The number of implied zeros of a sparse object, or `None` for a dense object, or if the number exceeds a `u64`.
     implied: Option<u64>,
     is_sparse: bool,
 }
 
-/// Reads the objects of a selection, and verifies them. Returns what is found of each, in its order.
+/// Reads and verifies the objects of `selection`. Returns their results in the order of the selection.
 fn measure(archive: &FileWithShards, selection: &Selection<'_>) -> Result<Vec<Found>, Error> {
     let mut asked = vec![false; archive.len()];
     let at = |object: &Tensor<'_>| usize::try_from(object.ordinal()).unwrap_or(usize::MAX);
@@ -119,7 +119,7 @@ fn measure(archive: &FileWithShards, selection: &Selection<'_>) -> Result<Vec<Fo
     Ok(selection.objects().map(|object| own(object).unwrap_or(Found::Skipped(""))).collect())
 }
 
-/// Returns whether an entry uses what only its writer knows.
+/// Returns whether `error` says that an object uses a dtype, encoding or layout that zten does not know.
 fn is_unknown(error: &Error) -> bool {
     use Unsupported as U;
     matches!(error.kind(), ErrorKind::Unsupported(U::Dtype | U::Encoding | U::Layout))
@@ -143,7 +143,7 @@ fn object_statistics(verifier: &mut Verifier, object: &Tensor<'_>) -> Result<Fou
     Ok(Found::Read(Read { kind: values.kind(), statistics, implied, is_sparse }))
 }
 
-/// Prints two lines for each object, or three, and the sums.
+/// Prints two or three lines for each object, and the totals.
 fn print(out: &mut dyn Write, found: &[(Tensor<'_>, Found)]) -> io::Result<()> {
     let (mut elements, mut nan, mut infinities) = (0_u64, 0_u64, 0_u64);
     let mut skipped: Vec<(&str, u64)> = Vec::new();
@@ -210,7 +210,7 @@ fn print(out: &mut dyn Write, found: &[(Tensor<'_>, Found)]) -> io::Result<()> {
     table::list(out, words)
 }
 
-/// A number in four digits at most, or three and an exponent.
+/// Formats a number in at most four digits, or in three digits and an exponent.
 fn rounded(value: Option<f64>) -> String {
     let Some(value) = value else { return "-".to_owned() };
     let size = value.abs();
@@ -227,7 +227,7 @@ fn rounded(value: Option<f64>) -> String {
     format!("{value:.decimals$}")
 }
 
-/// One JSON document.
+/// The JSON document of a file.
 #[derive(Serialize)]
 struct Document<'a, O: Serialize> {
     schema: Schema,
@@ -235,7 +235,7 @@ struct Document<'a, O: Serialize> {
     objects: O,
 }
 
-/// An object of that document.
+/// An object in the JSON document.
 #[derive(Serialize)]
 struct Described<'a, S: Serialize> {
     name: &'a str,

@@ -1,6 +1,6 @@
 //! The exit status of the command.
 
-/// The result of the command. The worst wins: with several files all are looked at.
+/// The result of a command, in ascending order of importance. With several files, the most important result counts.
 #[derive(
     Clone,
     Copy,
@@ -17,16 +17,16 @@ pub(crate) enum Status {
     /// All files are valid.
     #[default]
     Success,
-    /// A file needs what is not supported.
+    /// A file needs an unsupported feature, and none is invalid.
     Unsupported,
-    /// A file is invalid or exceeds a limit, or two differ.
+    /// A file is invalid or exceeds a limit, or two compared files differ.
     Invalid,
-    /// Wrong usage, or something could not be read or written.
+    /// The command line is wrong, or a file could not be read or written.
     Error,
 }
 
 impl Status {
-    /// The exit status.
+    /// Returns the exit status as a number.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Success => 0,

@@ -8,27 +8,27 @@ use zten_report::size;
 /// The strictness of reading.
 #[derive(Debug, clap::Args, Serialize, Deserialize)]
 pub(crate) struct Strictness {
-    /// Accept one more kind of file: narrow-indices, shared-blobs or missing-zeros
+    /// Accept files that break one rule: narrow-indices, shared-blobs or missing-zeros
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = tolerance)]
     tolerate: Vec<NamedTolerance>,
-    /// Change a limit: manifest, depth, rank, keys, shards, window, decoded or decoded-total; end sizes
-    /// in K, M, G, KiB, MiB or GiB, all binary
+    /// Change a limit: manifest, depth, rank, keys, shards, window, decoded or decoded-total. Sizes may have a suffix K, M, G,
+    /// KiB, MiB or GiB (all binary)
     #[arg(long, value_name = "NAME=SIZE", value_parser = limit)]
     limit: Vec<NamedLimit>,
     /// Do not open the shards that a file refers to
     #[arg(long)]
     no_shards: bool,
-    /// Follow links: those of files that an index or a file refers to, and with -r every link in folders. Without it, only
-    /// links from the snapshots to the blobs of a Hugging Face cache are followed
+    /// Follow symbolic links to the files that an index or a file refers to, and with -r all links in folders. Without this
+    /// option, only links from the snapshots to the blobs of a Hugging Face cache are followed
     #[arg(long)]
     follow: bool,
 }
 
-/// The name of a tolerance that exists.
+/// The name of a known tolerance.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct NamedTolerance(String);
 
-/// One limit, that has been found to exist and to be possible.
+/// A known limit, and a value that the limit may have.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct NamedLimit {
     name: String,
@@ -41,22 +41,22 @@ impl Strictness {
         self.tolerate.iter().any(|name| name.0 == Tolerance::SharedBlobs.name())
     }
 
-    /// Returns whether all links are followed.
+    /// Returns whether all symbolic links are followed (`--follow`).
     pub(crate) fn follows(&self) -> bool {
         self.follow
     }
 
-    /// Returns the links that are followed on the way to files that another one names.
+    /// Returns which links are followed to sibling files.
     pub(crate) fn links(&self) -> Links {
         if self.follow { Links::All } else { Links::OfHub }
     }
 
-    /// Returns whether files are looked for that are not named.
+    /// Returns whether the shards and siblings to which a file refers are opened.
     pub(crate) fn looks_for_shards(&self) -> bool {
         !self.no_shards
     }
 
-    /// Returns the greatest number of files that are looked for because one file names them.
+    /// Returns the largest number of sibling files that one file may ask for.
     pub(crate) fn max_siblings(&self) -> u32 {
         if self.no_shards { 0 } else { self.options().limit().shards() }
     }
@@ -64,7 +64,7 @@ impl Strictness {
     /// Returns the options for the library.
     pub(crate) fn options(&self) -> OpenOptions {
         let limits = self.limit.iter().fold(Limits::default(), |limits, limit| {
-            // It was accepted when the command line was read.
+            // `limit` has checked the name and the value when the command line was parsed.
             limits.with_named(&limit.name, limit.value).unwrap_or(limits)
         });
         let options = OpenOptions::default().limits(limits);
@@ -74,7 +74,7 @@ impl Strictness {
     }
 }
 
-/// A tolerance, by its name.
+/// Parses the name of a tolerance.
 fn tolerance(name: &str) -> Result<NamedTolerance, String> {
     let known = Tolerance::ALL.iter().find(|tolerance| tolerance.name() == name);
     known.map(|known| NamedTolerance(known.name().to_owned())).ok_or_else(|| {
@@ -83,7 +83,7 @@ fn tolerance(name: &str) -> Result<NamedTolerance, String> {
     })
 }
 
-/// A limit and its size: `decoded=8GiB`.
+/// Parses a limit and its size, as in `decoded=8GiB`.
 fn limit(text: &str) -> Result<NamedLimit, String> {
     let (name, size) = text.split_once('=').ok_or("invalid limit: expected NAME=SIZE")?;
     if !Limits::NAMES.contains(&name) {

@@ -1,4 +1,4 @@
-//! SHA-256 of what the components of a file hold, whatever the byte order or encoding.
+//! SHA-256 sums of the decoded components of a file, which do not depend on byte order and encoding.
 
 use std::convert::Infallible;
 
@@ -16,30 +16,30 @@ use crate::sources::Sources;
 /// The sum of one component.
 #[derive(Clone, Copy)]
 pub(crate) struct Sum {
-    /// Decoded bytes, where that is known.
+    /// The number of decoded bytes, or `None` if it is not known.
     pub(crate) bytes: Option<u64>,
-    /// None where they cannot be read.
+    /// The SHA-256 of the bytes, or `None` if the component cannot be read.
     pub(crate) sha256: Option<[u8; 32]>,
 }
 
 /// The bytes that are summed.
 #[derive(Clone, Copy)]
 pub(crate) enum Of {
-    /// Decoded, little-endian bytes.
+    /// The decoded, little-endian bytes.
     Bytes,
-    /// The same bytes for the same content: [`Normalization::content`].
+    /// Normalized bytes, which are equal for equal content: see [`Normalization::content`].
     Content,
 }
 
 /// The sums of a whole file.
 pub(crate) struct Sums {
-    /// Sums in the order of the manifest, objects and components.
+    /// For each object, the sums of its components, both in the order of the manifest.
     objects: Vec<Vec<Sum>>,
-    /// The problem that keeps some components from having a sum, if there are such.
+    /// The problem of the first component that has no sum because it cannot be read.
     pub(crate) unread: Option<Box<Problem>>,
 }
 
-/// Sums all components, having verified all of them.
+/// Verifies all components, and returns their sums.
 pub(crate) fn sums(archive: &FileWithShards, of: Of) -> Result<Sums, Box<Problem>> {
     let progress = Progress::new(stored(archive.manifest()));
     let failed = |failure| Box::new(Problem::reading(&archive.path, archive, &failure));
@@ -70,7 +70,8 @@ pub(crate) fn sums(archive: &FileWithShards, of: Of) -> Result<Sums, Box<Problem
     Ok(Sums { objects, unread })
 }
 
-/// Returns whether an entry of 0.1 uses what only its writer knows, which does not spoil the file.
+/// Returns whether `error` says that an object uses a dtype, encoding or layout that zten does not know. Such an object
+/// does not make the file invalid.
 fn is_foreign(error: &Error) -> bool {
     matches!(
         error.kind(),
@@ -78,7 +79,7 @@ fn is_foreign(error: &Error) -> bool {
     )
 }
 
-/// The sums of an object's components, in the order of the manifest.
+/// Verifies the components of `object`, and returns their sums in the order of the manifest.
 fn sum(verifier: &mut Verifier, object: &Tensor<'_>, of: Of) -> Result<Vec<Sum>, Error> {
     let mut hashers: Vec<_> = object.components().map(|_| (0_u64, Sha256::new())).collect();
     verifier.object(object, |component, chunk| {
@@ -104,7 +105,7 @@ fn sum(verifier: &mut Verifier, object: &Tensor<'_>, of: Of) -> Result<Vec<Sum>,
     Ok(hashers.into_iter().map(sum).collect())
 }
 
-/// The objects in order of their names, bytewise.
+/// Returns the objects sorted by the bytes of their names.
 pub(crate) fn sorted(archive: &FileWithShards) -> Vec<Tensor<'_>> {
     let mut objects: Vec<_> = archive.tensors().collect();
     objects.sort_by_key(Tensor::name);
@@ -112,7 +113,7 @@ pub(crate) fn sorted(archive: &FileWithShards) -> Vec<Tensor<'_>> {
 }
 
 impl Sums {
-    /// The components of an object in order of their roles, bytewise, each with its sum.
+    /// Returns the components of `object` with their sums, sorted by the bytes of their roles.
     pub(crate) fn components<'a>(&self, object: &Tensor<'a>) -> Vec<(Component<'a>, Sum)> {
         let own = usize::try_from(object.ordinal()).ok();
         let own = own.and_then(|ordinal| self.objects.get(ordinal));

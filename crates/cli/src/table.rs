@@ -11,9 +11,9 @@ use crate::escape::{self, Name};
 #[derive(Clone, Copy)]
 pub(crate) enum Column {
     Text(&'static str),
-    /// Numbers, which end below each other.
+    /// Numbers, aligned to the right.
     Number(&'static str),
-    /// Text that is left out where all rows have the same.
+    /// Text. The column is left out if all rows have the same text.
     Common(&'static str),
 }
 
@@ -24,15 +24,15 @@ impl Column {
     }
 }
 
-/// Columns of the widest name that the others make room for where names are not shortened. The cells of a longer one are on
-/// the next line, so that columns line up without padding each row to a name of any length.
+/// The largest width of the column of names, if names are not shortened. A longer name gets a line of its own, with its
+/// cells on the next line, so that one long name does not pad all other rows.
 const NAME: usize = 256;
-/// Columns of a name that is shortened, at least.
+/// The smallest width to which a name is shortened.
 const SHORTEST: usize = 16;
 
-/// A row: a name, which may be as long as a manifest and is not copied, and short cells.
+/// A row: a name, which is borrowed because it may be as long as a manifest, and short cells.
 pub(crate) struct Row<'a, const N: usize> {
-    /// The number of rows that it is below. No name begins with a blank.
+    /// The number of levels by which the name is indented in a tree.
     pub(crate) depth: usize,
     pub(crate) name: &'a str,
     pub(crate) cells: [String; N],
@@ -44,10 +44,10 @@ impl<const N: usize> Row<'_, N> {
     }
 }
 
-/// Takes a row.
+/// A function that takes a row.
 pub(crate) type Each<'e, const N: usize> = &'e mut dyn FnMut(&Row<'_, N>) -> io::Result<()>;
 
-/// The cells of a column that have been seen; empty ones do not count.
+/// The distinct cells that have been seen in a column. Empty cells do not count.
 #[derive(Clone, PartialEq, Eq)]
 enum Seen {
     Nothing,
@@ -55,22 +55,23 @@ enum Seen {
     Several,
 }
 
-/// A table that does not hold its rows: they go by twice, to be measured and to be written.
+/// A table that does not hold its rows. The caller produces them twice, to be measured and to be written.
 pub(crate) struct Table<const N: usize> {
     columns: [Column; N],
     seen: [Seen; N],
-    /// None of a column that is left out.
+    /// The width of each column, or `None` for a column that is left out.
     widths: [Option<usize>; N],
-    /// Columns of the widest name that has at most [`NAME`], and of the widest of all.
+    /// The width of the widest indented name of at most [`NAME`] columns.
     name_width: usize,
+    /// The width of the widest indented name.
     longest: usize,
-    /// Columns of a line, if names are shortened to fit.
+    /// The width of a line, or `None` if names are not shortened.
     line: Option<usize>,
 }
 
 impl<const N: usize> Table<N> {
-    /// Measures all rows, which `rows` hands out. Names are shortened for lines to have at most so many columns,
-    /// if a number is given.
+    /// Measures all rows, which `rows` passes to its argument. If `line` is given, names are shortened so that lines have
+    /// at most `line` columns.
     pub(crate) fn measure(
         columns: [Column; N],
         line: Option<usize>,
@@ -108,7 +109,7 @@ impl<const N: usize> Table<N> {
         }
     }
 
-    /// Leaves out the column of that header.
+    /// Leaves out the column whose header is `header`.
     pub(crate) fn leave_out(&mut self, header: &str) {
         for (column, width) in self.columns.iter().zip(&mut self.widths) {
             if column.header() == header {
@@ -117,7 +118,7 @@ impl<const N: usize> Table<N> {
         }
     }
 
-    /// The cells that all rows have, of the columns that are left out for that.
+    /// Returns the texts of the columns that are left out because all rows have the same text.
     pub(crate) fn common(&self) -> impl Iterator<Item = &str> {
         let columns = self.columns.iter().zip(&self.seen);
         columns.filter_map(|(column, seen)| match (column, seen) {
@@ -126,7 +127,7 @@ impl<const N: usize> Table<N> {
         })
     }
 
-    /// Writes the header, and the rows that `rows` hands out again.
+    /// Writes the header and all rows, which `rows` passes to its argument again.
     pub(crate) fn write(
         &self,
         out: &mut dyn Write,
@@ -151,7 +152,7 @@ impl<const N: usize> Table<N> {
         })
     }
 
-    /// Columns that the cells leave for the name, if names are shortened.
+    /// Returns the columns of a line that the cells leave for the name, or `None` if names are not shortened.
     fn room(&self) -> Option<usize> {
         let visible = self.widths.iter().flatten();
         let cells =
@@ -159,7 +160,7 @@ impl<const N: usize> Table<N> {
         self.line.map(|line| line.saturating_sub(cells))
     }
 
-    /// Columns to which the name of a row is shortened; none if it is written in full.
+    /// Returns the columns to which the name of `row` is shortened, or `None` if the name is written in full.
     fn columns_of_shortened(&self, row: &Row<'_, N>) -> Option<usize> {
         let (room, indent) = (self.room()?, row.indent());
         let is_long = indent.saturating_add(Name(row.name).columns()) > room;
@@ -204,18 +205,18 @@ impl<const N: usize> Table<N> {
     }
 }
 
-/// Shortened names that several names have, as hashes: two names must never be shown alike. A collision of hashes does no
-/// harm, because a name that is numbered without need is as distinct as the others.
+/// Hashes of the shortened names that are equal for several names. Such names get a number, because two different names must
+/// never look the same. A collision of hashes does no harm: it adds a number to a name that did not need one.
 #[derive(Debug, Default)]
 pub(crate) struct Alike(Vec<u64>);
 
 impl Alike {
-    /// Adds a name that is to be shortened to `columns`.
+    /// Adds `name`, which will be shortened to `columns`.
     pub(crate) fn add(&mut self, name: &str, columns: usize) {
         self.0.push(hash(&shortened(name, columns)));
     }
 
-    /// Keeps what was added more than once.
+    /// Keeps only the shortened names that were added more than once.
     pub(crate) fn keep_repeated(&mut self) {
         self.0.sort_unstable();
         let repeated = self.0.windows(2).filter_map(|pair| match pair {
@@ -227,7 +228,8 @@ impl Alike {
         self.0 = repeated;
     }
 
-    /// Shortens a name to `columns`. If others look like it then, `number` stands in the middle, which no two have.
+    /// Shortens `name` to `columns`. If another name is shortened to the same text, puts `number`, which must be unique, in the
+    /// middle.
     pub(crate) fn shortened(&self, name: &str, columns: usize, number: usize) -> String {
         let plain = shortened(name, columns);
         if self.0.binary_search(&hash(&plain)).is_err() || plain == Name(name).to_string() {
@@ -250,18 +252,19 @@ fn hash(text: &str) -> u64 {
     hasher.finish()
 }
 
-/// A name that takes at most so many columns, its middle left out. Only such a name has an ellipsis and no quotes.
+/// Shortens `name` to at most `columns` columns by replacing its middle by an ellipsis. A name that contains an ellipsis
+/// itself is put between quotes, so that an ellipsis without quotes is always a cut.
 pub(crate) fn shortened(name: &str, columns: usize) -> String {
     if Name(name).columns() <= columns {
         return Name(name).to_string();
     }
     let bare = escape::cut(name, columns);
     let plain = bare.split('…').all(|end| Name(end).to_string() == end) && !name.contains('…');
-    // Two pairs of quotes.
+    // Two pairs of quotes take four columns.
     if plain { bare } else { escape::word(name, columns.saturating_sub(4)) }
 }
 
-/// Writes words with a comma between two, on lines of at most 80 columns.
+/// Writes `words`, separated by commas, on lines of at most 80 columns.
 pub(crate) fn list(out: &mut dyn Write, words: impl IntoIterator<Item = String>) -> io::Result<()> {
     let (mut words, mut at) = (words.into_iter().peekable(), 0_usize);
     while let Some(word) = words.next() {
@@ -324,7 +327,7 @@ mod tests {
         let text = written(Some(40), &rows);
         let mut lines: Vec<_> = text.lines().collect();
         assert!(lines.iter().all(|line| line.width() <= 40), "{text}");
-        // Those that are not alike need no number.
+        // A shortened name that is unique gets no number.
         assert!(lines.last().unwrap().starts_with("bbb") && !text.contains("…6…"), "{text}");
         lines.sort_unstable();
         lines.dedup();

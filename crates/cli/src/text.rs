@@ -1,4 +1,4 @@
-//! The words for element types, layouts and shapes, in a few columns.
+//! Short texts for element types, layouts and shapes.
 
 use zten::tools::ElementType;
 use zten::{Layout, Tensor};
@@ -6,18 +6,18 @@ use zten_formats::Block;
 
 use crate::escape;
 
-/// Columns of a word, at most.
+/// The largest width of a word in columns.
 const WORD: usize = 24;
-/// Columns of a shape, at most.
+/// The largest width of a shape in columns.
 const SHAPE: usize = 40;
 
-/// A word that the format lists, or with a mark one that it does not.
+/// Shortens `word`, and appends a question mark if the word is not `known` from the specification.
 pub(crate) fn word(word: &str, known: bool) -> String {
     let mark = if known { "" } else { "?" };
     format!("{}{mark}", escape::word(word, WORD))
 }
 
-/// The type of elements, and of one that is not known how it is stored.
+/// Returns the name of an element type. An unknown type is followed by its storage type.
 pub(crate) fn element(element: ElementType<'_>) -> String {
     match element {
         ElementType::UnknownLogical(name, storage) => {
@@ -31,17 +31,17 @@ pub(crate) fn element(element: ElementType<'_>) -> String {
     }
 }
 
-/// The layout of an object.
+/// Returns the name of the layout of `object`.
 pub(crate) fn format(object: &Tensor<'_>) -> String {
     word(object.layout_name(), is_known(object))
 }
 
-/// Returns whether the layout of an object is one that a reader knows.
+/// Returns whether zten knows the layout of `object`.
 pub(crate) fn is_known(object: &Tensor<'_>) -> bool {
     object.layout() != Layout::Unknown || Block::of(object).is_some()
 }
 
-/// The shape of an object.
+/// Returns the shape of `object` in brackets, shortened to [`SHAPE`] columns.
 pub(crate) fn shape(object: &Tensor<'_>) -> String {
     let dimensions: Vec<_> = object.shape().iter().map(|dimension| dimension.to_string()).collect();
     escape::cut(&format!("[{}]", dimensions.join(", ")), SHAPE)

@@ -6,28 +6,29 @@ use std::thread::available_parallelism;
 
 static COUNT: OnceLock<usize> = OnceLock::new();
 
-/// Returns the number of threads, with the caller. Starts them if neither [`start`] nor [`none`] was called.
+/// Returns the number of threads, the caller included. Starts threads if neither [`start`] nor [`none`] was called before.
 pub(crate) fn count() -> usize {
     *COUNT.get_or_init(rayon::current_num_threads)
 }
 
-/// Limits this process to the thread that calls.
+/// Limits this process to the calling thread.
 pub(crate) fn none() {
     let _ = COUNT.set(1);
 }
 
-/// Returns the number of threads to start: `RAYON_NUM_THREADS`, or that of the processors for this process.
+/// Returns the number of threads to start: `RAYON_NUM_THREADS`, or the number of processors that this process may use.
 pub(crate) fn wanted() -> usize {
     let asked = std::env::var("RAYON_NUM_THREADS").ok().and_then(|number| number.parse().ok());
     let processors = || available_parallelism().map_or(1, usize::from);
     asked.filter(|number| *number > 0).unwrap_or_else(processors)
 }
 
-/// Starts that many, and returns when each of them runs and has what it needs of the system.
+/// Starts `number` threads, and returns when each of them runs and has allocated memory for the first time.
 pub(crate) fn start(number: usize) {
     match rayon::ThreadPoolBuilder::new().num_threads(number).build_global() {
         Ok(()) => {
-            // The allocator may ask much when a thread comes to it for the first time.
+            // The first allocation of a thread makes the C library set up an arena, which may take system calls that a confined
+            // process may not make.
             rayon::broadcast(|_| drop(black_box(Vec::<u8>::with_capacity(1 << 10))));
             let _ = COUNT.set(number);
         }

@@ -1,4 +1,4 @@
-//! Elements as numbers, of every layout, as their bytes come.
+//! Conversion of the elements of every layout to numbers, as their bytes arrive.
 
 use std::io;
 
@@ -10,34 +10,34 @@ use zten_report::element::{Fp8, Kind};
 
 use crate::cat::unpacked::{self, Unpacking};
 
-/// Elements that are handed on in one go.
+/// The number of elements that are converted at a time.
 const PIECE: usize = 1 << 10;
 
-/// The numbers that elements are multiplied by, which are read before them.
+/// The scales of an object, which are read before its elements.
 pub(crate) enum Factors {
     None,
     Mx(MxBlocks, Decoded),
     Group(Group),
 }
 
-/// The scales and zero points of a matrix of codes, and the position of the next word in it.
+/// The scales and zero points of a matrix of packed codes.
 #[derive(Clone)]
 pub(crate) struct Group {
     quantization: Quantization,
     outputs: usize,
     scales: Vec<f32>,
-    /// None where all are in the middle of the codes.
+    /// The zero points, or `None` if every zero point is the middle of the range of codes.
     zeros: Option<Vec<f32>>,
 }
 
-/// Returns whether the elements of an object are computed from codes and scales.
+/// Returns whether the elements of `object` are computed from codes and scales in a way that zten supports.
 pub(crate) fn is_quantized(object: &Tensor<'_>) -> bool {
     let is_group = matches!(object.layout(), Layout::Mx | Layout::QuantizedGroup);
     is_group && (object.layout() == Layout::Mx || object.quantization().is_ok())
         || Block::of_layout(object).is_some()
 }
 
-/// Reads what the elements of an object are multiplied by.
+/// Reads the scales and zero points of `object`.
 pub(crate) fn factors(object: &Tensor<'_>) -> Result<Factors, Error> {
     let floats = |component: Component<'_>| {
         let (read, mut numbers) = (component.read()?, Vec::new());
@@ -71,12 +71,12 @@ fn narrow(number: f64) -> f32 {
     number as f32
 }
 
-/// The elements of an object, of which some bytes have been read.
+/// A converter of the bytes of an object to numbers, in the middle of the object.
 pub(crate) struct Values<'a> {
-    /// The component that holds them.
+    /// The role of the component that holds the elements.
     role: &'static str,
     form: Form<'a>,
-    /// Bytes of an element that is not complete.
+    /// The bytes so far of an incomplete element.
     begun: Vec<u8>,
     numbers: Vec<f64>,
 }
@@ -90,7 +90,8 @@ enum Form<'a> {
 }
 
 impl<'a> Values<'a> {
-    /// Returns the values of an object before the first is read, or the reason why it has none.
+    /// Creates a converter for the elements of `object`, or returns the reason why they have no values, as in "the elements are
+    /// {reason}".
     pub(crate) fn of(
         object: &Tensor<'_>,
         factors: &'a Factors,
@@ -123,12 +124,12 @@ impl<'a> Values<'a> {
         Ok(Ok(Self { role, form, begun: Vec::new(), numbers: Vec::new() }))
     }
 
-    /// The component that holds the elements.
+    /// Returns the role of the component that holds the elements.
     pub(crate) fn role(&self) -> &'static str {
         self.role
     }
 
-    /// The type in whose digits elements are shown.
+    /// Returns the type whose shortest digits are printed for an element.
     pub(crate) fn kind(&self) -> Kind {
         match self.form {
             Form::Plain(kind) => kind,
@@ -137,8 +138,8 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Returns the shape of the parts in whose columns elements are stored, if they are not stored in rows: the number of rows of a
-    /// part, and that of its columns.
+    /// Returns the number of rows and columns of the parts that are stored by columns, or `None` if the elements are stored by
+    /// rows.
     pub(crate) fn columns(&self) -> Option<(usize, usize)> {
         match &self.form {
             Form::Words { group, .. } => {
@@ -148,7 +149,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Hands on the elements in the next bytes, which may end within one.
+    /// Converts the elements in the next bytes, and passes the numbers to `take`. `chunk` may end within an element.
     pub(crate) fn chunk(&mut self, chunk: &[u8], take: &mut dyn FnMut(&[f64])) {
         let Self { form, begun, numbers, .. } = self;
         let mut floats = |floats: &[f32]| {
@@ -171,7 +172,7 @@ impl<'a> Values<'a> {
                     Ok::<(), io::Error>(())
                 });
             }
-            // Neither fails where `floats` does not: blocks are whole by their size.
+            // These fail only if `floats` fails, and `floats` never does.
             Form::Blocks(blocks) => drop(blocks.chunk(chunk, floats)),
             Form::Mx(blocks) => drop(blocks.chunk(chunk, floats)),
             Form::Words { group, word } => {
@@ -187,7 +188,7 @@ impl<'a> Values<'a> {
     }
 }
 
-/// Hands on the whole elements of a width in the next bytes, and keeps what is left.
+/// Passes the complete elements of `width` bytes in `chunk` to `take`, and keeps the bytes of an incomplete element in `begun`.
 fn split_elements(chunk: &[u8], begun: &mut Vec<u8>, width: usize, take: &mut dyn FnMut(&[u8])) {
     let missing = if begun.is_empty() { 0 } else { width.saturating_sub(begun.len()) };
     let (first, rest) = chunk.split_at(missing.min(chunk.len()));
@@ -205,7 +206,8 @@ fn split_elements(chunk: &[u8], begun: &mut Vec<u8>, width: usize, take: &mut dy
 }
 
 impl Group {
-    /// Appends the values of the codes in whole words, in the order in which these are stored, and goes on behind them.
+    /// Appends the values of the codes in `words`, whole words in stored order, to `out`. `word` is the index of the first
+    /// word in the matrix, and is advanced.
     fn values(&self, words: &[u8], word: &mut usize, out: &mut Vec<f32>) {
         let packing = self.quantization.packing();
         let size = usize::try_from(self.quantization.group_size()).unwrap_or(usize::MAX);
@@ -229,7 +231,7 @@ impl Group {
                     Some(zeros) => zeros.get(at).copied(),
                     None => Some(middle),
                 };
-                // A scale that is not there makes no number.
+                // A missing scale gives NaN.
                 let both = self.scales.get(at).zip(zero);
                 out.push(both.map_or(f32::NAN, |(scale, zero)| scale * (f32::from(code) - zero)));
             }

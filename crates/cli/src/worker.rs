@@ -1,7 +1,7 @@
-//! The confined process: it runs a command on files that the broker opens.
+//! The worker: the confined process that runs a command on files that the broker opens.
 //!
-//! It has one socket, its standard input. Files come over it, and text, questions and results go over it. Nothing else that
-//! is open can be written to, but standard output for `cat` and the files that are written.
+//! The worker has one socket, its standard input, over which it receives files, and sends text, requests and results. Apart
+//! from the socket it can write only to standard output (for `cat`) and to the output files of the command.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -31,10 +31,10 @@ use crate::remote::Remote;
 use crate::report::Problem;
 use crate::{remote, threads};
 
-/// The first argument of a worker.
+/// The first argument of a worker process.
 pub(crate) const ARGUMENT: &str = "--worker";
 
-/// All that a worker is told before it reads anything.
+/// The settings of a worker, which it receives before its first file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Start<C> {
     pub(crate) call: C,
@@ -47,7 +47,7 @@ pub(crate) struct Start<C> {
     pub(crate) remote: remote::Settings,
 }
 
-/// The fields of a [`Budget`].
+/// The fields of a [`Budget`], for `serde`.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Budget")]
 struct BudgetFields {
@@ -64,13 +64,13 @@ pub(crate) struct Channel(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     received: Option<Received>,
-    /// Inputs that came while an answer was waited for.
+    /// Inputs that arrived while the worker waited for an answer.
     ahead: VecDeque<(Input, Option<File>)>,
-    /// Messages that have not been sent.
+    /// Serialized messages that have not been sent.
     unsent: Vec<u8>,
 }
 
-/// An answer of the broker, with the file that it mentions.
+/// A message of the broker, with the file that it mentions.
 enum Answer {
     Input(Input, Option<File>),
     Found(Option<(File, Found)>),
@@ -83,19 +83,19 @@ impl Channel {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a message with those that will be sent next.
+    /// Adds a message to the next packet.
     fn put(&self, request: &Request<'_>) -> io::Result<()> {
         self.lock().put(request)
     }
 
-    /// Sends a message at once.
+    /// Sends a message, and all messages that were added before, now.
     pub(crate) fn send(&self, request: &Request<'_>) -> io::Result<()> {
         let mut state = self.lock();
         state.put(request)?;
         state.flush()
     }
 
-    /// Sends text for a stream, in parts; what does not end a character is left in `text`.
+    /// Sends `text` for a stream, in parts, and empties it. The bytes of an incomplete character at the end stay in `text`.
     pub(crate) fn text(&self, stream: Stream, text: &mut Vec<u8>) -> io::Result<()> {
         let valid = match str::from_utf8(text) {
             Ok(_) => text.len(),
@@ -113,7 +113,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Asks the broker for a file that the input of this number names.
+    /// Asks the broker for the sibling file `want` of input `number`.
     pub(crate) fn find(&self, number: u32, want: &Want) -> io::Result<Option<ShardHandle>> {
         match self.ask(&Request::Find(number, WireWant(want.clone())))? {
             Answer::Found(found) => Ok(found.map(|(file, found)| ShardHandle {
@@ -127,6 +127,7 @@ impl Channel {
         }
     }
 
+    /// Sends `request`, and waits for the answer. Inputs that arrive before the answer are kept.
     fn ask(&self, request: &Request<'_>) -> io::Result<Answer> {
         let mut state = self.lock();
         state.put(request)?;
@@ -140,7 +141,8 @@ impl Channel {
         }
     }
 
-    /// The next input; none when there are no more. What has not been sent is, before it is waited for or takes long.
+    /// Returns the next input, or `None` if no more follow. Sends the pending results first if the next input has not
+    /// arrived or is large, so that they are not delayed.
     fn next(&self) -> io::Result<Option<(Input, Option<File>)>> {
         let mut state = self.lock();
         match state.ahead.front() {
@@ -156,7 +158,7 @@ impl Channel {
                 Some(_) => return Err(invalid("an answer to nothing")),
                 None => return Ok(None),
             }
-            // All that came in one packet are ahead then.
+            // The inputs of one packet are read together, so that small files are processed without a message between them.
             if state.received.as_ref().is_none_or(Received::is_over) {
                 return Ok(state.ahead.pop_front());
             }
@@ -192,7 +194,7 @@ impl State {
         Ok(())
     }
 
-    /// Receives the next message; none where the broker has closed the socket.
+    /// Receives the next message. Returns `None` if the broker has closed the socket.
     fn receive(&mut self) -> io::Result<Option<Answer>> {
         loop {
             let received = match &mut self.received {
@@ -223,10 +225,11 @@ impl State {
     }
 }
 
-/// The files of a job.
+/// The files of a job, or the problems of files that could not be opened.
 type Files = Vec<Result<Opened, Box<Problem>>>;
 
-/// Runs the command on the files that come, until no more do.
+/// Runs the worker: receives the settings, confines the process, and runs the command on each job until the broker closes the
+/// socket.
 pub(crate) fn run() -> io::Result<()> {
     zten_sandbox::end_with_parent();
     let start = receive_start()?;
@@ -262,7 +265,7 @@ pub(crate) fn run() -> io::Result<()> {
     Ok(())
 }
 
-/// Receives the start, before the process is confined.
+/// Receives the settings of the worker, before the process is confined.
 fn receive_start() -> io::Result<Start<Call>> {
     let mut bytes = Vec::new();
     loop {
@@ -277,7 +280,7 @@ fn receive_start() -> io::Result<Start<Call>> {
     }
 }
 
-/// Receives the number and the files of the next job.
+/// Receives the number and the files of the next job, or `None` if there is no other job.
 fn next_job(channel: &Arc<Channel>, call: &Call) -> io::Result<Option<(u64, Files)>> {
     let (mut job, mut files) = (0, Vec::new());
     while files.len() < call.files_of_job() {

@@ -11,8 +11,8 @@ use std::vec;
 use hyper_util::client::legacy::connect::dns::{GaiResolver, Name};
 use tower_service::Service;
 
-/// Blocks of addresses of version 4, by their first address and the bits that all have in common: those that the registry
-/// of special-purpose addresses of IANA (RFC 6890) does not call globally reachable, and multicast.
+/// Blocks of IPv4 addresses that are not public, by their first address and prefix length: the blocks that IANA's registry of
+/// special-purpose addresses (RFC 6890) does not call globally reachable, and multicast.
 const RESERVED_V4: [(Ipv4Addr, u32); 15] = [
     (Ipv4Addr::UNSPECIFIED, 8),
     (Ipv4Addr::new(10, 0, 0, 0), 8),
@@ -20,7 +20,7 @@ const RESERVED_V4: [(Ipv4Addr, u32); 15] = [
     (Ipv4Addr::new(127, 0, 0, 0), 8),
     (Ipv4Addr::new(169, 254, 0, 0), 16),
     (Ipv4Addr::new(172, 16, 0, 0), 12),
-    // Protocols. The two anycast addresses in it that are globally reachable serve no files.
+    // IETF protocol assignments. The two globally reachable anycast addresses in the block serve no files.
     (Ipv4Addr::new(192, 0, 0, 0), 24),
     (Ipv4Addr::new(192, 0, 2, 0), 24),
     // Relays of 6to4, deprecated by RFC 7526.
@@ -34,15 +34,16 @@ const RESERVED_V4: [(Ipv4Addr, u32); 15] = [
     (Ipv4Addr::new(240, 0, 0, 0), 4),
 ];
 
-/// The blocks of version 6 that lie within global unicast (`2000::/3`). Outside of it nothing is public.
+/// Blocks of IPv6 addresses within global unicast (`2000::/3`) that are not public. No address outside of global unicast is
+/// public.
 const RESERVED_V6: [(Ipv6Addr, u32); 3] = [
-    // Protocols, and Teredo, which tunnels. What is globally reachable in it serves no files.
+    // IETF protocol assignments, and Teredo, which tunnels. The globally reachable addresses in the block serve no files.
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),
 ];
 
-/// Returns whether an address is globally reachable.
+/// Returns whether `address` is globally reachable.
 pub(crate) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -63,7 +64,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         is_public_v4(Ipv4Addr::new(a, b, c, d))
     };
     match address.segments() {
-        // An address of version 4 in one of version 6: mapped, translated (NAT64), tunneled (6to4).
+        // An IPv4 address embedded in an IPv6 address: mapped, translated (NAT64), or tunneled (6to4).
         [0, 0, 0, 0, 0, 0xffff, high, low]
         | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
         | [0x2002, high, low, ..] => v4(high, low),
@@ -76,20 +77,21 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     }
 }
 
-/// The addresses to which names may resolve.
+/// The addresses to which host names may resolve.
 #[derive(Clone, Debug)]
 pub(crate) enum Policy {
-    /// Any.
+    /// Any address.
     Any,
-    /// Public ones.
+    /// Public addresses only.
     Public,
-    /// The addresses of the first answer, for the one name that is ever asked for. If any of them is public, the others do
-    /// not count, so that a name which leads to a public server leads to no private one later.
+    /// The addresses of the first answer, for a resolver that is asked for one name only. If an address of the answer is
+    /// public, only its public addresses count. The name of a public server cannot lead to a private one later (DNS
+    /// rebinding).
     First(Arc<OnceLock<Vec<SocketAddr>>>),
 }
 
 impl Policy {
-    /// The addresses of an answer that may be connected to; none where there are none.
+    /// Returns the `addresses` of an answer to which connections are allowed, or `None` if there are none.
     fn allowed(&self, mut addresses: Vec<SocketAddr>) -> Option<Vec<SocketAddr>> {
         let is_strict = match self {
             Self::Any => false,
@@ -101,14 +103,14 @@ impl Policy {
         }
         match self {
             _ if addresses.is_empty() => None,
-            // Two requests may have asked at a time.
+            // Two requests may resolve the name at the same time. The first answer counts for both.
             Self::First(first) => Some(first.get_or_init(|| addresses).clone()),
             Self::Any | Self::Public => Some(addresses),
         }
     }
 }
 
-/// Resolves names to addresses that they may have.
+/// A resolver of host names that returns only the addresses that its policy allows.
 #[derive(Clone, Debug)]
 pub(crate) struct Resolver<R = GaiResolver> {
     inner: R,
@@ -121,7 +123,8 @@ impl Resolver {
     }
 }
 
-/// A name that was not resolved. What the system says of it may repeat what a server has sent.
+/// The error of a name that was not resolved. The system's message is dropped, because it may repeat bytes that a server
+/// has sent.
 #[derive(Debug)]
 pub(crate) struct Unresolved;
 
@@ -133,7 +136,7 @@ impl std::fmt::Display for Unresolved {
 
 impl std::error::Error for Unresolved {}
 
-/// A name that has no public address.
+/// The error of a name that has no allowed address.
 #[derive(Debug)]
 pub(crate) struct Private;
 
@@ -169,7 +172,7 @@ where
         Box::pin(async move {
             let addresses: Vec<SocketAddr> =
                 found.await.map_err(|_| io::Error::other(Unresolved))?.collect();
-            // Of a name without any address the system has said so.
+            // A name without any address is an error of the inner resolver, so only disallowed addresses lead here.
             let allowed = policy.allowed(addresses).ok_or_else(|| io::Error::other(Private))?;
             Ok(allowed.into_iter())
         })
@@ -182,8 +185,8 @@ mod tests {
 
     use super::*;
 
-    /// The first and last address of each block that is not public, and whether the addresses just before and just behind
-    /// it are.
+    /// The first and last address of each block that is not public, and whether the addresses just before and after the block
+    /// are public.
     const BLOCKS: &[(&str, &str, [bool; 2])] = &[
         // RFC 6890 and its updates, in the order of the registry of version 4.
         ("0.0.0.0", "0.255.255.255", [false, true]),
@@ -205,7 +208,7 @@ mod tests {
         ("224.0.0.0", "239.255.255.255", [true, false]),
         ("240.0.0.0", "255.255.255.255", [false, false]),
         ("255.255.255.255", "255.255.255.255", [false, false]),
-        // Those of version 6.
+        // The blocks of IPv6.
         ("::", "::", [false, false]),
         ("::1", "::1", [false, false]),
         ("::2", "::ffff:ffff", [false, false]),
@@ -238,7 +241,7 @@ mod tests {
         ("fe80::", "febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff", [false, false]),
         ("fec0::", "feff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", [false, false]),
         ("ff00::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", [false, false]),
-        // Global unicast ends where nothing has been given out.
+        // The rest of the address space is not assigned.
         ("4000::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", [true, false]),
         ("::", "::ffff:0.255.255.255", [false, true]),
     ];
@@ -269,7 +272,7 @@ mod tests {
         }
     }
 
-    /// Gives one answer after the other, and then no more.
+    /// A resolver that returns a list of answers, one after another, and then errors.
     #[derive(Clone)]
     struct Answers(Arc<Mutex<Vec<&'static [&'static str]>>>);
 
@@ -291,13 +294,13 @@ mod tests {
         }
     }
 
-    /// The addresses of a name, one list for each time that it is asked for.
+    /// Resolves a name three times by `policy`, from the `answers` of the inner resolver. Returns the addresses of each time.
     fn resolved(policy: Policy, answers: &[&'static [&'static str]]) -> Vec<Option<Vec<String>>> {
         let answers = Answers(Arc::new(Mutex::new(answers.iter().copied().rev().collect())));
         let resolver = Resolver { inner: answers, policy };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let ask = |_| {
-            // Clients are cloned for shards.
+            // The resolver is cloned with its client for each shard, and must keep the first answer.
             let asked = resolver.clone().call("name".parse().unwrap());
             let found = runtime.block_on(asked).ok()?;
             Some(found.map(|address| address.ip().to_string()).collect())
@@ -306,10 +309,10 @@ mod tests {
     }
 
     #[test]
-    fn a_name_leads_where_it_led_at_first() {
+    fn a_name_keeps_its_first_addresses() {
         let of = |texts: &[&str]| Some(texts.iter().map(|text| (*text).to_owned()).collect());
         let first = || Policy::First(Arc::default());
-        // Another answer later; one that has a private address beside a public one.
+        // A later answer differs; an answer has a private and a public address.
         let answers: &[&[&str]] = &[&["8.8.8.8"], &["169.254.169.254"], &["8.8.4.4"]];
         assert_eq!(
             resolved(first(), answers),
@@ -320,11 +323,11 @@ mod tests {
             resolved(first(), mixed),
             [of(&["8.8.8.8"]), of(&["8.8.8.8"]), of(&["8.8.8.8"])]
         );
-        // The server that the user names may be a private one, and stays it.
+        // The user may name a private server.
         let private: &[&[&str]] = &[&["10.0.0.1", "::1"], &["10.0.0.2"]];
         let both = || of(&["10.0.0.1", "::1"]);
         assert_eq!(resolved(first(), private), [both(), both(), both()]);
-        // What has no answer yet is asked for again.
+        // After an error the name is resolved again.
         assert_eq!(resolved(first(), &[&[], &["8.8.8.8"]])[..2], [None, of(&["8.8.8.8"])]);
         assert_eq!(resolved(Policy::Public, answers), [of(&["8.8.8.8"]), None, of(&["8.8.4.4"])]);
         assert_eq!(resolved(Policy::Public, mixed)[0], of(&["8.8.8.8"]));

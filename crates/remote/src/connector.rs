@@ -1,4 +1,4 @@
-//! Connections: TCP, and TLS where that was built in.
+//! Connections by TCP, and by TLS with the feature `tls`.
 
 use http_body_util::Empty;
 use hyper_util::client::legacy::Client;
@@ -14,14 +14,14 @@ type Connector = hyper_rustls::HttpsConnector<HttpConnector<Resolver>>;
 #[cfg(not(feature = "tls"))]
 type Connector = HttpConnector<Resolver>;
 
-/// Bytes of the head of an answer, at most.
+/// The largest size in bytes of the head of a response.
 const HEAD: usize = 64 << 10;
-/// Connections to one server that are kept.
+/// The largest number of idle connections to a server that are kept.
 const KEPT: usize = 8;
 
 pub(crate) type HttpClient = Client<Connector, Empty<bytes::Bytes>>;
 
-/// A client of HTTP/1.1.
+/// Creates an HTTP/1.1 client with the time `limits`, which connects only to addresses that `policy` allows.
 pub(crate) fn client(limits: &TimeLimits, policy: Policy) -> Result<HttpClient, RemoteError> {
     let mut tcp = HttpConnector::new_with_resolver(Resolver::new(policy));
     tcp.set_connect_timeout(Some(limits.connect));
@@ -41,13 +41,13 @@ fn secured(tcp: HttpConnector<Resolver>) -> Result<Connector, RemoteError> {
     Ok(tcp)
 }
 
-/// Returns a connector that trusts the roots of the system, or those of `SSL_CERT_FILE` and `SSL_CERT_DIR`.
+/// Returns a connector that trusts the root certificates of the system, or of `SSL_CERT_FILE` and `SSL_CERT_DIR`.
 #[cfg(feature = "tls")]
 fn secured(tcp: HttpConnector<Resolver>) -> Result<Connector, RemoteError> {
     use std::sync::Arc;
 
     let mut roots = rustls::RootCertStore::empty();
-    // Roots that cannot be read leave fewer to trust.
+    // Root certificates that cannot be parsed are left out: connections that need them fail later.
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     let provider = Arc::new(rustls_graviola::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider)
@@ -59,7 +59,8 @@ fn secured(tcp: HttpConnector<Resolver>) -> Result<Connector, RemoteError> {
     Ok(builder.https_or_http().enable_http1().wrap_connector(tcp))
 }
 
-/// The reason why TLS was not established, in words of our own: those of the error repeat what a certificate says.
+/// Returns the reason why TLS was not established. The text of `error` is not used, because it may repeat a server's
+/// certificate.
 #[cfg(feature = "tls")]
 fn tls_failure(error: &rustls::Error) -> RemoteError {
     use rustls::{CertificateError, Error};
@@ -93,7 +94,7 @@ fn tls_failure(error: &rustls::Error) -> RemoteError {
     })
 }
 
-/// The error in an error of the standard library in another one: what `source` of these passes over.
+/// Returns the innermost error of nested I/O errors, which `Error::source` does not visit.
 fn innermost(mut error: &std::io::Error) -> &std::io::Error {
     while let Some(inner) = error.get_ref().and_then(|inner| inner.downcast_ref::<std::io::Error>())
     {
@@ -102,7 +103,7 @@ fn innermost(mut error: &std::io::Error) -> &std::io::Error {
     error
 }
 
-/// Returns the error that kept a connection from being made or used.
+/// Returns the reason why a connection could not be made or used, from the chain of sources of `error`.
 pub(crate) fn failure(error: &(dyn std::error::Error + 'static)) -> RemoteError {
     let mut found = None;
     let mut next = Some(error);
@@ -122,7 +123,7 @@ pub(crate) fn failure(error: &(dyn std::error::Error + 'static)) -> RemoteError 
             }
             found = Some(RemoteError::Connect(innermost.kind()));
         } else if let Some(error) = error.downcast_ref::<hyper::Error>() {
-            // Closed before it answered, or in the middle.
+            // The connection was closed before or during the response.
             let cut = error.is_incomplete_message() || error.is_closed() || error.is_canceled();
             let kind = std::io::ErrorKind::UnexpectedEof;
             found = if cut {
@@ -145,7 +146,7 @@ mod reasons {
     use super::failure;
 
     #[test]
-    fn what_failed_is_said() {
+    fn messages_name_the_reason_of_a_failed_connection() {
         for (kind, said) in [
             (ErrorKind::ConnectionRefused, "the server refused the connection"),
             (ErrorKind::TimedOut, "connecting to the server timed out"),
@@ -171,7 +172,7 @@ mod tests {
         let certificate = CertificateError::NotValidForNameContext { expected, presented };
         let error = Error::InvalidCertificate(certificate);
         assert!(error.to_string().contains("hidden"));
-        // As it comes from below.
+        // The nesting in which the connector returns the error.
         let error = std::io::Error::other(std::io::Error::other(error));
         let RemoteError::Tls(sentence) = failure(&error) else { panic!("{error}") };
         assert_eq!(sentence, "the certificate of the server is for another name");

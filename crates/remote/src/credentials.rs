@@ -1,17 +1,18 @@
-//! Credentials of AWS, from the environment and from profile files.
+//! AWS profile files, which hold credentials and settings.
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a profile file that are read, at most.
+/// The largest number of bytes of a profile file that are read.
 const LONGEST: u64 = 1 << 20;
 
-/// The settings of one profile, by their names.
+/// The settings of one profile, by name.
 pub(crate) type Profile = HashMap<String, String>;
 
-/// Reads the settings of a profile from the profile files. Those of the credentials file take precedence.
+/// Reads the settings of the profile `AWS_PROFILE` from the files `config` and `credentials`. The settings of the latter take
+/// precedence. `variable` returns an environment variable.
 pub(crate) fn profile(variable: &impl Fn(&str) -> Option<String>) -> io::Result<Profile> {
     let name = variable("AWS_PROFILE").unwrap_or_else(|| "default".to_owned());
     let home = variable("HOME").or_else(|| variable("USERPROFILE")).map(PathBuf::from);
@@ -31,7 +32,7 @@ pub(crate) fn profile(variable: &impl Fn(&str) -> Option<String>) -> io::Result<
     Ok(found)
 }
 
-/// The text of a file, if it is there.
+/// Reads the text of the file at `path`. Returns `None` if the file does not exist.
 fn read(path: &Path) -> io::Result<Option<String>> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -43,15 +44,15 @@ fn read(path: &Path) -> io::Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// The settings in the section of a profile. In the file `config` all but the default are called
-/// `profile NAME`.
+/// Returns the settings in the section of the profile `name`. In the file `config` (`is_config`) the section of a profile
+/// other than the default one is called `profile NAME`.
 fn section(text: &str, name: &str, is_config: bool) -> Profile {
     let wanted =
         if is_config && name != "default" { format!("profile {name}") } else { name.to_owned() };
     let mut found = Profile::new();
     let mut is_in = false;
     for line in text.lines() {
-        // What is indented belongs to a setting that has several.
+        // Comments, and indented lines, which are nested settings.
         if line.starts_with([' ', '\t', '#', ';']) {
             continue;
         }
@@ -72,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sections() {
+    fn sections_are_found_by_profile() {
         let text = "a = 0\n[default]\na = 1\n s3 =\n  a = 9\n# a = 8\n[profile x]\na=2\nB = c=d\n[y]\na=3\n";
         let of = |name, is_config| section(text, name, is_config).remove("a");
         assert_eq!(of("default", true).as_deref(), Some("1"));
@@ -84,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_credentials_file_goes_first() {
+    fn the_credentials_file_takes_precedence() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(".aws").join(name);
         std::fs::create_dir(folder.path().join(".aws")).unwrap();

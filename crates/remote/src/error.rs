@@ -1,84 +1,84 @@
-//! The errors of fetching bytes.
+//! Errors of remote files.
 
 use std::fmt;
 use std::io;
 
 use crate::name::NameError;
 
-/// The reason why bytes of a remote file could not be fetched. Nothing that a server has sent is repeated but numbers.
+/// The reason why bytes of a remote file could not be fetched. The only values in an error that a server has sent are numbers.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RemoteError {
-    /// The name is none.
+    /// The name of the file is invalid.
     Name(NameError),
-    /// A setting of the environment or of a profile cannot be used: the name of the setting.
+    /// A setting of the environment or of a profile is invalid. The text is the name of the setting.
     Setting(&'static str),
-    /// The name of the server was not resolved to an address.
+    /// The host name of the server could not be resolved to an address.
     Unresolved,
-    /// No connection to the server was made.
+    /// The connection to the server failed.
     Connect(io::ErrorKind),
-    /// The server is not the one that its certificate names, or TLS failed otherwise: a sentence without anything that the
-    /// server has sent.
+    /// TLS failed, for example because the certificate is for another server. The text does not repeat anything that the server
+    /// has sent.
     Tls(&'static str),
-    /// The server does not speak HTTP as it should.
+    /// The response is not valid HTTP/1.1.
     Protocol,
-    /// The server answers with a status that is no answer to the request.
+    /// The server answered with an unexpected status.
     Status(u16),
     /// The server has no such file.
     NotFound,
     /// The server denies access (401 or 403).
     Denied(u16),
-    /// The server sent the whole file where a range was asked for.
+    /// The server ignored the range, and sent the whole file.
     RangesIgnored,
-    /// The server sent a range that was not asked for, or does not say which.
+    /// The server sent another range than requested, or did not say which range.
     OtherRange,
-    /// The server says another length of its answer than the range has.
+    /// The `Content-Length` of a response differs from the length of the range.
     OtherLength {
-        /// Bytes that were asked for.
+        /// Requested bytes.
         asked: u64,
-        /// Bytes that it says.
+        /// Bytes that the response declares.
         said: u64,
     },
-    /// The server sent fewer bytes than it was asked for, again and again.
+    /// The server sent fewer bytes than requested, also when the request was repeated.
     Fewer {
-        /// Bytes that were asked for.
+        /// Requested bytes.
         asked: u64,
-        /// Bytes that came.
+        /// Received bytes.
         came: u64,
     },
-    /// The server sent more bytes than it was asked for.
+    /// The server sent more bytes than requested.
     More {
-        /// Bytes that were asked for.
+        /// Requested bytes.
         asked: u64,
     },
-    /// The server sent different values of a header that has one; the name of the header.
+    /// The server sent different values of a header that may have one value only. The text is the name of the header.
     Contradiction(&'static str),
-    /// The server encoded the bytes, which it was told not to.
+    /// The response has a `Content-Encoding`, although the request asked for none.
     Encoded,
-    /// The server does not say how long the file is.
+    /// The server does not tell the length of the file.
     NoLength,
-    /// The server gives neither an `ETag` nor a date, so that a change of the file could not be noticed.
+    /// The server sends neither an `ETag` nor a `Last-Modified` date, so that a change of the file would go unnoticed.
     NoVersion,
     /// The file changed after it was opened.
     Changed,
-    /// The server says another length of the file than when it was opened.
+    /// The length of the file changed after it was opened.
     ChangedLength {
-        /// Bytes when it was opened.
+        /// Bytes of the file when it was opened.
         opened: u64,
-        /// Bytes now.
+        /// Bytes of the file now.
         now: u64,
     },
     /// The server redirects to another scheme.
     RedirectScheme,
     /// The server redirects to a private, local or reserved address.
     RedirectPrivate,
-    /// The server redirects too often, to no URL, or where it may not (S3).
+    /// The server redirects too often, to an invalid URL, or for S3, which must not redirect.
     Redirect,
-    /// The server took longer than one request may take.
+    /// A request exceeded its time limit.
     RequestTime,
-    /// All requests together took longer than they may.
+    /// All requests together exceeded the total time limit.
     TotalTime,
-    /// A range was asked for that the file does not have.
+    /// The requested range exceeds the file.
     BeyondEnd {
         /// Bytes of the file.
         length: u64,
@@ -89,12 +89,12 @@ pub enum RemoteError {
     OutOfMemory,
     /// No thread for the network could be started.
     Runtime(io::ErrorKind),
-    /// The code that talks to the server has panicked.
+    /// The code of the network thread has panicked.
     Panic,
 }
 
 impl RemoteError {
-    /// Returns whether the same request may succeed a moment later.
+    /// Returns whether the request may succeed if it is repeated.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Unresolved | Self::Connect(_) | Self::Fewer { .. } | Self::RequestTime => true,
@@ -103,7 +103,7 @@ impl RemoteError {
         }
     }
 
-    /// The kind of error of the standard library that is nearest.
+    /// Returns the closest [`io::ErrorKind`].
     pub fn kind(&self) -> io::ErrorKind {
         match self {
             Self::Name(_) | Self::Setting(_) | Self::BeyondEnd { .. } => {
@@ -175,7 +175,7 @@ impl fmt::Display for RemoteError {
             }
             Self::RedirectScheme => "the server redirects to another scheme",
             Self::RedirectPrivate => "the server redirects to a private or local address",
-            Self::Redirect => "the server redirects too often, or to what cannot be followed",
+            Self::Redirect => "the server redirects too often, or to an invalid URL",
             Self::RequestTime => "the request timed out",
             Self::TotalTime => "reading exceeded the time limit",
             Self::BeyondEnd { length } => {

@@ -1,4 +1,4 @@
-//! A remote file, for programs that wait.
+//! A remote file for blocking programs.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -16,18 +16,17 @@ use crate::object::RemoteObject;
 use crate::options::RemoteOptions;
 use crate::plan::{BLOCK, Plan};
 
-/// Bytes at the start of a file that are fetched together and held: who opens a file asks for them more than
-/// once.
+/// Bytes at the start of a file that are fetched together and held, because opening a file reads them more than once.
 const HEAD: u64 = 64;
-/// The divisor for readahead: of the bytes that were read sequentially, one in so many is fetched ahead.
+/// The divisor for readahead: after `n` bytes were read sequentially, `n / RUN` bytes are fetched ahead.
 const RUN: u64 = 20;
-/// Blocks that are being fetched at a time.
+/// The largest number of blocks that are being fetched at a time.
 const IN_FLIGHT: usize = 4;
-/// Blocks that are held, those in flight among them: memory for so many.
+/// The largest number of blocks in memory, including blocks in flight.
 const HELD: usize = 8;
 
-/// A remote file that was found, of one version, read at positions. A thread of its own talks to the server, so that
-/// what [`plan`](Self::plan) announces is fetched while other bytes are looked at: 8 blocks of 4 MiB are held at most.
+/// An open remote file. All reads are of the version of the file that was opened. A network thread fetches the ranges that
+/// [`plan`](Self::plan) has announced while the caller processes earlier bytes. At most 8 blocks of 4 MiB are held in memory.
 #[derive(Debug)]
 pub struct RemoteFile {
     network: Arc<Network>,
@@ -39,23 +38,27 @@ pub struct RemoteFile {
 #[derive(Debug, Default)]
 struct Ahead {
     plan: Plan,
-    /// The first block that was not begun.
+    /// The index of the planned block to fetch next.
     next: usize,
-    /// The first one that is not read before other files are.
+    /// The index of the planned block at which fetching ahead stops, because other files are read before it.
     end: usize,
-    /// Places of the blocks by where they start.
+    /// The offset and the index of each planned block, sorted.
     by_start: Vec<(u64, usize)>,
+    /// For each planned block, whether fetching it has begun.
     begun: Vec<bool>,
+    /// Blocks in memory and in flight, in the order in which fetching began.
     held: VecDeque<Block>,
-    /// The first bytes, if they have been asked for.
+    /// The first [`HEAD`] bytes of the file. Empty until one of them is read.
     head: Vec<u8>,
     run: Run,
 }
 
-/// Bytes that were read one after another without a plan.
+/// A sequential read without a plan.
 #[derive(Debug, Default)]
 struct Run {
+    /// The offset at which a further read would continue the run.
     end: u64,
+    /// The number of bytes that were read in the run.
     bytes: u64,
 }
 
@@ -80,10 +83,10 @@ struct Origin<'r> {
 }
 
 impl RemoteFile {
-    /// Finds a file, and fetches its last 64 KiB.
+    /// Opens the file `name`, and fetches its last 64 KiB.
     ///
     /// # Errors
-    /// Whatever keeps them from being fetched.
+    /// The file does not exist, or the request fails.
     pub fn open(name: &RemoteName, options: &RemoteOptions) -> Result<Self, RemoteError> {
         let network = Network::new()?;
         let object = network.wait(RemoteObject::open(name, options))?;
@@ -94,7 +97,7 @@ impl RemoteFile {
         Self { network, object, ahead: Mutex::default() }
     }
 
-    /// Finds a file that this one names: [`RemoteObject::find`]. Both share one thread and its connections.
+    /// Opens the sibling file `want` as [`RemoteObject::find`] does. Both files share one network thread and its connections.
     ///
     /// # Errors
     /// The errors of [`RemoteObject::find`].
@@ -103,20 +106,20 @@ impl RemoteFile {
         Ok(found.map(|object| Self::new(Arc::clone(&self.network), object)))
     }
 
-    /// Holds no more of what was fetched ahead, and fetches nothing ahead until more is read. What was planned stays so.
+    /// Drops the blocks that were fetched ahead, and fetches no further blocks until the next read. The plan stays.
     pub fn pause(&self) {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner).forget();
     }
 
-    /// Bytes of the file.
+    /// Returns the length of the file in bytes.
     pub fn length(&self) -> u64 {
         self.object.length()
     }
 
-    /// Announces the reads that follow, in order, as far as they are known: several blocks at a time are fetched ahead.
+    /// Announces the ranges that will be read, in order, so that several blocks are fetched ahead. Replaces an earlier plan.
     ///
     /// # Errors
-    /// [`RemoteError::BeyondEnd`].
+    /// [`RemoteError::BeyondEnd`] if a range exceeds the file.
     pub fn plan(&self, plan: Plan) -> Result<(), RemoteError> {
         let length = self.length();
         if plan.blocks().iter().any(|block| block.end > length) {
@@ -132,16 +135,16 @@ impl RemoteFile {
         Ok(())
     }
 
-    /// Hands on the bytes of a range in order, in chunks.
+    /// Passes the bytes of `range` to `take`, in order and in chunks.
     ///
     /// # Errors
-    /// [`RemoteError::BeyondEnd`], whatever keeps bytes from being fetched, and what `take` fails with.
+    /// [`RemoteError::BeyondEnd`] if the range exceeds the file, an error of a request, or an error of `take`.
     pub fn read_with<E: From<RemoteError>>(
         &self,
         range: Range<u64>,
         mut take: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        // It has been asked for ranges of the file alone: nothing else is begun.
+        // Creating a reading checks that the range is within the file. It sends no request.
         drop(self.object.reading(range.clone())?);
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
         let mut at = range.start;
@@ -181,12 +184,12 @@ impl RemoteFile {
 }
 
 impl Ahead {
-    /// The place among the held blocks of the one that holds the byte.
+    /// Returns the index in `held` of the block that holds the byte at offset `at`.
     fn holding(&self, at: u64) -> Option<usize> {
         self.held.iter().position(|block| block.range.contains(&at))
     }
 
-    /// The planned block that holds the byte and was not begun.
+    /// Returns the index in the plan of the block that holds the byte at offset `at`, if fetching the block has not begun.
     fn planned(&self, at: u64) -> Option<usize> {
         let after = self.by_start.partition_point(|(start, _)| *start <= at);
         let (_, place) = self.by_start.get(after.checked_sub(1)?)?;
@@ -194,17 +197,18 @@ impl Ahead {
         (holds && self.begun.get(*place) == Some(&false)).then_some(*place)
     }
 
-    /// Returns the start of the first held block after the byte, which none holds; `u64::MAX` if there is none.
+    /// Returns the offset of the first held block after the offset `at`, or `u64::MAX` if there is none. No held block
+    /// holds `at`.
     fn first_after(&self, at: u64) -> u64 {
         let starts = self.held.iter().map(|block| block.range.start);
         starts.filter(|start| *start > at).min().unwrap_or(u64::MAX)
     }
 
-    /// Begins to fetch what the read of so many bytes from there on needs, and what is planned next.
+    /// Begins to fetch the block that a read of `bytes` bytes at offset `at` needs, and the next planned blocks.
     fn begin(&mut self, at: u64, bytes: u64, from: Origin<'_>) {
         if self.holding(at).is_none() {
             match self.planned(at) {
-                // What was passed over is fetched when it is asked for.
+                // The read skipped planned blocks. They are fetched if they are read later.
                 Some(place) => {
                     self.next = place;
                     self.end = self.plan.run_end(place);
@@ -227,7 +231,7 @@ impl Ahead {
         }
     }
 
-    /// Begins to fetch the next planned block, if it was not fetched before.
+    /// Begins to fetch the next planned block, unless fetching it has begun before.
     fn begin_next(&mut self, from: Origin<'_>) {
         let place = self.next;
         self.next = self.next.saturating_add(1);
@@ -238,7 +242,7 @@ impl Ahead {
         }
     }
 
-    /// Fetches more than is asked for where as much has been read one byte after the other.
+    /// Notes a read of `bytes` bytes at offset `at` that is not planned. If it continues a long sequential run, fetches ahead.
     fn begin_run(&mut self, at: u64, bytes: u64, from: Origin<'_>) {
         let run = if at == self.run.end { self.run.bytes } else { 0 };
         let most = run.checked_div(RUN).unwrap_or_default().min(BLOCK);
@@ -253,7 +257,7 @@ impl Ahead {
         self.run = Run { end, bytes: run.saturating_add(end.saturating_sub(at)) };
     }
 
-    /// Drops what is held. Blocks that nothing was read of are as if they had not been begun.
+    /// Drops all held blocks. Blocks from which no byte was read count as not begun, so that they are fetched again.
     fn forget(&mut self) {
         for block in std::mem::take(&mut self.held).iter().filter(|block| !block.is_used) {
             let place = self.by_start.binary_search_by_key(&block.range.start, |(start, _)| *start);
@@ -271,7 +275,7 @@ impl Ahead {
         self.held.push_back(Block { range, state: State::Coming(coming), is_used: false });
     }
 
-    /// Returns those bytes of the range that a held block has, and waits for the block if it is still being fetched.
+    /// Returns the bytes of `range` that the held block number `place` has. Waits if the block is still being fetched.
     fn bytes(
         &mut self,
         place: usize,

@@ -4,24 +4,24 @@ use std::fmt::{self, Write as _};
 
 use url::Url;
 
-/// Bytes of a name, at most.
+/// The largest length of a name in bytes.
 const LONGEST: usize = 8 << 10;
-/// Bytes of a key of S3, at most.
+/// The largest length of an S3 key in bytes.
 const LONGEST_KEY: usize = 1024;
 
-/// The name of a file that is read over the network: `http://`, `https://` or `s3://BUCKET/KEY`. It holds no user and no
-/// password. A query is sent, and never shown: it may be a signature.
+/// The name of a remote file: an `http://` or `https://` URL, or `s3://BUCKET/KEY`. A name with a user or password is
+/// rejected. A query is sent to the server but never displayed, because it may be a signature.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RemoteName(pub(crate) Location);
 
-/// The target of a remote name.
+/// The parsed form of a remote name.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Location {
     Http(Url),
     S3 { bucket: String, key: String },
 }
 
-/// The reason why a text is no name of a remote file.
+/// The reason why a text is not the name of a remote file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameError {
@@ -29,10 +29,10 @@ pub enum NameError {
     Scheme,
     /// The name is longer than 8 KiB.
     Long,
-    /// The name has a control character, or the URL a backslash or a blank at its end: URLs are read without the ones, and
-    /// with slashes for the others.
+    /// The name has a control character, or the URL has a backslash or a space at its end. URL parsers drop control
+    /// characters and spaces, and replace backslashes by slashes, so the name would be another one.
     Character,
-    /// The name is no URL with a host.
+    /// The name is not a URL with a host.
     Url,
     /// The URL has a user or a password.
     Credentials,
@@ -42,20 +42,20 @@ pub enum NameError {
     Bucket,
     /// The key is empty, longer than 1,024 bytes, begins with a slash, or has a part `.` or `..`.
     Key,
-    /// The URL needs TLS, which was not built in: the feature `tls`.
+    /// The URL needs TLS, but the feature `tls` was not built.
     NoTls,
 }
 
 impl RemoteName {
-    /// Returns whether a text begins with the scheme of a remote file.
+    /// Returns whether `text` begins with the scheme of a remote file.
     pub fn is_remote(text: &str) -> bool {
         ["http://", "https://", "s3://"].iter().any(|scheme| text.starts_with(scheme))
     }
 
-    /// Reads a name.
+    /// Parses a name.
     ///
     /// # Errors
-    /// The fault of the name.
+    /// The text is not the name of a remote file.
     pub fn parse(text: &str) -> Result<Self, NameError> {
         if !Self::is_remote(text) {
             return Err(NameError::Scheme);
@@ -71,7 +71,8 @@ impl RemoteName {
             if !is_bucket(bucket) {
                 return Err(NameError::Bucket);
             }
-            // A part of dots would be gone from the URL; a slash at the beginning would be that of its path.
+            // URL parsers resolve parts of dots, and a slash at the beginning would merge with the slash before the path,
+            // so the URL would name another key.
             if key.is_empty()
                 || key.starts_with('/')
                 || key.len() > LONGEST_KEY
@@ -99,25 +100,25 @@ impl RemoteName {
     }
 }
 
-/// Checks that TLS was built in if the URL needs it.
+/// Checks that the feature `tls` was built if `url` needs TLS.
 pub(crate) fn has_tls(url: &Url) -> Result<(), NameError> {
     if url.scheme() == "https" && !cfg!(feature = "tls") { Err(NameError::NoTls) } else { Ok(()) }
 }
 
-/// Returns whether a URL would be read as if it were another text: without control characters, without blanks at its ends, and
-/// with slashes for backslashes.
+/// Returns whether a URL parser would change the text `url`: by dropping control characters or spaces at the ends, or by
+/// replacing backslashes by slashes.
 pub(crate) fn is_read_otherwise(url: &str) -> bool {
     url.contains(char::is_control) || url.contains('\\') || url.trim_matches(' ') != url
 }
 
-/// A name as one step of a path, in which nothing but letters, digits and `-._~` stands for itself.
+/// Returns `name` as one segment of a path. All bytes except letters, digits and `-._~` are percent-encoded.
 pub(crate) fn encoded(name: &str) -> String {
     let mut text = String::new();
     for byte in name.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             text.push(char::from(byte));
         } else {
-            // Texts take whatever is written.
+            // Writing to a string does not fail.
             let _ = write!(text, "%{byte:02X}");
         }
     }
@@ -163,7 +164,7 @@ impl fmt::Display for NameError {
             Self::Scheme => "unknown scheme: expected http://, https:// or s3://",
             Self::Long => "the name exceeds the maximum of 8,192 bytes",
             Self::Character => {
-                "the name has a control character, or the URL a backslash or a blank at its end"
+                "the name has a control character, or the URL has a backslash or a space at its end"
             }
             Self::Url => "the name is not a URL with a host",
             Self::Credentials => {
@@ -176,7 +177,7 @@ impl fmt::Display for NameError {
             Self::Key => {
                 "the key is empty, longer than 1,024 bytes, begins with a slash, or has a part that is . or .."
             }
-            Self::NoTls => "https needs TLS, which was not built in: the feature tls",
+            Self::NoTls => "https needs TLS, but this program was built without the feature tls",
         })
     }
 }
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name() {
+    fn invalid_names_are_rejected() {
         for (text, error) in [
             ("ftp://h/a", NameError::Scheme),
             ("model.zt", NameError::Scheme),
@@ -221,7 +222,7 @@ mod tests {
         ] {
             assert_eq!(RemoteName::parse(text), Err(error), "{text}");
         }
-        // Each would be read as another name.
+        // A URL parser would change each of these names.
         for text in
             ["http://h/a\tb", "http://h/a?b\n", "http://h\r/a", "http://h/a\0", "http://h/a\u{85}"]
         {

@@ -1,4 +1,4 @@
-//! The thread that talks to a server, for programs that wait.
+//! The network thread, which talks to a server for blocking programs.
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -15,18 +15,18 @@ use tokio::time::interval;
 
 use crate::error::RemoteError;
 
-/// The time between two looks at the flag of [`until`].
+/// The time between two checks of the flag of [`until`].
 const TICK: Duration = Duration::from_millis(10);
 
 thread_local! {
-    /// The flag of [`until`], while that runs on this thread.
+    /// The flag of [`until`], while [`until`] runs on this thread.
     static STOP: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
 
-/// Does work on this thread. Once the flag is set, its waits for a server end with [`RemoteError::Interrupted`], those of a
-/// [`RemoteFile`](crate::RemoteFile) within 10 ms.
+/// Calls `work` on this thread. When the flag `stop` is set, waits for a server within `work` end with
+/// [`RemoteError::Interrupted`]. Waits of a [`RemoteFile`](crate::RemoteFile) end within 10 ms.
 pub fn until<T>(stop: &Arc<AtomicBool>, work: impl FnOnce() -> T) -> T {
-    /// Puts back the flag that there was, also after a panic.
+    /// Restores the previous flag when it is dropped, also after a panic.
     struct Before(Option<Arc<AtomicBool>>);
     impl Drop for Before {
         fn drop(&mut self) {
@@ -37,7 +37,7 @@ pub fn until<T>(stop: &Arc<AtomicBool>, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Waits for work until the flag of this thread is set.
+/// Waits for `work`, or until the flag of this thread is set.
 async fn interruptible<T>(
     work: impl Future<Output = Result<T, RemoteError>>,
 ) -> Result<T, RemoteError> {
@@ -57,33 +57,33 @@ async fn interruptible<T>(
     .await
 }
 
-/// The thread that talks to a server. Files that are found through one another share it.
+/// The network thread. A file and its sibling files share it.
 #[derive(Debug)]
 pub(crate) struct Network {
     handle: Handle,
-    /// Always there until it is dropped.
+    /// The runtime. `None` only while the value is dropped.
     runtime: Option<Runtime>,
 }
 
 impl Network {
-    /// Starts it.
+    /// Starts the thread.
     pub(crate) fn new() -> Result<Self, RemoteError> {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| RemoteError::Runtime(error.kind()))?;
         Ok(Self { handle: runtime.handle().clone(), runtime: Some(runtime) })
     }
 
-    /// Waits for that. A panic is an error: no server may end the program.
+    /// Waits for `work`. A panic in `work` becomes an error, so that a server cannot crash the program.
     pub(crate) fn wait<T>(
         &self,
         work: impl Future<Output = Result<T, RemoteError>>,
     ) -> Result<T, RemoteError> {
-        // What was interrupted is not waited for again, but begun anew.
+        // Work that was interrupted is dropped. The caller starts it again if it is needed.
         let waited = catch_unwind(AssertUnwindSafe(|| self.handle.block_on(interruptible(work))));
         waited.unwrap_or(Err(RemoteError::Panic))
     }
 
-    /// Waits for what was begun.
+    /// Waits for the task `begun`, as [`wait`](Self::wait) does.
     pub(crate) fn wait_for<T>(
         &self,
         begun: &mut JoinHandle<Result<T, RemoteError>>,
@@ -91,7 +91,7 @@ impl Network {
         self.wait(async { begun.await.unwrap_or(Err(RemoteError::Panic)) })
     }
 
-    /// Begins that.
+    /// Starts `work` on the network thread.
     pub(crate) fn begin<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
@@ -102,7 +102,7 @@ impl Network {
 
 impl Drop for Network {
     fn drop(&mut self) {
-        // A name that is being resolved is not waited for.
+        // A plain drop would wait until host names that are being resolved are done.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -129,7 +129,7 @@ mod tests {
         assert!(matches!(ended, Err(RemoteError::Interrupted)));
         assert!(begun.elapsed() < Duration::from_secs(5));
         setter.join().unwrap();
-        // The flag is not looked at any longer.
+        // After `until` the flag is not checked any more.
         assert!(network.wait(async { Ok(()) }).is_ok());
         assert!(STOP.with_borrow(Option::is_none));
     }
@@ -142,7 +142,7 @@ mod tests {
         assert!(matches!(network.wait(panics()), Err(RemoteError::Panic)));
         let mut begun = network.begin(panics());
         assert!(matches!(network.wait_for(&mut begun), Err(RemoteError::Panic)));
-        // It goes on.
+        // The thread continues to work after a panic.
         assert!(network.wait(async { Ok(()) }).is_ok());
         assert!(network.wait_for(&mut network.begin(async { Ok(7) })).is_ok());
     }

@@ -1,4 +1,4 @@
-//! A remote file, for asynchronous programs.
+//! A remote file for asynchronous programs.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::response::{Asked, Known};
 use crate::retries::{Retries, Times};
 use crate::transport::{Ask, Transport};
 
-/// Bytes at the end of a file that are fetched when it is opened: most manifests are shorter.
+/// Bytes at the end of a file that are fetched when the file is opened. Most manifests are shorter.
 pub(crate) const TAIL: u64 = 64 << 10;
 
 /// The state that all readers of one file share.
@@ -30,12 +30,12 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Returns the offset of the tail that is held.
+    /// Returns the offset in the file of the held tail.
     pub(crate) fn tail_start(&self) -> u64 {
         self.known.length.saturating_sub(u64_from_usize(self.tail.len()))
     }
 
-    /// Returns those bytes of the range that lie in the tail that is held.
+    /// Returns the bytes of `range` that are in the held tail.
     pub(crate) fn tail(&self, range: Range<u64>) -> Bytes {
         let within = |at: u64| {
             usize::try_from(at.saturating_sub(self.tail_start()))
@@ -47,15 +47,16 @@ impl Shared {
     }
 }
 
-/// A remote file that was found, of one version: read within a runtime of `tokio`. Clones share its connections.
+/// An open remote file, which is read within a `tokio` runtime. All reads are of the version of the file that was opened.
+/// Clones share the connections.
 #[derive(Clone, Debug)]
 pub struct RemoteObject(pub(crate) Arc<Shared>);
 
 impl RemoteObject {
-    /// Fetches the last 64 KiB of a file, which tells its length and its version.
+    /// Opens the file `name`: fetches its last 64 KiB, and learns its length and version from the response.
     ///
     /// # Errors
-    /// Whatever keeps them from being fetched.
+    /// The file does not exist, or the request fails.
     pub async fn open(name: &RemoteName, options: &RemoteOptions) -> Result<Self, RemoteError> {
         let limits = options.times;
         let now = Instant::now();
@@ -63,7 +64,7 @@ impl RemoteObject {
         Self::find_with(Transport::new(name.clone(), options)?, Times { limits, end }).await
     }
 
-    /// The same, over those connections and until then.
+    /// Opens the file of `transport`, over its connections and within the time limits of `times`.
     pub(crate) async fn find_with(transport: Transport, times: Times) -> Result<Self, RemoteError> {
         let mut retries = Retries::new(times);
         loop {
@@ -76,15 +77,15 @@ impl RemoteObject {
         }
     }
 
-    /// Bytes of the file.
+    /// Returns the length of the file in bytes.
     pub fn length(&self) -> u64 {
         self.0.known.length
     }
 
-    /// Begins to read a range.
+    /// Begins to read `range`. The first request is sent when bytes are asked for.
     ///
     /// # Errors
-    /// [`RemoteError::BeyondEnd`].
+    /// [`RemoteError::BeyondEnd`] if the range exceeds the file.
     pub fn reading(&self, range: Range<u64>) -> Result<Reading, RemoteError> {
         if range.start > range.end || range.end > self.length() {
             return Err(RemoteError::BeyondEnd { length: self.length() });
@@ -92,10 +93,11 @@ impl RemoteObject {
         Ok(Reading::new(Arc::clone(&self.0), range))
     }
 
-    /// Reads a range into memory, which grows as bytes come: the length of the file is what a server claims.
+    /// Reads `range` into memory. The buffer grows as bytes arrive, because the length of the file is only a claim of the
+    /// server.
     ///
     /// # Errors
-    /// [`RemoteError::BeyondEnd`]; whatever keeps it from being fetched.
+    /// [`RemoteError::BeyondEnd`] if the range exceeds the file, or an error of a request.
     pub async fn read(&self, range: Range<u64>) -> Result<Vec<u8>, RemoteError> {
         let mut reading = self.reading(range)?;
         let mut bytes = Vec::new();
@@ -106,10 +108,10 @@ impl RemoteObject {
         Ok(bytes)
     }
 
-    /// Reads the manifest and validates it, in two requests at most.
+    /// Reads and validates the manifest, in at most two requests.
     ///
     /// # Errors
-    /// Any rule of the catalog that needs no data; whatever keeps bytes from being fetched.
+    /// The manifest breaks a rule, or a request fails.
     pub async fn manifest(&self, options: &OpenOptions) -> Result<Manifest<Vec<u8>>, zten::Error> {
         let opening = Opening::new(self.length(), options)?;
         let footer = opening.header(&self.read(opening.needs()).await?)?;
@@ -119,7 +121,7 @@ impl RemoteObject {
     }
 }
 
-/// The last bytes of a file, and what they tell.
+/// Fetches the last bytes of the file of `transport`. Returns the length and version of the file, and the bytes.
 async fn last(transport: &Transport, times: Times) -> Result<(Known, Bytes), RemoteError> {
     let ask = Ask { asked: &Asked::Last(TAIL), known: None };
     let (answer, mut coming) = Coming::ask(transport, ask, times).await?;

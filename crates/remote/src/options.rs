@@ -5,20 +5,20 @@ use std::time::Duration;
 use crate::error::RemoteError;
 use crate::s3::S3Access;
 
-/// Limits on the time that requests take, and on how often they are repeated.
+/// Time limits of requests, and the number of times that a request is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeLimits {
-    /// Making a connection; 10 s.
+    /// Time to make a connection. Default: 10 s.
     pub connect: Duration,
-    /// One request, beside the time for its bytes; 30 s.
+    /// Time of one request, in addition to the time for its bytes. Default: 30 s.
     pub request: Duration,
-    /// Bytes a second that come at least: a request of so many bytes may take a second longer; 64 KiB.
+    /// The lowest transfer rate in bytes a second. A request may take one more second for each `rate` bytes. Default: 64 KiB.
     pub rate: u64,
-    /// Everything, from opening on; 6 hours.
+    /// Time of all requests together, from opening the file on. Default: 6 hours.
     pub total: Duration,
-    /// The pause before the first repetition of a request, 100 ms; before each further one it is three times as long.
+    /// The pause before a request is repeated for the first time. Each further pause is three times as long. Default: 100 ms.
     pub pause: Duration,
-    /// The number of times that a request is repeated; 4.
+    /// The largest number of times that a request is repeated. Default: 4.
     pub repetitions: u32,
 }
 
@@ -35,13 +35,13 @@ impl Default for TimeLimits {
     }
 }
 
-/// The targets to which a server may redirect. It may do so five times at most, and never for S3.
+/// The targets to which a server may redirect. At most five redirects are followed, and none for S3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Redirects {
-    /// Targets of the same scheme, at a public address or at the server itself.
+    /// Targets with the same scheme, at a public address or at the server itself.
     #[default]
     Public,
-    /// Targets of `http` and `https` at any address.
+    /// Targets with the scheme `http` or `https` at any address.
     Any,
 }
 
@@ -54,21 +54,21 @@ pub struct RemoteOptions {
 }
 
 impl RemoteOptions {
-    /// The defaults, with what the environment and the profile files of AWS say of S3.
+    /// Returns the default options, with access to S3 as the environment and the AWS profile files define it.
     ///
     /// # Errors
-    /// [`RemoteError::Setting`].
+    /// [`RemoteError::Setting`] if a setting is invalid.
     pub fn from_environment() -> Result<Self, RemoteError> {
         Ok(Self { s3: S3Access::from_environment()?, ..Self::default() })
     }
 
-    /// Sets the limits.
+    /// Sets the time limits.
     #[must_use]
     pub fn times(self, times: TimeLimits) -> Self {
         Self { times, ..self }
     }
 
-    /// Sets the redirects that are followed.
+    /// Sets which redirects are followed.
     #[must_use]
     pub fn redirects(self, redirects: Redirects) -> Self {
         Self { redirects, ..self }

@@ -1,30 +1,31 @@
-//! The ranges that will be read, in order: adjacent ones are merged, and cut into blocks.
+//! Plans of the ranges that will be read of a file. Adjacent ranges are merged, and cut into blocks.
 
 use std::ops::Range;
 
-/// Bytes of a block, at most.
+/// The largest size of a block in bytes.
 pub(crate) const BLOCK: u64 = 4 << 20;
-/// Bytes between two ranges that are fetched rather than asked around, at most.
+/// The largest gap in bytes between two ranges that are fetched by one request, with the gap.
 const GAP: u64 = 4096;
-/// Blocks of a plan, at most: what follows is read as it is asked for.
+/// The largest number of blocks of a plan. Ranges beyond it are not planned.
 const BLOCKS: usize = 1 << 18;
 
-/// Ranges of a file in the order in which they will be read. Those that follow each other in the file too are one.
+/// The ranges of a file in the order in which they will be read. Ranges that are adjacent in the file are merged.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     blocks: Vec<Range<u64>>,
-    /// The blocks before which other files are read.
+    /// The indices of blocks before which other files are read.
     interrupted: Vec<usize>,
+    /// The total bytes of the blocks.
     fetched: u64,
 }
 
 impl Plan {
-    /// A plan of nothing.
+    /// Creates an empty plan.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Ranges that are read one after another, then other files, then again ranges, and so on.
+    /// Creates a plan of `runs`: the ranges of a run are read one after another, and other files are read between two runs.
     pub fn of_runs<R: IntoIterator<Item = Range<u64>>>(runs: impl IntoIterator<Item = R>) -> Self {
         let mut plan = Self::new();
         for run in runs {
@@ -34,8 +35,8 @@ impl Plan {
         plan
     }
 
-    /// A range that will be read after those before. Where there is no memory for more, or there are more than a plan
-    /// holds, it is left out, which costs requests alone.
+    /// Adds `range`, which will be read after the ranges before. If memory runs out or the plan is full, the range is left
+    /// out, and is fetched by more requests when it is read.
     pub fn add(&mut self, range: Range<u64>) {
         let length = range.end.saturating_sub(range.start);
         if length == 0 {
@@ -43,10 +44,10 @@ impl Plan {
         }
         let mut start = range.start;
         if self.is_interrupted() {
-            // Nothing is fetched with what is read before.
+            // A run is not merged with the run before.
         } else if let Some(last) = self.blocks.last_mut() {
             let gap = range.start.saturating_sub(last.end);
-            // Of what is fetched, a twentieth at most is not read.
+            // At most a twentieth of the fetched bytes is not read.
             let is_small = gap <= GAP && gap.saturating_mul(20) <= length;
             if range.start >= last.end && is_small {
                 let room = BLOCK.saturating_sub(last.end.saturating_sub(last.start));
@@ -65,7 +66,8 @@ impl Plan {
         }
     }
 
-    /// Other files are read before what follows: until that is read, it is not fetched ahead.
+    /// Ends the current run: other files will be read before the ranges that are added next, which are not fetched ahead
+    /// until then.
     pub fn interrupt(&mut self) {
         let is_new = !self.blocks.is_empty() && !self.is_interrupted();
         if is_new && self.interrupted.try_reserve(1).is_ok() {
@@ -77,25 +79,25 @@ impl Plan {
         self.interrupted.last() == Some(&self.blocks.len())
     }
 
-    /// Returns the end of the run that a block belongs to: the blocks that are read before any other file is.
+    /// Returns the index after the last block of the run that holds block number `block`.
     pub(crate) fn run_end(&self, block: usize) -> usize {
         let next = self.interrupted.partition_point(|start| *start <= block);
         self.interrupted.get(next).copied().unwrap_or(self.blocks.len())
     }
 
-    /// The blocks that are read one after another, before other files are, and after that.
+    /// Returns the blocks of each run.
     pub fn runs(&self) -> impl Iterator<Item = &[Range<u64>]> {
         let starts = std::iter::once(0).chain(self.interrupted.iter().copied());
         let runs = starts.map(|start| self.blocks.get(start..self.run_end(start)));
         runs.flatten().filter(|run| !run.is_empty())
     }
 
-    /// The blocks, none of which is empty.
+    /// Returns all blocks. No block is empty.
     pub fn blocks(&self) -> &[Range<u64>] {
         &self.blocks
     }
 
-    /// Bytes of all blocks.
+    /// Returns the total bytes of all blocks.
     pub fn bytes(&self) -> u64 {
         self.fetched
     }
@@ -120,17 +122,17 @@ mod tests {
     }
 
     #[test]
-    fn neighbors_are_one() {
+    fn adjacent_ranges_are_merged() {
         assert_eq!(blocks(&[0..1000, 1000..2000, 2050..4000]), [0..4000]);
-        // What lies between is more than a twentieth, or far.
+        // The gap is more than a twentieth of the range, or longer than `GAP`.
         assert_eq!(blocks(&[0..1000, 1100..1200]), [0..1000, 1100..1200]);
         assert_eq!(blocks(&[0..9, 10_000..3 << 20]), [0..9, 10_000..3 << 20]);
-        // Not in their order.
+        // Ranges out of order are not merged.
         assert_eq!(blocks(&[5..9, 0..5, 3..3]), [5..9, 0..5]);
     }
 
     #[test]
-    fn other_files_come_between() {
+    fn runs_are_not_merged() {
         let mut plan = Plan::new();
         plan.interrupt();
         for range in [0..10, 10..20] {

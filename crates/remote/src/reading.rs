@@ -1,4 +1,4 @@
-//! The bytes of a range as they come.
+//! Streaming of the bytes of a range.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::transport::{Ask, Transport};
 #[derive(Clone, Copy, Debug)]
 struct Deadline {
     at: Instant,
-    /// True if it is the deadline of all requests, too.
+    /// True if the total time limit ends at this time, too.
     is_last: bool,
 }
 
@@ -42,17 +42,19 @@ impl Deadline {
     }
 }
 
-/// One answer whose bytes are coming.
+/// A response whose body is being received.
 #[derive(Debug)]
 pub(crate) struct Coming {
     body: Incoming,
     deadline: Deadline,
+    /// Requested bytes.
     asked: u64,
+    /// Requested bytes that have not been received.
     left: u64,
 }
 
 impl Coming {
-    /// Asks, and holds the head of the answer against the request.
+    /// Sends the request `ask`, and checks the head of the response against the request.
     pub(crate) async fn ask(
         transport: &Transport,
         ask: Ask<'_>,
@@ -70,7 +72,7 @@ impl Coming {
         Ok((answer, Self { body, deadline, asked, left: asked }))
     }
 
-    /// The next bytes; nothing when all have come.
+    /// Returns the next bytes, or `None` after the last requested byte.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, RemoteError> {
         if self.left == 0 {
             return Ok(None);
@@ -81,15 +83,14 @@ impl Coming {
             return Err(RemoteError::More { asked: self.asked });
         };
         self.left = left;
-        // What follows the last one is no more than asked for only if it is nothing. Whether the connection ends well then
-        // is of no importance.
+        // After the last requested byte, further bytes are an error. An error of the connection is not: all bytes are here.
         if left == 0 && matches!(self.frame().await, Ok(Some(_))) {
             return Err(RemoteError::More { asked: self.asked });
         }
         Ok(Some(bytes))
     }
 
-    /// The next bytes of the body that are any; nothing at its end.
+    /// Returns the next non-empty bytes of the body, or `None` at its end.
     async fn frame(&mut self) -> Result<Option<Bytes>, RemoteError> {
         loop {
             let Self { body, deadline, .. } = self;
@@ -113,7 +114,7 @@ impl Coming {
     }
 }
 
-/// The bytes of a range as they come, in order. A connection that is cut is made anew, and the rest asked for.
+/// A stream of the bytes of a range. If a connection is lost, it is made again, and the rest of the range is requested.
 #[derive(Debug)]
 pub struct Reading {
     shared: Arc<Shared>,
@@ -124,18 +125,18 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Begins to read a range that the file has.
+    /// Creates a stream of `range`, which is within the file.
     pub(crate) fn new(shared: Arc<Shared>, range: Range<u64>) -> Self {
         let retries = Retries::new(shared.times);
         Self { shared, at: range.start, end: range.end, coming: None, retries }
     }
 
-    /// The next bytes, at most a few hundred KiB; nothing when all have come.
+    /// Returns the next bytes, at most a few hundred KiB, or `None` after the last byte.
     ///
     /// # Errors
-    /// Whatever keeps the rest from coming.
+    /// A request has failed, and all its repetitions.
     pub async fn next(&mut self) -> Result<Option<Bytes>, RemoteError> {
-        // What is known since the file was opened is not asked for again.
+        // The tail of the file was fetched when the file was opened, and is not requested again.
         let fetched = self.end.min(self.shared.tail_start());
         while self.at < fetched {
             match self.fetch(fetched).await {
@@ -156,7 +157,7 @@ impl Reading {
         Ok((!tail.is_empty()).then_some(tail))
     }
 
-    /// The next bytes from the network, of which there are some before `end`.
+    /// Returns the next bytes from the network. The range up to `end` has not been received completely.
     async fn fetch(&mut self, end: u64) -> Result<Bytes, RemoteError> {
         let Shared { transport, known, times, .. } = &*self.shared;
         let mut coming = if let Some(coming) = self.coming.take() {

@@ -8,17 +8,17 @@ use http::{StatusCode, response::Parts};
 
 use crate::error::RemoteError;
 
-/// The bytes that are requested.
+/// The bytes that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// The last ones, so many at most.
+    /// The last bytes of the file, at most this many.
     Last(u64),
-    /// A range, not empty, of a file whose length is known.
+    /// A range that is not empty, of a file whose length is known.
     Range(Range<u64>),
 }
 
 impl Asked {
-    /// The value of the header `Range`.
+    /// Returns the value of the header `Range`.
     pub(crate) fn header(&self) -> Option<HeaderValue> {
         let value = match self {
             Self::Last(bytes) => format!("bytes=-{bytes}"),
@@ -49,15 +49,17 @@ impl Version {
         self.tag.is_some() || self.date.is_some()
     }
 
-    /// The header by which a server is asked for this version and no other. A weak tag is equal to none there: with
-    /// it, and without a date, only answers are compared.
+    /// Returns the header that makes a server answer only if the file has this version: `If-Match`, or
+    /// `If-Unmodified-Since` if there is no strong tag. A weak tag never matches in `If-Match`. Returns `None` for a weak
+    /// tag without a date: then only the tags of responses are compared.
     pub(crate) fn condition(&self) -> Option<(HeaderName, HeaderValue)> {
         let strong = self.tag.as_ref().filter(|tag| !tag.as_bytes().starts_with(b"W/"));
         let tag = strong.map(|tag| (header::IF_MATCH, tag.clone()));
         tag.or_else(|| Some((header::IF_UNMODIFIED_SINCE, self.date.clone()?)))
     }
 
-    /// Returns whether an answer is of the same version, as far as it says. Dates count where there is no tag.
+    /// Returns whether `other`, the version of a later response, is the same. Dates are compared only if this version has
+    /// no tag.
     fn is_same(&self, other: &Self) -> bool {
         match &self.tag {
             Some(_) => self.tag == other.tag,
@@ -66,7 +68,10 @@ impl Version {
     }
 }
 
-/// The value of a header that has one. A server may repeat it, and not contradict itself.
+/// Returns the value of the header `name`.
+///
+/// # Errors
+/// The header occurs more than once, with different values.
 pub(crate) fn single<'h>(
     headers: &'h HeaderMap,
     name: &'static str,
@@ -79,7 +84,7 @@ pub(crate) fn single<'h>(
     Ok(first)
 }
 
-/// Returns whether a tag has no characters, by which no version could be told from another.
+/// Returns whether `tag` is empty, so that it does not distinguish versions.
 fn is_empty_tag(tag: &HeaderValue) -> bool {
     let tag = tag.as_bytes();
     matches!(tag.strip_prefix(b"W/").unwrap_or(tag), b"" | b"\"\"")
@@ -89,23 +94,24 @@ fn is_date(text: &str) -> bool {
     httpdate::parse_http_date(text).is_ok_and(|date| date > SystemTime::UNIX_EPOCH)
 }
 
-/// A file as the first answer shows it.
+/// The length and version of a file, from the first response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Known {
     pub(crate) length: u64,
     pub(crate) version: Version,
 }
 
-/// An answer that is what was asked for, as far as its head says.
+/// A response whose head matches the request.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) known: Known,
-    /// The bytes that its body holds.
+    /// The range of the file that the body holds.
     pub(crate) range: Range<u64>,
 }
 
 impl Answer {
-    /// Holds the head of an answer against the request, and against what is known of the file.
+    /// Checks the head of a response against the request `asked`, and against the length and version `known` from an earlier
+    /// response.
     pub(crate) fn read(
         head: &Parts,
         asked: &Asked,
@@ -160,7 +166,8 @@ impl Answer {
     }
 }
 
-/// An empty file has no last bytes; of another one the server says that it is shorter than it was.
+/// Interprets a response with status 416. For the first request it means that the file is empty; for a later request, that the
+/// file has become shorter.
 fn unsatisfiable(headers: &HeaderMap, known: Option<&Known>) -> Result<Answer, RemoteError> {
     let length = content_range(headers)?.and_then(|text| number(text.strip_prefix("bytes */")?));
     match (length, known) {
@@ -174,12 +181,12 @@ fn unsatisfiable(headers: &HeaderMap, known: Option<&Known>) -> Result<Answer, R
     }
 }
 
-/// Returns the value of the header of that name, if it is a text.
+/// Returns the value of the header `Content-Range`, if it is ASCII text.
 fn content_range(headers: &HeaderMap) -> Result<Option<&str>, RemoteError> {
     Ok(single(headers, "Content-Range")?.and_then(|value| value.to_str().ok()))
 }
 
-/// `bytes FIRST-LAST/LENGTH`, the length of which may be `*`.
+/// Parses `bytes FIRST-LAST/LENGTH`, in which the length may be `*`.
 fn read_range(text: &str) -> Option<(Range<u64>, Option<u64>)> {
     let (range, length) = text.strip_prefix("bytes ")?.split_once('/')?;
     let (first, last) = range.split_once('-')?;
@@ -189,7 +196,7 @@ fn read_range(text: &str) -> Option<(Range<u64>, Option<u64>)> {
     (first < end && length.is_none_or(|length| end <= length)).then_some((first..end, length))
 }
 
-/// A number of digits and nothing else.
+/// Parses a number that consists of digits only, without a sign.
 fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
@@ -207,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges() {
+    fn invalid_content_ranges_are_rejected() {
         assert_eq!(read_range("bytes 0-0/1"), Some((0..1, Some(1))));
         assert_eq!(read_range("bytes 3-9/*"), Some((3..10, None)));
         for wrong in [
@@ -228,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn versions() {
+    fn versions_are_compared_by_tag_or_date() {
         let version = |tag: &str, date: &str| {
             let headers = [("etag", tag), ("last-modified", date)];
             let given = headers.iter().filter(|(_, value)| !value.is_empty());
@@ -253,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_that_contradict_each_other() {
+    fn contradicting_headers_are_rejected() {
         let honest = [
             ("content-range", "bytes 0-0/1"),
             ("content-length", "1"),
@@ -276,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_files() {
+    fn status_416_to_the_first_request_means_an_empty_file() {
         let empty = head(416, &[("content-range", "bytes */0")]);
         let answer = Answer::read(&empty, &Asked::Last(9), None).unwrap();
         assert_eq!((answer.known.length, answer.range), (0, 0..0));

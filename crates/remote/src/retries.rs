@@ -1,4 +1,4 @@
-//! Retries: how often a request is repeated, and after which pause.
+//! Retries: the number of times that a request is repeated, and the pauses between.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -8,21 +8,22 @@ use tokio::time::{Instant, sleep};
 use crate::error::RemoteError;
 use crate::options::TimeLimits;
 
-/// Bytes that have to come before failures are counted anew.
+/// The number of received bytes after which the count of failures returns to 0.
 const PROGRESS: u64 = 64 << 10;
 
-/// The time limits, and the instant at which everything ends.
+/// The time limits, and the instant at which the total time limit ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     pub(crate) limits: TimeLimits,
     pub(crate) end: Instant,
 }
 
-/// The retries that are left for one range.
+/// The count of failures of one range, which limits the retries.
 #[derive(Debug)]
 pub(crate) struct Retries {
     times: Times,
     failures: u32,
+    /// Bytes that were received since the count of failures was last reset.
     came: u64,
 }
 
@@ -31,7 +32,7 @@ impl Retries {
         Self { times, failures: 0, came: 0 }
     }
 
-    /// Notes that bytes have come.
+    /// Notes that `bytes` bytes were received.
     pub(crate) fn note(&mut self, bytes: u64) {
         self.came = self.came.saturating_add(bytes);
         if self.came >= PROGRESS {
@@ -40,10 +41,14 @@ impl Retries {
         }
     }
 
-    /// Waits before the next attempt. The error comes back where there is none.
+    /// Waits before the next attempt after `error`.
+    ///
+    /// # Errors
+    /// Returns `error` if it is permanent or no attempt is left, or [`RemoteError::TotalTime`].
     pub(crate) async fn wait(&mut self, error: RemoteError) -> Result<(), RemoteError> {
         let Times { limits, end } = self.times;
-        // Waiting for a server that does not answer has taken long; where none is there, none may come.
+        // A request that timed out has taken long already, and a server that refuses connections will probably go on to do so,
+        // so both are repeated fewer times.
         let weight = match error {
             RemoteError::RequestTime | RemoteError::Connect(ErrorKind::ConnectionRefused) => 2,
             _ => 1,

@@ -1,4 +1,4 @@
-//! Access to S3: where it is, and who asks.
+//! Access to S3: the endpoint, the region and the credentials.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use crate::credentials::{Profile, profile};
 use crate::error::RemoteError;
 use crate::name::{NameError, encoded, has_tls};
 
-/// The validity of a signed URL.
+/// The time for which a signed URL is valid.
 const VALID: Duration = Duration::from_secs(15 * 60);
 
-/// The endpoint, region and credentials of S3. Without credentials requests are not signed, as public buckets allow.
+/// The endpoint, region and credentials of S3. Without credentials, requests are not signed, which works for public buckets.
 #[derive(Clone)]
 pub struct S3Access {
     endpoint: Option<Url>,
@@ -27,7 +27,7 @@ impl Default for S3Access {
     }
 }
 
-/// Writes all but the credentials.
+/// Formats the region, and whether requests are signed, but no secrets.
 impl fmt::Debug for S3Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("S3Access")
@@ -39,11 +39,11 @@ impl fmt::Debug for S3Access {
 
 impl S3Access {
     /// Reads the settings from the environment (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`,
-    /// `AWS_REGION`, `AWS_DEFAULT_REGION`, `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`), and those that are not there
-    /// from the profile `AWS_PROFILE` of `~/.aws/credentials` and `~/.aws/config`.
+    /// `AWS_REGION`, `AWS_DEFAULT_REGION`, `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`), and missing settings from the profile
+    /// `AWS_PROFILE` of `~/.aws/credentials` and `~/.aws/config`.
     ///
     /// # Errors
-    /// [`RemoteError::Setting`].
+    /// [`RemoteError::Setting`] if a setting is invalid.
     pub fn from_environment() -> Result<Self, RemoteError> {
         Self::from_variables(&|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     }
@@ -65,14 +65,14 @@ impl S3Access {
         Ok(Self { endpoint, region, credentials: credentials(variable, &profile)? })
     }
 
-    /// The URL of an object, signed if there are credentials.
+    /// Returns the URL of the object `key` in `bucket`, signed if there are credentials.
     pub(crate) fn url(&self, bucket: &str, key: &str) -> Result<Url, RemoteError> {
         let unusable = RemoteError::Setting("AWS_ENDPOINT_URL");
         let (endpoint, style) = if let Some(endpoint) = &self.endpoint {
             (endpoint.clone(), UrlStyle::Path)
         } else {
             let host = format!("https://s3.{}.amazonaws.com", self.region);
-            // A certificate for all buckets is for none with a dot.
+            // The wildcard certificate of `*.s3.REGION.amazonaws.com` does not cover a bucket name with a dot.
             let style = if bucket.contains('.') { UrlStyle::Path } else { UrlStyle::VirtualHost };
             (endpoint_url(&host)?, style)
         };
@@ -80,7 +80,8 @@ impl S3Access {
         let Ok(bucket) = Bucket::new(endpoint, style, bucket.to_owned(), region) else {
             return Err(unusable);
         };
-        // The key is joined to the URL of the bucket as a relative one: nothing of it may be taken for another part.
+        // The key is joined to the URL of the bucket as a relative URL. Checks that the result has the key as its path, and
+        // not a part of the key as another host, path or query.
         let steps: Vec<_> = key.split('/').map(encoded).collect();
         let (base, path) = (bucket.base_url(), steps.join("/"));
         let is_meant = |url: &Url| {
@@ -97,7 +98,7 @@ impl S3Access {
     }
 }
 
-/// The URL of a server of S3.
+/// Parses the URL of an S3 server.
 fn endpoint_url(text: &str) -> Result<Url, RemoteError> {
     let url = Url::parse(text).ok().filter(|url| ["http", "https"].contains(&url.scheme()));
     let url = url.filter(|url| url.username().is_empty() && url.password().is_none());
@@ -106,7 +107,8 @@ fn endpoint_url(text: &str) -> Result<Url, RemoteError> {
     Ok(url)
 }
 
-/// Both keys of the same place: half of them is no credential.
+/// Returns the credentials from the environment, or from the profile. Both keys come from the same source, because keys of two
+/// sources do not belong together.
 fn credentials(
     variable: &impl Fn(&str) -> Option<String>,
     profile: &Profile,
@@ -152,7 +154,7 @@ mod tests {
         let query = url.query().unwrap();
         assert!(query.contains("X-Amz-Signature=") && query.contains("hidden-token"), "{query}");
         assert!(!query.contains("hidden-secret"));
-        // Keys that would lead to another bucket, or server.
+        // Keys that would lead to another bucket or server.
         for key in ["/other/a", "//other/a", "a/../../b", "..", "./a", "a/."] {
             let error = access.url("bucket", key).unwrap_err();
             assert!(matches!(error, RemoteError::Name(NameError::Key)), "{key}: {error:?}");
@@ -173,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_cannot_be_used() {
+    fn invalid_settings_are_rejected() {
         for (variables, setting) in [
             (&[("AWS_ACCESS_KEY_ID", "k")][..], "AWS_SECRET_ACCESS_KEY"),
             (&[("AWS_REGION", "a/b")], "AWS_REGION"),

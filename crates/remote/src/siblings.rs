@@ -1,4 +1,4 @@
-//! The files that a remote one names: its shards, and those of an index. They are in its folder, or below.
+//! Sibling files of a remote file: its shards, or the files of an index. They are in the folder of the file, or below.
 
 use url::Url;
 use zten_formats::shards::{ShardPath, Want, stem};
@@ -8,8 +8,8 @@ use crate::name::{Location, RemoteName, encoded};
 use crate::object::RemoteObject;
 
 impl RemoteName {
-    /// Returns whether the files that this one refers to can have names. None can where it has a query, which may be a
-    /// signature for this file alone.
+    /// Returns whether names of sibling files can be derived from this name. They cannot if the name has a query, which may
+    /// be a signature for this file only.
     fn has_neighbors(&self) -> bool {
         match &self.0 {
             Location::S3 { .. } => true,
@@ -17,7 +17,8 @@ impl RemoteName {
         }
     }
 
-    /// The name of a file in the folder of this one, or below: of the same scheme, and the same server or bucket.
+    /// Returns the name of the sibling file at `place`, with the scheme and the server or bucket of this name. Returns
+    /// `None` if the name has no siblings, or `place` would lead out of the folder.
     pub(crate) fn at(&self, place: &ShardPath<'_>) -> Option<Self> {
         let text = match &self.0 {
             Location::S3 { bucket, key } => {
@@ -35,6 +36,7 @@ impl RemoteName {
     }
 }
 
+/// Returns the URL of the sibling file at `place` of the file at `url`.
 fn http(url: &Url, place: &ShardPath<'_>) -> Option<Url> {
     let (folder, own) = folder(url.path());
     if own.is_empty() {
@@ -42,7 +44,7 @@ fn http(url: &Url, place: &ShardPath<'_>) -> Option<Url> {
     }
     let below = match place {
         ShardPath::Sibling(end) => {
-            // Both spell a dot.
+            // `%2E` is a dot, which `stem` looks for.
             let own = own.replace("%2E", ".").replace("%2e", ".");
             format!("{}{}", stem(&own), encoded(end))
         }
@@ -53,22 +55,22 @@ fn http(url: &Url, place: &ShardPath<'_>) -> Option<Url> {
     let path = format!("{folder}{below}");
     let mut found = url.clone();
     found.set_path(&path);
-    // No step leads up, and nothing is dropped from a name or taken for something else.
+    // If the URL parser changed the path, a part of it had a special meaning, such as `..`.
     (found.path() == path).then_some(found)
 }
 
-/// A path up to its last slash, and what is behind that.
+/// Splits a path after its last slash, into the folder and the file name.
 fn folder(path: &str) -> (&str, &str) {
     path.split_at(path.rfind('/').map_or(0, |slash| slash.saturating_add(1)))
 }
 
 impl RemoteObject {
-    /// Finds a file that this one names, and fetches its last 64 KiB; none where there is none. The time limit on
-    /// everything is that of this one.
+    /// Opens the sibling file `want`, and fetches its last 64 KiB. Returns `None` if the server has no such file. The total
+    /// time limit of this file applies.
     ///
     /// # Errors
-    /// Whatever keeps them from being fetched. A server that denies access to what may be the file may do so of what
-    /// is not there.
+    /// A request fails. If the server denies access at one of the possible places and the file is not at another, the error is
+    /// [`RemoteError::Denied`]: some servers (S3) deny access to missing files.
     pub async fn find(&self, want: &Want) -> Result<Option<Self>, RemoteError> {
         let shared = &self.0;
         let mut denied = None;
@@ -91,7 +93,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the names at which a file that `root` refers to is looked for.
+    /// Returns the names at which the sibling file `want` of `root` is looked for.
     fn looked_for(root: &str, want: &Want) -> Vec<String> {
         let root = RemoteName::parse(root).unwrap();
         want.places()
@@ -107,7 +109,7 @@ mod tests {
         for (root, sibling, blobs) in [
             ("http://h:81/a/m.zt", "http://h:81/a/m-s.1.zt", "http://h:81/a/blobs/xxh3/00ff"),
             ("http://h/m.zt", "http://h/m-s.1.zt", "http://h/blobs/xxh3/00ff"),
-            // As it is written: no byte of it is spelled in another way.
+            // The percent-encoding of the name is kept.
             (
                 "http://h/a%2fb%20c/m%41%2Fm.zt",
                 "http://h/a%2fb%20c/m%41%2Fm-s.1.zt",
@@ -126,7 +128,7 @@ mod tests {
         ] {
             assert_eq!(looked_for(root, &shard), [sibling, blobs], "{root}");
         }
-        // What has no name, and what may be signed for itself alone.
+        // URLs without a file name, and URLs with a query, which may be a signature.
         for root in
             ["http://h/a/", "http://h", "s3://bucket/a/", "http://h/m.zt?", "http://h/m.zt?a=b"]
         {
@@ -135,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn names_in_an_index_are_no_urls() {
+    fn names_in_an_index_are_encoded() {
         let sibling = |name: &str| Want::Sibling(Sibling::new(name).unwrap());
         for (name, path) in [
             ("m-1.safetensors", "m-1.safetensors"),

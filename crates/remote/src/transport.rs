@@ -1,4 +1,4 @@
-//! Sending one request, and following where it is redirected.
+//! Sending of requests, and following of redirects.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -19,30 +19,30 @@ use crate::options::{Redirects, RemoteOptions};
 use crate::response::{Asked, Known, single};
 use crate::s3::S3Access;
 
-/// The maximum number of redirects of a request.
+/// The largest number of redirects of a request.
 const MOST: u32 = 5;
 
-/// A request for bytes: of the version that is known, if one is.
+/// A request for bytes. If the version of the file is known, the server must answer with this version.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ask<'a> {
     pub(crate) asked: &'a Asked,
     pub(crate) known: Option<&'a Known>,
 }
 
-/// Sends requests for one file.
+/// The sender of requests for one file.
 pub(crate) struct Transport {
     name: RemoteName,
     s3: S3Access,
     redirects: Redirects,
-    /// The client for the server of the name, at the addresses that the first look-up finds.
+    /// The client for the server in the name of the file, at the addresses of the first look-up.
     named: HttpClient,
-    /// The client for servers to which it redirects.
+    /// The client for servers that are reached by redirects.
     redirected: HttpClient,
-    /// The URL to which the last request was redirected.
+    /// The URL to which the last request was redirected, where the next request begins.
     moved: Mutex<Option<Url>>,
 }
 
-/// Writes all but the URLs, which may hold signatures.
+/// Formats only the name. URLs may hold signatures.
 impl fmt::Debug for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.name.fmt(f)
@@ -65,12 +65,12 @@ impl Transport {
         })
     }
 
-    /// Returns the name of the file that it sends requests for.
+    /// Returns the name of the file.
     pub(crate) fn name(&self) -> &RemoteName {
         &self.name
     }
 
-    /// Sends requests for another file, over the same connections.
+    /// Returns a sender of requests for the file `name`, over the same connections.
     pub(crate) fn to(&self, name: RemoteName) -> Self {
         Self {
             name,
@@ -82,7 +82,7 @@ impl Transport {
         }
     }
 
-    /// Asks for bytes.
+    /// Sends the request `ask`, follows redirects, and returns the response.
     pub(crate) async fn get(&self, ask: Ask<'_>) -> Result<Response<Incoming>, RemoteError> {
         let first = match &self.name.0 {
             Location::S3 { bucket, key } => {
@@ -99,7 +99,7 @@ impl Transport {
         let moved = self.moved.lock().ok().and_then(|moved| moved.clone());
         if let Some(moved) = moved {
             let response = self.follow(first, moved, ask).await?;
-            // The place may have been lent for a while.
+            // The target of a redirect may be a signed URL that has expired. Then the request begins at the first URL again.
             let is_over = [401, 403, 404, 410].contains(&response.status().as_u16());
             if !is_over {
                 return Ok(response);
@@ -108,7 +108,7 @@ impl Transport {
         self.follow(first, first.clone(), ask).await
     }
 
-    /// Asks at a URL, and where it redirects to.
+    /// Sends the request to `url`, and follows redirects. `first` is the URL in the name of the file.
     async fn follow(
         &self,
         first: &Url,
@@ -130,7 +130,7 @@ impl Transport {
         Err(RemoteError::Redirect)
     }
 
-    /// Returns the URL that a response redirects to, if the redirect is allowed.
+    /// Returns the target `to` of a redirect from the URL `from`, if the redirect is allowed.
     fn allowed(&self, first: &Url, from: &Url, to: &HeaderValue) -> Result<Url, RemoteError> {
         let to = to.to_str().ok().filter(|to| !is_read_otherwise(to));
         let to = to.and_then(|to| from.join(to).ok());
@@ -144,7 +144,7 @@ impl Transport {
         if !to.username().is_empty() || to.password().is_some() {
             return Err(RemoteError::Redirect);
         }
-        // A name is looked at when it has been resolved.
+        // The addresses of a host name are checked by the resolver of the client.
         let address = match to.host() {
             Some(Host::Ipv4(address)) => Some(IpAddr::V4(address)),
             Some(Host::Ipv6(address)) => Some(IpAddr::V6(address)),
@@ -160,7 +160,7 @@ impl Transport {
     }
 }
 
-/// Returns the header `Location` of a redirect; nothing if the response is no redirect.
+/// Returns the header `Location` of a redirect, or `None` if the response is not a redirect.
 fn location(response: &Response<Incoming>) -> Result<Option<&HeaderValue>, RemoteError> {
     let moved = matches!(
         response.status(),

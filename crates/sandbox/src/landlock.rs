@@ -1,4 +1,4 @@
-//! Rights to files, ports and other processes: none.
+//! Support for Landlock: takes the rights to files, TCP ports and other processes' sockets and signals.
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, Ruleset, RulesetAttr as _, RulesetError, RulesetStatus,
@@ -7,10 +7,11 @@ use landlock::{
 
 use crate::Layer;
 
-/// The newest version of the interface of which all rights are taken; an older kernel has fewer.
+/// The newest version of the Landlock interface that is used. An older kernel knows fewer rights, and
+/// takes the rights that it knows.
 const NEWEST: ABI = ABI::V6;
 
-/// Takes all rights from this thread, and from those that it starts from now on.
+/// Takes all rights that Landlock knows from this thread, and from the threads that it starts later.
 pub(crate) fn restrict() -> Layer {
     match take_all() {
         Ok(RulesetStatus::FullyEnforced) => Layer::Enforced,
@@ -22,7 +23,8 @@ pub(crate) fn restrict() -> Layer {
     }
 }
 
-/// No rule gives any of them back.
+/// Enforces a ruleset that handles every right. The ruleset has no rule, because a rule would give
+/// rights back.
 fn take_all() -> Result<RulesetStatus, RulesetError> {
     let ruleset = Ruleset::default()
         .handle_access(AccessFs::from_all(NEWEST))?
@@ -39,7 +41,7 @@ mod tests {
 
     use super::*;
 
-    /// Each of them by itself: seccomp would deny all of them as well.
+    /// Landlock denies each right without help: this test leaves out seccomp, which would deny them too.
     #[test]
     fn rights_are_taken() {
         let folder = tempfile::tempdir().unwrap();
@@ -79,7 +81,7 @@ mod tests {
             let kind = error.as_ref().map(std::io::Error::kind);
             assert_eq!(kind, Some(ErrorKind::PermissionDenied), "deed {number}");
         }
-        // Nothing else would have kept it from them.
+        // Without Landlock the same accesses succeed, so it was Landlock that denied them.
         let allowed = probes();
         assert!(allowed[..2].iter().all(Option::is_none) && allowed[6].is_none(), "{allowed:?}");
     }

@@ -1,15 +1,14 @@
-//! Confines a process before it looks at the first byte of an untrusted
-//! file: files are opened first, then [`confine`] leaves reading and writing what is open, memory,
-//! and the end.
+//! Confines a process before it looks at the first byte of an untrusted file. The process opens its
+//! files first. After [`confine`] it may read and write the open files, use memory, and exit.
 //!
-//! Four layers, each of which would do much by itself:
+//! Confinement has four layers, so that a flaw in one is caught by another:
 //!
 //! - **Privileges**: no capabilities, also for root, and no terminal as standard input.
 //! - **Landlock** takes all rights to files, TCP ports and other processes' sockets and signals.
 //! - **seccomp** kills the process at the first system call that is not in [`calls()`].
-//! - **Limits** on address space, processor time, the size of files, and no descriptor more.
+//! - **Limits** on address space, processor time, the size of files and the number of descriptors.
 //!
-//! Only Linux has them. Elsewhere nothing is confined, and the [`Report`] says so.
+//! Only Linux has these layers. On other systems the process is not confined, and the [`Report`] says so.
 #![forbid(unsafe_code)]
 
 #[cfg(target_os = "linux")]
@@ -34,33 +33,34 @@ use std::fmt;
 
 pub use seccomp::{Call, calls};
 
-/// The work of a confined process beside reading, and writing to what is open.
+/// The direction in which a confined process passes descriptors over a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Seals a memory file, and sends it over the socket that is its standard output.
+    /// The process seals a memory file, and sends its descriptor over the socket that is its standard output.
     Sends,
-    /// Receives files over the socket that is its standard input.
+    /// The process receives descriptors of files over the socket that is its standard input.
     Receives,
 }
 
 impl Role {
-    /// All.
+    /// Both roles.
     pub const ALL: [Self; 2] = [Self::Sends, Self::Receives];
 }
 
-/// The resources that a confined process may use. A limit that the process is under already stays if it
-/// is lower. None is no limit.
+/// The resources that a confined process may use. If the process already has a lower limit, the lower
+/// limit stays. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Budget {
-    /// Bytes of address space, beyond those that are in use when the process is confined. More
-    /// cannot be had: the allocator says so.
+    /// Bytes of address space, in addition to the address space in use when the process is confined.
+    /// Beyond the limit, allocations fail.
     pub memory: Option<u64>,
-    /// Seconds of processor time, of all threads together. Who takes more is ended by `SIGXCPU`.
+    /// Seconds of processor time, of all threads together. Beyond the limit, `SIGXCPU` ends the process.
     pub seconds: Option<u64>,
-    /// Bytes of any file that is written. Who writes beyond is ended by `SIGXFSZ`.
+    /// Largest size in bytes to which the process may write a file. Beyond the limit, `SIGXFSZ` ends
+    /// the process.
     pub file: Option<u64>,
-    /// Descriptors that [`Role::Receives`] may have at a time. [`Role::Sends`] keeps the limit that it
-    /// has.
+    /// Descriptors that a process of [`Role::Receives`] may have open at a time. A process of
+    /// [`Role::Sends`] keeps its current limit.
     pub descriptors: u64,
 }
 
@@ -69,9 +69,9 @@ pub struct Budget {
 pub enum Layer {
     /// The layer is enforced.
     Enforced,
-    /// The kernel does not have all of it: what it has is enforced.
+    /// The kernel supports only a part of the layer, and enforces that part.
     Partly,
-    /// The layer is missing, for this reason.
+    /// The layer could not be enabled, for the reason in the text.
     Missing(String),
 }
 
@@ -79,8 +79,8 @@ impl fmt::Display for Layer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Enforced => f.write_str("enforced"),
-            Self::Partly => f.write_str("enforced as far as the kernel knows it"),
-            Self::Missing(why) => write!(f, "not there: {why}"),
+            Self::Partly => f.write_str("enforced in part, because the kernel lacks the rest"),
+            Self::Missing(why) => write!(f, "missing: {why}"),
         }
     }
 }
@@ -90,20 +90,20 @@ impl fmt::Display for Layer {
 pub struct Report {
     /// No capabilities, and no terminal as standard input.
     pub privileges: Layer,
-    /// No rights to files, ports and other processes.
+    /// No rights to open files, to use TCP ports, and to reach other processes.
     pub landlock: Layer,
-    /// No system calls but a few.
+    /// Only the system calls in the table [`calls()`].
     pub seccomp: Layer,
-    /// The limits.
+    /// Limits on address space, processor time, file sizes and descriptors.
     pub limits: Layer,
 }
 
 impl Report {
-    /// Returns whether the process is confined.
+    /// Checks that no layer is missing.
     ///
     /// # Errors
-    /// A layer that is missing, and why. A layer that an older kernel has in part is there: what
-    /// Landlock lacks there, seccomp denies too.
+    /// Names the first missing layer and the reason. [`Layer::Partly`] is no error: seccomp denies the
+    /// accesses for which an older kernel's Landlock has no right.
     pub fn complete(&self) -> Result<(), String> {
         self.layers().iter().try_for_each(|(name, layer)| match layer {
             Layer::Missing(why) => Err(format!("{name} is not available: {why}")),
@@ -122,23 +122,24 @@ impl Report {
     }
 }
 
-/// Confines this process, for good. Call it when all files are open and none has been read, in a
-/// program that prints no backtraces: [`without_backtraces`]. A terminal is no longer standard input then, but `/dev/null`.
+/// Confines this process for the rest of its life. Call it when all files are open and none has been
+/// read, in a program that prints no backtraces (see [`without_backtraces`]). If standard input is a
+/// terminal, it becomes `/dev/null`.
 ///
-/// `threads` starts the threads that the process will need, and returns when they run: no other
-/// can be started later. Threads that run before this call keep capabilities and what Landlock would take; seccomp
-/// and the limits hold for all.
+/// `threads` starts the threads that the process will need, and returns when they run: threads cannot
+/// be started after confinement. Threads that run before this call keep their capabilities and their
+/// rights to files; seccomp and the limits hold for all threads.
 ///
-/// A layer that is missing does not keep the rest from being enforced; [`Report::complete`] tells.
+/// If one layer cannot be enabled, the others are still enforced, and [`Report::complete`] returns an error.
 pub fn confine(role: Role, budget: &Budget, threads: impl FnOnce()) -> Report {
     #[cfg(target_os = "linux")]
     {
-        // What is in use is read from a file.
+        // Reads the address space in use from `/proc`, so before Landlock.
         let limits = limits::Limits::new(budget);
         let privileges = privileges::restrict();
         let landlock = landlock::restrict();
         threads();
-        // No descriptor can be had from here on.
+        // After all layers that open files: from here on no descriptor can be opened.
         let limits = limits.set(role);
         Report { privileges, landlock, seccomp: seccomp::restrict(role), limits }
     }
@@ -146,13 +147,14 @@ pub fn confine(role: Role, budget: &Budget, threads: impl FnOnce()) -> Report {
     {
         let _ = budget;
         threads();
-        let missing = || Layer::Missing("only Linux has it".to_owned());
+        let missing = || Layer::Missing("only Linux supports this layer".to_owned());
         let (privileges, landlock, limits) = (missing(), missing(), missing());
         Report { privileges, landlock, seccomp: seccomp::restrict(role), limits }
     }
 }
 
-/// Raises the number of descriptors that the process may have as far as it may, and returns it.
+/// Raises this process's limit on open descriptors to its hard limit, and returns the resulting limit.
+/// Returns `None` if the system does not tell the limit.
 pub fn allow_many_files() -> Option<impl fmt::Display> {
     #[cfg(target_os = "linux")]
     return limits::allow_many_files();
@@ -160,7 +162,7 @@ pub fn allow_many_files() -> Option<impl fmt::Display> {
     return None::<u64>;
 }
 
-/// Returns the bytes of address space that this process uses, which [`confine`] adds to its budget.
+/// Returns the bytes of address space that this process uses. [`confine`] adds them to [`Budget::memory`].
 pub fn memory_in_use() -> u64 {
     #[cfg(target_os = "linux")]
     return limits::memory_in_use();
@@ -168,8 +170,8 @@ pub fn memory_in_use() -> u64 {
     return 0;
 }
 
-/// Raises the limits of a child that was confined as [`Role::Receives`] to that budget, of which `memory` is all of its address
-/// space. What cannot be raised stays.
+/// Raises the limits of the process `child`, which was confined as [`Role::Receives`], to `budget`.
+/// `budget.memory` counts all of its address space here. A limit that cannot be raised stays as it is.
 pub fn raise(child: u32, budget: &Budget) {
     #[cfg(target_os = "linux")]
     limits::raise(child, budget);
@@ -177,8 +179,8 @@ pub fn raise(child: u32, budget: &Budget) {
     let _ = (child, budget);
 }
 
-/// Returns the processor time that a child has used, if the system says: the clock ticks of all its threads, 100 a second on most
-/// systems.
+/// Returns the processor time that the process `child` has used, in clock ticks of all its threads (100 a
+/// second on most systems). Returns `None` if the system does not tell.
 pub fn ticks_used(child: u32) -> Option<u64> {
     #[cfg(target_os = "linux")]
     return limits::ticks_used(child);
@@ -189,7 +191,8 @@ pub fn ticks_used(child: u32) -> Option<u64> {
     }
 }
 
-/// Returns the seconds of processor time that a child has used, if the system says.
+/// Returns the seconds of processor time that the process `child` has used, or `None` if the system does
+/// not tell.
 pub fn seconds_used(child: u32) -> Option<u64> {
     #[cfg(target_os = "linux")]
     return limits::seconds_used(child);
@@ -200,15 +203,15 @@ pub fn seconds_used(child: u32) -> Option<u64> {
     }
 }
 
-/// Begins this program anew if it is to print backtraces (`RUST_BACKTRACE`), so that it prints none.
-/// Call it first of all in `main`: what has been done so far is done again.
+/// Executes this program again with `RUST_BACKTRACE=0` if the environment asks for backtraces. Call it
+/// first in `main`, because the program starts over.
 ///
-/// A backtrace asks for the current folder and looks for the program's file. A process that may not is
-/// killed for that: a panic, or running out of memory, would end as if someone had taken it over. The
-/// standard library looks at the environment when it has the first one to print, and no program can
-/// change its own safely.
+/// To print a backtrace, the standard library asks for the current folder and opens the program's file.
+/// In a confined process seccomp kills the process for these calls, so that a panic, or running out of
+/// memory, would look like an attack. The standard library reads the variable when it prints the first
+/// backtrace, and a program cannot change its own environment safely.
 ///
-/// The program goes on if it cannot be begun anew, because there is no `/proc`.
+/// Returns if the program cannot be executed again because `/proc` is missing.
 pub fn without_backtraces() {
     #[cfg(target_os = "linux")]
     if std::env::var_os(BACKTRACE).is_some_and(|wanted| wanted != "0") {
@@ -218,7 +221,7 @@ pub fn without_backtraces() {
         if let Some(name) = args.next() {
             again.arg0(name);
         }
-        // It returns only if it fails.
+        // `exec` returns only if it fails.
         let _ = again.args(args).env(BACKTRACE, "0").exec();
     }
 }
@@ -226,7 +229,8 @@ pub fn without_backtraces() {
 #[cfg(target_os = "linux")]
 const BACKTRACE: &str = "RUST_BACKTRACE";
 
-/// Ends this process when the thread that started it ends: its results have no reader any more.
+/// Asks the kernel to kill this process when the thread that started it ends, because then the results
+/// have no reader.
 pub fn end_with_parent() {
     #[cfg(target_os = "linux")]
     limits::end_with_parent();

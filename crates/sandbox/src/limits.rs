@@ -1,4 +1,4 @@
-//! The limits on the resources that a process may use, and on the files that it may have open.
+//! Limits on the resources that a process may use, and on the number of its open files.
 
 use std::io;
 
@@ -9,10 +9,11 @@ use nix::unistd::{SysconfVar, sysconf};
 
 use crate::{Budget, Layer, Role};
 
-/// Seconds between the signal that can be told from others and the end.
+/// Seconds of processor time between the soft limit, whose `SIGXCPU` tells the parent why the process
+/// ended, and the hard limit, whose `SIGKILL` could have any cause.
 const GRACE: u64 = 5;
 
-/// Limits that are yet to be set.
+/// A budget, and the address space in use when confinement began. [`Limits::set`] sets the limits.
 pub(crate) struct Limits {
     budget: Budget,
     memory_in_use: u64,
@@ -33,7 +34,8 @@ impl Limits {
     fn try_set(&self, role: Role) -> io::Result<()> {
         let Budget { memory, seconds, file, descriptors } = self.budget;
         let memory = memory.map(|memory| memory.saturating_add(self.memory_in_use));
-        // Limits that another process may raise keep their upper bound, which this one cannot use.
+        // The broker raises the limits of a receiver between jobs, so the hard limits stay. The
+        // receiver cannot raise its own soft limits: seccomp denies `prlimit64`.
         let lower_or_raise = |resource, to: Option<u64>, grace| match role {
             Role::Receives => lower_soft(resource, to),
             Role::Sends => lower(resource, to, grace),
@@ -43,8 +45,8 @@ impl Limits {
         lower_or_raise(Resource::RLIMIT_FSIZE, file, 0)?;
         lower(Resource::RLIMIT_CORE, Some(0), 0)?;
         let files = match role {
-            // Who sends a descriptor must be allowed as many as all of this user's processes are
-            // sending.
+            // The kernel compares the limit of a sender with the number of descriptors that all of
+            // this user's processes have in flight, so a low limit would make `sendmsg` fail.
             Role::Sends => None,
             Role::Receives => Some(descriptors),
         };
@@ -52,23 +54,25 @@ impl Limits {
     }
 }
 
-/// Lowers a limit for good, and never raises one.
+/// Lowers the soft limit of `resource` to `to`, and the hard limit to `to + grace`. Never raises a limit.
 fn lower(resource: Resource, to: Option<u64>, grace: u64) -> io::Result<()> {
     let Some(to) = to else { return Ok(()) };
     let (soft, hard) = getrlimit(resource)?;
-    // On 32-bit machines, what cannot be said is no limit. Nothing is above that number.
+    // On 32-bit machines a number that does not fit `rlim_t` is no limit: the process could not use
+    // more anyway.
     let new = |limit: u64| rlim_t::try_from(limit).unwrap_or(RLIM_INFINITY);
     Ok(setrlimit(resource, soft.min(new(to)), hard.min(new(to.saturating_add(grace))))?)
 }
 
-/// Lowers a limit that this process's parent may raise again.
+/// Lowers the soft limit of `resource` to `to`, and keeps the hard limit, up to which the parent may
+/// raise the soft limit again.
 fn lower_soft(resource: Resource, to: Option<u64>) -> io::Result<()> {
     let Some(to) = to else { return Ok(()) };
     let (soft, hard) = getrlimit(resource)?;
     Ok(setrlimit(resource, soft.min(rlim_t::try_from(to).unwrap_or(RLIM_INFINITY)), hard)?)
 }
 
-/// Raises the limits of a child to a budget, but not above this process's own.
+/// Raises the limits of the process `child` to `budget`, but not above this process's own limits.
 #[cfg_attr(
     target_pointer_width = "64",
     expect(clippy::useless_conversion, reason = "limits have 32 bits on other machines")
@@ -86,27 +90,29 @@ pub(crate) fn raise(child: u32, budget: &Budget) {
         let (Some(to), Ok((soft, hard))) = (to, getrlimit(own)) else { continue };
         let current = Some(to.min(u64::from(soft)));
         let maximum = (hard != RLIM_INFINITY).then(|| u64::from(hard));
-        // It keeps a lower limit, and ends when it reaches that.
+        // If the limit cannot be raised, the child keeps the lower limit, and ends when it reaches it.
         let _ = prlimit(Some(child), limited, Rlimit { current, maximum });
     }
 }
 
-/// Seconds of processor time that a child has used.
+/// Returns the seconds of processor time that the process `child` has used.
 pub(crate) fn seconds_used(child: u32) -> Option<u64> {
     let ticks = sysconf(SysconfVar::CLK_TCK).ok().flatten()?;
     ticks_used(child)?.checked_div(u64::try_from(ticks).ok()?)
 }
 
+/// Returns the user and system time of the process `child` in clock ticks, from `/proc/PID/stat`.
 pub(crate) fn ticks_used(child: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).ok()?;
-    // The name of the program, which may have any character, ends at the last parenthesis.
+    // The name of the program may hold any character, so the fields are counted from the last
+    // parenthesis. `utime` and `stime` are fields 14 and 15.
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
     let [user, system] = [fields.nth(11)?, fields.next()?].map(str::parse::<u64>);
     user.ok()?.checked_add(system.ok()?)
 }
 
-/// Bytes of address space in use. Where the system does not tell, a limit is as much too high as
-/// this is: no process that has just begun has more.
+/// Returns the bytes of address space in use, or 1 GiB if `/proc` does not tell. A process that has just
+/// started uses less than 1 GiB, so the limit is then too high by at most that much.
 pub(crate) fn memory_in_use() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").ok();
     let pages: Option<u64> = pages.and_then(|text| text.split(' ').next()?.parse().ok());
@@ -115,6 +121,7 @@ pub(crate) fn memory_in_use() -> u64 {
     pages.map_or(1 << 30, |pages| pages.saturating_mul(size))
 }
 
+/// Raises the soft limit on descriptors to the hard limit, and returns the resulting soft limit.
 pub(crate) fn allow_many_files() -> Option<rlim_t> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
     let raised = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
@@ -122,7 +129,7 @@ pub(crate) fn allow_many_files() -> Option<rlim_t> {
 }
 
 pub(crate) fn end_with_parent() {
-    // A process that cannot be notified works on in vain: that is no harm.
+    // If the signal cannot be set, the process finishes work that nobody reads, which does no harm.
     let _ = set_pdeathsig(Signal::SIGKILL);
 }
 
@@ -132,7 +139,7 @@ mod tests {
 
     use super::*;
 
-    /// A child that is ended.
+    /// A child process that is killed when the value is dropped.
     struct Ended(Child);
 
     impl Drop for Ended {

@@ -1,4 +1,4 @@
-//! Privileges beside reading and writing files: capabilities, and the terminal that a process was started from.
+//! Capabilities, and the terminal that a process was started from: privileges that neither Landlock nor seccomp takes.
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _};
@@ -11,8 +11,8 @@ use rustix::thread::{
 
 use crate::Layer;
 
-/// Drops all capabilities of this thread, and of those that it starts from now on, and puts `/dev/null` in the place of
-/// standard input where that is a terminal.
+/// Drops all capabilities of this thread and of the threads that it starts later, and replaces standard input by `/dev/null`
+/// if it is a terminal.
 pub(crate) fn restrict() -> Layer {
     match leave_terminal().and_then(|()| drop_capabilities()) {
         Ok(()) => Layer::Enforced,
@@ -20,17 +20,18 @@ pub(crate) fn restrict() -> Layer {
     }
 }
 
-/// Replaces a terminal as standard input: text that someone types is for another process.
+/// Replaces standard input by `/dev/null` if it is a terminal: text that a user types is meant for another process.
 fn leave_terminal() -> io::Result<()> {
     if io::stdin().is_terminal() { Ok(dup2_stdin(File::open("/dev/null")?)?) } else { Ok(()) }
 }
 
 fn drop_capabilities() -> io::Result<()> {
-    // It takes a capability to shrink the bounding set, so that comes first. A process without that one gains nothing by the
-    // set: it executes no other program. The set ends where the kernel knows no further capability.
+    // Shrinking the bounding set takes a capability (`CAP_SETPCAP`), so the set comes first. A process without that capability
+    // may keep the set: it gains nothing by the set, because it executes no other program. The first error ends the loop: the
+    // kernel knows no capability of that number or above.
     let all = (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number));
     let _ = all.map(remove_capability_from_bounding_set).find(Result::is_err);
-    // An old kernel has no such set.
+    // Fails on kernels before 4.3, which have no ambient set.
     let _ = clear_ambient_capability_set();
     let [effective, permitted, inheritable] = [CapabilitySet::empty(); 3];
     let none = CapabilitySets { effective, permitted, inheritable };

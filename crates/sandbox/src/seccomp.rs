@@ -1,8 +1,9 @@
-//! The system calls that are left: a table, and the filter that is made from it.
+//! The allowed system calls: a table, and the seccomp filters that are made from the table.
 //!
-//! A process that makes another call is killed, and not told that it may not: the code that runs in
-//! confinement makes none, so a process that makes one has been taken over. But for one call: the C library
-//! opens files of the kernel to learn how to give memory back, and takes no for an answer.
+//! Any other call kills the process instead of returning an error: the code that runs in confinement
+//! makes no other call, so a process that makes one has been taken over. `openat` alone fails with an
+//! error: the C library opens files of the kernel to learn how to give memory back, and copes with the
+//! failure.
 
 mod table;
 
@@ -27,12 +28,12 @@ const MACHINE: TargetArch = TargetArch::aarch64;
 #[cfg(target_arch = "riscv64")]
 const MACHINE: TargetArch = TargetArch::riscv64;
 
-/// The system calls that are left.
+/// Returns the system calls that a confined process of `role` may make.
 pub fn calls(role: Role) -> impl Iterator<Item = Call> {
     CALLS.iter().filter(move |call| call.role.is_none_or(|own| own == role)).copied()
 }
 
-/// Leaves these calls to all threads of this process.
+/// Restricts all threads of this process to the system calls of `role`.
 pub(crate) fn restrict(role: Role) -> Layer {
     let restricted = filters(role).map_err(seccompiler::Error::Backend).and_then(|filters| {
         filters.iter().try_for_each(|filter| seccompiler::apply_filter_all_threads(filter))
@@ -43,12 +44,13 @@ pub(crate) fn restrict(role: Role) -> Layer {
     }
 }
 
-/// Two filters, of which the stricter decides: one rejects, the other kills.
+/// Returns two filters: the first makes `openat` fail, the second kills at any call outside the table.
+/// The kernel runs both, and the stricter decision counts.
 fn filters(role: Role) -> Result<[BpfProgram; 2], seccompiler::BackendError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     for call in calls(role) {
         let rules = rules.entry(call.number).or_default();
-        // No rule at all would be any arguments.
+        // An empty list of rules allows any arguments.
         if let Some(conditions) = conditions(call.only)? {
             rules.push(SeccompRule::new(conditions)?);
         }
@@ -65,7 +67,7 @@ fn filters(role: Role) -> Result<[BpfProgram; 2], seccompiler::BackendError> {
     ])
 }
 
-/// None where any arguments will do.
+/// Returns the conditions on a call's arguments, or `None` if any arguments are allowed.
 fn conditions(only: Only) -> Result<Option<Vec<SeccompCondition>>, seccompiler::BackendError> {
     let bits = |argument, mask, value| {
         let operator = SeccompCmpOp::MaskedEq(mask);

@@ -39,7 +39,7 @@ pub(crate) struct Cat {
     /// blocks]
     #[arg(long, value_name = "ROLE")]
     pub(crate) component: Option<String>,
-    /// Write decoded little-endian bytes; those of quantized blocks as they are stored
+    /// Write decoded little-endian bytes; quantized blocks are written as they are stored
     #[arg(long, group = "form")]
     pub(crate) raw: bool,
     /// Write a NumPy file, version 1.0; bf16 becomes `V2` and FP8 `u1`
@@ -48,13 +48,13 @@ pub(crate) struct Cat {
     /// Print one JSON document, its elements nested as the shape is; NaN, inf and -inf are strings
     #[arg(long, group = "form")]
     pub(crate) json: bool,
-    /// Print a part, as NumPy selects it: start:stop, start:stop:step or an index for each dimension, and
-    /// ... for all that are left out; steps are positive. Of a component in frames (generation 2) only
-    /// those are decoded, and the digest is not verified
+    /// Print a part, in NumPy's notation: start:stop, start:stop:step or an index for each dimension, and
+    /// ... for all dimensions between; steps are positive. If the component is compressed in frames (generation 2),
+    /// only the frames of the part are decoded, and the digest is not verified
     #[arg(long, value_name = "0:10,:", allow_hyphen_values = true)]
     pub(crate) slice: Option<String>,
-    /// Print all elements on a terminal, too (default there: of more than 1,000 the first and the last
-    /// three of each dimension)
+    /// Print all elements, also on a terminal (default on a terminal: if there are more than 1,000, the first and the
+    /// last three of each dimension)
     #[arg(long)]
     pub(crate) full: bool,
     #[command(flatten)]

@@ -20,7 +20,7 @@ const EXAMPLES: &str = "Examples:
 
 Exit status:
   0  every file is valid
-  1  a file is invalid, against the policy, or exceeds a limit
+  1  a file is invalid, breaks the policy, or exceeds a limit
   2  wrong usage, a file could not be read, or no file was checked
   3  no file is invalid, and one needs what is not supported";
 
@@ -33,11 +33,11 @@ pub(crate) struct Check {
     #[arg(required_unless_present = "files_from", value_name = "FILE")]
     #[serde(skip)]
     pub(crate) files: Vec<PathBuf>,
-    /// Check every file in folders and below, whatever it is called. Of links, follow those from the snapshots to the blobs of a
-    /// Hugging Face cache. The folders .git, .hg and .svn are skipped
+    /// Check every file in folders and below, whatever its name. The only links that are followed are those from the snapshots
+    /// to the blobs of a Hugging Face cache. The folders .git, .hg and .svn are skipped
     #[arg(short, long)]
     pub(crate) recursive: bool,
-    /// Check only those files in folders whose names end in this; repeat, or separate by commas
+    /// Check only files in folders whose names end in this suffix; repeat, or separate by commas
     #[arg(long, value_delimiter = ',', requires = "recursive")]
     #[serde(skip)]
     pub(crate) suffix: Vec<OsString>,
@@ -51,10 +51,10 @@ pub(crate) struct Check {
     /// End each name in LIST with NUL instead of a line end
     #[arg(short = '0', long, requires = "files_from")]
     pub(crate) null: bool,
-    /// Print how many files had which verdict, which rules they break, and what was skipped
+    /// Print the numbers of files by verdict and by broken rule, and the numbers of skipped entries
     #[arg(long)]
     pub(crate) summary: bool,
-    /// Print findings only: nothing for valid files, no summary, and not what was skipped
+    /// Print findings only, and nothing about valid files and skipped files
     #[arg(short, long)]
     pub(crate) quiet: bool,
     /// Set the number of files to check in parallel; results are printed in the order of the files
@@ -63,14 +63,14 @@ pub(crate) struct Check {
     /// Check the manifest or header only, and read no data
     #[arg(long)]
     pub(crate) manifest_only: bool,
-    /// Accept only the canonical form, in which one content has one file
+    /// Accept only the canonical form, which is unique for each content
     #[arg(long, conflicts_with = "tolerate")]
     pub(crate) canonical: bool,
     /// Check files against the policy in FILE, too: formats, dtypes, sizes, digests, compression
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
           value_parser = clap::builder::PathBufValueParser::new().try_map(read_policy))]
     pub(crate) policy: Option<Box<Policy>>,
-    /// Exit with 0 where files need what is not supported, and none is invalid
+    /// Exit with 0 if files need unsupported features, and none is invalid
     #[arg(long)]
     pub(crate) allow_unsupported: bool,
     /// Print one JSON object a line for each file
@@ -84,12 +84,12 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    /// Returns whether files of kinds that hold no tensors are counted, and not rejected.
+    /// Returns whether files of kinds that hold no tensors are counted instead of rejected.
     pub(crate) fn takes_any_kind(&self) -> bool {
         self.recursive || self.any_kind
     }
 
-    /// The part of a file that is validated.
+    /// Returns the part of each file that is validated.
     pub(crate) fn scope(&self) -> Scope {
         if self.manifest_only { Scope::Manifest } else { Scope::All }
     }

@@ -14,14 +14,14 @@ use crate::strictness::Strictness;
 #[derive(Debug, clap::Args, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Convert {
-    /// Read this file. Its first bytes tell its format. Of safetensors in several files, name the
-    /// index, which ends in .index.json: the files that it names are read, too. So are the shards of
-    /// a zTensor file
+    /// Read this file, whose first bytes tell its format. If a safetensors model has several files, give the index, whose
+    /// name ends in .index.json: the files that the index names are read, too. The shards of a zTensor file are read
+    /// in the same way
     #[arg(value_name = "IN")]
     #[serde(with = "super::os_path")]
     pub(crate) input: PathBuf,
-    /// Write this file. Its suffix is its format: .zt, .safetensors, .npz or .npy. It appears when it
-    /// is complete. If the format cannot hold something, that is named, and nothing is written
+    /// Write this file. Its suffix selects the format: .zt, .safetensors, .npz or .npy. The file appears when it is
+    /// complete. If the format cannot hold an object or attribute, an error names it, and no file is written
     #[arg(value_name = "OUT")]
     #[serde(with = "super::os_path")]
     pub(crate) output: PathBuf,
@@ -44,7 +44,7 @@ pub(crate) struct Convert {
     /// Give every component of a .zt file this digest (default: sha256, in 2 xxh3)
     #[arg(long, value_name = "ALGORITHM")]
     pub(crate) digest: Option<Digest>,
-    /// Write the canonical form of a .zt file, of which there is one for one content
+    /// Write the canonical form of a .zt file, which is unique for each content
     #[arg(long, conflicts_with = "zstd")]
     pub(crate) canonical: bool,
     #[command(flatten)]
@@ -63,27 +63,27 @@ pub(crate) struct Convert {
         conflicts_with = "canonical"
     )]
     pub(crate) dequantize: Option<Float>,
-    /// Replace a number that --dtype or --dequantize cannot hold by the largest that it can (default: fail)
+    /// Replace a finite number beyond the largest of the type of --dtype or --dequantize by the largest (default: fail)
     #[arg(long)]
     pub(crate) saturate: bool,
-    /// Of tensors that have the same elements because they share their storage: write each (copy), or the first alone
-    /// (keep-first), and the names of the others as attributes. Without this each is written, unless that is more than four
-    /// times the storage
+    /// Choose how tensors with the same elements in shared storage are written: each tensor (copy), or the first only, and
+    /// the names of the others as attributes (keep-first). Without this option each is written, unless the output of shared
+    /// storage would have more than four times its bytes
     #[arg(long, value_name = "HOW")]
     pub(crate) tied: Option<Tied>,
     /// Set an attribute of the file to a JSON value; may be given more than once
     #[arg(long, value_name = "KEY=JSON", value_parser = Set::check)]
     pub(crate) set: Vec<String>,
-    /// Drop the attributes of the file, and those of dense and sparse objects; --set adds others
+    /// Drop the attributes of the file, and those of dense and sparse objects; --set adds new attributes
     #[arg(long)]
     pub(crate) drop_attributes: bool,
-    /// Write files of this many bytes of data (5GB, 512MiB) or of one tensor: of model.safetensors
-    /// model-00001-of-00002.safetensors and so on, and then model.safetensors.index.json; of model.zt (with --to 2) the shards
-    /// model-00001.zt and so on, and then model.zt. As a set they do not appear at once
+    /// Write several files, each with at most this many bytes of data (5GB, 512MiB) or with one larger tensor. For an OUT of
+    /// model.safetensors the files are model-00001-of-00002.safetensors and so on, and last model.safetensors.index.json;
+    /// for model.zt (with --to 2) the shards model-00001.zt and so on, and last model.zt. The files appear one by one
     #[arg(long, value_name = "SIZE", value_parser = shard_size, conflicts_with = "canonical")]
     pub(crate) shard_size: Option<u64>,
-    /// Begin the data of a .safetensors file at a multiple of this power of two, and as many of its tensors as the format
-    /// allows, which has no gaps: tensors whose lengths are multiples of it come first
+    /// Begin the data of a .safetensors file at a multiple of this power of two. The format has no gaps, so tensors whose
+    /// lengths are multiples of it come first, and begin at multiples of it, too
     #[arg(long, value_name = "BYTES", value_parser = align)]
     pub(crate) align: Option<u32>,
     /// Print nothing if OUT is written
@@ -93,23 +93,23 @@ pub(crate) struct Convert {
     pub(crate) strictness: Strictness,
 }
 
-/// The objects that are written, and their names.
+/// The options that select and rename the objects that are written.
 #[derive(Debug, Default, clap::Args, Serialize, Deserialize)]
 pub(crate) struct Select {
-    /// Write only objects whose names match this pattern, with * for any characters, ? for one and
-    /// [a-z] for one of a set; may be given more than once
+    /// Write only objects whose names match this pattern: * matches any characters, ? one character, and [a-z] one of a
+    /// set; may be given more than once
     #[arg(long, value_name = "GLOB")]
     pub(crate) only: Vec<String>,
     /// Leave out objects whose names match this pattern; may be given more than once
     #[arg(long, value_name = "GLOB")]
     pub(crate) except: Vec<String>,
-    /// Rename one object (OLD=NEW), or what a regular expression matches (s/^model\.//, with a g behind
-    /// it everywhere in the name); may be given more than once, and is applied in that order
+    /// Rename one object (OLD=NEW), or replace the match of a regular expression in names (s/^model\.//; a g at the end
+    /// replaces all matches in a name); may be given more than once, and is applied in that order
     #[arg(long, value_name = "OLD=NEW", value_parser = Rename::check)]
     pub(crate) rename: Vec<String>,
 }
 
-/// A type of floats.
+/// A floating-point type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 pub(crate) enum Float {
     /// Half precision
@@ -122,12 +122,12 @@ pub(crate) enum Float {
     F64,
 }
 
-/// What becomes of tensors that share their storage.
+/// How tensors with the same elements in shared storage are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 pub(crate) enum Tied {
-    /// Each is written, however many times
+    /// Write each tensor
     Copy,
-    /// The first is written, and the attributes say of the others which one has their elements
+    /// Write the first tensor, and for each other an attribute with the name of the first
     KeepFirst,
 }
 
@@ -136,15 +136,15 @@ pub(crate) enum Tied {
 pub(crate) enum Digest {
     /// SHA-256
     Sha256,
-    /// CRC-32C, which finds accidents only; in 1.2
+    /// CRC-32C, which detects accidental changes only; in 1.2
     Crc32c,
-    /// XXH3-64, which finds accidents only; in 2
+    /// XXH3-64, which detects accidental changes only; in 2
     Xxh3,
-    /// None
+    /// No digest
     None,
 }
 
-/// A generation that is written.
+/// A generation of zTensor that can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 pub(crate) enum To {
     /// Read by releases of `ztensor` before 2.0
@@ -155,8 +155,8 @@ pub(crate) enum To {
     V2,
 }
 
-/// The arguments of the command, in which a level of `--zstd` may stand by itself: only where
-/// a number follows is it one.
+/// Returns the arguments of the command, with `--zstd 3` joined to `--zstd=3`. The level is optional, so clap takes it only
+/// after `=`, and the next argument is a level only if it is a number.
 pub(crate) fn arguments() -> impl Iterator<Item = OsString> {
     let mut given = std::env::args_os().peekable();
     std::iter::from_fn(move || {
@@ -175,7 +175,7 @@ pub(crate) fn arguments() -> impl Iterator<Item = OsString> {
     })
 }
 
-/// A number of bytes that is not 0.
+/// Parses the value of `--shard-size`: a number of bytes above 0. KB, MB and GB are decimal units.
 fn shard_size(text: &str) -> Result<u64, String> {
     let decimal = [("KB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000_u64)];
     let decimal = decimal
@@ -186,7 +186,7 @@ fn shard_size(text: &str) -> Result<u64, String> {
     size.ok_or_else(|| format!("invalid size: {expected}"))
 }
 
-/// A type of floats that quantized values become.
+/// Parses the value of `--dequantize`: a floating-point type.
 fn dequantized(text: &str) -> Result<Float, String> {
     match text {
         "f32" => Ok(Float::F32),
@@ -196,7 +196,7 @@ fn dequantized(text: &str) -> Result<Float, String> {
     }
 }
 
-/// A power of two that a header can be padded to.
+/// Parses the value of `--align`: a power of two up to [`ALIGN`].
 fn align(text: &str) -> Result<u32, String> {
     let align = text.parse::<u32>().ok();
     let align = align.filter(|align| align.is_power_of_two() && *align <= ALIGN);
@@ -206,7 +206,7 @@ fn align(text: &str) -> Result<u32, String> {
 /// The largest alignment: a huge page.
 const ALIGN: u32 = 2 << 20;
 
-/// A level of compression.
+/// Parses the value of `--zstd`: a compression level.
 fn level(text: &str) -> Result<u8, String> {
     let level = text.parse().ok().filter(|level| Level::new(*level).is_ok());
     level.ok_or_else(|| "compression level must be between 1 and 5".to_owned())

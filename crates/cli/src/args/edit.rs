@@ -16,14 +16,14 @@ pub(crate) struct Edit {
     #[arg(value_name = "FILE")]
     #[serde(with = "super::os_path")]
     pub(crate) file: PathBuf,
-    /// Set an attribute of the file to a JSON value, of a safetensors file to a text; may be given more than once
+    /// Set an attribute of the file to a JSON value (in a safetensors file, a string); may be given more than once
     #[arg(long, value_name = "KEY=JSON", value_parser = Set::check, group = "edits")]
     pub(crate) set: Vec<String>,
     /// Remove an attribute of the file; may be given more than once
     #[arg(long, value_name = "KEY", group = "edits")]
     pub(crate) unset: Vec<String>,
-    /// Rename one object (OLD=NEW), or what a regular expression matches (s/^model\.//, with a g behind
-    /// it everywhere in the name); may be given more than once, and is applied in that order
+    /// Rename one object (OLD=NEW), or replace the match of a regular expression in names (s/^model\.//; a g at the end
+    /// replaces all matches in a name); may be given more than once, and is applied in that order
     #[arg(long, value_name = "OLD=NEW", value_parser = Rename::check, group = "edits")]
     pub(crate) rename: Vec<String>,
     /// Write this file, and leave FILE as it is
@@ -41,7 +41,7 @@ pub(crate) struct Edit {
 }
 
 impl Edit {
-    /// The path of the new file.
+    /// Returns the path of the new file.
     pub(crate) fn target(&self) -> &Path {
         self.output.as_deref().unwrap_or(&self.file)
     }

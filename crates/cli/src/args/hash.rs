@@ -16,7 +16,7 @@ Examples:
   zten hash --content=sha256 model.zt
 
 Exit status:
-  0  every file is valid, and with --check has what the list says
+  0  every file is valid, and with --check agrees with the list
   1  a file is invalid, exceeds a limit, or differs from the list
   2  wrong usage, the list is unusable, or a file could not be read
   3  no file is invalid, and one needs what is not supported";
@@ -28,17 +28,17 @@ pub(crate) struct Hash {
     #[arg(required = true, value_name = "FILE")]
     #[serde(with = "os_path::list")]
     pub(crate) files: Vec<PathBuf>,
-    /// Compare the files with a list that `zten hash` has printed, and name each component that changed, is
-    /// missing or was added
+    /// Compare the files with a list that `zten hash` has printed, and name each component that has changed, is
+    /// missing, or was added
     #[arg(short, long, value_name = "LIST", conflicts_with = "content", num_args = 1,
         action = clap::ArgAction::Set)]
     #[serde(with = "os_path::list")]
     pub(crate) check: Vec<PathBuf>,
-    /// Print nothing; the exit status says whether the files have what the list says
+    /// Print nothing; the exit status says whether the files agree with the list
     #[arg(short, long, requires = "check", conflicts_with = "json")]
     pub(crate) quiet: bool,
-    /// Print the content digest of a file of generation 2 instead: what tensors it holds, however they
-    /// are laid out; xxh3, or sha256 if each part of the file has a sha256 digest
+    /// Print the content digest of a file of generation 2 instead, which depends on its tensors, and not on how the file
+    /// stores them: xxh3, or sha256 if each part of the file has a sha256 digest
     #[arg(long, value_name = "ALGORITHM", num_args = 0..=1, require_equals = true,
         default_missing_value = "xxh3")]
     pub(crate) content: Option<ContentAlgorithm>,
@@ -50,7 +50,7 @@ pub(crate) struct Hash {
 }
 
 impl Hash {
-    /// The files to open: each behind the list, if there is one.
+    /// Returns the files to open: with `--check`, the list before each file.
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
         self.files.iter().flat_map(|file| self.check.iter().chain([file])).cloned().collect()
     }
@@ -59,7 +59,7 @@ impl Hash {
 /// The algorithm of a content digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 pub(crate) enum ContentAlgorithm {
-    /// XXH3-64, which finds accidents only
+    /// XXH3-64, which detects accidental changes only
     Xxh3,
     /// SHA-256
     Sha256,

@@ -1,4 +1,4 @@
-//! The arguments of `zten ls` and `zten stat`, which select objects alike.
+//! The arguments of `zten ls` and `zten stat`, which select objects in the same way.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::strictness::Strictness;
 pub(crate) const LS_HELP: &str = "\
 Examples:
   zten ls model.safetensors                      List all objects, layer 2 before layer 10
-  zten ls model.safetensors '*.mlp.*' lm_head.*  List those whose names match
+  zten ls model.safetensors '*.mlp.*' lm_head.*  List objects whose names match
   zten ls --tree model.safetensors               Fold layers.{0..31} into one line each
   zten ls --sort size model.safetensors          Put the largest first
 
@@ -23,20 +23,20 @@ Exit status:
 pub(crate) const STAT_HELP: &str = "\
 Examples:
   zten stat model.safetensors                        Compute the statistics of all objects
-  zten stat model.safetensors 'layers.[0-3].*'       Compute those of some
+  zten stat model.safetensors 'layers.[0-3].*'       Compute the statistics of some objects
   zten stat --fail-on nan,inf model.safetensors      Fail if there are NaN or infinities
 
 Exit status:
-  0  all objects were read, and hold nothing that --fail-on names
-  1  an object holds what --fail-on names, or the file is invalid, or exceeds a limit
+  0  all objects were read, and no element is of a kind that --fail-on names
+  1  an element is of a kind that --fail-on names, or the file is invalid, or exceeds a limit
   2  wrong usage, a pattern that matches nothing, or the file could not be read
   3  the file needs what is not supported";
 
-/// The objects that are asked for, and their order.
+/// The options that select objects, and their order.
 #[derive(Debug, clap::Args, Serialize, Deserialize)]
 pub(crate) struct Filter {
-    /// Select the objects whose names match: * stands for any characters, ? for one, [a-z] for one of a
-    /// set; \ makes the next one stand for itself
+    /// Select the objects whose names match: * matches any characters, ? one character, [a-z] one of a set, and \ takes
+    /// the next character literally
     #[arg(value_name = "PATTERN")]
     pub(crate) patterns: Vec<String>,
     /// Put the objects in this order [default: name; with --json, the order of the file]
@@ -47,11 +47,11 @@ pub(crate) struct Filter {
 /// An order of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 pub(crate) enum Sort {
-    /// Compare names, numbers in them by value
+    /// Sort by name, with numbers in names by value
     Name,
-    /// Put the most stored bytes first
+    /// Sort by stored bytes, the largest first
     Size,
-    /// Follow the data in the file
+    /// Sort by the offset of the data in the file
     Offset,
 }
 
@@ -68,10 +68,10 @@ pub(crate) struct Ls {
     #[arg(long, value_name = "FILE")]
     #[serde(with = "os_path::list")]
     pub(crate) also: Vec<PathBuf>,
-    /// Fold objects that differ only in a number, and group the others at dots
+    /// Fold objects whose names differ only in a number, and group the other objects at dots
     #[arg(long, conflicts_with_all = ["json", "sort"])]
     pub(crate) tree: bool,
-    /// Print one JSON document for each file, with every value exact: docs/json.md
+    /// Print one JSON document for each file, with exact values (see docs/json.md)
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -87,7 +87,7 @@ pub(crate) struct Stat {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) select: Filter,
-    /// Exit with 1 if an object holds one of these; may be repeated or separated by commas
+    /// Exit with 1 if an object has elements of this kind; may be repeated or separated by commas
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     pub(crate) fail_on: Vec<Unwanted>,
     /// Print one JSON document
@@ -97,7 +97,7 @@ pub(crate) struct Stat {
     pub(crate) strictness: Strictness,
 }
 
-/// Elements that may be unwanted.
+/// A kind of elements that `--fail-on` rejects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 pub(crate) enum Unwanted {
     /// Fail on elements that are not a number

@@ -1,4 +1,4 @@
-//! Paths in messages: their bytes, which need not be text.
+//! Serialization of paths in messages as bytes, because a path need not be UTF-8.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     String::from_utf8(bytes).map(PathBuf::from).map_err(serde::de::Error::custom)
 }
 
-/// Lists of paths.
+/// Serialization of lists of paths.
 pub(crate) mod list {
     use std::path::{Path, PathBuf};
 
@@ -46,7 +46,7 @@ pub(crate) mod list {
     }
 }
 
-/// A path or none.
+/// Serialization of an optional path, as a list of at most one path.
 pub(crate) mod option {
     use std::path::PathBuf;
 

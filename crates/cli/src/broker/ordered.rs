@@ -13,14 +13,14 @@ const WINDOW: u64 = 1024;
 pub(super) enum JobResult {
     /// The record of a checked file, which is printed when its turn comes.
     Record(PathBuf, Record),
-    /// Everything that the command says of the files has been printed already.
+    /// The output of the job has been printed already.
     Printed,
 }
 
 /// The results of jobs that wait for the result of an earlier job.
 ///
-/// Every command puts the results of its jobs here, also those that are printed as they come: the window moves with the
-/// results, and no job behind it is handed out.
+/// Every command puts the result of each job here, even a result that was printed as it arrived: the window of jobs moves with
+/// the results, and a job outside the window is not handed out.
 #[derive(Debug, Default)]
 pub(super) struct Ordered {
     /// The number of the first job whose result has not been taken.

@@ -1,4 +1,4 @@
-//! A worker, from the outside.
+//! A running worker, as the broker sees it.
 
 use std::collections::VecDeque;
 use std::io;
@@ -22,22 +22,23 @@ use crate::status::Status;
 use crate::worker::{ARGUMENT, Start};
 use crate::{paint, progress, remote, threads};
 
-/// Jobs of one worker: then another one is started, so that the processor time that is granted for some of them and left is not
-/// there for another without bound.
+/// The number of jobs after which a worker is replaced. Each job adds to the worker's budget of processor time, and the limit
+/// keeps unused time of many jobs from adding up to an unbounded budget for the next.
 const JOBS: usize = 4096;
-/// Bytes of a file above which a job counts as [`LARGE`].
+/// Bytes of a file above which a job counts as [`LARGE`] jobs.
 const SMALL: u64 = 16 << 20;
 /// The number of jobs that a large one counts as.
 const LARGE: usize = 128;
 
-/// The time in which a worker has to receive what it is told before it is ready.
+/// The time in which a worker has to receive a packet while it starts.
 const START: Duration = Duration::from_secs(60);
 
-/// Bytes of text of one job, and as many more for each byte of a header: 30 bytes of a header become a line of JSON.
+/// Bytes of text that any job may print, and the additional bytes for each byte of its headers: about 30 bytes of a header
+/// become a line of JSON.
 const TEXT: u64 = 64 << 20;
 const TEXT_PER_BYTE: u64 = 256;
 
-/// Seconds of processor time after the signal that ends an honest worker.
+/// Seconds of processor time beyond the budget after which the broker ends a worker that has survived `SIGXCPU`.
 const GRACE: u64 = 5;
 
 /// A job that a worker was sent.
@@ -45,15 +46,15 @@ const GRACE: u64 = 5;
 pub(super) struct Task {
     pub(super) item: Item,
     pub(super) lengths: Lengths,
-    /// The budget that was granted for it.
+    /// The budget that was granted for the job.
     budget: Budget,
     /// Text that was received and is not printed yet.
     pub(super) text: String,
-    /// Files that were asked for.
-    pub(super) found: u32,
-    /// The status, if it is done and has files to publish.
+    /// The number of sibling files that the worker has asked for.
+    pub(super) requested_files: u32,
+    /// The status of a job that is done and whose files are to be published when the worker has ended.
     pub(super) done: Option<Status>,
-    /// Bytes of text that were received.
+    /// Bytes of text that were received for the job.
     printed: u64,
 }
 
@@ -65,13 +66,14 @@ impl Task {
             lengths,
             budget: Budget::default(),
             text: String::new(),
-            found: 0,
+            requested_files: 0,
             done: None,
             printed: 0,
         }
     }
 
-    /// Counts text, and returns whether an honest worker may print so much: what is said of a file follows its header.
+    /// Counts `bytes` more bytes of text of this job, and returns whether the total is within the limit. The limit grows with
+    /// the files' headers, whose length is at most `header` bytes each, because the output describes headers.
     pub(super) fn may_print(&mut self, bytes: usize, header: u64) -> bool {
         self.printed = self.printed.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
         let lengths = self.lengths.known.iter().copied().chain([self.lengths.siblings]);
@@ -79,7 +81,8 @@ impl Task {
         self.printed <= TEXT.saturating_add(headers.saturating_mul(TEXT_PER_BYTE))
     }
 
-    /// The time for which the broker waits for a fetching process beside the worker: its limits are its own.
+    /// Returns the time that the broker adds to the idle timeout if a process fetches a remote file for the worker: that
+    /// process has time limits of its own.
     fn fetches_for(&self) -> Duration {
         let is_fetched = self.lengths.known.contains(&u64::MAX);
         if is_fetched { Duration::from_secs(remote::time_limit()) } else { Duration::ZERO }
@@ -89,41 +92,42 @@ impl Task {
         self.lengths.known.iter().copied().max().unwrap_or_default()
     }
 
-    /// Returns whether several threads are worth it.
+    /// Returns whether the longest file is large enough for several threads.
     fn is_large(&self) -> bool {
         self.longest() >= WORTH_IT
     }
 
+    /// Returns the number of jobs that this one counts as.
     fn count(&self) -> usize {
         if self.longest() > SMALL { LARGE } else { 1 }
     }
 }
 
-/// A worker that is running. It does not outlive this.
+/// A worker that is running. Dropping the value ends the process.
 pub(super) struct Running {
     child: Option<Child>,
     socket: OwnedFd,
-    /// True if it has said that it is confined.
+    /// True after the worker has announced that it is ready for files.
     pub(super) ready: bool,
-    /// All that it may take.
+    /// The budget of all jobs that the worker was sent.
     granted: Budget,
-    /// Bytes of address space that it used before it was limited, once it is confined.
+    /// Bytes of address space that the worker used when it was confined. `None` before, and if it has no limits.
     memory: Option<u64>,
     threads: usize,
-    /// The number of jobs that it may still be sent.
+    /// The number of jobs that the worker may still be sent.
     left: usize,
-    /// The jobs that it was sent and has not done, in order.
+    /// The jobs that the worker was sent and has not finished, in order.
     pub(super) tasks: VecDeque<Task>,
-    /// Bytes of the files that it was sent at last.
+    /// Bytes of the files in the last packet that the worker was sent.
     pub(super) bytes: u64,
-    /// The time that the broker has waited since the worker was last seen to do something.
+    /// The time that the broker has waited since the last sign of activity of the worker.
     silent: Duration,
-    /// Ticks of processor time that the worker had used then.
+    /// Clock ticks of processor time that the worker had used at that sign of activity.
     ticks: u64,
 }
 
 impl Running {
-    /// Starts one whose first job is `task`.
+    /// Starts a worker whose first job is `task`.
     pub(super) fn start(call: &Call, mode: Mode, task: &Task) -> io::Result<Self> {
         let jobs = match call {
             Call::Check(args) => usize::from(args.jobs.unwrap_or(1)),
@@ -132,10 +136,11 @@ impl Running {
         let wanted = threads::wanted().checked_div(jobs).unwrap_or(1).max(1);
         let threads = if task.is_large() && call.task().takes_threads() { wanted } else { 1 };
         let budget = for_task(call.task(), &task.lengths, call.strictness(), threads);
-        // Those that are read, those ahead, those that one names, and what is open anyway.
+        // The files of one packet, those of a packet sent ahead, the siblings of one file, and 32 for the streams, the socket
+        // and libraries.
         let open = u64::try_from(2 * DESCRIPTORS).unwrap_or(u64::MAX).saturating_add(32);
         let descriptors = open.saturating_add(call.strictness().max_siblings().into());
-        // Without an output there is no file to write to.
+        // A command without an output file needs no right to write to any.
         let file = if call.writes_data() || call.writes_files() { budget.file } else { Some(0) };
         let budget = Budget { descriptors, file, ..budget };
         let (socket, theirs) = channel::pair()?;
@@ -162,7 +167,7 @@ impl Running {
         Ok(running)
     }
 
-    /// A worker at the other end of a socket.
+    /// Wraps the worker at the other end of `socket`. `child` is `None` in tests, whose workers are threads.
     pub(super) fn new(
         child: Option<Child>,
         socket: OwnedFd,
@@ -185,24 +190,26 @@ impl Running {
         }
     }
 
-    /// Returns whether it can be sent a job.
+    /// Returns whether this worker may be sent `task`: it has enough threads for the size of the files, and is not due to be
+    /// replaced after its last job.
     pub(super) fn takes(&self, task: &Task) -> bool {
         let has_threads = self.threads > 1 || !task.is_large() || threads::wanted() < 2;
         has_threads && task.count() <= self.left
     }
 
-    /// Returns whether it has enough to do: so many jobs, or so many bytes.
+    /// Returns whether the worker needs no further jobs now: it has `jobs` jobs or `bytes` bytes of files, or a job that must
+    /// run alone.
     pub(super) fn is_busy(&self, jobs: usize, bytes: u64) -> bool {
         let is_alone = self.tasks.front().is_some_and(|task| task.item.alone);
         is_alone || self.tasks.len() >= jobs || !self.is_idle() && self.bytes >= bytes
     }
 
-    /// Returns whether it has nothing to do.
+    /// Returns whether the worker has no job.
     pub(super) fn is_idle(&self) -> bool {
         self.tasks.is_empty()
     }
 
-    /// Notes that it is ready, and the address space that it uses if it is confined.
+    /// Notes that the worker is ready, and the bytes `memory` of address space that it used when it was confined.
     pub(super) fn ready(&mut self, memory: Option<u64>) {
         if std::mem::replace(&mut self.ready, true) {
             return;
@@ -211,7 +218,7 @@ impl Running {
         self.raise();
     }
 
-    /// Grants what a job takes beside the jobs before.
+    /// Adds the budget of `task` to the worker's budget. The first job's budget was granted at the start.
     pub(super) fn grant(&mut self, call: &Call, task: &mut Task) {
         self.left = self.left.saturating_sub(task.count());
         task.budget = for_task(call.task(), &task.lengths, call.strictness(), self.threads);
@@ -224,7 +231,7 @@ impl Running {
         }
     }
 
-    /// Grants what the current job takes with the files that it has been given since.
+    /// Raises the worker's budget for the sibling files that its current job has been given since it started.
     pub(super) fn grant_front(&mut self, call: &Call) {
         let Some(task) = self.tasks.front_mut() else { return };
         let needed = for_task(call.task(), &task.lengths, call.strictness(), self.threads);
@@ -242,24 +249,24 @@ impl Running {
         self.raise();
     }
 
-    /// Raises the limits of the process to what it may take.
+    /// Raises the limits of the worker process to its granted budget.
     fn raise(&self) {
         let (Some(child), Some(used)) = (&self.child, self.memory) else { return };
         let memory = self.granted.memory.map(|granted| granted.saturating_add(used));
-        // One that cannot be raised ends the worker when it is reached, which is reported.
+        // If a limit cannot be raised, the worker ends when it reaches the limit, and the job is reported.
         zten_sandbox::raise(child.id(), &Budget { memory, ..self.granted });
     }
 
-    /// Notes that the worker has been given or has said something.
+    /// Restarts the idle time, because a message was sent to or received from the worker.
     pub(super) fn heard(&mut self) {
         self.silent = Duration::ZERO;
     }
 
-    /// Adds time that the broker has waited for the worker, and returns whether it has done nothing for longer than `limit`: it
-    /// has sent no message, it has used no processor time, and no stream of the user keeps it waiting.
+    /// Adds `waited` to the idle time of the worker, and returns whether the worker has been idle for longer than `limit`: the
+    /// worker has sent no message, has used no processor time, and does not wait for a stream of the user.
     pub(super) fn is_silent_for(&mut self, waited: Duration, limit: Duration, call: &Call) -> bool {
         let used = |child: &Child| zten_sandbox::ticks_used(child.id());
-        // What it has used before it became silent is no sign of life later.
+        // Processor time that was used before the idle time began is no sign of activity.
         if self.silent.is_zero() && waited >= Duration::from_secs(1) {
             self.ticks = self.child.as_ref().and_then(used).unwrap_or_default();
         }
@@ -278,35 +285,40 @@ impl Running {
         is_idle
     }
 
-    /// Returns whether it has used more processor time than it may. The kernel ends an honest one by `SIGXCPU`, which one
-    /// that was taken over can block.
+    /// Returns whether the worker has used more processor time than was granted. The kernel sends `SIGXCPU` at the limit, but a
+    /// worker that was taken over can block the signal.
     pub(super) fn is_over_time(&self) -> bool {
         let used = self.child.as_ref().and_then(|child| zten_sandbox::seconds_used(child.id()));
         let granted = self.granted.seconds.filter(|_| self.memory.is_some());
         used.zip(granted).is_some_and(|(used, granted)| used > granted.saturating_add(GRACE))
     }
 
-    /// Sends the worker a packet. A worker that is ready is not waited for: an honest one leaves enough room.
+    /// Sends the worker a packet. Does not block once the worker is ready: a worker that receives its jobs leaves room in the
+    /// socket's buffer, and one that does not must not stop the broker.
     pub(super) fn send(&self, packet: &Packet) -> io::Result<()> {
         if self.ready { packet.send(&self.socket) } else { packet.send_within(&self.socket, START) }
     }
 
-    /// Receives a packet if one is there.
+    /// Receives a packet without blocking.
+    ///
+    /// # Errors
+    /// `WouldBlock` if the worker has sent none.
     pub(super) fn receive(&self) -> io::Result<Option<Received>> {
         Received::poll(&self.socket)
     }
 
-    /// The descriptor that is readable when it has answered.
+    /// Returns the descriptor that becomes readable when the worker sends a packet.
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
-    /// Says that no more jobs come.
+    /// Tells the worker that no more jobs follow.
     pub(super) fn close(&self) -> io::Result<()> {
         Ok(shutdown(&self.socket, Shutdown::Write)?)
     }
 
-    /// Ends it, and returns its status. One that is ending keeps its own: the kernel closes its socket after that is set.
+    /// Kills the worker, and returns its exit status. A worker that is exiting keeps its own status, because the kernel sets
+    /// the status before it closes the socket.
     pub(super) fn end(&mut self) -> io::Result<ExitStatus> {
         let Some(child) = &mut self.child else { return Ok(ExitStatus::default()) };
         child.kill()?;
@@ -314,7 +326,7 @@ impl Running {
     }
 }
 
-/// Returns whether a stream can be read or written without waiting for what is at its other end.
+/// Returns whether `stream` can be read or written (`how`) without waiting for the process at its other end.
 fn is_ready(stream: &impl AsFd, how: PollFlags) -> bool {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut [PollFd::new(stream, how)], Some(&now)).is_ok_and(|ready| ready > 0)
@@ -322,7 +334,7 @@ fn is_ready(stream: &impl AsFd, how: PollFlags) -> bool {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // A second time does nothing.
+        // Harmless if the process was ended before: the child is reaped, and `kill` does nothing.
         let _ = self.end();
     }
 }

@@ -14,16 +14,16 @@ use crate::message::{Failure, Input, InputKind, Reply};
 use crate::remote::{Remote, is_remote};
 use zten_formats::BesideNames;
 
-/// A job and its place among all.
+/// A job: its number in order, and its files.
 #[derive(Debug)]
 pub(super) struct Item {
     pub(super) number: u64,
     pub(super) entries: Vec<Entry>,
-    /// True if it may have ended a worker: then it is sent to one that has no other.
+    /// True if the job may have ended a worker. Such a job is sent to a worker without other jobs.
     pub(super) alone: bool,
 }
 
-/// The files of a job, open, in messages.
+/// The open files of a job, in a packet for a worker.
 #[derive(Debug)]
 pub(super) struct Handed {
     pub(super) packet: Packet,
@@ -31,33 +31,34 @@ pub(super) struct Handed {
 }
 
 impl Handed {
-    /// Bytes of all of them.
+    /// Returns the bytes of all files of the job.
     pub(super) fn length(&self) -> u64 {
         self.lengths.known.iter().copied().fold(0, u64::saturating_add)
     }
 }
 
 impl Item {
-    /// Returns the path that names the job in messages: its only file, the file behind a list of digests, or the newer of two.
+    /// Returns the path that names the job in messages: the last of its files. That is the only file, the file that follows a
+    /// list of digests, or the newer file of a comparison.
     pub(super) fn path(&self) -> PathBuf {
         self.entries.last().map(|entry| entry.path.clone()).unwrap_or_default()
     }
 
-    /// The other paths that lead to its first file.
+    /// Returns the other paths (links) that lead to the job's first file.
     pub(super) fn also(&self) -> Vec<PathBuf> {
         self.entries.first().map(|entry| entry.also.clone()).unwrap_or_default()
     }
 
-    /// The path beside which the files are that the file of that number names.
+    /// Returns the path of file `number`, in whose folder its sibling files are searched. Returns `None` for a remote file.
     pub(super) fn input(&self, number: u32) -> Option<PathBuf> {
         let entry = self.entries.get(usize::try_from(number).ok()?)?;
         (!is_remote(&entry.path)).then(|| entry.beside())
     }
 
-    /// Opens its files. One that cannot be opened is reported by the worker.
+    /// Opens the files of the job. A file that cannot be opened becomes a message, so that the worker reports it.
     ///
     /// # Errors
-    /// There are too many descriptors now.
+    /// Too many descriptors are open, or a path is too long for a packet.
     pub(super) fn open(&self, call: &Call) -> io::Result<Handed> {
         let mut handed = Handed { packet: Packet::default(), lengths: Lengths::default() };
         for (number, entry) in (0..).zip(&self.entries) {
@@ -82,7 +83,8 @@ impl Item {
     }
 }
 
-/// Opens one file, and notes its length. A remote file is not waited for.
+/// Opens the file of `entry`, and adds its length to `lengths`. A remote file is opened by another process, which is not
+/// waited for: its length counts as `u64::MAX`, because it is not known yet.
 fn open(entry: &Entry, call: &Call, lengths: &mut Lengths) -> io::Result<(InputKind, OwnedFd)> {
     let strictness = call.strictness();
     if is_remote(&entry.path) {
@@ -107,24 +109,24 @@ fn open(entry: &Entry, call: &Call, lengths: &mut Lengths) -> io::Result<(InputK
     Ok((InputKind::File(length), file.into()))
 }
 
-/// The jobs that are to be done.
+/// The jobs of a command that are not handed out yet.
 pub(super) struct Source<'a> {
     call: &'a Call,
     pub(super) entries: Entries,
     /// The number of the next job.
     next: u64,
-    /// Jobs that were sent to a worker which did not get to them.
+    /// Jobs that were sent to a worker and came back undone. They are handed out first.
     pub(super) again: VecDeque<Item>,
     /// A job whose files are open and that no worker could take.
     pub(super) held: Option<(Item, Handed)>,
-    /// True if there are no more entries.
+    /// True if `entries` is at its end, or has failed.
     is_read: bool,
-    /// The reason why there are no more, if it is not that all were named.
+    /// The error that ended the list of files early.
     pub(super) failed: Option<String>,
 }
 
 impl<'a> Source<'a> {
-    /// Returns the jobs of a command.
+    /// Creates the source of the jobs of `call`.
     ///
     /// # Errors
     /// The list of files cannot be opened.
@@ -139,7 +141,7 @@ impl<'a> Source<'a> {
         Ok(Self { call, entries, next: 0, again, held, is_read: false, failed: None })
     }
 
-    /// Returns the number of jobs that there have been so far.
+    /// Returns the number of jobs that have been created so far.
     pub(super) fn count(&self) -> u64 {
         self.next
     }
@@ -149,13 +151,14 @@ impl<'a> Source<'a> {
         self.is_read && self.again.is_empty() && self.held.is_none()
     }
 
-    /// The descriptor of a list of files that is waited for.
+    /// Returns the descriptor to wait for if the next job depends on more of the list of files.
     pub(super) fn waits_for(&self, ordered: &Ordered) -> Option<BorrowedFd<'_>> {
         let wants_more = !self.is_read && ordered.has_room(self.next);
         if wants_more && !self.entries.is_ready() { self.entries.waits_for() } else { None }
     }
 
-    /// The next job; none, if there is none now.
+    /// Returns the next job, or `None` if there is no job now: the list has ended, more of it has not arrived, or the window of
+    /// `ordered` is full.
     pub(super) fn next_item(&mut self, ordered: &Ordered) -> Option<Item> {
         if let Some(item) = self.again.pop_front() {
             return Some(item);
@@ -186,7 +189,7 @@ impl<'a> Source<'a> {
         Some(Item { number, entries, alone: false })
     }
 
-    /// Takes jobs back that were not done, in order.
+    /// Takes back jobs that were not done, in their order.
     pub(super) fn put_back(
         &mut self,
         items: impl IntoIterator<Item = Item, IntoIter: DoubleEndedIterator>,

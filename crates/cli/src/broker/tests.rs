@@ -1,4 +1,4 @@
-//! The broker against workers that were taken over.
+//! Tests of the broker with workers that were taken over.
 
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::fd::OwnedFd;
@@ -13,7 +13,7 @@ use crate::channel::{self, Received};
 use crate::kind::KindNumbers;
 use crate::message::{Input, Reply};
 
-/// A source of numbers that are the same for the same seed.
+/// A deterministic random number generator (xorshift64).
 struct Random(u64);
 
 impl Random {
@@ -28,7 +28,7 @@ impl Random {
         (0..self.next(most)).map(|_| u8::try_from(self.next(256)).unwrap()).collect()
     }
 
-    /// Some message, valid or not.
+    /// Returns a random message of a worker, valid or not.
     fn message(&mut self) -> Vec<u8> {
         let text = ["valid\n", "\u{1b}[31mred", "\u{1b}]0;title\u{7}", "\u{9b}2J", "a\rb", "\n"];
         let want = [
@@ -67,7 +67,7 @@ impl Random {
         postcard::to_allocvec(&request).unwrap()
     }
 
-    /// Plays a worker: sends packets and receives some, until the broker closes the socket.
+    /// Acts as a worker: sends up to 40 packets and receives some, or stops when the broker closes the socket.
     fn play(&mut self, socket: &OwnedFd) {
         for _ in 0..self.next(40) {
             let packet: Vec<u8> = (0..=self.next(6)).flat_map(|_| self.message()).collect();
@@ -89,7 +89,7 @@ fn call(arguments: &[&str]) -> Call {
     }
 }
 
-/// However a worker behaves, the broker ends, prints no control character, and opens nothing but what may be a shard.
+/// However a worker behaves, the broker ends, prints no control characters, and opens only files that may be shards.
 #[test]
 fn workers_that_were_taken_over_gain_nothing() {
     let folder = tempfile::tempdir().unwrap();
@@ -117,7 +117,7 @@ fn workers_that_were_taken_over_gain_nothing() {
             own
         };
         let mut broker = Broker::of(&mut app, call, Mode::Off, 1).unwrap();
-        // Workers that are gone are not replaced without end.
+        // The test replaces workers that end, but only eight times.
         for number in 0..8 {
             let Some((item, handed)) = broker.open_next(&mut app, true).unwrap() else { break };
             let task = Task::new(item, &handed);
@@ -151,15 +151,15 @@ fn workers_that_were_taken_over_gain_nothing() {
 /// A worker that does some jobs, leaves the verdict out of others, and ends or sends anything at random.
 struct Player {
     random: Random,
-    /// Inputs of a job.
+    /// The number of input files of a job.
     files: usize,
     checks: bool,
-    /// True if it has stopped to answer.
+    /// True if the worker receives packets and answers none.
     sleeps: bool,
 }
 
 impl Player {
-    /// Plays until the broker closes the socket, or the worker ends.
+    /// Acts as a worker until the broker closes the socket, or the worker ends at random.
     fn play(&mut self, socket: &OwnedFd) -> io::Result<()> {
         let mut requests = Vec::new();
         if self.random.next(8) == 0 {
@@ -176,7 +176,7 @@ impl Player {
                     while self.sleeps && Received::receive(socket)?.is_some() {}
                     return Ok(());
                 }
-                // Some answers come together, and some one by one.
+                // Sends some answers together in one packet, and others one by one.
                 if self.random.next(3) == 0 || requests.len() > PART / 2 {
                     channel::write(socket, &requests)?;
                     requests.clear();
@@ -190,7 +190,7 @@ impl Player {
         Ok(())
     }
 
-    /// Answers for a job. Returns false if the worker ends then.
+    /// Appends the answers for one job to `requests`. Returns false if the worker ends after them.
     fn job(&mut self, input: &Input, requests: &mut Vec<u8>) -> bool {
         let text = format!("{}: done\n", input.name.display());
         let text = postcard::to_allocvec(&Request::Text(Stream::Output, &text)).unwrap();
@@ -200,7 +200,7 @@ impl Player {
         };
         match self.random.next(40) {
             0 => return false,
-            // It ends when it has half a result, which is not printed.
+            // The worker ends after a part of a result, which must not be printed.
             1 if self.checks => {
                 requests.extend(&text);
                 return false;
@@ -217,7 +217,7 @@ impl Player {
             4 => put(requests, Request::Ready(Some(0))),
             5 => put(requests, Request::Read(0, 0, 0)),
             6 => requests.extend([&[9][..], &self.random.bytes(40)].concat()),
-            // It sleeps until it is ended.
+            // The worker sleeps until the broker ends it.
             9 => {
                 put(requests, Request::Progress(0, 1));
                 self.sleeps = true;
@@ -300,7 +300,7 @@ fn every_input_has_one_result() {
     }
 }
 
-/// A worker that asks for a file gets what may be a shard of the input, and nothing else.
+/// A worker that asks for a file gets only files that may be shards of the input.
 #[test]
 fn only_shards_are_opened() {
     let folder = tempfile::tempdir().unwrap();
@@ -339,7 +339,7 @@ fn only_shards_are_opened() {
 
 /// A worker makes no more files than the limit allows, each once and in order.
 #[test]
-fn only_so_many_files_are_created() {
+fn no_more_files_are_created_than_the_limit_allows() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out.safetensors");
     let call =
@@ -353,7 +353,7 @@ fn only_so_many_files_are_created() {
 }
 
 #[test]
-fn text_is_clean() {
+fn text_with_control_characters_is_rejected() {
     let colored = "a\tb\n\u{1b}[1mc\u{1b}[0m é\n";
     assert!(is_clean(colored, true) && !is_clean(colored, false));
     for text in

@@ -1,4 +1,4 @@
-//! The values of an object whose elements have scales in common, or are in blocks of GGUF.
+//! The values of MX objects, whose elements share scales, and of GGUF blocks.
 
 use std::io;
 
@@ -8,20 +8,20 @@ use zten_formats::Block;
 use super::feed::{ChunkFn, ComponentReader, Failure};
 use crate::args::Cat;
 
-/// An object of which values are printed, and not its components.
+/// A quantized object whose values are printed instead of its components.
 pub(super) enum Quantized<'a> {
-    /// The blocks, and the component that has their scales.
+    /// The shape of MX blocks, and the component that holds their scales.
     Mx(MxBlocks, Component<'a>),
     Blocks(&'static Block),
 }
 
-/// Returns whether the values of such an object are asked for, and not one of its components.
+/// Returns whether `object` is quantized, and the command line asks for its values instead of a component.
 pub(super) fn is_requested(object: &Tensor<'_>, args: &Cat) -> bool {
     let is_such = object.layout() == Layout::Mx || Block::of_layout(object).is_some();
     is_such && args.component.is_none() && !args.raw
 }
 
-/// Returns a quantized object if its values are asked for.
+/// Returns `object` as a quantized object if the command line asks for its values.
 pub(super) fn requested<'a>(object: &Tensor<'a>, args: &Cat) -> Option<Quantized<'a>> {
     if !is_requested(object, args) {
         return None;
@@ -32,8 +32,8 @@ pub(super) fn requested<'a>(object: &Tensor<'a>, args: &Cat) -> Option<Quantized
     }
 }
 
-/// Hands on the values of an object as little-endian `f32`, and the component whose digest cannot be
-/// verified, if there is one.
+/// Passes the values of `quantized` to `take` as little-endian `f32`. Returns a component whose digest cannot be verified, if
+/// there is one.
 pub(super) fn read<'a>(
     quantized: &Quantized<'a>,
     reader: &ComponentReader<'a>,
@@ -50,13 +50,13 @@ pub(super) fn read<'a>(
     }
 }
 
-/// Hands on values as little-endian bytes.
+/// Passes `values` to `take` as little-endian bytes.
 fn hand_on(values: &[f32], take: &mut ChunkFn<'_>) -> io::Result<()> {
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     take(&bytes)
 }
 
-/// Hands on the values of such an object. The scales are read first, and held.
+/// Passes the values of an MX object to `take`. The scales are read first, and held in memory.
 fn read_mx<'a>(
     blocks: &MxBlocks,
     scales: &Component<'a>,

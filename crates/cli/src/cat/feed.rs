@@ -1,5 +1,5 @@
-//! The bytes of a component on their way to the output: what is wanted of them, and not before
-//! they have been verified, as long as they can be held.
+//! Reading of a component for the output: selects the wanted bytes, and holds them back until they are verified, if they fit
+//! in memory.
 
 use std::io::{self, Write};
 
@@ -14,12 +14,12 @@ use super::unpacked::Unpacking;
 use crate::element::Kind;
 pub(super) use zten_formats::write::ChunkFn;
 
-/// Bytes that are held back until everything has been verified.
+/// The largest number of bytes that are held back until the component has been verified.
 const HELD: usize = 64 << 20;
-/// Bytes that are read at once.
+/// The number of bytes that are read at a time.
 const WINDOW: u64 = 64 << 10;
 
-/// The reason why bytes went no further.
+/// The reason why reading stopped.
 pub(super) enum Failure {
     /// The elements could not be read, or were rejected.
     Read(Error),
@@ -33,48 +33,47 @@ impl From<Error> for Failure {
     }
 }
 
-/// Reads one component, decoded and little-endian.
+/// A reader of one component, whose bytes it decodes and converts to little-endian order.
 pub(super) struct ComponentReader<'a> {
     pub(super) component: &'a Component<'a>,
-    /// The file that it is in.
+    /// The file or shard that holds the component.
     pub(super) source: &'a Located<'a>,
-    /// The number of elements that share bytes, two each, and are to be one a byte.
+    /// The number of elements, if two elements share a byte and are to be unpacked to one a byte.
     pub(super) packed: Option<u64>,
-    /// True if each byte that is read has been fetched for that.
+    /// True if the file is remote, so that only the needed bytes should be read.
     pub(super) is_remote: bool,
 }
 
-/// The bytes of a component that hold a part of its elements.
+/// The bytes of a component that must be read for some of its elements.
 pub(super) enum Parts {
-    /// The bytes of the elements.
+    /// Only the bytes of the elements.
     Runs,
-    /// All, which are decoded or verified.
+    /// The whole component, because it must be decoded or verified.
     Whole,
-    /// Frames, of which a table in the component tells.
+    /// The compressed frames with the elements, by the seek table in the component.
     Frames,
 }
 
 impl ComponentReader<'_> {
-    /// Hands on the bytes of all elements.
+    /// Passes the bytes of all elements to `take`, unpacked to one byte each if two share a byte.
     pub(super) fn read_elements(&self, take: &mut ChunkFn<'_>) -> Result<Verified, Failure> {
         let Some(count) = self.packed else { return self.read(take) };
         let mut unpacking = Unpacking::new(count);
         self.read(&mut |chunk| unpacking.chunk(chunk, take))
     }
 
-    /// Hands on all bytes.
+    /// Passes all decoded bytes of the component to `take`.
     pub(super) fn read(&self, take: &mut ChunkFn<'_>) -> Result<Verified, Failure> {
         let mut reader = self.component.reader()?;
         while let Some(chunk) = reader.next_chunk()? {
             take(chunk).map_err(Failure::Output)?;
         }
-        // The end was reached: what there was to verify has been.
+        // The reader verifies the digest, if there is one, at the end.
         Ok(reader.verified().unwrap_or(Verified::NoDigest))
     }
 
-    /// Hands on the bytes of the elements of a slice. Of a component in frames those that
-    /// hold them are decoded and verified; otherwise all is read, where it has to be decoded or
-    /// verified.
+    /// Passes the bytes of the elements of `slice` to `take`. Reads only the parts of the component that [`parts`](Self::parts)
+    /// requires: of a component in frames, only frames with these elements are decoded and verified.
     pub(super) fn read_slice(
         &self,
         slice: &Slice<'_>,
@@ -93,7 +92,7 @@ impl ComponentReader<'_> {
         }
     }
 
-    /// The bytes that the elements of a slice are read from.
+    /// Returns which bytes must be read for a slice.
     pub(super) fn parts(&self) -> Parts {
         match self.component.encoding() {
             _ if self.is_bare() => Parts::Runs,
@@ -102,8 +101,8 @@ impl ComponentReader<'_> {
         }
     }
 
-    /// Returns whether any part of the component can be read without the rest: it is stored as it is
-    /// handed on, and nothing has to be verified.
+    /// Returns whether any part of the component can be read without the rest: the component is stored uncompressed, contiguous
+    /// and little-endian, and has nothing to verify.
     fn is_bare(&self) -> bool {
         let component = self.component;
         let little = component.byte_order() == ByteOrder::Little;
@@ -115,7 +114,8 @@ impl ComponentReader<'_> {
         lies_in_rows && !is_verified && whole
     }
 
-    /// Reads no more than what lies around the parts.
+    /// Passes the bytes of the runs of `slice` to `take`. Reads windows of a local file, which may hold several runs, and only
+    /// the runs of a remote file.
     fn read_runs(&self, slice: &Slice<'_>, take: &mut ChunkFn<'_>) -> Result<(), Failure> {
         let blob = self.component.extent().range();
         let mut window = Vec::new();
@@ -131,7 +131,7 @@ impl ComponentReader<'_> {
                     start = at;
                     self.source.read_at(at, &mut window)?;
                     if window.is_empty() {
-                        // Runs lie within the component: nothing is left but to stop.
+                        // Runs lie within the component, so a window is never empty. This stops the loop all the same.
                         return Ok(());
                     }
                 }
@@ -146,7 +146,7 @@ impl ComponentReader<'_> {
         Ok(())
     }
 
-    /// Counts the elements, where the manifest does not tell.
+    /// Returns the number of elements of type `kind`. Decodes the component if the manifest does not tell its length.
     pub(super) fn count(&self, kind: Kind) -> Result<u64, Failure> {
         if let Some(count) = self.packed {
             return Ok(count);
@@ -162,7 +162,7 @@ impl ComponentReader<'_> {
     }
 }
 
-/// Holds bytes back until they have been verified, or until there are too many to hold.
+/// A buffer that holds bytes back until they have been verified, or until it is full.
 pub(super) struct HoldUntilVerified<'o, W> {
     printer: Printer,
     out: &'o mut W,
@@ -171,12 +171,12 @@ pub(super) struct HoldUntilVerified<'o, W> {
 }
 
 impl<'o, W: Write> HoldUntilVerified<'o, W> {
-    /// Returns a buffer that has released nothing.
+    /// Creates an empty buffer in front of `printer`.
     pub(super) fn new(printer: Printer, out: &'o mut W) -> Self {
         Self { printer, out, held: Vec::new(), released: false }
     }
 
-    /// The next bytes.
+    /// Adds the next bytes. If the buffer is full, prints all bytes so far, and further bytes as they arrive.
     pub(super) fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
         if !self.released {
             if self.held.len().saturating_add(bytes.len()) <= HELD {
@@ -194,7 +194,7 @@ impl<'o, W: Write> HoldUntilVerified<'o, W> {
         self.printer.bytes(self.out, &std::mem::take(&mut self.held))
     }
 
-    /// All has been verified.
+    /// Prints the held bytes, after the component has been verified.
     pub(super) fn end(mut self) -> io::Result<()> {
         if !self.released {
             self.release()?;

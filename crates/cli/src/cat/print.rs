@@ -1,4 +1,4 @@
-//! The forms in which elements are printed: nested brackets, a NumPy file, or their bytes.
+//! Printing of elements in nested brackets, as a NumPy file, or as bytes.
 
 use std::io::{self, Write};
 
@@ -8,26 +8,26 @@ use zten::tools::Normalization;
 use crate::element::{Kind, Style};
 use crate::json::SCHEMA;
 
-/// Elements of a dimension that are printed at each end, where not all are: as in NumPy.
+/// The number of elements that are printed at each end of a dimension of a shortened array, as in NumPy.
 const EDGE: u64 = 3;
-/// Elements that are all printed, at most, where more are not: as in NumPy.
+/// The largest number of elements of an array that is not shortened, as in NumPy.
 const ALL: u64 = 1000;
 
 /// A way to write elements.
 pub(super) enum Printer {
-    /// Little-endian bytes, after what stands before them.
+    /// Little-endian bytes after a header.
     Bytes {
-        /// The bytes before them.
+        /// The bytes before the elements: empty, or the header of a NumPy file.
         header: Vec<u8>,
-        /// The change to them before they are written.
+        /// The change that is applied to the bytes of elements.
         normalization: Option<Normalization>,
     },
-    /// Within brackets.
+    /// Text in nested brackets.
     Nested(Nested),
 }
 
 impl Printer {
-    /// Prints what stands before the first element.
+    /// Prints the header or the opening brackets before the first element.
     pub(super) fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Bytes { header, .. } => out.write_all(header),
@@ -35,7 +35,7 @@ impl Printer {
         }
     }
 
-    /// The next bytes; they may end within an element.
+    /// Prints the next bytes, which may end within an element.
     pub(super) fn bytes(&mut self, out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
         match self {
             Self::Bytes { normalization: Some(normalization), .. } => {
@@ -46,7 +46,7 @@ impl Printer {
         }
     }
 
-    /// Prints what stands after the last element.
+    /// Prints the closing brackets after the last element.
     pub(super) fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Bytes { .. } => Ok(()),
@@ -55,32 +55,32 @@ impl Printer {
     }
 }
 
-/// Elements within brackets, one pair for each row; a row a line for people.
+/// A printer of elements in nested brackets, one pair for each row. As text, each row is a line.
 pub(super) struct Nested {
     kind: Kind,
     style: Style,
-    /// Outermost first; none where the number of elements is not known beforehand.
+    /// The sizes of the dimensions, outermost first, or `None` if the number of elements is not known beforehand.
     shape: Option<Vec<u64>>,
     /// The index of the next element in each dimension.
     at: Vec<u64>,
-    /// Bytes of an element that is not complete.
+    /// The bytes so far of an incomplete element.
     part: Vec<u8>,
     started: bool,
-    /// True if the middle of dimensions is left out.
+    /// True if the middle of large dimensions is left out.
     shortened: bool,
-    /// Bytes to come of elements that are left out.
+    /// The number of bytes that follow of elements that are left out.
     skip: u64,
 }
 
 impl Nested {
-    /// Elements of an array of that shape, or of a list of any length.
+    /// Creates a printer of an array of `shape`, or of a list of any length if `shape` is `None`.
     pub(super) fn new(kind: Kind, style: Style, shape: Option<Vec<u64>>) -> Self {
         let at = vec![0; shape.as_ref().map_or(1, Vec::len)];
         let part = Vec::new();
         Self { kind, style, shape, at, part, started: false, shortened: false, skip: 0 }
     }
 
-    /// The same, of which `...` stands for the middle of each dimension where there are many elements.
+    /// Returns the printer with `...` for the middle of each dimension if the array has more than [`ALL`] elements.
     pub(super) fn shortened(mut self) -> Self {
         let elements = |shape: &Vec<u64>| {
             shape.iter().fold(1, |product: u64, size| product.saturating_mul(*size))
@@ -126,7 +126,7 @@ impl Nested {
 
     fn element(&mut self, out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
         let depth = self.at.len();
-        // Rows that begin here: as many as there are zeros at the end.
+        // The number of rows that begin here is the number of trailing zeros of the index.
         let opened = self.at.iter().rev().take_while(|at| **at == 0).count();
         if self.started {
             self.separate(out, opened)?;
@@ -141,7 +141,7 @@ impl Nested {
                 break;
             };
             *at = at.saturating_add(1);
-            // A list of any length is closed at the end.
+            // A list of unknown length is closed in `end`.
             let size = self.shape.as_ref().and_then(|shape| shape.get(axis));
             if size.is_none_or(|size| *at < *size) {
                 break;
@@ -152,7 +152,7 @@ impl Nested {
         if self.shortened { self.leave_out(out) } else { Ok(()) }
     }
 
-    /// Leaves out the middle of a dimension, if the next element begins it.
+    /// Prints `...` and skips the middle of a dimension, if the next element is the first of the middle.
     fn leave_out(&mut self, out: &mut dyn Write) -> io::Result<()> {
         let within = self.at.iter().rev().take_while(|at| **at == 0).count();
         let axis = self.at.len().checked_sub(within.saturating_add(1));
@@ -172,7 +172,7 @@ impl Nested {
         out.write_all(b"...")
     }
 
-    /// Between two elements: within a row, or between two.
+    /// Prints the separator before the next element, with which `opened` rows begin.
     fn separate(&self, out: &mut dyn Write, opened: usize) -> io::Result<()> {
         match (self.style, opened) {
             (Style::Json, _) => out.write_all(b","),
@@ -186,7 +186,7 @@ impl Nested {
 
     fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
         if !self.started {
-            // Whatever its shape: `[2^63, 0]` has as many empty rows.
+            // An array without elements is `[]` whatever its shape: `[2^63, 0]` would have 2^63 empty rows.
             out.write_all(b"[]")?;
         } else if self.shape.is_none() {
             out.write_all(b"]")?;
@@ -258,13 +258,13 @@ mod tests {
             let last = ",\n ...,\n [[800, 801, 802, ..., 997, 998, 999]],\n [[1000, ";
             assert!(blocks.contains(last), "{blocks}");
             assert!(blocks.ends_with("..., 1397, 1398, 1399]]]\n"), "{blocks}");
-            // Six of a dimension are all printed.
+            // A dimension of 6 has no middle between its two edges of 3.
             assert!(!shortened(&[6, 6, 6, 6], step).contains("..."));
         }
     }
 
     #[test]
-    fn scalars_and_nothing() {
+    fn scalars_and_empty_arrays_are_printed() {
         assert_eq!(printed(Style::Text, Some(&[]), &[5, 0], 2), "5\n");
         let nothing = printed(Style::Json, Some(&[u64::MAX, 0]), &[], 1);
         assert_eq!(nothing, "{\"schema\":2,\"elements\":[]}\n");

@@ -1,33 +1,33 @@
-//! `--slice`: a part of an array, as in NumPy.
+//! `--slice`: a part of an array in the notation of NumPy.
 
 use std::iter::repeat_n;
 use std::ops::Range;
 
-/// The part that is asked of one dimension.
+/// The selection of one dimension, as it was typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
-    /// One index, and the dimension is gone.
+    /// One index. The dimension is not a dimension of the result.
     Index(i128),
     /// The first index, the index after the last, and the step.
     Range(Option<i128>, Option<i128>, u64),
-    /// All of as many dimensions as the other parts leave: `...`.
+    /// `...`: all indices of every dimension that the other parts do not select from.
     Rest,
 }
 
-/// The parts that are asked of all dimensions: `0:10,:,3`.
+/// The selection of all dimensions, as it was typed: `0:10,:,3`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Slice(Vec<Part>);
 
 const FORM: &str = "--slice: expected START:STOP, START:STOP:STEP or an index for each dimension, or ... for the rest";
 
-/// The elements that are taken of an array.
+/// The selected elements of an array.
 #[derive(Clone, Debug)]
 pub(super) struct Selection {
-    /// The indices of each dimension, outermost first.
+    /// For each dimension, outermost first, the range from the first to the last selected index.
     pub(super) ranges: Vec<Range<u64>>,
-    /// The distance of those that are taken, from the first on.
+    /// For each dimension, the distance between selected indices.
     pub(super) steps: Vec<u64>,
-    /// The shape of what is taken.
+    /// The shape of the selected elements.
     pub(super) shape: Vec<u64>,
 }
 
@@ -72,7 +72,10 @@ impl Slice {
         Ok(Self(parts))
     }
 
-    /// Applies it to an array of that shape.
+    /// Applies the slice to an array of `shape`.
+    ///
+    /// # Errors
+    /// The slice has more parts than the array has dimensions, or an index is out of range.
     pub(super) fn apply(&self, shape: &[u64]) -> Result<Selection, String> {
         let named = self.0.iter().filter(|part| **part != Part::Rest).count();
         let Some(left) = shape.len().checked_sub(named) else {
@@ -89,9 +92,9 @@ impl Slice {
         for (axis, (size, part)) in shape.iter().copied().zip(parts).enumerate() {
             let bound = i128::from(size);
             let from_end = |at: i128| if at < 0 { at.saturating_add(bound) } else { at };
-            // Between 0 and a u64.
+            // The clamped index is between 0 and `size`, so it fits a `u64`.
             let clamped = |at: i128| u64::try_from(from_end(at).clamp(0, bound)).unwrap_or(size);
-            // The first, how many, and each how many after the other.
+            // The first index, the number of indices, and the distance between them.
             let (start, count, step) = match part {
                 Part::Index(index) => {
                     let index = from_end(index);
@@ -102,7 +105,7 @@ impl Slice {
                     })?;
                     (start, 1, 1)
                 }
-                // Only in the place of others.
+                // `...` has been replaced by one `Rest` for each dimension that it stands for.
                 Part::Rest => (0, size, 1),
                 Part::Range(start, end, step) => {
                     let start = start.map_or(0, clamped);
@@ -110,7 +113,7 @@ impl Slice {
                     (start, length.div_ceil(step), step)
                 }
             };
-            // What comes after the last one is not read.
+            // The range ends at the last selected index, so that later ones are not read.
             let length = count.saturating_sub(1).saturating_mul(step).saturating_add(1);
             let length = if count == 0 { 0 } else { length };
             selection.ranges.push(start..start.saturating_add(length));
@@ -133,7 +136,7 @@ mod tests {
         (selection.shape, elements)
     }
 
-    /// Every index of every dimension is asked whether it is taken.
+    /// Selects elements by checking every index of every dimension.
     fn slowly(selection: &Selection, shape: &[u64]) -> Vec<u64> {
         let total = shape.iter().product();
         let taken = |element: &u64| {

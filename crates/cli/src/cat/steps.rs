@@ -1,4 +1,4 @@
-//! The selected elements of an array as its bytes go by.
+//! Selection of elements from the bytes of an array, as the bytes arrive.
 
 use std::io;
 use std::ops::Range;
@@ -7,13 +7,13 @@ use super::feed::ChunkFn;
 use super::slice::Selection;
 use zten::num::u64_from_usize;
 
-/// Takes those bytes of an array, as they go by, whose indices are selected.
+/// A filter that passes the bytes of selected elements of an array.
 pub(super) struct Steps {
-    /// Dimensions up to the last of which not all is taken, outermost first.
+    /// The dimensions, outermost first, up to the last one that is not selected completely.
     axes: Vec<Axis>,
-    /// Bytes below each index of those.
+    /// The number of bytes of the array for each index of the last dimension in `axes`.
     unit: u64,
-    /// Bytes that are still to come of the current one.
+    /// The number of bytes that follow for the current index.
     left: u64,
 }
 
@@ -21,17 +21,19 @@ struct Axis {
     size: u64,
     range: Range<u64>,
     step: u64,
-    /// The index of the bytes that come next.
+    /// The index in this dimension of the next bytes.
     at: u64,
 }
 
 impl Steps {
-    /// Selects from all elements of an array of that shape, each of so many bytes; none where all are taken.
+    /// Creates a filter for the bytes of a whole array of `shape`, whose elements have `width` bytes. Returns `None` if all
+    /// elements are selected.
     pub(super) fn of_array(shape: &[u64], selection: &Selection, width: usize) -> Option<Self> {
         Self::new(shape.iter().copied().zip(selection.ranges.iter().cloned()), selection, width)
     }
 
-    /// Selects from the elements that lie in the ranges of a selection.
+    /// Creates a filter for the bytes of the elements within the ranges of `selection`. Returns `None` if all of them are
+    /// selected.
     pub(super) fn of_ranges(selection: &Selection, width: usize) -> Option<Self> {
         let lengths = selection.ranges.iter().map(|range| range.end.saturating_sub(range.start));
         Self::new(lengths.map(|length| (length, 0..length)), selection, width)
@@ -52,7 +54,7 @@ impl Steps {
         Some(Self { axes, unit, left: unit })
     }
 
-    /// The next bytes; they may end anywhere.
+    /// Passes the selected bytes of the next `bytes` to `take`. `bytes` may end anywhere.
     pub(super) fn chunk(&mut self, mut bytes: &[u8], take: &mut ChunkFn<'_>) -> io::Result<()> {
         while !bytes.is_empty() && self.unit > 0 {
             let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(bytes.len());
@@ -91,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_the_chunks() {
+    fn chunks_of_any_length_give_the_same_elements() {
         let bytes: Vec<u8> = (0..60).collect();
         for chunk in 1..=60 {
             let taken = |ranges: &[Range<u64>], steps: &[u64]| {

@@ -1,14 +1,14 @@
-//! Elements of which two share a byte, one a byte.
+//! Unpacking of 4-bit elements, two of which share a byte, to one byte each.
 
 use std::io;
 
 use zten::{Component, DType};
 
-/// Bytes that are unpacked in one go.
+/// The number of bytes that are unpacked at a time.
 const PIECE: usize = 2048;
 
-/// The number of elements that share bytes, two each, if the component has such. If the object does not
-/// say, none is left over.
+/// Returns the number of elements of `component` if two of them share a byte, and `None` otherwise. If the object does not tell
+/// the number, every half of every byte is an element.
 pub(crate) fn count(component: &Component<'_>) -> Option<u64> {
     if component.dtype() != DType::F4E2M1 {
         return None;
@@ -17,19 +17,19 @@ pub(crate) fn count(component: &Component<'_>) -> Option<u64> {
     component.packed_elements().or_else(both)
 }
 
-/// Unpacks elements as their bytes come.
+/// A converter that unpacks elements as their bytes arrive.
 pub(crate) struct Unpacking {
-    /// Elements to come.
+    /// The number of elements that follow.
     left: u64,
 }
 
 impl Unpacking {
-    /// Begins with the first of so many elements.
+    /// Creates a converter for `count` elements.
     pub(crate) fn new(count: u64) -> Self {
         Self { left: count }
     }
 
-    /// Hands on the codes in a chunk, the low half of each byte first.
+    /// Passes the codes in `chunk` to `take`, the low half of each byte first.
     pub(crate) fn chunk(
         &mut self,
         chunk: &[u8],

@@ -93,7 +93,7 @@ mod tests {
     use crate::kind::{Kind, VERDICTS};
 
     #[test]
-    fn what_is_said_of_other_files_is_found() {
+    fn text_about_other_files_is_found() {
         let about = |form, text: &str| {
             let kind = Kind { verdict: VERDICTS[0], row: None, notes: Vec::new(), other: None };
             is_about(

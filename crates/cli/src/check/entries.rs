@@ -1,4 +1,4 @@
-//! The files to check: those that are named, those in lists, and those in folders.
+//! The files to check: named files, files in lists, and files in folders.
 
 mod folder;
 mod hub;
@@ -64,7 +64,7 @@ impl Entry {
         }
     }
 
-    /// Returns the path beside which siblings of the file are opened. For a file that was found in a folder, it leads to the
+    /// Returns the path in whose folder siblings of the file are opened. For a file that was found in a folder, it leads to the
     /// folder that was listed, even if another folder has taken its path since, and works as long as the entry exists.
     pub(crate) fn beside(&self) -> PathBuf {
         match &self.found {
@@ -84,7 +84,7 @@ impl Entry {
         names.into_iter().map(PathBuf::from).collect()
     }
 
-    /// The error with the advice for a folder, where folders can be checked.
+    /// Adds the advice to use `-r` to `error`, if the error is that the path is a folder, and the command can check folders.
     fn advised(&self, error: io::Error) -> io::Error {
         if self.takes_folders && error.kind() == io::ErrorKind::IsADirectory {
             return io::Error::new(error.kind(), format!("{error}; -r checks all files in it"));
@@ -92,7 +92,7 @@ impl Entry {
         error
     }
 
-    /// Opens the file, and those that it names when they are asked for.
+    /// Opens the file. Its sibling files are opened when they are asked for.
     pub(super) fn opened(&self, strictness: &Strictness) -> io::Result<Opened> {
         if matches!(self.found, Found::Named) {
             let opened = Opened::open(&self.path, strictness);
@@ -105,9 +105,8 @@ impl Entry {
     }
 }
 
-/// The files of a command, in the order of their names on the command line and in lists; what is in a
-/// folder comes sorted by name. Of each folder on the way to a file the names in it are held, and of a list
-/// one name.
+/// The files of a command, in the order in which the command line and the list name them. The files of a folder are sorted by
+/// name. Memory holds the names in each folder on the way to the current file, and one name of the list.
 pub(crate) struct Entries {
     named: std::vec::IntoIter<PathBuf>,
     list: Option<List>,
@@ -119,7 +118,7 @@ pub(crate) struct Entries {
 }
 
 impl Entries {
-    /// The files that the command line asks for.
+    /// Creates the list of the files that the command line `args` asks for.
     ///
     /// # Errors
     /// The list that it names cannot be opened.
@@ -134,7 +133,7 @@ impl Entries {
         Ok(Self { named, list, walk, recursive, takes_folders: true, finds_models: true })
     }
 
-    /// The entries of folders that are skipped, counted as the folders are listed.
+    /// Returns the counts of skipped entries of folders, which grow as folders are listed.
     pub(super) fn skipped(&self) -> Arc<Skipped> {
         Arc::clone(&self.walk.skipped)
     }
@@ -160,10 +159,10 @@ impl Entries {
         self.list.as_ref().map(List::descriptor)
     }
 
-    /// The next file.
+    /// Returns the next file, or `None` at the end.
     ///
     /// # Errors
-    /// The list cannot be read on. What is wrong with a file or a folder is told when it is opened.
+    /// The list of files cannot be read. Errors of a file or folder are reported when the entry is opened.
     pub(crate) fn next(&mut self) -> io::Result<Option<Entry>> {
         loop {
             if let Some(FoundFile { path, also, file, beside_weights }) = self.walk.next() {

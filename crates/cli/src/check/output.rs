@@ -34,7 +34,7 @@ pub(crate) struct Output {
     /// The suffixes that names in folders are expected to have.
     suffixes: Suffixes,
     tally: Tally,
-    /// The files of a SARIF document, which come behind the results.
+    /// The files of a SARIF document, which follow the results.
     artifacts: SpooledTempFile,
     /// True if a result has been written.
     has_results: bool,
@@ -129,16 +129,16 @@ impl Output {
         Ok(())
     }
 
-    /// Counts what these skip in folders.
+    /// Counts the entries of folders that `entries` skips.
     pub(crate) fn count_skipped(&mut self, entries: &Entries) {
         self.tally.skipped = entries.skipped();
     }
 
-    /// The message that no file was checked, why, and what to do.
+    /// Returns the message that no file was checked, with the reason and advice.
     fn none_checked(&self) -> String {
         let skipped = &self.tally.skipped;
         if skipped.is_empty() {
-            return "no file was checked: there is none in the folders, or in the list".to_owned();
+            return "no file was checked: the folders or the list have no files".to_owned();
         }
         let suffixes = match skipped.of(Reason::Suffix) {
             0 => String::new(),
@@ -148,7 +148,7 @@ impl Output {
         format!("no file was checked: {skipped}{suffixes}{links}")
     }
 
-    /// Ends it, and says what was skipped.
+    /// Ends the output: writes the summary, the skipped entries and the end of a document.
     pub(crate) fn end(mut self, app: &mut App) -> io::Result<()> {
         if self.tally.files() == 0 && app.status() != Status::Error {
             app.usage(self.none_checked())?;

@@ -1,7 +1,7 @@
-//! Policies: which of the valid files are admitted, and which findings are tolerated.
+//! Policies: requirements on valid files beyond the rules of the formats, and findings that are tolerated.
 //!
-//! The broker reads the policy, and workers receive it as data. It is checked where a file's manifest is valid, before its data
-//! is read.
+//! The broker reads the policy, and sends it to workers. A worker checks a file against the policy after the file's manifest is
+//! valid, and before it reads the data.
 
 use std::fmt;
 use std::fs::File;
@@ -25,38 +25,39 @@ use crate::kind::{OTHER_KINDS, Outcome};
 use crate::report::{Flaw, More, Problem};
 use crate::size::{self, human};
 
-/// Bytes of a policy, at most.
+/// The largest length of a policy in bytes.
 const MOST: u64 = 1 << 20;
 
-/// Rules on values of elements that can be tolerated: every other tensor has been checked all the same.
+/// The rules on the values of elements. They can be tolerated, because a file that breaks them has still been checked
+/// completely.
 const VALUE_RULES: [&str; 5] =
     ["bool-value", "nibble-value", "tensor-bool-value", "index-order", "cell-repeated"];
 
-/// Algorithms of digests, as the checksum CRC-32C is none.
+/// The algorithms that a policy may require. CRC-32C is not among them, because it detects accidental changes only.
 const DIGESTS: [&str; 2] = ["sha256", "xxh3"];
 
 /// The requirements of a caller beyond the rules of the file formats: `docs/policy.md`. An absent key requires nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Policy {
-    /// The formats of files that are admitted.
+    /// The only formats that are allowed.
     #[serde(deserialize_with = "formats")]
     allow_formats: Option<Vec<String>>,
-    /// The formats of files that are not.
+    /// The formats that are forbidden.
     #[serde(deserialize_with = "formats")]
     forbid_formats: Option<Vec<String>>,
     /// The dtypes that components may have.
     #[serde(deserialize_with = "dtypes")]
     allow_dtypes: Option<Vec<String>>,
-    /// The most bytes of a file, and of each shard.
+    /// The largest size in bytes of a file, and of each shard.
     max_file_size: Option<Size>,
-    /// The most decoded bytes of all tensors.
+    /// The largest number of decoded bytes of all tensors together.
     max_decoded_size: Option<Size>,
-    /// The most decoded bytes of a tensor.
+    /// The largest number of decoded bytes of a tensor.
     max_tensor_size: Option<Size>,
-    /// The most tensors of a file.
+    /// The largest number of tensors of a file.
     max_tensors: Option<u64>,
-    /// The algorithms, a digest by one of which each component has.
+    /// The accepted digest algorithms. Each component must have a digest by one of them.
     #[serde(deserialize_with = "digests")]
     require_digests: Option<Vec<String>>,
     /// True if no component may be compressed.
@@ -69,7 +70,7 @@ pub(crate) struct Policy {
     deny: Option<Vec<String>>,
 }
 
-/// A number of bytes: in a policy an integer, or a text such as `10GiB`.
+/// A number of bytes, written in a policy as an integer or as a text such as `10GiB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 struct Size(u64);
 
@@ -92,7 +93,7 @@ impl<'de> Deserialize<'de> for Size {
                 size::parse(value).map(Size).map_err(E::custom)
             }
         }
-        // A worker is sent the number alone.
+        // In the message to a worker the size is a plain number.
         if deserializer.is_human_readable() {
             deserializer.deserialize_any(Spelled)
         } else {
@@ -101,7 +102,8 @@ impl<'de> Deserialize<'de> for Size {
     }
 }
 
-/// Reads a list of names, each of which passes `check`. A message has a name as it is: the whole message is escaped.
+/// Deserializes a list of names, each of which must pass `check`. Names are not escaped in messages of `check`, because the
+/// caller escapes the whole message.
 fn names<'de, D: Deserializer<'de>>(
     deserializer: D,
     check: impl Fn(&str) -> Result<(), String>,
@@ -111,7 +113,7 @@ fn names<'de, D: Deserializer<'de>>(
     Ok(names)
 }
 
-/// Checks that a name is one of those.
+/// Checks that `name` is in the list `known` of names of the kind `what`.
 fn check_known(what: &str, name: &str, known: &[impl AsRef<str>]) -> Result<(), String> {
     if known.iter().any(|one| one.as_ref() == name) {
         return Ok(());
@@ -164,7 +166,7 @@ fn known_rules<'de, D: Deserializer<'de>>(
     names(deserializer, check_known_rule)
 }
 
-/// Checks that there is or was a rule of that id.
+/// Checks that `name` is the id of a rule, or was one in an earlier version.
 fn check_known_rule(name: &str) -> Result<(), String> {
     if catalog::find(name).is_some() || catalog::is_retired(name) {
         return Ok(());
@@ -175,7 +177,7 @@ fn check_known_rule(name: &str) -> Result<(), String> {
 /// Reads a policy from a file.
 ///
 /// # Errors
-/// The file cannot be read, or is no policy. The message says where.
+/// The file cannot be read, or is not a valid policy. The message names the line.
 pub(crate) fn read(path: PathBuf) -> Result<Box<Policy>, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let mut text = String::new();
@@ -190,21 +192,21 @@ fn parse(text: &str) -> Result<Policy, String> {
     let policy: Policy = toml::from_str(text).map_err(|mut error| {
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
         let line = before.matches('\n').count().saturating_add(1);
-        // Without the text, the error names the key.
+        // Without its input, the error names the key in one line. With it, the error prints an excerpt of several lines.
         error.set_input(None);
         format!("line {line}: {}", error.to_string().trim_end().replace('\n', " "))
     })?;
     if let Some(rule) = policy.tolerate.iter().flatten().find(|rule| policy.denies(rule)) {
         return Err(format!("rule {rule} is in `tolerate` and in `deny`"));
     }
-    // A file that was cut off, or was never written, admits nothing.
+    // An empty policy is probably a file that was truncated or never written, and must not let every file pass.
     if policy == Policy::default() {
-        return Err("policy without a requirement".to_owned());
+        return Err("the policy has no requirement".to_owned());
     }
     Ok(policy)
 }
 
-/// Defines the rules of a policy: its id, what an admitted file does, and what to do about one that is not.
+/// Defines the rules of policies: for each the id, the requirement, the short description of a violation, and the advice.
 macro_rules! rows {
     ($($name:ident $id:literal $holds:literal $broken:literal $advice:literal;)+) => {
         $(static $name: Row = Row {
@@ -215,7 +217,7 @@ macro_rules! rows {
             scope: Scope::Other("all, checked with a policy"),
             advice: $advice,
         };)+
-        /// All of them.
+        /// All rules of policies.
         pub(crate) static ROWS: &[&Row] = &[$(&$name),+];
     };
 }
@@ -243,23 +245,23 @@ rows! {
         "Write the file again with `zten convert`, without `--zstd`.";
 }
 
-/// A requirement of the policy that a file does not meet: the rule, the sentence, and the component.
+/// A violation of the policy: the rule, the sentence for the message, and the component.
 type Violation<'a> = (&'static Row, String, Option<Component<'a>>);
 
 impl Policy {
-    /// Returns whether a finding by that rule is a note.
+    /// Returns whether the policy tolerates findings of the rule `row`.
     pub(super) fn tolerates(&self, row: Option<&Row>) -> bool {
         let tolerated = self.tolerate.as_deref().unwrap_or_default();
         row.is_some_and(|row| tolerated.iter().any(|id| id == row.id))
     }
 
-    /// Returns whether notes by the rule of that id are errors.
+    /// Returns whether the policy makes notes of the rule `id` errors.
     fn denies(&self, id: &str) -> bool {
         self.deny.iter().flatten().any(|denied| denied == id)
     }
 
-    /// Returns whether files of that format are admitted. An index holds no tensors of its own: it is admitted if the files
-    /// that it names are, and indices themselves are not forbidden.
+    /// Returns whether files of `format` and `generation` are allowed. An index holds no tensors of its own: it is allowed
+    /// if the format of the files that it names is allowed, and indices are not forbidden.
     fn allows_format(&self, format: &str, generation: Option<Generation>) -> bool {
         let own = generation.map(|own| format!("{format}-{}", own.as_str()));
         let named = format.strip_suffix("-index");
@@ -274,7 +276,7 @@ impl Policy {
             && !self.forbid_formats.as_ref().is_some_and(forbidden)
     }
 
-    /// Checks a file whose manifest is valid.
+    /// Checks a file whose manifest is valid against the requirements of the policy.
     pub(super) fn check(&self, path: &Path, archive: &FileWithShards) -> Result<(), Box<Problem>> {
         let found = |(row, sentence, component): Violation<'_>| {
             let mut finding = Finding::new(Verdict::Invalid, sentence);
@@ -297,7 +299,7 @@ impl Policy {
         Err(Box::new(problem.and_more(more)))
     }
 
-    /// Returns the first requirement on a file as a whole that it does not meet, and the shard that does not.
+    /// Returns the first violation by the file as a whole, and the name of the shard if a shard violates the policy.
     fn violation_of_file<'a>(
         &self,
         archive: &'a FileWithShards,
@@ -339,7 +341,7 @@ impl Policy {
             .then(|| (&FORMAT, format!("format {words} is not allowed"), None))
     }
 
-    /// Returns the first requirement on a tensor that it does not meet.
+    /// Returns the first violation by `tensor`.
     fn violation_of_tensor<'a>(&self, tensor: &Tensor<'a>) -> Option<Violation<'a>> {
         let of_component = tensor.components().find_map(|component| {
             let (row, sentence) = self.violation_of_component(&component)?;
@@ -367,7 +369,7 @@ impl Policy {
         let required = self.require_digests.as_ref()?;
         let own = component.digest();
         let algorithm = own.as_ref().map(Digest::algorithm);
-        // In 0.1 a text that is no digest may begin as one, and cannot be verified.
+        // In 0.1 the text of a digest may begin with the name of an algorithm and still not be a digest, so it is not accepted.
         let is_verifiable = !matches!(own, Some(Digest::Unverifiable(_)));
         if is_verifiable && required.iter().any(|one| Some(one.as_str()) == algorithm) {
             return None;
@@ -377,8 +379,8 @@ impl Policy {
         Some((&DIGEST, format!("expected a digest by {required}, found {found}")))
     }
 
-    /// Applies the policy to a file of `length` bytes that zten does not read, because of that problem. Its format and size are
-    /// checked; what the file does not state is larger than any maximum.
+    /// Applies the policy to a file of `length` bytes that zten does not read because of `problem`. Checks the format and
+    /// the size. Numbers that are not known, such as the number of tensors, violate every maximum.
     pub(super) fn check_unread(&self, problem: Box<Problem>, length: u64) -> Box<Problem> {
         let finding = problem.finding();
         if !matches!(finding.verdict, Verdict::Unsupported | Verdict::Limit) {
@@ -386,7 +388,7 @@ impl Policy {
         }
         let violation = match finding.format {
             Some(format) => self.violation_of_format(format, finding.generation),
-            // A list of formats does not admit what has none that is known.
+            // A file of an unknown format is not in any list of allowed formats.
             None if self.allow_formats.is_some() && !self.tolerates(finding.row) => {
                 Some((&FORMAT, "a file of an unknown format is not allowed".to_owned(), None))
             }
@@ -432,7 +434,8 @@ impl Policy {
         check_max_size("file size", Some(length), self.max_file_size)
     }
 
-    /// Applies the policy to the outcome of a check: a finding may be tolerated, and a note denied.
+    /// Applies the policy to the outcome of a check: a tolerated finding gets the verdict `Tolerated`, and a denied note
+    /// becomes an error.
     pub(super) fn apply(&self, path: &Path, outcome: Outcome) -> Outcome {
         let is_denied = |note: &Finding| note.row.is_some_and(|row| self.denies(row.id));
         match outcome {
@@ -459,7 +462,7 @@ impl Policy {
     }
 }
 
-/// Returns the decoded bytes of all components; none if a length is not known.
+/// Returns the decoded bytes of all components, or `None` if the length of a component is not known.
 fn decoded<'a>(mut tensors: impl Iterator<Item = Tensor<'a>>) -> Option<u64> {
     tensors.try_fold(0_u64, |sum, tensor| {
         tensor.components().try_fold(sum, |sum, component| {
@@ -468,7 +471,7 @@ fn decoded<'a>(mut tensors: impl Iterator<Item = Tensor<'a>>) -> Option<u64> {
     })
 }
 
-/// Returns the violation of a size that is larger than the policy allows, or not known.
+/// Returns a violation if `size` is larger than the maximum `most`, or is not known. `what` names the size in the message.
 fn check_max_size(what: &str, size: Option<u64>, most: Option<Size>) -> Option<Violation<'static>> {
     let Size(most) = most?;
     let words = match size {

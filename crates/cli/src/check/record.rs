@@ -19,11 +19,11 @@ use crate::report::{Verdict, write_notes};
 /// A form of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Lines for people.
+    /// Text lines for people.
     Text,
-    /// A document a line.
+    /// One JSON document a line.
     Json,
-    /// A result of a larger document, for what is wrong alone.
+    /// Results in a SARIF document, for findings only.
     Sarif,
 }
 
@@ -71,7 +71,7 @@ impl Form {
     }
 }
 
-/// An outcome that has been put into words.
+/// An outcome that has been rendered as text.
 #[derive(Debug)]
 pub(crate) struct Record {
     pub(crate) kind: Kind,
@@ -84,7 +84,7 @@ impl Record {
     /// Renders `outcome`, that of the file at `path`.
     pub(super) fn new(form: Form, path: &Path, outcome: &Outcome) -> Self {
         let mut text = Vec::new();
-        // Memory takes all that is written.
+        // Writing to memory does not fail.
         let _ = form.write(&mut text, path, outcome);
         let text = String::from_utf8_lossy(&text).into_owned();
         Self { kind: Kind::of(outcome), text, also: Vec::new() }

@@ -1,5 +1,4 @@
-//! SARIF 2.1.0: one document for all files. What is between its parts is written as files come, and not
-//! held.
+//! SARIF 2.1.0: one document for all files. Results are written as files are checked, and are not held in memory.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -23,7 +22,7 @@ const UNREADABLE: &str = "not-validated";
 /// The level of a finding in a valid file.
 const NOTE: &str = "note";
 
-/// Writes all before the first result.
+/// Writes the document up to the first result.
 pub(super) fn head(out: &mut impl Write) -> io::Result<()> {
     let unreadable = json!({
         "id": UNREADABLE,
@@ -51,7 +50,7 @@ fn rule(row: &Row) -> Value {
     })
 }
 
-/// Writes all behind the last result. `artifacts` writes the files, each as [`artifact`] does.
+/// Writes the document after the last result. `artifacts` writes the files, each by [`artifact`].
 pub(super) fn end<W: Write>(
     out: &mut W,
     artifacts: impl FnOnce(&mut W) -> io::Result<()>,
@@ -73,7 +72,7 @@ pub(super) fn end<W: Write>(
     out.write_all(b"}]}\n")
 }
 
-/// Writes a file that was looked at.
+/// Writes a checked file as an artifact.
 pub(super) fn artifact(out: &mut impl Write, path: &Path) -> io::Result<()> {
     let location = json!({ "uri": reference(path) });
     json::to_writer(out, &json!({ "location": location, "roles": ["analysisTarget"] }))
@@ -130,7 +129,7 @@ fn result(
 ) -> io::Result<()> {
     let report = Report::found(finding, more);
     let id = report.rule.unwrap_or(UNREADABLE);
-    // What is in a shard is in another file.
+    // A finding in a shard has an offset in another file.
     let offset = finding.offset.filter(|_| finding.shard.is_none());
     let logical = |(name, kind): (Option<&str>, &str)| Some(json!({ "name": name?, "kind": kind }));
     let names = [(report.object, "object"), (report.component, "member")];
@@ -166,8 +165,8 @@ pub(super) fn reference(path: &Path) -> String {
     if is_remote(path) { shown(path).to_string_lossy().into_owned() } else { uri(path) }
 }
 
-/// A reference that names a file: relative where the path is, in which every byte that means something to
-/// references is escaped.
+/// Returns the URI reference of the file at `path`, relative if the path is relative. Bytes with a meaning in references are
+/// escaped.
 fn uri(path: &Path) -> String {
     let mut uri = String::new();
     if path.is_absolute() {
@@ -175,7 +174,7 @@ fn uri(path: &Path) -> String {
     }
     let mut slash = false;
     for component in path.components() {
-        // Of a path that is absolute, the root is the first one.
+        // The first component of an absolute path is the root.
         if slash || matches!(component, Component::RootDir) {
             uri.push('/');
         }
@@ -188,7 +187,7 @@ fn uri(path: &Path) -> String {
             if byte.is_ascii_alphanumeric() || b"-._~".contains(byte) {
                 uri.push(char::from(*byte));
             } else {
-                // Memory takes it.
+                // Writing to memory does not fail.
                 let _ = write!(uri, "%{byte:02X}");
             }
         }

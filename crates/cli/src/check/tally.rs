@@ -12,7 +12,7 @@ use crate::file::counted;
 use crate::json::{self, Integer, Schema};
 use crate::kind::{Kind, VERDICTS};
 
-/// The numbers of files by verdict and by broken rule. More files take no more memory.
+/// The numbers of files by verdict and by broken rule. Memory does not grow with the number of files.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     files: u64,
@@ -56,7 +56,7 @@ impl Tally {
         VERDICTS.iter().map(|verdict| verdict.as_str()).zip(self.verdicts)
     }
 
-    /// Writes the counts that are not 0, and what was skipped, for people.
+    /// Writes the counts that are not 0, and the skipped entries, as text.
     pub(super) fn lines(&self, out: &mut impl Write) -> io::Result<()> {
         let there = self.verdicts().filter(|(_, count)| *count > 0);
         let verdicts: Vec<_> = there.map(|(verdict, count)| format!("{count} {verdict}")).collect();
@@ -79,7 +79,7 @@ impl Tally {
         writeln!(out, "{} without tensors: {}", counted(total, "file"), kinds.join(", "))
     }
 
-    /// A document of its own.
+    /// Writes the counts as a JSON document.
     pub(super) fn document(&self, out: &mut impl Write) -> io::Result<()> {
         #[derive(Serialize)]
         struct Document<'a> {
@@ -90,7 +90,7 @@ impl Tally {
     }
 }
 
-/// All verdicts, and the rules that are broken.
+/// The counts as JSON: all verdicts, and the broken rules.
 impl Serialize for Tally {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let counted = |(key, count): (&'static str, u64)| (key, Integer(count));

@@ -17,7 +17,7 @@ use crate::progress::Progress;
 use crate::report::{Flaw, More, Problem};
 use crate::sources::Sources;
 
-/// Validates a file.
+/// Validates a file, and applies the policy to the outcome.
 pub(super) fn validate(path: &Path, file: Opened, args: &Check) -> Outcome {
     let policy = args.policy.as_deref();
     let outcome = validate_any(path, file, args);
@@ -27,7 +27,7 @@ pub(super) fn validate(path: &Path, file: Opened, args: &Check) -> Outcome {
     }
 }
 
-/// Validates a file of any kind. What it is follows from its bytes; its names may contradict them.
+/// Validates a file of any kind. The first bytes decide the kind; a name that contradicts them is a finding.
 fn validate_any(path: &Path, file: Opened, args: &Check) -> Outcome {
     let (length, policy) = (file.length, args.policy.as_deref());
     let failed = |error: &FormatError, format| Box::new(Problem::format_error(path, error, format));
@@ -52,7 +52,7 @@ fn validate_any(path: &Path, file: Opened, args: &Check) -> Outcome {
             None => validate_content(path, &archive, args),
         },
         Err(problem) => {
-            // What the file breaks by itself says more than its name.
+            // A broken rule or limit tells more about the file than a wrong name, so the name replaces only "unsupported".
             if let (Verdict::Unsupported, Some(misnamed)) = (problem.finding().verdict, misnamed) {
                 return Err(misnamed);
             }
@@ -64,8 +64,8 @@ fn validate_any(path: &Path, file: Opened, args: &Check) -> Outcome {
     }
 }
 
-/// The kind of a file that holds no tensors, in a word and in a sentence, and the note on it; `None` of a file that may hold
-/// some.
+/// Returns the kind of a file that holds no tensors, its description, and the note on it. Returns `None` if the file may hold
+/// tensors.
 fn of_other_kind(
     kind: Recognized,
     path: &Path,
@@ -73,12 +73,12 @@ fn of_other_kind(
 ) -> Option<(&'static str, &'static str, Option<Finding>)> {
     match kind {
         Recognized::Other(kind) => Some((kind.name(), kind.description(), None)),
-        // A package of Python has empty files; a file of weights is never empty.
+        // Python packages have empty files, but an empty file that is named like weights is an error.
         Recognized::Empty if !path.file_name().is_some_and(is_of_weights) => {
             Some(("empty", "an empty file", None))
         }
         Recognized::Executable(kind) => {
-            // A repository of source code is no folder of weights.
+            // Python source is normal in a repository of code, and noted only in a folder with weights.
             let is_noted = kind != Executable::Python || beside_weights;
             let note = || {
                 let sentence = format!("this is {}", kind.description());
@@ -92,7 +92,7 @@ fn of_other_kind(
     }
 }
 
-/// The note on programs.
+/// The rule of the note on programs.
 pub(crate) static PROGRAM: Row = Row {
     id: "program-file",
     holds: "No file in a folder is a program, and none beside weights is Python source.",
@@ -112,7 +112,7 @@ fn validate_content(path: &Path, archive: &FileWithShards, args: &Check) -> Outc
     let manifest = archive.manifest();
     let (scope, policy) = (args.scope(), args.policy.as_deref());
     let mut findings = Finding::of_open(manifest);
-    // What the policy tolerates hides nothing that it does not.
+    // Findings that the policy tolerates come last, so that they do not hide others.
     let flaw = |finding: &Finding| Flaw::of(finding.verdict, finding.row, policy);
     findings.sort_by_key(flaw);
     let (error, notes) = Finding::split(findings);
@@ -140,9 +140,9 @@ fn validate_content(path: &Path, archive: &FileWithShards, args: &Check) -> Outc
     Err(Box::new(problem.with_notes(notes)))
 }
 
-/// Reads all content. What is wrong with an object does not keep the others from being validated: the
-/// first that breaks a rule is reported, and the others are counted; what is not supported says less about
-/// the file, and what the policy tolerates least. Padding comes last, where it is asked for.
+/// Reads and validates all content. An error in one object does not stop the validation of the others: the first error of the
+/// most important kind (invalid, then unsupported, then tolerated) is reported, and the other objects with errors are counted.
+/// Padding is checked last, if the command line asks for it.
 fn read(path: &Path, archive: &FileWithShards, args: &Check) -> Result<(), Box<Problem>> {
     let progress = Progress::new(stored(archive.manifest()));
     let failed = |failure: &Error| Box::new(Problem::reading(path, archive, failure));
@@ -186,7 +186,7 @@ fn read(path: &Path, archive: &FileWithShards, args: &Check) -> Result<(), Box<P
 }
 
 impl Flaw {
-    /// The flaw of an object or a file with a finding by that rule.
+    /// Returns the kind of problem for a finding with `verdict` of the rule `row`.
     fn of(verdict: Verdict, row: Option<&Row>, policy: Option<&Policy>) -> Self {
         match verdict {
             _ if policy.is_some_and(|policy| policy.tolerates(row)) => Self::Tolerated,
@@ -196,7 +196,8 @@ impl Flaw {
     }
 }
 
-/// Returns whether other objects are worth a look: the file can be read, and may be decoded further.
+/// Returns whether validation continues with other objects after `failure`: not if the file cannot be read, or the limit on
+/// decoded bytes of the file is reached.
 fn passes(failure: &Error) -> bool {
     !matches!(failure.kind(), ErrorKind::Read | ErrorKind::Limit(Limit::DecodedTotal))
 }

@@ -1,4 +1,4 @@
-//! Floats of one type as those of another, rounded once: to the nearest, of two that are as near to the even one.
+//! Conversion between floating-point types, rounded once: to the nearest number, ties to even.
 
 use std::cell::Cell;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::args::Float;
 impl Float {
     pub(crate) const ALL: [Self; 4] = [Self::F16, Self::Bf16, Self::F32, Self::F64];
 
-    /// The type of the elements of a dense tensor, if they are floats.
+    /// Returns the type of the elements of a dense tensor, or `None` if the tensor is not dense or its elements are not floats.
     pub(crate) fn of(object: &Tensor<'_>) -> Option<Self> {
         let data = object.component("data").filter(|_| object.layout() == Layout::Dense)?;
         Self::ALL.into_iter().find(|own| own.dtype() == data.dtype())
@@ -27,7 +27,7 @@ impl Float {
         }
     }
 
-    /// Bits of the exponent and of the fraction.
+    /// Returns the number of bits of the exponent and of the fraction.
     fn bits(self) -> (u32, u32) {
         match self {
             Self::F16 => (5, 10),
@@ -45,7 +45,7 @@ impl Float {
         }
     }
 
-    /// The element of those little-endian bytes, which every `f64` can hold exactly.
+    /// Returns the element in the little-endian `bytes`. An `f64` holds every number of the four types exactly.
     fn read(self, bytes: &[u8]) -> f64 {
         let mut all = [0; 8];
         all.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
@@ -58,11 +58,11 @@ impl Float {
         }
     }
 
-    /// The bits of the nearest number; infinity where that is beyond the largest. Of NaN the sign and the first bits of the
-    /// payload are kept.
+    /// Returns the bits of the number of this type that is nearest to `value`; infinity if `value` rounds beyond the largest
+    /// number. A NaN keeps its sign and the high bits of its payload.
     ///
-    /// The conversions of `half` are not used: they may look at the first 32 bits of a double alone, and see a tie where
-    /// there is none.
+    /// The conversions of `half` are not used: some look only at the high 32 bits of a double, and round a number just beside
+    /// a tie as if it were a tie.
     fn nearest(self, value: f64) -> u64 {
         let (exponent, fraction) = self.bits();
         let mask = |bits: u32| (1_u64 << bits) - 1;
@@ -79,7 +79,7 @@ impl Float {
         if value.is_infinite() {
             return sign | infinity;
         }
-        // The exponent in the bias of the result, or how far below its least one it is.
+        // The exponent in the bias of the result. For subnormal results, the exponent 1 and the distance below it.
         let offset = 1023 - mask(exponent - 1);
         let (biased, below) = match own.checked_sub(offset) {
             Some(biased @ 1..) => (biased, 0),
@@ -90,15 +90,16 @@ impl Float {
         let (kept, rest) = (significand >> shift, significand & ((1 << shift) - 1));
         let half = 1 << (shift - 1);
         let up = rest > half || rest == half && kept & 1 == 1;
-        // The bit in front of the fraction, where there is one, adds 1 to the exponent; so does a fraction that overflows.
+        // The implicit bit of a normal number adds 1 to the exponent field, and so does a fraction that overflows by rounding.
         let magnitude = ((biased - 1) << fraction) + kept + u64::from(up);
         sign | magnitude.min(infinity)
     }
 
-    /// The bits of the nearest number. A finite number beyond the largest becomes that if `saturates`.
+    /// Returns the bits of the nearest number of this type. If `saturates`, a finite number beyond the largest becomes the
+    /// largest.
     ///
     /// # Errors
-    /// The number is beyond the largest, and is noted.
+    /// The number is beyond the largest and `saturates` is false. `overflow` then holds the number.
     fn rounded(
         self,
         value: f64,
@@ -112,14 +113,15 @@ impl Float {
             overflow.set(Some(value));
             return Err(io::Error::other("overflow"));
         }
-        // The number below infinity is the largest one.
+        // The bits below those of infinity are the largest number.
         Ok(bits - 1)
     }
 
-    /// Appends the nearest numbers to `out`, as [`rounded`](Self::rounded) does.
+    /// Appends the bytes of `values`, rounded as by [`rounded`](Self::rounded), to `out`. `beyond` is the pair of `saturates`
+    /// and `overflow`.
     ///
     /// # Errors
-    /// A number is beyond the largest, and is noted.
+    /// A number is beyond the largest and does not saturate, or memory runs out.
     pub(crate) fn append(
         self,
         values: &[f64],
@@ -135,42 +137,44 @@ impl Float {
         Ok(())
     }
 
-    /// Returns whether those bits are infinite.
+    /// Returns whether `bits` of this type are an infinity.
     fn is_infinite(self, bits: u64) -> bool {
         let (exponent, fraction) = self.bits();
         bits & ((1 << (exponent + fraction)) - 1) == ((1 << exponent) - 1) << fraction
     }
 }
 
-/// A conversion of elements.
+/// A conversion of elements from one floating-point type to another.
 #[derive(Clone, Copy)]
 pub(crate) struct Cast<'a> {
     from: Float,
     to: Float,
-    /// True if what is beyond the largest number becomes that.
+    /// True if a number beyond the largest becomes the largest.
     saturates: bool,
+    /// The first number that was beyond the largest, if any.
     overflow: &'a Cell<Option<f64>>,
 }
 
-/// Elements that are converted in one go.
+/// The number of elements that are converted at a time.
 const PIECE: usize = 512;
 
 impl<'a> Cast<'a> {
-    /// The place of the conversion of a tensor among those from each type: it is dense, and of another type of floats.
+    /// Returns the index in `all` of the conversion that the elements of `object` need. Returns `None` if the object is not
+    /// dense, its elements are not floats, or they have the target type already.
     pub(crate) fn of(object: &Tensor<'_>, all: &[Self; 4]) -> Option<usize> {
         let own = Float::of(object)?;
         all.iter().position(|cast| cast.from == own && cast.from != cast.to)
     }
 
-    /// Returns the conversions from each type, which note the first number that overflows.
+    /// Returns a conversion to `to` from each type. The first number that overflows is stored in `overflow`.
     pub(crate) fn all(to: Float, saturates: bool, overflow: &'a Cell<Option<f64>>) -> [Self; 4] {
         Float::ALL.map(|from| Self { from, to, saturates, overflow })
     }
 
-    /// Hands on what the elements of a chunk become, of which it holds whole ones.
+    /// Converts the elements in `chunk`, which holds a whole number of elements, and passes the bytes to `take` in pieces.
     ///
     /// # Errors
-    /// The error of `take`; an error where a number is beyond the largest of the type, which is then noted.
+    /// The errors of `take`, or a number is beyond the largest and does not saturate.
     pub(crate) fn chunk<E: From<io::Error>>(
         &self,
         chunk: &[u8],
@@ -192,21 +196,21 @@ impl<'a> Cast<'a> {
     }
 }
 
-/// Says what is beyond the largest number of a type.
+/// Returns the message for a `value` beyond the largest number of the type `to`.
 pub(crate) fn overflow(value: f64, to: impl fmt::Display) -> String {
-    format!("{value:?} exceeds the largest {to}; --saturate replaces it by that")
+    format!("{value:?} exceeds the largest {to} (--saturate writes the largest instead)")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// All bits of a type in the order of their numbers, without the sign.
+    /// Returns the number of type `to` that has the given bits.
     fn value(to: Float, bits: u64) -> f64 {
         to.read(&bits.to_le_bytes())
     }
 
-    /// Every half, and what lies just beside each tie between two.
+    /// Checks every finite number of the 16-bit types, and the ties between neighbors with the doubles just beside each tie.
     #[test]
     fn ties_go_to_the_even_number_and_all_else_to_the_nearest() {
         for to in [Float::F16, Float::Bf16] {
@@ -216,7 +220,7 @@ mod tests {
                 let (low, sign) = (value(to, bits), 1 << 15);
                 assert_eq!(to.nearest(low), bits);
                 assert_eq!(to.nearest(-low), bits | sign);
-                // What would be next, if there were no largest number.
+                // Above the largest number, the neighbor that the type would have with a larger exponent.
                 let high = if bits + 1 == infinity {
                     low + (low - value(to, bits - 1))
                 } else {
@@ -235,9 +239,9 @@ mod tests {
         }
     }
 
-    /// The hardware rounds the same way.
+    /// Compares conversions to `f32` with those of the hardware.
     #[test]
-    fn singles_are_those_of_the_machine() {
+    fn singles_are_rounded_as_by_the_hardware() {
         let mut rng = fastrand::Rng::with_seed(7);
         for _ in 0..1 << 20 {
             let double = f64::from_bits(rng.u64(..));
@@ -254,9 +258,9 @@ mod tests {
         }
     }
 
-    /// Twice rounded, it would be another number.
+    /// Converts a number that would become another one if it were first rounded to `f32`.
     #[test]
-    fn nothing_is_rounded_twice() {
+    fn numbers_are_rounded_once() {
         let value = 1.0 + 2_f64.powi(-11) + 2_f64.powi(-40);
         assert_eq!(Float::F16.nearest(value), 0x3c01);
         #[expect(clippy::cast_possible_truncation, reason = "it is what is compared")]
@@ -276,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beyond_the_largest_is_noted_or_becomes_it() {
+    fn numbers_beyond_the_largest_are_noted_or_saturate() {
         let values = [1.0_f32, 65_519.9, 65_520.0, f32::INFINITY, -1e30];
         let bytes: Vec<u8> = values.into_iter().flat_map(f32::to_le_bytes).collect();
         assert_eq!(cast(Float::F32, Float::F16, false, &bytes).1, Some(65_520.0));
@@ -288,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn there_and_back_is_the_same_for_every_half() {
+    fn converting_to_a_wider_type_and_back_changes_no_number() {
         for from in [Float::F16, Float::Bf16] {
             let all: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_le_bytes).collect();
             for through in [Float::F32, Float::F64] {

@@ -1,4 +1,4 @@
-//! The values of quantized objects and of blocks, as the bytes of dense floats.
+//! The values of quantized objects and of blocks, converted to dense floats.
 
 use std::cell::Cell;
 use std::io;
@@ -9,7 +9,7 @@ use zten_formats::write::ChunkFn;
 use crate::args::Float;
 use crate::values::{Factors, Values, factors};
 
-/// What the elements of an object are multiplied by, which has been read.
+/// The scales of a quantized object, which were read before its elements, and the type of the floats to write.
 pub(super) struct Dequantized {
     factors: Factors,
     to: Float,
@@ -17,12 +17,13 @@ pub(super) struct Dequantized {
 }
 
 impl Dequantized {
-    /// Reads what the elements of an object are multiplied by.
+    /// Reads the scales and zero points of `object`.
     pub(super) fn new(object: &Tensor<'_>, to: Float, saturates: bool) -> Result<Self, Error> {
         Ok(Self { factors: factors(object)?, to, saturates })
     }
 
-    /// Returns the floats of an object, before the first is read; the reason why it has none.
+    /// Returns a converter for the elements of `object`, or the reason why the object has no values, as in "the elements are
+    /// {reason}". A number beyond the largest that does not saturate is stored in `overflow`.
     pub(super) fn floats<'d>(
         &'d self,
         object: &Tensor<'_>,
@@ -34,18 +35,19 @@ impl Dequantized {
     }
 }
 
-/// The floats of an object, of which some bytes have been read.
+/// A converter of the bytes of an object to floats, in the middle of the object.
 pub(super) struct Floats<'d> {
     values: Values<'d>,
     to: Float,
     beyond: (bool, &'d Cell<Option<f64>>),
-    /// Values of a part that is stored by columns, and not complete.
+    /// The values so far of an incomplete part that is stored by columns.
     columns: Vec<f64>,
     out: Vec<u8>,
 }
 
 impl Floats<'_> {
-    /// Hands on the floats that the next bytes of a component become: nothing of what holds no elements.
+    /// Converts the next bytes `chunk` of `component`, and passes the floats to `take`. Components that hold no elements
+    /// (scales, zero points) are ignored.
     pub(super) fn chunk(
         &mut self,
         component: &Component<'_>,
@@ -75,7 +77,8 @@ impl Floats<'_> {
     }
 }
 
-/// Hands on the numbers of parts of that many rows and columns by rows, which come by columns.
+/// Transposes parts of `rows` rows and `width` columns: takes `numbers` by columns, and passes complete parts to `hand_on` by
+/// rows. `columns` holds an incomplete part between calls.
 fn by_rows(
     (rows, width): (usize, usize),
     columns: &mut Vec<f64>,

@@ -1,4 +1,4 @@
-//! Files of any format that is read as safetensors and NumPy files.
+//! Writes files of any supported format as safetensors and NumPy files.
 
 mod archived;
 
@@ -22,7 +22,7 @@ use crate::progress::Progress;
 use crate::report::Problem;
 use archived::Archived;
 
-/// Writes all of a file, or what is selected of it.
+/// Writes the selected objects of `archive` to `out` in the format of `plan`.
 pub(super) fn archive(
     args: &Convert,
     archive: &FileWithShards,
@@ -34,7 +34,7 @@ pub(super) fn archive(
     })
 }
 
-/// The same as several safetensors files.
+/// Writes the selected objects of `archive` as several safetensors files.
 pub(super) fn archive_sharded(
     args: &Convert,
     archive: &FileWithShards,
@@ -44,16 +44,17 @@ pub(super) fn archive_sharded(
     with_source(args, archive, plan, |source| sharded::safetensors(args, source, files))
 }
 
-/// The form of a new file.
+/// Returns the settings of the writer, as the command line gives them.
 pub(super) fn settings(args: &Convert) -> Settings {
     Settings { align: args.align }
 }
 
-/// Keys that a note names, at most, and columns of each.
+/// The largest number of attributes that a note names, and of terminal columns for each name.
 const KEYS: usize = 4;
 const KEY: usize = 40;
 
-/// What the user is told of a source that has been written. Only one format takes attributes.
+/// Returns the notes for the user about the written `source`: attributes that became JSON text, and shared storage. NumPy
+/// formats reject attributes, so only the source of a safetensors file has any.
 fn notes(source: &Archived<'_>) -> Vec<String> {
     let attributes = source.attributes();
     let count = write::json_texts(&attributes).count();

@@ -1,4 +1,4 @@
-//! The reasons why a file of another format than zTensor is not written.
+//! Failures to write a file of another format than zTensor.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use zten_formats::write::{self, Inexpressible, Subject};
 
 use crate::report::Problem;
 
-/// The reason why a file is not written; of the source, a problem.
+/// The reason why a file is not written. Errors of the source are problems of the input file.
 pub(crate) type Failure = write::Failure<Box<Problem>>;
 
-/// Returns the problem, of the file that is read or the one that is written.
+/// Returns `failure` as a problem of the file `input` that is read, or of the file `output` that is written.
 pub(crate) fn problem(failure: Failure, [input, output]: [&Path; 2]) -> Box<Problem> {
     match failure {
         Failure::Source(problem) => problem,

@@ -17,14 +17,14 @@ use crate::file::Opened;
 /// Bytes of memory for each byte of a header, at most: `docs/limits.md`.
 const EACH: u64 = 9;
 
-/// The same for a byte of the manifest that is written.
+/// Bytes of memory for each byte of the manifest that is written, at most.
 const WRITTEN: u64 = 4;
 
-/// The bytes that the sandbox allows for a byte of a header: `PER_MANIFEST` of `budget.rs`, and its
-/// share of `BASE` and of the windows where a header is as long as it may be.
+/// Bytes of memory that the sandbox allows for each byte of a header of the largest size: `PER_MANIFEST` of `budget.rs`,
+/// and the shares of `BASE` and of the windows.
 const CONFINED: u64 = 24;
 
-/// Converts a file: the bytes of memory that this takes at most, and those of the manifest that is written.
+/// Converts the file at `path`, and returns the peak memory in bytes, and the length of the manifest that was written.
 fn measure(path: &Path, options: &[&str]) -> (u64, u64) {
     let line = [&["zten", "convert", path.to_str().unwrap(), "out.zt"], options].concat();
     let Command::Call(Call::Convert(args)) = Args::parse_from(line).command else {
@@ -39,7 +39,7 @@ fn measure(path: &Path, options: &[&str]) -> (u64, u64) {
     (memory.bytes_max, u64::from_le_bytes(*out.last.first_chunk().unwrap()))
 }
 
-/// A file whose data is aligned to as few bytes as can be.
+/// Returns a GGUF file with the smallest alignment (8 bytes), the tensors `infos` and `data` bytes of data.
 fn least_aligned(infos: &[Vec<u8>], data: usize) -> Vec<u8> {
     let pairs = [gguf::pair("general.alignment", 4, &8_u32.to_le_bytes())];
     let mut bytes = gguf::file(&pairs, infos, &[]);
@@ -48,7 +48,7 @@ fn least_aligned(infos: &[Vec<u8>], data: usize) -> Vec<u8> {
     bytes
 }
 
-/// Forgets what is written, but how long the manifest is: the last number but one.
+/// An output that keeps only the last 16 bytes: a zTensor file has the length of its manifest there.
 #[derive(Default)]
 struct Forgetful {
     last: [u8; 16],
@@ -68,14 +68,14 @@ impl Write for Forgetful {
     }
 }
 
-/// Fails: only some formats seek, and those are not written here.
+/// Fails to seek. The writer of zTensor files does not seek.
 impl Seek for Forgetful {
     fn seek(&mut self, _: SeekFrom) -> io::Result<u64> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }
 
-/// All of it, and not opening alone.
+/// Measures the whole conversion, not only opening.
 #[test]
 fn memory_follows_the_manifest_that_is_written() {
     let folder = tempfile::tempdir().unwrap();
@@ -110,14 +110,14 @@ fn memory_follows_the_manifest_that_is_written() {
             println!("{options:?}: {header} bytes become {manifest}, {most} at most");
             let fixed = 4 << 20;
             assert!(most <= EACH * header + WRITTEN * manifest + fixed, "{options:?}: {most}");
-            // What is kept of the header is not much.
+            // Less than one byte is kept for each byte of the header.
             assert!(most <= header + WRITTEN * manifest + fixed, "{options:?}: {most}");
             assert!(most <= CONFINED * header + fixed, "{options:?}: {most}");
         }
     }
 }
 
-/// A zTensor file has a manifest for a header.
+/// Measures conversions of a zTensor file, whose header is a manifest.
 #[test]
 fn memory_follows_manifests() {
     let folder = tempfile::tempdir().unwrap();

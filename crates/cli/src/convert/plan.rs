@@ -22,13 +22,13 @@ pub(super) struct Plan {
     pub(super) generation: Generation,
     pub(super) options: WriteOptions,
     pub(super) level: Option<Level>,
-    /// Bytes of data of each file, at most, if there are to be several.
+    /// The largest number of data bytes of each output file (`--shard-size`), or `None` for a single file.
     pub(super) shard_size: Option<u64>,
     pub(super) begun: Instant,
 }
 
 impl Plan {
-    /// Returns the plan that the arguments ask for, or the reason why there is none.
+    /// Returns the plan that the arguments ask for, or a message if options contradict each other.
     pub(super) fn new(args: &Convert) -> Result<Self, &'static str> {
         let target = WrittenFormat::from_path(&args.output).ok_or(
             "unknown format of OUT: expected a name that ends in .zt, .safetensors, .npz or .npy",
@@ -86,13 +86,14 @@ impl Plan {
         })
     }
 
-    /// Returns whether the file has equal tensors once: zTensor files of generation 2 do.
+    /// Returns whether the output stores tensors with equal bytes once, as zTensor files of generation 2 do.
     pub(super) fn stores_once(&self) -> bool {
         self.target == WrittenFormat::ZTensor && self.generation == Generation::V2
     }
 
-    /// Selects objects, and finds the storage that they share: those that are written, what they share beyond that, and the
-    /// attributes of the new file, if they are not those of the old one.
+    /// Returns the selection of objects to write, the storage that these objects share, and the attributes of the new file
+    /// (`None` if it keeps those of the input). With `--tied keep-first`, tensors with the elements of an earlier one are left
+    /// out of the selection, and become attributes.
     pub(super) fn select(
         &self,
         args: &Convert,
@@ -117,7 +118,8 @@ impl Plan {
         Ok((selection, shared, attributes))
     }
 
-    /// The attributes of the new file; none if it keeps those of the file.
+    /// Returns the attributes of the new file as `--set` and `--drop-attributes` change them, or `None` if they stay as
+    /// they are.
     pub(super) fn attributes(
         args: &Convert,
         archive: &TensorFile,
@@ -130,7 +132,7 @@ impl Plan {
     }
 }
 
-/// A digest, where the file can have it.
+/// Returns the algorithm of `digest`, or a message if generation `to` or the canonical form does not allow it.
 fn checksum(digest: Digest, to: To, canonical: bool) -> Result<Checksum, &'static str> {
     let own = match to {
         To::V1_2 => Digest::Sha256,

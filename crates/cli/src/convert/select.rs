@@ -1,4 +1,4 @@
-//! The objects that are written, and their names.
+//! Selection and renaming of the objects that are written.
 
 use std::borrow::Cow;
 
@@ -11,12 +11,13 @@ use crate::escape;
 use crate::file::TensorFile;
 
 const NO_MEMORY: &str = "out of memory";
-/// Memory that a regular expression may take.
+/// Bytes of memory that a compiled regular expression may take.
 const MOST: usize = 1 << 20;
-/// Bytes of a new name, at most, unless the old name is longer: every change in a chain may make a name longer by a factor.
+/// Bytes of a new name, at most, unless the old name is longer. Each `--rename` may multiply the length of a name, so a
+/// chain of them could exhaust memory.
 const NAME: usize = 64 << 10;
 
-/// A change of names.
+/// A change of names: one `--rename`.
 #[derive(Clone, Debug)]
 pub(crate) enum Rename {
     /// One name becomes another.
@@ -29,27 +30,30 @@ pub(crate) enum Rename {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     Text(String),
-    /// What a group of the regular expression has matched; group 0 is the whole match.
+    /// The match of a group of the regular expression. Group 0 is the whole match.
     Group(usize),
 }
 
-/// The work that regular expressions may still take for the names of a file. A match may look at all that is left of a name, so a
-/// name from an untrusted file could cost the square of its length.
+/// The remaining work, in bytes looked at, that regular expressions may do on the names of a file. Each match may look at the
+/// whole rest of a name, so a name from an untrusted file could take time quadratic in its length.
 struct Work(u64);
 
 impl Work {
-    /// The work for the names of a file, whatever their lengths: about a second.
+    /// The work that is allowed for any file: about a second.
     const BASE: u64 = 1 << 24;
-    /// The work for each byte of a name beside that: as many matches in a name take no more than time that is linear.
+    /// The additional work for each byte of a name. It keeps the total time linear in the length of the names.
     const PER_BYTE: u64 = 64;
 
-    /// Adds what a name may take.
+    /// Adds the work that is allowed for `name`.
     fn add(&mut self, name: &str) {
         let more = u64_from_usize(name.len()).saturating_mul(Self::PER_BYTE);
         self.0 = self.0.saturating_add(more);
     }
 
-    /// Takes as much as looking at so many bytes once.
+    /// Subtracts the work of looking at `bytes` bytes once.
+    ///
+    /// # Errors
+    /// No work is left.
     fn take(&mut self, bytes: usize) -> Result<(), String> {
         let left = self.0.checked_sub(u64_from_usize(bytes).saturating_add(1));
         self.0 =
@@ -59,7 +63,7 @@ impl Work {
 }
 
 impl Rename {
-    /// Checks the form of one: `OLD=NEW` or `s/PATTERN/REPLACEMENT/`.
+    /// Checks that `text` is `OLD=NEW` or `s/PATTERN/REPLACEMENT/`, and returns it.
     pub(crate) fn check(text: &str) -> Result<String, String> {
         Self::parse(text).map(|_| text.to_owned())
     }
@@ -76,10 +80,10 @@ impl Rename {
         }
     }
 
-    /// Returns the new name, or `None` if the change is not of this name.
+    /// Returns the new name of the object `name`, or `None` if the change does not apply to the name.
     ///
     /// # Errors
-    /// The new name is longer than `longest`, or there is no work left.
+    /// The new name is longer than `longest` bytes, or `work` is used up.
     fn apply(&self, name: &str, longest: usize, work: &mut Work) -> Result<Option<String>, String> {
         let (regex, replacement, all) = match self {
             Self::Exact(old, new) if name == old => return checked(new, longest).map(Some),
@@ -119,7 +123,7 @@ impl Rename {
     }
 }
 
-/// Returns a new name if it is not too long.
+/// Returns `new`, or an error if it is longer than `longest` bytes.
 fn checked(new: &str, longest: usize) -> Result<String, String> {
     if new.len() > longest { Err(too_long(longest)) } else { Ok(new.to_owned()) }
 }
@@ -128,7 +132,8 @@ fn too_long(longest: usize) -> String {
     format!("a new name would exceed the maximum of {longest} bytes")
 }
 
-/// Splits what follows `s/` at its slashes that have no backslash: pattern, replacement, and whether a `g` ends it.
+/// Splits the text after `s/` at slashes without a backslash, into the pattern, the replacement, and whether the flag `g`
+/// follows.
 fn split(text: &str) -> Option<(String, String, bool)> {
     let (mut parts, mut part, mut chars) = (Vec::new(), String::new(), text.chars());
     while let Some(own) = chars.next() {
@@ -149,7 +154,7 @@ fn split(text: &str) -> Option<(String, String, bool)> {
     }
 }
 
-/// Parses the replacement of `sed`: `&` is all that matched, `\1` the first group.
+/// Parses a replacement in the notation of `sed`: `&` is the whole match, `\1` the first group.
 fn pieces(replacement: &str) -> Vec<Piece> {
     let (mut pieces, mut text, mut chars) = (Vec::new(), String::new(), replacement.chars());
     let mut group = |text: &mut String, group| {
@@ -172,18 +177,21 @@ fn pieces(replacement: &str) -> Vec<Piece> {
     pieces
 }
 
-/// An object that is written.
+/// A selected object.
 struct Pick {
     ordinal: u32,
-    /// The new name, if there is one.
+    /// The new name, or `None` if the object keeps its name.
     name: Option<Box<str>>,
 }
 
-/// The objects that are written, in the order of the file; none where those are all, by their own names.
+/// The objects that are written, in the order of the file. `None` means all objects under their own names.
 pub(crate) struct Selection(Option<Vec<Pick>>);
 
 impl Selection {
-    /// Selects objects of a file, or says what is in the way.
+    /// Selects and renames objects of `archive` as the options `select` ask.
+    ///
+    /// # Errors
+    /// A pattern or name matches no object, two objects would get one name, the new names are too long, or memory runs out.
     pub(crate) fn new(select: &Select, archive: &TensorFile) -> Result<Self, String> {
         let Select { only, except, rename } = select;
         if only.is_empty() && except.is_empty() && rename.is_empty() {
@@ -245,7 +253,7 @@ impl Selection {
         Ok(selection)
     }
 
-    /// Checks that no two objects get one name.
+    /// Checks that the selected objects have distinct names.
     fn check_unique(&self, archive: &TensorFile) -> Result<(), String> {
         let old = |ordinal| archive.manifest().tensor_at(ordinal).map_or("", |own| own.name());
         let (mut names, picks) = (Vec::new(), self.0.as_deref().unwrap_or_default());
@@ -262,7 +270,7 @@ impl Selection {
         Ok(())
     }
 
-    /// Leaves out objects, whose ordinals are sorted.
+    /// Removes objects from the selection. Their ordinals are the first numbers of the pairs in `ordinals`, which is sorted.
     pub(crate) fn leave_out(
         &mut self,
         archive: &TensorFile,
@@ -286,12 +294,12 @@ impl Selection {
         Ok(())
     }
 
-    /// The number of objects that are written of a file.
+    /// Returns the number of selected objects of `archive`.
     pub(crate) fn len(&self, archive: &TensorFile) -> usize {
         self.0.as_ref().map_or(archive.len(), Vec::len)
     }
 
-    /// The place in the file of an object that is written.
+    /// Returns the ordinal in the file of the selected object number `at`.
     pub(crate) fn ordinal(&self, at: usize) -> u32 {
         match &self.0 {
             Some(picks) => picks.get(at).map_or(u32::MAX, |pick| pick.ordinal),
@@ -299,12 +307,12 @@ impl Selection {
         }
     }
 
-    /// Returns whether the object at that place in the file is written.
+    /// Returns whether the object `ordinal` of the file is selected.
     pub(crate) fn holds(&self, ordinal: u32) -> bool {
         self.0.is_none() || self.pick(ordinal).is_some()
     }
 
-    /// The other name of the object at that place in the file, if it has one.
+    /// Returns the new name of the object `ordinal` of the file, or `None` if it keeps its name or is not selected.
     pub(crate) fn new_name(&self, ordinal: u32) -> Option<&str> {
         self.pick(ordinal)?.name.as_deref()
     }
@@ -330,7 +338,7 @@ mod tests {
             let mut work = Work(1 << 19);
             Rename::parse(rename).unwrap().apply(name, NAME, &mut work)
         };
-        // Each match looks for a "b" up to the end.
+        // Each match attempt looks for a "b" up to the end of the name.
         assert!(apply("s/a.*b|a/x/g", &long).unwrap_err().starts_with("--rename takes too long"));
         assert_eq!(apply("s/a.*b|a/x/", &long).unwrap().unwrap().len(), long.len());
         let many = "ab".repeat(512);

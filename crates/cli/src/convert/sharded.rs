@@ -1,7 +1,8 @@
-//! Several files in place of one: safetensors files and their index, or the shards of a zTensor file and their root.
+//! Output to several files: safetensors files and their index, or the shards of a zTensor file and their root.
 //!
-//! The files are written one after another, and get their names when all of them are complete; that which names the
-//! others comes last. As a set they do not appear at once: before it is there, nothing refers to the new files.
+//! The files are written one after another, and get their names when all are complete. The index or root, which names the
+//! other files, gets its name last. The files do not appear at one instant, but until the index or root appears, no file
+//! refers to them.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -27,7 +28,7 @@ use crate::command::Create;
 use crate::file::FileWithShards;
 use crate::report::Problem;
 
-/// The files that are written, and the number and bytes of those that have been.
+/// The output files: how to create them, and the number and total length of the files that are complete.
 pub(super) struct Files<'c> {
     pub(super) create: &'c dyn Create,
     pub(super) count: Cell<u32>,
@@ -35,12 +36,12 @@ pub(super) struct Files<'c> {
 }
 
 impl Files<'_> {
-    /// Creates the next of the files that the last one names, which are so many, or that one; or the only one.
+    /// Creates the next output file of a set with `shards` shards (0 for a single file).
     pub(super) fn create(&self, shards: u32) -> io::Result<Counted> {
         self.create.create(self.count.get(), shards).map(Counted::new)
     }
 
-    /// Notes that one is complete.
+    /// Flushes the complete file `out`, and counts it.
     pub(super) fn finish(&self, mut out: Counted) -> io::Result<()> {
         out.flush()?;
         self.count.set(self.count.get().saturating_add(1));
@@ -49,7 +50,7 @@ impl Files<'_> {
     }
 }
 
-/// Converts a file into several.
+/// Converts `archive` to several files.
 pub(super) fn convert(
     args: &Convert,
     archive: &FileWithShards,
@@ -65,8 +66,8 @@ pub(super) fn convert(
     Ok(Summary { objects, input: input(archive), output, files, notes })
 }
 
-/// The path of the file of that number, where the last one names so many; none if there is no such file. A single file
-/// is OUT.
+/// Returns the path of output file `number` (from 0) of a set with `shards` shards. Number `shards` is the index or root. A
+/// single file (0 of 0) has the path OUT. Returns `None` if the set has no such file.
 pub(crate) fn shard_name(args: &Convert, number: u32, shards: u32) -> Option<PathBuf> {
     let out = &args.output;
     if shards == 0 || args.shard_size.is_none() {
@@ -84,9 +85,9 @@ pub(crate) fn shard_name(args: &Convert, number: u32, shards: u32) -> Option<Pat
     }))
 }
 
-/// Checks that a reader finds shards and an index of the names that follow from OUT, before the first file is made.
+/// Checks, before the first file is created, that readers accept the names that shards and index get from OUT.
 pub(super) fn check_names(args: &Convert) -> Result<(), &'static str> {
-    // The longest names are those of the last of as many shards as there may be.
+    // The name of the last shard is the longest, when there are as many shards as the limit allows.
     let most = args.strictness.options().limit().shards().max(1);
     let name = |number| {
         let path = shard_name(args, number, most)?;
@@ -106,12 +107,12 @@ pub(super) fn check_names(args: &Convert) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// The name of a shard of a zTensor file.
+/// Returns the name by which a zTensor file refers to shard `number`.
 fn number_name(number: u32) -> String {
     format!("{number:05}")
 }
 
-/// Divides a list into runs of so many bytes at most, or one that is longer.
+/// Divides a list of lengths into consecutive groups of at most `most` bytes. A length above `most` is a group by itself.
 pub(super) fn groups(lengths: impl Iterator<Item = u64>, most: u64) -> Vec<Range<usize>> {
     let (mut groups, mut bytes) = (Vec::<Range<usize>>::new(), 0_u64);
     for (at, length) in lengths.enumerate() {
@@ -127,7 +128,7 @@ pub(super) fn groups(lengths: impl Iterator<Item = u64>, most: u64) -> Vec<Range
     groups
 }
 
-/// Checks that there are no more files than one may name.
+/// Checks that `count` shards are within the limit on shards.
 pub(super) fn check_count(args: &Convert, count: usize) -> Result<u32, String> {
     let most = args.strictness.options().limit().shards();
     if let Some(count) = u32::try_from(count).ok().filter(|count| *count <= most) {
@@ -139,7 +140,7 @@ pub(super) fn check_count(args: &Convert, count: usize) -> Result<u32, String> {
 /// The arrays that are written.
 type Arrays<'a> = dyn ArraySource<Error = Box<Problem>> + 'a;
 
-/// Some of the arrays of a source, one behind the other.
+/// A range of consecutive arrays of a source.
 struct Part<'s> {
     source: &'s mut Arrays<'s>,
     range: Range<usize>,
@@ -177,7 +178,7 @@ impl ArraySource for Part<'_> {
     }
 }
 
-/// Writes several safetensors files and their index, or one file if that is enough.
+/// Writes several safetensors files and their index, or one file if the arrays fit it.
 pub(super) fn safetensors(
     args: &Convert,
     source: &mut Arrays<'_>,
@@ -223,7 +224,7 @@ fn json(text: &str) -> serde_json::Value {
     text.into()
 }
 
-/// A shard, or the root, which is small and comes last.
+/// The output of a writer: the file of a shard, or the root, which is held in memory, because it is small and is written last.
 enum Out {
     Shard(Counted),
     Root(Vec<u8>),
@@ -244,7 +245,7 @@ impl Sink for Out {
     }
 }
 
-/// Objects that are written in groups, each in a shard of its own, and the attributes of their root.
+/// The objects of a sharded zTensor file: each group of them is written to one shard. The root gets the attributes.
 pub(super) struct Shards<'s> {
     pub(super) objects: &'s [Tensor<'s>],
     pub(super) groups: &'s [Range<usize>],
@@ -254,7 +255,7 @@ pub(super) struct Shards<'s> {
 }
 
 impl Shards<'_> {
-    /// Writes so many shards, and the root.
+    /// Writes `shards` shards, and the root.
     pub(super) fn write(
         &self,
         mut copier: Copier<'_>,
@@ -293,7 +294,7 @@ mod tests {
     use super::groups;
 
     #[test]
-    fn groups_are_as_long_as_they_may_be() {
+    fn groups_are_filled_up_to_the_limit() {
         for (lengths, ends) in [
             (&[][..], &[][..]),
             (&[11], &[1]),

@@ -1,5 +1,5 @@
-//! Storage that several tensors share, or that one tensor repeats: a checkpoint of PyTorch stores it once, and a file of
-//! another format has it as often as it is named.
+//! Storage that several tensors share, or that one tensor repeats by strides of 0. A PyTorch checkpoint stores such bytes once;
+//! most other formats store them once for each tensor.
 
 use zten::num::u64_from_usize;
 use zten::{Encoding, Layout, Tensor};
@@ -10,16 +10,16 @@ use crate::args::{Convert, Tied};
 use crate::file::FileWithShards;
 use crate::size::human;
 
-/// How many times its distinct bytes shared storage may be written, if nothing else is asked for. Two or three names for one
-/// matrix are usual; a file of a few MiB that becomes one of many GiB is not what anyone expects.
+/// The largest factor between the bytes that are written of shared storage and its distinct bytes, without `--tied copy`.
+/// Two or three names for one matrix are usual; a checkpoint of a few MiB that becomes many GiB is a surprise or an attack.
 const MOST: u64 = 4;
 
-/// The data of a tensor, as its file has it.
+/// A tensor, and the byte range of its data in its file.
 struct Stored<'a> {
     shard: Option<&'a str>,
     start: u64,
     end: u64,
-    /// Bytes of all its elements.
+    /// Bytes of all elements, which may be more than the range has.
     written: u64,
     tensor: Tensor<'a>,
 }
@@ -27,20 +27,22 @@ struct Stored<'a> {
 /// The storage that the selected tensors of a file share or repeat.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
-    /// Names of tensors that share storage with another, and the storages that they share.
+    /// The number of tensors that share storage with another.
     names: u64,
+    /// The number of storages that these tensors share.
     storages: u64,
-    /// Bytes of storage that is shared or repeated, and of what is written of it.
+    /// Distinct bytes of storage that is shared or repeated.
     distinct: u64,
+    /// Bytes that are written if each tensor's elements are written.
     written: u64,
-    /// Bytes of what is written that a format which stores equal bytes once stores once.
+    /// The part of `written` that belongs to repetitions in `ties`. A format that stores equal tensors once does not write it.
     tied: u64,
-    /// Tensors with the same elements as another, which comes first: the ordinals of both, sorted.
+    /// Pairs of ordinals of a tensor and of an earlier tensor with the same elements, sorted.
     pub(super) ties: Vec<(u32, u32)>,
 }
 
 impl Shared {
-    /// Finds the storage that selected tensors share or repeat.
+    /// Finds the storage that the selected tensors of `archive` share or repeat.
     pub(super) fn find(archive: &FileWithShards, selection: &Selection) -> Result<Self, String> {
         let mut all = Vec::new();
         for at in 0..selection.len(archive) {
@@ -67,7 +69,7 @@ impl Shared {
         Ok(shared)
     }
 
-    /// Adds tensors whose data overlaps, or one.
+    /// Adds a cluster of tensors: several whose byte ranges overlap, or a single one.
     fn add(&mut self, cluster: &[Stored<'_>]) {
         let start = cluster.first().map_or(0, |own| own.start);
         let end = cluster.iter().map(|own| own.end).max().unwrap_or(start);
@@ -93,8 +95,8 @@ impl Shared {
         }
     }
 
-    /// Checks that no more is written than a few times the distinct bytes, unless the user has asked for copies. `once` says
-    /// that the format stores equal tensors once.
+    /// Checks that shared storage is written at most [`MOST`] times, unless the user has asked for copies. `once` is true
+    /// if the output stores equal tensors once.
     pub(super) fn check(&self, args: &Convert, once: bool) -> Result<(), String> {
         let written = self.written.saturating_sub(if once { self.tied } else { 0 });
         if args.tied == Some(Tied::Copy) || written <= self.distinct.saturating_mul(MOST) {
@@ -103,11 +105,12 @@ impl Shared {
         let (distinct, written) = (human(self.distinct), human(written));
         Err(format!(
             "tensors share or repeat {distinct} of storage, which would be written as {written}: \
-             --tied copy writes all of it, --tied keep-first one of those with the same elements"
+             --tied copy writes all of it, --tied keep-first the first of tensors with the same elements"
         ))
     }
 
-    /// Says how often shared storage is written, if any is. `once` says that the format stores equal tensors once.
+    /// Returns a note on how often shared storage is written, or `None` if there is none. `once` is true if the output stores
+    /// equal tensors once.
     pub(super) fn note(&self, once: bool) -> Option<String> {
         let again = if once { u64_from_usize(self.ties.len()) } else { 0 };
         let Self { names, storages, .. } = self;
@@ -125,7 +128,7 @@ impl Shared {
 }
 
 impl<'a> Stored<'a> {
-    /// The data of a dense tensor that is stored as it is and has some.
+    /// Returns the byte range of a dense, uncompressed tensor with data, and `None` for any other tensor.
     fn of(tensor: Tensor<'a>) -> Option<Self> {
         let data = tensor.component("data").filter(|_| tensor.layout() == Layout::Dense)?;
         let written = data.decoded_length()?;

@@ -13,18 +13,18 @@ use crate::escape;
 use crate::file::{FileWithShards, counted};
 use crate::size::human;
 
-/// The numbers of objects, and of bytes of the files that were read and of those that were written.
+/// The number of objects, the bytes of the input files, and the bytes and the number of the output files.
 #[derive(Debug)]
 pub(super) struct Summary {
     pub(super) objects: usize,
     pub(super) input: u64,
     pub(super) output: u64,
     pub(super) files: u32,
-    /// What the user is told beside, a line each.
+    /// Further notes for the user, one line each.
     pub(super) notes: Vec<String>,
 }
 
-/// Bytes of a file and its shards.
+/// Returns the total bytes of a file and its shards.
 pub(super) fn input(archive: &FileWithShards) -> u64 {
     archive.file_len().saturating_add(archive.shard_bytes())
 }

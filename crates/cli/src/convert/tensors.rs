@@ -1,4 +1,4 @@
-//! Files of any format that is read as zTensor files.
+//! Writes files of any supported format as zTensor files.
 
 use std::cell::Cell;
 use std::io::{self, Write};
@@ -26,7 +26,7 @@ use crate::report::Problem;
 use crate::sources::Sources;
 use crate::values::is_quantized;
 
-/// Copies all of a file, or what is selected of it.
+/// Writes the selected objects of `archive` to `out` as one zTensor file.
 pub(super) fn convert(
     args: &Convert,
     archive: &FileWithShards,
@@ -60,7 +60,7 @@ pub(super) fn convert(
     })
 }
 
-/// Writes the values of a quantized object as a dense object of that name.
+/// Writes the values of the quantized `object` as a dense object called `name`.
 fn dequantize<S: Sink>(
     object: &Tensor<'_>,
     name: &str,
@@ -94,7 +94,7 @@ fn dequantize<S: Sink>(
     out.finish()
 }
 
-/// The same as a root and its shards.
+/// Writes the selected objects of `archive` as a root and its shards, or as one file if they fit one shard.
 pub(super) fn convert_sharded(
     args: &Convert,
     archive: &FileWithShards,
@@ -123,7 +123,8 @@ pub(super) fn convert_sharded(
     })
 }
 
-/// Bytes that an object takes when its floats are of that type, as far as its manifest says how many there are.
+/// Returns the decoded bytes of `object` after its floats are converted to `to`. A component whose decoded length is not known
+/// counts with its stored bytes.
 fn decoded(object: &Tensor<'_>, to: Option<Float>) -> u64 {
     let bytes = |own: Component<'_>| own.decoded_length().unwrap_or(own.extent().length());
     let bytes = object.components().map(bytes).fold(0, u64::saturating_add);
@@ -133,7 +134,7 @@ fn decoded(object: &Tensor<'_>, to: Option<Float>) -> u64 {
     bytes.saturating_mul(to.into()).checked_div(from.into()).unwrap_or(bytes)
 }
 
-/// The parts of a copy.
+/// The inputs of a copy: options, selected objects, new attributes and open files.
 struct Job<'j> {
     options: WriteOptions,
     selection: &'j Selection,
@@ -141,7 +142,8 @@ struct Job<'j> {
     files: &'j Sources<'j>,
 }
 
-/// Copies what is selected of a file.
+/// Calls `copy` with a copier of the selected objects of `archive`, which applies all options of `args`, and returns the number
+/// of objects and the notes.
 fn with_copier(
     args: &Convert,
     archive: &FileWithShards,
@@ -216,10 +218,11 @@ fn with_copier(
     })
 }
 
-/// Takes what elements become.
+/// A function that takes converted bytes.
 type ChunkFn<'t> = dyn FnMut(&[u8]) -> Result<(), Error> + 't;
 
-/// Returns whether an object is the same without attributes: those of other layouts say how its components are read.
+/// Returns whether the attributes of `object` may be dropped. Attributes of layouts other than dense and sparse tell how the
+/// components are decoded, so they must stay.
 pub(super) fn drops(object: &Tensor<'_>) -> bool {
     matches!(object.layout(), Layout::Dense | Layout::SparseCsr | Layout::SparseCoo)
 }

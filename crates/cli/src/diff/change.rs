@@ -1,4 +1,4 @@
-//! The differences of two objects of one name.
+//! The differences of two objects with the same name.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use crate::size::grouped;
 use crate::sums::Sum;
 use crate::text::{element, format, shape};
 
-/// Components and attributes that a line lists, at most.
+/// The largest number of components, and of attributes, that a line lists.
 const LISTED: usize = 16;
 
 /// An old and a new value.
@@ -33,14 +33,14 @@ pub(super) struct Changes<'a> {
     pub(super) layout: Option<Turn<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) shape: Option<Turn<Vec<Integer>>>,
-    /// The values of the objects, where both have such.
+    /// The differences of the values of the objects, if both have values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) elements: Option<Measure>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) components: Vec<ComponentChange<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) attributes: Vec<AttributeChange<'a>>,
-    /// True if each object has one component, which need not be named.
+    /// True if each object has one component, so that lines need not name it.
     #[serde(skip)]
     pub(super) is_alone: bool,
     #[serde(skip)]
@@ -64,7 +64,7 @@ pub(super) struct ComponentChange<'a> {
 }
 
 impl<'a> Changes<'a> {
-    /// Compares two objects but for their attributes. These are their components with their sums, by role.
+    /// Compares two objects, without their attributes. `old` and `new` are their components with their sums, sorted by role.
     pub(super) fn new(
         [one, other]: [&Tensor<'a>; 2],
         [old, new]: [Vec<(Component<'a>, Sum)>; 2],
@@ -88,19 +88,21 @@ impl<'a> Changes<'a> {
         changes
     }
 
-    /// Returns whether nothing has been found.
+    /// Returns whether there is no difference.
     pub(super) fn is_empty(&self) -> bool {
         let none = self.layout.is_none() && self.shape.is_none();
         none && self.components.is_empty() && self.attributes.is_empty()
     }
 
-    /// Returns whether the elements are to be compared.
+    /// Returns whether the bytes of a component differ, so that elements must be compared.
     pub(super) fn has_content(&self) -> bool {
         self.components.iter().any(|component| component.content)
     }
 
-    /// Counts the elements that differ. Quantized values are held if they take no more bytes than `most`. An error comes
-    /// with the place of its object.
+    /// Counts the elements that differ. Quantized values are compared if they take at most `most` bytes of memory.
+    ///
+    /// # Errors
+    /// The index (0 or 1) of the object that cannot be read, and the error.
     pub(super) fn measure(
         &mut self,
         objects: [Tensor<'_>; 2],
@@ -161,7 +163,7 @@ impl<'a> ComponentChange<'a> {
     }
 }
 
-/// Returns the type of the elements of a component. An index is a number, however wide it is stored.
+/// Returns the type of the elements of a component. All indices have the type `u64`, because their stored width is not content.
 fn meaning<'a>(component: &Component<'a>) -> ElementType<'a> {
     if component.is_index() {
         ElementType::Plain(StorageType::U64)
@@ -170,7 +172,7 @@ fn meaning<'a>(component: &Component<'a>) -> ElementType<'a> {
     }
 }
 
-/// The changes in the order in which a line has them, separated by commas; of components and attributes the first.
+/// Formats the changes separated by commas, with at most [`LISTED`] components and attributes.
 impl fmt::Display for Changes<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut texts = Vec::new();
@@ -206,7 +208,7 @@ impl ComponentChange<'_> {
     }
 }
 
-/// The number with four digits.
+/// Rounds a number to four digits.
 fn short(number: f64) -> f64 {
     format!("{number:.3e}").parse().unwrap_or(number)
 }

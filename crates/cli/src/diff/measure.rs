@@ -1,4 +1,4 @@
-//! The amounts by which elements differ. Both sides are read side by side, in pieces.
+//! Measurement of the differences between elements. Both sides are read in parallel, in pieces.
 
 use std::cmp::Ordering;
 
@@ -12,9 +12,9 @@ use zten_formats::{Block, BlockDequantizer};
 use crate::element::{Fp8, Kind};
 use crate::json::integer;
 
-/// Bytes of each side that are held at a time, at least.
+/// The smallest number of bytes of each side that are held at a time.
 const PIECE: usize = 64 << 10;
-/// Integers from here on are no `f64`.
+/// 2^53. Not every integer from here on is an `f64`.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The number of elements that differ, and the amounts.
@@ -26,10 +26,10 @@ pub(super) struct Measure {
     /// The number of elements that differ.
     #[serde(serialize_with = "integer")]
     pub(super) changed: u64,
-    /// The number of differing elements of which one is NaN or infinite, so that there is no difference.
+    /// The number of differing pairs in which an element is NaN or infinite, so that the pair has no numeric difference.
     #[serde(serialize_with = "integer")]
     pub(super) not_finite: u64,
-    /// The differences, where elements are numbers.
+    /// The numeric differences, if the elements are numbers.
     #[serde(flatten)]
     pub(super) numbers: Option<Numbers>,
 }
@@ -39,35 +39,35 @@ pub(super) struct Measure {
 pub(super) struct Numbers {
     /// The largest absolute difference.
     pub(super) max: f64,
-    /// The mean absolute difference of all elements that have one, equal ones among them.
+    /// The mean absolute difference of all pairs with a numeric difference, equal pairs included.
     pub(super) mean: f64,
     /// The largest difference relative to the larger of the two magnitudes: 0 to 2.
     pub(super) relative: f64,
 }
 
-/// The elements of a tensor or component, from the first on.
+/// A reader of the elements of a tensor or component.
 pub(super) struct Elements<'a> {
-    /// None where all of them are pending.
+    /// The reader of further bytes, or `None` if all bytes are in `pending`.
     reader: Option<Reader<'a>>,
     form: Form,
-    /// The type of the elements; none where it is not known.
+    /// The type of the elements, or `None` if it is not known.
     kind: Option<Kind>,
-    /// True if differences mean something: elements are numbers, and no indices.
+    /// True if numeric differences are meaningful: the elements are numbers, and not indices.
     is_numeric: bool,
-    /// Bytes that have been read.
+    /// Bytes that have been read and not compared.
     pending: Vec<u8>,
 }
 
-/// The form that bytes take as they are read.
+/// The conversion of bytes as they are read.
 enum Form {
     Content(Normalization),
-    /// Two elements a byte, of which so many are to come.
+    /// Unpacking of two elements in each byte. The number is the elements that follow.
     Packed(u64),
     Blocks(Box<BlockDequantizer>),
 }
 
 impl<'a> Elements<'a> {
-    /// The stored elements of a component.
+    /// Creates a reader of the stored elements of `component`.
     pub(super) fn of_component(component: &Component<'a>) -> Result<Self, Error> {
         let reader = Some(component.reader()?);
         let (mut form, mut kind) =
@@ -83,7 +83,8 @@ impl<'a> Elements<'a> {
         Ok(Self { reader, form, kind, is_numeric, pending: Vec::new() })
     }
 
-    /// The values of a tensor, dequantized if it is quantized; none if it has none, or too many to be held.
+    /// Creates a reader of the values of `tensor`, dequantized if it is quantized. Returns `None` if the tensor has no
+    /// values, or if dequantized values that must be held would take more than `most` bytes.
     pub(super) fn of_tensor(tensor: &Tensor<'a>, most: u64) -> Result<Option<Self>, Error> {
         let data = tensor.component("data");
         let single = Self {
@@ -127,12 +128,12 @@ impl<'a> Elements<'a> {
         Ok(Some(Self { pending, ..single }))
     }
 
-    /// Bytes of an element; 1 where they are none.
+    /// Returns the number of bytes of an element, or 1 if the type is not known.
     fn width(&self) -> usize {
         self.kind.map_or(1, Kind::width)
     }
 
-    /// Reads until there are as many bytes as a piece has, or the end.
+    /// Reads until [`PIECE`] bytes are pending, or the reader is at its end.
     fn fill(&mut self) -> Result<(), Error> {
         let Self { reader: Some(reader), form, pending, .. } = self else { return Ok(()) };
         while pending.len() < PIECE {
@@ -160,14 +161,17 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// An empty list with room for so many items.
+/// Creates an empty list with room for `count` items.
 fn reserved<T>(count: usize) -> Result<Vec<T>, OutOfMemory> {
     let mut items = Vec::new();
     items.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
     Ok(items)
 }
 
-/// Compares elements; none where one side has more of them. An error comes with the place of its side, 0 or 1.
+/// Compares the elements of two sides. Returns `None` if one side has more elements.
+///
+/// # Errors
+/// The index (0 or 1) of the side that cannot be read, and the error.
 pub(super) fn measure(mut sides: [Elements<'_>; 2]) -> Result<Option<Measure>, (usize, Error)> {
     let mut sum = Sum::default();
     let is_numeric = sides.iter().all(|side| side.is_numeric);
@@ -192,7 +196,7 @@ pub(super) fn measure(mut sides: [Elements<'_>; 2]) -> Result<Option<Measure>, (
     }
 }
 
-/// The findings about the elements that were compared.
+/// The running totals of a comparison.
 #[derive(Default)]
 struct Sum {
     found: Measure,
@@ -212,12 +216,12 @@ impl Sum {
             return;
         }
         let (Some(kind), Some(other)) = (kind, other) else {
-            // Of one type that is not known: bytes.
+            // Elements of an unknown type are compared as bytes.
             let changed = old.iter().zip(new).filter(|(one, other)| one != other).count();
             self.found.changed = self.found.changed.saturating_add(u64_from_usize(changed));
             return;
         };
-        // The parts of complex numbers are numbers of their own; of others the second one is 0.
+        // Every element becomes two numbers: the parts of a complex number, or a number and 0.
         let [olds, news] = &mut self.values;
         for (values, kind, bytes) in [(&mut *olds, kind, old), (&mut *news, other, new)] {
             values.clear();
@@ -274,7 +278,7 @@ impl Sum {
     }
 }
 
-/// The difference of integers that may be larger than a float holds exactly.
+/// Returns the difference of two 64-bit integers, which may be larger than an `f64` holds exactly.
 #[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "rounded to the nearest")]
 fn exact(kind: Kind, old: &[u8], new: &[u8]) -> Option<f64> {
     let [old, new] =

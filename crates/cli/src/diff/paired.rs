@@ -1,8 +1,8 @@
-//! Two lists side by side, by the names of what is in them.
+//! Merging of two sorted lists into pairs of items with the same name.
 
 use std::cmp::Ordering;
 
-/// The items of one name.
+/// The items with the same name in two lists.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Pair<T> {
     /// An item of the first list only.
@@ -13,7 +13,7 @@ pub(super) enum Pair<T> {
     Both(T, T),
 }
 
-/// Pairs up two lists, each of which is in this order.
+/// Pairs the items of two lists, which are sorted by `order`.
 pub(super) fn paired<T>(
     old: Vec<T>,
     new: Vec<T>,

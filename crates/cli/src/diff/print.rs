@@ -1,4 +1,4 @@
-//! The differences as text and as JSON.
+//! Printing of differences as text and as JSON.
 
 use std::io::{self, Write};
 
@@ -11,14 +11,14 @@ use crate::escape::Quoted;
 use crate::json::{Schema, to_line};
 use crate::size::grouped;
 
-/// One line for each attribute of the files and each object that differs, and one that sums up.
+/// Writes one line for each differing attribute and object, and a line with the totals.
 pub(super) fn lines(out: &mut dyn Write, found: &Found<'_>) -> io::Result<()> {
     for change in &found.attributes {
         let sign = Some(change.sign()).filter(|sign| !sign.is_empty()).unwrap_or("~");
         writeln!(out, "{sign} {change}")?;
     }
     for Object { name, difference, changes } in &found.objects {
-        // In full: cut, two names could look the same.
+        // Names are printed in full, because two cut names could look the same.
         let name = Quoted(name);
         let text = changes.to_string();
         let separator = if text.is_empty() { "" } else { ": " };
@@ -40,7 +40,7 @@ pub(super) fn lines(out: &mut dyn Write, found: &Found<'_>) -> io::Result<()> {
     )
 }
 
-/// The numbers of objects.
+/// The numbers of objects by their difference.
 #[derive(Default, Serialize)]
 struct Summary {
     added: u64,
@@ -66,7 +66,7 @@ impl Summary {
     }
 }
 
-/// The JSON of an object.
+/// An object in the JSON document.
 #[derive(Serialize)]
 struct Entry<'a> {
     name: &'a str,
@@ -76,7 +76,7 @@ struct Entry<'a> {
     changes: &'a Changes<'a>,
 }
 
-/// The JSON of two files.
+/// The JSON document of a comparison.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: Schema,
@@ -89,7 +89,7 @@ struct Document<'a> {
     summary: Summary,
 }
 
-/// Writes one JSON document.
+/// Writes the differences as one JSON document.
 pub(super) fn document(out: &mut dyn Write, found: &Found<'_>) -> io::Result<()> {
     let mut document = Document {
         schema: Schema,

@@ -1,8 +1,8 @@
-//! Comparing attributes by what they say, and not by how their CBOR is spelled.
+//! Comparison of attributes by their values instead of their CBOR encoding.
 //!
-//! Lengths of heads and floats, chunks and the order of a map's entries are spelling; `1` and
-//! `1.0` are two values, and so are floats whose bits differ as doubles. Each value is summed in a form of its own, in
-//! which the entries of a map are sorted by the sums of their keys: memory follows neither the attributes nor their depth.
+//! The lengths of heads and floats, the chunks of strings and the order of a map's entries are encoding. `1` and `1.0` are two
+//! values, and so are floats whose bits differ as doubles. Each value is hashed in a normal form, in which the entries of a map
+//! are sorted by the hashes of their keys, so that memory does not grow with the size or depth of attributes.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -16,22 +16,22 @@ use crate::escape::Quoted;
 use crate::json::to_writer;
 use crate::value::{Json, nan};
 
-/// Major types, as they stand in heads.
+/// CBOR major types, as in the high bits of a head.
 const UINT: u8 = 0;
 const NEGATIVE: u8 = 1 << 5;
 const BYTES: u8 = 2 << 5;
 const TEXT: u8 = 3 << 5;
 const MAP: u8 = 5 << 5;
 const TAG: u8 = 6 << 5;
-/// The bytes that begin and end arrays and maps whose entries are not counted.
+/// The bytes that begin and end arrays and maps of indefinite length.
 const ARRAY: u8 = 0x9f;
 const LONG_MAP: u8 = 0xbf;
 const BREAK: u8 = 0xff;
-/// The first byte of a double.
+/// The head of a double.
 const DOUBLE: u8 = 0xfb;
 
-/// Entries that are sorted, at most, of a map and those that it stands in: what takes memory. In a
-/// map with more, the order counts, so that files may be told apart that say the same.
+/// The largest number of entries that are sorted, of a map and all maps around it, which bounds memory. In a larger map the
+/// order of entries counts, so that equal maps may be reported as different.
 const ENTRIES: usize = 1 << 19;
 
 type Sum = [u8; 32];
@@ -40,7 +40,7 @@ type Sum = [u8; 32];
 #[derive(Serialize)]
 pub(super) struct AttributeChange<'a> {
     key: &'a str,
-    /// None where there is none.
+    /// The value in the old file, or `None` if the attribute was added.
     #[serde(skip_serializing_if = "Option::is_none")]
     old: Option<Json<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,7 +52,7 @@ pub(super) fn attributes<'a>(
     old: &Attributes<'a>,
     new: &Attributes<'a>,
 ) -> Vec<AttributeChange<'a>> {
-    // Items are equal that are spelled the same, and most are.
+    // Equal encodings have equal values, and most files have the same encoding.
     if old == new {
         return Vec::new();
     }
@@ -77,7 +77,7 @@ pub(super) fn attributes<'a>(
 }
 
 impl AttributeChange<'_> {
-    /// `+` where it was added, `-` where it was removed, else nothing.
+    /// Returns `+` for an attribute that was added, `-` for one that was removed, and an empty text otherwise.
     pub(super) fn sign(&self) -> &'static str {
         match (&self.old, &self.new) {
             (None, _) => "+",
@@ -87,7 +87,8 @@ impl AttributeChange<'_> {
     }
 }
 
-/// `attribute "key" 1 -> 2`, or the one value that there is. Long values are cut.
+/// Formats the change as `attribute "key" 1 -> 2`, or with one value if the attribute was added or removed. Long values are
+/// cut.
 impl fmt::Display for AttributeChange<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "attribute {} ", Quoted(self.key))?;
@@ -97,11 +98,11 @@ impl fmt::Display for AttributeChange<'_> {
     }
 }
 
-/// The beginning of a value as JSON.
+/// An output that keeps the beginning of a value's JSON.
 struct Beginning(Vec<u8>);
 
 impl Beginning {
-    /// Characters of it, at most.
+    /// The largest number of characters that are kept.
     const LENGTH: usize = 60;
 
     fn of(value: &impl Serialize) -> String {
@@ -120,7 +121,7 @@ impl Beginning {
 
 impl Write for Beginning {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // A character takes 4 bytes at most. What follows need not be written.
+        // A character takes at most 4 bytes, so enough bytes are kept. The error ends serialization.
         if self.0.len() > 4 * Self::LENGTH {
             return Err(io::ErrorKind::WriteZero.into());
         }
@@ -134,21 +135,21 @@ impl Write for Beginning {
     }
 }
 
-/// The sum of a value.
+/// Returns the hash of the normal form of `item`.
 fn of_item(item: &Item<'_>) -> Sum {
     sum(|form| item.write(ENTRIES, form))
 }
 
-/// The sum of a form.
+/// Returns the hash of the bytes that `write` writes.
 fn sum(write: impl FnOnce(&mut Sha256)) -> Sum {
     let mut form = Sha256::new();
     write(&mut form);
     form.finalize().into()
 }
 
-/// A value that has a form.
+/// A value with a normal form.
 trait Form {
-    /// Adds it. Of its maps, so many entries may be sorted.
+    /// Writes the normal form to the hash `form`. At most `left` entries of maps may be sorted.
     fn write(&self, left: usize, form: &mut Sha256);
 }
 
@@ -158,7 +159,7 @@ impl Form for &str {
     }
 }
 
-/// No reader lets items nest deeper than 64 levels.
+/// Recursion is bounded, because readers reject items nested deeper than 64 levels.
 impl Form for Item<'_> {
     fn write(&self, left: usize, form: &mut Sha256) {
         match self.value() {
@@ -181,13 +182,13 @@ impl Form for Item<'_> {
                 form.update([DOUBLE]);
                 form.update(bits.to_be_bytes());
             }
-            // Simple values have one spelling.
+            // Simple values have one encoding.
             _ => form.update(self.as_bytes()),
         }
     }
 }
 
-/// Adds the form of a map.
+/// Writes the normal form of a map.
 fn map<'a, K: Form>(
     entries: impl Iterator<Item = (K, Item<'a>)> + Clone,
     left: usize,
@@ -208,7 +209,7 @@ fn map<'a, K: Form>(
         (sum(|form| key.write(left, form)), sum(|form| value.write(left, form)))
     };
     sums.extend(entries.map(entry));
-    // Of entries of the same key, the last may be the one that counts: they stay in their order.
+    // The sort is stable: of entries with the same key a program may use the last, so their order counts.
     sums.sort_by_key(|(key, _)| *key);
     number(MAP, u64::try_from(count).unwrap_or(u64::MAX), form);
     for (key, value) in sums {
@@ -217,7 +218,7 @@ fn map<'a, K: Form>(
     }
 }
 
-/// Adds a number, and what it is of.
+/// Writes a number after the head `of`, which tells what is counted.
 fn number(of: u8, number: u64, form: &mut Sha256) {
     form.update([of]);
     form.update(number.to_be_bytes());

@@ -1,4 +1,4 @@
-//! The rows of the table.
+//! The rows of the table of objects.
 
 use std::io;
 
@@ -11,13 +11,14 @@ use crate::size::human;
 use crate::table;
 use crate::text::{element, format, shape, word};
 
-/// Name, and format, type, shape, stored and decoded size, encoding, digest.
+/// A row: the name, and seven cells for layout, type, shape, stored size, decoded size, encoding and digest.
 pub(super) type Row<'a> = table::Row<'a, 7>;
 
-/// Takes a row.
+/// A function that takes a row.
 pub(super) type Each<'e> = table::Each<'e, 7>;
 
-/// Hands out all rows, one after another.
+/// Passes the rows of all `objects` to `each`: one row for an object of one component, and a row for the object and for each
+/// component otherwise.
 pub(super) fn all<'a>(objects: impl Iterator<Item = Tensor<'a>>, each: Each<'_>) -> io::Result<()> {
     for object in objects {
         let mut components = object.components();
@@ -34,7 +35,7 @@ pub(super) fn all<'a>(objects: impl Iterator<Item = Tensor<'a>>, each: Each<'_>)
     Ok(())
 }
 
-/// An object and its only component.
+/// Returns the row of an object and its only component.
 fn single<'a>(object: &Tensor<'a>, component: &Component<'_>) -> Row<'a> {
     let Row { depth, name, cells: [format, blocks, shape, ..] } = self::object(object);
     let [_, element, _, stored, decoded, encoding, digest] = self::component(component).cells;
@@ -42,7 +43,7 @@ fn single<'a>(object: &Tensor<'a>, component: &Component<'_>) -> Row<'a> {
     Row { depth, name, cells: [format, element, shape, stored, decoded, encoding, digest] }
 }
 
-/// The type of the elements of an object, as its row says it.
+/// Returns the type of the elements of `object`, as its row shows the type.
 pub(crate) fn kind(object: &Tensor<'_>) -> String {
     let mut components = object.components();
     match (components.next(), components.next()) {
@@ -54,7 +55,7 @@ pub(crate) fn kind(object: &Tensor<'_>) -> String {
     }
 }
 
-/// An object, with the totals of its components.
+/// Returns the row of an object with several components, with their totals.
 fn object<'a>(object: &Tensor<'a>) -> Row<'a> {
     let mut totals = Totals::default();
     for component in object.components() {
@@ -72,7 +73,7 @@ fn object<'a>(object: &Tensor<'a>) -> Row<'a> {
     Row { depth: 0, name: object.name(), cells }
 }
 
-/// A component, below its object.
+/// Returns the row of a component, indented below its object.
 fn component<'a>(component: &Component<'a>) -> Row<'a> {
     let element = match Block::of(&component.tensor()) {
         Some(block) => block.name.to_owned(),
@@ -90,7 +91,7 @@ fn component<'a>(component: &Component<'a>) -> Row<'a> {
     Row { depth: 1, name: component.role(), cells }
 }
 
-/// A size, if it is known.
+/// Formats a size, or `?` if it is not known.
 pub(super) fn size(bytes: Option<u64>) -> String {
     bytes.map_or_else(|| "?".to_owned(), human)
 }
@@ -106,7 +107,7 @@ fn digest(component: &Component<'_>) -> String {
     }
 }
 
-/// The word that all components have in common.
+/// Returns the word of all components if it is the same for all, `-` if there are none, and `mixed` otherwise.
 fn common(mut words: impl Iterator<Item = String>) -> String {
     match words.next() {
         None => "-".to_owned(),

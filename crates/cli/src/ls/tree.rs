@@ -1,4 +1,4 @@
-//! `--tree`: objects that differ only in numbers in one row, below the parts of their names that they share.
+//! `--tree`: a tree of objects by the dots in their names, in which objects whose names differ only in numbers are one row.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -15,19 +15,19 @@ use crate::size::human;
 use crate::table::{Column, Each, Row, Table};
 use crate::text::shape;
 
-/// Numbers of a name that are folded, at most, the last ones.
+/// The largest number of numeric parts of a name that are folded, from the last on.
 const NUMBERS: usize = 4;
-/// Runs of numbers that are written, at most.
+/// The largest number of ranges in a folded name.
 const RUNS: usize = 6;
 
 /// Objects of one type and shape whose names differ only in numbers.
 struct Leaf<'a> {
-    /// The first of them.
+    /// The first of the objects.
     object: Tensor<'a>,
-    /// Their name, with all numbers in the place of one: `layers.{0..31}.weight`.
+    /// The common name, with the numbers in braces: `layers.{0..31}.weight`.
     name: Cow<'a, str>,
-    /// The number that is to be folded next, and its value: the last whole part of the name that is one, before those
-    /// that have been.
+    /// The byte range in the name and the value of the number that is folded next: the last numeric part before those that have
+    /// been folded.
     number: Option<(Range<usize>, u64)>,
     count: u64,
     stored: u64,
@@ -40,14 +40,14 @@ impl<'a> Leaf<'a> {
         Self { object, name: Cow::Borrowed(name), number, count: 1, stored }
     }
 
-    /// The name around the number.
+    /// Returns the parts of the name before and after the number.
     fn around(&self) -> [&str; 2] {
         let range = self.number.as_ref().map_or(0..0, |(range, _)| range.clone());
         let part = |range| self.name.get::<Range<usize>>(range).unwrap_or_default();
         [part(0..range.start), part(range.end..self.name.len())]
     }
 
-    /// Compares all but the number.
+    /// Compares names, types and shapes, except the number that is folded next.
     fn compare(&self, other: &Self) -> Ordering {
         let types = |leaf: &Self| {
             let components = leaf.object.components();
@@ -64,7 +64,7 @@ impl<'a> Leaf<'a> {
     }
 }
 
-/// The last part of a name, between dots, that is a number as it is counted: without zeros before it.
+/// Returns the byte range and the value of the last part of `name` between dots that is a number without leading zeros.
 fn number(name: &str) -> Option<(Range<usize>, u64)> {
     let mut end = name.len();
     for part in name.rsplit('.') {
@@ -79,7 +79,7 @@ fn number(name: &str) -> Option<(Range<usize>, u64)> {
     None
 }
 
-/// Numbers in order, in the notation of a shell: `{0..31}`, `{0..3,7}`.
+/// Formats ascending numbers in the notation of a shell: `{0..31}`, `{0..3,7}`.
 fn braces(numbers: impl Iterator<Item = u64>) -> String {
     let mut runs: Vec<(u64, u64)> = Vec::new();
     for number in numbers {
@@ -99,7 +99,7 @@ fn braces(numbers: impl Iterator<Item = u64>) -> String {
     format!("{{{}}}", words.join(","))
 }
 
-/// Folds the last number of each name, then the one before.
+/// Folds the last number of each name, then the number before it, and so on.
 fn fold(mut leaves: Vec<Leaf<'_>>) -> Vec<Leaf<'_>> {
     for _ in 0..NUMBERS {
         let value = |leaf: &Leaf<'_>| leaf.number.as_ref().map(|(_, number)| *number);
@@ -130,13 +130,13 @@ fn fold(mut leaves: Vec<Leaf<'_>>) -> Vec<Leaf<'_>> {
     leaves
 }
 
-/// Rows in the order of their names that begin alike, up to a dot, and the bytes of that beginning.
+/// Consecutive rows whose names share a prefix up to a dot, and the length of the prefix in bytes.
 struct Group {
     rows: Range<usize>,
     prefix: usize,
 }
 
-/// Finds all beginnings that several rows share, outer ones before inner ones.
+/// Returns the groups of rows that share a prefix, outer groups before inner ones.
 fn groups(leaves: &[Leaf<'_>]) -> Vec<Group> {
     let (mut groups, mut open) = (Vec::new(), Vec::<(usize, usize)>::new());
     for end in 1..=leaves.len() {
@@ -155,7 +155,7 @@ fn groups(leaves: &[Leaf<'_>]) -> Vec<Group> {
     groups
 }
 
-/// The length of what two names share, up to and with a dot. Dots beside one another are no end of a part.
+/// Returns the length of the common prefix of two names, up to and including its last dot. Adjacent dots do not end a part.
 fn shared(one: &str, other: &str) -> usize {
     let (one, other) = (one.as_bytes(), other.as_bytes());
     let common = one.iter().zip(other).take_while(|(one, other)| one == other).count();
@@ -165,12 +165,12 @@ fn shared(one: &str, other: &str) -> usize {
     (0..common).rev().find(is_end).map_or(0, |at| at.saturating_add(1))
 }
 
-/// Lists the objects.
+/// Prints the tree of the selected objects.
 pub(super) fn list(out: &mut dyn Write, selection: &Selection<'_>) -> io::Result<()> {
     let mut leaves = fold(selection.objects().map(Leaf::new).collect());
     leaves.sort_by(|one, other| natural::compare(&one.name, &other.name));
     let groups = groups(&leaves);
-    // The sums over all rows before each: a group has the difference.
+    // Prefix sums of counts and bytes over the rows, so that the totals of a group are a difference.
     let mut sums = vec![(0_u64, 0_u64)];
     for leaf in &leaves {
         let (count, bytes) = sums.last().copied().unwrap_or_default();
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shared_ends_at_a_dot() {
+    fn shared_prefixes_end_at_a_dot() {
         assert_eq!(shared("a.b.c", "a.b.d"), 4);
         assert_eq!(shared("a.b", "a.bc"), 2);
         assert_eq!(shared("a", "a.b"), 0);

@@ -1,4 +1,4 @@
-//! Replacements of what the feature `remote` has.
+//! Replacements for the items of the feature `remote`, for builds without it.
 
 #[cfg(target_os = "linux")]
 use std::fs::File;
@@ -17,45 +17,45 @@ fn absent() -> io::Error {
     )
 }
 
-/// No option says how files are read over the network.
+/// The options for remote files: none.
 #[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
 pub(crate) struct Settings {}
 
-/// Decides nothing.
+/// Does nothing: there are no settings.
 pub(crate) fn decide(_: &Settings) {}
 
-/// No settings.
+/// Returns the empty settings.
 #[cfg(target_os = "linux")]
 pub(crate) fn settings() -> Settings {
     Settings {}
 }
 
-/// The first argument of a process that fetches files, if there were one.
+/// The first argument of a process that fetches a file, which this build rejects.
 #[cfg(target_os = "linux")]
 pub(crate) const ARGUMENT: &str = "--fetch";
 
-/// Fetches nothing.
+/// Fails, because this build cannot fetch files.
 #[cfg(target_os = "linux")]
 pub(crate) fn run() -> io::Result<()> {
     Err(absent())
 }
 
-/// Returns 0: nothing takes any time.
+/// Returns the time limit for reading remote files: 0 seconds.
 pub(crate) fn time_limit() -> u64 {
     0
 }
 
-/// A remote file, of which there is none.
+/// A remote file. This build has none, so the type has no value.
 #[derive(Debug)]
 pub(crate) enum Remote {}
 
 impl Remote {
-    /// Says how to have it.
+    /// Fails, with the advice to build the feature `remote`.
     pub(crate) fn open(_: &Path, _: u32) -> io::Result<Self> {
         Err(absent())
     }
 
-    /// The same, where another process is to have it.
+    /// Fails as [`open`](Self::open) does.
     #[cfg(target_os = "linux")]
     pub(crate) fn start(_: &Path, _: u32) -> io::Result<File> {
         Err(absent())

@@ -1,4 +1,4 @@
-//! Files that this process itself reads over the network, where nothing is confined.
+//! Remote files that this process reads itself, on systems without a sandbox.
 
 use std::io;
 use std::ops::Range;
@@ -9,27 +9,27 @@ use zten_remote::{Plan, RemoteFile, Want};
 
 use super::settings;
 
-/// A file that is read over the network.
+/// A remote file.
 #[derive(Debug)]
 pub(crate) struct Remote(RemoteFile);
 
 impl Remote {
-    /// Finds the file.
+    /// Opens the remote file whose name is `path`.
     pub(crate) fn open(path: &Path, _: u32) -> io::Result<Self> {
         Ok(Self(settings::open(path.to_str().unwrap_or_default())?))
     }
 
-    /// Bytes of it.
+    /// Returns the length of the file in bytes.
     pub(crate) fn length(&self) -> u64 {
         self.0.length()
     }
 
-    /// Finds a file that this one names.
+    /// Opens the sibling file `want`. Returns `None` if the server has no such file.
     pub(crate) fn find(&self, want: &Want) -> io::Result<Option<Self>> {
         Ok(self.0.find(want)?.map(Self))
     }
 
-    /// Announces what will be read, in that order, with other files between two runs.
+    /// Announces the ranges that will be read, in order, with reads of other files between two runs.
     pub(crate) fn plan<R: IntoIterator<Item = Range<u64>>>(
         &self,
         runs: impl IntoIterator<Item = R>,

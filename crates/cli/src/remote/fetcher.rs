@@ -1,5 +1,5 @@
-//! The process that talks to the server. It serves ranges of one file, and of those that this one names, to the
-//! process at the other end of its standard input, and looks at no byte of them.
+//! The process that talks to the server of a remote file. It serves ranges of the file and of its sibling files to the
+//! process at the other end of its standard input, and does not look at the bytes.
 
 use std::collections::VecDeque;
 use std::io::{self, Write as _};
@@ -12,13 +12,13 @@ use super::settings::{self, Settings};
 use crate::channel::{Received, write};
 use crate::message::{Failure, Found, PART, Reply, Request, WireWant, invalid};
 
-/// The first argument of this process.
+/// The first argument of a process that fetches a file.
 pub(crate) const ARGUMENT: &str = "--fetch";
 
-/// Files of which blocks are fetched ahead, and held.
+/// The largest number of files for which blocks are fetched ahead and held.
 const AHEAD: usize = 4;
 
-/// All that the process is told: the name of the file, and the number of files that may be found beside it.
+/// The arguments of the process: the name of the file, the largest number of sibling files to look for, and the settings.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Start<'a> {
     pub(super) name: &'a str,
@@ -35,10 +35,10 @@ fn fail(error: RemoteError) -> io::Result<()> {
     reply(&Reply::Failed(Failure::new(&error.into())))
 }
 
-/// Serves files, until nothing more is asked.
+/// Runs the process: opens the file, and answers requests until the socket is closed.
 pub(crate) fn run() -> io::Result<()> {
     zten_sandbox::end_with_parent();
-    // A panic is reported as an error, and without its own words: they may repeat what a server has sent.
+    // A panic is reported as an error, without its message, which may repeat bytes that a server has sent.
     std::panic::set_hook(Box::new(|_| ()));
     let mut received = Received::receive(io::stdin())?.ok_or(io::ErrorKind::UnexpectedEof)?;
     let Some(Reply::Start(start, _)) = received.message()? else { return Err(invalid("no start")) };
@@ -59,21 +59,21 @@ pub(crate) fn run() -> io::Result<()> {
     Ok(())
 }
 
-/// A file, and those that were found that it names.
+/// The remote file and its sibling files.
 struct Files {
-    /// The files that were found, by their numbers.
+    /// The open files by number. The first is the remote file itself.
     found: Vec<RemoteFile>,
-    /// The number of files that may be looked for.
+    /// The largest number of sibling files to look for.
     most: u32,
-    /// The number of files that have been looked for.
+    /// The number of sibling files that have been looked for.
     asked: u32,
-    /// The numbers of the files that were read last.
+    /// The numbers of the files that were read last, the latest at the end.
     recent: VecDeque<u32>,
-    /// Ranges of a plan of which more come.
+    /// The ranges so far of a plan whose last part has not arrived.
     plan: Vec<Range<u64>>,
 }
 
-/// Ranges of a plan, at most.
+/// The largest number of ranges of a plan. Further ranges are read without a plan.
 const RANGES: usize = 1 << 18;
 
 impl Files {
@@ -83,7 +83,7 @@ impl Files {
                 let mut part = Vec::with_capacity(PART);
                 let file = self.read(number)?;
                 let served = file.read_with(start..end, |mut bytes| {
-                    // Packets are as long as they can be.
+                    // Packets are filled, because a server may send small pieces.
                     while !bytes.is_empty() {
                         let room = PART.saturating_sub(part.len()).min(bytes.len());
                         let (head, rest) = bytes.split_at(room);
@@ -102,7 +102,7 @@ impl Files {
                     Err(error) => reply(&Reply::Failed(Failure::new(&error))),
                 }
             }
-            // A process that plans what the file does not have was taken over.
+            // A plan beyond the end of the file ends this process: a worker that was not taken over sends none.
             Request::Plan(number, ranges, more) => {
                 let ranges = ranges.into_iter().map(|(start, end)| start..end);
                 let left = RANGES.saturating_sub(self.plan.len());
@@ -127,7 +127,8 @@ impl Files {
         file.ok_or_else(|| invalid("a file that was not found"))
     }
 
-    /// A file that is read from: of no more than a few, blocks are held.
+    /// Returns file `number` for reading. Pauses the file that was read longest ago, so that blocks of only [`AHEAD`] files
+    /// are held.
     fn read(&mut self, number: u32) -> io::Result<&RemoteFile> {
         if self.recent.back() != Some(&number) {
             self.recent.retain(|other| *other != number);
@@ -141,7 +142,7 @@ impl Files {
         self.get(number)
     }
 
-    /// Finds a file, below the folder of the first one.
+    /// Finds the sibling file `want` in the folder of the first file or below.
     fn find(&mut self, want: &Want) -> io::Result<Result<Option<Found>, RemoteError>> {
         if self.asked >= self.most {
             return Err(invalid("more files than the limit allows"));

@@ -1,4 +1,4 @@
-//! A file whose bytes another process fetches: this one needs a descriptor that is open, and nothing else.
+//! A remote file whose bytes another process fetches. This process needs only an open socket, so it can be confined.
 
 use std::fs::File;
 use std::io;
@@ -18,10 +18,10 @@ use super::settings::settings;
 use crate::channel::{self, Packet, Received};
 use crate::message::{Found, Reply, Request, WireWant, invalid};
 
-/// Ranges of a plan in one packet, at most: 20 bytes each.
+/// The largest number of ranges of a plan in one packet: each takes up to 20 bytes.
 const RANGES: usize = 3000;
 
-/// A file that is read over the network.
+/// A remote file.
 #[derive(Debug)]
 pub(crate) struct Remote {
     process: Arc<Process>,
@@ -29,12 +29,13 @@ pub(crate) struct Remote {
     length: u64,
 }
 
-/// The process that reads it, and those that it names.
+/// The process that fetches a remote file and its sibling files.
 #[derive(Debug)]
 struct Process {
-    /// The socket to the process; none once an answer was not read to its end.
+    /// The socket to the process. `None` after an answer was not read to its end, because the next answer could not be told
+    /// from its rest.
     socket: Mutex<Option<File>>,
-    /// The number of files that may still be looked for.
+    /// The number of sibling files that may still be looked for.
     left: AtomicU32,
 }
 
@@ -42,12 +43,14 @@ struct Process {
 static STARTED: Mutex<Vec<Child>> = Mutex::new(Vec::new());
 
 impl Remote {
-    /// Starts a process that finds the file, and may be asked for so many that this one names.
+    /// Starts a process that opens the remote file `path`, and waits for the file. The process may be asked for `max_siblings`
+    /// sibling files.
     pub(crate) fn open(path: &Path, max_siblings: u32) -> io::Result<Self> {
         Self::received(Self::start(path, max_siblings)?, max_siblings)
     }
 
-    /// Starts it, and waits for nothing: the socket is for [`received`](Self::received), in whichever process.
+    /// Starts a process that opens the remote file `path`, without waiting. Returns the socket to the process, from which
+    /// [`received`](Self::received) makes a file, in this process or in a worker.
     pub(crate) fn start(path: &Path, most: u32) -> io::Result<File> {
         let name = path.to_str().ok_or(io::ErrorKind::InvalidInput)?;
         let start = Start { name, most, settings: settings() };
@@ -58,7 +61,7 @@ impl Remote {
         if let Some(name) = std::env::args_os().next() {
             command.arg0(name);
         }
-        // It ends with the socket, or with this process.
+        // The process ends when the socket is closed, or when this process ends.
         command.arg(ARGUMENT).stdin(other).stdout(Stdio::null());
         let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
         started.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
@@ -68,7 +71,7 @@ impl Remote {
         Ok(own.into())
     }
 
-    /// Waits for the file to be found.
+    /// Waits until the process at the other end of `socket` has opened the file.
     pub(crate) fn received(socket: File, max_siblings: u32) -> io::Result<Self> {
         let process = Process { socket: Mutex::default(), left: AtomicU32::new(max_siblings) };
         let found = found(&socket).map_err(ended)?;
@@ -77,12 +80,12 @@ impl Remote {
         Ok(Self { process: Arc::new(process), number, length })
     }
 
-    /// Bytes of it.
+    /// Returns the length of the file in bytes.
     pub(crate) fn length(&self) -> u64 {
         self.length
     }
 
-    /// Finds a file that this one names.
+    /// Opens the sibling file `want`. Returns `None` if the server has no such file.
     pub(crate) fn find(&self, want: &Want) -> io::Result<Option<Self>> {
         let one_less = |left: u32| left.checked_sub(1);
         let left = &self.process.left;
@@ -97,7 +100,7 @@ impl Remote {
         }))
     }
 
-    /// Announces what will be read, in that order, with other files between two runs.
+    /// Announces the ranges that will be read, in order, with reads of other files between two runs.
     pub(crate) fn plan<R: IntoIterator<Item = Range<u64>>>(
         &self,
         runs: impl IntoIterator<Item = R>,
@@ -125,7 +128,7 @@ impl Process {
         let request = postcard::to_allocvec(request).map_err(io::Error::other)?;
         channel::write(&taken, &request).map_err(ended)?;
         let answer = answer(&taken).map_err(ended);
-        // An error that was received is all of the answer.
+        // An error that the process has sent is a complete answer, so the socket can be used again.
         if !answer.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::InvalidData) {
             *socket = Some(taken);
         }
@@ -133,12 +136,12 @@ impl Process {
     }
 }
 
-/// Receives a packet. Descriptors are not needed, and `recvmsg` is allowed on another socket alone.
+/// Receives a packet by `read`: seccomp allows `recvmsg` only on the socket to the broker.
 fn receive(socket: &File) -> io::Result<Received> {
     Received::read(socket)?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }
 
-/// Receives the file that was found, if one was.
+/// Receives the answer to a request for a file. Returns `None` if there is no such file.
 fn found(socket: &File) -> io::Result<Option<Found>> {
     match receive(socket)?.message()? {
         Some(Reply::Found(found)) => Ok(found),
@@ -147,7 +150,7 @@ fn found(socket: &File) -> io::Result<Option<Found>> {
     }
 }
 
-/// The error of the other process's end.
+/// Replaces an error that means that the fetching process has ended by a message that says so.
 fn ended(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::UnexpectedEof

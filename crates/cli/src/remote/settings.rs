@@ -19,25 +19,24 @@ pub(crate) struct Settings {
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
-/// Decides, once.
+/// Sets the settings of this process. Only the first call counts.
 pub(crate) fn decide(settings: &Settings) {
-    // The first decision holds.
     let _ = SETTINGS.set(settings.clone());
 }
 
-/// The settings that were decided on.
+/// Returns the settings of this process.
 #[cfg(target_os = "linux")]
 pub(crate) fn settings() -> Settings {
     SETTINGS.get().cloned().unwrap_or_default()
 }
 
-/// Returns the time limit for reading one file and those that it names, in seconds.
+/// Returns the time limit in seconds for reading one remote file and its sibling files.
 pub(crate) fn time_limit() -> u64 {
     let given = SETTINGS.get().and_then(|settings| settings.remote_time);
     given.map_or(TimeLimits::default().total.as_secs(), u64::from)
 }
 
-/// Finds a file, in this process.
+/// Opens the remote file `name` in this process.
 pub(super) fn open(name: &str) -> Result<RemoteFile, RemoteError> {
     let settings = SETTINGS.get().cloned().unwrap_or_default();
     let times = TimeLimits { total: Duration::from_secs(time_limit()), ..TimeLimits::default() };

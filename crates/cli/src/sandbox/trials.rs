@@ -1,4 +1,4 @@
-//! `zten sandbox`: tries what a confined process may not do, each in a process of its own.
+//! `zten sandbox`: tries each forbidden access in a confined process of its own.
 
 mod probes;
 
@@ -28,18 +28,18 @@ const BUDGET: Budget =
 /// The outcome of one trial.
 struct Outcome {
     name: &'static str,
-    /// None where it was allowed.
+    /// The reason of the denial, or `None` if the access was allowed.
     denied: Option<String>,
 }
 
-/// Tries all, or the one that it was started for.
+/// Runs all trials, or in a process that was started for one trial, that trial.
 pub(crate) fn run(app: &mut App, args: &Sandbox, mode: Mode) -> io::Result<()> {
     if let Some(name) = &args.trial {
         return trial(app, name, mode);
     }
     let (layers, outcomes) = match all(mode) {
         Ok(all) => all,
-        Err(why) => return app.usage(format_args!("it could not be tried: {why}")),
+        Err(why) => return app.usage(format_args!("an access could not be tried: {why}")),
     };
     if outcomes.iter().any(|outcome| outcome.denied.is_none()) {
         app.set_exit_status(Status::Invalid);
@@ -47,14 +47,14 @@ pub(crate) fn run(app: &mut App, args: &Sandbox, mode: Mode) -> io::Result<()> {
     if args.json { document(app, &layers, &outcomes) } else { lines(app, &layers, &outcomes) }
 }
 
-/// Confines this process, which is there for nothing else, and does one thing.
+/// Confines this process, and runs the trial `name` in it.
 fn trial(app: &mut App, name: &str, mode: Mode) -> io::Result<()> {
     match name {
         NOTHING => return Ok(()),
         SOMETHING => return write!(app.out, "allowed"),
         _ => {}
     }
-    // Opened before it matters, as the files of a command are.
+    // Opened before confinement, as the files of a command are.
     let kept = File::options().read(true).append(true).open(KEPT)?;
     let report = mode.confines().then(|| confine(Role::Receives, &BUDGET, threads::none));
     if let Some(report) = &report
@@ -74,16 +74,16 @@ fn trial(app: &mut App, name: &str, mode: Mode) -> io::Result<()> {
     }
 }
 
-/// The trial that must be allowed: a process that can do nothing at all is denied everything.
+/// The trial of permitted accesses. Without it, a process that cannot do anything would pass as well confined.
 const FIRST: &str = "read-and-write";
 
-/// Reads what is open, writes, takes memory, and tells of the layers.
+/// Reads and writes the open file, allocates memory, and prints the state of each layer.
 fn first(app: &mut App, mut kept: &File, report: Option<&Report>) -> io::Result<()> {
     let mut text = String::new();
     io::Read::read_to_string(&mut io::Read::take(&mut kept, 4), &mut text)?;
     kept.write_all(&vec![b'.'; 1 << 19])?;
     if text != "kept" {
-        return app.usage("the file that is open holds something else");
+        return app.usage("the open file does not hold the expected bytes");
     }
     let layers =
         report.map(Report::layers).map(|layers| layers.map(|(_, layer)| layer_status(layer)));
@@ -96,7 +96,7 @@ fn first(app: &mut App, mut kept: &File, report: Option<&Report>) -> io::Result<
 /// The names of the layers.
 const LAYERS: [&str; 4] = ["privileges", "landlock", "seccomp", "limits"];
 
-/// A layer, in a word and with the reason.
+/// Returns the state of a layer in a word, and the reason if the layer is missing.
 fn layer_status(layer: &Layer) -> (&'static str, Option<&str>) {
     match layer {
         Layer::Enforced => ("enforced", None),
@@ -105,7 +105,7 @@ fn layer_status(layer: &Layer) -> (&'static str, Option<&str>) {
     }
 }
 
-/// A layer of the sandbox: its name, a word, and why it is missing if it is.
+/// The layers of the sandbox: for each, the name, the state in a word, and the reason if the layer is missing.
 type Layers = Vec<(String, String, String)>;
 
 fn all(mode: Mode) -> Result<(Layers, Vec<Outcome>), String> {
@@ -130,7 +130,8 @@ fn all(mode: Mode) -> Result<(Layers, Vec<Outcome>), String> {
     Ok((layers.collect(), outcomes.collect::<Result<_, String>>()?))
 }
 
-/// One trial: the exit code if there is one, what was printed, and how it ended, in words.
+/// Runs the trial `name` in a process. Returns the exit code (`None` if a signal ended the process), the output, and a
+/// description of how the process ended.
 fn process(name: &str, mode: Mode) -> Result<(Option<i32>, String, String), String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let write = |name: &str| fs::write(Path::new(folder.path()).join(name), "kept");
@@ -142,7 +143,7 @@ fn process(name: &str, mode: Mode) -> Result<(Option<i32>, String, String), Stri
         Mode::Require => command.arg("--require-sandbox"),
         Mode::Try => &mut command,
     };
-    // A terminal at which a line was typed.
+    // A terminal with a typed line, which the process must not be able to read.
     let terminal = openpty(None, None).map_err(|error| error.to_string())?;
     let mut keyboard = File::from(terminal.master);
     keyboard.write_all(b"\n").map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! `zten sandbox`, where there is no sandbox.
+//! `zten sandbox` on systems without a sandbox.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use crate::app::App;
 use crate::args::Sandbox;
 use crate::mode::Mode;
 
-/// Says so.
+/// Prints that the sandbox is not available.
 pub(crate) fn run(app: &mut App, _: &Sandbox, _: Mode) -> io::Result<()> {
     app.usage("the sandbox is available on Linux only")
 }

@@ -249,8 +249,8 @@ fn files_of_all_kinds_are_held_against_it() {
 #[test]
 fn a_policy_that_is_not_understood_is_rejected_with_its_line_and_key() {
     for (text, message) in [
-        ("", "policy without a requirement"),
-        ("# nothing\n", "policy without a requirement"),
+        ("", "the policy has no requirement"),
+        ("# nothing\n", "the policy has no requirement"),
         (
             "\nallow-format = ['npy']",
             "line 2: unknown field `allow-format`, expected one of `allow-formats`, ",

@@ -308,7 +308,7 @@ mod linux {
         let (status, out, message) = ended(&ended_so);
         assert_eq!((status, out), (Some(2), ""), "{message}");
         assert!(
-            message.contains("the confined process that read it has ended: signal: 25"),
+            message.contains("the confined process that read this file has ended: signal: 25"),
             "{message}"
         );
         assert_eq!(fs::read(&output).unwrap(), b"before");

@@ -50,8 +50,7 @@ impl<'b> Extra<'b> {
                 Writer::Torch => id == PADDING.0 && field.iter().all(|byte| *byte == PADDING.1),
             } {
                 let bytes = counted(u64_from_usize(field.len()), "byte");
-                let sentence =
-                    format_args!("has the unsupported extra field {id:#06x} of {bytes}");
+                let sentence = format_args!("has the unsupported extra field {id:#06x} of {bytes}");
                 return Err(FormatError::predicate(Rule::ZipExtra, sentence));
             }
         }

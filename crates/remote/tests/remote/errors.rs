@@ -1,4 +1,4 @@
-//! Servers that lie, each in one way.
+//! Tests with servers that send wrong responses, each in one way.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use zten_testkit::server::{Reply, Request, Server, honest};
 use super::limits;
 use zten_remote::{Redirects, RemoteError, RemoteFile, RemoteName, RemoteOptions};
 
-/// Longer than what is fetched when a file is opened.
+/// Returns content that is longer than the tail that is fetched when a file is opened.
 fn content() -> Vec<u8> {
     (0..200_000_u32).map(|n| (n % 251) as u8).collect()
 }
@@ -54,7 +54,7 @@ macro_rules! rejected {
 }
 
 #[test]
-fn an_honest_server() {
+fn files_of_a_correct_server_are_read() {
     let server = Server::of(content());
     let file = open(&server).unwrap();
     assert_eq!(file.length(), 200_000);
@@ -68,14 +68,14 @@ fn an_honest_server() {
 }
 
 #[test]
-fn ranges_are_ignored() {
+fn servers_that_ignore_ranges_are_rejected() {
     let whole = |content: &[u8], _: &Request| honest(content, &Request::default());
     rejected!(first(whole), RemoteError::RangesIgnored);
     rejected!(later(whole), RemoteError::RangesIgnored);
 }
 
 #[test]
-fn other_bytes_than_asked_for() {
+fn other_ranges_than_requested_are_rejected() {
     let other = |range: &'static str| {
         move |content: &[u8], request: &Request| {
             honest(content, request).with("Content-Range", range)
@@ -91,12 +91,12 @@ fn other_bytes_than_asked_for() {
 }
 
 #[test]
-fn more_and_fewer_bytes() {
+fn more_or_fewer_bytes_than_requested_are_rejected() {
     rejected!(
         later(|content, request| honest(content, request).with("Content-Length", "999")),
         RemoteError::OtherLength { asked: 1000, said: 999 }
     );
-    // Without a length the answer ends with the connection.
+    // Without a `Content-Length` the response ends with the connection.
     rejected!(
         later(|content, request| {
             let mut reply = honest(content, request).with("Content-Length", "");
@@ -105,7 +105,7 @@ fn more_and_fewer_bytes() {
         }),
         RemoteError::More { asked: 1000 }
     );
-    // All that was asked for, and a byte behind it.
+    // All requested bytes, and one more.
     rejected!(
         later(|content, request| {
             let mut reply = honest(content, request)
@@ -130,7 +130,7 @@ fn more_and_fewer_bytes() {
 }
 
 #[test]
-fn headers_that_contradict_each_other() {
+fn contradicting_headers_are_rejected() {
     for (name, value, other) in [
         ("ETag", "\"1\"", "\"2\""),
         ("ETag", "\"1\"", "\"\""),
@@ -146,7 +146,7 @@ fn headers_that_contradict_each_other() {
             let error = later(move |content, request| lie(content, request, values));
             assert!(matches!(error, RemoteError::Contradiction(said) if said == name), "{error:?}");
         }
-        // The same twice contradicts nothing.
+        // A header that is sent twice with the same value is accepted.
         let content = content();
         let server = Server::start(move |number, request| match number {
             0 => honest(&content, request),
@@ -154,7 +154,7 @@ fn headers_that_contradict_each_other() {
         });
         read(&open(&server).unwrap(), 100..1100).unwrap();
     }
-    // What carries HTTP rejects these itself.
+    // The HTTP library rejects these responses itself.
     rejected!(
         later(|content, request| {
             let mut reply = honest(content, request);
@@ -174,7 +174,7 @@ fn headers_that_contradict_each_other() {
 }
 
 #[test]
-fn an_empty_tag_is_no_version() {
+fn an_empty_tag_does_not_count_as_a_version() {
     for tag in ["\"\"", "W/\"\"", " "] {
         let lie = move |content: &[u8], request: &Request| {
             let mut reply = honest(content, request).with("ETag", "");
@@ -194,7 +194,7 @@ fn an_empty_tag_is_no_version() {
 }
 
 #[test]
-fn the_file_changes() {
+fn a_file_that_changes_is_rejected() {
     rejected!(later(|_, _| Reply::status(412)), RemoteError::Changed);
     rejected!(
         later(|content, request| honest(content, request).with("ETag", "\"2\"")),
@@ -221,7 +221,7 @@ fn the_file_changes() {
 }
 
 #[test]
-fn a_date_is_asked_for_where_there_is_no_tag() {
+fn requests_name_the_date_if_there_is_no_tag() {
     let date = "Sun, 06 Nov 1994 08:49:37 GMT";
     let server = Server::start(move |_, request| {
         honest(&content(), request).with("ETag", "").with("Last-Modified", date)
@@ -232,7 +232,7 @@ fn a_date_is_asked_for_where_there_is_no_tag() {
 }
 
 #[test]
-fn statuses() {
+fn statuses_are_errors() {
     rejected!(first(|_, _| Reply::status(404)), RemoteError::NotFound);
     rejected!(first(|_, _| Reply::status(403)), RemoteError::Denied(403));
     rejected!(first(|_, _| Reply::status(400)), RemoteError::Status(400));
@@ -244,7 +244,7 @@ fn statuses() {
 }
 
 #[test]
-fn errors_that_pass_are_tried_again() {
+fn requests_are_repeated_after_transient_errors() {
     let content = content();
     let server = Server::start(move |number, request| match number {
         0 | 1 | 3 => Reply::status(503),
@@ -261,7 +261,7 @@ fn errors_that_pass_are_tried_again() {
 }
 
 #[test]
-fn repetitions_end() {
+fn requests_are_repeated_four_times() {
     let server = Server::start(|_, _| Reply::status(500));
     rejected!(open(&server).unwrap_err(), RemoteError::Status(500));
     assert_eq!(server.asked().len(), 5);
@@ -271,7 +271,7 @@ fn repetitions_end() {
 }
 
 #[test]
-fn a_server_that_never_answers() {
+fn a_server_that_never_answers_times_out() {
     let server = Server::start(|_, _| Reply { silent: true, ..Reply::status(200) });
     let name = RemoteName::parse(&server.url()).unwrap();
     let times =
@@ -284,26 +284,26 @@ fn a_server_that_never_answers() {
 }
 
 #[test]
-fn no_server() {
+fn a_missing_server_is_an_error() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let name = RemoteName::parse(&format!("http://127.0.0.1:{port}/")).unwrap();
     let error = RemoteFile::open(&name, &options()).unwrap_err();
     assert_eq!(error.to_string(), "the server refused the connection");
     rejected!(error, RemoteError::Connect(std::io::ErrorKind::ConnectionRefused));
-    // RFC 6761: no name below it is one.
+    // RFC 6761: names below `invalid` never resolve.
     let name = RemoteName::parse("http://server.invalid/").unwrap();
     let error = RemoteFile::open(&name, &options()).unwrap_err();
     assert_eq!(error.to_string(), "the host name could not be resolved");
     rejected!(error, RemoteError::Unresolved);
 }
 
-/// A server that redirects everything there.
+/// Starts a server that redirects every request to `to`.
 fn redirecting(to: String) -> Server {
     Server::start(move |_, _| Reply::redirect(&to))
 }
 
 #[test]
-fn redirects_that_are_rejected() {
+fn redirects_to_other_schemes_and_private_addresses_are_rejected() {
     for to in ["https://example.org/", "ftp://example.org/", "file:///etc/passwd"] {
         rejected!(open(&redirecting(to.to_owned())).unwrap_err(), RemoteError::RedirectScheme);
     }
@@ -320,7 +320,7 @@ fn redirects_that_are_rejected() {
         RemoteError::Redirect
     );
     rejected!(open(&redirecting(String::new())).unwrap_err(), RemoteError::Redirect);
-    // What would be read as another name.
+    // Targets that a URL parser would change.
     for to in ["/a\tb", "/a\\b", "\\\\127.0.0.1/", "http://127.0.0.1\t/"] {
         let server = redirecting(to.to_owned());
         rejected!(open(&server).unwrap_err(), RemoteError::Redirect);
@@ -329,7 +329,7 @@ fn redirects_that_are_rejected() {
 }
 
 #[test]
-fn redirects_that_are_followed() {
+fn allowed_redirects_are_followed() {
     let server = Server::start(|_, request| match request.path.as_str() {
         "/file.zt" => Reply::redirect("/a/../there"),
         _ => honest(&content(), request),
@@ -338,11 +338,11 @@ fn redirects_that_are_followed() {
     assert_eq!(read(&file, 5..15).unwrap(), content()[5..15]);
     let paths: Vec<_> = server.asked().into_iter().map(|request| request.path).collect();
     assert_eq!(paths, ["/file.zt", "/there", "/there"]);
-    // Round and round.
+    // Endless redirects.
     let server = Server::start(|_, _| Reply::redirect("/file.zt"));
     rejected!(open(&server).unwrap_err(), RemoteError::Redirect);
     assert_eq!(server.asked().len(), 6);
-    // To a private address, if that is allowed; the place it lends may end.
+    // A redirect to a private address, which the options allow. When its target denies access, the first URL is asked again.
     let other = Server::start(|number, request| match number {
         1 => Reply::status(403),
         _ => honest(&content(), request),
@@ -355,14 +355,14 @@ fn redirects_that_are_followed() {
 }
 
 #[test]
-fn an_empty_file() {
+fn an_empty_file_is_opened() {
     let server = Server::of(Vec::new());
     let file = open(&server).unwrap();
     assert_eq!((file.length(), read(&file, 0..0).unwrap()), (0, Vec::new()));
 }
 
 #[test]
-fn what_is_no_http() {
+fn responses_that_are_not_http_are_rejected() {
     rejected!(
         first(|_, _| Reply::status(200).with("Content-Length", "many")),
         RemoteError::Protocol | RemoteError::RangesIgnored

@@ -1,4 +1,4 @@
-//! Files that are read from servers in this process.
+//! Tests that read files from servers in the test process.
 #![expect(clippy::cast_possible_truncation, reason = "what a test makes is small")]
 
 mod errors;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use zten_remote::TimeLimits;
 
-/// Limits that end tests soon.
+/// Returns short time limits.
 fn limits() -> TimeLimits {
     TimeLimits {
         request: Duration::from_secs(20),

@@ -1,4 +1,4 @@
-//! Memory follows what has come, and not what a server claims.
+//! Tests that memory grows with the received bytes, and not with the length that a server claims.
 
 use std::error::Error as _;
 use std::io;
@@ -11,7 +11,7 @@ use super::limits;
 
 const GIB: u64 = 1 << 30;
 
-/// A server that claims a file with a manifest of 1 GiB.
+/// Starts a server that claims to have a file with a manifest of 1 GiB.
 fn server() -> Server {
     let magic = b"ZTEN1000";
     let footer = [&GIB.to_le_bytes()[..], magic].concat();
@@ -22,13 +22,13 @@ fn options() -> RemoteOptions {
     RemoteOptions::default().times(TimeLimits { repetitions: 0, ..limits() })
 }
 
-/// The error of the system or the network in an error of reading.
+/// Returns the I/O error inside a read error.
 fn source(error: &Error) -> &io::Error {
     assert_eq!(error.kind(), ErrorKind::Read);
     error.source().unwrap().downcast_ref().unwrap()
 }
 
-/// The most heap that this thread had in use.
+/// Returns the peak heap memory of this thread while `run` runs, in bytes.
 fn peak(run: impl FnOnce()) -> u64 {
     allocation_counter::measure(run).bytes_max
 }

@@ -1,4 +1,4 @@
-//! Tests of the number of requests that are made, and of the bytes that they ask for.
+//! Tests of the number of requests, and of the bytes that they ask for.
 
 use zten::write::{Checksum, WriteOptions, Writer};
 use zten::{OpenOptions, ReadAt as _};
@@ -9,7 +9,7 @@ use super::limits;
 
 const TAIL: u64 = 64 << 10;
 
-/// A file of so many tensors of so many bytes each.
+/// Returns a file of `count` tensors of `bytes` bytes each.
 fn tensors(count: usize, bytes: usize) -> Vec<u8> {
     let settings = WriteOptions::default().checksum(Checksum::None);
     let mut writer = Writer::new(Vec::new(), &settings).unwrap();
@@ -29,7 +29,7 @@ fn options() -> RemoteOptions {
     RemoteOptions::default().times(limits())
 }
 
-/// The manifest of the file, and how much of it there is.
+/// Returns the length of the manifest of `file`.
 fn manifest_bytes(file: &[u8]) -> u64 {
     let length = file.len() as u64;
     let opening = zten::open::Opening::new(length, &OpenOptions::default()).unwrap();
@@ -55,7 +55,7 @@ fn listing_takes_three_requests() {
 }
 
 #[test]
-fn asynchronous_programs_need_no_more() {
+fn asynchronous_programs_need_as_few_requests() {
     let server = Server::of(tensors(5000, 100));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let count = runtime.block_on(async {
@@ -70,7 +70,7 @@ fn a_plan_is_fetched_once_and_no_more() {
     let content: Vec<u8> = (0..50_u32 << 20).map(|n| (n >> 12) as u8).collect();
     let whole = content.clone();
     let server = Server::start(move |number, request| match number {
-        // One block is cut, and is resumed.
+        // The connection of one block is cut, and the rest is requested.
         7 => Reply { cut: Some(1 << 20), ..honest(&content, request) },
         _ => honest(&content, request),
     });
@@ -87,12 +87,12 @@ fn a_plan_is_fetched_once_and_no_more() {
         assert_eq!(buffer[..length], whole[at as usize..at as usize + length]);
         at += length as u64;
     }
-    // The end, blocks of 4 MiB, and the rest of one.
+    // The tail of the file, the blocks of 4 MiB, and the rest of the block that was cut.
     assert_eq!(server.asked().len(), 1 + 10 + 1);
     assert_eq!(server.sent(), TAIL + (end - start));
 }
 
-/// A file of 40 MiB, all of which is planned: its content, its server and the file.
+/// Returns the content, the server and the open file of 40 MiB, all of which is planned.
 fn planned() -> (Vec<u8>, Server, RemoteFile) {
     let content: Vec<u8> = (0..40_u32 << 20).map(|n| (n >> 10) as u8).collect();
     let server = Server::of(content.clone());
@@ -104,7 +104,7 @@ fn planned() -> (Vec<u8>, Server, RemoteFile) {
 }
 
 #[test]
-fn out_of_order_nothing_is_fetched_more_than_twice() {
+fn reads_out_of_order_fetch_bytes_at_most_twice() {
     let (whole, server, file) = planned();
     let step = 1_000_003_u64;
     let mut buffer = vec![0; 500];
@@ -119,7 +119,7 @@ fn out_of_order_nothing_is_fetched_more_than_twice() {
 }
 
 #[test]
-fn backwards_nothing_is_fetched_twice() {
+fn reads_backwards_fetch_bytes_once() {
     let server = Server::of(vec![7; 40 << 20]);
     let file = RemoteFile::open(&name(&server), &options()).unwrap();
     let mut plan = Plan::new();
@@ -133,7 +133,7 @@ fn backwards_nothing_is_fetched_twice() {
 }
 
 #[test]
-fn reading_on_and_on_needs_few_requests() {
+fn sequential_reads_need_few_requests() {
     let content = vec![7; 20 << 20];
     let server = Server::of(content);
     let file = RemoteFile::open(&name(&server), &options()).unwrap();
@@ -156,7 +156,7 @@ fn plans_beyond_the_end_are_rejected() {
 }
 
 #[test]
-fn after_a_pause_what_was_not_read_is_fetched_again() {
+fn blocks_that_were_not_read_are_fetched_again_after_a_pause() {
     let (whole, server, file) = planned();
     let mut buffer = vec![0; 4 << 20];
     for at in (0..40_u64 << 20).step_by(4 << 20) {
@@ -164,14 +164,14 @@ fn after_a_pause_what_was_not_read_is_fetched_again() {
         assert_eq!(buffer, whole[at as usize..at as usize + buffer.len()]);
         file.pause();
     }
-    // Of those that were on their way, none was more than four blocks ahead.
+    // At most four blocks were in flight at each pause.
     assert!(server.asked().len() <= 1 + 10 * 5, "{}", server.asked().len());
     file.read_at(1000, &mut buffer[..1000]).unwrap();
     assert_eq!(buffer[..1000], whole[1000..2000]);
 }
 
 #[test]
-fn what_is_read_after_other_files_is_not_fetched_before() {
+fn blocks_after_other_files_are_not_fetched_ahead() {
     let server = Server::of(vec![7; 40 << 20]);
     let file = RemoteFile::open(&name(&server), &options()).unwrap();
     let run = |at: u64| std::iter::once(at << 20..(at + 10) << 20);
@@ -181,7 +181,7 @@ fn what_is_read_after_other_files_is_not_fetched_before() {
         file.read_at(at << 20, &mut buffer).unwrap();
         file.pause();
     }
-    // Of each run a block may have been on its way when reading paused.
+    // In each run, blocks may have been in flight when reading paused.
     assert!(server.sent() <= TAIL + (20 << 20) + (2 << 23), "{}", server.sent());
     let asked = server.asked();
     let ends = asked.iter().skip(1).map(|request| request.range(40 << 20).unwrap().end);

@@ -1,4 +1,4 @@
-//! Files that others name.
+//! Tests of sibling files.
 
 use zten_remote::{RemoteError, RemoteFile, RemoteName, RemoteObject, Sibling, Want};
 use zten_testkit::corpus;
@@ -22,7 +22,7 @@ fn shards_are_found_and_read() {
     let root = RemoteFile::open(&name, &options()).unwrap();
     let found = root.find(&shard("s")).unwrap().unwrap();
     assert!(root.find(&shard("t")).unwrap().is_none());
-    // What was found outlives what it was found by.
+    // A sibling file stays open when the file by which it was found is dropped.
     drop(root);
     let mut start = [0; 4];
     zten::ReadAt::read_at(&found, 0, &mut start).unwrap();
@@ -38,7 +38,7 @@ fn shards_are_found_and_read() {
     });
 }
 
-/// A redirection of the file does not lead its shards elsewhere, and theirs is followed as its own.
+/// A redirect of the file does not change where its shards are looked for, and redirects of shards are followed.
 #[test]
 fn shards_are_where_the_name_says() {
     let content = std::fs::read(corpus().join("v2/shards/dense.zt")).unwrap();
@@ -58,7 +58,7 @@ fn shards_are_where_the_name_says() {
     assert!(matches!(root.find(&shard("v")), Err(RemoteError::Denied(403))));
 }
 
-/// The name that is requested is the one that was given, whatever characters are in it.
+/// Names are requested as they are given, whatever characters they hold.
 #[test]
 fn names_are_requested_as_they_are() {
     let server = Server::start(|_, request| match &*request.path {

@@ -1,42 +1,43 @@
-//! The system calls that are left.
+//! The table of allowed system calls.
 
 use crate::Role;
 
-/// A system call that is left.
+/// A system call that a confined process may make.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     constant: &'static str,
     pub(super) number: i64,
     pub(super) only: Only,
-    /// The only role that has it, if not all have.
+    /// The only role that may make the call, or `None` if both may.
     pub(super) role: Option<Role>,
     why: &'static str,
 }
 
-/// The arguments that are allowed.
+/// The arguments with which a call is allowed.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Only {
-    /// Any.
+    /// Any arguments.
     Any,
-    /// The argument at a place, which has to be this number.
+    /// An argument, by its index, that must equal a number.
     Argument(u8, u64),
-    /// Memory that is no file and no code.
+    /// Anonymous memory that is not executable.
     OwnMemory,
-    /// Memory that is no code.
+    /// Memory that is not executable.
     NoCode,
-    /// A first argument that is this process.
+    /// A first argument that is the id of this process.
     OwnProcess,
-    /// A first argument other than standard output and standard error, which may be a terminal.
+    /// A first argument other than standard output and standard error: they may be a terminal, from
+    /// which a process could read what the user types.
     NotOutput,
 }
 
 impl Call {
-    /// Returns the name.
+    /// Returns the name of the system call, without `SYS_`.
     pub fn name(&self) -> &'static str {
         self.constant.trim_start_matches("SYS_")
     }
 
-    /// Returns the arguments that are allowed.
+    /// Returns the allowed arguments, as `docs/sandbox.md` prints them.
     pub fn with(&self) -> &'static str {
         match (self.only, self.name()) {
             (Only::Any, _) => "any",
@@ -59,18 +60,19 @@ impl Call {
     }
 }
 
-/// `fcntl`: what the standard library asks in debug builds before it closes a descriptor.
+/// `F_GETFD` of `fcntl`, which the standard library calls in debug builds before it closes a descriptor.
 const GETFD: u64 = 1;
-/// `fcntl`: no more changes to a memory file.
+/// `F_ADD_SEALS` of `fcntl`, which forbids further changes to a memory file.
 const ADD_SEALS: u64 = 1033;
 
-/// `madvise`: pages that are given back.
+/// `MADV_DONTNEED` of `madvise`, which gives pages back.
 const DONTNEED: u64 = 4;
-/// `madvise`: larger pages, which `GLIBC_TUNABLES` asks for.
+/// `MADV_HUGEPAGE` of `madvise`, which the C library calls if `GLIBC_TUNABLES` asks for larger pages.
 const HUGEPAGE: u64 = 14;
 
-/// `openat`: it fails with `EACCES`. The C library reads `/proc/sys/vm/overcommit_memory` when a
-/// thread gives memory back, and `/sys/devices/system/cpu` before it takes some for another one.
+/// The call that fails with `EACCES` instead of killing the process: `openat`. The C library reads
+/// `/proc/sys/vm/overcommit_memory` when a thread gives memory back, and `/sys/devices/system/cpu` before
+/// it allocates memory for another thread.
 pub(super) const REJECTED: i64 = libc::SYS_openat;
 
 macro_rules! table {

@@ -1,4 +1,4 @@
-//! The filter is asked about every call there is, as the kernel would.
+//! Tests that run the filters on every system call number, as the kernel would.
 
 use seccompiler::sock_filter;
 
@@ -16,7 +16,8 @@ const AUDIT: u32 = 0xc000_00b7;
 #[cfg(target_arch = "riscv64")]
 const AUDIT: u32 = 0xc000_00f3;
 
-/// Runs a filter on a call. It is a program of classic BPF, of which filters have five instructions.
+/// Runs the filter `program` on a call, and returns its decision. Filters are programs of classic BPF;
+/// this interpreter knows the instructions that filters use.
 fn run(program: &[sock_filter], machine: u32, number: u32, arguments: [u64; 6]) -> u32 {
     let mut data = vec![number, machine, 0, 0];
     data.extend(arguments.iter().flat_map(|argument| {
@@ -55,11 +56,11 @@ fn allowed(role: Role, number: i64, arguments: [u64; 6]) -> bool {
 }
 
 #[test]
-fn whatever_is_not_in_the_table_kills() {
+fn calls_outside_the_table_kill() {
     for role in Role::ALL {
         let [first, second] = filters(role).unwrap();
         let table: Vec<i64> = calls(role).map(|call| call.number).collect();
-        // Those of 32-bit programs on the same kernel have a bit of their own.
+        // On x86-64, numbers from 0x40000000 are calls of the x32 ABI, which the same kernel serves.
         for number in (0..2048).chain(0x4000_0000..0x4000_0800) {
             let ones = [u64::MAX; 6];
             let rejected = run(&first, AUDIT, number, ones) == REJECT;
@@ -73,14 +74,14 @@ fn whatever_is_not_in_the_table_kills() {
 }
 
 #[test]
-fn another_machines_calls_kill() {
+fn calls_of_another_architecture_kill() {
     let read = u32::try_from(libc::SYS_read).unwrap();
     assert_eq!(verdict(Role::Receives, AUDIT, read, [0; 6]), ALLOW);
     assert_eq!(verdict(Role::Receives, AUDIT ^ 1, read, [0; 6]), KILL);
 }
 
 #[test]
-fn arguments_count() {
+fn calls_with_other_arguments_are_denied() {
     let reads = |number, arguments| allowed(Role::Receives, number, arguments);
     let (anonymous, code) = (flag(libc::MAP_ANONYMOUS), flag(libc::PROT_EXEC));
     assert!(reads(libc::SYS_mmap, [0, 4096, 3, anonymous | 2, u64::MAX, 0]));
@@ -114,7 +115,7 @@ fn arguments_count() {
 }
 
 #[test]
-fn none_of_these_is_left() {
+fn dangerous_calls_are_denied() {
     let forbidden = [
         libc::SYS_openat,
         libc::SYS_openat2,

@@ -1,18 +1,18 @@
-//! The filter of system calls, where there is none.
+//! The filter of system calls for platforms without one: no call is listed, and the layer is missing.
 
 use crate::{Layer, Role};
 
-/// A system call that is left.
+/// A system call that a confined process may make.
 #[derive(Clone, Copy, Debug)]
 pub enum Call {}
 
 impl Call {
-    /// Returns the name.
+    /// Returns the name of the system call.
     pub fn name(&self) -> &'static str {
         match *self {}
     }
 
-    /// Returns the arguments that are allowed.
+    /// Returns the allowed arguments.
     pub fn with(&self) -> &'static str {
         match *self {}
     }
@@ -23,11 +23,11 @@ impl Call {
     }
 }
 
-/// The system calls that are left: no table has been made for this machine.
+/// Returns no system call: there is no table for this platform.
 pub fn calls(_: Role) -> impl Iterator<Item = Call> {
     std::iter::empty()
 }
 
 pub(crate) fn restrict(_: Role) -> Layer {
-    Layer::Missing("no filter for this architecture".to_owned())
+    Layer::Missing("there is no filter for this platform".to_owned())
 }

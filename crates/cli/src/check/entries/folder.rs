@@ -139,15 +139,15 @@ mod system {
             Ok((device, u64::try_from(found.st_ino).unwrap_or_default()))
         }
 
-        /// Returns a path in `/proc` that leads to the file called `name` in this folder. The path works as long as the folder is
-        /// open, even if the folder is moved. Returns `None` on systems without `/proc`.
+        /// Returns a path in `/proc` that leads to the file called `name` in this folder. The path works as long as the
+        /// folder is open, even if the folder is moved. Returns `None` on systems without `/proc`.
         pub(in super::super) fn path_of(&self, name: &OsStr) -> Option<PathBuf> {
             let folder = PathBuf::from(format!("/proc/self/fd/{}", self.0.as_raw_fd()));
             (cfg!(target_os = "linux") && folder.exists()).then(|| folder.join(name))
         }
     }
 
-    /// The error for an entry that another process has replaced since the folder was listed.
+    /// Returns the error for an entry that another process has replaced since the folder was listed.
     fn changed() -> io::Error {
         io::Error::other("was replaced while the folder was read")
     }

@@ -1,10 +1,10 @@
-//! A list of names: lines, or what NUL ends.
+//! The list of files of `--files-from`: names that end with a newline or NUL.
 
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a name, at most. Systems take fewer.
+/// The largest length of a name in bytes. Systems accept shorter paths only.
 const LONGEST: usize = 64 << 10;
 
 /// A list that is being read.
@@ -21,16 +21,16 @@ pub(super) struct List {
 pub(super) struct Named(pub(super) PathBuf);
 
 impl List {
-    /// The list at that path, or on standard input, in which that byte ends each name.
+    /// Opens the list at `path`, or standard input for `-`. The byte `end` ends each name.
     pub(super) fn open(path: &Path, end: u8) -> io::Result<Self> {
         let file = if path.as_os_str() == "-" { standard_input()? } else { File::open(path)? };
         Ok(Self { file, end, buffer: Vec::new(), taken: 0, is_over: false })
     }
 
-    /// The next name that is not empty.
+    /// Returns the next name that is not empty.
     ///
     /// # Errors
-    /// The reason why the list cannot be read, or a name that is longer than any.
+    /// The list cannot be read, or a name is too long.
     pub(super) fn next(&mut self) -> io::Result<Option<Named>> {
         loop {
             let name = match self.name_length() {
@@ -40,7 +40,7 @@ impl List {
                     self.taken += length + 1;
                     name
                 }
-                // The last one may lack its end.
+                // The last name may lack the byte that ends names.
                 None if self.is_over => {
                     let name = self.buffer.split_off(self.taken.min(self.buffer.len()));
                     self.taken = self.buffer.len();
@@ -60,7 +60,7 @@ impl List {
         }
     }
 
-    /// Bytes of the next name, if all of it has been read.
+    /// Returns the length of the next name, if all of the name has been read.
     fn name_length(&self) -> Option<usize> {
         self.buffer.get(self.taken..)?.iter().position(|byte| *byte == self.end)
     }
@@ -87,7 +87,7 @@ impl List {
 
 #[cfg(target_os = "linux")]
 impl List {
-    /// Returns whether the next name, or the end, is there without waiting.
+    /// Returns whether the next name, or the end of the list, can be read without waiting.
     pub(super) fn is_ready(&self) -> bool {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -95,7 +95,7 @@ impl List {
             return true;
         }
         let mut asked = [PollFd::new(&self.file, PollFlags::IN)];
-        // If it cannot be asked, reading will tell.
+        // If the descriptor cannot be polled, reading from it will report the error.
         poll(&mut asked, Some(&Timespec::default())) != Ok(0)
     }
 
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(names(b"a\nb\0c\0", 0), paths(&["a\nb", "c"]));
         assert_eq!(names(b"", 0), paths(&[]));
         assert_eq!(names(b"\n\n", b'\n'), paths(&[]));
-        // As many reads as it takes.
+        // The list arrives in several reads.
         let long = ["x".repeat(LONGEST - 1), "y".repeat(LONGEST - 1), "z".to_owned()];
         assert_eq!(names(long.join("\n").as_bytes(), b'\n'), long.map(PathBuf::from));
     }

@@ -12,7 +12,7 @@ use crate::escape;
 pub(crate) enum Reason {
     /// A name with another suffix.
     Suffix,
-    /// Never counted: the content of every file is looked at. The key remains in JSON for programs that read it.
+    /// Never counted, because every file is checked whatever its kind. The key remains in JSON for programs that read it.
     Content,
     /// A link.
     Link,
@@ -71,12 +71,12 @@ impl Skipped {
         folders
     }
 
-    /// The number of entries skipped for a reason.
+    /// Returns the number of entries skipped for `reason`.
     pub(crate) fn of(&self, reason: Reason) -> u64 {
         self.counts().find(|(own, ..)| *own == reason).map_or(0, |(.., count)| count)
     }
 
-    /// The counts by the names of reasons.
+    /// Returns the counts by the names of reasons.
     pub(crate) fn by_name(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.counts().map(|(_, name, _, count)| (name, count))
     }

@@ -1,4 +1,4 @@
-//! The dense objects of a zTensor file of any generation, or of a safetensors file.
+//! The selected objects of an archive, as a source of dense arrays for the writers of other formats.
 
 use std::cell::Cell;
 
@@ -23,17 +23,17 @@ use crate::report::Problem;
 use crate::sources::Sources;
 use crate::values::is_quantized;
 
-/// Columns of a name that is a part of a message.
+/// Terminal columns of a layout or type name in a message, at most.
 const NAME: usize = 60;
 
-/// A file whose objects are all dense, or it is rejected when they are asked for.
+/// The selected objects of an archive, as dense arrays. An object that is not dense is rejected when it is asked for.
 pub(super) struct Archived<'a> {
     args: &'a Convert,
     archive: &'a FileWithShards,
     selection: Selection,
-    /// How often storage is written that tensors share.
+    /// The note on how often shared storage is written, if any is shared.
     pub(super) shared: Option<String>,
-    /// The attributes of the new file, if they are not those of the old one.
+    /// The attributes of the new file, or `None` if they are those of the archive.
     attributes: Option<Encoded>,
     casts: Option<[Cast<'a>; 4]>,
     overflow: &'a Cell<Option<f64>>,
@@ -43,7 +43,8 @@ pub(super) struct Archived<'a> {
 }
 
 impl<'a> Archived<'a> {
-    /// The selected objects of a file and its shards; `progress` shows how much of them has been read.
+    /// Selects the objects of `archive` as `plan` asks. `progress` shows how many bytes have been read, and `overflow`
+    /// receives the first number beyond the largest of the target type.
     pub(super) fn new(
         args: &'a Convert,
         archive: &'a FileWithShards,
@@ -82,7 +83,8 @@ impl<'a> Archived<'a> {
         self.archive.manifest().tensor_at(self.selection.ordinal(at))
     }
 
-    /// Returns the type of floats that the values of an object become, if it is quantized and they are to.
+    /// Returns the type to which the values of `object` are dequantized, or `None` if the object is not quantized or
+    /// `--dequantize` is not given.
     fn dequantizes(&self, object: &Tensor<'_>) -> Option<Float> {
         self.args.dequantize.filter(|_| is_quantized(object))
     }

@@ -20,7 +20,7 @@ use crate::convert::plan::Plan;
 use crate::convert::write;
 use crate::file::Opened;
 
-/// A folder of its own.
+/// A temporary folder for the files of one test.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -32,12 +32,12 @@ impl Folder {
         self.0.path().join(name)
     }
 
-    /// Converts a file, and returns what was written, or why nothing was.
+    /// Converts the file `from` to a file with `suffix`, and returns the bytes that were written, or the error.
     fn export(&self, from: &Path, suffix: &str) -> Result<Vec<u8>, String> {
         self.export_with(from, suffix, &[])
     }
 
-    /// The same with options.
+    /// Converts the file `from` with `options`, and returns the bytes that were written, or the error.
     fn export_with(&self, from: &Path, suffix: &str, options: &[&str]) -> Result<Vec<u8>, String> {
         let to = self.path(&format!("out.{suffix}"));
         let line = ["zten", "convert", "--force", from.to_str().unwrap(), to.to_str().unwrap()];
@@ -51,7 +51,7 @@ impl Folder {
         Ok(fs::read(to).unwrap())
     }
 
-    /// The same of a file that is written here.
+    /// Writes a zTensor file of `objects`, converts it, and returns the bytes that were written, or the error.
     fn export_objects(
         &self,
         objects: &[(NewObject<'_>, &[u8])],
@@ -71,10 +71,10 @@ impl Folder {
     }
 }
 
-/// A name, and shape and bytes.
+/// Arrays by name: shape and bytes.
 type Arrays = BTreeMap<String, (Vec<u64>, Vec<u8>)>;
 
-/// The content of a file of another format.
+/// Writes `bytes` to a file with `suffix`, and reads its arrays.
 fn read(folder: &Folder, suffix: &str, bytes: &[u8]) -> Arrays {
     let path = folder.path(&format!("again.{suffix}"));
     fs::write(&path, bytes).unwrap();
@@ -82,8 +82,8 @@ fn read(folder: &Folder, suffix: &str, bytes: &[u8]) -> Arrays {
     arrays(archive.tensors(), |_| true).unwrap()
 }
 
-/// The content of an archive, if all of it is arrays: with one component, no attributes, and
-/// elements of a type that `holds` names.
+/// Returns the objects of an archive as arrays, or `None` if an object is no array: an array has one component, no
+/// attributes, and a type that `holds` accepts.
 fn arrays<'m>(
     objects: impl Iterator<Item = Tensor<'m>>,
     holds: impl Fn(DType) -> bool,
@@ -126,7 +126,7 @@ fn by_the_crate(bytes: &[u8]) -> Arrays {
         .collect()
 }
 
-/// Every file of the corpus is exported with all that it holds, or with a word on what is in the way.
+/// Every file of the corpus is exported completely, or rejected with an error that names the obstacle.
 #[test]
 fn the_corpus_is_exported_or_named() {
     let (mut written, mut rejected) = ([0; 3], BTreeMap::<String, u32>::new());
@@ -141,7 +141,8 @@ fn the_corpus_is_exported_or_named() {
             let lacks = if is_safetensors { &[DType::Complex128][..] } else { &NUMPY_LACKS };
             let held = arrays(archive.tensors(), |dtype| !lacks.contains(&dtype));
             let one = archive.len() == 1 || suffix != "npy";
-            // What JSON has no word for is shown by a key that begins with a dollar sign, and so are large integers.
+            // Values that JSON cannot express are shown as objects with a key that begins with a dollar sign. Large integers
+            // are shown in the same way, but are valid JSON numbers.
             let is_json = |(_, item): (_, Item<'_>)| {
                 let text = serde_json::to_string(&Json(item)).unwrap();
                 !text.replace("{\"$int\"", "").contains("{\"$")
@@ -152,7 +153,7 @@ fn the_corpus_is_exported_or_named() {
                 Ok(bytes) => {
                     assert_eq!(file.opens_only, None, "{name}");
                     let held = held.unwrap_or_else(|| panic!("{name}: {suffix} cannot hold it"));
-                    // Of the types of 2 there is nothing to read yet.
+                    // The readers do not support the types that generation 2 has added.
                     let is_old = |dtype| !matches!(dtype, DType::F8E8M0 | DType::F4E2M1);
                     if arrays(archive.tensors(), is_old).is_some() {
                         let mut again = read(&folder, suffix, &bytes);
@@ -179,7 +180,7 @@ fn the_corpus_is_exported_or_named() {
                                 || sentence.contains("keys, and readers take")
                                 || sentence.contains("it is a data shard");
                             assert!(whole || sentence.contains(" in \""), "{why}");
-                            // The names of some are no names in an archive.
+                            // Some object names cannot be names of archive members.
                             let odd = [
                                 "its name ",
                                 "invalid name ",
@@ -210,13 +211,13 @@ fn dense<'a>(name: &'a str, shape: &'a [u64], dtype: DType) -> NewObject<'a> {
     NewObject::dense(name, shape, dtype)
 }
 
-/// A CBOR map of one text to that value.
+/// Returns a CBOR map of one entry: the text `key`, and the encoded `value`.
 fn attribute(key: &str, value: &[u8]) -> Vec<u8> {
     let length = u8::try_from(key.len()).unwrap();
     [&[0xa1, 0x60 | length], key.as_bytes(), value].concat()
 }
 
-/// Byte by byte as the crate writes the same tensors.
+/// Compares the exported bytes with those that the `safetensors` crate writes.
 #[test]
 fn safetensors_are_those_of_the_crate() {
     use ::safetensors::Dtype;
@@ -253,7 +254,8 @@ fn safetensors_are_those_of_the_crate() {
     }
 }
 
-/// As many tensors as can be begin at a multiple, and all at one of the size of their elements.
+/// With `--align`, tensors whose lengths are multiples of the alignment begin at multiples of it, and all tensors at
+/// multiples of their element size.
 #[test]
 fn tensors_are_aligned_by_their_order() {
     let folder = Folder::new();
@@ -323,7 +325,7 @@ fn archives_are_read_by_a_third_party_reader() {
     assert_eq!(ZipArchive::new(Cursor::new(&empty)).unwrap().len(), 0);
 }
 
-/// More members than the small end record can count.
+/// Exports more members than the 16-bit end record of a ZIP archive can count.
 #[test]
 fn an_archive_of_many_members() {
     let folder = Folder::new();
@@ -342,7 +344,7 @@ fn an_archive_of_many_members() {
 }
 
 #[test]
-fn what_has_no_place_is_named() {
+fn objects_that_the_format_cannot_hold_are_named() {
     let folder = Folder::new();
     let one = |name| [(dense(name, &[1], DType::U8), &[7][..])];
     let rejected = |objects: &[_], attributes, suffix: &str, wanted: &str| {
@@ -386,7 +388,7 @@ fn what_has_no_place_is_named() {
             "npz",
             if name == "x.npy" { "its name " } else { "invalid name " },
         );
-        // It can be exported to another format.
+        // The same object can be exported to safetensors.
         folder.export_objects(&one(name), None, "safetensors").unwrap();
         fs::remove_file(folder.path("out.safetensors")).unwrap();
     }
@@ -414,9 +416,9 @@ fn what_has_no_place_is_named() {
     );
 }
 
-/// Whatever comes between the look at what is there and the end of the work stays, without `--force`.
+/// A file that another process creates at OUT during the conversion stays, unless `--force` is given.
 #[test]
-fn what_comes_meanwhile_is_replaced_by_force_alone() {
+fn a_file_that_appears_meanwhile_is_replaced_only_by_force() {
     let folder = Folder::new();
     let (to, from) = (folder.path("out.zt"), folder.path("in.zt"));
     for force in [&[][..], &["--force"]] {

@@ -1,4 +1,4 @@
-//! The actions that a confined process may not take.
+//! The forbidden accesses that `zten sandbox` tries.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -16,23 +16,23 @@ use nix::sys::signal::kill;
 use nix::unistd::getppid;
 use rustix::thread::{capabilities, set_capabilities};
 
-/// A file in the folder of the trial.
+/// A file in the folder of the trial, which must not be opened after confinement.
 pub(super) const FILE: &str = "file";
-/// Another, which is opened before the process is confined.
+/// A file that is opened before the process is confined.
 pub(super) const KEPT: &str = "kept";
 const NEW: &str = "new";
-/// A trial of nothing, which says nothing: what is started must be something.
+/// A trial without an access, which prints nothing.
 pub(super) const NOTHING: &str = "nothing";
-/// The same, which says that it was allowed.
+/// A trial without an access, which prints that it was allowed.
 pub(super) const SOMETHING: &str = "something";
 
-/// Reading a terminal, which is standard input of that trial.
+/// The trial that reads a terminal, which is its standard input.
 pub(super) const TERMINAL: &str = "read-terminal";
 
-/// Something to try.
+/// An access to try.
 pub(super) struct Probe {
     pub(super) name: &'static str,
-    /// Given the file that is open. What it fails with is why it is denied.
+    /// Tries the access. The argument is the file that was opened before confinement. An error is the reason of the denial.
     pub(super) run: fn(File) -> io::Result<()>,
 }
 
@@ -40,7 +40,7 @@ macro_rules! probes {
     ($($name:tt $run:expr;)+) => { &[$(Probe { name: $name, run: $run },)+] };
 }
 
-/// The actions that are forbidden.
+/// The forbidden accesses.
 pub(super) const PROBES: &[Probe] = probes! {
     "open-file" |_| File::open(FILE).map(drop);
     "write-file" |_| File::options().append(true).open(FILE).map(drop);
@@ -72,13 +72,13 @@ pub(super) const PROBES: &[Probe] = probes! {
     "too-large-file" |mut kept| kept.write_all(&vec![0; 2 << 20]);
 };
 
-/// The faults of a program, which must end it otherwise than if it had been taken over.
+/// Faults of a program. They must end the process in another way than seccomp does, which would look like an attack.
 pub(super) const FAULTS: &[Probe] = probes! {
     "panic" |_| panic!("as requested");
     "abort" |_| { std::hint::black_box(Vec::<u8>::with_capacity(256 << 20)); Ok(()) };
 };
 
-/// Connects to a port at which no process listens: the error that says so means that connecting is allowed.
+/// Connects to a port on which no process listens. The error for such a port means that connecting is allowed.
 fn connect() -> io::Result<()> {
     use io::ErrorKind::{ConnectionRefused, NetworkUnreachable};
     match TcpStream::connect("127.0.0.1:1") {
@@ -87,19 +87,19 @@ fn connect() -> io::Result<()> {
     }
 }
 
-/// The command that runs a trial in a process of this program.
+/// Returns the command that runs `trial` in another process of this program.
 fn this(trial: &str) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.args(["--no-sandbox", "sandbox", "--trial", trial]);
     command
 }
 
-/// Reads a byte of the terminal that is standard input.
+/// Reads a byte from standard input, which is a terminal.
 fn read_line() -> io::Result<()> {
     io::stdin().read_exact(&mut [0])
 }
 
-/// Sets a limit to what it is, for which no right is needed but that to ask.
+/// Sets a limit to its current value, which needs no privilege apart from the system call.
 fn change_limit() -> io::Result<()> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_STACK)?;
     Ok(setrlimit(Resource::RLIMIT_STACK, soft, hard)?)
@@ -108,7 +108,7 @@ fn change_limit() -> io::Result<()> {
 fn too_much_memory() -> io::Result<()> {
     let mut bytes: Vec<u8> = Vec::new();
     bytes.try_reserve_exact(256 << 20).map_err(|_| io::ErrorKind::OutOfMemory)?;
-    // What is not used could be left out.
+    // Without a use, the compiler could remove the allocation.
     std::hint::black_box(&mut bytes).push(1);
     Ok(())
 }
