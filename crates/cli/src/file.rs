@@ -6,10 +6,11 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use serde::{Deserialize, Serialize};
 use zten::verify::Verifier;
 use zten::{Archive, OpenOptions, source};
 use zten_formats::shards::{IS_LINK, Sibling, Want, runs, wanted};
-use zten_formats::{Begun as Parsed, Part, Root};
+use zten_formats::{Begun as Parsed, Detected, Part, Root};
 
 use crate::handle::{Finder, Handle, ShardHandle};
 use crate::remote::{Remote, is_remote};
@@ -22,6 +23,16 @@ const REPLACE_LINK: &str = "Or put the file itself in its place.";
 /// A file of any supported format, whose manifest or header is valid.
 pub(crate) type TensorFile = Archive<Handle>;
 
+/// How a file came to be checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Origin {
+    /// The user named the file, or a command that does not walk through folders opened it.
+    Named,
+    /// The file was found in a folder. `has_weights` is true if the name of a file in that folder is one of weights, so that
+    /// the file is probably part of a model; `is_whole` is true if all files of the folder are checked, whatever their names.
+    Folder { has_weights: bool, is_whole: bool },
+}
+
 /// An open file. No byte of it has been read, unless it is a stream.
 pub(crate) struct Opened {
     pub(crate) path: PathBuf,
@@ -29,15 +40,14 @@ pub(crate) struct Opened {
     pub(crate) length: u64,
     /// The file names of other paths that lead to the same file.
     pub(crate) other_names: Vec<PathBuf>,
-    /// True if the same folder holds a file whose name is one of weights, so that this file is probably part of a model.
-    pub(crate) beside_weights: bool,
+    pub(crate) origin: Origin,
 }
 
 impl Opened {
     /// Creates an opened file without other names.
     pub(crate) fn new(path: &Path, file: Handle, length: u64) -> Self {
         let (path, other_names) = (path.to_owned(), Vec::new());
-        Self { path, file, length, other_names, beside_weights: false }
+        Self { path, file, length, other_names, origin: Origin::Named }
     }
 
     /// Opens the file at `path`: a local file, standard input (`-`), or a remote file. Its sibling files can be found later if
@@ -106,6 +116,15 @@ impl Opened {
         let found = zten_formats::detect(&self.file, self.length, &self.path);
         let found =
             found.map_err(|error| Box::new(Problem::format_error(&self.path, &error, None)))?;
+        self.archive_of(found, options)
+    }
+
+    /// Does the same as [`archive`](Self::archive) for a file whose format is `found`; `None` stands for zTensor.
+    pub(crate) fn archive_of(
+        self,
+        found: Option<Detected>,
+        options: &OpenOptions,
+    ) -> Result<FileWithShards, Box<Problem>> {
         let Self { path, file, length, .. } = self;
         let root = match found {
             Some(found) => match zten_formats::begin(file, length, &path, options) {

@@ -10,6 +10,7 @@ use serde::de::{Error as _, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zten_formats::shards::Want;
 
+use crate::file::Origin;
 use crate::kind::KindNumbers;
 use crate::status::Status;
 
@@ -89,8 +90,7 @@ pub(crate) struct Input {
     /// The file names of other paths that lead to the same file.
     #[serde(with = "crate::args::os_path::list")]
     pub(crate) other_names: Vec<std::path::PathBuf>,
-    /// True if the same folder holds a file whose name is one of weights, so that this file is probably part of a model.
-    pub(crate) beside_weights: bool,
+    pub(crate) origin: Origin,
 }
 
 /// The kind of an input.

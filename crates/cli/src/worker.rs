@@ -298,7 +298,7 @@ fn open(
     file: Option<File>,
 ) -> Result<Opened, Box<Problem>> {
     let strictness = call.strictness();
-    let Input { name, number, kind, other_names, beside_weights, .. } = input;
+    let Input { name, number, kind, other_names, origin, .. } = input;
     let missing = || io::Error::from(io::ErrorKind::NotFound);
     let opened = match kind {
         InputKind::Failed(failure) => Err(failure.into()),
@@ -309,7 +309,7 @@ fn open(
                 Finder::Nothing
             };
             let file = Handle::Local(file, finder);
-            Opened { other_names, beside_weights, ..Opened::new(&name, file, length) }
+            Opened { other_names, origin, ..Opened::new(&name, file, length) }
         }),
         InputKind::Stream => file
             .ok_or_else(missing)

@@ -153,8 +153,7 @@ pub fn detect(
     length: u64,
     path: &Path,
 ) -> Result<Option<Detected>, FormatError> {
-    let found = recognize(source, length, path)?;
-    Ok(if is_claimed(&found, path) { None } else { found.detected() })
+    Ok(recognize(source, length, path)?.detected(path))
 }
 
 /// Returns whether a file is called `.zt` and nothing tells another format, so that it is read as a zTensor file, which says

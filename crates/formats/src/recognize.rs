@@ -20,7 +20,7 @@ use super::detect::{Detected, Format, by_name, by_start, is_stream};
 use super::error::{FormatError, copied};
 use super::index;
 use super::rules::Rule;
-use super::{MAGIC, is_ztensor};
+use super::{MAGIC, is_claimed, is_ztensor};
 use contents::Content;
 use input::Input as _;
 
@@ -236,9 +236,10 @@ impl Recognition {
         })
     }
 
-    /// The format that its content is of, of those that are read or named.
-    pub(super) fn detected(&self) -> Option<Detected> {
+    /// Returns the format of a file at `path` with this content, as [`detect`](crate::detect) does: `None` for zTensor.
+    pub fn detected(&self, path: &Path) -> Option<Detected> {
         match (self.kind, self.rule) {
+            _ if is_claimed(self, path) => None,
             (Recognized::Read(format), _) => Some(Detected::Read(format)),
             (Recognized::Named(rule), None) => Some(Detected::Named(rule)),
             (Recognized::ZTensor, _) => None,

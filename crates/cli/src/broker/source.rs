@@ -74,7 +74,7 @@ impl Item {
                 number,
                 kind,
                 other_names: entry.other_names(),
-                beside_weights: entry.beside_weights,
+                origin: entry.origin,
             });
             let added = handed.packet.append(Packet::of(&input, file)?);
             added.map_err(|_| io::Error::from(io::ErrorKind::InvalidFilename))?;

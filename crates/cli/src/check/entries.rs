@@ -14,7 +14,7 @@ use std::sync::Arc;
 use zten::source::open_regular;
 
 use crate::args::Check;
-use crate::file::{Opened, model_path};
+use crate::file::{Opened, Origin, model_path};
 use crate::strictness::Strictness;
 use list::{List, Named};
 pub(super) use skipped::{Reason, Skipped};
@@ -27,8 +27,7 @@ pub(crate) struct Entry {
     pub(crate) path: PathBuf,
     /// The other paths in a hub's cache that lead to the same file.
     pub(crate) also: Vec<PathBuf>,
-    /// True if the name of a file in the same folder is one of weights.
-    pub(crate) beside_weights: bool,
+    pub(crate) origin: Origin,
     found: Found,
     /// True if an option has folders checked.
     takes_folders: bool,
@@ -49,7 +48,7 @@ impl Entry {
     /// Creates the entry of a file that the user named.
     fn named(path: PathBuf, takes_folders: bool) -> Self {
         let (also, found) = (Vec::new(), Found::Named);
-        Self { path, also, beside_weights: false, found, takes_folders }
+        Self { path, also, origin: Origin::Named, found, takes_folders }
     }
 
     /// Opens the file, and returns its length.
@@ -100,8 +99,8 @@ impl Entry {
         }
         let (file, length) = self.open()?;
         let opened = Opened::local(&self.beside(), file, length, strictness);
-        let (other_names, beside_weights) = (self.other_names(), self.beside_weights);
-        Ok(Opened { path: self.path.clone(), other_names, beside_weights, ..opened })
+        let (other_names, origin) = (self.other_names(), self.origin);
+        Ok(Opened { path: self.path.clone(), other_names, origin, ..opened })
     }
 }
 
@@ -165,13 +164,15 @@ impl Entries {
     /// The list of files cannot be read. Errors of a file or folder are reported when the entry is opened.
     pub(crate) fn next(&mut self) -> io::Result<Option<Entry>> {
         loop {
-            if let Some(FoundFile { path, also, file, beside_weights }) = self.walk.next() {
+            if let Some(FoundFile { path, also, file, has_weights }) = self.walk.next() {
                 let takes_folders = self.takes_folders;
                 let found = match file {
                     Ok(file) => Found::Walked(file),
                     Err(error) => Found::Failed(error),
                 };
-                return Ok(Some(Entry { path, also, beside_weights, found, takes_folders }));
+                let is_whole = self.walk.takes_all();
+                let origin = Origin::Folder { has_weights, is_whole };
+                return Ok(Some(Entry { path, also, origin, found, takes_folders }));
             }
             let path = match (self.named.next(), &mut self.list) {
                 (Some(path), _) => path,

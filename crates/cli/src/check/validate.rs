@@ -1,16 +1,17 @@
 //! The validation of one file.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use zten::rules::{Limit, Row, Scope, Source};
-use zten::{Error, ErrorKind, OpenOptions, Tensor, verify::Verifier};
+use zten::{Component, Error, ErrorKind, OpenOptions, Tensor, verify::Verifier};
 use zten_formats::{Executable, FormatError, Recognized, recognize};
 use zten_report::finding::{Finding, Scope as Part, Verdict, format_name, summary, with_notes};
 
 use super::entries::is_of_weights;
 use super::policy::Policy;
 use crate::args::Check;
-use crate::file::{FileWithShards, Opened, stored};
+use crate::file::{FileWithShards, Opened, Origin, stored};
 use crate::kind::{Outcome, Valid};
 use crate::objects::Work;
 use crate::progress::Progress;
@@ -36,20 +37,20 @@ fn validate_any(path: &Path, file: Opened, args: &Check) -> Outcome {
     let names = [path.to_owned()].into_iter().chain(file.other_names.iter().cloned());
     let misnamed = names.into_iter().find_map(|name| recognized.check_name(&name).err());
     let misnamed = misnamed.map(|error| failed(&error, recognized.format()));
-    let beside_weights = file.beside_weights;
+    let origin = file.origin;
     if args.takes_any_kind()
         && misnamed.is_none()
-        && let Some((kind, what, note)) = of_other_kind(kind, path, beside_weights)
+        && let Some((kind, what, note)) = of_other_kind(kind, path, origin)
     {
         policy.map_or(Ok(()), |policy| policy.check_other(path, kind, length))?;
         let notes: Vec<_> = note.into_iter().collect();
         let summary = with_notes(format!("{what}, which holds no tensors"), notes.len());
         return Ok(Valid { verdict: Verdict::Other, summary, format: kind, notes });
     }
-    match file.archive(&options(args)) {
+    match file.archive_of(recognized.detected(path), &options(args)) {
         Ok(archive) => match misnamed {
             Some(misnamed) => Err(misnamed),
-            None => validate_content(path, &archive, args),
+            None => validate_content(path, &archive, (origin, args)),
         },
         Err(problem) => {
             // A broken rule or limit tells more about the file than a wrong name, so the name replaces only "unsupported".
@@ -69,7 +70,7 @@ fn validate_any(path: &Path, file: Opened, args: &Check) -> Outcome {
 fn of_other_kind(
     kind: Recognized,
     path: &Path,
-    beside_weights: bool,
+    origin: Origin,
 ) -> Option<(&'static str, &'static str, Option<Finding>)> {
     match kind {
         Recognized::Other(kind) => Some((kind.name(), kind.description(), None)),
@@ -79,7 +80,8 @@ fn of_other_kind(
         }
         Recognized::Executable(kind) => {
             // Python source is normal in a repository of code, and noted only in a folder with weights.
-            let is_noted = kind != Executable::Python || beside_weights;
+            let is_noted = kind != Executable::Python
+                || matches!(origin, Origin::Folder { has_weights: true, .. });
             let note = || {
                 let sentence = format!("this is {}", kind.description());
                 let mut note = Finding::new(Verdict::Valid, sentence);
@@ -108,7 +110,11 @@ fn options(args: &Check) -> OpenOptions {
 }
 
 /// Validates the content of a file whose manifest is valid.
-fn validate_content(path: &Path, archive: &FileWithShards, args: &Check) -> Outcome {
+fn validate_content(
+    path: &Path,
+    archive: &FileWithShards,
+    (origin, args): (Origin, &Check),
+) -> Outcome {
     let manifest = archive.manifest();
     let (scope, policy) = (args.scope(), args.policy.as_deref());
     let mut findings = Finding::of_open(manifest);
@@ -118,7 +124,7 @@ fn validate_content(path: &Path, archive: &FileWithShards, args: &Check) -> Outc
     let (error, notes) = Finding::split(findings);
     policy.map_or(Ok(()), |policy| policy.check(path, archive))?;
     let read = if scope == Part::All && !manifest.is_data_shard() {
-        read(path, archive, args)
+        read(path, archive, (origin, args))
     } else {
         Ok(())
     };
@@ -143,7 +149,15 @@ fn validate_content(path: &Path, archive: &FileWithShards, args: &Check) -> Outc
 /// Reads and validates all content. An error in one object does not stop the validation of the others: the first error of the
 /// most important kind (invalid, then unsupported, then tolerated) is reported, and the other objects with errors are counted.
 /// Padding is checked last, if the command line asks for it.
-fn read(path: &Path, archive: &FileWithShards, args: &Check) -> Result<(), Box<Problem>> {
+///
+/// The files that an index names are checked themselves if all files of the folder are. The content of these files is then not
+/// read a second time for the index.
+fn read(
+    path: &Path,
+    archive: &FileWithShards,
+    (origin, args): (Origin, &Check),
+) -> Result<(), Box<Problem>> {
+    let are_siblings_checked = matches!(origin, Origin::Folder { is_whole: true, .. });
     let progress = Progress::new(stored(archive.manifest()));
     let failed = |failure: &Error| Box::new(Problem::reading(path, archive, failure));
     let mut files = Sources::bind(archive, &progress).map_err(|error| failed(&error))?;
@@ -151,7 +165,14 @@ fn read(path: &Path, archive: &FileWithShards, args: &Check) -> Result<(), Box<P
         Err(error) if error.rule().is_some() => Some(error),
         other => other.map(|()| None).map_err(|error| failed(&error))?,
     };
-    let validate = |verifier: &mut Verifier, object: &Tensor<'_>| verifier.check(object);
+    let siblings = archive.manifest().shards().filter(|shard| shard.digest().is_none());
+    let siblings: HashSet<_> = siblings.map(|shard| shard.name()).collect();
+    let is_checked = |component: Component<'_>| {
+        are_siblings_checked && component.shard().is_some_and(|name| siblings.contains(name))
+    };
+    let validate = |verifier: &mut Verifier, object: &Tensor<'_>| {
+        if object.components().all(is_checked) { Ok(()) } else { verifier.check(object) }
+    };
     let results = Work { files: &files, passes, validate }.run();
     let flaw = |failure: &Error| {
         let verdict =

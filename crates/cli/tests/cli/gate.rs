@@ -294,6 +294,44 @@ fn a_blob_of_a_hub_is_checked_once_under_all_names() {
     });
 }
 
+/// The content of a file that an index names is read for the file itself, and not a second time for the index. An index that
+/// the user names is checked with all content, and so is one whose files `--suffix` leaves out.
+#[test]
+fn the_files_of_an_index_in_a_folder_are_read_once() {
+    let folder = tempfile::tempdir().unwrap();
+    write(
+        folder.path(),
+        &[
+            ("two.index.json", ":other/index/accept/two.index.json"),
+            ("b.safetensors", ":other/index/accept/b.safetensors"),
+        ],
+    );
+    let header = r#"{"a":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}} "#;
+    let length = u64::try_from(header.len()).unwrap().to_le_bytes();
+    let file = [&length[..], header.as_bytes(), &[0, 2]].concat();
+    fs::write(folder.path().join("a.safetensors"), file).unwrap();
+    let root = folder.path().to_str().unwrap();
+    let index = folder.path().join("two.index.json");
+    let verdicts = |arguments: &[&str], expected: &[(&str, &str)]| {
+        each_way(&[&["--json"], arguments].concat(), |output| {
+            let found = documents(output, folder.path()).into_iter();
+            let found: Vec<_> = found.map(|(name, document)| (name, document[0].clone())).collect();
+            let expected: Vec<_> = expected
+                .iter()
+                .map(|(name, verdict)| ((*name).to_owned(), json!(verdict)))
+                .collect();
+            assert_eq!(found, expected);
+        });
+    };
+    verdicts(
+        &["-r", root],
+        &[("a.safetensors", "invalid"), ("b.safetensors", "valid"), ("two.index.json", "valid")],
+    );
+    verdicts(&["-r", "--suffix=.index.json", root], &[("two.index.json", "invalid")]);
+    verdicts(&["-r", index.to_str().unwrap()], &[("two.index.json", "invalid")]);
+    verdicts(&[index.to_str().unwrap()], &[("two.index.json", "invalid")]);
+}
+
 /// An attacker who replaces a folder with a symbolic link during a check cannot make the command read files outside of the
 /// checked folder.
 #[cfg(target_os = "linux")]

@@ -90,7 +90,10 @@ fn what_is_skipped_is_counted() {
     each_way(&["-r", root], |output| {
         let (status, out, complaint) = ended(output);
         assert_eq!((status, out), (Some(2), ""));
-        assert!(complaint.starts_with("no file was checked: there is none in"), "{complaint}");
+        assert!(
+            complaint.starts_with("no file was checked: the folders or the list"),
+            "{complaint}"
+        );
     });
     let list = folder.path().join("list");
     fs::write(&list, "").unwrap();

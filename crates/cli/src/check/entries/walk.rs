@@ -136,7 +136,7 @@ pub(super) struct FoundFile {
     /// The file, or the error with which the folder at `path` cannot be read.
     pub(super) file: io::Result<WalkedFile>,
     /// True if the name of a file in the same folder is one of weights.
-    pub(super) beside_weights: bool,
+    pub(super) has_weights: bool,
 }
 
 /// The files in folders, sorted by name in each. The depth takes no stack.
@@ -155,6 +155,11 @@ impl DirectoryWalk {
     pub(super) fn new(suffixes: Suffixes, follow: bool) -> Self {
         let (visited, skipped) = (HashSet::new(), Arc::default());
         Self { suffixes, follow, visited, levels: Vec::new(), failed: None, skipped }
+    }
+
+    /// Returns whether files of any name are checked.
+    pub(super) fn takes_all(&self) -> bool {
+        self.suffixes.0.is_empty()
     }
 
     /// Returns whether all folders that were entered have been walked to their end.
@@ -223,7 +228,7 @@ impl DirectoryWalk {
         loop {
             if let Some((path, error)) = self.failed.take() {
                 let (also, file) = (Vec::new(), Err(error));
-                return Some(FoundFile { path, also, file, beside_weights: false });
+                return Some(FoundFile { path, also, file, has_weights: false });
             }
             let level = self.levels.last_mut()?;
             match level.rest.pop() {
@@ -333,7 +338,7 @@ impl Level {
         FoundFile {
             path: self.path.join(&name),
             also,
-            beside_weights: self.has_weights,
+            has_weights: self.has_weights,
             file: Ok(WalkedFile { folder: self.folder.clone(), name, blob, follow }),
         }
     }
@@ -387,7 +392,7 @@ mod tests {
         walk.enter(root.path().to_owned());
         let skipped = Arc::clone(&walk.skipped);
         let found = std::iter::from_fn(|| walk.next()).map(|found| {
-            assert!(found.beside_weights || found.path.parent() != Some(root.path()));
+            assert!(found.has_weights || found.path.parent() != Some(root.path()));
             found.path.strip_prefix(root.path()).unwrap().to_str().unwrap().to_owned()
         });
         let found: Vec<_> = found.collect();
