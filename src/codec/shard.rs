@@ -408,7 +408,9 @@ fn compare_group<S: ReadAt>(
     let verified = match compare(&shard, source, ranges, limits) {
         Ok(verified) => verified,
         Err(error) if error.rule().is_some() => {
-            group.iter().for_each(|same| keep(same.shard, Err(error.kind())));
+            for same in group {
+                keep(same.shard, Err(error.kind()));
+            }
             return Ok(());
         }
         Err(error) => return Err(error),

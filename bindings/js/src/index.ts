@@ -335,7 +335,8 @@ export class ZtenFile {
   /** Validates all of the file: what `zten check --json` says of it. */
   check(): Promise<Report> {
     return this.#turn(null, async guest => {
-      guest.call('check_begin', [])
+      const begun = guest.call('check_begin', [])
+      if ('report' in begun) return begun.report
       for (let first = 0; first < this.size; first += PAGE) {
         for (const object of this.#page(first)) {
           const report = await this.#checkObject(guest, object)

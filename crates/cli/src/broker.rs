@@ -538,7 +538,10 @@ impl<'a> Broker<'a> {
                     }
                 }
                 running.grant_front(self.call);
-                Packet::of(&Reply::Found(Some(Found { identity, length })), Some(file.into()))
+                Packet::of(
+                    &Reply::Found(Some(Found { number: 0, identity, length })),
+                    Some(file.into()),
+                )
             }
             Ok(None) => Packet::of(&Reply::Found(None), None),
             Err(error) => Packet::of(&Reply::Failed(Failure::new(&error)), None),

@@ -106,10 +106,13 @@ pub(crate) enum InputKind {
     Failed(Failure),
 }
 
-/// A sibling file that was found. Its descriptor comes with the message.
+/// A sibling file that was found. A local file comes as a descriptor, a remote file has a number of the process that fetches
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Found {
-    /// The device and the inode, so that a blob that many shards name is verified once: a worker may not ask the system.
+    pub(crate) number: u32,
+    /// The device and the inode of a local file, so that a blob that many shards name is verified once. A worker may not ask
+    /// the system for them.
     pub(crate) identity: Option<[u64; 2]>,
     pub(crate) length: u64,
 }

@@ -84,8 +84,8 @@ pub(super) fn open(
     let mut attributes = Map::default();
     if folder.has_no_checksums {
         let rule = Rule::TorchNoChecksums;
-        let note = FormatError::violation_at(rule, rule.row().broken, folder.pickle_at());
-        builder.found(note.into());
+        let found = FormatError::violation_at(rule, rule.row().broken, folder.pickle_at());
+        builder.found(found.into());
     }
     let mut walk = NameWalk::new(&pickle, root, limits)?;
     let mut skipped = None;
@@ -97,8 +97,8 @@ pub(super) fn open(
                 folder.take(&tensor);
                 if tensor.is_swapped_here_alone {
                     let rule = Rule::TorchByteOrder;
-                    let note = FormatError::violation_at(rule, rule.row().broken, tensor.at);
-                    builder.found(note.about(walk.name()).into());
+                    let found = FormatError::violation_at(rule, rule.row().broken, tensor.at);
+                    builder.found(found.about(walk.name()).into());
                 }
                 match tensor.component(big) {
                     Ok(component) => {

@@ -91,9 +91,9 @@ fn accepted() {
         let expected = NOTED.iter().find(|(name, _)| path.ends_with(name)).map(|(_, rule)| *rule);
         noted.extend(expected);
         let archive = open(&path).unwrap();
-        let notes = archive.manifest().findings().iter();
-        let notes: Vec<_> = notes.map(|found| found.error().rule().unwrap()).collect();
-        assert_eq!(notes, Vec::from_iter(expected), "{}", path.display());
+        let findings = archive.manifest().findings().iter();
+        let rules: Vec<_> = findings.map(|found| found.error().rule().unwrap()).collect();
+        assert_eq!(rules, Vec::from_iter(expected), "{}", path.display());
     }
     assert_eq!(noted, rules_of_notes());
 }

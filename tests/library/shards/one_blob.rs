@@ -10,7 +10,8 @@ const LENGTH: usize = 700_000;
 
 /// The tensors `t0` to `t3`, each in the shard of its own number: their first byte in the blob, and their length. The ranges
 /// overlap, lie apart and are equal.
-const TENSORS: [(u64, u64); 4] = [(4096, 300_000), (8192, 650_000), (4096, 300_000), (700_416, 9)];
+const TENSORS: [(usize, usize); 4] =
+    [(4096, 300_000), (8192, 650_000), (4096, 300_000), (700_416, 9)];
 
 /// A file that says that it is the file `identity`.
 #[derive(Clone)]
@@ -39,7 +40,7 @@ impl ReadAt for Identified {
 }
 
 fn blob() -> Vec<u8> {
-    let bytes: Vec<u8> = (0..LENGTH).map(|at| (at % 251) as u8).collect();
+    let bytes: Vec<u8> = (0..=250).cycle().take(LENGTH).collect();
     FileV2::shard().blob(4096, &bytes).bytes()
 }
 
@@ -47,6 +48,7 @@ fn blob() -> Vec<u8> {
 fn root(blob: &[u8], wrong: Option<usize>) -> Vec<u8> {
     let names: Vec<_> = (0..TENSORS.len()).map(|number| format!("t{number}")).collect();
     let objects = names.iter().zip(TENSORS).map(|(name, (offset, length))| {
+        let [offset, length] = [offset, length].map(|number| number as u64);
         (&name[..], object(&[length], "dense", vec![("data", part("u8", offset, length))]))
     });
     let digest = twox_hash::XxHash3_64::oneshot(blob);
@@ -74,7 +76,7 @@ fn read_all(archive: &Archive<Identified>) -> Vec<Result<Vec<u8>, Error>> {
 
 /// Returns what the tensors of `blob` hold.
 fn elements(blob: &[u8]) -> Vec<Result<Vec<u8>, Error>> {
-    let range = |(offset, length)| &blob[offset as usize..][..length as usize];
+    let range = |(offset, length)| &blob[offset..][..length];
     TENSORS.iter().map(|tensor| Ok(range(*tensor).to_vec())).collect()
 }
 
@@ -100,9 +102,9 @@ fn a_blob_of_many_shards_is_compared_once() {
         let before = source.file.count();
         archive.verify().unwrap();
         // After the digests the verifier reads each tensor, and blocks that are shared with other tensors whole.
-        let tensors: u64 = TENSORS.iter().map(|(_, length)| length).sum();
+        let tensors: usize = TENSORS.iter().map(|(_, length)| length).sum();
         let least = times * blob.len();
-        assert!((least..least + 2 * tensors as usize).contains(&(source.file.count() - before)));
+        assert!((least..least + 2 * tensors).contains(&(source.file.count() - before)));
         assert_eq!(read_all(&archive), elements(&blob));
 
         // A single tensor compares the digest for all shards of the blob.

@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use wasm_bindgen::prelude::wasm_bindgen;
 use zten::{Error, ReadAt};
 
+use crate::name;
 use crate::session::{File, Session};
 
 mod host {
@@ -65,6 +66,9 @@ pub type Answer = BufWriter<Out>;
 /// The one file of an instance.
 static SESSION: Mutex<Session> = Mutex::new(Session::Empty);
 
+/// The name of that file; empty if it is not known.
+static NAME: Mutex<String> = Mutex::new(String::new());
+
 /// The bytes that come with a call.
 ///
 /// # Errors
@@ -97,10 +101,24 @@ pub fn on_file(work: impl FnOnce(&'static File, &mut Answer) -> io::Result<()>) 
     })
 }
 
+/// Checks the name of the open file, as [`name::check`] does.
+///
+/// # Errors
+/// The errors of `out`.
+pub fn check_name(file: &File, out: &mut Answer) -> io::Result<bool> {
+    let name = NAME.try_lock().map_err(|_| io::ErrorKind::WouldBlock)?;
+    name::check(file, &name, out)
+}
+
 /// Begins to open a file of `length` bytes. Its name, which may be empty, comes with the call.
 #[wasm_bindgen]
 pub fn begin(length: u64, name: usize) -> u32 {
-    with(|session, out| session.begin(input(name)?, length, out))
+    with(|session, out| {
+        let name = input(name)?;
+        let text = String::from_utf8_lossy(&name).into_owned();
+        *NAME.try_lock().map_err(|_| io::ErrorKind::WouldBlock)? = text;
+        session.begin(name, length, out)
+    })
 }
 
 /// Returns true if opening needs bytes next, possibly none.

@@ -21,6 +21,7 @@
 pub mod border;
 #[cfg(feature = "formats")]
 pub mod formats;
+pub mod name;
 #[cfg(all(target_arch = "wasm32", not(feature = "page")))]
 pub mod package;
 #[cfg(feature = "page")]

@@ -62,10 +62,10 @@ pub fn dequantize(object: u32) -> u32 {
     on_file(|file, out| dequantize::object(file, object, out))
 }
 
-/// Begins to validate the file.
+/// Begins to validate the file. The answer is empty unless its name is that of another format.
 #[wasm_bindgen]
 pub fn check_begin() -> u32 {
-    on_file(|file, _| check::begin(file))
+    on_file(check::begin)
 }
 
 /// Validates one object. The answer is empty as long as no rule is broken.

@@ -48,7 +48,7 @@ pub(crate) fn run() -> io::Result<()> {
         Ok(root) => root,
         Err(error) => return fail(error),
     };
-    reply(&Reply::Found(Some(Found { number: 0, length: root.length() })))?;
+    reply(&Reply::Found(Some(Found { number: 0, identity: None, length: root.length() })))?;
     let (found, recent) = (vec![root], VecDeque::new());
     let mut files = Files { found, most, asked: 0, recent, plan: Vec::new() };
     while let Some(mut received) = Received::receive(io::stdin())? {
@@ -155,6 +155,6 @@ impl Files {
         };
         let (length, number) = (found.length(), u32::try_from(self.found.len()));
         self.found.push(found);
-        Ok(Ok(number.ok().map(|number| Found { number, length })))
+        Ok(Ok(number.ok().map(|number| Found { number, identity: None, length })))
     }
 }

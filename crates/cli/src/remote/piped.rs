@@ -75,7 +75,7 @@ impl Remote {
     pub(crate) fn received(socket: File, max_siblings: u32) -> io::Result<Self> {
         let process = Process { socket: Mutex::default(), left: AtomicU32::new(max_siblings) };
         let found = found(&socket).map_err(ended)?;
-        let Found { number, length } = found.ok_or(io::ErrorKind::NotFound)?;
+        let Found { number, length, .. } = found.ok_or(io::ErrorKind::NotFound)?;
         *process.socket.lock().unwrap_or_else(PoisonError::into_inner) = Some(socket);
         Ok(Self { process: Arc::new(process), number, length })
     }
@@ -93,7 +93,7 @@ impl Remote {
             return Ok(None);
         }
         let found = self.process.ask(&Request::Find(0, WireWant(want.clone())), found)?;
-        Ok(found.map(|Found { number, length }| Self {
+        Ok(found.map(|Found { number, length, .. }| Self {
             process: Arc::clone(&self.process),
             number,
             length,

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Mutex;
 
-use crate::border::Answer;
+use crate::border::{Answer, check_name};
 use crate::problem;
 use crate::session::{self, File};
 use zten::Error;
@@ -20,7 +20,11 @@ struct Checking {
 
 static CHECKING: Mutex<Option<Checking>> = Mutex::new(None);
 
-pub(crate) fn begin(file: &File) -> io::Result<()> {
+/// Begins to validate `file`, unless its name is that of another format: then the finding is written.
+pub(crate) fn begin(file: &File, out: &mut Answer) -> io::Result<()> {
+    if !check_name(file, out)? {
+        return Ok(());
+    }
     let Ok(mut checking) = CHECKING.try_lock() else {
         return Err(io::ErrorKind::WouldBlock.into());
     };

@@ -2,7 +2,7 @@
 
 use std::io::{BufWriter, Write};
 
-use crate::border::{Out, input, on_file, with};
+use crate::border::{Out, check_name, input, on_file, with};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use super::{describe, picture, save, statistics, validate, values};
@@ -34,7 +34,7 @@ pub fn object(ordinal: u32) -> u32 {
 /// Validates all content.
 #[wasm_bindgen]
 pub fn validate_all() -> u32 {
-    on_file(validate::all)
+    on_file(|file, out| if check_name(file, out)? { validate::all(file, out) } else { Ok(()) })
 }
 
 /// Validates one component.
