@@ -136,8 +136,8 @@ pub(crate) struct Deflated<'s> {
 }
 
 impl<'s> Deflated<'s> {
-    /// Creates an input that decompresses `packed` and ends after `most` decompressed bytes. The last read may exceed `most` by
-    /// less than the window.
+    /// Creates an input that decompresses `packed` and ends after `most` decompressed bytes. The last step may exceed `most` by
+    /// at most the size of the window.
     pub(crate) fn new(packed: Stored<'s>, most: u64) -> Result<Self, FormatError> {
         let mut window = Vec::new();
         window.try_reserve_exact(WINDOW).map_err(|_| FormatError::memory())?;

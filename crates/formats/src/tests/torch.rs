@@ -307,14 +307,14 @@ fn old_instructions() {
         assert!(rejected(harmless).contains("this is a pickle"), "{harmless:?}");
     }
     for (bytes, why) in [
-        (&b"I\n."[..], "a line is no number"),
-        (b"I1x\n.", "a line is no number"),
-        (b"L-\n.", "a line is no number"),
+        (&b"I\n."[..], "a line is not a number"),
+        (b"I1x\n.", "a line is not a number"),
+        (b"L-\n.", "a line is not a number"),
         (b"(NNNd.", "a key of a dictionary has no value"),
-        (b"Np\n.", "a line is no number"),
-        (b"Np-1\n.", "a line is no number"),
+        (b"Np\n.", "a line is not a number"),
+        (b"Np-1\n.", "a line is not a number"),
         (b"Np4294967296\ng4294967295\n.", "out of order"),
-        (b"Np9\ng8\n.", "nothing is kept under the number 8"),
+        (b"Np9\ng8\n.", "the memo has no value with the number 8"),
         (b"0.", "finds fewer values"),
         (b"N1.", "finds no mark"),
         (b"l.", "finds no mark"),
