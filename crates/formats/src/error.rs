@@ -97,7 +97,8 @@ impl From<OutOfMemory> for FormatError {
 }
 
 impl FormatError {
-    /// Creates a violation of `blame` without an offset: `sentence` is about the whole file, or about something that has a name.
+    /// Creates a violation of `blame` without an offset: `sentence` is about the whole file, or about something that has a
+    /// name.
     pub(super) fn violation(blame: impl Into<Blame>, sentence: impl fmt::Display) -> Self {
         let blame = blame.into();
         match copied(sentence) {

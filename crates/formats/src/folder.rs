@@ -26,8 +26,8 @@ const MOST: usize = 1 << 16;
 /// counts as one file, which is its first.
 ///
 /// # Errors
-/// The folder cannot be read; [`io::ErrorKind::IsADirectory`] with a list of the candidates if there are several models, or with
-/// a sentence that there is no model.
+/// The folder cannot be read; [`io::ErrorKind::IsADirectory`] with a list of the candidates if there are several models, or
+/// with a sentence that there is no model.
 pub fn find_model(folder: &Path) -> io::Result<PathBuf> {
     let (mut indexes, mut models) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(folder)?.take(MOST) {

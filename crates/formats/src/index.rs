@@ -81,8 +81,8 @@ impl Index {
         self.header.weights.files()
     }
 
-    /// Reads the headers of all files that the index names, and returns the joined header of an archive. `parts` are these files
-    /// in the order that [`Builder`] requires.
+    /// Reads the headers of all files that the index names, and returns the joined header of an archive. `parts` are these
+    /// files in the order that [`Builder`] requires.
     ///
     /// # Errors
     /// A file cannot be read, breaks a rule of its format, or contradicts the index.
@@ -177,8 +177,8 @@ impl All<'_, '_> {
         }
     }
 
-    /// Returns the error for a tensor that the index maps to the file `mapped`, but that was found in another file. If the tensor
-    /// is in the file `mapped`, too, the error says so.
+    /// Returns the error for a tensor that the index maps to the file `mapped`, but that was found in another file. If the
+    /// tensor is in the file `mapped`, too, the error says so.
     fn in_other_file(&self, tensor: &str, mapped: Option<usize>) -> FormatError {
         let is_mapped =
             |part: &&Part<'_>| mapped.is_some() && self.weights.file(part.name) == mapped;

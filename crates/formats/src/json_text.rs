@@ -152,8 +152,8 @@ fn transcode(text: &str, depth: usize, out: &mut Encoder) -> Option<()> {
     Some(())
 }
 
-/// Appends the JSON number `text` to `out`: as an integer if it is written without a fraction or exponent and fits into 64 bits,
-/// and as a float otherwise. Returns `None` if the number is not finite as a double.
+/// Appends the JSON number `text` to `out`: as an integer if it is written without a fraction or exponent and fits into 64
+/// bits, and as a float otherwise. Returns `None` if the number is not finite as a double.
 fn number(text: &str, out: &mut Encoder) -> Option<()> {
     if let Ok(number) = text.parse::<u64>() {
         return out.uint(number).ok();

@@ -220,9 +220,7 @@ fn parse(
         Some(Detected::Read(format)) if format != Format::Index => format,
         // Recognizing pickles and archives would double the code of a WebAssembly build without `torch`, so the first bytes
         // and the name alone decide there.
-        detected if !cfg!(feature = "torch") => {
-            by_first_bytes(detected.or_else(|| by_name(path)))?
-        }
+        detected if !cfg!(feature = "torch") => by_first_bytes(detected.or_else(|| by_name(path)))?,
         _ => {
             let recognition = recognize::recognize_more(source, length, start.clone(), path)?;
             #[cfg(feature = "ztensor")]

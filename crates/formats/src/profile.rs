@@ -17,8 +17,8 @@ pub fn profile(tensor: &Tensor<'_>) -> Result<Option<(String, Encoded)>, Error> 
     Ok(Some((format!("{}/1", block.layout()?), attributes)))
 }
 
-/// Finds the first of `tensors` whose GGUF blocks have no profile in generation 2. Such a tensor cannot be written, since readers
-/// could not interpret its blocks.
+/// Finds the first of `tensors` whose GGUF blocks have no profile in generation 2. Such a tensor cannot be written, since
+/// readers could not interpret its blocks.
 pub fn find_without_profile<'m>(mut tensors: impl Iterator<Item = Tensor<'m>>) -> Option<Finding> {
     tensors.find_map(|tensor| {
         let block = Block::of(&tensor).filter(|block| !block.has_profile())?;

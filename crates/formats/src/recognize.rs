@@ -279,7 +279,8 @@ pub fn recognize(
     recognize_more(source, length, start, path)
 }
 
-/// Recognizes a source as [`recognize`] does, for a file that is no zTensor file and whose first bytes, `start`, have been read.
+/// Recognizes a source as [`recognize`] does, for a file that is no zTensor file and whose first bytes, `start`, have been
+/// read.
 pub(super) fn recognize_more(
     source: &dyn ReadAt,
     length: u64,
@@ -437,8 +438,8 @@ fn of_archive(rule: Rule, kind: &str, member: Option<String>) -> Result<Recognit
     Ok(Recognition { sentence, member, ..Recognized::Named(Rule::FormatPickle).into() })
 }
 
-/// Returns the recognition of a text that begins with `start`. `page` is the rule for an HTML, XML or JSON response of a server,
-/// if the text looks like such a response.
+/// Returns the recognition of a text that begins with `start`. `page` is the rule for an HTML, XML or JSON response of a
+/// server, if the text looks like such a response.
 fn of_text(start: &[u8], page: Option<Rule>, path: &Path) -> Recognition {
     if contents::is_word2vec(start) {
         return Recognized::Named(Rule::FormatWord2vec).into();

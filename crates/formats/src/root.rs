@@ -139,8 +139,8 @@ impl<S: ReadAt> Root<S> {
         index.into_iter().flatten().chain(split.into_iter().flatten())
     }
 
-    /// Reads the headers of all files that the root names, and joins the files to one archive. Files in `siblings` that the root
-    /// does not name are ignored.
+    /// Reads the headers of all files that the root names, and joins the files to one archive. Files in `siblings` that the
+    /// root does not name are ignored.
     ///
     /// # Errors
     /// A file is missing, cannot be read, breaks a rule of its format, or contradicts the root.

@@ -73,8 +73,8 @@ pub fn link_target(folder: &Path, name: &str) -> Option<String> {
     Some(escape::path(&target))
 }
 
-/// Opens the first regular file at one of `places`, which are relative to the file at the path `root`. `name` is the name of the
-/// shard or sibling file.
+/// Opens the first regular file at one of `places`, which are relative to the file at the path `root`. `name` is the name of
+/// the shard or sibling file.
 fn first(
     root: &Path,
     places: &[ShardPath<'_>],
@@ -117,8 +117,8 @@ pub fn open_in(folder: &Path, name: &str) -> io::Result<Option<ShardFile>> {
     regular(folder, &[name.as_ref()], name, Links::OfHub)
 }
 
-/// Opens the regular file at the path of `steps` below `folder`. `name` is the name of the shard or sibling file. Returns `None`
-/// if there is no such file, or if `links` forbids a link on the way.
+/// Opens the regular file at the path of `steps` below `folder`. `name` is the name of the shard or sibling file. Returns
+/// `None` if there is no such file, or if `links` forbids a link on the way.
 fn regular(
     folder: &Path,
     steps: &[&OsStr],

@@ -193,7 +193,8 @@ fn check_in_order(bytes: &[u8], (limits, is_stream): (&Limits, bool)) -> Result<
     Ok(())
 }
 
-/// Checks the `length` of a pickle, or of a member that is read as a whole, against [`LONGEST`]. `at` is its offset in the file.
+/// Checks the `length` of a pickle, or of a member that is read as a whole, against [`LONGEST`]. `at` is its offset in the
+/// file.
 fn check_longest(length: u64, at: u64) -> Result<(), FormatError> {
     if length <= LONGEST {
         return Ok(());
@@ -215,8 +216,9 @@ fn read_member(
     check_longest(longest, start)?;
     if size > packed.saturating_mul(EACH).saturating_add(MORE) {
         let most = packed.saturating_mul(EACH).saturating_add(MORE);
-        let sentence =
-            format_args!("{packed} bytes decompress to {size}, which exceeds the maximum of {most}");
+        let sentence = format_args!(
+            "{packed} bytes decompress to {size}, which exceeds the maximum of {most}"
+        );
         return Err(FormatError::violation_at(Rule::LimitHeader, sentence, start));
     }
     let end = start.saturating_add(packed);
@@ -448,8 +450,8 @@ impl<'d> Folder<'d> {
         self.records.binary_search_by(|record| record.key.cmp(key)).ok()
     }
 
-    /// Checks all storages, tensors and keys of dictionaries that the pickle makes, even if they are unreachable from the root or
-    /// lie within an unsupported value: PyTorch makes all of them.
+    /// Checks all storages, tensors and keys of dictionaries that the pickle makes, even if they are unreachable from the root
+    /// or lie within an unsupported value: PyTorch makes all of them.
     fn check_made(
         &mut self,
         pickle: &Pickle<'_>,

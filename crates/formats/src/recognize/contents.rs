@@ -195,8 +195,8 @@ fn is_printable(text: &[u8]) -> bool {
 }
 
 /// Returns whether a file is a Core ML model, which begins with the version of its specification and a description whose first
-/// field is an input with a name, or a weight file of a Core ML program. A `SavedModel` of TensorFlow may begin like a model, so
-/// the suffix `.pb` is excluded.
+/// field is an input with a name, or a weight file of a Core ML program. A `SavedModel` of TensorFlow may begin like a model,
+/// so the suffix `.pb` is excluded.
 fn is_core_ml(start: &[u8], path: &Path) -> bool {
     // A weight file of a program begins with the number of blobs and version 2; the first blob has a magic number at offset 64.
     if start.get(4..8) == Some(&[2, 0, 0, 0]) && start.get(64..68) == Some(b"\xef\xbe\xad\xde") {

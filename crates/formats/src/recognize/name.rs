@@ -99,8 +99,8 @@ fn is_broken(rule: Rule) -> bool {
 }
 
 impl Recognition {
-    /// Checks the content of the file against `name`, its present or original name (rule `format-name`). An empty path claims no
-    /// format. A file of a format that zten reads is also rejected if it is a pickle at the same time.
+    /// Checks the content of the file against `name`, its present or original name (rule `format-name`). An empty path claims
+    /// no format. A file of a format that zten reads is also rejected if it is a pickle at the same time.
     ///
     /// A loader that chooses the format by the name would see another file than zten, which goes by the content.
     ///

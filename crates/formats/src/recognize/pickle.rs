@@ -435,8 +435,8 @@ impl<I: Input> Scanner<'_, I> {
     }
 
     /// Handles the opcode STOP, which ends a pickle. A few bytes of text or data may be a pickle by chance ("N. B." begins with
-    /// the pickle of `None`), but then the bytes that follow are no pickle. So after a short pickle, the scan continues with the
-    /// next pickle of the stream.
+    /// the pickle of `None`), but then the bytes that follow are no pickle. So after a short pickle, the scan continues with
+    /// the next pickle of the stream.
     fn stop(&mut self) -> Step {
         self.stack.pop()?;
         let is_pickle = Err(Halt::Found(Evidence::Stop));
@@ -722,7 +722,9 @@ impl Line {
     fn is_quoted(&self) -> bool {
         let carriage_return = u64::from(self.ends[1] == b'\r');
         let last = if carriage_return == 1 { self.ends[0] } else { self.ends[1] };
-        self.length.saturating_sub(carriage_return) >= 2 && last == self.head[0] && b"'\"".contains(&last)
+        self.length.saturating_sub(carriage_return) >= 2
+            && last == self.head[0]
+            && b"'\"".contains(&last)
     }
 
     /// Parses the line as the key of a memo.

@@ -60,8 +60,8 @@ pub(super) fn lfs_sentence(start: &[u8]) -> Result<String, FormatError> {
     }
 }
 
-/// Recognizes an HTML page, an XML message or a JSON error of a server that was stored in place of a file. Returns the rule that
-/// names the kind of response.
+/// Recognizes an HTML page, an XML message or a JSON error of a server that was stored in place of a file. Returns the rule
+/// that names the kind of response.
 pub(super) fn of_server(start: &[u8]) -> Option<Rule> {
     let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
     let begins = |prefix: &str| {

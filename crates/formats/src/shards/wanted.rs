@@ -20,8 +20,8 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Creates a shard to look for. Returns `None` if `name`, `algorithm` or `digits` contains characters that are not allowed in
-    /// the name of a shard's file, or is too long.
+    /// Creates a shard to look for. Returns `None` if `name`, `algorithm` or `digits` contains characters that are not allowed
+    /// in the name of a shard's file, or is too long.
     pub(super) fn new(name: &str, algorithm: &str, digits: &str) -> Option<Self> {
         let is_name = |text: &str, most: usize, allowed: &dyn Fn(u8) -> bool| {
             (1..=most).contains(&text.len()) && text.bytes().all(allowed)

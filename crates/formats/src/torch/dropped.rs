@@ -25,8 +25,7 @@ impl Pickle<'_> {
                     _ => false,
                 };
                 if !is_attribute {
-                    let sentence =
-                        "the state of a parameter has a key that is no custom attribute of a tensor";
+                    let sentence = "the state of a parameter has a key that is no custom attribute of a tensor";
                     let at = self.node_at(node);
                     return Err(FormatError::violation_at(Rule::TorchCall, sentence, at));
                 }

@@ -112,8 +112,8 @@ const DTYPES: [(&str, &str, u8, Option<Kind>); 47] = [
     ("bcomplex32", "", 4, None),
 ];
 
-/// All globals that are not in [`DTYPES`]: the module, the name, and the meaning. PyTorch allows the unread globals, too, when it
-/// loads with `weights_only=True`.
+/// All globals that are not in [`DTYPES`]: the module, the name, and the meaning. PyTorch allows the unread globals, too, when
+/// it loads with `weights_only=True`.
 const GLOBALS: [(&str, &str, Global); 33] = [
     ("collections", "OrderedDict", Global::OrderedDict),
     ("torch._utils", "_rebuild_tensor_v2", Global::Tensor(6, 7, None)),
@@ -180,8 +180,8 @@ pub(super) fn is_kind(name: &[u8]) -> bool {
     KINDS.iter().any(|kind| kind.as_bytes() == name)
 }
 
-/// Splits the name of a device, such as `cuda:0`, into its kind and its number, which is optional. Returns `None` if `name` is not
-/// the name of a device. Any lower-case kind is accepted, since extension packages define kinds of their own.
+/// Splits the name of a device, such as `cuda:0`, into its kind and its number, which is optional. Returns `None` if `name` is
+/// not the name of a device. Any lower-case kind is accepted, since extension packages define kinds of their own.
 pub(super) fn device(name: &[u8]) -> Option<(&[u8], Option<u16>)> {
     let mut parts = name.splitn(2, |byte| *byte == b':');
     let kind = parts.next()?;

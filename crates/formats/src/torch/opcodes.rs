@@ -82,8 +82,8 @@ const fn forbidden(byte: u8, name: &'static str) -> Row {
 
 use Operand::{Counted, Fixed, Lines};
 
-/// All opcodes of protocols 0 to 5. The most frequent opcodes come first, because [`find`] searches from the start. PyTorch writes
-/// its archives with opcodes of protocol 2 and later; pickles outside of archives also use the harmless older opcodes.
+/// All opcodes of protocols 0 to 5. The most frequent opcodes come first, because [`find`] searches from the start. PyTorch
+/// writes its archives with opcodes of protocol 2 and later; pickles outside of archives also use the harmless older opcodes.
 const ROWS: [Row; 68] = [
     with(b'q', "BINPUT", Fixed(1), Op::Put),
     with(b'h', "BINGET", Fixed(1), Op::Get),

@@ -642,10 +642,10 @@ impl<'p> Machine<'p> {
                 self.push(value)
             }
             Op::Protocol if now == 0 => Ok(()),
-            Op::Protocol => Err(self.violation(
-                Rule::TorchOpcode,
-                "PROTO is only allowed as the first instruction",
-            )),
+            Op::Protocol => {
+                Err(self
+                    .violation(Rule::TorchOpcode, "PROTO is only allowed as the first instruction"))
+            }
             Op::Frame => self.begin_frame(number(operand)),
             Op::Stop => Err(FormatError::internal("nothing stops the machine")),
         }
@@ -735,8 +735,8 @@ impl<'p> Machine<'p> {
         Ok(node)
     }
 
-    /// Pops items and adds them to the list (`target` is `l`), set (`s`) or dictionary (`d`) below: all values above the last mark
-    /// if `many`, and one item otherwise.
+    /// Pops items and adds them to the list (`target` is `l`), set (`s`) or dictionary (`d`) below: all values above the last
+    /// mark if `many`, and one item otherwise.
     fn add(&mut self, target: u8, many: bool) -> Result<(), FormatError> {
         let is_dict = target == b'd';
         let start = if many { self.mark()? } else { self.from(if is_dict { 2 } else { 1 })? };
@@ -933,8 +933,8 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Records an unsupported value, which `sentence` describes, unless `value` is `None` or an empty dictionary. The dictionary
-    /// is marked, since it must be empty after the last instruction, too.
+    /// Records an unsupported value, which `sentence` describes, unless `value` is `None` or an empty dictionary. The
+    /// dictionary is marked, since it must be empty after the last instruction, too.
     fn check_empty(&mut self, value: Value, sentence: &str) {
         match value {
             Value::None => {}

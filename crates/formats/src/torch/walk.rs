@@ -181,7 +181,8 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         Ok(())
     }
 
-    /// Returns `value` as a tensor or attribute. Returns `None` for a container, which is entered, and for an unsupported value.
+    /// Returns `value` as a tensor or attribute. Returns `None` for a container, which is entered, and for an unsupported
+    /// value.
     fn leaf(&mut self, value: Value) -> Result<Option<Leaf>, FormatError> {
         match value {
             Value::Tensor(node) => return Ok(Some(Leaf::Tensor(node))),
@@ -215,8 +216,8 @@ impl<'w, 'p> NameWalk<'w, 'p> {
 }
 
 impl Pickle<'_> {
-    /// Checks that the keys of the dictionary `node` are unique. Two keys from the same instruction are found by their positions,
-    /// without reading them: otherwise a dictionary with many references to one long key would cost quadratic time.
+    /// Checks that the keys of the dictionary `node` are unique. Two keys from the same instruction are found by their
+    /// positions, without reading them: otherwise a dictionary with many references to one long key would cost quadratic time.
     pub(super) fn check_keys(&self, node: u32) -> Result<(), FormatError> {
         let (mut places, mut texts, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
         let mut items = self.items(node);

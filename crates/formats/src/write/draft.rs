@@ -30,12 +30,12 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Checks that a file of `format` can hold all arrays and attributes of `list`, and writes the header to `out`, which must be
-    /// empty.
+    /// Checks that a file of `format` can hold all arrays and attributes of `list`, and writes the header to `out`, which must
+    /// be empty.
     ///
     /// # Errors
-    /// [`Failure::Inexpressible`] if the format cannot hold an array or attribute, or is zTensor, which [`zten::Writer`] writes;
-    /// the output fails.
+    /// [`Failure::Inexpressible`] if the format cannot hold an array or attribute, or is zTensor, which [`zten::Writer`]
+    /// writes; the output fails.
     pub fn begin<L: ArrayList + ?Sized, E>(
         format: WrittenFormat,
         list: &L,

@@ -16,7 +16,8 @@ use zten_report::{json, value};
 use super::array::Inexpressible;
 use crate::json_text::JSON_KEYS;
 
-/// The largest nesting depth of a value. A zTensor manifest allows 64 levels, and the value of an attribute is within two of them.
+/// The largest nesting depth of a value. A zTensor manifest allows 64 levels, and the value of an attribute is within two of
+/// them.
 const DEPTH: usize = 62;
 
 /// The entries of `__metadata__`.

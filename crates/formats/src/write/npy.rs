@@ -12,8 +12,8 @@ use super::format::WrittenFormat;
 /// The largest number of dimensions of a NumPy array.
 const RANK: usize = 64;
 
-/// Checks that `list` can be written as an `.npy` file, and returns the ordinal and length in bytes of its only array. The name of
-/// the array is not written, since the name of the file replaces it.
+/// Checks that `list` can be written as an `.npy` file, and returns the ordinal and length in bytes of its only array. The name
+/// of the array is not written, since the name of the file replaces it.
 pub(super) fn begin<L: ArrayList + ?Sized, E>(list: &L) -> Result<Vec<(u32, u64)>, Failure<E>> {
     check_attributes(&list.attributes(), WrittenFormat::Npy)?;
     if list.count() != 1 {
@@ -62,8 +62,8 @@ fn kind(name: &str, array: &Array, format: WrittenFormat) -> Result<Kind, Inexpr
     })
 }
 
-/// Returns the length of all elements in bytes. NumPy rejects an array if the product of its nonzero dimensions overflows, even if
-/// another dimension is 0, and this function returns `None` then.
+/// Returns the length of all elements in bytes. NumPy rejects an array if the product of its nonzero dimensions overflows, even
+/// if another dimension is 0, and this function returns `None` then.
 fn data(array: &Array, width: usize) -> Option<u64> {
     let mut sides = array.shape.iter().filter(|side| **side != 0);
     let bytes =

@@ -15,7 +15,8 @@ use super::format::WrittenFormat;
 use super::npy;
 use records::{CHECKSUM, Record};
 
-/// Checks that `list` can be written as an archive, and returns the ordinals of all arrays, in order, with their lengths in bytes.
+/// Checks that `list` can be written as an archive, and returns the ordinals of all arrays, in order, with their lengths in
+/// bytes.
 pub(super) fn begin<L: ArrayList + ?Sized, E>(list: &L) -> Result<Vec<(u32, u64)>, Failure<E>> {
     npy::check_attributes(&list.attributes(), WrittenFormat::Npz)?;
     let mut order = with_room(list)?;

@@ -112,8 +112,8 @@ pub fn check_name(name: &str) -> Result<(), Inexpressible> {
     Err(Inexpressible::tensor(name, sentence))
 }
 
-/// Returns the safetensors type of `array`, and the length of its elements in bytes. Readers multiply all dimensions first and then
-/// the bits of an element, so this product must not overflow even if a dimension is 0.
+/// Returns the safetensors type of `array`, and the length of its elements in bytes. Readers multiply all dimensions first and
+/// then the bits of an element, so this product must not overflow even if a dimension is 0.
 fn entry(name: &str, array: &Array) -> Result<(Dtype, u64), Inexpressible> {
     let rejected = |sentence: &str| Inexpressible::tensor(name, sentence);
     let dtype = Dtype::of(array.dtype).ok_or_else(|| {

@@ -20,8 +20,10 @@ pub(super) fn validate(name: &str) -> Result<(), &'static str> {
     let last = steps.next_back().unwrap_or_default();
     let leads_out = drive || steps.any(|step| matches!(step, "" | "." | ".."));
     if leads_out || name.contains(['\\', '\0']) || last.is_empty() {
-        return Err("invalid name for a .npz file: it is empty, ends in /, begins with / or a drive \
-             letter, has a step that is empty, . or .., or contains a backslash or a zero byte");
+        return Err(
+            "invalid name for a .npz file: it is empty, ends in /, begins with / or a drive \
+             letter, has a step that is empty, . or .., or contains a backslash or a zero byte",
+        );
     }
     Ok(())
 }
