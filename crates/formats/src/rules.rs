@@ -464,12 +464,12 @@ catalog! {
         "The file is not an error in JSON.", "this is an error message of a server in JSON, not the file", PAGE;
 }
 
-/// The reason why a file is rejected: a rule of its format, or a limit that holds for all.
+/// The reason why a file is rejected: a rule of its format, or a limit that holds for all formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blame {
-    /// A rule of the catalog here.
+    /// A rule of this catalog.
     Rule(Rule),
-    /// A limit of the library's catalog.
+    /// A limit of the catalog in [`zten::rules`].
     Limit(Limit),
 }
 
@@ -486,7 +486,7 @@ impl From<Limit> for Blame {
 }
 
 impl Blame {
-    /// The row of the catalog.
+    /// Returns the row of the rule or limit in its catalog.
     pub fn row(self) -> &'static Row {
         match self {
             Self::Rule(rule) => rule.row(),
@@ -494,7 +494,7 @@ impl Blame {
         }
     }
 
-    /// The verdict on the file.
+    /// Returns the verdict on a file that is rejected for this reason.
     pub fn verdict(self) -> Verdict {
         match self {
             Self::Rule(rule) => rule.verdict(),
@@ -503,7 +503,7 @@ impl Blame {
     }
 }
 
-/// Returns the verdict on a file that breaks the rule of a row, whether of zTensor or of another format.
+/// Returns the verdict on a file that breaks the rule of `row`, a rule of zTensor files or of another format.
 pub fn verdict(row: &Row) -> Verdict {
     let of_format = Rule::ALL.iter().find(|rule| rule.row().id == row.id);
     match (of_format, row.id.split_once('-')) {
@@ -514,7 +514,7 @@ pub fn verdict(row: &Row) -> Verdict {
     }
 }
 
-/// Every row.
+/// Returns the rows of all rules in this catalog.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     Rule::ALL.iter().map(|rule| rule.row())
 }
