@@ -1,5 +1,5 @@
-//! A map of attributes in the order of deterministic CBOR: RFC 8949 §4.2.1. The library takes attributes in any order
-//! and encodes what is in them; the keys of other formats are checked and sorted here.
+//! A map of attributes in deterministic CBOR (RFC 8949 §4.2.1): the keys of safetensors and GGUF metadata are sorted and
+//! checked for duplicates here.
 
 use zten::attributes::{Attributes, Encoder};
 use zten::error::OutOfMemory;
@@ -8,22 +8,22 @@ use zten::num::{sort_by, u64_from_usize, usize_from_u32};
 
 use super::error::FormatError;
 
-/// Bytes of the longest head.
+/// The length in bytes of the longest head of a CBOR item.
 const HEAD: usize = 9;
 
-/// The result of appending to memory that may be out.
+/// The result of appending to a buffer, which fails if memory is out.
 pub(super) type Written = Result<(), FormatError>;
 
-/// Writes a number that may be negative.
+/// Appends the signed integer `value`.
 pub(super) fn int(out: &mut Encoder, value: i64) -> Result<(), OutOfMemory> {
     match u64::try_from(value) {
         Ok(value) => out.uint(value),
-        // −1 − n of a negative number is its complement.
+        // CBOR encodes a negative number n as −1 − n, which is the bitwise complement of n.
         Err(_) => out.negative((!value).unsigned_abs()),
     }
 }
 
-/// Returns attributes as the map that they are read from; none if there are none.
+/// Encodes `attributes` as a CBOR map, in the order in which they are stored. Returns `None` if there are no attributes.
 pub(super) fn copy(attributes: Attributes<'_>) -> Result<Option<Vec<u8>>, FormatError> {
     let entries = u64_from_usize(attributes.clone().count());
     if entries == 0 {
@@ -38,14 +38,14 @@ pub(super) fn copy(attributes: Attributes<'_>) -> Result<Option<Vec<u8>>, Format
     Ok(Some(out.into_bytes()))
 }
 
-/// A map with text keys, which is put in order when it is complete.
+/// A CBOR map with text keys in any order. The entries are sorted when the map is complete.
 #[derive(Debug, Default)]
 pub(super) struct Map {
     entries: Encoder,
     spans: Vec<Span>,
 }
 
-/// The bytes of an entry: a key and a value.
+/// Positions of an entry in the buffer: the key begins at `start`, the value at `value`, and the entry ends at `end`.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: u32,
@@ -53,18 +53,18 @@ struct Span {
     end: u32,
 }
 
-/// Returns a place among entries, of which 32 bits can count the bytes.
-fn place(at: usize) -> Result<u32, FormatError> {
-    u32::try_from(at).map_err(|_| FormatError::memory())
+/// Converts a position in the buffer of entries to 32 bits. An attribute map of 4 GiB or more counts as out of memory.
+fn place(position: usize) -> Result<u32, FormatError> {
+    u32::try_from(position).map_err(|_| FormatError::memory())
 }
 
 impl Map {
-    /// The number of entries.
+    /// Returns the number of entries.
     pub(super) fn len(&self) -> usize {
         self.spans.len()
     }
 
-    /// Adds an entry, whose value is written into the buffer that `value` gets.
+    /// Adds an entry with the key `key`. The callback `value` appends the value to the buffer.
     pub(super) fn put(
         &mut self,
         key: &str,
@@ -73,7 +73,7 @@ impl Map {
         self.try_put(key, value)
     }
 
-    /// The same, where writing the value may fail with another error.
+    /// Adds an entry as [`put`](Self::put) does, with a callback that may fail with an error of another type.
     pub(super) fn try_put<E: From<FormatError>>(
         &mut self,
         key: &str,
@@ -89,12 +89,12 @@ impl Map {
         Ok(())
     }
 
-    /// Adds all entries of another map. Entries that are in both are kept once; a key whose values differ stands there
-    /// twice.
+    /// Adds all entries of `other`. Entries that are equal in both maps are kept once. A key with two different values is
+    /// kept twice, so that [`check_unique`](Self::check_unique) finds it.
     pub(super) fn append(&mut self, other: Self) -> Written {
         let by = place(self.entries.as_bytes().len())?;
         self.entries.raw(other.entries.as_bytes())?;
-        // No place is behind this one.
+        // If the end of the buffer fits into 32 bits, every position in it does.
         place(self.entries.as_bytes().len())?;
         self.spans.try_reserve(other.spans.len()).map_err(|_| FormatError::memory())?;
         let moved = |at: u32| at.saturating_add(by);
@@ -110,7 +110,7 @@ impl Map {
         Ok(())
     }
 
-    /// Puts the map in order, and checks that no key stands there twice.
+    /// Sorts the map and checks that its keys are unique. `twice` makes the error for a duplicate key.
     pub(super) fn check_unique(&mut self, twice: impl FnOnce(&str) -> FormatError) -> Written {
         self.put_in_order();
         let key = |span: &Span| part(self.entries.as_bytes(), span.start, span.value);
@@ -119,19 +119,19 @@ impl Map {
         Err(twice(text(key(span)).unwrap_or_default()))
     }
 
-    /// Returns the value of `key`, if it is a text. The map has been put in order.
+    /// Returns the value of `key` if the value is a text.
     pub(super) fn text(&self, key: &str) -> Option<&str> {
         let entries = self.entries.as_bytes();
-        let found = self
+        let span = self
             .spans
             .iter()
             .find(|span| text(part(entries, span.start, span.value)) == Some(key))?;
-        text(part(entries, found.value, found.end))
+        text(part(entries, span.value, span.end))
     }
 
-    /// Returns the entries of a map that was put in order with other values. For each whose value is a text, `change` gets the
-    /// key, the value, and a buffer for another value, and returns whether the entry is kept with that value, or left out;
-    /// `None` keeps the entry as it is.
+    /// Returns a copy of the map in which `change` has replaced or removed entries whose value is a text. For each such
+    /// entry, `change` gets the key, the value and an empty buffer. It returns `Some(true)` to replace the value by the item in
+    /// the buffer, `Some(false)` to remove the entry, and `None` to keep the entry as it is.
     pub(super) fn rewritten(
         &self,
         mut change: impl FnMut(&str, &str, &mut Encoder) -> Option<bool>,
@@ -140,11 +140,11 @@ impl Map {
         for span in &self.spans {
             let item = |from, to| part(self.entries.as_bytes(), from, to);
             let (key, value) = (item(span.start, span.value), item(span.value, span.end));
-            let mut other = Encoder::default();
+            let mut replacement = Encoder::default();
             let changed = text(key).zip(text(value));
-            let changed = changed.and_then(|(key, value)| change(key, value, &mut other));
+            let changed = changed.and_then(|(key, value)| change(key, value, &mut replacement));
             let value = match changed {
-                Some(true) => other.as_bytes(),
+                Some(true) => replacement.as_bytes(),
                 Some(false) => continue,
                 None => value,
             };
@@ -159,16 +159,17 @@ impl Map {
         Ok(new)
     }
 
+    /// Sorts the entries by their encoded keys, and equal keys by their values.
     fn put_in_order(&mut self) {
         let entries = self.entries.as_bytes();
-        // Of one key, those that are the same beside each other.
+        // Equal entries must be neighbors, since `dedup_by` in `append` compares neighbors only.
         let both = |span: &Span| {
             (part(entries, span.start, span.value), part(entries, span.value, span.end))
         };
         sort_by(&mut self.spans, |a, b| both(a).cmp(&both(b)));
     }
 
-    /// The map; nothing if it has no entries. `twice` makes the error for a key that stands there twice.
+    /// Returns the encoded map, or no bytes if the map has no entries. `twice` makes the error for a duplicate key.
     pub(super) fn finish(
         mut self,
         twice: impl FnOnce(&str) -> FormatError,
@@ -187,13 +188,13 @@ impl Map {
     }
 }
 
-/// Returns the text that an item holds; `None` if it is another item.
+/// Decodes the CBOR `item` if it is a text of definite length.
 fn text(item: &[u8]) -> Option<&str> {
     let first = *item.first()?;
     if first >> 5 != 3 {
         return None;
     }
-    // The head of a text: its length is in the first byte, or in so many behind it.
+    // The length of the text is in the first byte, or in the 1, 2, 4 or 8 bytes after it.
     let head = match first & 0x1f {
         info @ 24..28 => 1_usize.wrapping_shl(u32::from(info.wrapping_sub(24))).wrapping_add(1),
         _ => 1,
@@ -201,7 +202,7 @@ fn text(item: &[u8]) -> Option<&str> {
     str::from_utf8(item.get(head..)?).ok()
 }
 
-/// The bytes between two places.
+/// Returns the bytes of `entries` from position `from` to position `to`.
 fn part(entries: &[u8], from: u32, to: u32) -> &[u8] {
     entries.get(usize_from_u32(from)..usize_from_u32(to)).unwrap_or_default()
 }
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn negative_numbers() {
+    fn a_negative_number_is_encoded_as_its_complement() {
         for (value, wanted) in [
             (-1, &[0x20][..]),
             (-24, &[0x37]),

@@ -135,7 +135,7 @@ const MAGICS: [(&[u8], Detected); 8] = [
     (b"algg", Detected::Named(Rule::FormatGgml)),
 ];
 
-/// Returns whether a file begins with the pickle of the number with which PyTorch began files before it wrote zip archives.
+/// Returns whether a file begins with the magic number of PyTorch before 1.6, which is an integer in a pickle of its own.
 pub(super) fn is_stream(start: &[u8]) -> bool {
     const DECIMAL: &[u8] = b"L119547037146038801333356L\n.";
     const BINARY: &[u8] = b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
@@ -168,7 +168,7 @@ fn of_zip(start: &[u8], path: &Path) -> Detected {
         return Detected::Named(Rule::FormatKeras);
     }
     match by_name(path) {
-        // What is wrong with it is said by what reads such archives.
+        // The name claims `.npz`, so the `.npz` reader opens the archive and reports what is wrong.
         Some(Detected::Misnamed(Rule::NpzMagic)) => Detected::Read(Format::Npz),
         _ => Detected::Named(Rule::FormatZip),
     }

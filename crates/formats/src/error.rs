@@ -16,51 +16,53 @@ use super::rules::{Blame, Rule};
 pub enum FormatError {
     /// The file could not be read, memory is short, or an invariant of this package does not hold.
     Io(io::Error),
-    /// The file is damaged, or holds what cannot be kept.
+    /// The file breaks a rule of its format, is unsupported, or exceeds a limit.
     Violation(Violation),
     /// The library rejects the file, which is a zTensor file.
     Library(zten::Error),
 }
 
-/// The rule that a file breaks, and the place.
+/// The rule that a file breaks, with the place in the file and a sentence for the user.
 #[derive(Debug)]
 pub struct Violation {
-    /// The rule that it breaks.
+    /// The rule that the file breaks, or the limit that the file exceeds.
     pub blame: Blame,
-    /// The sentence that tells what is wrong, with the value.
+    /// The sentence that says which value is wrong. It lacks its subject unless `subject` is [`Subject::Own`].
     pub sentence: String,
-    /// How the sentence refers to the name.
+    /// The subject of the sentence.
     pub subject: Subject,
-    /// The tensor, member or key that it is about.
+    /// The name of the tensor, member or key that breaks the rule.
     pub name: Option<String>,
-    /// The file that it is in, of those that an index names.
+    /// The name of the sibling file that breaks the rule; `None` if the opened file itself does.
     pub part: Option<String>,
-    /// The byte of the file, where there is one to point at.
+    /// The offset in the file at which the rule is broken; `None` if no byte is to blame.
     pub offset: Option<u64>,
-    /// Advice for this cause, where that of the rule fits another one.
+    /// Advice for this cause; `None` if the general advice of the rule fits.
     pub advice: Option<&'static str>,
 }
 
 /// The grammatical subject of the sentence about a violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// The sentence has a subject of its own.
+    /// The sentence is complete: it contains its subject.
     Own,
-    /// The sentence begins with a verb, and the quoted name stands before it: `"a" is encrypted`.
+    /// The sentence begins with a verb and is printed after the quoted name: `"a" is encrypted`.
     Name,
-    /// The same, but a plain name has no quotes, as a metadata key: `llama.block_count is 0`.
+    /// The sentence begins with a verb and is printed after the name of a metadata key, which is quoted only if it is not a
+    /// plain word: `llama.block_count is 0`.
     Key,
-    /// The sentence begins with a verb, and the name of the other file stands before it.
+    /// The sentence begins with a verb and is printed after the quoted name of the sibling file.
     Part,
 }
 
 impl Violation {
-    /// The sentence with its subject.
+    /// Returns the complete sentence: the subject, then the predicate.
     fn statement(&self) -> impl fmt::Display + '_ {
         Statement(self)
     }
 
-    /// Returns whether the statement begins with the name, or with that of the other file if there is no name.
+    /// Returns whether the statement begins with the name in question: the name of the tensor, member or key, or the name of
+    /// the sibling file if there is no other name. Messages then do not print this name a second time.
     fn is_named(&self) -> bool {
         match self.subject {
             Subject::Own => false,
@@ -70,6 +72,7 @@ impl Violation {
     }
 }
 
+/// The sentence of a violation with its subject, for display.
 struct Statement<'v>(&'v Violation);
 
 impl fmt::Display for Statement<'_> {
@@ -94,7 +97,8 @@ impl From<OutOfMemory> for FormatError {
 }
 
 impl FormatError {
-    /// The file is rejected as a whole, or for what has a name instead of a place.
+    /// Creates a violation of `blame` without an offset: `sentence` is about the whole file, or about something that has a
+    /// name.
     pub(super) fn violation(blame: impl Into<Blame>, sentence: impl fmt::Display) -> Self {
         let blame = blame.into();
         match copied(sentence) {
@@ -108,7 +112,7 @@ impl FormatError {
         }
     }
 
-    /// The file is rejected for what stands at a byte of it.
+    /// Creates a violation of `blame` at the byte `offset` of the file.
     pub(super) fn violation_at(
         blame: impl Into<Blame>,
         sentence: impl fmt::Display,
@@ -117,13 +121,13 @@ impl FormatError {
         Self::violation(blame, sentence).or_at(offset)
     }
 
-    /// The file is rejected for what has a name, which [`about`](Self::about) adds: the sentence begins with a verb, and the
-    /// name becomes its subject.
+    /// Creates a violation of `blame` whose `sentence` begins with a verb. The name that [`about`](Self::about) adds becomes
+    /// the subject.
     pub(super) fn predicate(blame: impl Into<Blame>, sentence: impl fmt::Display) -> Self {
         Self::violation(blame, sentence).with_subject(Subject::Name)
     }
 
-    /// Makes the name the subject of the sentence.
+    /// Sets the subject of the sentence.
     pub(super) fn with_subject(mut self, subject: Subject) -> Self {
         if let Self::Violation(violation) = &mut self {
             violation.subject = subject;
@@ -131,7 +135,8 @@ impl FormatError {
         self
     }
 
-    /// Gives advice that fits the cause better than that of the rule, which may be broken for several.
+    /// Replaces the general advice of the rule by `advice`, which fits this cause better: one rule may be broken for several
+    /// causes.
     pub(super) fn advising(mut self, advice: &'static str) -> Self {
         if let Self::Violation(violation) = &mut self {
             violation.advice = Some(advice);
@@ -139,13 +144,13 @@ impl FormatError {
         self
     }
 
-    /// The same, and what it is about, if that is not known already. What the system rejects is about no part of
-    /// the file.
+    /// Adds `name`, the tensor, member or key that breaks the rule, unless the violation has a name already. An I/O error gets
+    /// no name, since no part of the file is to blame.
     pub(super) fn about(self, name: &str) -> Self {
         self.with(name, |violation| &mut violation.name)
     }
 
-    /// The same, about what has a name that may be no text.
+    /// Adds `name` as [`about`](Self::about) does. Bytes of `name` that are not UTF-8 are replaced by U+FFFD.
     pub(super) fn about_bytes(self, name: &[u8]) -> Self {
         let mut text = Text(String::new());
         for chunk in name.utf8_chunks() {
@@ -157,48 +162,48 @@ impl FormatError {
         self.about(&text.0)
     }
 
-    /// The same, in one of the files that an index names.
+    /// Adds `part`, the name of the sibling file that breaks the rule, unless the violation has such a name already.
     pub(super) fn in_part(self, part: &str) -> Self {
         self.with(part, |violation| &mut violation.part)
     }
 
-    /// The same, with a text that it has not.
-    fn with(mut self, text: &str, of: fn(&mut Violation) -> &mut Option<String>) -> Self {
+    /// Sets the `field` of the violation to `text` unless the field is set already.
+    fn with(mut self, text: &str, field: fn(&mut Violation) -> &mut Option<String>) -> Self {
         if let Self::Violation(violation) = &mut self
-            && let none @ None = of(violation)
+            && let unset @ None = field(violation)
         {
             match copied(text) {
-                Ok(text) => *none = Some(text),
+                Ok(text) => *unset = Some(text),
                 Err(error) => return error,
             }
         }
         self
     }
 
-    /// The same, at a byte of the file if it is not at one already.
-    pub(super) fn or_at(mut self, other: u64) -> Self {
+    /// Sets the offset of the violation unless an offset is set already.
+    pub(super) fn or_at(mut self, offset: u64) -> Self {
         if let Self::Violation(violation) = &mut self {
-            violation.offset.get_or_insert(other);
+            violation.offset.get_or_insert(offset);
         }
         self
     }
 
-    /// Out of memory, which is taken in proportion to the file.
+    /// Creates the error for an allocation that failed.
     pub(super) fn memory() -> Self {
         Self::Io(io::ErrorKind::OutOfMemory.into())
     }
 
-    /// An invariant of this package does not hold.
+    /// Creates the error for an invariant of this package that does not hold.
     pub(super) fn internal(what: &str) -> Self {
         Self::Io(io::Error::other(format!("internal error: {what}")))
     }
 
-    /// Returns whether bytes are missing that are to be read first.
+    /// Returns whether parsing stopped because the source has not received some bytes yet, as in [`Opening`](crate::Opening).
     pub(super) fn is_pending(&self) -> bool {
         matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Returns whether the file is rejected for breaking that rule.
+    /// Returns whether the file is rejected for breaking `rule`.
     pub(super) fn breaks(&self, rule: Rule) -> bool {
         matches!(self, Self::Violation(violation) if violation.blame == rule.into())
     }
@@ -212,7 +217,7 @@ impl FormatError {
         }
     }
 
-    /// Returns the finding, to be reported as those of zTensor files are.
+    /// Returns the error as a finding, the form in which errors of zTensor files are reported.
     pub fn finding(&self) -> Finding {
         match self {
             Self::Io(_) => Finding::new(Verdict::Error, self.to_string()),
@@ -328,14 +333,14 @@ pub(super) fn follow(bytes: u64, last: &str) -> Follow<'_> {
     Follow { bytes, last }
 }
 
-/// A text in memory of its own.
+/// Formats `text` into a new string. Returns an error instead of aborting if memory is out.
 pub(super) fn copied(text: impl fmt::Display) -> Result<String, FormatError> {
     let mut copy = Text(String::new());
     write!(copy, "{text}").map_err(|_| FormatError::memory())?;
     Ok(copy.0)
 }
 
-/// A text that is written as far as there is memory.
+/// A string that reports a failed allocation as an error when it is written to.
 struct Text(String);
 
 impl fmt::Write for Text {

@@ -9,29 +9,32 @@ use zten_report::escape;
 
 use super::index;
 
-/// Ends of the names of model files. Files ending in `.bin` are checkpoints only if they are called as models are.
+/// The suffixes of model files.
 const SUFFIXES: [&str; 9] =
     [".zt", ".safetensors", ".gguf", ".npy", ".npz", ".pt", ".pth", ".ckpt", ".pth.tar"];
+/// The suffix of a checkpoint whose name begins with one of [`CHECKPOINTS`]. Other `.bin` files are optimizer states,
+/// arguments of a training run and the like.
 const BIN: &str = ".bin";
+/// The beginnings of the names of `.bin` checkpoints.
 const CHECKPOINTS: [&str; 2] = ["pytorch_model", "adapter_model"];
-/// Candidates that a message names.
+/// The number of candidates that an error message lists, at most.
 const NAMED: usize = 8;
-/// Files of a folder that are looked at: a folder may have any number.
+/// The number of directory entries that are examined, at most, so that a huge folder takes bounded time and memory.
 const MOST: usize = 1 << 16;
 
-/// Returns the path of the model in a folder: of the only index of several files, or else of the only model file. Split GGUF
-/// files count as their first one.
+/// Returns the path of the model in `folder`: the only index of several files, or else the only model file. A split GGUF model
+/// counts as one file, which is its first.
 ///
 /// # Errors
-/// The folder cannot be read; [`io::ErrorKind::IsADirectory`] with the candidates if there are several, or with a sentence
-/// that there is none.
+/// The folder cannot be read; [`io::ErrorKind::IsADirectory`] with a list of the candidates if there are several models, or
+/// with a sentence that there is no model.
 pub fn find_model(folder: &Path) -> io::Result<PathBuf> {
     let (mut indexes, mut models) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(folder)?.take(MOST) {
         let name = entry?.file_name();
         let Some(kind) = name.to_str().and_then(kind) else { continue };
-        // Files of a hub's cache are links.
-        if !fs::metadata(folder.join(&name)).is_ok_and(|found| found.is_file()) {
+        // `metadata` follows links, because the files in the cache of a hub are links to its `blobs`.
+        if !fs::metadata(folder.join(&name)).is_ok_and(|metadata| metadata.is_file()) {
             continue;
         }
         match kind {
@@ -45,7 +48,7 @@ pub fn find_model(folder: &Path) -> io::Result<PathBuf> {
     let mut candidates = indexes;
     candidates.extend(models);
     candidates.sort_unstable();
-    // `model-a.zt` may be a shard of `model.zt`.
+    // Shards are named after their root, `model-a.zt` after `model.zt`, so the root has the shortest name.
     let shortest = candidates.iter().min_by_key(|name| name.len());
     let root = shortest.filter(|root| are_shards_of(root, &candidates));
     match (candidates.as_slice(), root) {
@@ -70,7 +73,8 @@ enum Kind {
     Model,
 }
 
-/// Returns the kind of a file, by its name; none of other files, and of GGUF files that follow the first of several.
+/// Returns the kind of the file `name`; `None` for files that are no models, and for the second and later files of a split
+/// GGUF model.
 fn kind(name: &str) -> Option<Kind> {
     let lower = name.to_ascii_lowercase();
     if lower.starts_with('.') {
@@ -88,7 +92,7 @@ fn kind(name: &str) -> Option<Kind> {
     if split.is_some_and(|number| number != 1) { None } else { Some(Kind::Model) }
 }
 
-/// Returns the number of a file of several: 2 of `model-00002-of-00003`.
+/// Returns the number of a split file from the `stem` of its name: 2 for `model-00002-of-00003`.
 fn number_of_split(stem: &str) -> Option<u32> {
     let (rest, count) = stem.rsplit_once("-of-")?;
     let (_, number) = rest.rsplit_once('-')?;
@@ -96,7 +100,7 @@ fn number_of_split(stem: &str) -> Option<u32> {
     if is_number(number) && is_number(count) { number.parse().ok() } else { None }
 }
 
-/// Returns whether all other candidates are named as shards of `root`, a zTensor file.
+/// Returns whether `root` is named as a zTensor file and all other candidates are named as its shards.
 fn are_shards_of(root: &OsStr, candidates: &[OsString]) -> bool {
     let Some(stem) = root.to_str().and_then(|name| name.strip_suffix(".zt")) else { return false };
     let is_shard = |name: &str| {
@@ -112,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_index_or_one_model() {
+    fn a_folder_with_one_index_or_one_model_is_that_model() {
         let cases: [(&[&str], Result<&str, &str>); 11] = [
             (&["config.json", "model.safetensors"], Ok("model.safetensors")),
             (

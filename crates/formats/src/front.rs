@@ -1,4 +1,4 @@
-//! Errors of the index that front ends fill.
+//! Converting errors of the builder, to which the readers of all formats add tensors.
 
 use zten::{Error, ErrorKind};
 use zten_report::escape::Short;
@@ -6,8 +6,8 @@ use zten_report::escape::Short;
 use super::error::FormatError;
 use super::rules::Rule;
 
-/// The error for a header that its index rejected. `duplicate` is the rule that names are unique, and `nth` gives the name
-/// of a tensor by its ordinal, and the byte of the file at which it stands.
+/// Converts an error of the builder. `duplicate` is the rule that names are unique. `nth` returns the name of a tensor and its
+/// offset in the file for the ordinal of the tensor.
 #[cold]
 pub(super) fn format_error(
     error: Error,
@@ -27,9 +27,9 @@ pub(super) fn format_error(
                 Err(error) => error,
             }
         }
-        // Canonical files are of zTensor.
+        // The caller requires a canonical file, and only zTensor files can be canonical.
         (ErrorKind::Malformed(zten::rules::Rule::CanonicalGeneration), _) => error.into(),
-        // What else the index rejects has been found before: this package is at fault.
+        // The reader of the format has checked all other rules of the builder, so any other error is a fault of this package.
         _ => FormatError::internal(&error.to_string()),
     }
 }

@@ -30,11 +30,11 @@ use types::Type;
 
 /// The first bytes of GGUF files.
 pub(super) const MAGIC: &[u8] = b"GGUF";
-/// Bytes that are read at first of a file, beside the few that tell its format: half of what opening may take beside
-/// what follows from the header.
+/// The number of bytes of a file that are read first, after the few bytes that tell the format. This is half of the memory that
+/// opening may take in addition to a multiple of the header.
 const FIRST: u64 = 32 << 10;
 
-/// The format, for the index that it fills.
+/// The format's name and rules for the index of an archive.
 static GGUF: FrontEnd = FrontEnd::new(
     "GGUF",
     Blobs::Disjoint,
@@ -55,8 +55,8 @@ fn archive<'s>(
     Ok(Archive::from_front(source, parsed))
 }
 
-/// Reads the header of a source of `length` bytes that begins with `start`, and parses it. As long as it goes on, twice
-/// as many bytes are read.
+/// Reads and parses the header of a source of `length` bytes that begins with `start`. The number of bytes read is doubled
+/// until the header ends within them.
 pub(crate) fn open(
     source: &dyn ReadAt,
     length: u64,
@@ -81,8 +81,8 @@ pub(crate) fn open(
     }
 }
 
-/// Parses the header of a file that begins with `start`, checks the places of data, and fills the index; none if the
-/// header goes on behind these bytes.
+/// Parses the header of a file that begins with `start`, checks the extents of tensor data, and builds the index of an archive.
+/// Returns `None` if the header extends beyond `start`.
 fn parse(
     source: &dyn ReadAt,
     length: u64,
@@ -103,7 +103,7 @@ fn parse(
         })
     };
     let mut builder = Builder::new(&GGUF, 0..header.end, length, options).map_err(format_error)?;
-    // Lists that double could take more memory than a header may.
+    // Without a reservation, vectors that double their capacity could exceed the memory that a header may take.
     let text = header.text.saturating_add(metadata.len());
     builder.reserve(header.tensors, text).map_err(format_error)?;
     if !metadata.is_empty() {
@@ -130,13 +130,13 @@ fn parse(
     builder.finish().map_err(format_error).map(Some)
 }
 
-/// The only component of a tensor.
+/// Returns the only component of the tensor `info` in a file of `length` bytes whose data begins at `data`.
 fn component(info: &Info<'_>, data: u64, length: u64) -> RawComponent<'static> {
     let storage = match info.kind {
         Type::Plain(storage) => storage,
         Type::Blocks(_) => StorageType::U8,
     };
-    // Without data, it may be said to be anywhere.
+    // A tensor without data may have any offset, even one beyond the end of the file.
     let offset = data.saturating_add(info.offset).min(length.saturating_sub(info.bytes));
     RawComponent::raw(storage, offset, info.bytes)
 }

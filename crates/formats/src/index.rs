@@ -1,6 +1,6 @@
-//! Safetensors in several files: an index in JSON says which tensor is in which of them.
+//! Safetensors in several files: an index in JSON maps each tensor to its file.
 //!
-//! The index is the root of an archive, and the files beside it are those that its components are in.
+//! The index is the root of an archive, and its sibling files contain the components.
 
 mod header;
 
@@ -76,12 +76,13 @@ impl Index {
         Ok(Self { header: Header::parse(&bytes, limits)?, length, _feature: feature })
     }
 
-    /// The names of the files that it names, in no order.
+    /// The names of the files that the index names, in no particular order.
     pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
         self.header.weights.files()
     }
 
-    /// Reads the headers of all files that it names, which come in the order of the builder, and fills the index of an archive.
+    /// Reads the headers of all files that the index names, and returns the joined header of an archive. `parts` are these
+    /// files in the order that [`Builder`] requires.
     ///
     /// # Errors
     /// A file cannot be read, breaks a rule of its format, or contradicts the index.
@@ -124,7 +125,8 @@ impl Index {
     }
 }
 
-/// The error of what the library rejected. Names differ: each is in one file, where no two tensors have one.
+/// Converts an error of the builder. Duplicate names cannot occur: the index maps each name to one file, and the names in one
+/// file are unique.
 fn index_error(error: Error) -> FormatError {
     front::format_error(error, Rule::SafetensorsDuplicateName, |_| {
         Err(FormatError::internal("two tensors of one name"))
@@ -144,16 +146,17 @@ struct All<'o, 'p> {
 }
 
 impl All<'_, '_> {
-    /// Adds what is in a file, which must be what the index says is in it.
+    /// Adds the tensors and metadata of the file `part`, whose ordinal is `ordinal`. The tensors must be exactly those that the
+    /// index maps to this file.
     fn add(&mut self, part: &Part<'_>, ordinal: u32) -> Result<(), FormatError> {
         let (weights, limits) = (self.weights, self.options.limit());
         let (archive, metadata) = safetensors::archive(part.source, part.length, self.options)?;
         let file = weights.file(part.name);
         self.builder.found_in_file(archive.findings(), part.name);
         for tensor in &archive {
-            let said = weights.of_tensor(tensor.name());
-            if said != file {
-                return Err(self.in_other_file(tensor.name(), said).about(tensor.name()));
+            let mapped = weights.of_tensor(tensor.name());
+            if mapped != file {
+                return Err(self.in_other_file(tensor.name(), mapped).about(tensor.name()));
             }
             let bytes = root::push(&mut self.builder, &tensor, Some(ordinal), index_error)?;
             self.bytes = self.bytes.saturating_add(bytes);
@@ -161,7 +164,7 @@ impl All<'_, '_> {
         self.file_bytes = self.file_bytes.saturating_add(part.length);
         self.metadata.append(metadata)?;
         check_keys(u64_from_usize(self.metadata.len()), limits, "the metadata of all files")?;
-        // None is in a file twice, so as many as there should be are all that should be.
+        // Every tensor of the file is mapped to the file, and names are unique, so equal counts mean equal sets.
         match file.filter(|file| weights.count(*file) != archive.len()) {
             None => Ok(()),
             Some(file) => {
@@ -174,10 +177,12 @@ impl All<'_, '_> {
         }
     }
 
-    /// The error for a tensor that is in another file than the index says, and perhaps in that one, too.
-    fn in_other_file(&self, tensor: &str, said: Option<usize>) -> FormatError {
-        let is_said = |part: &&Part<'_>| said.is_some() && self.weights.file(part.name) == said;
-        if let Some(other) = self.parts.iter().find(is_said) {
+    /// Returns the error for a tensor that the index maps to the file `mapped`, but that was found in another file. If the
+    /// tensor is in the file `mapped`, too, the error says so.
+    fn in_other_file(&self, tensor: &str, mapped: Option<usize>) -> FormatError {
+        let is_mapped =
+            |part: &&Part<'_>| mapped.is_some() && self.weights.file(part.name) == mapped;
+        if let Some(other) = self.parts.iter().find(is_mapped) {
             match safetensors::archive(other.source, other.length, self.options) {
                 Ok((archive, _)) if archive.contains(tensor) => {
                     let name = escape::quoted(other.name);
@@ -185,7 +190,7 @@ impl All<'_, '_> {
                         format_args!("is in {name}, too, where the index says that it is");
                     return FormatError::predicate(Rule::IndexOverlay, sentence);
                 }
-                // Its bytes are to be read first, perhaps.
+                // The header of the other file may not have been supplied yet.
                 Err(error) if !error.is_rejection() => return error,
                 _ => {}
             }
@@ -193,7 +198,7 @@ impl All<'_, '_> {
         FormatError::predicate(Rule::IndexTensor, "is in this file, but not according to the index")
     }
 
-    /// Some writers count the bytes of the tensors, and some those of the files.
+    /// Checks the `total_size` of the index. Some writers count the bytes of the tensors, others the bytes of the files.
     fn check_size(&self, total: Option<u64>) -> Result<(), FormatError> {
         match total {
             Some(total) if total != self.bytes && total != self.file_bytes => {

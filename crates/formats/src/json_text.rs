@@ -1,9 +1,9 @@
-//! Metadata that is JSON text, as the attributes that it was written from.
+//! Decoding of attributes that a safetensors writer stored as JSON text.
 //!
-//! The metadata of a safetensors file holds texts alone. The writers of this project write other attributes as JSON text
-//! and list their keys in the entry `zten.json-keys`. Only those are decoded, so that a text that looks like JSON stays a
-//! text. The entry itself is not an attribute. A list that is not an array of texts is left as it is, with all other
-//! metadata, and so is a value that is listed and is not JSON: any text is valid there.
+//! The values of safetensors metadata are texts. The writers of this project store other attributes as JSON text and list
+//! their keys in the entry `zten.json-keys`. Only listed values are decoded, so that a text that looks like JSON stays a
+//! text. The entry itself does not become an attribute. If the list is not a JSON array of texts, all metadata is kept
+//! unchanged. A listed value that is not JSON is kept as a text, since any text is valid there.
 
 use std::borrow::Cow;
 
@@ -13,10 +13,11 @@ use zten::attributes::Encoder;
 use super::cbor::{Map, int};
 use super::error::FormatError;
 
-/// The key that lists the keys whose values are JSON texts: an array of texts, as JSON.
+/// The metadata key whose value lists the keys of JSON texts. The list is a JSON array of texts.
 pub(crate) const JSON_KEYS: &str = "zten.json-keys";
 
-/// Decodes the values of metadata that are listed as JSON text. `depth` is the largest number of levels in an attribute.
+/// Decodes the values of `metadata` whose keys are listed under [`JSON_KEYS`]. `depth` is the limit of nesting for the whole
+/// manifest, the two levels around each attribute included.
 pub(crate) fn decode(metadata: &mut Map, depth: u8) -> Result<(), FormatError> {
     let Some(list) = metadata.text(JSON_KEYS) else { return Ok(()) };
     let Some(keys) = keys(list, metadata.len()) else { return Ok(()) };
@@ -26,7 +27,7 @@ pub(crate) fn decode(metadata: &mut Map, depth: u8) -> Result<(), FormatError> {
         if key == JSON_KEYS {
             return Some(false);
         }
-        if keys.binary_search_by(|own| own.as_ref().cmp(key)).is_err() {
+        if keys.binary_search_by(|listed| listed.as_ref().cmp(key)).is_err() {
             return None;
         }
         transcode(value, depth, out).map(|()| true)
@@ -35,11 +36,11 @@ pub(crate) fn decode(metadata: &mut Map, depth: u8) -> Result<(), FormatError> {
     Ok(())
 }
 
-/// Levels of a manifest that an attribute is within.
+/// The number of nesting levels of a manifest around the value of an attribute.
 const OUTSIDE: usize = 2;
 
-/// Returns the texts of a JSON array, sorted; `None` if it is another value, or has more items than there are entries, which no
-/// writer needs and which would take memory.
+/// Parses `list` as a JSON array of texts and returns the texts, sorted. Returns `None` if `list` is another value, or has more
+/// than `entries` items: a list longer than the metadata has no use, and could exhaust memory.
 fn keys(list: &str, entries: usize) -> Option<Vec<Cow<'_, str>>> {
     serde_json::from_str::<IgnoredAny>(list).ok()?;
     let mut tokens = Tokens(list);
@@ -59,7 +60,7 @@ fn keys(list: &str, entries: usize) -> Option<Vec<Cow<'_, str>>> {
     Some(keys)
 }
 
-/// Returns the text that a JSON string stands for, borrowed if it has no escapes.
+/// Decodes a quoted JSON `string`. The text is borrowed if the string has no escapes.
 fn unquoted(string: &str) -> Option<Cow<'_, str>> {
     match string.get(1..string.len().saturating_sub(1)) {
         Some(text) if !text.contains('\\') => Some(Cow::Borrowed(text)),
@@ -67,7 +68,7 @@ fn unquoted(string: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The token of a JSON text that has been checked.
+/// A token of a valid JSON text.
 enum Token<'t> {
     Open(u8),
     Close,
@@ -75,7 +76,7 @@ enum Token<'t> {
     Other(&'t str),
 }
 
-/// The tokens of a JSON text that has been checked, without commas and colons.
+/// An iterator over the tokens of a valid JSON text, without commas and colons.
 struct Tokens<'t>(&'t str);
 
 impl<'t> Iterator for Tokens<'t> {
@@ -108,12 +109,13 @@ impl<'t> Iterator for Tokens<'t> {
     }
 }
 
-/// Appends a JSON text as CBOR; `None` if it is not JSON, nests deeper than `depth`, has a number that is not finite, or
-/// there is no memory.
+/// Converts the JSON `text` to CBOR and appends the result to `out`. Returns `None` if `text` is not JSON, nests deeper than
+/// `depth`, has a number that is not finite as a double, or if memory is out.
 fn transcode(text: &str, depth: usize, out: &mut Encoder) -> Option<()> {
-    // This neither recurses nor allocates for what it passes.
+    // `IgnoredAny` validates the text without recursion, so that deep nesting cannot overflow the stack.
     serde_json::from_str::<IgnoredAny>(text).ok()?;
-    // CBOR says in front of the items how many there are: they are counted first, by container in the order of opening.
+    // A CBOR container begins with the number of its items. A first pass over the tokens counts the items of each container,
+    // in the order in which the containers open.
     let (mut counts, mut open) = (Vec::<u32>::new(), Vec::<usize>::new());
     for token in Tokens(text) {
         if matches!(token, Token::Close) {
@@ -150,7 +152,8 @@ fn transcode(text: &str, depth: usize, out: &mut Encoder) -> Option<()> {
     Some(())
 }
 
-/// Appends a number: an integer if it is written as one and has at most 64 bits.
+/// Appends the JSON number `text` to `out`: as an integer if it is written without a fraction or exponent and fits into 64
+/// bits, and as a float otherwise. Returns `None` if the number is not finite as a double.
 fn number(text: &str, out: &mut Encoder) -> Option<()> {
     if let Ok(number) = text.parse::<u64>() {
         return out.uint(number).ok();
@@ -188,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_those_that_were_written() {
+    fn json_values_become_the_cbor_values_that_were_written() {
         for (text, wanted) in [
             ("0", &b"\x00"[..]),
             ("-1", b"\x20"),
@@ -209,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_listed_is_decoded() {
+    fn only_values_of_listed_keys_are_decoded() {
         let entries = [("n", "3"), ("t", "4"), ("bad", "{")];
         let list = (JSON_KEYS, r#"["n","bad","none"]"#);
         let with = decoded(&[&entries[..], &[list]].concat());
@@ -223,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_takes_a_fixed_stack() {
+    fn a_million_nested_arrays_are_rejected_without_recursion() {
         let deep = ["[".repeat(1 << 20), "]".repeat(1 << 20)].concat();
         assert_eq!(cbor(&deep), None);
     }

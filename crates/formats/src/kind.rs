@@ -1,23 +1,24 @@
-//! The types of the elements of tensors in other formats.
+//! The element types of tensors in other formats.
 
 use zten::tools::{LogicalType, StorageType};
 
-/// The type of the elements of a tensor.
+/// An element type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A storage type that stands for itself.
+    /// A storage type without a logical type.
     Plain(StorageType),
-    /// A logical type.
+    /// A logical type, which determines its storage type.
     Logical(LogicalType),
 }
 
 impl Kind {
-    /// Bytes of all elements of a shape; none where these cannot be counted.
+    /// Returns the length in bytes of all elements of a tensor of the given shape. Returns `None` if the length exceeds 64
+    /// bits, or is no whole number.
     pub(crate) fn bytes(self, shape: &[u64]) -> Option<u64> {
         let elements = elements(shape)?;
         let (elements, width) = match self {
             Self::Plain(storage) => (elements, storage.width().into()),
-            // Two share a byte.
+            // Two 4-bit elements share a byte.
             Self::Logical(LogicalType::F4E2M1) => {
                 return (elements.checked_rem(2)? == 0).then_some(elements / 2);
             }
@@ -30,8 +31,8 @@ impl Kind {
     }
 }
 
-/// The elements of a shape; none where these cannot be counted.
+/// Returns the number of elements of a tensor of the given shape. Returns `None` if the number exceeds 64 bits.
 pub(super) fn elements(shape: &[u64]) -> Option<u64> {
-    // Readers multiply dimensions in order, and one of 0 does not mend what has overflowed before it.
+    // Other readers multiply dimensions in order, so a product may overflow before a later dimension of 0.
     shape.iter().try_fold(1_u64, |product, dimension| product.checked_mul(*dimension))
 }

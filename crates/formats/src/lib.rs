@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
-// Beyond the lints of the workspace: what could panic is not in a library that reads untrusted bytes.
+// This library reads untrusted bytes, so constructs that may panic are denied here beyond the lints of the workspace.
 #![cfg_attr(
     not(test),
     deny(
@@ -76,31 +76,32 @@ pub use rules::Rule;
 /// Bytes of the magic of a zTensor file.
 const MAGIC: u64 = 8;
 
-/// Opens the file at `path`, which is of zTensor, safetensors, GGUF or NumPy, or an index of several safetensors files, with
-/// the default options: parses and validates its header. The page of the crate has an example.
+/// Opens the file at `path` with the default options: parses and validates its header. The file may be of zTensor,
+/// safetensors, GGUF, NumPy or PyTorch, or an index of several safetensors files. The page of the crate has an example.
 ///
-/// Of a folder, the only index in it is opened, or the only model: [`find_model`].
+/// If `path` is a folder, the only index in the folder is opened, or else the only model: see [`find_model`].
 ///
-/// The files that an index or the first of several GGUF files names are those beside it, and no links but those in the cache
-/// of a hub, which lead to its `blobs`. The archive reads from them, as from the shards of a zTensor file.
+/// Sibling files that an index or the first file of a split GGUF model names are opened in the same folder. Links are rejected,
+/// except the links in the cache of a hub, which lead to the `blobs` of the same repository. The archive reads sibling files as
+/// it reads the shards of a zTensor file.
 ///
 /// # Errors
-/// The file cannot be read, breaks a rule of its format, or is of none that is read.
+/// The file cannot be read, breaks a rule of its format, or has a format that zten does not read.
 pub fn open(path: impl AsRef<Path>) -> Result<Archive, Error> {
     open_with(path, &OpenOptions::default())
 }
 
-/// The same as [`open`], with options.
+/// Opens the file at `path` like [`open`], but with `options`.
 ///
 /// # Errors
-/// The same as [`open`].
+/// The errors of [`open`].
 pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Archive, Error> {
     let path = path.as_ref();
     let model = path.is_dir().then(|| find_model(path)).transpose()?;
     let path = model.as_deref().unwrap_or(path);
     let (file, length) = open_regular(path)?;
     let root = match begin(file, length, path, options)? {
-        // Only zTensor files have some.
+        // Only zTensor files name their shards without a `Root`.
         Begun::Archive(archive) => return archive.find_shards_beside(path),
         Begun::Root(root) => root,
     };
@@ -119,17 +120,18 @@ pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Archiv
     root.open(&parts, options)?.find_shards(&folder)
 }
 
-/// The folder of an index, in which the files lie that it names.
+/// The folder of a file, in which the sibling files lie that the file names.
 #[derive(Clone, Debug)]
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// The folder of the file at `path`.
+    /// Returns the folder of the file at `path`.
     pub fn of(path: &Path) -> Self {
         Self(path.parent().unwrap_or(Path::new("")).to_owned())
     }
 
-    /// Opens the regular file of that name, which is no link but one of a hub's cache; none if there is none.
+    /// Opens the regular file `name` in this folder. Returns `None` if there is no such file, or if `name` is a link that does
+    /// not belong to the cache of a hub.
     fn open(&self, name: &str) -> io::Result<Option<(File, u64)>> {
         open_below(&self.0, &[name.as_ref()])
     }
@@ -143,8 +145,8 @@ impl Find for Folder {
     }
 }
 
-/// Tells the format of a source of `length` bytes, by its bytes and then by its name; none of a zTensor file, and of a file
-/// that is only called so.
+/// Returns the format of a source of `length` bytes, from the bytes first and then from the name in `path`. Returns `None` for
+/// a zTensor file, and for a file of no recognized format that is named `.zt`.
 ///
 /// # Errors
 /// The source cannot be read.
@@ -156,22 +158,23 @@ pub fn detect(
     Ok(recognize(source, length, path)?.detected(path))
 }
 
-/// Returns whether a file is called `.zt` and nothing tells another format, so that it is read as a zTensor file, which says
-/// what is wrong with it.
-fn is_claimed(found: &Recognition, path: &Path) -> bool {
-    is_named_ztensor(path) && !matches!(found.kind(), Recognized::Read(_) | Recognized::Named(_))
+/// Returns whether the name in `path` ends in `.zt` while the content is of no other format. Such a file is parsed as a zTensor
+/// file, so that the error message says why its header is invalid.
+fn is_ztensor_by_name(recognition: &Recognition, path: &Path) -> bool {
+    let is_other = matches!(recognition.kind(), Recognized::Read(_) | Recognized::Named(_));
+    is_named_ztensor(path) && !is_other
 }
 
-/// Returns whether a file is called as zTensor files are.
+/// Returns whether the name in `path` ends in `.zt`, in letters of any case.
 pub fn is_named_ztensor(path: &Path) -> bool {
     path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("zt"))
 }
 
-/// Opens any source of `length` bytes as an archive. Its name tells the format where its bytes do not; the path of a source
-/// without a name is empty, and the array of an `.npy` file is `arr_0` then.
+/// Opens any source of `length` bytes as an archive. If the bytes do not tell the format, the name in `path` does. `path` is
+/// empty for a source without a name; the array of an `.npy` file is then called `arr_0`.
 ///
 /// # Errors
-/// The errors of [`open`]; `index-file` or `gguf-split-file` for a file that names others, which [`begin`] takes.
+/// The errors of [`open`]; `index-file` or `gguf-split-file` for a file that names sibling files, which [`begin`] opens.
 pub fn open_source<S: ReadAt>(
     source: S,
     length: u64,
@@ -181,15 +184,16 @@ pub fn open_source<S: ReadAt>(
     begin(source, length, path, options)?.require_unsharded(options)
 }
 
-/// Parses the header of any source of `length` bytes: it is an archive, or names others that are to be opened. Its
-/// name tells the format where its bytes do not.
+/// Parses the header of any source of `length` bytes. The result is an archive, or a root that names sibling files which the
+/// caller opens. If the bytes do not tell the format, the name in `path` does.
 ///
-/// No byte of a safetensors file is read twice, and none beyond the end of its header or [`START`] bytes, whichever
-/// comes later. Of a GGUF file, whose header does not say how long it is, 32 KiB are read, then twice as many until the
-/// header ends in them, and all padding. Of an `.npz` file the directory is read, and the headers of each member.
+/// Each byte of a safetensors file is read at most once, and reading stops at the end of the header or after [`START`] bytes,
+/// whichever comes later. The header of a GGUF file does not give its own length: 32 KiB are read, then twice as many until
+/// the header ends within the bytes read; all padding is read, too. The directory of an `.npz` file and the headers of each
+/// member are read.
 ///
 /// # Errors
-/// The source cannot be read, breaks a rule of its format, or is of none that is read.
+/// The source cannot be read, breaks a rule of its format, or has a format that zten does not read.
 pub fn begin<S: ReadAt>(
     source: S,
     length: u64,
@@ -199,7 +203,7 @@ pub fn begin<S: ReadAt>(
     parse(&source, length, path, options)?.begin(source, path, options.limit())
 }
 
-/// Parses the header of a file.
+/// Parses the header of a source of `length` bytes. If the bytes do not tell the format, the name in `path` does.
 fn parse(
     source: &dyn ReadAt,
     length: u64,
@@ -213,15 +217,16 @@ fn parse(
     }
     let format = match by_start(&start, path) {
         Some(Detected::Read(format)) if format != Format::Index => format,
-        // Looking into pickles and archives is half of the code of a small module, which is given other files to read.
-        found if !cfg!(feature = "torch") => by_first_bytes(found.or_else(|| by_name(path)))?,
+        // Recognizing pickles and archives would double the code of a WebAssembly build without `torch`, so the first bytes
+        // and the name alone decide there.
+        detected if !cfg!(feature = "torch") => by_first_bytes(detected.or_else(|| by_name(path)))?,
         _ => {
-            let found = recognize::recognize_more(source, length, &start, path)?;
+            let recognition = recognize::recognize_more(source, length, &start, path)?;
             #[cfg(feature = "ztensor")]
-            if is_claimed(&found, path) {
+            if is_ztensor_by_name(&recognition, path) {
                 return Ok(Header::ZTensor(open_manifest(source, length, options)?));
             }
-            readable(source, length, &found, options)?
+            readable(source, length, &recognition, options)?
         }
     };
     Ok(match format {
@@ -264,7 +269,8 @@ fn in_memory(source: &dyn ReadAt, length: u64) -> Option<&[u8]> {
     source.bytes_at(0, usize::try_from(length).ok()?)
 }
 
-/// Reads the first bytes of a file, which tell its format: of a zTensor file its magic, of others [`START`] bytes.
+/// Reads the first bytes of a source of `length` bytes, which tell the format: the magic of a zTensor file, or up to [`START`]
+/// bytes of any other file.
 fn start(source: &dyn ReadAt, length: u64) -> Result<Vec<u8>, FormatError> {
     let (magic, most) = (MAGIC.min(length), u64_from_usize(START).min(length));
     let mut start = Vec::new();
@@ -275,8 +281,8 @@ fn start(source: &dyn ReadAt, length: u64) -> Result<Vec<u8>, FormatError> {
     Ok(start)
 }
 
-/// Opens a file whose bytes are in memory, and are borrowed by views, as an archive. The array of an `.npy` file, which
-/// has the name of its file, is `arr_0` then.
+/// Opens a file whose bytes are in memory as an archive. Views borrow from these bytes. The array of an `.npy` file, which
+/// otherwise has the name of its file, is called `arr_0`.
 ///
 /// # Errors
 /// The errors of [`open`].
@@ -297,27 +303,28 @@ pub fn is_ztensor(start: &[u8]) -> bool {
     [&b"ZTEN"[..], b"\x89ZT"].iter().any(|magic| start.starts_with(magic))
 }
 
-/// Returns the format of a file, if it is read.
+/// Returns the format in `recognition` if zten reads files of this format, and the reason for rejecting the file otherwise.
 fn readable(
     source: &dyn ReadAt,
     length: u64,
-    found: &Recognition,
+    recognition: &Recognition,
     options: &OpenOptions,
 ) -> Result<Format, FormatError> {
-    if let Recognized::Read(format) = found.kind() {
+    if let Recognized::Read(format) = recognition.kind() {
         return Ok(format);
     }
-    // A pickle that is not read is invalid, and not only unsupported, if it asks for what no checkpoint needs.
-    let is_stream = found.kind() == Recognized::Named(Rule::FormatTorch);
-    if cfg!(feature = "torch") && (is_stream || found.is_bare_pickle()) {
+    // zten reads neither bare pickles nor checkpoints from before PyTorch 1.6. Such a file is unsupported, unless it imports
+    // a global that no checkpoint needs: then it is invalid.
+    let is_stream = recognition.kind() == Recognized::Named(Rule::FormatTorch);
+    if cfg!(feature = "torch") && (is_stream || recognition.is_bare_pickle()) {
         torch::check_pickles(source, length, (options.limit(), is_stream))?;
     }
-    Err(found.rejection().unwrap_or_else(not_read))
+    Err(recognition.rejection().unwrap_or_else(not_read))
 }
 
-/// Returns the format of a file of which only the first bytes and the name are looked at, if it is read.
-fn by_first_bytes(found: Option<Detected>) -> Result<Format, FormatError> {
-    match found {
+/// Returns the format that was `detected` by the first bytes and the name alone, if zten reads files of this format.
+fn by_first_bytes(detected: Option<Detected>) -> Result<Format, FormatError> {
+    match detected {
         Some(Detected::Read(format)) => Ok(format),
         Some(Detected::Named(rule)) => Err(FormatError::violation(rule, rule.row().broken)),
         Some(Detected::Misnamed(rule)) => {
@@ -327,26 +334,27 @@ fn by_first_bytes(found: Option<Detected>) -> Result<Format, FormatError> {
     }
 }
 
-/// The rejection of a file of a format that is not read in this build.
+/// Returns the error for a file whose format this build does not read.
 fn not_read() -> FormatError {
     let rule = Rule::FormatUnknown;
     FormatError::violation_at(rule, rule.row().broken, 0)
 }
 
-/// The names of files that are to be opened beside one, before that is read.
+/// The sibling files to which a file refers, predicted from its name before the file is read.
 #[derive(Clone, Copy, Debug)]
 pub struct BesideNames<'p>(Names<'p>);
 
 #[derive(Clone, Copy, Debug)]
 enum Names<'p> {
-    /// An index names files of this format.
+    /// The safetensors files that an index names.
     Safetensors,
-    /// The first GGUF file of several has others.
+    /// The other files of a split GGUF model, whose first file this is.
     Gguf(FirstName<'p>),
 }
 
 impl<'p> BesideNames<'p> {
-    /// The files beside the one at `path`, which may name them, as its own name says; none if it names no others.
+    /// Predicts the sibling files of the file at `path`. Returns `None` if the name in `path` is neither that of an index nor
+    /// that of the first file of a split GGUF model.
     pub fn of(path: &'p Path) -> Option<Self> {
         let name = path.file_name().and_then(|name| name.to_str())?;
         if index::is_named_so(name) {
@@ -355,7 +363,7 @@ impl<'p> BesideNames<'p> {
         FirstName::parse(name).map(|first| Self(Names::Gguf(first)))
     }
 
-    /// Returns whether a file of that name is one of them.
+    /// Returns whether the file at `path` may refer to a sibling file called `name`.
     pub fn includes(&self, name: &str) -> bool {
         match self.0 {
             Names::Safetensors => name.ends_with(index::PARTS),
@@ -364,14 +372,14 @@ impl<'p> BesideNames<'p> {
     }
 }
 
-/// Reads bytes as the pickle of a PyTorch checkpoint, and returns how much was looked at, whatever comes of it:
-/// instructions, items of containers and bytes of texts. At most [`TORCH_STEPS`] for each byte, and for 1,024 more, which
-/// tests hold it to.
+/// Reads `pickle` as the pickle of a PyTorch checkpoint, and returns the amount of work, whether it is valid or not: the number
+/// of instructions, items of containers and bytes of texts that were visited. Tests check that the work is at most
+/// [`TORCH_STEPS`] × (bytes of the pickle + 1,024).
 #[doc(hidden)]
 pub fn torch_steps(pickle: &[u8]) -> u64 {
     torch::steps(pickle)
 }
 
-/// See [`torch_steps`].
+/// The most work for each byte of a pickle: see [`torch_steps`].
 #[doc(hidden)]
 pub const TORCH_STEPS: u64 = 64;

@@ -1,4 +1,4 @@
-//! Checks of other formats against the limits of the caller.
+//! Checks of headers of other formats against the limits of the caller.
 
 use zten::Limits;
 use zten::rules::Limit;
@@ -7,7 +7,7 @@ use zten::num::u64_from_usize;
 
 use super::error::FormatError;
 
-/// Rejects a header that takes more bytes than the limits allow.
+/// Checks that a header of `length` bytes is within the limit. `what` names the header in the error.
 pub(super) fn check_length(length: u64, limits: &Limits, what: &str) -> Result<(), FormatError> {
     let most = limits.manifest();
     if length <= most {
@@ -17,7 +17,7 @@ pub(super) fn check_length(length: u64, limits: &Limits, what: &str) -> Result<(
     Err(FormatError::violation(Limit::Manifest, sentence))
 }
 
-/// Rejects a shape of more dimensions than the limits allow.
+/// Checks that the number of dimensions `rank` is within the limit. `whose` is the subject of the error.
 pub(super) fn check_rank(rank: usize, limits: &Limits, whose: &str) -> Result<(), FormatError> {
     if u64_from_usize(rank) <= limits.rank().into() {
         return Ok(());
@@ -25,13 +25,13 @@ pub(super) fn check_rank(rank: usize, limits: &Limits, whose: &str) -> Result<()
     Err(too_many_dimensions(limits, whose))
 }
 
-/// The error for a shape of more dimensions than the limits allow.
+/// Returns the error for a shape with more dimensions than the limit allows. `whose` is the subject of the sentence.
 pub(super) fn too_many_dimensions(limits: &Limits, whose: &str) -> FormatError {
     let most = limits.rank();
     FormatError::violation(Limit::Rank, format_args!("{whose} has more than {most} dimensions"))
 }
 
-/// Rejects more keys than the limits allow.
+/// Checks that the number of keys is within the limit. `whose` is the subject of the error.
 pub(super) fn check_keys(keys: u64, limits: &Limits, whose: &str) -> Result<(), FormatError> {
     if keys <= limits.keys().into() {
         return Ok(());
@@ -39,7 +39,7 @@ pub(super) fn check_keys(keys: u64, limits: &Limits, whose: &str) -> Result<(), 
     Err(too_many_keys(keys, limits, whose))
 }
 
-/// The error for more keys than the limits allow.
+/// Returns the error for more keys than the limit allows. `whose` is the subject of the sentence.
 pub(super) fn too_many_keys(keys: u64, limits: &Limits, whose: &str) -> FormatError {
     let most = limits.keys();
     let sentence = format_args!("{whose} has {keys} keys, which exceeds the limit of {most}");

@@ -1,4 +1,4 @@
-//! NumPy files, by themselves and as members of an archive.
+//! Reading of NumPy files, and of NumPy arrays that are members of an archive.
 
 mod header;
 mod types;
@@ -19,14 +19,14 @@ use types::Type;
 
 /// The first bytes of NumPy files.
 pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
-/// Bytes of the magic and the version.
+/// The length in bytes of the magic and the version.
 const START: usize = 8;
-/// The longest literal that is read: the longest of version 1.0. Only records need more.
+/// The length in bytes of the longest literal: the largest length in version 1.0. Only arrays of records need a longer one.
 const LITERAL: u32 = 0xffff;
-/// The name of an array whose file has none: as NumPy calls one that is put into an archive without a name.
+/// The name of an array whose file has no name. `numpy.savez` gives this name to an array without a name.
 const NAME: &str = "arr_0";
 
-/// The format, for the index that it fills.
+/// The format's name and rules for the index of an archive.
 static NPY: FrontEnd = FrontEnd::new(
     ".npy",
     Blobs::Disjoint,
@@ -38,20 +38,22 @@ static NPY: FrontEnd = FrontEnd::new(
     },
 );
 
-/// A header, and what follows from it.
+/// The parsed header of an array.
 #[derive(Debug)]
 pub(super) struct Header {
-    /// Bytes of the header.
+    /// The length of the header in bytes.
     pub(super) length: u64,
     elements: Type,
+    /// Whether the array is in column-major (Fortran) order.
     columns_first: bool,
     shape: Vec<u64>,
-    /// Bytes of all elements.
+    /// The length of all elements in bytes.
     pub(super) bytes: u64,
 }
 
 impl Header {
-    /// Parses the header that `start` begins with. `extend` makes it so long, or as long as there are bytes.
+    /// Parses the header at the beginning of `start`. `extend` reads more bytes until `start` has the given length, or the
+    /// input ends.
     pub(super) fn read(
         start: &mut Vec<u8>,
         limits: &Limits,
@@ -91,6 +93,7 @@ impl Header {
         Self::parse(literal, all, major, limits)
     }
 
+    /// Parses the Python literal of a header that is `length` bytes long and has the major version `major`.
     fn parse(literal: &[u8], length: u64, major: u8, limits: &Limits) -> Result<Self, FormatError> {
         // Before version 3.0, headers are Latin-1, and Python 2 wrote some.
         let is_old = major < 3;
@@ -111,7 +114,7 @@ impl Header {
         let literal = header::parse(text, is_old, limits)?;
         let elements = Type::parse(literal.descr)?;
         let shape = literal.shape;
-        // NumPy counts in signed numbers, and leaves out what is 0.
+        // NumPy computes the size in signed 64-bit integers, and skips dimensions that are 0.
         let most = shape
             .iter()
             .filter(|dimension| **dimension > 0)
@@ -127,7 +130,7 @@ impl Header {
         Ok(Self { length, elements, columns_first: literal.columns_first, shape, bytes })
     }
 
-    /// The component of the array, whose elements lie at `offset`.
+    /// Returns the component of the array, whose elements begin at `offset` in the file.
     pub(super) fn component(&self, offset: u64) -> RawComponent<'static> {
         let Type { storage, logical, is_big } = self.elements;
         RawComponent {
@@ -138,7 +141,7 @@ impl Header {
         }
     }
 
-    /// The tensor of that name that the array is.
+    /// Returns the array as a tensor called `name`.
     pub(super) fn object<'a>(
         &'a self,
         name: &'a str,
@@ -155,7 +158,7 @@ impl Header {
     }
 }
 
-/// The error for an array whose data takes another number of bytes than its shape and dtype need.
+/// Returns the error for an array with `found` bytes of data whose shape and dtype need `needed` bytes.
 #[cold]
 pub(super) fn wrong_length(needed: u64, found: u64) -> FormatError {
     if let Some(more) = found.checked_sub(needed) {
@@ -166,7 +169,8 @@ pub(super) fn wrong_length(needed: u64, found: u64) -> FormatError {
     }
 }
 
-/// Returns whether another array begins at `offset`, as `numpy.save` writes it when it is called again on an open file.
+/// Returns whether another array begins at `offset` of a file of `length` bytes. `numpy.save` appends a second array if it is
+/// called twice with the same open file.
 fn is_array_at(source: &dyn ReadAt, offset: u64, length: u64) -> Result<bool, FormatError> {
     let end = offset.saturating_add(u64_from_usize(MAGIC.len()));
     if end > length {
@@ -186,17 +190,17 @@ fn cut() -> FormatError {
     FormatError::violation(Rule::NpyHeader, sentence).advising(DAMAGED)
 }
 
-/// The characters that bytes are in Latin-1.
+/// Decodes `bytes` as Latin-1.
 fn latin1(bytes: &[u8]) -> Result<String, FormatError> {
     let mut text = String::new();
-    // Each takes two bytes at most.
+    // Each character takes at most two bytes in UTF-8.
     text.try_reserve_exact(bytes.len().saturating_mul(2)).map_err(|_| FormatError::memory())?;
     text.extend(bytes.iter().copied().map(char::from));
     Ok(text)
 }
 
-/// Reads the header of a file of `length` bytes that begins with `start`, and is one array, named after the file. An
-/// empty path is of a file without a name.
+/// Reads the header of a file of `length` bytes that begins with `start`. The file is one array, which is named after the file.
+/// `path` is empty for a file without a name.
 pub(super) fn open(
     source: &dyn ReadAt,
     length: u64,
@@ -205,19 +209,19 @@ pub(super) fn open(
     options: &OpenOptions,
 ) -> Result<Parsed, FormatError> {
     let header = Header::read(&mut start, options.limit(), |start, end| {
-        let there = u64_from_usize(start.len());
-        let end = u64_from_usize(end).min(length).max(there);
-        Ok(source.append_range(there..end, start)?)
+        let from = u64_from_usize(start.len());
+        let end = u64_from_usize(end).min(length).max(from);
+        Ok(source.append_range(from..end, start)?)
     })
     .map_err(|error| error.or_at(0))?;
-    let there = length.saturating_sub(header.length);
-    if there != header.bytes {
+    let data = length.saturating_sub(header.length);
+    if data != header.bytes {
         let end = header.length.saturating_add(header.bytes);
         let error = if is_array_at(source, end, length)? {
             let sentence = "a second array follows the first";
             FormatError::violation(Rule::NpySize, sentence).advising(SECOND_ARRAY)
         } else {
-            wrong_length(header.bytes, there)
+            wrong_length(header.bytes, data)
         };
         return Err(error.or_at(header.length));
     }

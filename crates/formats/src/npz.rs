@@ -1,8 +1,8 @@
-//! Archives of NumPy files, as `numpy.savez` and `numpy.savez_compressed` write them.
+//! Reading of `.npz` archives, as `numpy.savez` and `numpy.savez_compressed` write them.
 //!
-//! No byte of an archive is passed over: members lie one after the other, what is said of one of
-//! them twice or thrice is the same each time, and what readers of zip differ on is rejected. What
-//! says nothing of arrays is read and left out: times, owners, and what has made the archive.
+//! Every byte of an archive is accounted for: members lie one after the other, a fact that zip stores two or three times must
+//! be the same each time, and constructs that zip readers treat differently are rejected. Times, owners and the program that
+//! made the archive are read and ignored.
 
 use miniz_oxide::inflate::core::DecompressorOxide;
 use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules, StreamRules};
@@ -19,10 +19,10 @@ use super::zip::{
     Content, Decoded, Directory, Entry, Extents, Member, Window, Writer, damage, defer,
 };
 
-/// The end of the names of members, which those of tensors do not have.
+/// The suffix that the name of a member has and the name of its tensor lacks.
 const SUFFIX: &str = ".npy";
 
-/// The format, for the index that it fills.
+/// The format's name and rules for the index of an archive.
 static NPZ: FrontEnd = FrontEnd::new(
     ".npz",
     Blobs::Disjoint,
@@ -37,7 +37,7 @@ static NPZ: FrontEnd = FrontEnd::new(
     },
 );
 
-/// Reads the directory of a file of `length` bytes, and the header of each array in it.
+/// Reads the directory of an archive of `length` bytes and the header of each array, and returns the header of the archive.
 pub(super) fn open(
     source: &dyn ReadAt,
     length: u64,
@@ -53,18 +53,18 @@ pub(super) fn open(
     let mut arrays = Arrays::new(source, length, options);
     let (mut extents, mut decoded) = (Extents::new(directory.range.start), Decoded::default());
     let mut may_collide = false;
-    // Members are gone through to the last, so that what is missing of all of them can be read at once.
+    // Missing bytes do not end the loop, so that the missing bytes of all members can be requested in one pass.
     let mut pending = None;
     for entry in directory.entries() {
         let entry = entry?;
         let about = |error: FormatError| error.about(entry.name);
         decoded.add(&entry, length, limits).map_err(about)?;
-        let found = entry.find(&mut arrays.window, directory.range.start).map_err(about);
-        let Some(found) = defer(found, &mut pending)? else { continue };
-        extents.add(found.start, found.end)?;
-        let header = arrays.header(&found.member).map_err(about);
+        let located = entry.find(&mut arrays.window, directory.range.start).map_err(about);
+        let Some(located) = defer(located, &mut pending)? else { continue };
+        extents.add(located.start, located.end)?;
+        let header = arrays.header(&located.member).map_err(about);
         let Some(header) = defer(header, &mut pending)? else { continue };
-        let component = component(&header, &found.member);
+        let component = component(&header, &located.member);
         builder.push(&header.object(tensor(&entry), &[component])).map_err(format_error)?;
         may_collide |= tensor(&entry).ends_with(SUFFIX);
     }
@@ -79,12 +79,12 @@ pub(super) fn open(
     builder.finish().map_err(format_error)
 }
 
-/// The name of the tensor that a member is.
+/// Returns the name of the tensor in the member of `entry`.
 fn tensor<'d>(entry: &Entry<'d>) -> &'d str {
     entry.name.strip_suffix(SUFFIX).unwrap_or(entry.name)
 }
 
-/// The component of an array that is a member.
+/// Returns the component of an array whose header is `header` in the archive member `member`.
 fn component(header: &Header, member: &Member) -> RawComponent<'static> {
     let component = RawComponent {
         prefix: header.length,
@@ -103,7 +103,8 @@ fn component(header: &Header, member: &Member) -> RawComponent<'static> {
     }
 }
 
-/// Checks that no tensor has the name that a member has: readers look for both.
+/// Checks that no tensor has the same name as a member, such as `a.npy` if the members are `a.npy` and `a.npy.npy`: NumPy looks
+/// up a name both with and without the suffix.
 fn check_suffixes(directory: &Directory) -> Result<(), FormatError> {
     let mut names = Vec::new();
     for entry in directory.entries() {
@@ -124,7 +125,7 @@ fn check_suffixes(directory: &Directory) -> Result<(), FormatError> {
     Ok(())
 }
 
-/// The name of the tensor of that ordinal, and the byte of the file at which the directory has it.
+/// Returns the name of tensor number `ordinal`, and the offset in the file of its entry in the directory.
 #[cold]
 fn nth(directory: &Directory, ordinal: u32) -> Result<(String, u64), FormatError> {
     let entry = directory.entries().nth(usize_from_u32(ordinal));
@@ -133,14 +134,15 @@ fn nth(directory: &Directory, ordinal: u32) -> Result<(String, u64), FormatError
     Ok((copied(tensor(&entry))?, entry.at))
 }
 
-/// Reads the headers of arrays.
+/// A reader of the headers of arrays.
 struct Arrays<'s> {
     window: Window<'s>,
     source: &'s dyn ReadAt,
     length: u64,
     options: &'s OpenOptions,
-    /// The first bytes of the member that was read last, and what has decompressed them.
+    /// The decompressed first bytes of the last member.
     start: Vec<u8>,
+    /// The decoder that decompresses the last member, or none.
     decoder: Vec<DecompressorOxide>,
 }
 
@@ -150,10 +152,10 @@ impl<'s> Arrays<'s> {
         Self { window: Window::new(source, length), source, length, options, start, decoder }
     }
 
-    /// The header of the array that a member is.
+    /// Reads the header of the array in `member`.
     fn header(&mut self, member: &Member) -> Result<Header, FormatError> {
         self.parse(member).map_err(|error| {
-            // What is damaged says nothing of who has written it.
+            // If the checksum of the member does not match, damage is the cause of the invalid header.
             match error.is_rejection().then(|| self.damage(member)) {
                 Some(Ok(Some(damage))) => damage,
                 Some(Err(failure)) => failure,
@@ -162,19 +164,20 @@ impl<'s> Arrays<'s> {
         })
     }
 
+    /// Parses the header of the array in `member`, and checks the length of the array.
     fn parse(&mut self, member: &Member) -> Result<Header, FormatError> {
         let Self { window, start, decoder, options, .. } = self;
         start.clear();
         let mut content = Content::new(*member, window, decoder)?;
         let header = Header::read(start, options.limit(), |start, end| content.extend(start, end))?;
         if header.length.checked_add(header.bytes) != Some(member.size) {
-            let there = member.size.saturating_sub(header.length);
-            return Err(wrong_length(header.bytes, there));
+            let data = member.size.saturating_sub(header.length);
+            return Err(wrong_length(header.bytes, data));
         }
         Ok(header)
     }
 
-    /// Reads all of a member, and returns what is wrong with it as such, if anything is.
+    /// Reads the whole `member`, and returns an error if its compressed data, length or checksum is wrong.
     #[cold]
     fn damage(&self, member: &Member) -> Result<Option<FormatError>, FormatError> {
         let (shape, components) = ([member.size], [member.component(member.start)]);

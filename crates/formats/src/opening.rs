@@ -1,8 +1,7 @@
 //! Opening a file of any format without I/O.
 //!
-//! All bytes that have been read are kept, and the header is parsed again whenever more have come. Each time at least
-//! twice as much is asked for, so that this takes a constant number of passes over most headers, and a logarithm of them
-//! over any.
+//! All supplied bytes are kept, and the header is parsed again after each supply. Each pass asks for at least twice as many
+//! bytes as the pass before, so most headers take a constant number of passes, and every header takes a logarithmic number.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,9 +18,9 @@ use super::limits::check_length;
 use super::root::{Begun, Part};
 use super::{Detected, detect, parse};
 
-/// Bytes that are asked for at once, at least, in the first pass.
+/// The smallest number of bytes that the first pass asks for.
 const LEAST: u64 = 4 << 10;
-/// Bytes beside a header that may be kept.
+/// The number of bytes besides the header that may be kept.
 const SLACK: u64 = 1 << 20;
 
 /// Opens a file of any format without I/O: says which bytes it needs, and takes them.
@@ -40,7 +39,7 @@ const SLACK: u64 = 1 << 20;
 ///                 opening.supply(&wanted, file[range].to_vec())?;
 ///             }
 ///         }
-///         // The file of that name is beside it, and so many bytes long, or there is none.
+///         // Pass the length of each sibling file, or `None` if there is no such file.
 ///         Step::Open(names) => names.into_iter().for_each(|name| opening.opened(name, None)),
 ///         Step::Done(header) => break header,
 ///     }
@@ -87,11 +86,12 @@ impl Opening {
         Self { path, options, file: Held::new(length), siblings: BTreeMap::new(), passes: 0 }
     }
 
-    /// Parses what has been supplied, and returns what is to be done next. The archive has none of the bytes of the file:
-    /// [`Tensor::read_from`](zten::Tensor::read_from) says where they are.
+    /// Parses the supplied bytes and returns the next step for the caller. The final archive contains no bytes of the file:
+    /// pass a source to [`Tensor::read_from`](zten::Tensor::read_from) to read a tensor.
     ///
     /// # Errors
-    /// The errors of [`open`](crate::open); `limit-manifest` for a file of which more would have to be kept.
+    /// The errors of [`open`](crate::open); `limit-manifest` if more bytes of the file would have to be kept than the limit
+    /// allows.
     pub fn step(&mut self) -> Result<Step, FormatError> {
         self.step_for(InMemory([]))
     }
@@ -113,7 +113,7 @@ impl Opening {
                 wanted.push(Wanted { file, range });
             }
         }
-        // What has been found without those bytes says nothing.
+        // A result is only final if no bytes were missing: an error may come from the missing bytes.
         if wanted.is_empty() {
             return parsed;
         }
@@ -121,19 +121,19 @@ impl Opening {
         Ok(Step::Read(wanted))
     }
 
-    /// Returns the name of the file's format, as JSON gives it, as far as the supplied bytes tell it; `by_first_bytes`, which
-    /// the first bytes alone tell, if more bytes would be needed.
+    /// Returns the name of the file's format, as in JSON output, according to the supplied bytes. Returns `by_first_bytes`, the
+    /// caller's answer from the first bytes alone, if recognizing the format needs more bytes than were supplied.
     pub fn format_or(&self, by_first_bytes: Option<&'static str>) -> Option<&'static str> {
         if !cfg!(feature = "torch") {
             return by_first_bytes;
         }
         match detect(&self.file, self.file.length, &self.path) {
-            Ok(found) => found.and_then(Detected::name),
+            Ok(detected) => detected.and_then(Detected::name),
             Err(_) => by_first_bytes,
         }
     }
 
-    /// Takes bytes that were asked for.
+    /// Supplies the `bytes` of the range that `wanted` asked for.
     ///
     /// # Errors
     /// [`Misuse::Supply`] for a file that was not opened, or more or fewer bytes than were asked for.
@@ -152,12 +152,12 @@ impl Opening {
         }
     }
 
-    /// Takes the length of a file beside it; none if there is no such file.
+    /// Supplies the length of the sibling file `name`; `None` if there is no such file.
     pub fn opened(&mut self, name: String, length: Option<u64>) {
         self.siblings.insert(name, length.map(Held::new));
     }
 
-    /// Parses what is there. Whatever is not there is noted, and is an error.
+    /// Parses the supplied bytes. Each missing range is recorded in its file, and ends parsing with an error.
     fn parse<S: ReadAt>(&self, source: S) -> Result<Step<S>, FormatError> {
         let Self { path, options, file, siblings, .. } = self;
         let header = parse(file, file.length, path, options)?;

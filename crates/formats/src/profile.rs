@@ -1,4 +1,4 @@
-//! The layouts that blocks of GGUF have in generation 2.
+//! The layouts for GGUF blocks in generation 2 of zTensor.
 
 use zten::write::Encoded;
 use zten::{Error, Tensor};
@@ -6,8 +6,8 @@ use zten_report::finding::{Finding, Verdict};
 
 use super::block::Block;
 
-/// The layout that a tensor of a GGUF file has in generation 2, and its attributes, for
-/// [`Copier::layouts`](zten::write::Copier::layouts); none if it keeps its own.
+/// Returns the layout and attributes for a GGUF `tensor` in generation 2, for
+/// [`Copier::layouts`](zten::write::Copier::layouts). Returns `None` if the tensor keeps its layout.
 ///
 /// # Errors
 /// Out of memory.
@@ -17,7 +17,8 @@ pub fn profile(tensor: &Tensor<'_>) -> Result<Option<(String, Encoded)>, Error> 
     Ok(Some((format!("{}/1", block.layout()?), attributes)))
 }
 
-/// Finds one of the tensors of a GGUF file for whose blocks generation 2 has no profile: readers could not tell what else they are.
+/// Finds the first of `tensors` whose GGUF blocks have no profile in generation 2. Such a tensor cannot be written, since
+/// readers could not interpret its blocks.
 pub fn find_without_profile<'m>(mut tensors: impl Iterator<Item = Tensor<'m>>) -> Option<Finding> {
     tensors.find_map(|tensor| {
         let block = Block::of(&tensor).filter(|block| !block.has_profile())?;

@@ -1,7 +1,7 @@
-//! What a file is, whatever it is called: a format that zten reads, a format that it only names, or another kind of file.
+//! Recognizing what a file is by its content: a format that zten reads, a format that zten only names, or another kind of file.
 //!
-//! Names of files are claims, so every file is looked into. A pickle above all has no magic number, and runs code of its
-//! author when it is loaded; [`pickle`] finds pickles as Python's unpickler would carry them out.
+//! An attacker chooses the name of a file, so the content decides. Pickles matter most: a pickle has no magic number, and
+//! runs code of its author when it is loaded. [`pickle`] finds pickles by following Python's unpickler.
 
 mod contents;
 mod input;
@@ -20,14 +20,15 @@ use super::detect::{Detected, Format, by_name, by_start, is_stream};
 use super::error::{FormatError, copied};
 use super::index;
 use super::rules::Rule;
-use super::{MAGIC, is_claimed, is_ztensor};
+use super::{MAGIC, is_ztensor, is_ztensor_by_name};
 use contents::Content;
 use input::Input as _;
 
 pub(crate) use input::Stored;
 pub(crate) use pickle::{Evidence, scan};
 
-/// Bytes of the start of a file that tell its kind, where 512 do not.
+/// The number of bytes at the start of a file that are read to recognize it, if the first [`START`](crate::START) bytes do not
+/// tell the format.
 const HEAD: u64 = 4 << 10;
 
 /// What a file is.
@@ -35,17 +36,17 @@ const HEAD: u64 = 4 << 10;
 pub enum Recognized {
     /// A file that begins as zTensor files do.
     ZTensor,
-    /// A format that is read.
+    /// A format that zten reads.
     Read(Format),
-    /// A format that is named by this rule, and not read.
+    /// A format that zten recognizes but does not read. The rule names the format.
     Named(Rule),
-    /// A file without tensors, of a kind that is counted.
+    /// A file of a kind that holds no tensors.
     Other(OtherKind),
     /// A program.
     Executable(Executable),
-    /// A file of no bytes.
+    /// A file of zero bytes.
     Empty,
-    /// A file that nothing tells.
+    /// A file whose format is not recognized.
     Unknown,
 }
 
@@ -53,7 +54,7 @@ pub enum Recognized {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum OtherKind {
-    /// Text of no kind that follows.
+    /// Text that is neither JSON nor source code.
     Text,
     /// JSON.
     Json,
@@ -69,12 +70,12 @@ pub enum OtherKind {
     Pdf,
     /// A tokenizer of sentencepiece.
     Sentencepiece,
-    /// A single tensor as ONNX or TensorFlow store test data.
+    /// A single tensor in Protocol Buffers, as ONNX and TensorFlow store test data.
     TensorProto,
 }
 
 impl OtherKind {
-    /// The name, as JSON gives it.
+    /// The name of the kind, as in JSON output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -89,7 +90,7 @@ impl OtherKind {
         }
     }
 
-    /// A file of it, in words.
+    /// A description of a file of this kind, for messages.
     pub fn description(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -117,12 +118,12 @@ pub enum Executable {
     MachO,
     /// Compiled Python.
     Bytecode,
-    /// Python source, by its name.
+    /// Python source, which is told by its suffix.
     Python,
 }
 
 impl Executable {
-    /// The name, as JSON gives it.
+    /// The name of the kind, as in JSON output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Elf => "elf",
@@ -133,7 +134,7 @@ impl Executable {
         }
     }
 
-    /// A file of it, in words.
+    /// A description of a program of this kind, for messages.
     pub fn description(self) -> &'static str {
         match self {
             Self::Elf => "a program or library (ELF)",
@@ -163,17 +164,17 @@ pub const KINDS: [&str; 14] = [
     "python",
 ];
 
-/// What a file is, and what its bytes say beside that.
+/// The result of recognizing a file: its kind, and details for messages.
 #[derive(Debug)]
 pub struct Recognition {
     kind: Recognized,
-    /// What is said of the file where its rule alone does not say it.
+    /// The sentence for the user, if it differs from the sentence of the rule.
     sentence: Option<String>,
-    /// The member of an archive that it is about.
+    /// The name of the archive member that is a pickle.
     member: Option<String>,
-    /// The rule by which opening the file fails, if that does not follow from the kind.
+    /// The rule that the file breaks when it is opened, if this rule does not follow from the kind.
     rule: Option<Rule>,
-    /// True if the file is of a format that is read, and Python's unpickler would call a function that its bytes name.
+    /// Whether a file of a format that zten reads is also a pickle that calls a function or imports a module.
     unpickles: bool,
 }
 
@@ -184,12 +185,13 @@ impl From<Recognized> for Recognition {
 }
 
 impl Recognition {
-    /// What the file is.
+    /// The kind of the file.
     pub fn kind(&self) -> Recognized {
         self.kind
     }
 
-    /// The name of the file's format, or of its kind if it holds no tensors, as JSON gives it; `None` if nothing tells it.
+    /// The name of the file's format, or of its kind if it holds no tensors, as in JSON output. `None` if the file is empty or
+    /// not recognized.
     pub fn format(&self) -> Option<&'static str> {
         match self.kind {
             Recognized::ZTensor => Some(ZTENSOR),
@@ -201,12 +203,12 @@ impl Recognition {
         }
     }
 
-    /// Returns whether the file is a pickle by itself.
+    /// Returns whether the file itself is a pickle, rather than an archive with a pickle in it.
     pub(super) fn is_bare_pickle(&self) -> bool {
         self.kind == Recognized::Named(Rule::FormatPickle) && self.member.is_none()
     }
 
-    /// The error with which opening the file fails; `None` for a file of a format that is read.
+    /// Returns the error for opening the file, or `None` if zten reads files of this format.
     pub fn rejection(&self) -> Option<FormatError> {
         let rule = match (self.rule, self.kind) {
             (Some(rule), _) | (None, Recognized::Named(rule)) => rule,
@@ -227,7 +229,7 @@ impl Recognition {
             }
             None => FormatError::violation(rule, rule.row().broken),
         };
-        // Rules that miss a magic number have a place.
+        // An error about a missing magic number points at the first byte of the file.
         let has_place = !rule.row().id.starts_with("format-") || rule == Rule::FormatUnknown;
         let error = if has_place { error.or_at(0) } else { error };
         Some(match &self.member {
@@ -239,7 +241,7 @@ impl Recognition {
     /// Returns the format of a file at `path` with this content, as [`detect`](crate::detect) does: `None` for zTensor.
     pub fn detected(&self, path: &Path) -> Option<Detected> {
         match (self.kind, self.rule) {
-            _ if is_claimed(self, path) => None,
+            _ if is_ztensor_by_name(self, path) => None,
             (Recognized::Read(format), _) => Some(Detected::Read(format)),
             (Recognized::Named(rule), None) => Some(Detected::Named(rule)),
             (Recognized::ZTensor, _) => None,
@@ -250,18 +252,18 @@ impl Recognition {
     }
 }
 
-/// The rejection of a file without tensors.
-fn of_other(what: &str) -> FormatError {
-    let sentence = format_args!("this is {what}, and no tensor file that zten knows");
+/// Returns the error for opening a file without tensors, which `description` describes.
+fn of_other(description: &str) -> FormatError {
+    let sentence = format_args!("this is {description}, and no tensor file that zten knows");
     FormatError::violation_at(Rule::FormatUnknown, sentence, 0)
 }
 
-/// Tells what a source of `length` bytes is. The name at the end of `path` is only asked where bytes do not tell: for an
-/// index, for the language of source code, and whether a page of HTML is expected.
+/// Recognizes what a source of `length` bytes is. The name in `path` is consulted only if the bytes do not decide: for an
+/// index, for the language of source code, and for the question whether an HTML page is expected.
 ///
-/// A file is a pickle if Python's unpickler, reading it from the first byte, would call a function, change an object or return
-/// a value, whatever follows. Few bytes of any other file are read: 4 KiB at its start and some at its end. Members of zip and
-/// tar archives that hold no tensors are looked into, other compressed files are not.
+/// A file is a pickle if Python's unpickler, reading from the first byte, would call a function, change an object or return
+/// a value, whatever bytes follow. From any other file, few bytes are read: 4 KiB at the start and some at the end. Members of
+/// zip and tar archives that hold no tensors are searched for pickles; other compressed files are not decompressed.
 ///
 /// # Errors
 /// The source cannot be read.
@@ -278,7 +280,8 @@ pub fn recognize(
     recognize_more(source, length, &start, path)
 }
 
-/// The same for a file that begins with `start`, and is no zTensor file.
+/// Recognizes a source as [`recognize`] does, for a file that is no zTensor file and whose first bytes, `start`, have been
+/// read.
 pub(super) fn recognize_more(
     source: &dyn ReadAt,
     length: u64,
@@ -293,6 +296,7 @@ pub(super) fn recognize_more(
     recognize_from(source, length, &head, path)
 }
 
+/// Recognizes a source of `length` bytes whose first bytes are `start`: up to [`HEAD`] bytes.
 fn recognize_from(
     source: &dyn ReadAt,
     length: u64,
@@ -308,11 +312,11 @@ fn recognize_from(
         return Ok(Recognition { sentence, ..kind.into() });
     }
     let is_text = text::is_text(start, u64_from_usize(start.len()) == length);
-    let found = by_start(start, path);
-    let is_index = found == Some(Detected::Read(Format::Index));
+    let detected = by_start(start, path);
+    let is_index = detected == Some(Detected::Read(Format::Index));
     let page = text::of_server(start).filter(|_| is_text);
     let is_page = page.is_some_and(|rule| !is_index || rule != Rule::FormatJsonError);
-    if let Some(Detected::Read(format)) = found
+    if let Some(Detected::Read(format)) = detected
         && !(is_index && is_page)
     {
         let evidence = scan(&mut Stored::new(source, 0, length), is_text)?;
@@ -325,12 +329,13 @@ fn recognize_from(
     if let Some(evidence) = scan(&mut Stored::new(source, 0, length), is_text)? {
         return of_pickle(start, evidence);
     }
-    // Python's unpickler fails over it before anything is called, but it begins as pickles do.
-    let begins_so = found == Some(Detected::Named(Rule::FormatPickle));
-    if begins_so && (!is_text || begins_with_memo(start)) {
+    // Python's unpickler fails on this file before it calls anything, but the file begins as pickles do: it is a damaged
+    // pickle.
+    let begins_as_pickle = detected == Some(Detected::Named(Rule::FormatPickle));
+    if begins_as_pickle && (!is_text || begins_with_memo(start)) {
         return Ok(Recognized::Named(Rule::FormatPickle).into());
     }
-    match found {
+    match detected {
         Some(Detected::Named(Rule::FormatZip)) => {
             return of_archive(Rule::FormatZip, "zip", members::zip(source, length)?);
         }
@@ -340,7 +345,7 @@ fn recognize_from(
     if let Some(content) = contents::by_magic(start, length) {
         return Ok(of_content(content));
     }
-    if found == Some(Detected::Named(Rule::FormatTar)) || members::tar_size(start).is_some() {
+    if detected == Some(Detected::Named(Rule::FormatTar)) || members::tar_size(start).is_some() {
         return of_archive(Rule::FormatTar, "tar", members::tar(source, length)?);
     }
     if is_text {
@@ -355,7 +360,7 @@ fn recognize_from(
     if let Some(content) = contents::of_protobuf(start, path) {
         return Ok(of_content(content));
     }
-    if let Some(Detected::Named(rule)) = found
+    if let Some(Detected::Named(rule)) = detected
         && !matches!(rule, Rule::FormatPickle | Rule::FormatTar)
     {
         return Ok(Recognized::Named(rule).into());
@@ -363,18 +368,20 @@ fn recognize_from(
     if is_tensorflow(source, length, path)? {
         return Ok(Recognized::Named(Rule::FormatTensorflow).into());
     }
-    // A brace where a header of more than 4 GiB would begin.
+    // The header length of a safetensors file takes the first 8 bytes, and the header begins with a brace. A length beyond
+    // 4 GiB is damage that the safetensors reader reports.
     if start.get(8) == Some(&b'{') {
         return Ok(Recognized::Read(Format::Safetensors).into());
     }
     Ok(of_name(path, Recognized::Unknown))
 }
 
-/// What a file of no bytes is. Where its name claims a format, the rule is one of that format.
+/// Returns the recognition of an empty file. If the name in `path` claims a format, opening the file breaks a rule of that
+/// format.
 fn of_nothing(path: &Path) -> Result<Recognition, FormatError> {
     let empty = Recognition::from(Recognized::Empty);
     let rule = match by_name(path) {
-        // Its reader says so.
+        // The reader of indexes reports that the file is empty.
         _ if is_index(path) => return Ok(Recognized::Read(Format::Index).into()),
         Some(Detected::Read(_)) => Rule::SafetensorsSize,
         Some(Detected::Misnamed(rule)) => rule,
@@ -384,14 +391,15 @@ fn of_nothing(path: &Path) -> Result<Recognition, FormatError> {
     Ok(Recognition { rule: Some(rule), sentence, ..empty })
 }
 
-/// What a file is of which only the name tells what it should be.
+/// Returns the recognition of a file whose content, of the kind `kind`, is of no tensor format, while the name in `path` may
+/// claim such a format.
 fn of_name(path: &Path, kind: Recognized) -> Recognition {
     match by_name(path) {
-        // Its reader says what is wrong with it.
+        // The reader of the claimed format reports what is wrong with an unknown content.
         Some(Detected::Read(format)) if kind == Recognized::Unknown => {
             Recognized::Read(format).into()
         }
-        // The first bytes of text are no length of a header that anybody meant.
+        // A safetensors reader would take the first 8 bytes of a text for the length of a header, and report a huge header.
         Some(Detected::Read(_)) => Recognition { rule: Some(Rule::FormatName), ..kind.into() },
         Some(Detected::Misnamed(rule)) => Recognition { rule: Some(rule), ..kind.into() },
         _ => kind.into(),
@@ -406,7 +414,7 @@ fn of_content(content: Content) -> Recognition {
     }
 }
 
-/// What a pickle is.
+/// Returns the recognition of a pickle that begins with `start`. Pickles of joblib have a rule of their own.
 fn of_pickle(start: &[u8], evidence: Evidence) -> Result<Recognition, FormatError> {
     let is_joblib = start.windows(JOBLIB.len()).any(|part| part == JOBLIB);
     let rule = if is_joblib { Rule::FormatJoblib } else { Rule::FormatPickle };
@@ -420,10 +428,11 @@ fn of_pickle(start: &[u8], evidence: Evidence) -> Result<Recognition, FormatErro
     Ok(Recognition { sentence, ..Recognized::Named(rule).into() })
 }
 
-/// The module of the objects in which joblib wraps arrays.
+/// The name of the Python module whose classes joblib uses to wrap arrays in a pickle.
 const JOBLIB: &[u8] = b"joblib.numpy_pickle";
 
-/// What an archive is, one of whose members may be a pickle.
+/// Returns the recognition of an archive of a `kind` ("zip" or "tar") whose rule is `rule`. `member` is the name of the first
+/// member that is a pickle.
 fn of_archive(rule: Rule, kind: &str, member: Option<String>) -> Result<Recognition, FormatError> {
     let Some(member) = member else { return Ok(Recognized::Named(rule).into()) };
     let sentence = copied(format_args!(
@@ -433,7 +442,8 @@ fn of_archive(rule: Rule, kind: &str, member: Option<String>) -> Result<Recognit
     Ok(Recognition { sentence, member, ..Recognized::Named(Rule::FormatPickle).into() })
 }
 
-/// What text is, of which `page` says that a server may have sent it.
+/// Returns the recognition of a text that begins with `start`. `page` is the rule for an HTML, XML or JSON response of a
+/// server, if the text looks like such a response.
 fn of_text(start: &[u8], page: Option<Rule>, path: &Path) -> Recognition {
     if contents::is_word2vec(start) {
         return Recognized::Named(Rule::FormatWord2vec).into();
@@ -449,20 +459,21 @@ fn of_text(start: &[u8], page: Option<Rule>, path: &Path) -> Recognition {
     Recognized::Named(rule).into()
 }
 
-/// Returns whether text begins as Python 2 wrote dictionaries and lists: empty, and kept under a number.
+/// Returns whether a text begins as pickles of Python 2 do: with an empty dictionary or list that is put into the memo, as in
+/// `(dp0`.
 fn begins_with_memo(start: &[u8]) -> bool {
     let number = start.strip_prefix(b"(dp").or_else(|| start.strip_prefix(b"(lp"));
     let number = number.and_then(|rest| rest.split(|byte| *byte == b'\n').next());
     number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
 }
 
-/// Returns whether the rule is that of a format with a magic number.
+/// Returns whether `rule` names a format that is recognized by a magic number.
 fn has_magic(rule: Rule) -> bool {
     matches!(rule, Rule::FormatHdf5 | Rule::FormatGgml | Rule::FormatKeras | Rule::FormatTflite)
 }
 
-/// Returns whether a file is part of a checkpoint of TensorFlow: its table, which ends with a magic number, or its data,
-/// which only its name tells.
+/// Returns whether a file is part of a TensorFlow checkpoint: an index file, which ends with the magic number of a table, or a
+/// data file, which only its name (`*.data-00000-of-00001`) identifies.
 fn is_tensorflow(source: &dyn ReadAt, length: u64, path: &Path) -> Result<bool, FormatError> {
     const TABLE: [u8; 8] = 0xdb47_7524_8b80_fb57_u64.to_le_bytes();
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -476,7 +487,7 @@ fn is_tensorflow(source: &dyn ReadAt, length: u64, path: &Path) -> Result<bool, 
     Ok(input.array()? == Some(TABLE))
 }
 
-/// Returns whether a file of this name is an index.
+/// Returns whether the name in `path` is that of an index.
 pub(super) fn is_index(path: &Path) -> bool {
     path.file_name().and_then(|name| name.to_str()).is_some_and(index::is_named_so)
 }

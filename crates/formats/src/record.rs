@@ -1,12 +1,12 @@
-//! Numbers and texts in a few bytes: a number takes one byte for every seven bits, the lowest
-//! first, and all but its last byte have the highest bit set.
+//! A compact encoding of numbers and texts. A number takes one byte for every seven bits, lowest bits first, and all bytes but
+//! the last have their highest bit set (LEB128).
 
 use zten::num::u64_from_usize;
 
-/// Bytes of a number, at most.
+/// The length in bytes of the longest encoded number.
 pub(super) const NUMBER: usize = 10;
 
-/// Appends a number.
+/// Appends the encoded `number` to `out`.
 pub(super) fn number(out: &mut Vec<u8>, mut number: u64) {
     loop {
         let [low, ..] = number.to_le_bytes();
@@ -19,17 +19,17 @@ pub(super) fn number(out: &mut Vec<u8>, mut number: u64) {
     }
 }
 
-/// Appends a text and its length.
+/// Appends the length of `text`, and `text`, to `out`.
 pub(super) fn text(out: &mut Vec<u8>, text: &str) {
     number(out, u64_from_usize(text.len()));
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Reads what has been appended, in the same order. Nothing else is there.
+/// A reader of numbers and texts in the order in which they were appended. The caller must know this order.
 pub(super) struct Record<'r>(pub(super) &'r [u8]);
 
 impl<'r> Record<'r> {
-    /// The next number.
+    /// Reads the next number.
     pub(super) fn number(&mut self) -> u64 {
         let mut number = 0;
         for shift in (0..u64::BITS).step_by(7) {
@@ -43,7 +43,7 @@ impl<'r> Record<'r> {
         number
     }
 
-    /// The next text.
+    /// Reads the next text.
     pub(super) fn text(&mut self) -> &'r str {
         let length = usize::try_from(self.number()).unwrap_or(usize::MAX);
         let (text, rest) = self.0.split_at_checked(length).unwrap_or_default();
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_appended_is_read() {
+    fn appended_numbers_and_texts_are_read_in_order() {
         let edges = (0..64).flat_map(|bit| [1_u64 << bit, (1 << bit) - 1, u64::MAX >> bit]);
         let edges: Vec<u64> = edges.collect();
         let mut out = Vec::new();
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_numbers() {
+    fn a_number_takes_one_byte_for_every_seven_bits() {
         for (value, bytes) in [(0, 1), (127, 1), (128, 2), (u64::MAX >> 1, 9), (u64::MAX, NUMBER)] {
             let mut out = Vec::new();
             number(&mut out, value);

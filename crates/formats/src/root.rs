@@ -16,21 +16,21 @@ use super::index::Index;
 use super::rules::Rule;
 use super::shards::IS_LINK;
 
-/// The header of a file, which has been parsed.
+/// The parsed header of a file.
 pub(crate) enum Header {
     /// The manifest of a zTensor file.
     #[cfg(feature = "ztensor")]
     ZTensor(zten::Manifest<Vec<u8>>),
-    /// The header of a GGUF file, which may name others.
+    /// The header of a GGUF file, which may be the first file of a split model.
     Gguf(Parsed),
-    /// An index, which names others.
+    /// An index of safetensors files.
     Index(Index),
-    /// The header of another file.
+    /// The header of a file of any other format.
     Other(Parsed),
 }
 
 impl Header {
-    /// Joins the header with what the file, which is at `path`, is read from.
+    /// Joins the header with `source`, the bytes of the file at `path`.
     pub(crate) fn begin<S: ReadAt>(
         self,
         source: S,
@@ -58,11 +58,11 @@ impl Header {
 
 /// A file whose header has been parsed.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "there is one for a file, and it is moved once")]
+#[expect(clippy::large_enum_variant, reason = "each file has one value, which is moved once")]
 pub enum Begun<S: ReadAt> {
     /// An archive.
     Archive(Archive<S>),
-    /// A file whose tensors are in other files, too, which are to be opened.
+    /// A file that names sibling files with more tensors. The caller opens the sibling files.
     Root(Root<S>),
 }
 
@@ -95,14 +95,14 @@ enum Kind<S: ReadAt> {
     Gguf { archive: Box<Archive<S>>, split: Split },
 }
 
-/// A file beside a root, which names it.
+/// A sibling file that a root names.
 #[derive(Clone, Copy)]
 pub struct Part<'p> {
-    /// The name in the folder.
+    /// The name of the file in the folder of the root.
     pub name: &'p str,
-    /// The bytes.
+    /// The source of the file's bytes.
     pub source: &'p dyn ReadAt,
-    /// The number of them.
+    /// The length of the file in bytes.
     pub length: u64,
 }
 
@@ -122,7 +122,7 @@ impl<S: ReadAt> Root<S> {
         }
     }
 
-    /// The source of its own bytes.
+    /// The source of the root's own bytes.
     pub fn source(&self) -> &S {
         match &self.0 {
             Kind::Index { source, .. } => source,
@@ -130,7 +130,7 @@ impl<S: ReadAt> Root<S> {
         }
     }
 
-    /// The names of the files that it names, in no order: at most as many as the limit `shards` allows.
+    /// The names of the sibling files that the root names, in no particular order. Their number is within the limit `shards`.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         let (index, split) = match &self.0 {
             Kind::Index { index, .. } => (Some(index.files()), None),
@@ -139,8 +139,8 @@ impl<S: ReadAt> Root<S> {
         index.into_iter().flatten().chain(split.into_iter().flatten())
     }
 
-    /// Reads the headers of all files that it names, and makes an archive of all of them. `siblings` may have other files,
-    /// too.
+    /// Reads the headers of all files that the root names, and joins the files to one archive. Files in `siblings` that the
+    /// root does not name are ignored.
     ///
     /// # Errors
     /// A file is missing, cannot be read, breaks a rule of its format, or contradicts the root.
@@ -163,7 +163,8 @@ impl<S: ReadAt> Root<S> {
         Ok(Archive::from_front(source, parsed))
     }
 
-    /// Returns the error for a file that it names and that is a link, with the way on as advice.
+    /// Returns the error for the sibling file `name`, which is a link to `target` that zten does not follow. `advice` says what
+    /// the user can do instead.
     pub fn linked(&self, name: &str, target: &str, advice: &'static str) -> FormatError {
         let rule = match self.format() {
             Format::Index => Rule::IndexFile,
@@ -173,8 +174,8 @@ impl<S: ReadAt> Root<S> {
         error.with_subject(Subject::Part).advising(advice).in_part(name)
     }
 
-    /// The files that it names, shorter names first and those of one length by their bytes, as a
-    /// [`Builder`] takes them.
+    /// Returns those of `siblings` that the root names, in the order that [`Builder`] requires: by the length of their names,
+    /// then by the bytes of their names.
     fn parts<'p>(&self, siblings: &[Part<'p>]) -> Result<Vec<Part<'p>>, FormatError> {
         let by_length = |name: &str, other: &str| (name.len(), name).cmp(&(other.len(), other));
         let mut parts: Vec<Part<'p>> = Vec::new();
@@ -203,8 +204,8 @@ impl<S: ReadAt> Root<S> {
     }
 }
 
-/// Adds a tensor of another archive, whose data lies in the file of that ordinal, or in that of the header, and returns the
-/// bytes of its data. `format_error` makes the error for what the builder rejects.
+/// Adds a tensor of another archive to `builder` and returns the length of its data in bytes. `file` is the ordinal of the file
+/// that contains the data; `None` stands for the file of the header. `format_error` converts an error of the builder.
 pub(crate) fn push(
     builder: &mut Builder<'_>,
     tensor: &Tensor<'_>,

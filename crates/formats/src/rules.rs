@@ -1,7 +1,7 @@
-//! The catalog: every rule that a file of another format can break, and what is not read.
+//! The catalog of all rules that a file of another format can break, and of the formats that zten names but does not read.
 //!
-//! One row a rule, as in [`zten::rules`], whose limits hold here, too. A rule without a file in `corpus/other` that
-//! breaks it fails the tests.
+//! Each rule has one row, as in [`zten::rules`]. The limits of [`zten::rules`] hold here, too. Tests check that `corpus/other`
+//! contains a file for each rule that breaks it.
 
 use zten::rules::{Limit, Row, Scope, Source};
 use zten_report::finding::Verdict;
@@ -9,7 +9,7 @@ use zten_report::finding::Verdict;
 macro_rules! catalog {
     ($( $variant:ident $id:literal, $verdict:ident, $source:ident($why:literal), $formats:ident,
         $holds:literal, $broken:literal, $advice:expr; )+) => {
-        /// A rule that a file of another format breaks, or what of it is not read.
+        /// A rule of another format than zTensor, or the name of a format that zten does not read.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum Rule {
@@ -17,10 +17,10 @@ macro_rules! catalog {
         }
 
         impl Rule {
-            /// Every one of them, in the order of the catalog.
+            /// All rules, in the order of the catalog.
             pub const ALL: &'static [Self] = &[ $( Self::$variant, )+ ];
 
-            /// The row in the catalog.
+            /// Returns the row of the rule in the catalog.
             pub const fn row(self) -> &'static Row {
                 match self {
                     $( Self::$variant => const { &Row {
@@ -34,7 +34,7 @@ macro_rules! catalog {
                 }
             }
 
-            /// The verdict on a file that breaks it: `Valid` if the rule makes a note only.
+            /// Returns the verdict on a file that breaks the rule: `Valid` if breaking the rule is only a note.
             pub fn verdict(self) -> Verdict {
                 match self {
                     $( Self::$variant => Verdict::$verdict, )+
@@ -54,15 +54,16 @@ const INDEX: &str = "index of safetensors";
 const ANY: &str = "all that are read";
 const NONE: &str = "not read";
 
-// Advice states what may be done about this cause. It accuses nobody: most files that break a rule were damaged on the way
+// Advice says what the user can do about this cause. It accuses nobody: most files that break a rule were damaged in transfer
 // or written by a program with a defect.
 
+/// Advice for a file that is shorter than it should be, or whose bytes are damaged.
 pub(crate) const DAMAGED: &str =
     "The file was cut or damaged. Fetch it again and compare its digest.";
-/// For bytes behind the end of what a file holds.
+/// Advice for bytes after the last item of a file.
 pub(crate) const APPENDED: &str =
     "Another program appended them, or the header is wrong. Compare the file with the original.";
-/// For the first bytes of a file of another format.
+/// Advice for a file that begins with the bytes of another format.
 pub(crate) const NO_HEADER: &str =
     "The file has another format than its name says, or its first bytes are damaged.";
 pub(crate) const SECOND_ARRAY: &str = "`numpy.save` was called again on the same open file. Save each array to its own file, or all with `numpy.savez`.";
@@ -70,9 +71,9 @@ pub(crate) const NUMPY_SCALAR: &str = "A program wrote the header with the `repr
 pub(crate) const OBJECTS: &str = "NumPy pickles arrays of Python objects, and unpickling can run code. Save numbers or text instead.";
 pub(crate) const WRITER: &str =
     "Write the file again with a program that follows the specification of the format.";
-/// For files that programs read differently, so that what one shows says nothing of what another loads.
+/// Advice for an ambiguous file, from which two programs may read different tensors.
 const AMBIGUOUS: &str = "Programs may read this file differently: do not rely on what one of them shows. Write it again, or ask for another copy.";
-/// For numbers that no file can keep.
+/// Advice for an impossible number in a header.
 const COUNTED: &str = "The header has a wrong number. Fetch the file again and compare its digest, or write it again.";
 const LARGE: &str = "Split the content into several files: zten reads no larger header.";
 const MISSING: &str = "Fetch all files that the index names, and put them into its folder.";
@@ -112,7 +113,7 @@ const LFS: &str =
     "Run `git lfs install` once and `git lfs pull` in the repository, or download the file itself.";
 const PAGE: &str = "The download did not get the file: look at the page for the reason (a login, a license or a wrong address), and fetch the file again.";
 
-/// Advice that fits one cause of a rule better than the rule's own.
+/// The advice texts that replace the advice of a rule for a particular cause.
 pub const CAUSES: [&str; 8] = [
     DAMAGED,
     APPENDED,
@@ -395,7 +396,7 @@ catalog! {
         "A file whose name ends in `.zt`, `.safetensors`, `.gguf`, `.npy` or `.npz` is of that format, and one whose name ends in `.pt`, `.pth`, `.ckpt`, `.pth.tar`, `.pkl` or `.pickle`, or is `adapter_model.bin` or `pytorch_model*.bin`, is a checkpoint of PyTorch or a pickle; no other file calls a function when it is unpickled.",
         "the name is that of another format", NAME;
 
-    // What is named, and not read.
+    // Formats that zten recognizes but does not read.
     FormatPickle "format-pickle", Unsupported, Policy("reading it runs code"), NONE,
         "The file is not a pickle.", "this is a pickle of Python, which can call any function when it is loaded", PICKLE;
     FormatTorch "format-torch", Unsupported, Policy("reading it runs code"), NONE,
@@ -443,7 +444,7 @@ catalog! {
     FormatMatlab "format-matlab", Unsupported, Policy("it is not read"), NONE,
         "The file is not one of MATLAB.", "this is a MATLAB file", MATLAB;
 
-    // What is not looked into.
+    // Compressed files, which zten does not decompress.
     FormatGzip "format-gzip", Unsupported, Policy("it is not looked into"), NONE,
         "The file is not compressed with gzip.", "this is compressed with gzip; not looked into", COMPRESSED;
     FormatBzip2 "format-bzip2", Unsupported, Policy("it is not looked into"), NONE,
@@ -460,7 +461,7 @@ catalog! {
     Format7z "format-7z", Unsupported, Policy("it is not looked into"), NONE,
         "The file is not a 7z archive.", "this is a 7z archive, which is compressed; not looked into", COMPRESSED;
 
-    // What is found where a file should be.
+    // Files that a failed download leaves in place of the real file.
     FormatLfsPointer "format-lfs-pointer", Unsupported, Policy("the file is somewhere else"), NONE,
         "The file is not a Git LFS pointer.", "this is a Git LFS pointer, not the file: run `git lfs pull`", LFS;
     FormatHtml "format-html", Unsupported, Policy("the file is somewhere else"), NONE,
@@ -471,12 +472,12 @@ catalog! {
         "The file is not an error in JSON.", "this is an error message of a server in JSON, not the file", PAGE;
 }
 
-/// The reason why a file is rejected: a rule of its format, or a limit that holds for all.
+/// The reason why a file is rejected: a rule of its format, or a limit that holds for all formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blame {
-    /// A rule of the catalog here.
+    /// A rule of this catalog.
     Rule(Rule),
-    /// A limit of the library's catalog.
+    /// A limit of the catalog in [`zten::rules`].
     Limit(Limit),
 }
 
@@ -493,7 +494,7 @@ impl From<Limit> for Blame {
 }
 
 impl Blame {
-    /// The row of the catalog.
+    /// Returns the row of the rule or limit in its catalog.
     pub fn row(self) -> &'static Row {
         match self {
             Self::Rule(rule) => rule.row(),
@@ -501,7 +502,7 @@ impl Blame {
         }
     }
 
-    /// The verdict on the file.
+    /// Returns the verdict on a file that is rejected for this reason.
     pub fn verdict(self) -> Verdict {
         match self {
             Self::Rule(rule) => rule.verdict(),
@@ -510,7 +511,7 @@ impl Blame {
     }
 }
 
-/// Returns the verdict on a file that breaks the rule of a row, whether of zTensor or of another format.
+/// Returns the verdict on a file that breaks the rule of `row`, a rule of zTensor files or of another format.
 pub fn verdict(row: &Row) -> Verdict {
     let of_format = Rule::ALL.iter().find(|rule| rule.row().id == row.id);
     match (of_format, row.id.split_once('-')) {
@@ -521,7 +522,7 @@ pub fn verdict(row: &Row) -> Verdict {
     }
 }
 
-/// Every row.
+/// Returns the rows of all rules in this catalog.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     Rule::ALL.iter().map(|rule| rule.row())
 }

@@ -1,4 +1,4 @@
-//! Safetensors: the length of a header, a header in JSON, and the data.
+//! Reading of safetensors files: the length of the header, the header in JSON, and the data.
 
 mod dtype;
 mod entries;
@@ -22,22 +22,23 @@ use super::limits::check_length;
 use super::rules::{APPENDED, NO_HEADER, Rule};
 use entries::{Entries, Entry, METADATA};
 
-/// The longest header that the format allows.
+/// The length in bytes of the longest header that the format allows.
 const HEADER: u64 = 100_000_000;
-/// Bytes of the header's length, which stands in front of it.
+/// The width in bytes of the length field before the header.
 const LENGTH: u64 = 8;
+/// The same width as [`LENGTH`].
 const LENGTH_BYTES: usize = 8;
-/// Bytes of the widest element.
+/// The width of the widest element in bytes.
 const WIDEST: u64 = 16;
 
-/// The rules for what is found when the files are read.
+/// The rules that a file may break after its header has been parsed.
 pub(crate) const RULES: Rules = Rules {
     duplicate_name: Rule::SafetensorsDuplicateName.row(),
     bool_value: Some(Rule::TensorBoolValue.row()),
     stream: None,
 };
 
-/// The format, for the index that it fills.
+/// The format's name and rules for the index of an archive.
 static SAFETENSORS: FrontEnd = FrontEnd::new("safetensors", Blobs::Disjoint, RULES);
 
 /// Returns the header of a file of `length` bytes that begins with `start`.
@@ -47,8 +48,8 @@ fn header<'s>(start: &'s [u8], length: u64, limits: &Limits) -> Result<&'s [u8],
     header.ok_or_else(|| FormatError::internal("the header has not been read"))
 }
 
-/// Checks the length of the header of a file of `length` bytes that begins with `start`, and returns the byte at which
-/// it ends.
+/// Checks the length field of a file of `length` bytes that begins with `start`, and returns the offset at which the header
+/// ends.
 fn header_end(start: &[u8], length: u64, limits: &Limits) -> Result<u64, FormatError> {
     let Some(first) = start.first_chunk::<LENGTH_BYTES>() else {
         let sentence = "the file ends before its header does";
@@ -58,21 +59,21 @@ fn header_end(start: &[u8], length: u64, limits: &Limits) -> Result<u64, FormatE
     let end = LENGTH.saturating_add(header);
     let rule = Rule::SafetensorsHeaderLength;
     if header > HEADER {
-        // Read as a number, the first eight bytes of most other files are a huge length.
+        // The first eight bytes of most files of other formats are a huge number, so the advice is about a wrong format.
         let sentence = format_args!("header length {header} exceeds the maximum of {HEADER} bytes");
         return Err(FormatError::violation_at(rule, sentence, 0).advising(NO_HEADER));
     }
     if end > length {
-        let there = length.saturating_sub(LENGTH);
+        let rest = length.saturating_sub(LENGTH);
         let sentence =
-            format_args!("header length {header} exceeds the {there} bytes that follow it");
+            format_args!("header length {header} exceeds the {rest} bytes that follow it");
         return Err(FormatError::violation_at(rule, sentence, 0));
     }
     check_length(header, limits, "the header").map_err(|error| error.or_at(0))?;
     Ok(end)
 }
 
-/// Reads a source of `length` bytes to the end of its header, from where `start` ends.
+/// Extends `start`, the first bytes of a source of `length` bytes, to the end of the header.
 fn read(
     source: &dyn ReadAt,
     length: u64,
@@ -80,16 +81,16 @@ fn read(
     limits: &Limits,
 ) -> Result<(), FormatError> {
     let read_to = |end: u64, start: &mut Vec<u8>| {
-        let there = u64_from_usize(start.len());
-        source.append_range(there..end.min(length).max(there), start)
+        let from = u64_from_usize(start.len());
+        source.append_range(from..end.min(length).max(from), start)
     };
     read_to(LENGTH, start)?;
     let end = header_end(start, length, limits)?;
     Ok(read_to(end, start)?)
 }
 
-/// Reads the header of a source of `length` bytes that begins with `start`, and parses it, with its metadata as
-/// attributes.
+/// Reads and parses the header of a source of `length` bytes that begins with `start`. The metadata becomes the attributes of
+/// the archive.
 pub(crate) fn open(
     source: &dyn ReadAt,
     length: u64,
@@ -112,7 +113,7 @@ pub(crate) fn open(
     builder.finish().map_err(format_error)
 }
 
-/// Reads and parses the header of a file of `length` bytes, and returns its metadata apart from it.
+/// Reads and parses the header of a source of `length` bytes, and returns an archive without attributes, and the metadata.
 pub(crate) fn archive<'s>(
     source: &'s dyn ReadAt,
     length: u64,
@@ -126,8 +127,8 @@ pub(crate) fn archive<'s>(
     Ok((Archive::from_front(source, parsed), metadata))
 }
 
-/// Parses the header of a file of `length` bytes: its tensors, in the order of the header, and its metadata, in
-/// which no key stands twice.
+/// Parses `header`, the header of a file of `length` bytes. Returns a builder with all tensors in the order of the header, and
+/// the metadata, whose keys are unique.
 fn parse<'o>(
     header: &[u8],
     length: u64,
@@ -138,14 +139,14 @@ fn parse<'o>(
     let mut builder =
         Builder::new(&SAFETENSORS, LENGTH..data, length, options).map_err(format_error)?;
     let mut entries = Entries::new(header, LENGTH, options.limit())?;
-    // Most headers have their tensors in the order of the data, which needs no sorting then.
+    // Most headers list tensors in the order of their data. Only other headers take the time and memory to sort the extents.
     let (mut end, mut in_order) = (0_u64, true);
     while let Some(entry) = entries.next()? {
         let (begin, bytes) = (entry.data_offsets.0, data_length(&entry)?);
         in_order &= begin == end;
         end = begin.saturating_add(bytes);
         if data.saturating_add(end) > length {
-            // The rule for all tensors tells it, once all of them are known.
+            // `check_cover` reports this tensor, after the whole header has been parsed.
             in_order = false;
             continue;
         }
@@ -153,7 +154,7 @@ fn parse<'o>(
     }
     if !in_order || data.saturating_add(end) != length {
         check_cover(header, length, options.limit()).or_else(|error| {
-            // Two tensors of one name may have the same data, and that they have one name says more.
+            // Two tensors with the same name often have the same data. The duplicate name is the more helpful error.
             check_names(header, length, options)?;
             Err(error)
         })?;
@@ -163,14 +164,14 @@ fn parse<'o>(
     Ok((builder, metadata))
 }
 
-/// The tensor of an entry.
+/// Returns the tensor of `entry` with the given components.
 fn object<'a>(entry: &Entry<'a>, components: &'a [RawComponent<'a>]) -> RawObject<'a> {
     let Entry { name, shape, .. } = *entry;
     let layout = Layout::Dense;
     RawObject { name, shape, layout, layout_name: None, attributes: None, components }
 }
 
-/// The only component of an entry, of a file whose data begins at `data`.
+/// Returns the only component of `entry` in a file whose data begins at offset `data`.
 fn component(entry: &Entry<'_>, data: u64) -> RawComponent<'static> {
     let (begin, end) = entry.data_offsets;
     let (storage, logical) = match entry.kind {
@@ -181,7 +182,7 @@ fn component(entry: &Entry<'_>, data: u64) -> RawComponent<'static> {
     RawComponent { logical, ..RawComponent::raw(storage, offset, length) }
 }
 
-/// Returns the bytes of the data of an entry, as many as its shape and type ask for.
+/// Returns the length of the data of `entry` in bytes, after checking that its shape and dtype need this length.
 fn data_length(entry: &Entry<'_>) -> Result<u64, FormatError> {
     let (begin, end) = entry.data_offsets;
     let needed = entry.kind.bytes(entry.shape);
@@ -189,7 +190,8 @@ fn data_length(entry: &Entry<'_>) -> Result<u64, FormatError> {
     bytes.ok_or_else(|| wrong_length(entry, needed))
 }
 
-/// The error for a tensor whose data is not as long as its shape and dtype need.
+/// Returns the error for a tensor whose data is not as long as its shape and dtype need. `needed` is the length in bytes that
+/// they need; `None` if there is no such length.
 #[cold]
 fn wrong_length(entry: &Entry<'_>, needed: Option<u64>) -> FormatError {
     let (begin, end) = entry.data_offsets;
@@ -220,7 +222,8 @@ fn wrong_length(entry: &Entry<'_>, needed: Option<u64>) -> FormatError {
     error.or_at(entry.data_offsets_at).about(entry.name)
 }
 
-/// Checks that the data of each tensor begins where that of the one before it ends, and the last ends with the file.
+/// Checks that the data of each tensor begins where the data of the tensor before it ends, and that the last data ends with the
+/// file.
 #[cold]
 fn check_cover(header: &[u8], length: u64, limits: &Limits) -> Result<(), FormatError> {
     let data = LENGTH.saturating_add(u64_from_usize(header.len()));
@@ -231,7 +234,7 @@ fn check_cover(header: &[u8], length: u64, limits: &Limits) -> Result<(), Format
         extents.try_reserve(1).map_err(|_| FormatError::memory())?;
         extents.push((begin, end, len_u32(extents.len())));
     }
-    // Tensors without data take no place, and stay before one that begins where they do.
+    // A tensor without data sorts before a tensor with data at the same offset, so that each begins where the one before ends.
     let place = |(begin, end, ordinal): &(u64, u64, u32)| (*begin, end > begin, *ordinal);
     sort_by(&mut extents, |one, other| place(one).cmp(&place(other)));
     let mut covered = 0;
@@ -247,21 +250,21 @@ fn check_cover(header: &[u8], length: u64, limits: &Limits) -> Result<(), Format
         }
         covered = *end;
     }
-    let there = length.saturating_sub(data);
-    if covered == there {
+    let data_length = length.saturating_sub(data);
+    if covered == data_length {
         return Ok(());
     }
     let rule = Rule::SafetensorsDataLength;
-    Err(if let Some(more) = there.checked_sub(covered) {
+    Err(if let Some(more) = data_length.checked_sub(covered) {
         let sentence = follow(more, "the last tensor");
         FormatError::violation_at(rule, sentence, data).advising(APPENDED)
     } else {
-        let sentence = format_args!("expected {covered} bytes of data, found {there}");
+        let sentence = format_args!("expected {covered} bytes of data, found {data_length}");
         FormatError::violation_at(rule, sentence, data)
     })
 }
 
-/// Checks that no two tensors have one name, wherever their data lies.
+/// Checks that the names of tensors are unique, without checking their data.
 #[cold]
 fn check_names(header: &[u8], length: u64, options: &OpenOptions) -> Result<(), FormatError> {
     let data = LENGTH.saturating_add(u64_from_usize(header.len()));
@@ -277,7 +280,7 @@ fn check_names(header: &[u8], length: u64, options: &OpenOptions) -> Result<(), 
     builder.finish().map(drop).map_err(format_error)
 }
 
-/// The name of the tensor of that ordinal, and the byte of the file at which it stands.
+/// Returns the name of tensor number `ordinal`, and the offset of the name in the file.
 #[cold]
 fn nth(header: &[u8], ordinal: u32, limits: &Limits) -> Result<(String, u64), FormatError> {
     let mut entries = Entries::new(header, LENGTH, limits)?;
@@ -291,13 +294,13 @@ fn nth(header: &[u8], ordinal: u32, limits: &Limits) -> Result<(String, u64), Fo
     Err(FormatError::internal("a tensor is not in the header"))
 }
 
-/// The error for a header that its index rejected.
+/// Converts an error of the builder.
 fn header_error(error: Error, header: &[u8], limits: &Limits) -> FormatError {
     let duplicate = Rule::SafetensorsDuplicateName;
     front::format_error(error, duplicate, |ordinal| nth(header, ordinal, limits))
 }
 
-/// The error for a key of the metadata that stands there twice.
+/// Returns the error for a duplicate key of the metadata.
 fn duplicate_key(key: &str) -> FormatError {
     let key = Short(key);
     let sentence = format_args!("duplicate key {key}");

@@ -1,6 +1,7 @@
-//! Shards of a zTensor file, which are looked for beside it by their names, `STEM-NAME.zt`, or below `blobs` by
-//! their digests, `ALGORITHM/DIGITS`. Nothing is opened by a link, or outside the file's folder, but for a link of a
-//! hub's cache, which leads to the `blobs` of the same repository. v2 §7.1. Where files are is the same for those that are read over the network: [`ShardPath`].
+//! Finding the shards of a zTensor file: in its folder by their names, `STEM-NAME.zt`, or below `blobs` by their digests,
+//! `blobs/ALGORITHM/DIGITS` (v2 §7.1). No file outside the folder is opened, and no link is followed, except links in the cache
+//! of a hub, which lead to the `blobs` of the same repository. [`ShardPath`] gives the same places for files that are read over
+//! the network.
 
 mod runs;
 mod shard_path;
@@ -22,10 +23,10 @@ pub use shard_path::{ShardPath, stem};
 pub use want::{Sibling, Want};
 pub use wanted::{BLOBS, NAME, Wanted};
 
-/// A regular file that is open, and may be a shard of another. Nothing of it has been read.
+/// An open regular file that may be a shard of another file. No byte of the file has been read.
 #[derive(Debug)]
 pub struct ShardFile {
-    /// The name in the file that lists it.
+    /// The name of the shard in the file that lists the shard.
     pub name: String,
     /// The file.
     pub file: File,
@@ -33,7 +34,7 @@ pub struct ShardFile {
     pub length: u64,
 }
 
-/// The shards that a file lists; none if they are more than the limit allows.
+/// Returns the shards that `manifest` lists, or no shards if their number exceeds the limit `shards`.
 pub fn wanted(manifest: &Manifest<impl AsRef<[u8]>>) -> Vec<Wanted> {
     let shards = manifest.shards();
     if shards.len() > usize_from_u32(manifest.limits().shards()) {
@@ -42,37 +43,38 @@ pub fn wanted(manifest: &Manifest<impl AsRef<[u8]>>) -> Vec<Wanted> {
     shards.filter_map(|shard| Wanted::from_shard(&shard)).collect()
 }
 
-/// The links that are followed on the way to a file that another one names.
+/// The symbolic links that are followed when a shard or sibling file is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Links {
-    /// Those in the cache of a hub, which lead to the `blobs` of the same repository. Through any other link, a model that
-    /// somebody sent could show a file of its receiver.
+    /// Links in the cache of a hub, which lead to the `blobs` of the same repository. Other links are rejected: through a link,
+    /// a model from a stranger could make zten read and show any file of the user.
     #[default]
     OfHub,
     /// All links: the caller trusts the folder.
     All,
 }
 
-/// Advice for a link that no option follows.
+/// The advice for a link that is not followed.
 pub const LINKED: &str = "Only links in the cache of a hub are followed. Put the file itself into the folder, or open the index in the folder that the links lead to.";
-/// The beginning of the message about a link that is not followed.
+/// The beginning of the message about a link that is not followed. The target of the link comes next.
 pub const IS_LINK: &str = "is a link to ";
 
-/// Opens a shard of the file at the path `root`; none where there is no regular file that can be it.
+/// Opens the shard `wanted` of the file at the path `root`. Returns `None` if no regular file is at any place of the shard.
 ///
 /// # Errors
-/// The error that keeps the folder from being searched, or a file that is there from being opened.
+/// The folder cannot be searched, or an existing file cannot be opened.
 pub fn open(root: &Path, wanted: &Wanted) -> io::Result<Option<ShardFile>> {
     first(root, &wanted.places(), &wanted.name, Links::OfHub)
 }
 
-/// Returns the target of the link of that name in a folder; none of anything else.
+/// Returns the target of the link `name` in `folder`, escaped for display. Returns `None` if `name` is no link.
 pub fn link_target(folder: &Path, name: &str) -> Option<String> {
     let target = std::fs::read_link(folder.join(name)).ok()?;
     Some(escape::path(&target))
 }
 
-/// Opens the first file that is there.
+/// Opens the first regular file at one of `places`, which are relative to the file at the path `root`. `name` is the name of
+/// the shard or sibling file.
 fn first(
     root: &Path,
     places: &[ShardPath<'_>],
@@ -81,7 +83,7 @@ fn first(
 ) -> io::Result<Option<ShardFile>> {
     let folder = parent(root);
     for place in places {
-        let found = match place {
+        let file = match place {
             ShardPath::Sibling(end) => {
                 let mut sibling = root.file_stem().unwrap_or_default().to_owned();
                 sibling.push(end);
@@ -92,14 +94,14 @@ fn first(
                 regular(folder, &steps, name, links)?
             }
         };
-        if found.is_some() {
-            return Ok(found);
+        if file.is_some() {
+            return Ok(file);
         }
     }
     Ok(None)
 }
 
-/// Returns the folder that a file is in.
+/// Returns the folder that contains `file`, which is `.` for a bare name.
 pub fn parent(file: &Path) -> &Path {
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -107,7 +109,7 @@ pub fn parent(file: &Path) -> &Path {
     }
 }
 
-/// Opens the file of that name in a folder; none where there is no regular file of it.
+/// Opens the regular file `name` in `folder`. Returns `None` if there is no such file.
 ///
 /// # Errors
 /// The errors of [`open`].
@@ -115,24 +117,26 @@ pub fn open_in(folder: &Path, name: &str) -> io::Result<Option<ShardFile>> {
     regular(folder, &[name.as_ref()], name, Links::OfHub)
 }
 
+/// Opens the regular file at the path of `steps` below `folder`. `name` is the name of the shard or sibling file. Returns
+/// `None` if there is no such file, or if `links` forbids a link on the way.
 fn regular(
     folder: &Path,
     steps: &[&OsStr],
     name: &str,
     links: Links,
 ) -> io::Result<Option<ShardFile>> {
-    let found = match links {
+    let opened = match links {
         Links::OfHub => open_below(folder, steps)?,
         Links::All => {
             let path = steps.iter().fold(folder.to_owned(), |path, step| path.join(step));
             match open_regular(&path) {
-                Ok(found) => Some(found),
+                Ok(opened) => Some(opened),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
                 Err(error) => return Err(error),
             }
         }
     };
-    Ok(found.map(|(file, length)| ShardFile { name: name.to_owned(), file, length }))
+    Ok(opened.map(|(file, length)| ShardFile { name: name.to_owned(), file, length }))
 }
 
 #[cfg(test)]
@@ -142,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shards_are_beside_or_by_digest() {
+    fn a_shard_is_found_by_its_name_or_by_its_digest() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("model.zt");
         let wanted = Wanted::new("s", "xxh3", "00ff").unwrap();
@@ -154,7 +158,7 @@ mod tests {
         assert_eq!(open(&root, &wanted).unwrap().unwrap().length, 6);
         #[cfg(unix)]
         {
-            // A link is not there.
+            // A link counts as a missing file, so the next place is tried.
             fs::remove_file(folder.path().join("model-s.zt")).unwrap();
             std::os::unix::fs::symlink("/etc/hostname", folder.path().join("model-s.zt")).unwrap();
             assert_eq!(open(&root, &wanted).unwrap().unwrap().length, 9);

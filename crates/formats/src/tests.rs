@@ -74,7 +74,7 @@ fn the_content_decides_and_then_the_name() {
     for (name, bytes, why) in [
         ("x.safetensors", &b"\xfe\xdc\xba\x98\0\x01\x02\x03\x04"[..], "header length"),
         ("x.bin", b"\xfe\xdc\xba\x98", "this is no tensor file that zten knows at byte 0x0"),
-        // Only what is called so is said to be no zTensor file.
+        // Only a file named `.zt` is rejected by the zTensor parser.
         ("x.ZT", b"\xfe\xdc\xba\x98\0\x01\x02\x03", "zTensor"),
         ("x.zt", b"text instead", "zTensor"),
         ("x.zt", b"\x1f\x8b\x08\0", "compressed with gzip; not looked into"),

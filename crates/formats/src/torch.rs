@@ -1,7 +1,7 @@
-//! Checkpoints of PyTorch, as `torch.save` writes them: a zip archive of a pickle and of storages.
+//! Reading of PyTorch checkpoints, as `torch.save` writes them: a zip archive of a pickle and of storages.
 //!
-//! The pickle is read by a machine that executes nothing (`pickle`), and names the tensors (`walk`). Each is a range of a
-//! member of the archive: a part of a storage, which several may share.
+//! The module `pickle` reads the pickle without executing anything. The module `walk` derives the names of tensors from
+//! the keys in the pickle. The data of each tensor is a range of a storage, and several tensors may share a storage.
 
 mod dropped;
 mod globals;
@@ -27,7 +27,7 @@ use globals::{Dtype, Global};
 use pickle::{Pickle, Storage, Value};
 use walk::{Leaf, NameWalk};
 
-/// The format, for the index that it fills.
+/// The format's name and rules for the index of an archive.
 static TORCH: FrontEnd = FrontEnd::new(
     "PyTorch",
     Blobs::Any,
@@ -42,23 +42,26 @@ static TORCH: FrontEnd = FrontEnd::new(
     },
 );
 
-/// The name of the pickle in the folder.
+/// The name of the pickle in the folder of the archive.
 const PICKLE: &str = "data.pkl";
-/// The longest key of a storage that is read: a number of 64 bits.
+/// The length in bytes of the longest key of a storage: a 64-bit number in decimal digits.
 const KEY: usize = 20;
-/// The longest note that is read.
+/// The length in bytes of the longest note, a small member such as `version`.
 const NOTE: u64 = 128;
-/// The longest pickle that is read.
+/// The length in bytes of the longest pickle.
 const LONGEST: u64 = 64 << 20;
-/// The bytes to which a member may be decompressed that is read as a whole: so many times as many, and some more.
+/// The largest expansion factor of a compressed member that is read as a whole. It ties memory to the stored size, which the
+/// file cannot exaggerate. [`MORE`] bytes are always allowed.
 const EACH: u64 = 64;
+/// The number of bytes to which a member may expand beyond the factor [`EACH`].
 const MORE: u64 = 64 << 10;
-/// Bytes of a stream of pickles that are read at first.
+/// The number of bytes of a stream of pickles that are read first.
 const FIRST: u64 = 64 << 10;
-/// The pickles of such a stream: a magic number, the protocol, facts of the system, the value, the keys of its storages.
+/// The number of pickles in the stream that PyTorch wrote before 1.6: a magic number, the protocol, facts about the system, the
+/// value, and the keys of its storages.
 const PICKLES: usize = 5;
 
-/// Reads the directory of a file of `length` bytes, and the pickle in it.
+/// Reads the directory and the pickle of an archive of `length` bytes, and returns the header.
 pub(super) fn open(
     source: &dyn ReadAt,
     length: u64,
@@ -68,7 +71,7 @@ pub(super) fn open(
     let directory = Directory::find(source, length, limits, Writer::Torch)?;
     let mut window = Window::new(source, length);
     let mut folder = Folder::find(&directory, &mut window, (length, limits))?;
-    let big = folder.check_notes(&mut window, options)?;
+    let is_big = folder.check_notes(&mut window, options)?;
     let bytes = folder.read_pickle(&mut window, options)?;
     let steps = Cell::new(0);
     let (mut pickle, root) = Pickle::read(&bytes, folder.pickle_at(), (limits, &steps))?;
@@ -93,14 +96,14 @@ pub(super) fn open(
         match leaf {
             Leaf::Tensor(node) => {
                 let about = |error: FormatError| error.about(walk.name());
-                let tensor = folder.tensor(&pickle, node, (limits, big)).map_err(about)?;
-                folder.take(&tensor);
+                let tensor = folder.tensor(&pickle, node, (limits, is_big)).map_err(about)?;
+                folder.mark_used(&tensor);
                 if tensor.is_swapped_here_alone {
                     let rule = Rule::TorchByteOrder;
                     let found = FormatError::violation_at(rule, rule.row().broken, tensor.at);
                     builder.found(found.about(walk.name()).into());
                 }
-                match tensor.component(big) {
+                match tensor.component(is_big) {
                     Ok(component) => {
                         let pushed = builder.push(&tensor.object(walk.name(), &[component]));
                         pushed.map_err(|error| match error.rule() {
@@ -116,12 +119,12 @@ pub(super) fn open(
             Leaf::Attribute(value) => {
                 let mut left = walk.left();
                 attributes.put(walk.name(), |out| pickle.write(value, out, &mut left))?;
-                walk.take(left);
+                walk.set_left(left);
             }
         }
     }
-    // What is not read hides nothing that is wrong.
-    folder.check_made(&pickle, limits, big)?;
+    // A file with an unsupported value may be invalid as well, and then "invalid" is the verdict.
+    folder.check_made(&pickle, limits, is_big)?;
     if let Some(error) = unsupported.or(skipped).or(walk.into_unsupported()) {
         return Err(error);
     }
@@ -133,8 +136,8 @@ pub(super) fn open(
     builder.finish().map_err(format_error)
 }
 
-/// Reads bytes as the pickle of an archive that has no storages, and returns how much was looked at, whatever comes of
-/// it: instructions, items of containers, and bytes of texts.
+/// Reads `bytes` as the pickle of an archive without storages, and returns the amount of work, whether the pickle is valid or
+/// not: the number of instructions, items of containers and bytes of texts that were visited.
 pub(super) fn steps(bytes: &[u8]) -> u64 {
     let (limits, steps) = (Limits::default(), Cell::new(0));
     let read = || {
@@ -146,7 +149,7 @@ pub(super) fn steps(bytes: &[u8]) -> u64 {
             if let Leaf::Attribute(value) = leaf {
                 let mut left = walk.left();
                 attributes.put(walk.name(), |out| pickle.write(value, out, &mut left))?;
-                walk.take(left);
+                walk.set_left(left);
             }
         }
         let (storages, tensors) = (pickle.storages(), pickle.tensors());
@@ -157,7 +160,8 @@ pub(super) fn steps(bytes: &[u8]) -> u64 {
     steps.get()
 }
 
-/// Checks that a file, which is a pickle by itself or a stream of several in front of storages, has nothing that may run code.
+/// Checks that the pickles of a file that is no archive import no global that may run code. The file is a single pickle or, if
+/// `is_stream`, a stream of pickles with storages after them.
 pub(super) fn check_pickles(
     source: &dyn ReadAt,
     length: u64,
@@ -167,26 +171,28 @@ pub(super) fn check_pickles(
         check_length(length, limits, "the pickle")?;
         check_longest(length, 0)?;
     }
-    // Nothing says where the pickles of a stream end.
+    // A stream does not give the length of its pickles, so the check is repeated with twice as many bytes until the pickles end
+    // within these bytes.
     let most = length.min(LONGEST).min(limits.manifest());
-    let mut held = if is_stream { most.min(FIRST) } else { length };
+    let mut prefix = if is_stream { most.min(FIRST) } else { length };
     loop {
         let mut bytes = Vec::new();
-        source.append_range(0..held, &mut bytes)?;
+        source.append_range(0..prefix, &mut bytes)?;
         match check_in_order(&bytes, (limits, is_stream)) {
-            Err(error) if held < length && error.breaks(Rule::TorchPickle) => {
-                if held == most {
-                    check_length(held.saturating_add(1), limits, "a pickle of the stream")?;
-                    check_longest(held.saturating_add(1), 0)?;
+            Err(error) if prefix < length && error.breaks(Rule::TorchPickle) => {
+                if prefix == most {
+                    check_length(prefix.saturating_add(1), limits, "a pickle of the stream")?;
+                    check_longest(prefix.saturating_add(1), 0)?;
                 }
-                held = held.saturating_mul(2).min(most);
+                prefix = prefix.saturating_mul(2).min(most);
             }
             checked => return checked,
         }
     }
 }
 
-/// Checks a pickle, or the pickles of a stream, in bytes that may go on.
+/// Checks the pickle at the start of `bytes` or, if `is_stream`, the first [`PICKLES`] pickles. Other bytes may follow the
+/// pickles of a stream.
 fn check_in_order(bytes: &[u8], (limits, is_stream): (&Limits, bool)) -> Result<(), FormatError> {
     let mut at = 0;
     for _ in 0..if is_stream { PICKLES } else { 1 } {
@@ -197,28 +203,32 @@ fn check_in_order(bytes: &[u8], (limits, is_stream): (&Limits, bool)) -> Result<
     Ok(())
 }
 
-/// Checks the length of a pickle, or of a member that is read as a whole, which begins at a byte of the file.
+/// Checks the `length` of a pickle, or of a member that is read as a whole, against [`LONGEST`]. `at` is its offset in the
+/// file.
 fn check_longest(length: u64, at: u64) -> Result<(), FormatError> {
     if length <= LONGEST {
         return Ok(());
     }
-    let sentence = format_args!("{length} bytes are more than the {LONGEST} that are read");
+    let sentence = format_args!("{length} bytes exceed the maximum of {LONGEST} bytes");
     Err(FormatError::violation_at(Rule::LimitHeader, sentence, at))
 }
 
-/// Reads all of a member, and verifies its checksum.
+/// Reads and decompresses the whole `member`, and verifies its checksum.
 fn read_member(
     member: Member,
     window: &mut Window<'_>,
     options: &OpenOptions,
 ) -> Result<Vec<u8>, FormatError> {
     let Member { start, packed, size, .. } = member;
-    // Compressed bytes may be more than they decompress to.
+    // Deflated data may be longer than the bytes to which it decompresses.
     let longest = size.max(packed);
     check_length(longest, options.limit(), "the member")?;
     check_longest(longest, start)?;
     if size > packed.saturating_mul(EACH).saturating_add(MORE) {
-        let sentence = format_args!("{packed} bytes decompress to {size}, more than are read");
+        let most = packed.saturating_mul(EACH).saturating_add(MORE);
+        let sentence = format_args!(
+            "{packed} bytes decompress to {size}, which exceeds the maximum of {most}"
+        );
         return Err(FormatError::violation_at(Rule::LimitHeader, sentence, start));
     }
     let end = start.saturating_add(packed);
@@ -238,13 +248,12 @@ fn read_member(
     read.map_err(|error| damage(error, start))
 }
 
-/// The error for two attributes of one name.
+/// Returns the error for two attributes with the name `key`.
 fn duplicate_key(key: &str) -> FormatError {
-    let sentence = "two values have this name";
-    FormatError::violation(Rule::TorchDuplicateKey, sentence).about(key)
+    FormatError::predicate(Rule::TorchDuplicateKey, "is the name of two values").about(key)
 }
 
-/// The name of the tensor of that ordinal, and the byte of the file at which it is made.
+/// Returns the name of tensor number `ordinal`, and the offset in the file of the instruction that makes this tensor.
 #[cold]
 fn nth(
     pickle: &Pickle<'_>,
@@ -269,28 +278,29 @@ fn nth(
 /// The members of an archive.
 struct Folder<'d> {
     pickle: Option<Member>,
-    /// Members in which PyTorch describes the archive: the name in the folder, and the member.
+    /// Small members in which PyTorch describes the archive: the name in the folder, and the member.
     notes: Vec<(&'d str, Member)>,
+    /// The members that are storages, sorted by their keys.
     records: Vec<Record<'d>>,
     /// True if the checksum of every member is 0.
     has_no_checksums: bool,
-    /// The byte at which the members end.
+    /// The offset in the file at which the members end.
     end: u64,
 }
 
-/// A storage.
+/// A member that is a storage.
 #[derive(Clone, Copy)]
 struct Record<'d> {
     key: &'d str,
     member: Member,
-    /// True if a tensor that has a name lies in it.
+    /// Whether the data of a tensor with a name lies in the storage.
     is_used: bool,
-    /// The first reference to it.
+    /// The node of the first reference to the storage in the pickle.
     reference: Option<u32>,
 }
 
 impl<'d> Folder<'d> {
-    /// Finds all members of a file of `length` bytes.
+    /// Finds and checks all members of an archive of `length` bytes.
     fn find(
         directory: &'d Directory,
         window: &mut Window<'_>,
@@ -310,9 +320,9 @@ impl<'d> Folder<'d> {
             let entry = entry?;
             let about = |error: FormatError| error.about(entry.name);
             decoded.add(&entry, length, limits).map_err(about)?;
-            let found = entry.find(window, end).map_err(about);
-            let Some(found) = defer(found, &mut pending)? else { continue };
-            extents.add(found.start, found.end)?;
+            let located = entry.find(window, end).map_err(about);
+            let Some(located) = defer(located, &mut pending)? else { continue };
+            extents.add(located.start, located.end)?;
             names.try_reserve(1).map_err(|_| FormatError::memory())?;
             names.push(entry.name);
             let inside = match (entry.name.split_once('/'), prefix) {
@@ -324,11 +334,11 @@ impl<'d> Folder<'d> {
                 _ => None,
             };
             let inside = inside.ok_or_else(|| {
-                let sentence = "it is not in the folder that the first member is in";
-                FormatError::violation_at(Rule::TorchFolder, sentence, entry.at)
+                let sentence = "is not in the folder of the first member";
+                FormatError::predicate(Rule::TorchFolder, sentence).or_at(entry.at)
             });
             let inside = inside.map_err(about)?;
-            folder.add(inside, found.member).map_err(|error| about(error.or_at(entry.at)))?;
+            folder.add(inside, located.member).map_err(|error| about(error.or_at(entry.at)))?;
         }
         if let Some(pending) = pending {
             return Err(pending);
@@ -346,7 +356,7 @@ impl<'d> Folder<'d> {
         Ok(folder)
     }
 
-    /// Adds a member of that name in the folder.
+    /// Adds `member`, whose name in the folder is `name`.
     fn add(&mut self, name: &'d str, member: Member) -> Result<(), FormatError> {
         const NOTES: [&str; 5] = [
             "version",
@@ -392,7 +402,7 @@ impl<'d> Folder<'d> {
         are_absent
     }
 
-    /// Checks what is noted of the archive, and returns whether its numbers are big-endian.
+    /// Checks the notes of the archive, and returns whether the elements of its tensors are big-endian.
     fn check_notes(
         &self,
         window: &mut Window<'_>,
@@ -402,12 +412,10 @@ impl<'d> Folder<'d> {
         for (name, member) in &self.notes {
             let about = |error: FormatError| error.about(name);
             if member.size > NOTE {
-                let sentence = "it is longer than PyTorch writes it";
-                return Err(about(FormatError::violation_at(
-                    Rule::TorchMember,
-                    sentence,
-                    member.start,
-                )));
+                let sentence =
+                    format_args!("is {} bytes long, expected at most {NOTE}", member.size);
+                let error = FormatError::predicate(Rule::TorchMember, sentence);
+                return Err(about(error.or_at(member.start)));
             }
             let note = read_member(*member, window, options).map_err(about)?;
             let is_text = str::from_utf8(&note);
@@ -441,6 +449,7 @@ impl<'d> Folder<'d> {
         Err(FormatError::violation_at(Rule::TorchVersion, "the archive has no version", self.end))
     }
 
+    /// Reads the whole pickle and verifies its checksum.
     fn read_pickle(
         &self,
         window: &mut Window<'_>,
@@ -453,18 +462,18 @@ impl<'d> Folder<'d> {
         read_member(member, window, options).map_err(about)
     }
 
-    /// The byte of the file at which the pickle begins.
+    /// The offset in the file at which the pickle begins.
     fn pickle_at(&self) -> u64 {
         self.pickle.map_or(0, |member| member.start)
     }
 
-    /// Finds the member that a storage is; none if there is none of its key.
+    /// Returns the position in `records` of the storage with the key `key`; `None` if there is no such member.
     fn place(&self, key: &str) -> Option<usize> {
         self.records.binary_search_by(|record| record.key.cmp(key)).ok()
     }
 
-    /// Checks all storages and tensors that the pickle makes, and the keys of all dictionaries: also of those that nothing
-    /// leads to, or that lie within what is not read.
+    /// Checks all storages, tensors and keys of dictionaries that the pickle makes, even if they are unreachable from the root
+    /// or lie within an unsupported value: PyTorch makes all of them.
     fn check_made(
         &mut self,
         pickle: &Pickle<'_>,
@@ -479,11 +488,11 @@ impl<'d> Folder<'d> {
         }
         pickle.maps().try_for_each(|node| pickle.check_keys(node))?;
         let unnamed = self.records.iter().find(|record| record.reference.is_none());
-        unnamed.map_or(Ok(()), |record| Err(record.is_unused()))
+        unnamed.map_or(Ok(()), |record| Err(record.unused_error()))
     }
 
-    /// Checks that a storage is a member of its length, and that all references to it agree: PyTorch reads it by the first
-    /// one alone.
+    /// Checks that the reference `node` to a storage names a member of the same length, and agrees with the first reference to
+    /// this storage. PyTorch makes the storage from the first reference and ignores the class and device in later ones.
     fn check_storage(&mut self, pickle: &Pickle<'_>, node: u32) -> Result<(), FormatError> {
         let at = pickle.node_at(node);
         let storage = pickle.storage(node)?;
@@ -495,7 +504,7 @@ impl<'d> Folder<'d> {
             return Err(missing());
         }
         let first = pickle.storage(*record.reference.get_or_insert(node))?;
-        // Empty storages of several types may be one.
+        // PyTorch gives the same key to empty storages of different types.
         let is_same = (first.dtype, first.is_typed) == (storage.dtype, storage.is_typed);
         if (is_same || record.member.size == 0) && first.device == storage.device {
             return Ok(());
@@ -504,7 +513,7 @@ impl<'d> Folder<'d> {
         Err(FormatError::violation_at(Rule::TorchStorage, sentence, at).about(storage.key))
     }
 
-    /// Finds the storage of a tensor, and checks that its elements lie within.
+    /// Finds the storage of the tensor `node`, and checks that the elements of the tensor lie within the storage.
     fn tensor(
         &self,
         pickle: &Pickle<'_>,
@@ -549,13 +558,14 @@ impl<'d> Folder<'d> {
         if is_big && storage.is_typed && storage.dtype.width() != width {
             return Err(wrong());
         }
-        // PyTorch counts with a sign, and multiplies dimensions in order, whether one behind them is 0 or not.
+        // PyTorch counts elements in signed 64-bit integers and multiplies dimensions in order, so a product may overflow even
+        // if a later dimension is 0.
         let fits = |number: &u64| i64::try_from(*number).is_ok();
         let product = |total: u64, dimension: &u64| total.checked_mul(*dimension).filter(fits);
         let count = shape.iter().try_fold(1, product).ok_or_else(wrong)?;
         let bytes = count.checked_mul(width).filter(fits).ok_or_else(wrong)?;
-        // The last element is the one with the highest index in each dimension. A view of no elements may begin anywhere,
-        // also behind its storage.
+        // The last element has the highest index in each dimension. A view without elements may have any offset, even one
+        // beyond the end of its storage.
         let last = shape.iter().zip(&strides).try_fold(0_u64, |last, (dimension, stride)| {
             dimension.saturating_sub(1).checked_mul(*stride)?.checked_add(last)
         });
@@ -583,62 +593,71 @@ impl<'d> Folder<'d> {
         })
     }
 
-    /// Notes that a tensor that has a name has its storage.
-    fn take(&mut self, tensor: &Tensor) {
+    /// Marks the storage of `tensor` as used.
+    fn mark_used(&mut self, tensor: &Tensor) {
         if let Some(record) = self.records.get_mut(tensor.place) {
             record.is_used = true;
         }
     }
 
-    /// Checks that every storage is that of a tensor.
+    /// Checks that every storage contains the data of a tensor.
     fn check_used(&self) -> Result<(), FormatError> {
         let Some(record) = self.records.iter().find(|record| !record.is_used) else {
             return Ok(());
         };
-        Err(record.is_unused())
+        Err(record.unused_error())
     }
 }
 
 impl Record<'_> {
-    fn is_unused(&self) -> FormatError {
-        let sentence = "no tensor has this storage";
-        let at = self.member.start;
-        FormatError::violation_at(Rule::TorchStorage, sentence, at).about(self.key)
+    /// Returns the error for a storage without a tensor.
+    fn unused_error(&self) -> FormatError {
+        let sentence = "is a storage that no tensor uses";
+        let error = FormatError::predicate(Rule::TorchStorage, sentence);
+        error.or_at(self.member.start).about(self.key)
     }
 }
 
 impl Storage<'_> {
-    /// The bytes of all elements; none where these cannot be counted.
+    /// Returns the length of all elements in bytes; `None` if it exceeds 64 bits.
     fn bytes(&self) -> Option<u64> {
         self.length.and_then(|length| length.checked_mul(self.dtype.width()))
     }
 }
 
-/// A tensor, whose elements lie within a member.
+/// A tensor whose elements lie within a storage.
 struct Tensor {
     shape: Vec<u64>,
+    /// The strides in elements.
     strides: Vec<u64>,
     dtype: Dtype,
-    /// The place of its storage among the others.
+    /// The position of the storage in [`Folder::records`].
     place: usize,
+    /// The member that is the storage.
     member: Member,
-    /// The byte of the member at which its elements begin, and the bytes from there to the end of the last.
+    /// The offset in the decompressed member at which the elements begin.
     start: u64,
+    /// The number of bytes from `start` to the end of the last element.
     span: u64,
-    /// The bytes of all elements.
+    /// The length of all elements in bytes, as a dense array.
     bytes: u64,
+    /// The offset in the file of the instruction that makes the tensor.
     at: u64,
     /// True if PyTorch, on a little-endian machine, leaves the bytes of its big-endian elements as they are.
     is_swapped_here_alone: bool,
 }
 
 impl Tensor {
+    /// Returns the record of this tensor for the index of an archive.
     fn object<'a>(&'a self, name: &'a str, components: &'a [RawComponent<'a>]) -> RawObject<'a> {
         let (shape, layout) = (&*self.shape, Layout::Dense);
         RawObject { name, shape, layout, layout_name: None, attributes: None, components }
     }
 
-    /// The component of the archive that it is; an error if it is not read.
+    /// Returns the component that holds the elements. `is_big` says that the elements are big-endian.
+    ///
+    /// # Errors
+    /// The dtype is unsupported, or the tensor is a part of a compressed storage.
     fn component(&self, is_big: bool) -> Result<RawComponent<'_>, FormatError> {
         let Self { member, start, span, .. } = *self;
         let name = self.dtype.name();
@@ -673,7 +692,7 @@ impl Tensor {
     }
 }
 
-/// The number of bytes that stand for an attribute of so many values.
+/// Returns the cost of a name or value of `bytes` bytes: the bytes, and 16 more for the work that each name and value takes.
 const fn cost(bytes: usize) -> u64 {
     u64_from_usize(bytes).saturating_add(16)
 }

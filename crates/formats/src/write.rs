@@ -1,10 +1,10 @@
 //! Writers of safetensors, `.npy` and `.npz` files. Needs the feature `write`.
 //!
-//! Each of these formats has a header or a directory that states the size of every tensor, so a writer asks an
-//! [`ArraySource`] for all names, types and shapes before the first byte. The bytes of the tensors go from the source to
-//! the file as they are read: memory follows the number of tensors, and not their data.
+//! The header or directory of each format gives the size of every tensor, so a writer asks an [`ArraySource`] for all
+//! names, types and shapes before it writes the first byte. The bytes of the tensors are copied in chunks: memory is
+//! proportional to the number of tensors and independent of their size.
 //!
-//! What a format cannot hold is an [`Inexpressible`] that names it, before anything has been written.
+//! If a format cannot hold a tensor or attribute, writing fails with an [`Inexpressible`] before the first byte is written.
 
 mod array;
 mod draft;
@@ -26,18 +26,19 @@ pub use metadata::json_texts;
 pub use tensors::Tensors;
 pub use ties::{has_ties, is_tied};
 
-/// The form of a new file, as far as its format leaves a choice.
+/// Options for a new file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Settings {
-    /// The data of a safetensors file begins at a multiple of so many bytes, and so does as much of its tensors as the
-    /// format allows: [`safetensors`] says how.
+    /// The alignment of the data of a safetensors file in bytes, a power of two. Tensors are aligned as far as the format
+    /// allows: see [`safetensors`].
     pub align: Option<u32>,
 }
 
-/// Writes all arrays of a source as a file of another format than zTensor, whose writer is [`zten::Writer`].
+/// Writes all arrays of `source` to `out`, which must be empty, as a file of `format`. [`zten::Writer`] writes zTensor files.
 ///
 /// # Errors
-/// [`Failure::Inexpressible`] for what the format cannot hold, zTensor included; the errors of the source and the output.
+/// [`Failure::Inexpressible`] if the format cannot hold an array or attribute, or is zTensor; the errors of the source and the
+/// output.
 pub fn write<E>(
     format: WrittenFormat,
     source: &mut dyn ArraySource<Error = E>,
@@ -53,10 +54,10 @@ pub fn write<E>(
     Ok(draft.finish(source, out)?)
 }
 
-/// Checks that a format has a place for an array of that name, type and shape.
+/// Checks that a file of `format` can hold `array`, a type and shape, under the name `name`.
 ///
 /// # Errors
-/// The reason why the format cannot hold it.
+/// The reason why the format cannot hold the array.
 pub fn check_array(format: WrittenFormat, name: &str, array: &Array) -> Result<(), Inexpressible> {
     match format {
         WrittenFormat::ZTensor => Ok(()),
@@ -66,10 +67,10 @@ pub fn check_array(format: WrittenFormat, name: &str, array: &Array) -> Result<(
     }
 }
 
-/// Checks that a format has a place for those attributes of the file.
+/// Checks that a file of `format` can hold `attributes` as attributes of the file.
 ///
 /// # Errors
-/// The reason why the format cannot hold one of them.
+/// The reason why the format cannot hold one of the attributes.
 pub fn check_attributes(
     format: WrittenFormat,
     attributes: &zten::attributes::Attributes<'_>,

@@ -1,4 +1,4 @@
-//! Zip archives, as far as readers of zip agree on them: the directory, the members, and their first bytes.
+//! Reading of the zip archives on whose content all zip readers agree: the directory, the members, and their first bytes.
 
 mod cursor;
 mod directory;
@@ -17,21 +17,21 @@ use zten::rules::Limit;
 use super::error::FormatError;
 use super::rules::Rule;
 
-/// The program whose archives are read: what it writes is known.
+/// The program that writes the archives, which decides the allowed constructs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Writer {
-    /// Members are arrays, and extra fields those of any program.
+    /// NumPy and zip programs: members are arrays, and extra fields may contain times and owners.
     NumPy,
-    /// Members are padded by an extra field, and there are always end records for large archives.
+    /// PyTorch: an extra field pads each member, and the archive always has zip64 end records.
     Torch,
 }
 
-/// Counts the decompressed bytes of all members against the limits.
+/// The number of decompressed bytes of all members so far, for the limits of decompression.
 #[derive(Debug, Default)]
 pub(super) struct Decoded(u64);
 
 impl Decoded {
-    /// Adds a member of a file of `length` bytes.
+    /// Adds the member of `entry` in a file of `length` bytes, and checks the limits.
     pub(super) fn add(
         &mut self,
         entry: &Entry<'_>,
@@ -50,12 +50,14 @@ impl Decoded {
     }
 }
 
-/// The ranges of the file that members take, which must be all of it in front of the directory.
+/// The extents of members, which must cover the file up to the directory exactly.
 #[derive(Debug)]
 pub(super) struct Extents {
+    /// The start and end offsets of members.
     ranges: Vec<(u64, u64)>,
+    /// The sum of the lengths of all extents.
     covered: u64,
-    /// The byte at which the directory begins.
+    /// The offset at which the directory begins.
     end: u64,
 }
 
@@ -64,13 +66,13 @@ impl Extents {
         Self { ranges: Vec::new(), covered: 0, end }
     }
 
-    /// Adds a member.
+    /// Adds a member that takes the bytes from `start` to `end`.
     pub(super) fn add(&mut self, start: u64, end: u64) -> Result<(), FormatError> {
         self.ranges.try_reserve(1).map_err(|_| FormatError::memory())?;
         self.ranges.push((start, end));
         self.covered = self.covered.saturating_add(end.saturating_sub(start));
         if self.covered > self.end {
-            // Some are the same, and all of them together are not worth the work.
+            // Members overlap. Stopping here bounds the work for a directory with many entries for the same bytes.
             self.check()?;
             return Err(FormatError::internal("members overlap, and lie one after the other"));
         }
@@ -82,8 +84,8 @@ impl Extents {
         self.ranges.len()
     }
 
-    /// Checks that the members lie one after the other, from the first byte to the directory: no bytes belong to
-    /// two, and none to no one.
+    /// Checks that the members lie one after the other, from the first byte of the file to the directory, without gaps or
+    /// overlaps.
     pub(super) fn check(&mut self) -> Result<(), FormatError> {
         self.ranges.sort_unstable();
         let mut from = 0;
@@ -99,7 +101,8 @@ impl Extents {
     }
 }
 
-/// Keeps the error for bytes that are to be read first, and returns none then.
+/// Stores an error about bytes that have not been supplied yet in `pending`, and returns `None` then. Returns any other result
+/// unchanged.
 pub(super) fn defer<T>(
     read: Result<T, FormatError>,
     pending: &mut Option<FormatError>,

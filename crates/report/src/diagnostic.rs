@@ -1,4 +1,4 @@
-//! Attribute values as CBOR diagnostic notation (RFC 8949 §8), which is for people.
+//! Attribute values in CBOR diagnostic notation (RFC 8949 §8), for people to read.
 
 use std::fmt::{self, Write as _};
 
@@ -8,17 +8,17 @@ use crate::escape::{Escaped, is_hidden};
 use crate::json::Negative;
 use crate::value::{ONE_NAN, nan};
 
-/// A value in diagnostic notation, escaped, and cut after so many bytes.
+/// Returns the value `item` in diagnostic notation, escaped, and cut after `limit` bytes.
 pub fn cut(item: &Item<'_>, limit: usize) -> String {
     let mut text = Limited { text: String::new(), limit };
-    // The only error is that the limit is reached.
+    // Writing fails only if the limit is reached.
     if notate(item, &mut text).is_err() {
         text.text.push('…');
     }
     text.text
 }
 
-/// Text that takes no more than so many bytes.
+/// A text of at most `limit` bytes.
 struct Limited {
     text: String,
     limit: usize,
@@ -36,7 +36,8 @@ impl fmt::Write for Limited {
     }
 }
 
-/// Returns whether a text has double quotes, no single ones, and nothing that needs an escape but those and backslashes.
+/// Returns whether a text can be printed between single quotes without escapes: it has double quotes, no single quotes and no
+/// hidden characters. Backslashes are allowed.
 fn is_raw<'p>(pieces: impl Iterator<Item = &'p [u8]>) -> bool {
     let mut has_quotes = false;
     for piece in pieces {
@@ -49,6 +50,7 @@ fn is_raw<'p>(pieces: impl Iterator<Item = &'p [u8]>) -> bool {
     has_quotes
 }
 
+/// Appends the value `item` to `out` in diagnostic notation.
 fn notate(item: &Item<'_>, out: &mut Limited) -> fmt::Result {
     match item.value() {
         Value::Uint(number) => write!(out, "{number}"),
@@ -60,7 +62,7 @@ fn notate(item: &Item<'_>, out: &mut Limited) -> fmt::Result {
             }
             out.write_str("'")
         }
-        // Text with quotes in it, such as JSON, stands as it is between single quotes: no character of it is escaped then.
+        // A text with double quotes, such as JSON, is more readable between single quotes without escapes.
         Value::Text(chunks) if is_raw(chunks.pieces()) => {
             out.write_str("'")?;
             for piece in chunks.pieces() {

@@ -17,7 +17,7 @@ pub const HEADER: &str = "# zten digests 1";
 /// The first bytes of a list of any version.
 pub const MAGIC: &str = "# zten digests ";
 
-/// Files that a message names.
+/// The number of files that an error message lists, at most.
 const NAMED: usize = 8;
 
 /// A SHA-256 digest.
@@ -114,7 +114,7 @@ impl Digests {
         Self::parse_from(list, 0)
     }
 
-    /// Parses a list that follows so many other lines.
+    /// Parses a list that follows `before` other lines. Errors count lines from the first of these lines.
     fn parse_from(list: &[u8], before: usize) -> Result<Self, String> {
         let bad = |line: usize, what: &str| {
             Err(format!("{what}, in line {}", line.saturating_add(before)))
@@ -156,11 +156,12 @@ impl Digests {
         Self::new(entries)
     }
 
-    /// Parses what a list of several files, as `zten hash` prints it, has for the file of that path, as it is shown. A list of
-    /// one file is for any.
+    /// Parses the digests of one file in `list`, a list of several files as `zten hash` prints it. `file` is the path of the
+    /// file as `zten hash` shows it. A list of a single file is accepted for any path.
     ///
     /// # Errors
-    /// The errors of [`parse`](Self::parse); that none of several files has that path, or two have.
+    /// The errors of [`parse`](Self::parse); `list` has several files, and the path of none of them or of two different parts
+    /// is `file`.
     pub fn parse_for(list: &[u8], file: &str) -> Result<Self, String> {
         let mut starts = Vec::new();
         let mut at = 0_usize;
@@ -179,7 +180,7 @@ impl Digests {
         for (start, end) in starts.iter().zip(ends) {
             let part = list.get(*start..end).unwrap_or_default();
             let name = name_of(part);
-            // The same file may have been named twice.
+            // A user may have passed the same file twice to `zten hash`, which prints equal parts.
             let before = found.filter(|(_, other)| *other != part);
             if name == Some(file) {
                 found = Some((*start, part));
@@ -192,7 +193,7 @@ impl Digests {
             }
         }
         if named.is_empty() {
-            // Lists of single files that somebody put together.
+            // Somebody concatenated lists of single files, which have no paths. `parse` reports the second first line.
             return Self::parse(list);
         }
         let Some((start, part)) = found else {
@@ -200,7 +201,7 @@ impl Digests {
             return Err(format!("no digests for {file}, only for {}{more}", named.join(", ")));
         };
         let before = list.get(..start).unwrap_or_default();
-        // What comes after the last line feed before it is empty.
+        // `split` yields an empty last item after the line feed that ends the preceding part, so one is subtracted.
         let lines = before.split(|byte| *byte == b'\n').count().saturating_sub(1);
         Self::parse_from(part, lines)
     }
@@ -384,7 +385,7 @@ pub fn parse_sha256(hex: &str) -> Option<Sha256> {
     Some(sum)
 }
 
-/// Returns the path that the second line of a list gives, as a list of several files has it.
+/// Returns the path in the second line of `list`, which is one part of a list of several files.
 fn name_of(list: &[u8]) -> Option<&str> {
     let second = list.split(|byte| *byte == b'\n').nth(1)?;
     str::from_utf8(second.strip_prefix(b"# ")?).ok()

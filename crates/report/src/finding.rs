@@ -1,4 +1,4 @@
-//! Findings: the same verdict, fields and sentence wherever a file is reported on.
+//! Findings about files, which have the same verdict, fields and sentence in every command, service and binding.
 
 use std::borrow::Cow;
 use std::error::Error as _;
@@ -23,24 +23,24 @@ use crate::size::human;
 pub enum Verdict {
     /// The file keeps every rule.
     Valid,
-    /// The manifest keeps every rule; the data was not looked at.
+    /// The manifest keeps every rule; the data was not read.
     ManifestValid,
     /// The file breaks a rule.
     Invalid,
-    /// The file is invalid or unsupported, and the caller's policy tolerates that.
+    /// The file is invalid or unsupported, and the caller's policy tolerates the fault.
     Tolerated,
-    /// The file may be valid, and cannot be read.
+    /// The file may be valid, but zten does not support it.
     Unsupported,
     /// The file exceeds a limit.
     Limit,
     /// The file could not be validated.
     Error,
-    /// The file is recognized, and is of a kind that holds no tensors: a text, an image.
+    /// The file is of a recognized kind that holds no tensors, such as a text or an image.
     Other,
 }
 
 impl Verdict {
-    /// The word of JSON for it.
+    /// The word for this verdict in JSON output.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Valid => "valid",
@@ -54,12 +54,12 @@ impl Verdict {
         }
     }
 
-    /// Returns whether nothing is wrong with the file.
+    /// Returns whether the file has no error: it is valid, or holds no tensors.
     pub fn is_valid(self) -> bool {
         self.level().is_none()
     }
 
-    /// The level of a finding, in the words of SARIF; none where there is no finding.
+    /// The SARIF level of a finding with this verdict; `None` for a file without an error.
     pub fn level(self) -> Option<&'static str> {
         match self {
             Self::Valid | Self::ManifestValid | Self::Other => None,
@@ -70,17 +70,17 @@ impl Verdict {
     }
 }
 
-/// The format of zTensor files of any generation, as JSON gives it.
+/// The name of the zTensor format in JSON output, for every generation.
 pub const ZTENSOR: &str = "ztensor";
 
-/// The format of an open file, as JSON gives it.
+/// Returns the name of the format of an open file, as in JSON output.
 pub fn format_name<B>(manifest: &Manifest<B>) -> &'static str {
     match manifest.file_format() {
         _ if manifest.generation().is_some() => ZTENSOR,
         "GGUF" => "gguf",
         "safetensors index" => "safetensors-index",
         "PyTorch" => "torch",
-        // Some formats are called by the ends of their files' names.
+        // Some formats are called by their suffixes, such as ".npy".
         other => other.trim_start_matches('.'),
     }
 }
@@ -88,13 +88,13 @@ pub fn format_name<B>(manifest: &Manifest<B>) -> &'static str {
 /// The part of a file that is validated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// The manifest, and no data.
+    /// The manifest without the data.
     Manifest,
     /// The whole file.
     All,
 }
 
-/// Returns the verdict on a file of `length` bytes that nothing is wrong with, and a sentence.
+/// Returns the verdict on a valid file of `length` bytes, and a sentence about its contents.
 pub fn summary(
     manifest: &Manifest<impl AsRef<[u8]>>,
     scope: Scope,
@@ -102,7 +102,7 @@ pub fn summary(
     length: u64,
 ) -> (Verdict, String) {
     if manifest.is_data_shard() {
-        // Nothing says what is in it but the file that lists it.
+        // Only the file that lists a data shard describes its contents.
         let size = human(length);
         let summary = format!("a data shard, valid as far as its frame tells (2, {size})");
         let verdict = match scope {
@@ -135,7 +135,8 @@ pub fn summary(
     }
 }
 
-/// The summary of a file of another format of that name, with so many tensors and bytes of data.
+/// Returns the verdict on a valid file of another format, and a sentence about its contents. `words` names the kind of file,
+/// `tensors` is the number of its tensors, and `bytes` the length of its data.
 pub fn summary_of_other(words: &str, scope: Scope, tensors: u64, bytes: u64) -> (Verdict, String) {
     let (tensors, bytes) = (counted(tensors, "tensor"), human(bytes));
     match scope {
@@ -146,10 +147,10 @@ pub fn summary_of_other(words: &str, scope: Scope, tensors: u64, bytes: u64) -> 
     }
 }
 
-/// A file that nothing is wrong with.
+/// The result for a valid file.
 #[derive(Clone, Copy, Debug)]
 pub struct Valid<'a> {
-    /// One of the valid ones.
+    /// A verdict for which [`Verdict::is_valid`] is true.
     pub verdict: Verdict,
     /// The format of the file.
     pub format: &'a str,
@@ -159,7 +160,7 @@ pub struct Valid<'a> {
     pub notes: &'a [Finding],
 }
 
-/// Returns the sentence about a valid file with the number of its notes.
+/// Appends the number of notes to `message`, the sentence about a valid file.
 pub fn with_notes(message: String, notes: usize) -> String {
     match notes {
         0 => message,
@@ -167,14 +168,14 @@ pub fn with_notes(message: String, notes: usize) -> String {
     }
 }
 
-/// A note on a file, in the document on it.
+/// A note on a file, as a part of its [`Report`].
 #[derive(Clone, Debug, Serialize)]
 pub struct Note<'a> {
     /// The id of the rule.
     pub rule: Option<&'static str>,
-    /// The clause that the rule is from.
+    /// The clause of the specification that has the rule.
     pub clause: Option<String>,
-    /// The byte of the file, or of the shard.
+    /// The offset in the file, or in the shard.
     #[serde(serialize_with = "json::integer_or_null")]
     pub offset: Option<u64>,
     /// The name of the object.
@@ -208,7 +209,7 @@ impl<'a> Note<'a> {
     }
 }
 
-/// The document on a file that was checked: `docs/json.md`.
+/// The JSON document about a file that was checked: see `docs/json.md`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report<'a> {
     schema: Schema,
@@ -218,13 +219,13 @@ pub struct Report<'a> {
     pub verdict: &'static str,
     /// The level of the finding, if there is one.
     pub level: Option<&'static str>,
-    /// The format, where that is known.
+    /// The format, if it is known.
     pub format: Option<&'a str>,
     /// The id of the rule, the limit or the feature.
     pub rule: Option<&'static str>,
-    /// The clause that the rule is from.
+    /// The clause of the specification that has the rule.
     pub clause: Option<String>,
-    /// The byte of the file, or of the shard.
+    /// The offset in the file, or in the shard.
     #[serde(serialize_with = "json::integer_or_null")]
     pub offset: Option<u64>,
     /// The name of the object.
@@ -233,7 +234,7 @@ pub struct Report<'a> {
     pub component: Option<&'a str>,
     /// The name of the shard.
     pub shard: Option<&'a str>,
-    /// The number of other objects that something is wrong with, if they were looked at.
+    /// The number of other objects with an error; `None` if the other objects were not checked.
     #[serde(serialize_with = "json::integer_or_null")]
     pub more: Option<u64>,
     /// The sentence.
@@ -245,7 +246,7 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// The document on a file that nothing is wrong with.
+    /// Creates the document about a valid file.
     pub fn valid(valid: &Valid<'a>) -> Self {
         Self {
             schema: Schema,
@@ -266,8 +267,8 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The document on a file with that finding; `more` is how many other objects something is wrong with, if they were
-    /// looked at.
+    /// Creates the document about a file with `finding`. `more` is the number of other objects with an error, or `None` if the
+    /// other objects were not checked.
     pub fn found(finding: &'a Finding, more: Option<u64>) -> Self {
         Self {
             schema: Schema,
@@ -301,7 +302,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Stored bytes of all components.
+/// Returns the number of stored bytes of all components.
 pub fn stored(manifest: &Manifest<impl AsRef<[u8]>>) -> u64 {
     let components = manifest.tensors().flat_map(|tensor| tensor.components());
     components.fold(0, |sum: u64, component| sum.saturating_add(component.extent().length()))
@@ -326,45 +327,45 @@ impl fmt::Display for Counted<'_> {
     }
 }
 
-/// An error in a file, and its place, in numbers and names. `Display` is the message, without the
-/// file: the sentence, the rule with its clause, and the place.
+/// An error or note about a file, with the place in the file. `Display` writes the message without the name of the file: the
+/// sentence, the rule with its clause, and the place.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// The verdict on the file; [`Verdict::Valid`] if the finding is a note.
     pub verdict: Verdict,
-    /// The fact, with the value.
+    /// The sentence that states the fault and the value at fault.
     pub sentence: String,
-    /// The row of the catalog, where the file is to blame.
+    /// The rule that the file breaks; `None` if the file is not to blame.
     pub row: Option<&'static Row>,
-    /// The format of the file, as far as that is known: `ztensor`, or what another reader calls its own.
+    /// The name of the file's format in JSON output, if it is known.
     pub format: Option<&'static str>,
-    /// The generation, as far as that is known.
+    /// The generation of a zTensor file, if it is known.
     pub generation: Option<Generation>,
-    /// Object and component, in numbers.
+    /// The ordinals of the object and the component.
     pub location: Location,
     /// The name of the object.
     pub object: Option<String>,
-    /// True if the sentence begins with the name of the object, or with that of the shard if it is about no object, so that
-    /// the place need not repeat it.
+    /// Whether the sentence begins with the name of the object, or with the name of the shard if the finding has no object.
+    /// `Display` then does not repeat this name after the sentence.
     pub is_named: bool,
     /// The role of the component.
     pub component: Option<String>,
-    /// The name of the shard that the offset is in, or that the error is about.
+    /// The name of the shard that contains the offset, or that the error is about.
     pub shard: Option<String>,
-    /// The byte of the file, or of the shard.
+    /// The offset in the file, or in the shard.
     pub offset: Option<u64>,
-    /// The number of bytes from there on that break the rule, where that is known.
+    /// The number of bytes from the offset on that break the rule, if it is known.
     pub length: Option<u64>,
-    /// The byte of the manifest, where the offset is in it.
+    /// The offset in the manifest, if the fault is in the manifest.
     pub manifest_offset: Option<u64>,
-    /// Advice for the cause, in place of that of the rule.
+    /// Advice for this cause, which replaces the advice of the rule.
     pub advice: Option<&'static str>,
-    /// The number of further places with the same finding, if those are counted.
+    /// The number of further places with the same finding; 0 if they are not counted.
     pub others: u64,
 }
 
 impl Finding {
-    /// A finding that no rule describes.
+    /// Creates a finding without a rule.
     pub fn new(verdict: Verdict, sentence: String) -> Self {
         Self {
             verdict,
@@ -385,7 +386,7 @@ impl Finding {
         }
     }
 
-    /// The system would not let the file be read.
+    /// Creates the finding for a file that the system could not read.
     pub fn io(error: &io::Error) -> Self {
         let sentence = match error.kind() {
             io::ErrorKind::UnexpectedEof => "the file became shorter while it was read".to_owned(),
@@ -394,8 +395,7 @@ impl Finding {
         Self::new(Verdict::Error, sentence)
     }
 
-    /// An error of the library, with the names that it knows. If the system would not let a file be read or written, it is
-    /// what the system says.
+    /// Converts an error of the library to a finding. For an I/O error, the sentence is the message of the system.
     pub fn from_error(error: &Error) -> Self {
         if let Some(system) = system_error(error) {
             return Self::io(system);
@@ -405,11 +405,11 @@ impl Finding {
             ErrorKind::Unsupported(_) | ErrorKind::UnsupportedFormat(_) => Verdict::Unsupported,
             ErrorKind::Limit(_) | ErrorKind::LimitFormat(_) => Verdict::Limit,
             ErrorKind::Note(_) => Verdict::Valid,
-            // The others say nothing of the file.
+            // All other kinds of errors say nothing about the validity of the file.
             _ => Verdict::Error,
         };
         let mut finding = Self::new(verdict, error.sentence().to_string());
-        // Not `error.row()`: what cannot be written breaks no rule.
+        // `error.row()` would also name a rule for a tensor that cannot be written, which is not a fault of the file.
         finding.row = error.kind().row();
         finding.format = match error.kind() {
             ErrorKind::Format(_)
@@ -424,7 +424,7 @@ impl Finding {
         };
         finding.generation = error.generation();
         finding.location = error.location();
-        // The sentence has a name that there is not.
+        // The sentence already contains the name, and no object has this name.
         if error.kind() != ErrorKind::Misuse(Misuse::NoTensor) {
             finding.object = error.tensor().map(str::to_owned);
         }
@@ -440,8 +440,8 @@ impl Finding {
         finding.at_manifest(error.manifest_range().as_ref())
     }
 
-    /// The findings that did not keep the file from opening, first those that make it invalid, over a limit or unsupported,
-    /// then notes.
+    /// Returns the findings that did not prevent the file from being opened: those that make the file invalid come first, then
+    /// exceeded limits, unsupported features and notes.
     pub fn of_open(manifest: &Manifest<impl AsRef<[u8]>>) -> Vec<Self> {
         let mut findings = Vec::new();
         for found in manifest.findings() {
@@ -459,39 +459,39 @@ impl Finding {
         findings
     }
 
-    /// Splits the findings of an open file into the first that makes the file invalid, over a limit or unsupported, and the
-    /// notes.
+    /// Splits the findings about an open file into the first error, which makes the file invalid, over a limit or unsupported,
+    /// and all notes.
     pub fn split(findings: Vec<Self>) -> (Option<Self>, Vec<Self>) {
         let (notes, errors): (Vec<_>, Vec<_>) = findings.into_iter().partition(Self::is_note);
         (errors.into_iter().next(), notes)
     }
 
-    /// Returns whether the finding is a note: the file is valid.
+    /// Returns whether the finding is a note, which leaves the file valid.
     pub fn is_note(&self) -> bool {
         self.verdict == Verdict::Valid
     }
 
-    /// Adds the byte of the manifest, which lies there.
+    /// Sets the offset in the manifest, whose range in the file is `manifest`, if the offset of the finding is in the manifest.
     fn at_manifest(mut self, manifest: Option<&Range<u64>>) -> Self {
         self.manifest_offset = self.offset.zip(manifest).and_then(|(offset, manifest)| {
-            // The end of the manifest is where an item that is cut off would go on.
+            // An item that is cut off is reported at the end of the manifest.
             let within = manifest.contains(&offset) || manifest.end == offset;
             within.then(|| offset.saturating_sub(manifest.start))
         });
         self
     }
 
-    /// An error of the library for a file that was opened: its content is not valid, or cannot be read or written.
+    /// Converts an error of the library about an open file to a finding: its content is invalid, or cannot be read or written.
     pub fn reading(manifest: &Manifest<impl AsRef<[u8]>>, error: &Error) -> Self {
         let finding = Self::from_error(error).at_manifest(Some(&manifest.extent()));
         match error.kind() {
-            // The system says nothing of the content.
+            // An I/O error says nothing about the content.
             ErrorKind::Read | ErrorKind::Write | ErrorKind::NotDurable => finding,
             _ => finding.named(manifest, error.location()),
         }
     }
 
-    /// Adds the names of that place.
+    /// Adds the names of the object, component and shard at `location`.
     #[must_use]
     pub fn named(mut self, manifest: &Manifest<impl AsRef<[u8]>>, location: Location) -> Self {
         let object = location.object().and_then(|ordinal| manifest.tensor_at(ordinal));
@@ -511,7 +511,7 @@ impl Finding {
             Some(component) => {
                 self.shard = component.shard().map(str::to_owned);
                 if self.shard.is_some() {
-                    // What is at that byte is in the shard.
+                    // The offset is in the shard, so it has no position in the manifest.
                     self.manifest_offset = None;
                 }
             }
@@ -521,18 +521,18 @@ impl Finding {
         self
     }
 
-    /// Returns the advice for the person who has the file: that for the cause, else that of the rule.
+    /// Returns the advice for the user: the advice for this cause, or else the advice of the rule.
     pub fn advice(&self) -> Option<&'static str> {
         self.advice.or_else(|| self.row.map(|row| row.advice))
     }
 
-    /// The clause, for the file's generation where that is known.
+    /// Returns the clause of the rule in the specification of the file's generation, if the generation is known.
     pub fn clause(&self) -> Option<String> {
         let clause = self.row?.source.clause();
         Some(self.generation.map_or_else(|| clause.to_owned(), |own| clause_of(clause, own)))
     }
 
-    /// Writes the place, with a space before it; nothing if it is the whole file.
+    /// Writes a space and the place of the finding. Writes nothing if the finding is about the whole file.
     fn place(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.object, self.location.object()) {
             (Some(_), _) if self.is_named => {}
@@ -559,21 +559,21 @@ impl Finding {
     }
 }
 
-/// The error of the system for which a file cannot be read or written.
+/// Returns the I/O error that is the cause of `error`, if the file could not be read or written.
 fn system_error(error: &Error) -> Option<&io::Error> {
     let is_system = matches!(error.kind(), ErrorKind::Read | ErrorKind::Write);
     error.source().filter(|_| is_system)?.downcast_ref()
 }
 
-/// Rules that a whole blob breaks; errors point to its first byte.
+/// The rules about a whole blob. Their errors point to the first byte of the blob.
 const BLOB_RULES: [&str; 3] = ["digest-mismatch", "unsupported-digest", "decoded-size"];
 
-/// The format of a zTensor file that breaks that rule; none where a file of any format does.
+/// Returns the format of a file that breaks the rule `row` of zTensor files, or `None` if a file of any format may break it.
 pub fn format_of(row: &Row) -> Option<&'static str> {
     (!matches!(row.id, "header-magic" | "file-size")).then_some(ZTENSOR)
 }
 
-/// Bytes of what breaks a rule, where that is always as long: `corpus/CONVENTIONS.md`.
+/// Returns the number of bytes at fault for a rule that always concerns the same number of bytes: see `corpus/CONVENTIONS.md`.
 fn fixed_length(rule: &str) -> Option<u64> {
     match rule {
         "header-magic" | "footer-magic" => Some(8),
@@ -582,7 +582,7 @@ fn fixed_length(rule: &str) -> Option<u64> {
     }
 }
 
-/// The name of the shard that an error is about as a whole, which is where its name stands.
+/// Returns the name of the shard whose entry in the manifest begins at `offset`: the error is about this shard as a whole.
 fn shard_at(manifest: &Manifest<impl AsRef<[u8]>>, offset: Option<u64>) -> Option<String> {
     let shard = manifest.shards().find(|shard| Some(shard.offset()) == offset)?;
     Some(shard.name().to_owned())
@@ -595,7 +595,7 @@ impl fmt::Display for Finding {
 }
 
 impl Finding {
-    /// The message, with what sets the rule off before and after its id: codes of a terminal.
+    /// Returns the message with the texts `before` and `after` around the id of the rule, such as color codes of a terminal.
     pub fn with_rule_between<'a>(
         &'a self,
         before: impl fmt::Display + 'a,
@@ -605,6 +605,7 @@ impl Finding {
     }
 }
 
+/// A message in which the id of the rule is set off.
 struct SetOff<'a, B, A> {
     finding: &'a Finding,
     before: B,

@@ -18,38 +18,43 @@ use crate::rules::Rule;
 const ALIGNMENT: u64 = 32;
 /// The key of the alignment.
 const ALIGNMENT_KEY: &str = "general.alignment";
-/// The least alignment that the format allows, of which all others are multiples.
+/// The smallest alignment that the format allows. All other alignments are multiples of it.
 const LEAST_ALIGNMENT: u32 = 8;
-/// Dimensions of a tensor, at most.
+/// The largest number of dimensions of a tensor.
 const RANK: usize = 4;
-/// Bytes of a key of the metadata, at most.
+/// The largest length of a metadata key in bytes.
 const KEY: usize = 65535;
-/// Bytes of the name of a tensor, at most.
+/// The largest length of a tensor's name in bytes.
 const NAME: usize = 64;
-/// Bytes of CBOR that a tensor takes beside its name and shape, at most: the head of the name, and what is said of blocks.
-const SAID: usize = 82;
+/// The largest number of bytes of CBOR for a tensor in addition to its name and shape: the head of the name, and the layout and
+/// attributes of its blocks.
+const BLOCKS: usize = 82;
 
-/// A valid header, but for the places of data.
+/// A valid header, except that the extents of tensor data have not been checked.
 #[derive(Debug)]
 pub(super) struct Header<'h> {
+    /// The number of tensors.
     pub(super) tensors: u32,
-    /// Bytes that the names of tensors, and what is said of blocks, take as CBOR, at most.
+    /// The largest number of bytes that the names, layouts and attributes of all tensors take as CBOR.
     pub(super) text: usize,
     pub(super) alignment: u64,
-    /// The byte at which the header ends, and the one at which data begins.
+    /// The offset in the file at which the header ends.
     pub(super) end: u64,
+    /// The offset in the file at which the data begins.
     pub(super) data: u64,
-    /// The description of the first tensor.
+    /// The input at the description of the first tensor.
     first: Input<'h>,
     limits: Limits,
 }
 
-/// The place of a tensor's data.
+/// The extent of a tensor's data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
-    /// Counted from where data begins.
+    /// The offset, counted from the start of the data.
     pub(super) offset: u64,
+    /// The length in bytes.
     pub(super) bytes: u64,
+    /// The ordinal of the tensor.
     pub(super) ordinal: u32,
 }
 
@@ -58,11 +63,11 @@ pub(super) struct Extent {
 pub(super) struct Info<'h> {
     pub(super) name: &'h str,
     pub(super) kind: Type,
-    /// The bytes of its data.
+    /// The length of the tensor's data in bytes.
     pub(super) bytes: u64,
-    /// The place of its data, counted from where data begins.
+    /// The offset of the tensor's data, counted from the start of the data.
     pub(super) offset: u64,
-    /// The byte at which its description begins.
+    /// The offset in the file of the tensor's description.
     pub(super) at: u64,
     shape: [u64; RANK],
     rank: usize,
@@ -76,13 +81,13 @@ impl Info<'_> {
     }
 }
 
-/// A header, its metadata as CBOR, and the places of data.
+/// A header, its metadata as CBOR, and the extents of tensor data.
 pub(super) type Parsed<'h> = (Header<'h>, Vec<u8>, Vec<Extent>);
 
 impl<'h> Header<'h> {
-    /// Parses a header from the first byte on.
+    /// Parses a header. `input` begins at the first byte of the file.
     pub(super) fn parse(mut input: Input<'h>, limits: &Limits) -> Result<Parsed<'h>, Stop> {
-        // The file has been told by its magic.
+        // The caller has recognized the file by its magic number.
         input.bytes::<4>()?;
         check_version(input.u32()?)?;
         let (tensors, keys) = (input.u64()?, input.u64()?);
@@ -90,21 +95,21 @@ impl<'h> Header<'h> {
         let (first, mut extents, mut text) = (input, Vec::new(), 0_usize);
         for ordinal in 0..tensors {
             let Info { name, kind, bytes, offset, .. } = info(&mut input, alignment, limits)?;
-            let said = if matches!(kind, Type::Plain(_)) { 2 } else { SAID };
-            text = text.saturating_add(name.len()).saturating_add(said);
+            let more = if matches!(kind, Type::Plain(_)) { 2 } else { BLOCKS };
+            text = text.saturating_add(name.len()).saturating_add(more);
             extents.try_reserve(1).map_err(|_| FormatError::memory())?;
             let ordinal = u32::try_from(ordinal).map_err(|_| FormatError::memory())?;
             extents.push(Extent { offset, bytes, ordinal });
         }
         let end = input.at();
         let data = end.checked_next_multiple_of(alignment);
-        // A header ends and an alignment is far below 2^63.
+        // Both the end of a header and an alignment are far below 2^63.
         let data = data.ok_or_else(|| FormatError::internal("the data has no offset"))?;
         let (tensors, limits) = (len_u32(extents.len()), *limits);
         Ok((Self { tensors, text, alignment, end, data, first, limits }, metadata, extents))
     }
 
-    /// Hands out the tensors in their order, all of which have been parsed.
+    /// Parses the descriptions of all tensors again, in their order.
     pub(super) fn infos(&self) -> impl Iterator<Item = Result<Info<'h>, FormatError>> {
         let mut input = self.first;
         (0..self.tensors).map(move |_| {
@@ -115,19 +120,20 @@ impl<'h> Header<'h> {
         })
     }
 
-    /// The tensor of that ordinal.
+    /// Parses the description of tensor number `ordinal` again.
     pub(super) fn nth(&self, ordinal: u32) -> Result<Info<'h>, FormatError> {
         let info = self.infos().nth(usize_from_u32(ordinal));
         info.ok_or_else(|| FormatError::internal("a tensor is not in the header"))?
     }
 }
 
+/// Checks that `version` is 2 or 3.
 fn check_version(version: u32) -> Result<(), Stop> {
     let violation = |sentence: fmt::Arguments<'_>| Err(Stop::at(Rule::GgufVersion, sentence, 4));
     match version {
         2 | 3 => Ok(()),
         1 => violation(format_args!("unsupported GGUF version 1")),
-        // Small numbers, with their bytes in the other order.
+        // A small number in the opposite byte order: the low 16 bits are 0.
         _ if version.trailing_zeros() >= 16 => {
             violation(format_args!("unsupported big-endian GGUF"))
         }
@@ -135,7 +141,7 @@ fn check_version(version: u32) -> Result<(), Stop> {
     }
 }
 
-/// Reads the metadata: as CBOR, and the alignment in it.
+/// Parses the metadata, which has `keys` keys. Returns the metadata as CBOR, and the alignment that it sets.
 fn metadata(input: &mut Input<'_>, keys: u64, limits: &Limits) -> Result<(Vec<u8>, u64), Stop> {
     let start = input.at();
     check_keys(keys, limits, "the metadata").map_err(|error| error.or_at(start))?;
@@ -168,7 +174,7 @@ fn metadata(input: &mut Input<'_>, keys: u64, limits: &Limits) -> Result<(Vec<u8
     Ok((cbor, alignment))
 }
 
-/// Reads the alignment from where its type is.
+/// Parses the value of the alignment. `input` begins at the type of the value.
 fn read_alignment(mut input: Input<'_>) -> Result<u64, Stop> {
     let start = input.at();
     let rule = Rule::GgufAlignment;
@@ -184,7 +190,7 @@ fn read_alignment(mut input: Input<'_>) -> Result<u64, Stop> {
     Err(Stop::of_key(rule, sentence, start))
 }
 
-/// Reads the description of a tensor.
+/// Parses the description of a tensor.
 fn info<'h>(input: &mut Input<'h>, alignment: u64, limits: &Limits) -> Result<Info<'h>, Stop> {
     let at = input.at();
     let name = input.text("the name of a tensor")?;
@@ -203,7 +209,7 @@ fn info<'h>(input: &mut Input<'h>, alignment: u64, limits: &Limits) -> Result<In
         return Err(violation(Rule::GgufShape, sentence));
     };
     check_rank(rank, limits, "the shape").map_err(|error| error.about(name).or_at(at))?;
-    // The first dimension is the one that moves fastest.
+    // GGUF stores the innermost dimension first.
     for slot in slots.iter_mut().rev() {
         *slot = input.u64()?;
     }

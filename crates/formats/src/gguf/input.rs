@@ -1,4 +1,4 @@
-//! The first bytes of a file, as many as have been read, from which its header is parsed.
+//! A cursor over the first bytes of a file, from which the header is parsed.
 
 use zten::Limits;
 use zten::error::OutOfMemory;
@@ -8,14 +8,15 @@ use zten::rules::Limit;
 use crate::error::{FormatError, Subject};
 use crate::rules::{Blame, Rule};
 
-/// The longest header that is read. Large vocabularies take some ten million bytes.
+/// The length in bytes of the longest header. Large vocabularies take about ten million bytes.
 const HEADER: u64 = 100 << 20;
 
-/// The reason why no header has been parsed.
+/// The reason why a header could not be parsed.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// The header goes on behind the bytes that have been read.
+    /// The header extends beyond the bytes that have been read.
     More,
+    /// The header is invalid, unsupported or exceeds a limit.
     Failed(FormatError),
 }
 
@@ -32,22 +33,24 @@ impl From<OutOfMemory> for Stop {
 }
 
 impl Stop {
-    /// The same of a header that breaks a rule at a byte of the file.
+    /// Creates an error for a header that breaks `rule` at the byte `offset` of the file.
     pub(super) fn at(rule: Rule, sentence: impl std::fmt::Display, offset: u64) -> Self {
         FormatError::violation_at(rule, sentence, offset).into()
     }
 
-    /// The same of a key of the metadata, which [`about`](Self::about) puts in front of the sentence.
+    /// Creates an error as [`at`](Self::at) does. `sentence` begins with a verb, and [`about`](Self::about) adds the metadata
+    /// key as its subject.
     pub(super) fn of_key(rule: Rule, sentence: impl std::fmt::Display, offset: u64) -> Self {
         FormatError::violation_at(rule, sentence, offset).with_subject(Subject::Key).into()
     }
 
-    /// The same of a tensor, which [`about`](Self::about) puts in front of the sentence.
+    /// Creates an error as [`at`](Self::at) does. `sentence` begins with a verb, and [`about`](Self::about) adds the tensor as
+    /// its subject.
     pub(super) fn of_tensor(rule: Rule, sentence: impl std::fmt::Display, offset: u64) -> Self {
         FormatError::predicate(rule, sentence).or_at(offset).into()
     }
 
-    /// The same, and the tensor or key that it is about.
+    /// Adds `name`, the tensor or key that breaks the rule.
     pub(super) fn about(self, name: &str) -> Self {
         match self {
             Self::More => Self::More,
@@ -56,20 +59,22 @@ impl Stop {
     }
 }
 
-/// A place in the first bytes of a file.
+/// A position in the first bytes of a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Input<'h> {
     bytes: &'h [u8],
+    /// The position of the next byte.
     at: usize,
-    /// The length of the file.
+    /// The length of the file in bytes.
     length: u64,
-    /// Bytes that a header may take, and the limit that a longer one exceeds.
+    /// The length in bytes of the longest header that is allowed.
     most: u64,
+    /// The limit that a longer header exceeds.
     limit: Blame,
 }
 
 impl<'h> Input<'h> {
-    /// The first of the bytes of a file of `length` bytes.
+    /// Creates an input at the first byte of a file of `length` bytes that begins with `bytes`.
     pub(super) fn new(bytes: &'h [u8], length: u64, limits: &Limits) -> Self {
         let (most, limit) = match limits.manifest() {
             most @ ..HEADER => (most, Limit::Manifest.into()),
@@ -78,21 +83,22 @@ impl<'h> Input<'h> {
         Self { bytes, at: 0, length, most, limit }
     }
 
-    /// The next byte.
+    /// The offset of the next byte in the file.
     pub(super) fn at(&self) -> u64 {
         u64_from_usize(self.at)
     }
 
-    /// The same bytes, from that one on.
+    /// Returns an input over the same bytes at the offset `at`.
     pub(super) fn seek(self, at: u64) -> Self {
         Self { at: usize::try_from(at).unwrap_or(usize::MAX), ..self }
     }
 
-    /// The byte of the file at which its header ends at the latest.
+    /// The largest offset in the file at which the header may end.
     pub(super) fn end(&self) -> u64 {
         self.most.min(self.length)
     }
 
+    /// Takes the next `length` bytes.
     fn take(&mut self, length: u64) -> Result<&'h [u8], Stop> {
         let end = self.at().checked_add(length).filter(|end| *end <= self.end());
         let end = end.ok_or_else(|| self.truncated())?;
@@ -102,7 +108,7 @@ impl<'h> Input<'h> {
         Ok(taken)
     }
 
-    /// The error for a header that claims to have more bytes than there can be.
+    /// Returns the error for a header that extends beyond the file or the largest length of a header.
     fn truncated(&self) -> FormatError {
         let (at, most) = (self.at(), self.most);
         if most >= self.length {
@@ -113,7 +119,7 @@ impl<'h> Input<'h> {
         FormatError::violation_at(self.limit, sentence, at)
     }
 
-    /// Reads so many bytes.
+    /// Reads `N` bytes.
     pub(super) fn bytes<const N: usize>(&mut self) -> Result<[u8; N], Stop> {
         let taken = self.take(u64_from_usize(N))?.first_chunk();
         taken.copied().ok_or_else(|| FormatError::internal("bytes are missing").into())
@@ -127,13 +133,14 @@ impl<'h> Input<'h> {
         self.bytes().map(u64::from_le_bytes)
     }
 
-    /// Reads a length and a text of that length.
+    /// Reads a length and a text of this length. `what` names the text in an error.
     pub(super) fn text(&mut self, what: &str) -> Result<&'h str, Stop> {
         let start = self.at();
         let text = str::from_utf8(self.text_bytes()?);
         text.map_err(|_| Stop::at(Rule::GgufUtf8, format_args!("{what} is not UTF-8"), start))
     }
-    /// Reads a length and the bytes of a text of that length.
+
+    /// Reads a length and the bytes of a text of this length, which may be no UTF-8.
     pub(super) fn text_bytes(&mut self) -> Result<&'h [u8], Stop> {
         let length = self.u64()?;
         self.take(length)

@@ -169,7 +169,7 @@ impl<'h> Entry<'h> {
         Ok(Self { key, start, kind, length, content: input })
     }
 
-    /// The error for a value of another type than is expected.
+    /// Returns the error for a value whose type is not the `expected` type.
     fn other_type(&self, rule: Rule, expected: impl fmt::Display) -> Stop {
         let array = if self.length.is_some() { "array of " } else { "" };
         let name = NAMES.split(' ').nth(usize_from_u32(self.kind)).unwrap_or_default();
@@ -204,7 +204,7 @@ struct Integer {
 }
 
 impl Integer {
-    /// The error for a number that is another than is expected.
+    /// Returns the error for a number that is not in the `expected` range.
     fn other(self, rule: Rule, expected: impl fmt::Display) -> Stop {
         let Self { sign, size, at } = self;
         Stop::of_key(rule, format_args!("is {sign}{size}, expected {expected}"), at)

@@ -1,5 +1,5 @@
-//! The places of the data of tensors: one behind the other, with zeros up to the next multiple of the
-//! alignment between them and at the end. Nothing is in the file that belongs to no tensor.
+//! Checking the extents of tensor data: each tensor begins at the first aligned offset after the end of the tensor before it,
+//! and padding is zero. So every byte of the file belongs to the header, a tensor or the padding.
 
 use zten::ReadAt;
 use zten::num::{sort_by, u64_from_usize};
@@ -10,33 +10,33 @@ use super::header::{Extent, Header};
 use crate::error::{FormatError, follow};
 use crate::rules::Rule;
 
-/// Bytes of padding that are read at once.
+/// The number of bytes of padding that are read at once.
 const PIECE: usize = 4096;
 
-/// A file of which the header has been parsed.
+/// A file whose header has been parsed.
 pub(super) struct Layout<'l, 'h> {
     pub(super) source: &'l dyn ReadAt,
     /// The length of the file.
     pub(super) length: u64,
-    /// The first bytes of the file, which are not read again.
+    /// The first bytes of the file. Padding within them is not read again.
     pub(super) start: &'l [u8],
     pub(super) header: &'l Header<'h>,
 }
 
 impl Layout<'_, '_> {
-    /// Checks the places of data.
+    /// Checks the `extents` of the data of all tensors.
     pub(super) fn check(&self, mut extents: Vec<Extent>) -> Result<(), FormatError> {
         let name = |ordinal| self.header.nth(ordinal).map(|info| info.name);
-        // Tensors without data take no place, wherever they lie.
+        // A tensor without data occupies no bytes, so any offset is allowed.
         extents.retain(|extent| extent.bytes > 0);
         let place = |extent: &Extent| (extent.offset, extent.ordinal);
         sort_by(&mut extents, |one, other| place(one).cmp(&place(other)));
         let (mut end, mut before) = (self.header.end, 0);
         for Extent { offset, bytes, ordinal } in extents {
-            // One that cannot be counted is behind the end of the file, too.
+            // An offset that overflows saturates, and is beyond the end of the file, too.
             let start = self.header.data.saturating_add(offset);
-            let behind = start.checked_add(bytes).filter(|behind| *behind <= self.length);
-            let Some(behind) = behind else {
+            let tensor_end = start.checked_add(bytes).filter(|end| *end <= self.length);
+            let Some(tensor_end) = tensor_end else {
                 let bytes = counted(bytes, "byte");
                 let sentence =
                     format_args!("has {bytes} at data offset {offset}, beyond the end of the file");
@@ -52,12 +52,12 @@ impl Layout<'_, '_> {
             if start != end {
                 let expected = end.saturating_sub(self.header.data);
                 let sentence = format_args!(
-                    "begins at data offset {offset}, expected {expected}, behind the tensor before it"
+                    "begins at data offset {offset}, expected {expected}, after the tensor before it"
                 );
                 let error = FormatError::predicate(Rule::GgufContiguous, sentence);
                 return Err(error.or_at(start).about(name(ordinal)?));
             }
-            (end, before) = (behind, ordinal);
+            (end, before) = (tensor_end, ordinal);
         }
         end = self.check_padding(end)?;
         match self.length.saturating_sub(end) {
@@ -69,8 +69,8 @@ impl Layout<'_, '_> {
         }
     }
 
-    /// Checks that the bytes up to the next multiple of the alignment are zeros, as far as the file goes, and returns
-    /// where they end.
+    /// Checks that the bytes from offset `start` to the next multiple of the alignment, or the end of the file, are zeros, and
+    /// returns the offset at which they end.
     fn check_padding(&self, start: u64) -> Result<u64, FormatError> {
         let end = start.checked_next_multiple_of(self.header.alignment).unwrap_or(u64::MAX);
         let (mut at, end) = (start, end.min(self.length));

@@ -1,5 +1,5 @@
-//! GGUF in several files, `NAME-00001-of-00003.gguf` and so on: the first is the root, whose metadata is that of all, and
-//! each holds some of the tensors.
+//! Split GGUF models: several files, `NAME-00001-of-00003.gguf` and so on, each with some of the tensors. The first file is the
+//! root of the archive, and its metadata is the metadata of the model.
 
 use std::path::Path;
 
@@ -16,32 +16,37 @@ use crate::front;
 use crate::root::{self, Part};
 use crate::rules::Rule;
 
-/// Keys of the metadata, which each of the files has.
+// Keys of the metadata that each file of a split model has.
+
+/// The key of the number of this file, from 0.
 const NUMBER: &str = "split.no";
+/// The key of the number of files.
 const COUNT: &str = "split.count";
+/// The key of the number of tensors in all files.
 const TENSORS: &str = "split.tensors.count";
 
-/// Digits of the number of a file, and of their count.
+/// The number of digits in which names give the number of the file and the number of files.
 const DIGITS: usize = 5;
-/// The end of each name.
+/// The suffix of the names of all files.
 const SUFFIX: &str = ".gguf";
 
-/// The name of the first of several files.
+/// The name of the first file of a split model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FirstName<'n> {
-    /// The part of the name that all have.
+    /// The part that the names of all files begin with.
     stem: &'n str,
+    /// The number of files.
     count: u32,
 }
 
 impl<'n> FirstName<'n> {
-    /// Parses the name of a file; none if it is not of this form.
+    /// Parses the name of the first file of a split model. Returns `None` if `name` has another form.
     pub(crate) fn parse(name: &'n str) -> Option<Self> {
         let (stem, number, count) = parse(name)?;
         (number == 1 && count > 1).then_some(Self { stem, count })
     }
 
-    /// Returns whether a file of that name is one of the others.
+    /// Returns whether `name` is the name of the second or a later file of this model.
     pub(crate) fn is_of(self, name: &str) -> bool {
         parse(name).is_some_and(|(stem, number, count)| {
             (stem, count) == (self.stem, self.count) && (2..=count).contains(&number)
@@ -49,7 +54,7 @@ impl<'n> FirstName<'n> {
     }
 }
 
-/// The part of the name of one of several files that all have, the number, and the count of them.
+/// Splits the name of a file of a split model into the common stem, the number of the file from 1, and the number of files.
 fn parse(name: &str) -> Option<(&str, u32, u32)> {
     let rest = name.strip_suffix(SUFFIX)?;
     let (rest, count) = rest.rsplit_once("-of-")?;
@@ -57,21 +62,24 @@ fn parse(name: &str) -> Option<(&str, u32, u32)> {
     Some((stem, digits(number)?, digits(count)?))
 }
 
+/// Parses a number of exactly [`DIGITS`] digits.
 fn digits(text: &str) -> Option<u32> {
     let is_number = text.len() == DIGITS && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok())?
 }
 
-/// The first of several files, whose header has been parsed.
+/// A split model whose first file has been parsed.
 #[derive(Debug)]
 pub(crate) struct Split {
+    /// The numbers in the metadata of the first file.
     numbers: Numbers,
-    /// The names of the others, in their order.
+    /// The names of the other files, in order.
     names: Vec<String>,
 }
 
 impl Split {
-    /// Returns what a file says of the others, whose metadata that is; none if there are none, or it is not the first.
+    /// Returns the split model whose first file is at `path` and has the given `metadata`. Returns `None` if the file is not
+    /// split, or is not the first file.
     ///
     /// # Errors
     /// `gguf-split` if the numbers in the metadata contradict each other or the name; more files than `limit-shards`.
@@ -111,11 +119,11 @@ impl Split {
         self.names.iter().map(String::as_str)
     }
 
-    /// Reads the headers of the other files, which come in the order of their numbers, and fills the index of an archive whose
-    /// first file is that one.
+    /// Reads the headers of the other files and returns the joined header of an archive. `first` is the first file, and `parts`
+    /// are the other files in the order of their numbers.
     ///
     /// # Errors
-    /// A file cannot be read, breaks a rule of its format, or is another one than its name says.
+    /// A file cannot be read, breaks a rule of its format, or has a number in its metadata that contradicts its name.
     pub(crate) fn open(
         &self,
         first: &Archive<impl ReadAt>,
@@ -143,8 +151,8 @@ impl Split {
             let ordinal = builder.file(part.name, part.length).map_err(format_error)?;
             let in_part = |error: FormatError| error.in_part(part.name);
             let archive = super::archive(part.source, part.length, options).map_err(in_part)?;
-            let found = Numbers::read(&archive.attributes());
-            found.and_then(|found| numbers.check(found, number)).map_err(in_part)?;
+            let part_numbers = Numbers::read(&archive.attributes());
+            part_numbers.and_then(|found| numbers.check(found, number)).map_err(in_part)?;
             builder.found_in_file(archive.findings(), part.name);
             for tensor in &archive {
                 root::push(&mut builder, &tensor, Some(ordinal), format_error).map_err(in_part)?;
@@ -161,21 +169,21 @@ impl Split {
     }
 }
 
-/// The numbers that each of several files has.
+/// The numbers that the metadata of each file of a split model has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Numbers {
-    /// The number of the file, from 0 on.
+    /// The number of the file, from 0.
     number: u64,
     /// The number of files.
     count: u64,
-    /// The number of tensors in all of them.
+    /// The number of tensors in all files.
     tensors: Option<u64>,
 }
 
 impl Numbers {
-    /// Reads the numbers in the metadata of a file; none if it has none.
+    /// Reads the numbers in the `metadata` of a file. Returns `None` if the file is not split.
     fn read(metadata: &Attributes<'_>) -> Result<Option<Self>, FormatError> {
-        // Not `get`, whose errors take memory.
+        // `get` is avoided because its errors allocate.
         let read = |key| match metadata.item(key).map(|item| item.value()) {
             None => Ok(None),
             Some(Value::Uint(number)) => Ok(Some(number)),
@@ -183,7 +191,7 @@ impl Numbers {
         };
         let (number, count, tensors) = (read(NUMBER)?, read(COUNT)?, read(TENSORS)?);
         match (number, count) {
-            // Files that were merged keep the number, and have no count.
+            // A file that `gguf-split --merge` wrote keeps the number, and has the count 0.
             (None, None) | (Some(_), Some(0)) => Ok(None),
             (Some(number), Some(count)) if number < count => {
                 Ok(Some(Self { number, count, tensors }))
@@ -197,43 +205,45 @@ impl Numbers {
         }
     }
 
+    /// Returns whether the file is the first of several files.
     fn is_first(&self) -> bool {
         self.number == 0 && self.count > 1
     }
 
-    /// Checks the numbers of the file that is the one of that number.
+    /// Checks the numbers `found` in the metadata of another file. `number` is the number in the name of this file, from 0.
     fn check(self, found: Option<Self>, number: u64) -> Result<(), FormatError> {
         let pairs = [
             (NUMBER, found.map(|found| found.number), Some(number)),
             (COUNT, found.map(|found| found.count), Some(self.count)),
             (TENSORS, found.and_then(|found| found.tensors), self.tensors),
         ];
-        let Some((key, found, wanted)) =
-            pairs.into_iter().find(|(_, found, wanted)| found != wanted)
+        let Some((key, found, expected)) =
+            pairs.into_iter().find(|(_, found, expected)| found != expected)
         else {
             return Ok(());
         };
-        Err(match (found, wanted) {
-            (Some(found), Some(wanted)) => {
-                split_error(key, format_args!("is {found}, expected {wanted}"))
+        Err(match (found, expected) {
+            (Some(found), Some(expected)) => {
+                split_error(key, format_args!("is {found}, expected {expected}"))
             }
             (Some(found), None) => {
-                split_error(key, format_args!("is {found}, but the first file has none"))
+                split_error(key, format_args!("is {found}, but the first file lacks the key"))
             }
-            (None, wanted) => {
-                let wanted = wanted.unwrap_or_default();
-                split_error(key, format_args!("is missing, expected {wanted}"))
+            (None, expected) => {
+                let expected = expected.unwrap_or_default();
+                split_error(key, format_args!("is missing, expected {expected}"))
             }
         })
     }
 }
 
-/// The error for a key of the metadata that contradicts others, or the name of the file.
+/// Returns the error for the metadata key `key` that contradicts another file, or the name of the file. `sentence` begins with
+/// a verb.
 fn split_error(key: &str, sentence: impl std::fmt::Display) -> FormatError {
     FormatError::violation(Rule::GgufSplit, sentence).with_subject(Subject::Key).about(key)
 }
 
-/// The error for the tensor of that ordinal, whose name another one has.
+/// Returns the error for tensor number `ordinal` of the whole model, whose name another tensor has.
 #[cold]
 fn duplicate_key(
     first: &Archive<impl ReadAt>,
@@ -242,16 +252,16 @@ fn duplicate_key(
     options: &OpenOptions,
 ) -> FormatError {
     let rule = Rule::GgufDuplicateName;
-    let of = |name: &str| FormatError::violation(rule, rule.row().broken).about(name);
+    let error = |name: &str| FormatError::violation(rule, rule.row().broken).about(name);
     let ordinal = usize_from_u32(ordinal);
     if let Some(tensor) = first.tensors().nth(ordinal) {
-        return of(tensor.name());
+        return error(tensor.name());
     }
     let mut left = ordinal.saturating_sub(first.len());
     for part in parts {
         match super::archive(part.source, part.length, options) {
             Ok(archive) => match archive.tensors().nth(left) {
-                Some(tensor) => return of(tensor.name()).in_part(part.name),
+                Some(tensor) => return error(tensor.name()).in_part(part.name),
                 None => left = left.saturating_sub(archive.len()),
             },
             Err(error) => return error.in_part(part.name),
@@ -265,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_several_files() {
+    fn the_name_of_the_first_file_predicts_the_other_names() {
         let first = FirstName::parse("a-b-00001-of-00003.gguf").unwrap();
         assert_eq!(first, FirstName { stem: "a-b", count: 3 });
         for (name, is_of) in [

@@ -1,4 +1,4 @@
-//! The JSON of an index: `metadata`, and `weight_map` from the names of tensors to those of files.
+//! Parsing the JSON of an index: `metadata`, and `weight_map`, which maps the names of tensors to the names of files.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,23 +17,23 @@ use crate::rules::Rule;
 use zten::num::u64_from_usize;
 use zten_report::escape;
 
-/// The suffix of the names of the files that an index names.
+/// The suffix of the files that an index names.
 pub(crate) const PARTS: &str = ".safetensors";
-/// Bytes that are kept of the names, at most: more than an index has.
+/// The largest number of bytes of all records. An index within its largest length never needs as many.
 const MOST: usize = 128 << 20;
 
 /// The content of an index.
 #[derive(Debug, Default)]
 pub(super) struct Header {
     pub(super) weights: Weights,
-    /// Bytes of all, if it says how many there are.
+    /// The value of `total_size`, the length of all tensors or files in bytes.
     pub(super) total_size: Option<u64>,
     /// The other entries of the metadata.
     pub(super) metadata: Map,
 }
 
 impl Header {
-    /// Reads an index, in which nothing stands twice.
+    /// Parses an index, and checks that all keys are unique.
     pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<Self, FormatError> {
         let mut reading = Reading { limits, header: Self::default(), rejection: None };
         let mut json = serde_json::Deserializer::from_slice(bytes);
@@ -57,6 +57,7 @@ impl Header {
     }
 }
 
+/// Returns the error for the duplicate key `key`.
 fn duplicate_key(key: &str) -> FormatError {
     FormatError::violation(
         Rule::IndexDuplicateKey,
@@ -67,53 +68,57 @@ fn duplicate_key(key: &str) -> FormatError {
 /// The file of each tensor.
 #[derive(Debug, Default)]
 pub(super) struct Weights {
-    /// The name of each tensor, and the number of its file.
+    /// A [`Record`] for each tensor: its name, and the number of its file.
     records: Vec<u8>,
-    /// The offset of each record, in the order of names.
+    /// The position of each record in `records`, sorted by the names of tensors.
     starts: Vec<u32>,
-    /// The numbers of files, and how many tensors are in each.
+    /// The number of each file, by its name.
     files: HashMap<String, usize>,
+    /// The number of tensors in each file, by the number of the file.
     counts: Vec<usize>,
 }
 
 impl Weights {
-    /// The names of files, in no order.
+    /// Returns the names of all files, in no particular order.
     pub(super) fn files(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }
 
-    /// The number of a file.
+    /// Returns the number of the file `name`; `None` if the index does not name this file.
     pub(super) fn file(&self, name: &str) -> Option<usize> {
         self.files.get(name).copied()
     }
 
-    /// Returns the number of tensors in a file.
+    /// Returns the number of tensors in file number `file`.
     pub(super) fn count(&self, file: usize) -> usize {
         self.counts.get(file).copied().unwrap_or_default()
     }
 
-    /// The number of the file that a tensor is in.
+    /// Returns the number of the file that contains the tensor `name`; `None` if the index does not name this tensor.
     pub(super) fn of_tensor(&self, name: &str) -> Option<usize> {
         let at = self.starts.binary_search_by(|start| self.record(*start).text().cmp(name)).ok()?;
         Some(self.entry(*self.starts.get(at)?).1)
     }
 
-    /// The names of the tensors that are in a file.
+    /// Returns the names of the tensors in file number `file`.
     pub(super) fn in_file(&self, file: usize) -> impl Iterator<Item = &str> {
         let entries = self.starts.iter().map(|start| self.entry(*start));
-        entries.filter(move |(_, of)| *of == file).map(|(name, _)| name)
+        entries.filter(move |(_, number)| *number == file).map(|(name, _)| name)
     }
 
+    /// Returns the name of the tensor and the number of the file in the record at position `start`.
     fn entry(&self, start: u32) -> (&str, usize) {
         let mut record = self.record(start);
         (record.text(), usize::try_from(record.number()).unwrap_or(usize::MAX))
     }
 
+    /// Returns the record at position `start`.
     fn record(&self, start: u32) -> Record<'_> {
         let start = usize::try_from(start).unwrap_or(usize::MAX);
         Record(self.records.get(start..).unwrap_or_default())
     }
 
+    /// Adds the tensor `name` in the file `file`.
     fn push(&mut self, name: &str, file: &str, limits: &Limits) -> Result<(), FormatError> {
         let number = match self.files.get(file) {
             Some(number) => *number,
@@ -138,8 +143,9 @@ impl Weights {
         Ok(())
     }
 
+    /// Adds the file `file`, and returns its number.
     fn push_file(&mut self, file: &str, limits: &Limits) -> Result<usize, FormatError> {
-        // Control characters would be gone from a URL, which then names another file.
+        // URL parsers drop control characters, so a name that contains one would lead to another file.
         let is_name = file.ends_with(PARTS)
             && !file.contains(['/', '\\', ':'])
             && !file.contains(char::is_control);
@@ -167,7 +173,7 @@ impl Weights {
         Ok(number)
     }
 
-    /// Puts them in the order of names, of which none stands there twice.
+    /// Sorts the records by the names of tensors, and checks that the names are unique.
     fn put_in_order(&mut self) -> Result<(), FormatError> {
         let mut starts = std::mem::take(&mut self.starts);
         starts.sort_unstable_by(|a, b| self.record(*a).text().cmp(self.record(*b).text()));
@@ -181,24 +187,27 @@ impl Weights {
     }
 }
 
-/// The index, while it is read.
+/// The state of parsing an index.
 struct Reading<'l> {
     limits: &'l Limits,
     header: Header,
-    /// The problem that was found, unless it is one of the JSON.
+    /// The error that ended parsing; `None` if the JSON parser reports the error itself.
     rejection: Option<FormatError>,
 }
 
 impl Reading<'_> {
+    /// Stores `error`, and returns an error that ends the JSON parser.
     fn reject<E: serde::de::Error>(&mut self, error: FormatError) -> E {
         self.rejection = Some(error);
         E::custom("rejected")
     }
 }
 
-/// The three maps.
+/// A parser for the outermost map.
 struct Top<'r, 'l>(&'r mut Reading<'l>);
+/// A parser for the map `metadata`.
 struct Metadata<'r, 'l>(&'r mut Reading<'l>);
+/// A parser for the map `weight_map`.
 struct WeightMap<'r, 'l>(&'r mut Reading<'l>);
 
 macro_rules! maps {
@@ -258,7 +267,7 @@ impl Top<'_, '_> {
     }
 }
 
-/// The entry of the metadata that is compared with what is there.
+/// The key in the metadata for the length of all tensors or files in bytes.
 const TOTAL_SIZE: &str = "total_size";
 
 impl Metadata<'_, '_> {
@@ -290,7 +299,7 @@ impl Metadata<'_, '_> {
     }
 }
 
-/// A value of the metadata: one that is no array and no map.
+/// A value of the metadata that is neither an array nor a map.
 enum Scalar {
     Text(String),
     Bool(bool),
@@ -340,7 +349,7 @@ impl<'de> Deserialize<'de> for Scalar {
 }
 
 impl Scalar {
-    /// Adds it to a map.
+    /// Adds this value to `map` under the key `key`.
     fn put(&self, map: &mut Map, key: &str) -> Result<(), FormatError> {
         map.put(key, |out| match self {
             Self::Text(text) => Ok(out.text(text)?),
@@ -351,11 +360,11 @@ impl Scalar {
         })
     }
 
-    /// The value as a number of bytes. Some writers have it as a float.
+    /// Returns the value as a number of bytes. Some writers store `total_size` as a float.
     fn as_byte_count(&self) -> Option<u64> {
         match self {
             Self::Unsigned(number) => Some(*number),
-            // Those that are exact.
+            // Whole numbers below 9e15 are exact in a double.
             Self::Float(float) if float.fract() == 0.0 && (0.0..9e15).contains(float) => {
                 format!("{float:.0}").parse().ok()
             }

@@ -1,4 +1,4 @@
-//! The Python literal that describes an array: a dictionary of three entries.
+//! Parsing the Python literal that describes an array: a dictionary with three entries.
 
 use std::fmt;
 
@@ -16,19 +16,19 @@ use crate::limits::check_rank;
 use crate::rules::{DAMAGED, NUMPY_SCALAR, Rule};
 use zten::Limits;
 
-/// The three entries.
+/// The three entries of the dictionary.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Literal<'h> {
-    /// The type of the elements.
+    /// The dtype of the elements, as NumPy writes it.
     pub(super) descr: &'h str,
-    /// True if the first index is the one that moves fastest.
+    /// Whether the array is in column-major (Fortran) order.
     pub(super) columns_first: bool,
     /// The dimensions.
     pub(super) shape: Vec<u64>,
 }
 
-/// Reads a literal, after which nothing may follow but white space. Versions that Python 2 wrote may have an `L` behind
-/// a number.
+/// Parses a literal, which only white space may follow. `has_long` allows the suffix `L` after a number: Python 2 wrote it in
+/// headers before version 3.0.
 pub(super) fn parse<'h>(
     text: &'h str,
     has_long: bool,
@@ -54,8 +54,8 @@ pub(super) fn parse<'h>(
     }
 }
 
-/// The error for a header that goes on with the `repr` of a NumPy scalar, `np.int64(3)`. From NumPy 2 on, that is what
-/// programs write that format the shape themselves.
+/// Returns the error for a header in which `rest` begins with the `repr` of a NumPy scalar, such as `np.int64(3)`. Programs
+/// that format the shape themselves write it since NumPy 2.
 fn scalar(rest: &str) -> Option<FormatError> {
     if !rest.starts_with("np.") && !rest.starts_with("numpy.") {
         return None;
@@ -67,18 +67,19 @@ fn scalar(rest: &str) -> Option<FormatError> {
     Some(header_error(sentence).advising(NUMPY_SCALAR))
 }
 
+/// Returns an error of the rule `npy-header`.
 fn header_error(sentence: impl fmt::Display) -> FormatError {
     FormatError::violation(Rule::NpyHeader, sentence)
 }
 
-/// The entries, as far as they have been read.
+/// The entries that have been parsed so far.
 struct Entries<'h> {
     descr: Option<&'h str>,
     columns_first: Option<bool>,
     shape: Option<Vec<u64>>,
     has_long: bool,
     limits: &'h Limits,
-    /// The error, if it is not the syntax that is wrong.
+    /// The error, if the literal has valid syntax but another fault.
     fault: Option<FormatError>,
 }
 
@@ -92,7 +93,7 @@ impl<'h> Entries<'h> {
             let (after, key) = terminated(string, token(':')).parse(rest)?;
             let (after, again) = match key {
                 "descr" => {
-                    // Records are lists, and arrays within elements are tuples.
+                    // The dtype of records is a list, and the dtype of subarrays is a tuple.
                     if after.starts_with(['[', '(']) {
                         let sentence = "unsupported dtype of records";
                         self.fault = Some(FormatError::violation(Rule::NpyDtype, sentence));
@@ -130,7 +131,7 @@ impl<'h> Entries<'h> {
         }
     }
 
-    /// Numbers between parentheses. A single one is followed by a comma: else it is no tuple.
+    /// Parses a tuple of numbers. A single number must be followed by a comma, since `(5)` is a number in Python.
     fn tuple(&mut self, input: &'h str) -> IResult<&'h str, Vec<u64>> {
         let mut numbers = Vec::new();
         let (mut rest, _) = terminated(char('('), multispace0).parse(input)?;
@@ -171,14 +172,14 @@ fn failed<T>(input: &str) -> IResult<&str, T> {
     Err(nom::Err::Failure(nom::error::Error::new(input, nom::error::ErrorKind::Verify)))
 }
 
-/// A character with white space around it.
+/// Returns a parser for the character `c` with optional white space around it.
 fn token<'h>(
     c: char,
 ) -> impl nom::Parser<&'h str, Output = char, Error = nom::error::Error<&'h str>> {
     delimited(multispace0, char(c), multispace0)
 }
 
-/// A string between quotes of either kind, without escapes.
+/// Parses a string in single or double quotes, without escapes.
 fn string(input: &str) -> IResult<&str, &str> {
     let inside = |quote: char| take_while(move |c| c != quote && c != '\\' && c != '\n');
     let quoted = |quote: char| delimited(char(quote), inside(quote), char(quote));
@@ -189,8 +190,7 @@ fn boolean(input: &str) -> IResult<&str, bool> {
     alt((value(true, tag("True")), value(false, tag("False")))).parse(input)
 }
 
-/// A number as Python writes it: `0` or without a zero in front; with an `L` behind it, if that may be, if it was a long
-/// integer of Python 2.
+/// Parses a decimal number without leading zeros. `has_long` allows the suffix `L` of a long integer of Python 2.
 fn number(input: &str, has_long: bool) -> IResult<&str, u64> {
     let (rest, digits) = digit1(input)?;
     let rest = rest.strip_prefix('L').filter(|_| has_long).unwrap_or(rest);
@@ -277,7 +277,7 @@ mod tests {
             let sentence = parse(text, true).unwrap_err().to_string();
             assert!(sentence.contains(why), "{text}: {sentence}");
         }
-        // Only Python 2 wrote such numbers, and no version 3.0.
+        // Only Python 2 wrote numbers with `L`, and it never wrote headers of version 3.0.
         let long = "{'descr': '<f4', 'fortran_order': True, 'shape': (2L, 3L)}";
         assert!(parse(long, true).is_ok());
         assert!(parse(long, false).unwrap_err().to_string().contains("invalid NumPy header at "));

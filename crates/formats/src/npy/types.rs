@@ -45,7 +45,7 @@ impl Type {
             let what = unsupported(name);
             let sentence = format_args!("unsupported dtype {quoted}: {what}");
             let error = FormatError::violation(Rule::NpyDtype, sentence);
-            // Only objects are pickled.
+            // The advice about pickles fits objects only.
             return Err(if name == "O" { error.advising(OBJECTS) } else { error });
         };
         if order == Some('|') && storage.width() > 1 {

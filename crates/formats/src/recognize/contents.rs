@@ -1,11 +1,11 @@
-//! What the first bytes of a file tell of its kind, where it holds no tensors that zten reads.
+//! Recognizing the kind of a file that zten does not read from its first bytes.
 
 use std::path::Path;
 
 use super::{Executable, OtherKind};
 use crate::rules::Rule;
 
-/// What the bytes of a file tell.
+/// The kind of content that the first bytes of a file tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     Named(Rule),
@@ -13,7 +13,7 @@ pub(super) enum Content {
     Executable(Executable),
 }
 
-/// Magic numbers that no file begins with by chance.
+/// Magic numbers that are long or unusual enough that no other file begins with them by chance.
 const MAGICS: &[(&[u8], Content)] = &[
     (b"\x1f\x8b\x08", Content::Named(Rule::FormatGzip)),
     (b"\xfd7zXZ\0", Content::Named(Rule::FormatXz)),
@@ -57,7 +57,7 @@ const MAGICS: &[(&[u8], Content)] = &[
     (b"%PDF-", Content::Other(OtherKind::Pdf)),
 ];
 
-/// Tells the kind of a file of `length` bytes that begins with `start`.
+/// Recognizes a file of `length` bytes that begins with `start` by its magic number.
 pub(super) fn by_magic(start: &[u8], length: u64) -> Option<Content> {
     if let Some((_, content)) = MAGICS.iter().find(|(magic, _)| start.starts_with(magic)) {
         return Some(*content);
@@ -65,18 +65,18 @@ pub(super) fn by_magic(start: &[u8], length: u64) -> Option<Content> {
     let at = |offset: usize, bytes: &[u8]| {
         start.get(offset..).is_some_and(|rest| rest.starts_with(bytes))
     };
-    // The first block of a stream, or the end of an empty one.
+    // The magic number of the first block, or of the end of an empty stream, follows the block size.
     if let [b'B', b'Z', b'h', b'1'..=b'9', rest @ ..] = start
         && (rest.starts_with(b"1AY&SY") || rest.starts_with(b"\x17\x72\x45\x38\x50\x90"))
     {
         return Some(Content::Named(Rule::FormatBzip2));
     }
-    // What a file is in a container of Microsoft, or of the Moving Picture Experts Group, is said behind its length.
+    // RIFF containers (WebP, WAVE, AVI) and the containers of ISO media (MP4, AVIF, HEIC) have a type after a length field.
     if at(0, b"RIFF") || at(0, b"RIFX") {
         let kinds =
             [(b"WEBP", OtherKind::Image), (b"WAVE", OtherKind::Media), (b"AVI ", OtherKind::Media)];
-        let found = kinds.iter().find(|(magic, _)| at(8, *magic));
-        return found.map(|(_, kind)| Content::Other(*kind));
+        let entry = kinds.iter().find(|(magic, _)| at(8, *magic));
+        return entry.map(|(_, kind)| Content::Other(*kind));
     }
     if at(4, b"ftyp") {
         let is_image = [b"avif", b"heic", b"heix", b"mif1"].iter().any(|brand| at(8, *brand));
@@ -86,11 +86,11 @@ pub(super) fn by_magic(start: &[u8], length: u64) -> Option<Content> {
     if at(0, b"FORM") && (at(8, b"AIFF") || at(8, b"AIFC")) {
         return Some(Content::Other(OtherKind::Media));
     }
-    // Bitmaps say how long they are, and what their header is.
+    // "BM" is too short to decide, so the length of the file, the reserved bytes and the size of the next header must fit.
     if at(0, b"BM") && at(6, &[0; 4]) && (at(15, &[0; 3])) && bytes_u32(start, 2) == Some(length) {
         return Some(Content::Other(OtherKind::Image));
     }
-    // Frames of MPEG audio: the bits of synchronization, the layer, and a bit rate and sampling rate that exist.
+    // A frame of MPEG audio begins with synchronization bits, and has a layer, version, bit rate and sampling rate that exist.
     if let [0xff, 0xe2..=0xfd, rates, ..] = start
         && rates >> 4 != 0xf
         && rates & 0xc != 0xc
@@ -112,15 +112,15 @@ fn bytes_u32(start: &[u8], offset: usize) -> Option<u64> {
     Some(u32::from_le_bytes(*bytes).into())
 }
 
-/// Returns whether a file for DOS is one for Windows, whose own header lies where a field of the first says.
+/// Returns whether a file with a DOS header is a Windows program: the field at offset 0x3c points to a PE header.
 fn is_program(start: &[u8]) -> bool {
     let offset = bytes_u32(start, 0x3c).and_then(|offset| usize::try_from(offset).ok());
     let header = offset.and_then(|offset| start.get(offset..));
     header.is_some_and(|header| header.starts_with(b"PE\0\0"))
 }
 
-/// Returns whether a file begins as compiled Python of versions 2.3 to 3.x does: the number of a version, a line's end, and
-/// since 3.7 flags of which two bits are known.
+/// Returns whether a file begins as compiled Python (2.3 to 3.x): with a version number, CR LF and, since Python 3.7, flags in
+/// which only the two lowest bits are used.
 fn is_bytecode(start: &[u8]) -> bool {
     let [low, high, b'\r', b'\n', rest @ ..] = start else { return false };
     let version = u16::from_le_bytes([*low, *high]);
@@ -131,16 +131,17 @@ fn is_bytecode(start: &[u8]) -> bool {
     }
 }
 
-/// Returns whether a file begins as zlib writes it: a window of 32 KiB, and a sum that is a multiple of 31. Programs
-/// that write Python objects compress them so.
+/// Returns whether a file begins with a zlib header (RFC 1950): a window of 32 KiB, and two bytes that are a multiple of 31.
+/// joblib compresses pickles with zlib.
 fn is_zlib(start: &[u8]) -> bool {
     let [0x78, flags @ (0x01 | 0x5e | 0x9c | 0xda), first, ..] = start else { return false };
-    // The first block is of a type that exists; text would have printable bytes here.
+    // The first deflate block must have a valid type. Text that begins with "x" is ruled out by the flags in most cases, and
+    // by this type in others.
     (u16::from_be_bytes([0x78, *flags])).is_multiple_of(31) && first & 0x06 != 0x06
 }
 
-/// Messages in Protocol Buffers, which have no magic: their first fields, as each of the kinds has them. `path` decides
-/// where two kinds begin alike.
+/// Recognizes a message in Protocol Buffers by its first fields, since the encoding has no magic number. The suffix of `path`
+/// decides between a Core ML model and a TensorFlow `SavedModel`, which may begin alike.
 pub(super) fn of_protobuf(start: &[u8], path: &Path) -> Option<Content> {
     if is_core_ml(start, path) {
         return Some(Content::Named(Rule::FormatCoreMl));
@@ -151,14 +152,15 @@ pub(super) fn of_protobuf(start: &[u8], path: &Path) -> Option<Content> {
     is_tensor_proto(start).then_some(Content::Other(OtherKind::TensorProto))
 }
 
-/// A field of a message in Protocol Buffers.
+/// The value of a field of a message in Protocol Buffers.
 enum Field<'m> {
     Number(u64),
     Bytes(&'m [u8]),
     Fixed,
 }
 
-/// Takes the first field of a message, of which the end may be missing: its number and its value.
+/// Parses the first field of `message`, whose end may be missing. Returns the field's number, its value and the bytes that
+/// follow.
 fn field(message: &[u8]) -> Option<(u64, Field<'_>, &[u8])> {
     let (tag, rest) = varint(message)?;
     let (field, rest) = match tag & 7 {
@@ -192,10 +194,11 @@ fn is_printable(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(|byte| *byte >= 0x20 && *byte != 0x7f)
 }
 
-/// A model of Core ML: the version of its specification, and a description that begins with the name of an input. A
-/// `SavedModel` may begin so, too.
+/// Returns whether a file is a Core ML model, which begins with the version of its specification and a description whose first
+/// field is an input with a name, or a weight file of a Core ML program. A `SavedModel` of TensorFlow may begin like a model,
+/// so the suffix `.pb` is excluded.
 fn is_core_ml(start: &[u8], path: &Path) -> bool {
-    // Weights of a program: the number of blobs and the version, then a blob after 64 bytes.
+    // A weight file of a program begins with the number of blobs and version 2; the first blob has a magic number at offset 64.
     if start.get(4..8) == Some(&[2, 0, 0, 0]) && start.get(64..68) == Some(b"\xef\xbe\xad\xde") {
         return true;
     }
@@ -210,7 +213,7 @@ fn is_core_ml(start: &[u8], path: &Path) -> bool {
     !is_pb && is_printable(name) && matches!(field(rest), Some((2 | 3 | 1000, Field::Bytes(_), _)))
 }
 
-/// A model of sentencepiece: pieces, of which the first has a text and a score.
+/// Returns whether a file is a model of sentencepiece: a list of pieces, where the first piece has a text and a score.
 fn is_sentencepiece(start: &[u8]) -> bool {
     let Some((1, Field::Bytes(piece), rest)) = field(start) else { return false };
     let Some((1, Field::Bytes(text), score)) = field(piece) else { return false };
@@ -219,7 +222,8 @@ fn is_sentencepiece(start: &[u8]) -> bool {
         && (rest.first() == Some(&0x0a) || rest.is_empty())
 }
 
-/// A single tensor of ONNX (dimensions, then a type, then a name or data) or of TensorFlow (a type, then a shape).
+/// Returns whether a file is a single tensor of ONNX (dimensions, then a type, then a name or data) or of TensorFlow (a type,
+/// then a shape, then data).
 fn is_tensor_proto(start: &[u8]) -> bool {
     if let Some((1, Field::Number(1..=30), rest)) = field(start)
         && let Some((2, Field::Bytes(shape), rest)) = field(rest)
@@ -240,7 +244,8 @@ fn is_tensor_proto(start: &[u8]) -> bool {
         || matches!(field(rest), Some((4..=11, Field::Bytes(_), _))) && dimensions <= 16
 }
 
-/// Flax's files: a map in `MessagePack` from texts to maps and, in the end, an array, which is an extension of type 1.
+/// Returns whether a file is a checkpoint of Flax: nested `MessagePack` maps with text keys, where the first innermost value is
+/// an extension of type 1 to 3 (array, complex number or scalar), as far as `start` shows.
 pub(super) fn is_flax(start: &[u8]) -> bool {
     let mut rest = start;
     let mut depth: u32 = 0;
@@ -249,7 +254,7 @@ pub(super) fn is_flax(start: &[u8]) -> bool {
             [0x81..=0x8f, rest @ ..] | [0xde, _, _, rest @ ..] | [0xdf, _, _, _, _, rest @ ..] => {
                 rest
             }
-            // Numbers of NumPy, in the order of the types: an array, a complex number, a scalar.
+            // The extension types of Flax: 1 for an array, 2 for a complex number, 3 for a NumPy scalar.
             [0xc7, _, kind, ..] | [0xc8, _, _, kind, ..] | [0xc9, _, _, _, _, kind, ..] => {
                 return depth > 0 && (1..=3).contains(kind);
             }
@@ -263,13 +268,13 @@ pub(super) fn is_flax(start: &[u8]) -> bool {
             _ => return false,
         };
         let Some((key, next)) = text.split_at_checked(length.into()) else {
-            // What has been read ends within a key.
+            // The key is cut because only the start of the file was read.
             return depth > 1 && is_printable(text);
         };
         if !is_printable(key) {
             return false;
         }
-        // An array that was written in parts.
+        // Flax splits an array of more than 1 GiB into chunks, under this key.
         if key.starts_with(b"__msgpack_chunked_array__") {
             return true;
         }
@@ -280,12 +285,13 @@ pub(super) fn is_flax(start: &[u8]) -> bool {
     }
 }
 
-/// Vectors of words as `word2vec` writes them, in text or binary: how many words and numbers there are, then the first word.
+/// Returns whether a file holds word vectors in the text or binary format of `word2vec`: the number of words and the length of
+/// each vector in the first line, then the first word.
 pub(super) fn is_word2vec(start: &[u8]) -> bool {
     let number = |rest: &mut &[u8], end: u8| -> Option<u64> {
         let place = rest.iter().take(20).position(|byte| *byte == end)?;
-        let (digits, behind) = rest.split_at_checked(place)?;
-        *rest = behind.get(1..)?;
+        let (digits, following) = rest.split_at_checked(place)?;
+        *rest = following.get(1..)?;
         str::from_utf8(digits).ok()?.parse().ok()
     };
     let mut rest = start;
@@ -301,7 +307,7 @@ pub(super) fn is_word2vec(start: &[u8]) -> bool {
     if !super::text::is_text(start, false) {
         return true;
     }
-    // In text, each line has a word and as many numbers. The end of the first may lie beyond `start`.
+    // In the text format, each line has a word and `size` numbers. The end of the first line may lie beyond `start`.
     let numbers = numbers.get(1..).unwrap_or_default();
     let line = numbers.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let is_cut = line.len() == numbers.len();
@@ -320,7 +326,7 @@ pub(super) fn is_word2vec(start: &[u8]) -> bool {
     count == size || is_cut && count < size
 }
 
-/// The last suffix of a name, in lower case.
+/// Returns the last suffix of the name in `path`, without the dot and in lower case.
 pub(super) fn suffix(path: &Path) -> Option<String> {
     path.extension().and_then(|suffix| suffix.to_str()).map(str::to_ascii_lowercase)
 }

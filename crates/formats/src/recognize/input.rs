@@ -1,4 +1,4 @@
-//! Reading a file, or a member of one, from its first byte to its last.
+//! Sequential reading of a file, or of a stored or deflated member of an archive.
 
 use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::inflate_flags::TINFL_FLAG_HAS_MORE_INPUT;
@@ -8,22 +8,22 @@ use zten::num::u64_from_usize;
 
 use crate::error::FormatError;
 
-/// Bytes of the first read. Each later read is twice as long as the one before, up to [`LONGEST`].
+/// The length of the first read in bytes. Each later read is twice as long as the read before, up to [`LONGEST`].
 const FIRST: usize = 512;
-/// Bytes of a read, at most.
+/// The largest length of a read in bytes.
 const LONGEST: usize = 32 << 10;
-/// Bytes of the window of a deflated member: the length that the format itself prescribes.
+/// The size in bytes of the window of a deflated member, which RFC 1951 prescribes.
 const WINDOW: usize = 32 << 10;
 
-/// Bytes that are read in order. Skipped bytes need not be read.
+/// A source of bytes that are read in order. Bytes that are skipped may remain unread.
 pub(crate) trait Input {
-    /// Returns the bytes that come next: at least one, unless the input has ended.
+    /// Returns the next bytes: at least one, unless the input has ended.
     fn fill(&mut self) -> Result<&[u8], FormatError>;
 
     /// Moves past the first `length` of the bytes that [`fill`](Self::fill) returned.
     fn consume(&mut self, length: usize);
 
-    /// Moves past `length` bytes. Returns whether there were as many.
+    /// Moves past `length` bytes. Returns false if the input ends before.
     fn skip(&mut self, length: u64) -> Result<bool, FormatError>;
 
     /// Takes one byte; `None` at the end.
@@ -49,24 +49,25 @@ pub(crate) trait Input {
     }
 }
 
-/// A range of a source.
+/// An input that reads a range of a source.
 pub(crate) struct Stored<'s> {
     source: &'s dyn ReadAt,
     /// The offset of the first byte that has not been read into the buffer.
     next: u64,
     end: u64,
     buffer: Vec<u8>,
-    /// Bytes of the buffer that have been consumed.
+    /// The number of bytes at the start of the buffer that have been consumed.
     used: usize,
-    /// Bytes of the next read.
+    /// The length of the next read in bytes.
     wanted: usize,
-    /// Bytes that may still be read, and bytes that have been.
+    /// The number of bytes that may still be read.
     left: u64,
+    /// The number of bytes that have been read.
     taken: u64,
 }
 
 impl<'s> Stored<'s> {
-    /// Reads the bytes from `start` to `end` of `source`.
+    /// Creates an input that reads the bytes of `source` from offset `start` to offset `end`.
     pub(crate) fn new(source: &'s dyn ReadAt, start: u64, end: u64) -> Self {
         let (left, taken) = (u64::MAX, 0);
         Self { source, next: start, end, buffer: Vec::new(), used: 0, wanted: FIRST, left, taken }
@@ -77,7 +78,7 @@ impl<'s> Stored<'s> {
         self.left = most;
     }
 
-    /// The bytes that have been read.
+    /// The number of bytes that have been read.
     pub(crate) fn taken(&self) -> u64 {
         self.taken
     }
@@ -105,36 +106,38 @@ impl Input for Stored<'_> {
     }
 
     fn skip(&mut self, length: u64) -> Result<bool, FormatError> {
-        let held = u64_from_usize(self.buffer.len().saturating_sub(self.used));
-        if length <= held {
+        let buffered = u64_from_usize(self.buffer.len().saturating_sub(self.used));
+        if length <= buffered {
             // `length` is at most the length of the buffer here.
             self.consume(usize::try_from(length).unwrap_or(usize::MAX));
             return Ok(true);
         }
         self.used = self.buffer.len();
-        let next = self.next.saturating_add(length.saturating_sub(held));
+        let next = self.next.saturating_add(length.saturating_sub(buffered));
         self.next = next.min(self.end);
         Ok(next <= self.end)
     }
 }
 
-/// A deflated range of a source, decompressed up to a limit.
+/// An input that decompresses a deflated range of a source, up to a limit.
 pub(crate) struct Deflated<'s> {
     packed: Stored<'s>,
     state: Box<DecompressorOxide>,
     window: Vec<u8>,
-    /// The bytes of the window that have not been consumed.
+    /// The start of the bytes in the window that have not been consumed.
     used: usize,
+    /// The end of the decompressed bytes in the window.
     filled: usize,
-    /// Decompressed bytes that may still be taken. The limit bounds the time that a small member costs, since
-    /// deflated data may expand a thousandfold.
+    /// The number of bytes that may still be decompressed. Deflated data may expand a thousandfold, so this limit bounds the
+    /// time that a small member costs.
     left: u64,
-    /// The data has ended, or cannot be decompressed.
+    /// Whether the data has ended or cannot be decompressed.
     is_done: bool,
 }
 
 impl<'s> Deflated<'s> {
-    /// Decompresses at most `most` bytes of `packed`.
+    /// Creates an input that decompresses `packed` and ends after `most` decompressed bytes. The last step may exceed `most` by
+    /// at most the size of the window.
     pub(crate) fn new(packed: Stored<'s>, most: u64) -> Result<Self, FormatError> {
         let mut window = Vec::new();
         window.try_reserve_exact(WINDOW).map_err(|_| FormatError::memory())?;
@@ -143,12 +146,12 @@ impl<'s> Deflated<'s> {
         Ok(Self { packed, state, window, used: 0, filled: 0, left: most, is_done: false })
     }
 
-    /// The decompressed bytes that may still be taken.
+    /// The number of bytes that may still be decompressed.
     pub(crate) fn left(&self) -> u64 {
         self.left
     }
 
-    /// The compressed bytes that have been read.
+    /// The number of compressed bytes that have been read.
     pub(crate) fn taken(&self) -> u64 {
         self.packed.taken()
     }
@@ -180,13 +183,13 @@ impl Input for Deflated<'_> {
 
     fn skip(&mut self, mut length: u64) -> Result<bool, FormatError> {
         while length > 0 {
-            let held = self.fill()?.len();
-            if held == 0 {
+            let available = self.fill()?.len();
+            if available == 0 {
                 return Ok(false);
             }
-            let taken = usize::try_from(length).unwrap_or(usize::MAX).min(held);
-            self.consume(taken);
-            length = length.saturating_sub(u64_from_usize(taken));
+            let skipped = usize::try_from(length).unwrap_or(usize::MAX).min(available);
+            self.consume(skipped);
+            length = length.saturating_sub(u64_from_usize(skipped));
         }
         Ok(true)
     }

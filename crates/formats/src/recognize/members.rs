@@ -1,4 +1,4 @@
-//! Pickles in zip and tar archives that hold no tensors as zten reads them.
+//! Searching the members of zip and tar archives for pickles, for archives that are of no format that zten reads.
 
 use zten::ReadAt;
 use zten::num::u64_from_usize;
@@ -8,22 +8,22 @@ use super::pickle::scan;
 use super::text::is_text;
 use crate::error::{FormatError, copied};
 
-/// Bytes to which all members of an archive may be decompressed together. An archive of which this is not enough is
-/// unsupported like any other.
+/// The number of bytes to which all members of an archive together may be decompressed. Pickles beyond this limit are not
+/// found; the archive is unsupported in any case.
 const DECOMPRESSED: u64 = 256 << 20;
-/// Bytes of the longest comment, after which an archive ends, and of the record in front of it.
+/// The number of bytes at the end of a zip archive that are searched for the end record: the record and the longest comment.
 const TAIL: u64 = 0xffff + 22;
-/// Bytes of a member's name that are kept for a message.
+/// The number of bytes of a member's name that are kept for a message.
 const NAME: usize = 200;
 
 /// Returns the name of the first member of a zip archive of `length` bytes that is a pickle.
 ///
-/// Members are found by the directory, as Python and PyTorch find them. An archive whose directory is damaged has no
-/// members here: whoever reads it fails, too.
+/// Members are found by the central directory, as Python and PyTorch find them. If the directory is damaged, this function
+/// finds no pickle, and those loaders fail, too.
 pub(super) fn zip(source: &dyn ReadAt, length: u64) -> Result<Option<String>, FormatError> {
     let Some((start, end)) = directory(source, length)? else { return Ok(None) };
     let mut entries = Stored::new(source, start, end);
-    // Members may overlap, so what is read of all of them together is bounded by the length of the file.
+    // Members may overlap, so without a common limit a small archive could make this function read the same bytes many times.
     let (mut stored, mut inflated) = (length, DECOMPRESSED);
     loop {
         let Some(entry) = entries.array::<46>()? else { return Ok(None) };
@@ -71,7 +71,7 @@ pub(super) fn zip(source: &dyn ReadAt, length: u64) -> Result<Option<String>, Fo
     }
 }
 
-/// Finds the directory of a zip archive.
+/// Finds the central directory of a zip archive of `length` bytes, and returns its start and end offsets.
 fn directory(source: &dyn ReadAt, length: u64) -> Result<Option<(u64, u64)>, FormatError> {
     let first = length.saturating_sub(TAIL);
     let mut tail = Vec::new();
@@ -95,7 +95,8 @@ fn directory(source: &dyn ReadAt, length: u64) -> Result<Option<(u64, u64)>, For
     Ok((start <= end).then_some((start, end)))
 }
 
-/// Takes the sizes that need 64 bits from the extra field of a member. Each is there if its field of 32 bits is full.
+/// Reads the extra field of a member, which is `length` bytes long, and replaces each of `sizes` that has its largest 32-bit
+/// value by the 64-bit value in the extra field.
 fn wide(entries: &mut Stored<'_>, length: u64, sizes: &mut [u64; 3]) -> Result<(), FormatError> {
     let mut left = length;
     while left >= 4 {
@@ -136,14 +137,15 @@ pub(super) fn tar(source: &dyn ReadAt, length: u64) -> Result<Option<String>, Fo
     }
 }
 
-/// The size of the member that a header of a tar archive describes; `None` if its sum is wrong, as after the last member.
+/// Returns the size of the member that the `header` of a tar archive describes. Returns `None` if the name is empty or the
+/// checksum is wrong, as in the zeros after the last member.
 pub(super) fn tar_size(header: &[u8]) -> Option<u64> {
     let header = header.first_chunk::<512>()?;
     let (before, rest) = header.split_at_checked(148)?;
     let (sum, after) = rest.split_at_checked(8)?;
-    // The sum is taken with spaces in its own place.
-    let others = before.iter().chain(after).map(|byte| u64::from(*byte));
-    let expected = others.sum::<u64>().checked_add(8 * 0x20)?;
+    // The checksum is computed as if its own field held eight spaces.
+    let summed = before.iter().chain(after).map(|byte| u64::from(*byte));
+    let expected = summed.sum::<u64>().checked_add(8 * 0x20)?;
     let is_named = header.first() != Some(&0);
     if !is_named || octal(sum)? != expected {
         return None;
@@ -161,13 +163,13 @@ fn octal(field: &[u8]) -> Option<u64> {
     u64::from_str_radix(digits, 8).ok()
 }
 
-/// Returns whether a member is a pickle.
+/// Returns whether `member` is a pickle.
 fn is_pickle(member: &mut impl Input) -> Result<bool, FormatError> {
     let is_text = is_text(member.fill()?, false);
     Ok(scan(member, is_text)?.is_some())
 }
 
-/// Takes the name of a member, as far as a message shows it.
+/// Reads the name of a member, which is `length` bytes long, and returns its first [`NAME`] bytes for a message.
 fn text(entries: &mut Stored<'_>, length: u64) -> Result<String, FormatError> {
     let kept = usize::try_from(length).unwrap_or(usize::MAX).min(NAME);
     let mut name = [0; NAME];

@@ -1,7 +1,7 @@
-//! Names that say what a file is, and contents that are something else.
+//! Checking the content of a file against the format that its name claims.
 //!
-//! Loaders that go by the name see another file than those that go by the content, so `check` rejects a file whose name and
-//! content disagree. The table of names is closed: any other name says nothing.
+//! Some loaders choose the format by the name and others by the content. An attacker can exploit the difference, so `check`
+//! rejects a file whose name and content disagree. Only the suffixes in the table claim a format.
 
 use std::path::Path;
 
@@ -10,16 +10,16 @@ use crate::detect::Format;
 use crate::error::FormatError;
 use crate::rules::Rule;
 
-/// What a name says.
+/// The format that a name claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Claim {
     ZTensor,
     Format(Format),
-    /// What `torch.load` or Python's unpickler loads.
+    /// A file that `torch.load` or Python's unpickler loads.
     Checkpoint,
 }
 
-/// The ends of names that say what a file is.
+/// The suffixes that claim a format.
 const SUFFIXES: [(&str, Claim); 11] = [
     (".zt", Claim::ZTensor),
     (".safetensors", Claim::Format(Format::Safetensors)),
@@ -35,17 +35,17 @@ const SUFFIXES: [(&str, Claim); 11] = [
 ];
 
 impl Claim {
-    /// What the name of `path` says, in letters of any case.
+    /// Returns the format that the name in `path` claims, regardless of case; `None` if the name claims no format.
     fn of(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
-        let found = SUFFIXES.iter().find(|(suffix, _)| name.ends_with(suffix));
+        let entry = SUFFIXES.iter().find(|(suffix, _)| name.ends_with(suffix));
         let is_weights = name
             .strip_suffix(".bin")
             .is_some_and(|stem| stem.starts_with("pytorch_model") || stem == "adapter_model");
-        found.map(|(_, claim)| *claim).or(is_weights.then_some(Self::Checkpoint))
+        entry.map(|(_, claim)| *claim).or(is_weights.then_some(Self::Checkpoint))
     }
 
-    /// A file of it, in words.
+    /// A description of a file of the claimed format, for messages.
     fn description(self) -> &'static str {
         match self {
             Self::ZTensor => "a zTensor file",
@@ -58,8 +58,8 @@ impl Claim {
         }
     }
 
-    /// Returns whether a file may be called so.
-    fn holds(self, kind: Recognized) -> bool {
+    /// Returns whether a file whose content is of the kind `kind` may have a name that makes this claim.
+    fn allows(self, kind: Recognized) -> bool {
         match kind {
             Recognized::ZTensor => self == Self::ZTensor,
             Recognized::Read(Format::Torch) => self == Self::Checkpoint,
@@ -68,18 +68,19 @@ impl Claim {
                 is_broken(rule) || self == Self::Checkpoint && is_pickle(rule)
             }
             Recognized::Other(_) | Recognized::Executable(_) => false,
-            // Opening it says what is wrong.
+            // Opening the file reports what is wrong.
             Recognized::Empty | Recognized::Unknown => true,
         }
     }
 }
 
-/// Returns whether the rule is that of a file that Python's unpickler or `torch.load` reads.
+/// Returns whether `rule` names a format that Python's unpickler or `torch.load` reads.
 fn is_pickle(rule: Rule) -> bool {
     matches!(rule, Rule::FormatPickle | Rule::FormatTorch | Rule::FormatJoblib)
 }
 
-/// Returns whether the rule says that the file is not what it should be, whatever it is called, or is not looked into.
+/// Returns whether `rule` is about a file that is rejected under any name: a download that failed, or a compressed file, which
+/// zten does not decompress.
 fn is_broken(rule: Rule) -> bool {
     matches!(
         rule,
@@ -98,20 +99,20 @@ fn is_broken(rule: Rule) -> bool {
 }
 
 impl Recognition {
-    /// Checks the content of the file against `name`, which it was given or had at first: rule `format-name`. A path
-    /// without a name says nothing; a file of a format that is read must still be no pickle as well.
+    /// Checks the content of the file against `name`, its present or original name (rule `format-name`). An empty path claims
+    /// no format. A file of a format that zten reads is also rejected if it is a pickle at the same time.
     ///
-    /// A loader that goes by the name sees another file than zten, which goes by the content.
+    /// A loader that chooses the format by the name would see another file than zten, which goes by the content.
     ///
     /// # Errors
     /// Name and content disagree, or the content is of two formats.
     pub fn check_name(&self, name: &Path) -> Result<(), FormatError> {
         if let Some(claim) = Claim::of(name)
-            && !claim.holds(self.kind)
+            && !claim.allows(self.kind)
         {
-            let (said, rule) = (claim.description(), Rule::FormatName);
-            let what = self.description();
-            let sentence = format_args!("the name is that of {said}, but {what}");
+            let (claimed, rule) = (claim.description(), Rule::FormatName);
+            let content = self.description();
+            let sentence = format_args!("the name is that of {claimed}, but {content}");
             return Err(FormatError::violation(rule, sentence));
         }
         if self.unpickles {
@@ -124,7 +125,7 @@ impl Recognition {
         Ok(())
     }
 
-    /// A clause that says what the file is.
+    /// Returns a clause that says what the file is, for messages.
     pub(super) fn description(&self) -> String {
         match self.kind {
             Recognized::Named(rule) => self.sentence.as_deref().unwrap_or(rule.row().broken).into(),

@@ -1,15 +1,16 @@
-//! Telling whether a file is a pickle, without carrying it out.
+//! Detecting whether a file is a pickle, without executing it.
 //!
-//! Python's unpickler carries out each instruction as it reads it. So a file is dangerous from the first instruction that
-//! calls something, whatever follows: the rest may be cut or damaged. The scanner therefore follows the unpickler from the
-//! first byte, and stops where the unpickler would call a function or would fail. It knows neither allowed functions nor
-//! a policy; those are questions of [`crate::torch`].
+//! Python's unpickler executes each instruction as soon as it is read. A file is dangerous from the first instruction that
+//! calls a function, even if the rest of the file is cut or damaged. The scanner therefore follows the unpickler from the
+//! first byte, and stops where the unpickler would call a function or fail. The scanner has no list of allowed functions and
+//! no policy; [`crate::torch`] has both.
 //!
-//! What would make a real pickle look like another file is more dangerous than a false alarm. So wherever the scanner
-//! cannot know what the unpickler does, it goes on: values are only told apart as far as the unpickler fails over them.
+//! A real pickle that passes for another file is more dangerous than a false alarm. If the behavior of the unpickler depends
+//! on something that the scanner does not track, the scanner assumes that the unpickler continues. The scanner distinguishes
+//! values only if the unpickler fails on some of them.
 //!
-//! Time is linear in the bytes that are read, and operands are skipped. Memory is bounded: equal values that follow each
-//! other on the stack take one entry, and both stack and memo have a limit.
+//! Time is linear in the bytes that are read, and operands are skipped. Memory is bounded: a run of equal values on the stack
+//! takes one entry, and both the stack and the memo have a limit.
 
 use std::collections::HashMap;
 
@@ -18,25 +19,25 @@ use zten::num::u64_from_usize;
 use super::input::Input;
 use crate::error::FormatError;
 
-/// Why a file is a pickle.
+/// The reason why a file counts as a pickle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Evidence {
-    /// An instruction calls something, or changes an object that was imported.
+    /// An instruction calls a function, or changes an imported object.
     Call,
-    /// An instruction imports something, in a file that is no text.
+    /// An instruction imports a module, in a file that is no text.
     Import,
-    /// The pickle ends with STOP and calls nothing.
+    /// The pickle ends with the opcode STOP and calls no function.
     Stop,
-    /// The file ends within the pickle, before anything is called.
+    /// The file ends before the end of the pickle, and no function is called up to there.
     Cut,
-    /// More values are kept than the scanner keeps.
+    /// The stack of the pickle exceeds the limit of the scanner.
     Limit,
 }
 
 /// Scans `input` from its first byte. Returns `None` if Python's unpickler fails before it calls or returns anything.
 ///
-/// `is_text` says that the file is text by its first bytes. Text may begin like a pickle by chance, so more is expected
-/// of it.
+/// `is_text` says that the first bytes of the file are text. Text may begin like a pickle by chance, so an import in a text is
+/// not enough evidence, and neither is a pickle that is cut.
 ///
 /// # Errors
 /// The input cannot be read.
@@ -65,13 +66,15 @@ pub(crate) fn scan(input: &mut impl Input, is_text: bool) -> Result<Option<Evide
     }
 }
 
-/// The end of a scan.
+/// The reason why a scan ended.
 enum Halt {
-    /// The unpickler fails here.
+    /// The unpickler would fail at this instruction.
     Malformed,
-    /// The input ends here.
+    /// The input ends within or before this instruction.
     Cut,
+    /// The file is a pickle.
     Found(Evidence),
+    /// The input cannot be read.
     Failed(FormatError),
 }
 
@@ -83,40 +86,43 @@ impl From<FormatError> for Halt {
 
 type Step<T = ()> = Result<T, Halt>;
 
-/// A value on the stack, as far as the unpickler's failures depend on it.
+/// The kind of a value on the stack. Two kinds differ only if some instruction fails on one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Value {
     Mark,
-    /// A number, bytes, a tuple or the like: it cannot be called, and nothing can be added to it.
+    /// A number, bytes, a tuple or the like, which cannot be called and to which no item can be added.
     Plain,
     Text,
     /// A list or a bytearray.
     List,
     Dict,
     Set,
-    /// Anything that was imported, or that a loader's own function returned: it may be callable.
+    /// An imported object, or the result of a loader's callback for persistent ids: the object may be callable.
     Object,
-    /// The same, by a name that no import statement could spell. It is likely not there, and the file likely text.
+    /// An object that is imported by a name with characters that no Python name has. Such an object is unlikely to exist, and
+    /// the file is likely text.
     OddObject,
 }
 
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+/// The state of a scan.
+#[expect(clippy::struct_excessive_bools, reason = "the flags are independent")]
 struct Scanner<'i, I> {
     input: &'i mut I,
     is_text: bool,
     stack: Stack,
     memo: Memo,
-    /// Instructions of the present pickle that have been read.
+    /// The number of instructions of the current pickle that have been read.
     count: u64,
+    /// Whether the current pickle has an instruction PROTO.
     has_protocol: bool,
-    /// Values have been put into the memo, which text does not do by chance.
+    /// Whether the current pickle has put values into the memo. Text rarely does so by chance.
     keeps_values: bool,
-    /// An [`OddObject`](Value::OddObject) has been called in a text.
+    /// Whether a text has called an [`OddObject`](Value::OddObject).
     calls_oddly: bool,
 }
 
 impl<I: Input> Scanner<'_, I> {
-    /// Reads one instruction.
+    /// Reads one instruction and updates the stack and the memo.
     #[expect(clippy::too_many_lines, reason = "one arm for each instruction, as in a table")]
     fn step(&mut self) -> Step {
         let op = self.input.byte()?.ok_or(Halt::Cut)?;
@@ -160,7 +166,7 @@ impl<I: Input> Scanner<'_, I> {
                 }
                 self.import(Value::Object, Spelling::Path)?;
             }
-            // Objects that a loader has registered by numbers.
+            // The opcodes EXT1, EXT2 and EXT4 import an object by a number in `copyreg`'s registry.
             0x82 => self.extension::<1>()?,
             0x83 => self.extension::<2>()?,
             0x84 => self.extension::<4>()?,
@@ -254,8 +260,8 @@ impl<I: Input> Scanner<'_, I> {
                 }
                 self.has_protocol = true;
             }
-            // The length of a frame only helps unpicklers that read ahead, so the instructions of a frame that is cut
-            // may be carried out all the same.
+            // The length of a frame only tells an unpickler how far to read ahead, so instructions run even if their frame is
+            // cut.
             0x95 => drop(self.number::<8>()?),
             0x98 => drop(self.stack.top()?),
             b'.' => self.stop()?,
@@ -264,31 +270,33 @@ impl<I: Input> Scanner<'_, I> {
         Ok(())
     }
 
-    /// Skips the operand of an instruction that pushes a number.
+    /// Skips the operand of `length` bytes of an instruction that pushes a number.
     fn fixed(&mut self, length: u64) -> Step {
         self.skip(length)?;
         self.stack.push(Value::Plain)
     }
 
+    /// Skips `length` bytes of the input.
     fn skip(&mut self, length: u64) -> Step {
         if self.input.skip(length)? { Ok(()) } else { Err(Halt::Cut) }
     }
 
-    /// Takes a little-endian number of `N` bytes.
+    /// Reads a little-endian number of `N` bytes.
     fn number<const N: usize>(&mut self) -> Step<u64> {
         let bytes = self.input.array::<N>()?.ok_or(Halt::Cut)?;
         let bytes = bytes.iter().rev();
         Ok(bytes.fold(0, |number, byte| number.wrapping_shl(8) | u64::from(*byte)))
     }
 
-    /// Skips an operand whose length comes first.
+    /// Skips an operand that begins with its length in `N` bytes, and pushes `value`.
     fn counted<const N: usize>(&mut self, value: Value) -> Step {
         let length = self.number::<N>()?;
         self.skip(length)?;
         self.stack.push(value)
     }
 
-    /// The same where the length is signed.
+    /// Skips an operand that begins with its length in 4 bytes, and pushes `value`. The unpickler fails on a length whose sign
+    /// bit is set.
     fn counted_signed(&mut self, value: Value) -> Step {
         let length = self.number::<4>()?;
         if length > 0x7fff_ffff {
@@ -298,16 +306,16 @@ impl<I: Input> Scanner<'_, I> {
         self.stack.push(value)
     }
 
-    /// Reads to the next newline.
+    /// Reads a line up to and including the next newline.
     fn line(&mut self) -> Step<Line> {
         let mut line = Line::new();
         loop {
-            let held = self.input.fill()?;
-            if held.is_empty() {
+            let bytes = self.input.fill()?;
+            if bytes.is_empty() {
                 return Err(Halt::Cut);
             }
-            let end = held.iter().position(|byte| *byte == b'\n');
-            let part = held.get(..end.unwrap_or(held.len())).unwrap_or_default();
+            let end = bytes.iter().position(|byte| *byte == b'\n');
+            let part = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
             line.extend(part);
             let length = part.len();
             match end {
@@ -332,12 +340,13 @@ impl<I: Input> Scanner<'_, I> {
         if self.line()?.is_quoted() { self.stack.push(Value::Text) } else { Err(Halt::Malformed) }
     }
 
-    /// Reads the number of a memo's value from a line.
+    /// Reads a line that contains the key of a value in the memo.
     fn key(&mut self) -> Step<u64> {
         self.line()?.key().ok_or(Halt::Malformed)
     }
 
-    /// Reads the names of a module and of something in it.
+    /// Reads two lines that name a module and an attribute of the module. Returns the object and the less plausible spelling
+    /// of the two names.
     fn names(&mut self) -> Step<(Value, Spelling)> {
         let (module, name) = (self.line()?.spelling(), self.line()?.spelling());
         match module.max(name) {
@@ -347,7 +356,8 @@ impl<I: Input> Scanner<'_, I> {
         }
     }
 
-    /// Imports `object`, which runs the code of its module. In text this is no evidence: any two lines may follow a `c`.
+    /// Pushes the imported `object`. Importing runs the code of a module, so outside of text a plausible name is evidence. In
+    /// text it is not, since any two lines may follow a `c`.
     fn import(&mut self, object: Value, spelling: Spelling) -> Step {
         if !self.is_text && spelling == Spelling::Path {
             return Err(Halt::Found(Evidence::Import));
@@ -355,7 +365,7 @@ impl<I: Input> Scanner<'_, I> {
         self.stack.push(object)
     }
 
-    /// Imports the object that a loader has registered by a number.
+    /// Imports an object by its number of `N` bytes in the registry of `copyreg`.
     fn extension<const N: usize>(&mut self) -> Step {
         if self.number::<N>()? == 0 {
             return Err(Halt::Malformed);
@@ -363,7 +373,7 @@ impl<I: Input> Scanner<'_, I> {
         self.import(Value::Object, Spelling::Path)
     }
 
-    /// Calls a function or class, or changes an object.
+    /// Ends the scan if calling `function`, or changing the object `function`, is evidence of a pickle.
     fn call(&mut self, function: Value) -> Step {
         match function {
             Value::OddObject if self.is_text => {
@@ -375,7 +385,8 @@ impl<I: Input> Scanner<'_, I> {
         }
     }
 
-    /// Adds the `count` values on top to what lies below, which `takes_values`. Any other object's own methods are called.
+    /// Pops `count` values and adds them to the container below. `takes_values` says which built-in containers the instruction
+    /// accepts; on an imported object, it calls a method of the object.
     fn add(&mut self, count: u8, takes_values: fn(Value) -> bool) -> Step {
         for _ in 0..count {
             self.stack.pop()?;
@@ -383,7 +394,8 @@ impl<I: Input> Scanner<'_, I> {
         self.add_to_top(takes_values)
     }
 
-    /// The same for all values above the mark. Nothing is checked if there are none.
+    /// Pops all values above the last mark and adds them to the container below, as [`add`](Self::add) does. The unpickler does
+    /// not check the container if there are no values.
     fn add_all(&mut self, takes_values: fn(Value) -> bool) -> Step {
         match self.stack.pop_mark()? {
             Some(_) => self.add_to_top(takes_values),
@@ -391,6 +403,7 @@ impl<I: Input> Scanner<'_, I> {
         }
     }
 
+    /// Checks that values can be added to the value on top of the stack.
     fn add_to_top(&mut self, takes_values: fn(Value) -> bool) -> Step {
         match self.stack.top()? {
             object @ (Value::Object | Value::OddObject) => {
@@ -402,38 +415,41 @@ impl<I: Input> Scanner<'_, I> {
         }
     }
 
-    /// Makes one value of all above the mark.
+    /// Pops all values above the last mark and pushes `value`, the container that holds them.
     fn gather(&mut self, value: Value) -> Step {
         self.stack.pop_mark()?;
         self.stack.push(value)
     }
 
+    /// Stores the value on top of the stack in the memo.
     fn put(&mut self, key: u64) -> Step {
         let top = self.stack.top()?;
         self.keeps_values = true;
         self.memo.put(key, top)
     }
 
+    /// Pushes the value that the memo has under `key`.
     fn get(&mut self, key: u64) -> Step {
         let value = self.memo.get(key).ok_or(Halt::Malformed)?;
         self.stack.push(value)
     }
 
-    /// Ends a pickle. A few bytes of text or data may be one by chance ("N. B." is `None`), but then something follows, and
-    /// is no pickle. Streams of pickles are read to the first one that counts.
+    /// Handles the opcode STOP, which ends a pickle. A few bytes of text or data may be a pickle by chance ("N. B." begins with
+    /// the pickle of `None`), but then the bytes that follow are no pickle. So after a short pickle, the scan continues with
+    /// the next pickle of the stream.
     fn stop(&mut self) -> Step {
         self.stack.pop()?;
-        let found = Err(Halt::Found(Evidence::Stop));
+        let is_pickle = Err(Halt::Found(Evidence::Stop));
         let is_long = self.count > 2 && (self.keeps_values || self.has_protocol);
         if self.calls_oddly || is_long || self.count > 5 {
-            return found;
+            return is_pickle;
         }
-        // An editor may end the last line.
+        // A text editor may have added a newline after the pickle.
         let rest = self.input.fill()?;
         if rest.is_empty() || rest.len() <= 2 && rest.iter().all(u8::is_ascii_whitespace) {
-            return found;
+            return is_pickle;
         }
-        // Each unpickler begins with an empty stack and memo.
+        // Python reads each pickle of a stream with an empty stack and memo.
         self.stack = Stack::default();
         self.memo = Memo::default();
         (self.count, self.has_protocol, self.keeps_values) = (0, false, false);
@@ -441,14 +457,15 @@ impl<I: Input> Scanner<'_, I> {
     }
 }
 
-/// Values by runs of equal ones. The unpickler keeps values below a mark apart, so that an instruction that finds too few
-/// values above the last mark fails.
+/// The stack of the unpickler, stored as runs of equal values. An instruction fails if it needs more values than lie above the
+/// last mark, as in the unpickler.
 #[derive(Default)]
 struct Stack {
+    /// Values and the number of times that each is repeated.
     runs: Vec<(Value, u64)>,
 }
 
-/// Runs of the stack, at most: 16 MiB.
+/// The largest number of runs on the stack: they take 16 MiB.
 const RUNS: usize = 1 << 20;
 
 impl Stack {
@@ -467,7 +484,7 @@ impl Stack {
         Ok(())
     }
 
-    /// The value on top, which is no mark.
+    /// Returns the value on top of the stack. Fails on a mark.
     fn top(&self) -> Step<Value> {
         match self.runs.last() {
             Some((value, _)) if *value != Value::Mark => Ok(*value),
@@ -481,7 +498,7 @@ impl Stack {
         Ok(top)
     }
 
-    /// Drops the value or mark on top.
+    /// Drops the value or mark on top of the stack.
     fn pop_any(&mut self) -> Step {
         let (_, count) = self.runs.last_mut().ok_or(Halt::Malformed)?;
         *count = count.saturating_sub(1);
@@ -491,7 +508,7 @@ impl Stack {
         Ok(())
     }
 
-    /// Drops all values down to the last mark, and the mark. Returns the lowest of the values.
+    /// Drops all values above the last mark, and the mark. Returns the lowest of these values.
     fn pop_mark(&mut self) -> Step<Option<Value>> {
         let mut lowest = None;
         loop {
@@ -510,29 +527,33 @@ impl Stack {
     }
 }
 
-/// Values by numbers.
+/// The memo of the unpickler: values by their keys.
 #[derive(Default)]
 struct Memo {
-    /// Values whose numbers follow each other from 0.
+    /// The values with the consecutive keys from 0.
     dense: Vec<Value>,
+    /// The values with other keys.
     others: HashMap<u64, Value>,
-    /// Values have been dropped, so that any number may stand for anything.
+    /// Whether values have been dropped. Any key may then have any value.
     is_full: bool,
 }
 
-/// Values of the memo, at most, with numbers that follow each other: 16 MiB; and with other numbers.
+/// The largest number of values in [`Memo::dense`]: they take 16 MiB.
 const DENSE: usize = 16 << 20;
+/// The largest number of values in [`Memo::others`].
 const OTHERS: usize = 1 << 18;
 
 impl Memo {
+    /// Returns the number of values, which is the key of the next opcode MEMOIZE.
     fn length(&self) -> u64 {
         u64_from_usize(self.dense.len()).saturating_add(u64_from_usize(self.others.len()))
     }
 
+    /// Stores `value` under `key`.
     fn put(&mut self, key: u64, value: Value) -> Step {
         let place = usize::try_from(key).unwrap_or(usize::MAX);
-        if let Some(kept) = self.dense.get_mut(place) {
-            *kept = value;
+        if let Some(stored) = self.dense.get_mut(place) {
+            *stored = value;
         } else if place == self.dense.len() && place < DENSE && !self.others.contains_key(&key) {
             self.dense.try_reserve(1).map_err(|_| FormatError::memory())?;
             self.dense.push(value);
@@ -545,6 +566,7 @@ impl Memo {
         Ok(())
     }
 
+    /// Returns the value under `key`.
     fn get(&self, key: u64) -> Option<Value> {
         if self.is_full {
             return Some(Value::Object);
@@ -554,34 +576,37 @@ impl Memo {
     }
 }
 
-/// How the name of a module, or of something in one, is spelled.
+/// The spelling of the name of a module or attribute, from the most to the least plausible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Spelling {
-    /// Identifiers with dots between, as an import statement spells it.
+    /// Identifiers separated by dots, as in an import statement.
     Path,
-    /// One word that is no identifier, like `my-module` or `3d`, which a function can import.
+    /// A word that is no identifier, such as `my-module` or `3d`. `importlib` can import a module of this name.
     Unusual,
-    /// Anything else that a file can be called.
+    /// Any other name that a file can have.
     Odd,
-    /// Nothing is called so.
+    /// A name that no file can have: it is empty, contains a zero, or is not UTF-8.
     Impossible,
 }
 
-/// Bytes of a line that are kept, at most.
+/// The number of bytes at the start of a line that are kept.
 const HEAD: usize = 64;
 
-/// A line, as far as the unpickler's failures depend on it. A line may be as long as the file, and is not kept.
+/// The facts about a line on which the unpickler may fail. The line itself is not kept, since it may be as long as the file.
 struct Line {
+    /// The first bytes, followed by zeros.
     head: [u8; HEAD],
+    /// The length of the line in bytes.
     length: u64,
     /// The last two bytes.
     ends: [u8; 2],
+    /// The spelling of the line as a name.
     spelling: Spelling,
-    /// An identifier begins with the next byte.
+    /// Whether the next byte begins an identifier: the line is empty so far, or ends with a dot.
     at_dot: bool,
-    /// Bytes of a character in UTF-8 that are still to come.
+    /// The number of bytes that are missing from the last UTF-8 character.
     pending: u8,
-    /// All bytes can be in an integer.
+    /// Whether each byte may occur in an integer.
     is_digits: bool,
 }
 
@@ -598,15 +623,17 @@ impl Line {
         }
     }
 
+    /// Adds `bytes` to the end of the line.
     fn extend(&mut self, bytes: &[u8]) {
         for byte in bytes {
-            // A file whose lines were ended for Windows has this in front of the newline.
+            // A carriage return at the end belongs to a Windows line break, so it counts as part of the name only if another
+            // byte follows.
             if self.ends[1] == b'\r' && self.length > 0 {
                 self.spell(b'\r');
             }
             let place = usize::try_from(self.length).unwrap_or(usize::MAX);
-            if let Some(kept) = self.head.get_mut(place) {
-                *kept = *byte;
+            if let Some(head_byte) = self.head.get_mut(place) {
+                *head_byte = *byte;
             }
             self.length = self.length.saturating_add(1);
             self.ends = [self.ends[1], *byte];
@@ -617,7 +644,7 @@ impl Line {
         }
     }
 
-    /// Takes a byte of a name.
+    /// Updates the spelling with the next byte of the name.
     fn spell(&mut self, byte: u8) {
         let is_continued = (0x80..0xc0).contains(&byte);
         let spelling = match byte {
@@ -645,6 +672,7 @@ impl Line {
         self.spelling = self.spelling.max(spelling);
     }
 
+    /// Returns the spelling of the whole line as a name.
     fn spelling(&self) -> Spelling {
         let is_empty = self.length == 0 || self.length == 1 && self.ends[1] == b'\r';
         if is_empty || self.pending > 0 {
@@ -656,16 +684,18 @@ impl Line {
         }
     }
 
-    /// The bytes that a number is read from: C's functions stop at a zero. `None` if there are more than are kept.
+    /// Returns the text of the line as Python's C code parses it for a number: up to the first zero byte, without white space
+    /// around it. Returns `None` if this text is longer than [`HEAD`] bytes.
     fn number(&self) -> Option<&[u8]> {
         let length = usize::try_from(self.length).unwrap_or(usize::MAX);
-        let kept = self.head.get(..length.min(HEAD)).unwrap_or_default();
-        match kept.iter().position(|byte| *byte == 0) {
-            Some(end) => Some(kept.get(..end).unwrap_or_default().trim_ascii()),
-            None => (length <= HEAD).then(|| kept.trim_ascii()),
+        let head = self.head.get(..length.min(HEAD)).unwrap_or_default();
+        match head.iter().position(|byte| *byte == 0) {
+            Some(end) => Some(head.get(..end).unwrap_or_default().trim_ascii()),
+            None => (length <= HEAD).then(|| head.trim_ascii()),
         }
     }
 
+    /// Returns whether Python parses the line as an integer.
     fn is_integer(&self) -> bool {
         let Some(number) = self.number() else { return self.is_digits };
         let number = unsigned(number);
@@ -678,6 +708,7 @@ impl Line {
         }
     }
 
+    /// Returns whether Python may parse the line as a float.
     fn is_float(&self) -> bool {
         let Some(number) = self.number() else { return self.is_digits };
         let number = unsigned(number);
@@ -687,33 +718,37 @@ impl Line {
                 && number.iter().all(|byte| byte.is_ascii_digit() || b"._eE+-".contains(byte))
     }
 
+    /// Returns whether the line begins and ends with the same quote.
     fn is_quoted(&self) -> bool {
-        let windows = u64::from(self.ends[1] == b'\r');
-        let last = if windows == 1 { self.ends[0] } else { self.ends[1] };
-        self.length.saturating_sub(windows) >= 2 && last == self.head[0] && b"'\"".contains(&last)
+        let carriage_return = u64::from(self.ends[1] == b'\r');
+        let last = if carriage_return == 1 { self.ends[0] } else { self.ends[1] };
+        self.length.saturating_sub(carriage_return) >= 2
+            && last == self.head[0]
+            && b"'\"".contains(&last)
     }
 
+    /// Parses the line as the key of a memo.
     fn key(&self) -> Option<u64> {
         let number = self.number()?;
         let digits = number.strip_prefix(b"+").unwrap_or(number);
         if !is_number(digits, u8::is_ascii_digit) {
             return None;
         }
-        // A number beyond 64 bits is a key as any other.
+        // Python takes integers of any size as keys. A number beyond 64 bits becomes the largest key.
         let digits = digits.iter().filter(|byte| **byte != b'_');
         let digits = digits.map(|byte| u64::from(byte.saturating_sub(b'0')));
         Some(digits.fold(0, |key: u64, digit| key.saturating_mul(10).saturating_add(digit)))
     }
 }
 
-/// Drops the sign of a number.
+/// Returns `number` without its sign.
 fn unsigned(number: &[u8]) -> &[u8] {
     match number {
         [b'+' | b'-', rest @ ..] | rest => rest,
     }
 }
 
-/// Returns whether bytes are digits, perhaps with `_` between them.
+/// Returns whether `digits` contains digits and `_` alone, and is not empty.
 fn is_number(digits: &[u8], is_digit: fn(&u8) -> bool) -> bool {
     !digits.is_empty() && digits.iter().all(|byte| is_digit(byte) || *byte == b'_')
 }

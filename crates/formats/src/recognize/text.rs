@@ -1,4 +1,4 @@
-//! Text: what it is, and what is found where a model should be.
+//! Recognizing kinds of text, and pages or messages of servers that were stored in place of a model.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use crate::error::{FormatError, copied};
 use crate::rules::Rule;
 use zten_report::size::grouped;
 
-/// Returns whether a file that begins with `start`, or `is_whole`, is text: UTF-8, UTF-16 with its mark, or mostly ASCII with
-/// letters of an older encoding, and no control characters.
+/// Returns whether a file that begins with `start` is text without control characters: UTF-8, UTF-16 with a byte order mark, or
+/// mostly ASCII with letters of an 8-bit encoding. `is_whole` says that `start` is the whole file.
 pub(super) fn is_text(start: &[u8], is_whole: bool) -> bool {
     if start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff") {
         return is_utf16(start);
@@ -21,11 +21,11 @@ pub(super) fn is_text(start: &[u8], is_whole: bool) -> bool {
     }
     match str::from_utf8(start) {
         Ok(_) => true,
-        // A character that lies across the end of what was read.
+        // The last character is cut because only the start of the file was read.
         Err(error) if error.error_len().is_none() && !is_whole => true,
         Err(_) => {
-            let others = start.iter().filter(|byte| **byte >= 0x80).count();
-            others.saturating_mul(8) < start.len()
+            let non_ascii = start.iter().filter(|byte| **byte >= 0x80).count();
+            non_ascii.saturating_mul(8) < start.len()
         }
     }
 }
@@ -46,7 +46,7 @@ pub(super) fn is_lfs_pointer(start: &[u8]) -> bool {
     VERSIONS.iter().any(|version| start.starts_with(version))
 }
 
-/// What is wrong with a Git LFS pointer, which says the size of the file.
+/// Returns the message for a Git LFS pointer, with the size of the file that the pointer stands for.
 pub(super) fn lfs_sentence(start: &[u8]) -> Result<String, FormatError> {
     let mut lines = start.split(|byte| *byte == b'\n');
     let size = lines.find_map(|line| line.strip_prefix(b"size "));
@@ -60,7 +60,8 @@ pub(super) fn lfs_sentence(start: &[u8]) -> Result<String, FormatError> {
     }
 }
 
-/// Tells pages and messages of servers that were stored in the place of a file.
+/// Recognizes an HTML page, an XML message or a JSON error of a server that was stored in place of a file. Returns the rule
+/// that names the kind of response.
 pub(super) fn of_server(start: &[u8]) -> Option<Rule> {
     let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
     let begins = |prefix: &str| {
@@ -97,20 +98,21 @@ pub(super) fn of_server(start: &[u8]) -> Option<Rule> {
     keys.iter().any(|known| key.eq_ignore_ascii_case(known)).then_some(Rule::FormatJsonError)
 }
 
-/// Returns whether a page or message is what a file of this name should hold, and no mistake.
+/// Returns whether the name in `path` allows the kind of page or message that `rule` names, so that the file is no failed
+/// download.
 pub(super) fn is_expected(rule: Rule, path: &Path) -> bool {
     let Some(suffix) = suffix(path) else { return false };
     if MODELS.contains(&&*suffix) {
         return false;
     }
     match rule {
-        // Files of all names may be configurations, which have such keys by chance.
+        // Configuration files have any suffix, and may begin with a key such as "message".
         Rule::FormatXml | Rule::FormatJsonError => true,
         _ => WEB.contains(&&*suffix) || TEXT.contains(&&*suffix) || SOURCE.contains(&&*suffix),
     }
 }
 
-/// Suffixes of files that hold models or their data, which are never pages.
+/// Suffixes of models and their data. A page or message under such a name is a failed download.
 const MODELS: &[&str] = &[
     "safetensors",
     "gguf",
@@ -165,7 +167,8 @@ const SOURCE: &[&str] = &[
     "f90", "asm", "s", "glsl", "wgsl", "metal", "cl", "py", "pyw",
 ];
 
-/// Tells what text is in a file that is called so.
+/// Returns the kind of a text that begins with `start`, in a file with the name in `path`. Python source is an error, so that
+/// callers treat it as a program.
 pub(super) fn kind(start: &[u8], path: &Path) -> Result<OtherKind, Executable> {
     let suffix = suffix(path);
     let suffix = suffix.as_deref().unwrap_or_default();

@@ -1,15 +1,15 @@
-//! The ranges that are read of each of several files, in their order.
+//! The order in which ranges of several files are read.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use zten::Component;
 
-/// The ranges of a file that are read one after another before another file is, then those after that, and so on.
+/// The ranges of one file in the order of reading, grouped into runs: between two runs, ranges of other files are read.
 pub type Runs = Vec<Vec<Range<u64>>>;
 
-/// Returns the ranges that are read of a file (none) and of its shards, by their names, if components are read in that
-/// order. Ranges that there is no memory for are left out.
+/// Returns the ranges of each file that are read if `components` are read in order. The key is the name of a shard, or `None`
+/// for the file itself. Ranges are left out if memory is out, since the result only predicts reads.
 pub fn runs<'a>(
     components: impl IntoIterator<Item = Component<'a>>,
 ) -> HashMap<Option<&'a str>, Runs> {

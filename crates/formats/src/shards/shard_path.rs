@@ -1,16 +1,16 @@
-//! The places where a file may be that another one names.
+//! The places where a shard or sibling file may be.
 
-/// A place in the folder of a file, or below, where one may be that it names. The parts of it are the names of
-/// files or end such a name: none is `.` or `..`, and none has a slash.
+/// A place in or below the folder of a file where a file that it names may be. Each step is the name of a file or folder, or
+/// the end of such a name: no step is `.` or `..`, or contains a slash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShardPath<'a> {
-    /// A file beside it, whose name is its own up to the last dot ([`stem`]), and then this.
+    /// A sibling file: its name is the [`stem`] of the naming file, followed by this text.
     Sibling(String),
-    /// A path of these steps from the folder on.
+    /// A path that leads from the folder of the naming file through these steps.
     Below(Vec<&'a str>),
 }
 
-/// The name of a file without what begins at its last dot, unless that is its first character.
+/// Returns `name` without its suffix: the part before the last dot, or the whole name if the only dot comes first.
 pub fn stem(name: &str) -> &str {
     match name.rsplit_once('.') {
         Some((stem, _)) if !stem.is_empty() => stem,

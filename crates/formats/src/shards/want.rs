@@ -1,4 +1,4 @@
-//! The files that another one names.
+//! The shards and sibling files that a file names.
 
 use std::fmt;
 use std::io;
@@ -8,21 +8,22 @@ use super::shard_path::ShardPath;
 use super::wanted::{NAME, Wanted};
 use super::{IS_LINK, Links, ShardFile, first, link_target, parent};
 
-/// A file that another one names.
+/// A shard or sibling file that another file names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Want {
     /// A shard of a zTensor file.
     Shard(Wanted),
-    /// A file of that name, beside an index or the first of several GGUF files.
+    /// A file in the folder of an index, or of the first file of a split GGUF model.
     Sibling(Sibling),
 }
 
-/// The name of a file of safetensors or GGUF beside one that names it.
+/// The valid name of a safetensors or GGUF file in the folder of the file that names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sibling(String);
 
 impl Sibling {
-    /// Checks a name; none where it leads somewhere else, has characters that a URL is read without, or is of no such file.
+    /// Checks `name`. Returns `None` if the name leads out of the folder, contains control characters, which URL parsers drop,
+    /// is too long, or does not end in `.safetensors` or `.gguf`.
     pub fn new(name: &str) -> Option<Self> {
         let is_name = name.len() <= NAME
             && !name.starts_with('.')
@@ -34,7 +35,7 @@ impl Sibling {
 }
 
 impl Want {
-    /// Reads what [`Display`](fmt::Display) has written.
+    /// Parses the text that the [`Display`](fmt::Display) implementation writes.
     pub fn read(text: &str) -> Option<Self> {
         match text.strip_prefix("sibling ") {
             Some(name) => Sibling::new(name).map(Self::Sibling),
@@ -42,7 +43,7 @@ impl Want {
         }
     }
 
-    /// Returns the name in the file that names it.
+    /// Returns the name of this shard or sibling file in the file that names it.
     pub fn name(&self) -> &str {
         match self {
             Self::Shard(wanted) => wanted.name(),
@@ -50,7 +51,7 @@ impl Want {
         }
     }
 
-    /// Returns the places where it may be: the first file that is there is it.
+    /// Returns the places where this file may be, in the order in which they are tried.
     pub fn places(&self) -> Vec<ShardPath<'_>> {
         match self {
             Self::Shard(wanted) => wanted.places().into(),
@@ -58,18 +59,19 @@ impl Want {
         }
     }
 
-    /// Opens it; none where there is no regular file that can be it.
+    /// Opens this shard or sibling file of the file at the path `root`. Returns `None` if no regular file is at any of its
+    /// places.
     ///
     /// # Errors
-    /// The errors of [`open`](super::open); that a sibling is a link which is not followed.
+    /// The errors of [`open`](super::open); a sibling file is a link that `links` does not follow.
     pub fn open(&self, root: &Path, links: Links) -> io::Result<Option<ShardFile>> {
-        let found = first(root, &self.places(), self.name(), links)?;
-        if let (None, Self::Sibling(Sibling(name))) = (&found, self)
+        let opened = first(root, &self.places(), self.name(), links)?;
+        if let (None, Self::Sibling(Sibling(name))) = (&opened, self)
             && let Some(target) = link_target(parent(root), name)
         {
             return Err(io::Error::other(format!("{IS_LINK}{target}")));
         }
-        Ok(found)
+        Ok(opened)
     }
 }
 
@@ -87,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_no_paths() {
+    fn names_that_lead_out_of_the_folder_are_rejected() {
         assert!(Sibling::new("model-00001-of-00002.safetensors").is_some());
         let long = format!("{}.safetensors", "x".repeat(NAME));
         for name in
@@ -106,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wanted_is_read() {
+    fn the_displayed_text_is_parsed_to_the_same_value() {
         for text in ["shard s xxh3 00", "sibling a b.safetensors"] {
             assert_eq!(Want::read(text).unwrap().to_string(), text);
         }

@@ -6,12 +6,12 @@ use zten::shards::Shard;
 
 use super::shard_path::ShardPath;
 
-/// The folder of files that are called by their digests.
+/// The name of the folder whose files are named by their digests.
 pub const BLOBS: &str = "blobs";
-/// Characters of a file's name, at most.
+/// The largest length of a file's name in bytes.
 pub const NAME: usize = 255;
 
-/// A shard that is to be looked for: no more of what the file says than is needed for that.
+/// A shard to look for: its name and the digest that the file lists for it, checked to be usable in a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     pub(super) name: String,
@@ -20,7 +20,8 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// None where it is something else than the names of files are made of.
+    /// Creates a shard to look for. Returns `None` if `name`, `algorithm` or `digits` contains characters that are not allowed
+    /// in the name of a shard's file, or is too long.
     pub(super) fn new(name: &str, algorithm: &str, digits: &str) -> Option<Self> {
         let is_name = |text: &str, most: usize, allowed: &dyn Fn(u8) -> bool| {
             (1..=most).contains(&text.len()) && text.bytes().all(allowed)
@@ -35,25 +36,26 @@ impl Wanted {
         valid.then_some(Self { name, algorithm, digits })
     }
 
-    /// Returns the shard that is to be looked for; none if no file can have such a name.
+    /// Returns the shard to look for. Returns `None` if `shard` has no digest, or if its name or digest cannot be the name of a
+    /// file.
     pub fn from_shard(shard: &Shard<'_>) -> Option<Self> {
         let digest = shard.digest()?.to_string();
         let (algorithm, digits) = digest.split_once(':')?;
         Self::new(shard.name(), algorithm, digits)
     }
 
-    /// Returns the name in the file that lists it.
+    /// Returns the name of the shard in the file that lists the shard.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the places where it may be: the first file that is there is the shard.
+    /// Returns the places where the shard may be, in the order in which they are tried.
     pub fn places(&self) -> [ShardPath<'_>; 2] {
         let by_digest = vec![BLOBS, &self.algorithm, &self.digits];
         [ShardPath::Sibling(format!("-{}.zt", self.name)), ShardPath::Below(by_digest)]
     }
 
-    /// Reads what [`Display`](fmt::Display) has written.
+    /// Parses the text that the [`Display`](fmt::Display) implementation writes.
     pub fn read(text: &str) -> Option<Self> {
         let mut words = text.split(' ');
         let (name, algorithm, digits) = (words.next()?, words.next()?, words.next()?);

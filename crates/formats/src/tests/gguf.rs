@@ -317,7 +317,7 @@ fn of_last(pairs: &[Vec<u8>], key: &str) -> (String, u64) {
     let start = u64::try_from(24 + before + 8 + key.len()).unwrap();
     let finding = error.finding();
     assert_eq!(finding.object.as_deref(), Some(key), "{error}");
-    // A sentence without a subject goes on from the key.
+    // The sentence of a violation of a key begins with the key.
     let sentence = finding.sentence.strip_prefix(&format!("{key} ")).unwrap_or(&finding.sentence);
     (sentence.to_owned(), finding.offset.unwrap() - start)
 }

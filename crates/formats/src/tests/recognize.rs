@@ -1,4 +1,4 @@
-//! What a file is, whatever it is called.
+//! Recognizing files by their content, and checking the content against the name.
 
 use std::fs;
 use std::path::Path;
@@ -8,6 +8,7 @@ use zten_testkit::other_formats;
 use crate::recognize::{Evidence, Stored, scan};
 use crate::{Executable, Format, FormatError, OtherKind, Recognition, Recognized, Rule, recognize};
 
+/// Recognizes a file with the given bytes and name.
 fn look(bytes: &[u8], name: &str) -> Recognition {
     recognize(&bytes, bytes.len().try_into().unwrap(), Path::new(name)).unwrap()
 }
@@ -16,7 +17,8 @@ fn kind(bytes: &[u8], name: &str) -> Recognized {
     look(bytes, name).kind()
 }
 
-/// The end of the instruction from which on a file is a pickle, and the evidence.
+/// Returns the length of the shortest prefix of `bytes` that is a pickle which calls or imports, and the evidence for the whole
+/// file.
 fn first_call(bytes: &[u8]) -> Option<(usize, Evidence)> {
     let evidence = |length: usize| {
         let mut input = Stored::new(&bytes, 0, length.try_into().unwrap());
@@ -30,7 +32,8 @@ fn first_call(bytes: &[u8]) -> Option<(usize, Evidence)> {
     ))
 }
 
-/// The same in text, where an import alone is no evidence.
+/// Returns the length of the shortest prefix of the text `bytes` that is a pickle which calls. In text, an import is no
+/// evidence.
 fn call_in_text(bytes: &[u8]) -> usize {
     let is_found = |length: &usize| {
         let mut input = Stored::new(&bytes, 0, (*length).try_into().unwrap());
@@ -41,12 +44,12 @@ fn call_in_text(bytes: &[u8]) -> usize {
 
 const PICKLE: Recognized = Recognized::Named(Rule::FormatPickle);
 
-/// What a violation says.
+/// Returns the message of an error.
 fn sentence(error: &FormatError) -> String {
     error.to_string()
 }
 
-/// Pickles as `pickle.dumps` and other writers write them, and what hides in them.
+/// Malicious pickles, written by `pickle.dumps` or by hand.
 const PICKLES: &[&[u8]] = &[
     b"cposix\nsystem\n(S'true'\ntR.",
     b"S'hello'\n0cposix\nsystem\n(S'true'\ntR.",
@@ -54,15 +57,15 @@ const PICKLES: &[&[u8]] = &[
     b"(S'true'\niposix\nsystem\n.",
     b"cposix\nsystem\np0\n0g0\n(S'true'\ntR.",
     b"I1\n0L5L\n0F1e3\n0V text, and more \n0cposix\nsystem\n(S\"a'b\"\ntR.",
-    // Lines that end as on Windows, and numbers as Python reads them.
+    // Windows line breaks, and unusual numbers that Python accepts.
     b"cposix\r\nsystem\r\n(S'true'\ntR.",
     b"I 0x1F \r\n0L-12_3L\n0Iunused\0\n",
-    // A file that came with the model.
+    // A module in a file that comes with the model, whose name is no identifier.
     b"cmy-module\nrun\n)R.",
     b"c3d\nrun\n)R.",
     b"\x80\x02cposix\nsystem\nX\x04\0\0\0trueq\0\x85q\x01Rq\x02.",
     b"\x80\x04\x95\xff\0\0\0\0\0\0\0\x8c\x05posix\x94\x8c\x06system\x94\x93\x94\x8c\x04true\x94\x85\x94R\x94.",
-    // An instruction that says the protocol may stand anywhere, and so may others that do nothing.
+    // The opcode PROTO may be at any position, as may instructions without an effect.
     b"N0\x80\x05N0(1(0N2\x300\x30cposix\nsystem\n(S'true'\ntR.",
     b"\x80\x03]q\0(K\x01M\x02\x03J\x04\x05\x06\x07e0cposix\nsystem\n)\x81.",
     b"\x80\x04N0\x8f(K\x01\x900}(K\x01Nu0\x96\x01\0\0\0\0\0\0\0aK\x05a0cos\nsystem\n)}\x92.",
@@ -88,7 +91,7 @@ fn every_pickle_is_found_with_any_tail() {
     let mut called = 0;
     for pickle in PICKLES.iter().map(|pickle| pickle.to_vec()).chain(corpus) {
         let Some((end, _)) = first_call(&pickle) else { continue };
-        // In text, an import alone says nothing.
+        // In text, an import alone is no evidence.
         let end = if pickle.is_ascii() { call_in_text(&pickle) } else { end };
         called += 1;
         for length in end..=pickle.len() {
@@ -108,7 +111,7 @@ fn every_pickle_is_found_with_any_tail() {
 }
 
 #[test]
-fn no_pickle_is_another_file() {
+fn text_that_begins_like_a_pickle_is_text() {
     let texts: &[&[u8]] = &[
         b"# Title\n\nText.\n",
         b"copyright notice\nall rights reserved\nNo warranty.\n",
@@ -159,12 +162,12 @@ fn values_without_calls_are_pickles_to_their_end() {
         b"\x80\x04\x95\x03\0\0\0\0\0\0\0}\x94.",
         b"\x80\x05N.",
         b"}q\0.",
-        // It ends in the middle, and calls nothing before.
+        // A pickle that is cut before it calls anything.
         b"\x80\x02}q\0(X\x03\0\0\0abcK",
     ] {
         assert_eq!(kind(pickle, "x"), PICKLE, "{}", pickle.escape_ascii());
     }
-    // What Python's unpickler fails over.
+    // Streams on which Python's unpickler fails.
     for other in [
         &b"\x80\x06N."[..],
         b"\x80\x02NR.",
@@ -181,8 +184,8 @@ fn values_without_calls_are_pickles_to_their_end() {
 }
 
 #[test]
-fn operands_are_skipped_and_limits_are_no_text() {
-    // Gigabytes in one operand, of which nothing is read.
+fn operands_are_skipped_and_a_pickle_beyond_the_limits_is_a_pickle() {
+    // A pickle with one operand of a terabyte, which the scanner must skip rather than read.
     struct Long(Vec<u8>, u64);
     impl zten::ReadAt for Long {
         fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), zten::Error> {
@@ -206,7 +209,7 @@ fn operands_are_skipped_and_limits_are_no_text() {
     let found = look(&many, "x.txt");
     assert_eq!(found.kind(), PICKLE);
     assert!(sentence(&found.rejection().unwrap()).contains("more values"));
-    // Equal values take no memory of their own.
+    // Runs of equal values take one entry on the stack.
     let many = [&b"N".repeat(1 << 21)[..], b"cos\nsystem\n)R"].concat();
     assert_eq!(kind(&many, "x.txt"), PICKLE);
     let many = [&b"N\x94".repeat(1 << 20)[..], b"cos\nsystem\n)R"].concat();
@@ -214,7 +217,7 @@ fn operands_are_skipped_and_limits_are_no_text() {
 }
 
 #[test]
-fn other_files_have_kinds() {
+fn files_without_tensors_are_recognized_by_kind() {
     let webp = b"RIFF\x10\0\0\0WEBPVP8 ";
     let wave = b"RIFF\x10\0\0\0WAVEfmt ";
     let piece = b"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\x02\n\x08";
@@ -280,7 +283,7 @@ fn other_files_have_kinds() {
 }
 
 #[test]
-fn names_are_compared_with_contents() {
+fn a_name_that_claims_another_format_is_rejected() {
     let (pickle, safetensors) = (&b"\x80\x02}q\0."[..], &b"\x02\0\0\0\0\0\0\0{}"[..]);
     let checked = |bytes: &[u8], name: &str| look(bytes, name).check_name(Path::new(name));
     for name in ["a.pkl", "a.PT", "a.pth.tar", "pytorch_model-00001-of-00002.BIN", "a.Pickle"] {
@@ -304,11 +307,12 @@ fn names_are_compared_with_contents() {
     );
 }
 
-/// A safetensors file, which by its header's length is a pickle that goes on in the data.
+/// A safetensors file is also a pickle if its length field is chosen well: the pickle continues in the data.
 #[test]
-fn one_file_of_two_formats() {
-    // The length is the instructions NONE and BINFLOAT. The number takes the rest of the length and two bytes of the header.
-    // Then the name of the tensor drops the number, and begins a line of text that ends in the data.
+fn a_safetensors_file_that_is_also_a_pickle_is_rejected() {
+    // The length field encodes the instructions NONE and BINFLOAT. The operand of BINFLOAT is the rest of the length field and
+    // two bytes of the header. The tensor's name begins with POP, which drops the number, and UNICODE, whose line ends in the
+    // data.
     let payload = b"\ncos\nsystem\n(S'true'\ntR.";
     let (length, size) = (0x474e_u64, payload.len());
     let header = format!(r#"{{"0V":{{"dtype":"U8","shape":[{size}],"data_offsets":[0,{size}]}}}}"#);
@@ -323,7 +327,7 @@ fn one_file_of_two_formats() {
 }
 
 #[test]
-fn random_changes_end_alike() {
+fn bytes_after_the_first_call_do_not_change_the_evidence() {
     let mut random = fastrand::Rng::with_seed(54);
     for _ in 0..2_000 {
         let mut bytes = PICKLES[random.usize(..PICKLES.len())].to_vec();

@@ -191,7 +191,7 @@ fn corpus_file(name: &str) -> Vec<u8> {
     cases.into_iter().find(|output| output.path == path).expect(name).bytes
 }
 
-/// Elements in any order are read row by row; the first part of a storage that is read has all of it verified.
+/// Strided elements are read in row-major order, and reading any part of a storage verifies the whole storage.
 #[test]
 fn strides() {
     let mut bytes = corpus_file("strided");
@@ -206,7 +206,7 @@ fn strides() {
     ] {
         assert_eq!(archive.tensor(name).unwrap().to_vec::<i16>().unwrap(), wanted, "{name}");
     }
-    // The last element is not in every tensor, but every tensor that is read has the whole storage verified.
+    // Not every tensor contains the last element, but reading any tensor verifies the whole storage.
     let place = bytes.windows(8).position(|bytes| bytes == [1, 0, 2, 0, 3, 0, 4, 0]).unwrap();
     bytes[place + 6] ^= 8;
     let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
@@ -215,7 +215,7 @@ fn strides() {
         let error = tensor.to_vec::<i16>().unwrap_err();
         assert_eq!((error.rule(), error.tensor()), (Some("zip-crc"), Some(tensor.name())));
     }
-    // A slice verifies nothing.
+    // Reading a slice does not verify the checksum.
     let slice = archive.tensor("part").unwrap().slice(1..).unwrap();
     assert_eq!(slice.to_vec::<i16>().unwrap(), [12]);
 }
@@ -307,14 +307,14 @@ fn old_instructions() {
         assert!(rejected(harmless).contains("this is a pickle"), "{harmless:?}");
     }
     for (bytes, why) in [
-        (&b"I\n."[..], "a line is no number"),
-        (b"I1x\n.", "a line is no number"),
-        (b"L-\n.", "a line is no number"),
+        (&b"I\n."[..], "a line is not a number"),
+        (b"I1x\n.", "a line is not a number"),
+        (b"L-\n.", "a line is not a number"),
         (b"(NNNd.", "a key of a dictionary has no value"),
-        (b"Np\n.", "a line is no number"),
-        (b"Np-1\n.", "a line is no number"),
+        (b"Np\n.", "a line is not a number"),
+        (b"Np-1\n.", "a line is not a number"),
         (b"Np4294967296\ng4294967295\n.", "out of order"),
-        (b"Np9\ng8\n.", "nothing is kept under the number 8"),
+        (b"Np9\ng8\n.", "the memo has no value with the number 8"),
         (b"0.", "finds fewer values"),
         (b"N1.", "finds no mark"),
         (b"l.", "finds no mark"),
@@ -336,9 +336,9 @@ fn old_instructions() {
     }
 }
 
-/// A set that is made of a list has its own items, each once, of those that Python takes for equal the first.
+/// A set that is made from a list copies its items. Of several items that Python considers equal, the set keeps the first.
 #[test]
-fn sets_are_copies() {
+fn a_set_made_from_a_list_keeps_the_first_of_equal_items() {
     let bytes = corpus_file("set-of-list");
     let archive = open_bytes(&*bytes, &OpenOptions::default()).unwrap();
     let attribute = |name: &str| archive.attributes().find(|(key, _)| *key == name).unwrap().1;
@@ -369,7 +369,7 @@ fn sets_are_copies() {
     assert_eq!((found.1, found.3, found.4, found.5), (3, None, "a".to_owned(), "b".to_owned()));
 }
 
-/// Checksums of which all are 0 are none: what is damaged then goes unseen.
+/// If the checksums of all members are 0, the archive has no checksums, and damage is not detected.
 #[test]
 fn archives_without_checksums() {
     let mut bytes = corpus_file("no-checksums");
@@ -380,7 +380,7 @@ fn archives_without_checksums() {
     assert_eq!(archive.tensor("a").unwrap().to_vec::<i16>().unwrap(), [3, 2]);
 }
 
-/// Elements of a big-endian archive are swapped by their own width, also in a storage of bytes.
+/// The bytes of a big-endian element are swapped according to the tensor's dtype, even in an untyped storage.
 #[test]
 fn big_endian_types_without_a_class() {
     for name in ["big-untyped", "big-typed"] {
@@ -391,8 +391,8 @@ fn big_endian_types_without_a_class() {
     }
 }
 
-/// Pickles in which one thing is repeated that refers to something large: each instruction and each function costs what
-/// its own bytes cost.
+/// Work is linear in the bytes of a pickle, even if one instruction or call that refers to a large value is repeated many
+/// times.
 #[test]
 fn work_follows_bytes() {
     let get = |index: u8| vec![b'h', index];
@@ -441,7 +441,7 @@ fn work_follows_bytes() {
             [text("storage"), global("torch", "FloatStorage")].concat(),
             [text("cpu"), b"\x8a\xff".to_vec(), vec![1; 255]].concat(),
         ];
-        // Those of several values leave the last of them under their number.
+        // An entry with several values stores only the last of them in the memo.
         let start = kept
             .iter()
             .zip(0..)

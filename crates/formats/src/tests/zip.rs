@@ -280,7 +280,8 @@ fn every_byte_is_accounted_for() {
         }
         free.dedup();
         let entries = valid.windows(4).enumerate().filter(|(_, bytes)| bytes == b"PK\x01\x02");
-        // The version that wrote it; whether it is text; the attributes that the file had, as far as it remains a file.
+        // Free bytes of an entry: the version of the writer, the internal attribute for text, and external attributes that
+        // leave the member a regular file.
         let of_files =
             |(at, _)| [at + 4..at + 6, at + 36..at + 37, at + 38..at + 42].into_iter().flatten();
         let wanted: Vec<usize> = entries.flat_map(of_files).collect();

@@ -1,21 +1,23 @@
-//! What a checkpoint holds that is no tensor and no attribute, and so is dropped: it is checked all the same.
+//! Checks of the parts of a checkpoint that are dropped, because they are neither tensors nor attributes: states of parameters,
+//! hooks, and versions of modules.
 
 use super::globals;
 use super::pickle::{Fact, LONGEST_NAME, Pickle, Value};
 use crate::error::FormatError;
 use crate::rules::Rule;
 
-/// What versions of modules are that are not read.
-const METADATA: &str = "versions of modules are no dictionaries of scalars";
+/// The sentence about versions of modules that are unsupported.
+const METADATA: &str = "the versions of modules are not dictionaries of scalars";
 
 impl Pickle<'_> {
-    /// Checks what is dropped when all of it is there: the states of parameters and the versions of modules, of which
-    /// each is gone through once, and hooks.
+    /// Checks the states of parameters, hooks and versions of modules after all instructions, since containers may grow until
+    /// the last one. Each container is visited once.
     pub(super) fn check_dropped(&mut self) -> Result<(), FormatError> {
         for node in self.nodes_with(Fact::IsState) {
             let mut items = self.items(node);
             while let (Some(key), Some(_)) = (items.next(), items.next()) {
-                // PyTorch sets each as an attribute, and some of those that every tensor has change its elements.
+                // PyTorch sets each key as an attribute of the tensor. Setting some built-in attributes, such as `data`,
+                // changes the elements.
                 let is_attribute = match key {
                     Value::Text(at) => {
                         !self.short(at, LONGEST_NAME).is_some_and(globals::is_property)
@@ -23,8 +25,7 @@ impl Pickle<'_> {
                     _ => false,
                 };
                 if !is_attribute {
-                    let sentence =
-                        "the state of a parameter has a key that is no attribute of its own";
+                    let sentence = "the state of a parameter has a key that is no custom attribute of a tensor";
                     let at = self.node_at(node);
                     return Err(FormatError::violation_at(Rule::TorchCall, sentence, at));
                 }
@@ -43,14 +44,14 @@ impl Pickle<'_> {
         self.check_metadata()
     }
 
-    /// Checks that the versions of modules are scalars, in dictionaries with texts as keys.
+    /// Checks that the versions of modules are scalars in nested dictionaries whose keys are texts.
     fn check_metadata(&mut self) -> Result<(), FormatError> {
-        let mut waiting = Vec::new();
+        let mut pending = Vec::new();
         for node in self.nodes_with(Fact::IsMetadata) {
-            waiting.try_reserve(1).map_err(|_| FormatError::memory())?;
-            waiting.push(node);
+            pending.try_reserve(1).map_err(|_| FormatError::memory())?;
+            pending.push(node);
         }
-        while let Some(node) = waiting.pop() {
+        while let Some(node) = pending.pop() {
             let mut next = self.items(node).place();
             loop {
                 let mut items = self.resume(next);
@@ -60,8 +61,8 @@ impl Pickle<'_> {
                     Value::Dict(inner) | Value::Ordered(inner) => {
                         if !self.has(inner, Fact::IsMetadata) {
                             self.note(inner, Fact::IsMetadata);
-                            waiting.try_reserve(1).map_err(|_| FormatError::memory())?;
-                            waiting.push(inner);
+                            pending.try_reserve(1).map_err(|_| FormatError::memory())?;
+                            pending.push(inner);
                         }
                     }
                     value if self.is_scalar(value) => {}

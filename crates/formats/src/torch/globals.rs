@@ -1,36 +1,36 @@
-//! The globals that a checkpoint may name, and the types of elements. Nothing here is called: each name stands for a
-//! value that the machine knows.
+//! The globals that a checkpoint may import, and the dtypes of elements. No global is ever called: the machine implements
+//! the effect of each allowed function.
 
 use zten::tools::{LogicalType, StorageType};
 
 use crate::kind::Kind::{self, Logical, Plain};
 
-/// A global that may be named.
+/// A global that a pickle may import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Global {
-    /// Makes the dictionary that a module returns as its state.
+    /// Makes an ordered dictionary, the type of a module's `state_dict`.
     OrderedDict,
-    /// Makes a shape of a tuple.
+    /// Makes a shape from a tuple.
     Size,
-    /// Makes a device of its name, or of its kind and a number.
+    /// Makes a device from its name, or from its kind and a number.
     Device,
-    /// Makes a set of a list, before protocol 4.
+    /// Makes a set from a list, as pickles before protocol 4 do.
     Set,
-    /// Makes a tensor of a storage: the fewest and the most arguments, and the one that is a dtype.
+    /// Makes a tensor from a storage: the smallest and largest number of arguments, and the position of the dtype argument.
     Tensor(u8, u8, Option<u8>),
-    /// Makes a parameter of a tensor: the number of arguments.
+    /// Makes a parameter from a tensor: the number of arguments.
     Parameter(u8),
-    /// A class of storages.
+    /// A class of storages with elements of this dtype.
     Storage(Dtype),
-    /// A storage of bytes.
+    /// The class of storages of bytes without a dtype.
     Untyped,
     /// A dtype.
     Dtype(Dtype),
-    /// Known, harmless, and not read: what is made of it is unsupported.
+    /// A known, harmless global whose results zten does not read: they are unsupported.
     Unread,
 }
 
-/// The type of elements: its place in the table.
+/// A dtype of elements: the row number in [`DTYPES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Dtype(u8);
 
@@ -39,29 +39,29 @@ impl Dtype {
         DTYPES.get(usize::from(self.0))
     }
 
-    /// The name.
+    /// The name of the dtype.
     pub(super) fn name(self) -> &'static str {
         self.row().map_or("", |row| row.0)
     }
 
-    /// Returns whether elements may require gradients: floats and complex numbers.
+    /// Returns whether tensors of this dtype may require gradients: floats and complex numbers may.
     pub(super) fn has_gradients(self) -> bool {
         ["float", "bfloat", "complex"].iter().any(|prefix| self.name().starts_with(prefix))
     }
 
-    /// Bytes of an element.
+    /// The width of an element in bytes.
     pub(super) fn width(self) -> u64 {
         self.row().map_or(1, |row| row.2.into())
     }
 
-    /// The elements, if zTensor has such.
+    /// The kind of elements in an archive; `None` if zten has no such elements.
     pub(super) fn kind(self) -> Option<Kind> {
         self.row().and_then(|row| row.3)
     }
 }
 
-/// A dtype: its name, the class of its storages (none if it has none of its own), the bytes of an element, and the
-/// elements.
+/// The dtypes: the name, the class of storages (empty if the dtype has no class of its own), the width of an element in bytes,
+/// and the kind of elements.
 const DTYPES: [(&str, &str, u8, Option<Kind>); 47] = [
     ("float32", "FloatStorage", 4, Some(Plain(StorageType::F32))),
     ("float64", "DoubleStorage", 8, Some(Plain(StorageType::F64))),
@@ -112,8 +112,8 @@ const DTYPES: [(&str, &str, u8, Option<Kind>); 47] = [
     ("bcomplex32", "", 4, None),
 ];
 
-/// Every other global: its module, its name, and what it stands for. The unread ones are those that PyTorch itself
-/// allows where it loads weights only.
+/// All globals that are not in [`DTYPES`]: the module, the name, and the meaning. PyTorch allows the unread globals, too, when
+/// it loads with `weights_only=True`.
 const GLOBALS: [(&str, &str, Global); 33] = [
     ("collections", "OrderedDict", Global::OrderedDict),
     ("torch._utils", "_rebuild_tensor_v2", Global::Tensor(6, 7, None)),
@@ -150,10 +150,10 @@ const GLOBALS: [(&str, &str, Global); 33] = [
     ("builtins", "complex", Global::Unread),
 ];
 
-/// The highest number of a device: PyTorch keeps it in a signed byte.
+/// The highest number of a device: PyTorch stores the number in a signed byte.
 pub(super) const LAST_DEVICE: u16 = 127;
 
-/// Returns whether a text is a kind of device that PyTorch knows by itself.
+/// Returns whether `name` is a kind of device that PyTorch knows without an extension package.
 pub(super) fn is_kind(name: &[u8]) -> bool {
     const KINDS: [&str; 20] = [
         "cpu",
@@ -180,8 +180,8 @@ pub(super) fn is_kind(name: &[u8]) -> bool {
     KINDS.iter().any(|kind| kind.as_bytes() == name)
 }
 
-/// Splits a name of a device: its kind, and perhaps a number; none if a text is no such name. Packages beside PyTorch
-/// have kinds of their own.
+/// Splits the name of a device, such as `cuda:0`, into its kind and its number, which is optional. Returns `None` if `name` is
+/// not the name of a device. Any lower-case kind is accepted, since extension packages define kinds of their own.
 pub(super) fn device(name: &[u8]) -> Option<(&[u8], Option<u16>)> {
     let mut parts = name.splitn(2, |byte| *byte == b':');
     let kind = parts.next()?;
@@ -197,7 +197,7 @@ pub(super) fn device(name: &[u8]) -> Option<(&[u8], Option<u16>)> {
     Some((kind, Some(number)))
 }
 
-/// Returns whether an attribute of a tensor is one that every tensor has, and that setting changes or that cannot be set.
+/// Returns whether `name` is a built-in attribute of every tensor that is read-only, or that changes the tensor when it is set.
 pub(super) fn is_property(name: &[u8]) -> bool {
     const PROPERTIES: [&str; 53] = [
         "H",
@@ -257,7 +257,7 @@ pub(super) fn is_property(name: &[u8]) -> bool {
     PROPERTIES.iter().any(|property| property.as_bytes() == name)
 }
 
-/// Finds a global; none if it may not be named.
+/// Finds the global `name` of `module`. Returns `None` if a pickle must not import it.
 pub(super) fn find(module: &[u8], name: &[u8]) -> Option<Global> {
     let listed = GLOBALS.iter().find(|row| row.0.as_bytes() == module && row.1.as_bytes() == name);
     if let Some((_, _, global)) = listed {
@@ -269,7 +269,7 @@ pub(super) fn find(module: &[u8], name: &[u8]) -> Option<Global> {
         match (module, kind) {
             (b"torch", _) if dtype.as_bytes() == name => Some(Global::Dtype(Dtype(place))),
             (b"torch" | b"torch.cuda", Some(b"Storage")) => Some(Global::Storage(Dtype(place))),
-            // Classes of tensors, by which old programs name a type.
+            // Classes of tensors, which old programs used in place of a dtype.
             (
                 b"torch" | b"torch.cuda" | b"torch.sparse" | b"torch.cuda.sparse",
                 Some(b"Tensor"),
@@ -279,7 +279,7 @@ pub(super) fn find(module: &[u8], name: &[u8]) -> Option<Global> {
     })
 }
 
-/// The type of the elements of an untyped storage: bytes.
+/// The dtype of the elements of an untyped storage: `uint8`.
 pub(super) const BYTES: Dtype = Dtype(8);
 
 #[cfg(test)]

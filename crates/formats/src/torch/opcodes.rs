@@ -1,4 +1,4 @@
-//! The instructions of pickles: those that are carried out, and the names of those that are rejected.
+//! The opcodes of pickles: the effects of those that the machine executes, and the names of those that it rejects.
 
 use super::pickle::Value;
 
@@ -7,7 +7,7 @@ use super::pickle::Value;
 pub(super) enum Operand {
     /// A fixed number of bytes.
     Fixed(u8),
-    /// A little-endian length of so many bytes, and as many bytes as it says.
+    /// A little-endian length, whose width in bytes is given here, and then as many bytes as the length says.
     Counted(u8),
     /// A fixed number of lines.
     Lines(u8),
@@ -18,19 +18,19 @@ pub(super) enum Operand {
 pub(super) enum Op {
     /// Pushes a value.
     Push(Value),
-    /// Pushes the value that its operand is.
+    /// Pushes the value in the operand. The function makes a [`Value`] from the position of the instruction.
     Scalar(fn(u32) -> Value),
     /// Pushes an empty container.
     Empty(fn(u32) -> Value),
-    /// Pushes the string of Python 2 that its operand is.
+    /// Pushes the Python 2 string in the operand.
     String,
-    /// Pushes the integer that its line is, or a flag.
+    /// Pushes the integer or bool in the operand, which is a line.
     Int,
-    /// Makes a tuple of so many values.
+    /// Pops the given number of values and pushes a tuple of them.
     Tuple(u8),
-    /// Makes a container of the values behind the mark.
+    /// Pops all values above the last mark and pushes a container of them.
     Gather(fn(u32) -> Value),
-    /// Adds to a list (`l`), a set (`s`) or a dictionary (`d`): one item, or those behind the mark.
+    /// Adds to a list (`l`), a set (`s`) or a dictionary (`d`): all values above the last mark if true, and one item if false.
     Add(u8, bool),
     Global,
     StackGlobal,
@@ -41,7 +41,7 @@ pub(super) enum Op {
     Put,
     Memoize,
     Get,
-    /// Drops the value on top, or all down to the mark.
+    /// Drops all values above the last mark, and the mark, if true. Drops the value or mark on top if false.
     Pop(bool),
     Protocol,
     Frame,
@@ -54,33 +54,36 @@ pub(super) struct Row {
     byte: u8,
     pub(super) name: &'static str,
     pub(super) operand: Operand,
-    /// None if it is rejected.
+    /// The effect; `None` if the opcode is rejected.
     pub(super) op: Option<Op>,
-    /// True if it is rejected in archives.
+    /// Whether the opcode is only allowed in a pickle that is not in an archive.
     pub(super) is_alone: bool,
 }
 
+/// Returns the row of an opcode without an operand.
 const fn plain(byte: u8, name: &'static str, op: Op) -> Row {
     with(byte, name, Fixed(0), op)
 }
 
+/// Returns the row of an opcode with an operand.
 const fn with(byte: u8, name: &'static str, operand: Operand, op: Op) -> Row {
     Row { byte, name, operand, op: Some(op), is_alone: false }
 }
 
-/// One that PyTorch writes in no archive.
+/// Returns the row of an opcode that PyTorch never writes in an archive.
 const fn alone(byte: u8, name: &'static str, operand: Operand, op: Op) -> Row {
     Row { byte, name, operand, op: Some(op), is_alone: true }
 }
 
+/// Returns the row of an opcode that is always rejected.
 const fn forbidden(byte: u8, name: &'static str) -> Row {
     Row { byte, name, operand: Fixed(0), op: None, is_alone: false }
 }
 
 use Operand::{Counted, Fixed, Lines};
 
-/// All instructions of protocols 0 to 5, the most frequent ones first. In archives PyTorch writes those of protocol 2 and
-/// later that hold tensors; pickles by themselves have others that are as harmless.
+/// All opcodes of protocols 0 to 5. The most frequent opcodes come first, because [`find`] searches from the start. PyTorch
+/// writes its archives with opcodes of protocol 2 and later; pickles outside of archives also use the harmless older opcodes.
 const ROWS: [Row; 68] = [
     with(b'q', "BINPUT", Fixed(1), Op::Put),
     with(b'h', "BINGET", Fixed(1), Op::Get),
@@ -153,7 +156,7 @@ const ROWS: [Row; 68] = [
 ];
 
 impl Row {
-    /// The first protocol that has the instruction; 0 if it is one before 2.
+    /// The first protocol with this opcode; 0 for the opcodes of protocols 0 and 1.
     pub(super) fn protocol(&self) -> u8 {
         match self.byte {
             b'B' | b'C' => 3,
@@ -165,7 +168,7 @@ impl Row {
     }
 }
 
-/// Finds an instruction.
+/// Finds the row of the opcode `byte`; `None` if no protocol has this opcode.
 pub(super) fn find(byte: u8) -> Option<&'static Row> {
     ROWS.iter().find(|row| row.byte == byte)
 }

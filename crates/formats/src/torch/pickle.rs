@@ -1,9 +1,9 @@
-//! A machine for pickles of checkpoints, which executes nothing.
+//! A machine that reads the pickles of checkpoints without calling any function.
 //!
-//! The stream is read once, from its first byte to its last, into an arena: containers are nodes, and what they hold
-//! are cells that are linked. Scalars stay in the stream, and a value has their place there. So nothing recurses, what
-//! is referred to twice is there once, and memory follows from the number of instructions. A number in the stream is
-//! never taken for an amount of memory.
+//! The stream is read once, from its first byte to its last, into an arena: each container is a node with a linked list of
+//! cells for its items. Scalars stay in the stream, and a value has the position of its instruction. So no function recurses,
+//! an object with several references is stored once, and memory follows from the number of instructions. No number in the
+//! stream decides how much memory is allocated.
 
 use std::cell::Cell as Counter;
 
@@ -14,10 +14,10 @@ use zten_report::escape::Short;
 
 use super::globals::{self, BYTES, Dtype, Global};
 use super::opcodes::{self, Op, Operand};
-use crate::error::FormatError;
+use crate::error::{FormatError, follow};
 use crate::rules::Rule;
 
-/// A value. The number of a scalar is the place of its instruction in the stream, and that of a container its node.
+/// A value. The number of a scalar is the position of its instruction in the stream. The number of a container is its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value {
     /// `None`.
@@ -26,7 +26,7 @@ pub(super) enum Value {
     Bool(bool),
     /// An integer.
     Int(u32),
-    /// A number of 64 bits.
+    /// A floating-point number of 64 bits.
     Float(u32),
     /// A text.
     Text(u32),
@@ -44,57 +44,65 @@ pub(super) enum Value {
     Dict(u32),
     /// An ordered dictionary.
     Ordered(u32),
-    /// A storage: its class, its key, the number of its elements and its device.
+    /// A storage. The items of its node are the class, the key, the number of elements and the device.
     Storage(u32),
-    /// A tensor: its storage, offset, shape, strides, and its dtype, or none if it is that of the storage.
+    /// A tensor. The items of its node are the storage, the offset, the shape, the strides, and the dtype, which is
+    /// [`Value::None`] if the tensor has the dtype of its storage.
     Tensor(u32),
-    /// A device of a kind and a number.
+    /// A device. The items of its node are the kind and the number.
     Device(u32),
-    /// The result of a global that is not interpreted.
+    /// The result of a global that zten does not interpret. The number is the position of the instruction.
     Unread(u32),
     /// The start of the items of a container. It occurs on the stack alone.
     Mark,
 }
 
-/// A container: its first cell and its last, the number of cells, and the place of its instruction.
+/// A container.
 #[derive(Clone, Copy, Debug)]
 struct Node {
+    /// The first cell; [`END`] if the container is empty.
     first: u32,
+    /// The last cell; [`END`] if the container is empty.
     last: u32,
+    /// The number of cells.
     length: u32,
+    /// The position in the stream of the instruction that makes the container.
     at: u32,
+    /// The bits of the [`Fact`]s that are true.
     facts: u8,
 }
 
-/// A fact about a container. Facts about its items are kept as items are added, so that a container which many
-/// instructions refer to is not gone through by each of them.
+/// A fact about a container. Facts about the items are updated as items are added: if each instruction that refers to a
+/// container visited its items instead, the work would be quadratic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fact {
-    /// It has an item that is no integer of 64 bits.
+    /// The container has an item that is no integer of 64 bits.
     HasOtherThanInts,
-    /// It has an item that is no scalar.
+    /// The container has an item that is no scalar.
     HasOtherThanScalars,
-    /// It is a dictionary.
+    /// The container is a dictionary.
     IsMap,
-    /// It is a tensor.
+    /// The container is a tensor.
     IsTensor,
-    /// It is a storage.
+    /// The container is a storage.
     IsStorage,
-    /// It is the state of a parameter, which is not kept.
+    /// The container is the state of a parameter, which is checked and dropped.
     IsState,
-    /// It is the versions of modules, or in them, and is not kept.
+    /// The container is, or lies within, the versions of modules, which are checked and dropped.
     IsMetadata,
-    /// It must be empty: hooks.
+    /// The container holds hooks, and must be empty in the end.
     IsHooks,
 }
 
 impl Node {
+    /// Returns whether `fact` is true of this container.
     fn has(&self, fact: Fact) -> bool {
         self.facts & fact.bit() != 0
     }
 }
 
 impl Fact {
+    /// Returns the bit of this fact in [`Node::facts`].
     const fn bit(self) -> u8 {
         match self {
             Self::HasOtherThanInts => 1,
@@ -109,144 +117,151 @@ impl Fact {
     }
 }
 
-/// An item of a container, and the next one.
+/// An item of a container, and the position of the next cell.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     value: Value,
     next: u32,
 }
 
-/// The end of the cells of a node.
+/// The value of [`Cell::next`] in the last cell of a node.
 const END: u32 = u32::MAX;
-/// The place of a pickle.
+
+/// The context of a pickle, which decides the opcodes that are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum Context {
     /// A pickle in an archive.
     Archived,
-    /// A pickle by itself, or one of several that follow each other.
+    /// A file that is a pickle, or a stream of several pickles.
     Alone,
 }
-/// Bytes of the longest line that is read as a number, and of the longest text that is compared with known names.
+
+/// The length in bytes of the longest line that is parsed as a number.
 const LONGEST_NUMBER: usize = 64;
+/// The length in bytes of the longest text that is compared with known names.
 pub(super) const LONGEST_NAME: usize = 64;
-/// Arguments that anything here takes, at most.
+/// The largest number of arguments of an allowed function.
 const ARGUMENTS: usize = 8;
 
-/// Bytes that the arena takes for each byte of the stream, at most, and so the names and values that are made of it.
-/// Tensors need a quarter of it.
+/// The largest number of bytes of the arena for each byte of the stream. The same limit holds for the names and attributes
+/// that are derived from the arena. Streams of tensors need a quarter of this number.
 const FACTOR: u64 = 32;
-/// Bytes of any stream.
+/// The number of bytes of the arena that every stream may take in addition.
 const SLACK: u64 = 16 << 10;
 
-/// The memory that may be taken for a stream of so many bytes.
+/// Returns the number of bytes of memory that a stream of `bytes` bytes may take.
 pub(super) fn allowance(bytes: usize, limits: &Limits) -> u64 {
     let most = u64_from_usize(bytes).saturating_mul(FACTOR).saturating_add(SLACK);
     most.min(limits.manifest())
 }
 
-/// A pickle that has been read.
+/// A pickle in the arena.
 #[derive(Debug)]
 pub(super) struct Pickle<'p> {
     bytes: &'p [u8],
-    /// The byte of the file at which it begins.
+    /// The offset of the pickle in the file.
     base: u64,
     nodes: Vec<Node>,
     cells: Vec<Cell>,
-    /// The bytes that the arena may still take.
+    /// The number of bytes that the arena may still take.
     room: u64,
-    /// The first unsupported value, which is reported if nothing is invalid.
+    /// The error for the first unsupported value. It is reported only if the pickle is otherwise valid.
     unsupported: Option<FormatError>,
-    /// Instructions, items and bytes of operands that have been looked at: the measure of work.
+    /// The amount of work: the number of instructions, items and bytes of operands that were visited.
     steps: &'p Counter<u64>,
 }
 
 /// The state of the machine.
 struct Machine<'p> {
     pickle: Pickle<'p>,
-    found: Found,
+    context: Context,
+    /// The position of the next instruction.
     at: usize,
-    /// The place of the instruction that is being carried out.
+    /// The position of the current instruction.
     now: u32,
-    /// The end of the frame that was begun last.
+    /// The end of the last frame that began.
     frame: Option<usize>,
     stack: Vec<Value>,
-    /// The number of values on the stack for which memory has been taken.
+    /// The largest height of the stack so far, for which the arena has been charged.
     highest: usize,
-    /// Values that are referred to later, by ascending numbers.
+    /// The memo: values and their keys, which ascend.
     memo: Vec<(u32, Value)>,
 }
 
 impl<'p> Pickle<'p> {
-    /// Reads the pickle of an archive, which begins at that byte of the file, and returns its value. What is looked at is
-    /// counted: instructions, items of containers, and bytes of operands.
+    /// Reads the pickle of an archive, which begins at offset `base` of the file, and returns the pickle and its value. `steps`
+    /// counts the instructions, items of containers and bytes of operands that are visited.
     pub(super) fn read(
         bytes: &'p [u8],
         base: u64,
         (limits, steps): (&Limits, &'p Counter<u64>),
     ) -> Result<(Self, Value), FormatError> {
-        let mut machine = Machine::new(bytes, base, (Found::Archived, limits), steps);
+        let mut machine = Machine::new(bytes, base, (Context::Archived, limits), steps);
         let value = machine.run()?;
         machine.check_end()?;
         Ok((machine.pickle, value))
     }
 
-    /// The items of a container.
+    /// Returns the items of the container `node`.
     pub(super) fn items(&self, node: u32) -> Items<'_> {
         self.resume(self.node(node).map_or(END, |node| node.first))
     }
 
+    /// Adds `count` to the amount of work.
     fn count_steps(&self, count: usize) {
         self.steps.set(self.steps.get().saturating_add(u64_from_usize(count)));
     }
 
+    /// Returns whether `fact` is true of the container `node`.
     pub(super) fn has(&self, node: u32, fact: Fact) -> bool {
         self.node(node).is_some_and(|node| node.has(fact))
     }
 
+    /// Makes `fact` true of the container `node`.
     pub(super) fn note(&mut self, node: u32, fact: Fact) {
         if let Some(node) = self.nodes.get_mut(usize_from_u32(node)) {
             node.facts |= fact.bit();
         }
     }
 
-    /// Returns whether every item of a container is a scalar.
+    /// Returns whether every item of the container `node` is a scalar.
     pub(super) fn is_flat(&self, node: u32) -> bool {
         !self.has(node, Fact::HasOtherThanScalars)
     }
 
-    /// The containers of a kind, in the order in which they were made.
+    /// Returns the containers of which `fact` is true, in the order in which the pickle makes them.
     pub(super) fn nodes_with(&self, fact: Fact) -> impl Iterator<Item = u32> {
         let all = self.nodes.iter().zip(0..);
         all.filter(move |(node, _)| node.has(fact)).map(|(_, ordinal)| ordinal)
     }
 
-    /// All tensors, also those that are in no dictionary.
+    /// Returns all tensors that the pickle makes, even if no dictionary refers to them.
     pub(super) fn tensors(&self) -> impl Iterator<Item = u32> {
         self.nodes_with(Fact::IsTensor)
     }
 
-    /// All references to storages.
+    /// Returns all references to storages.
     pub(super) fn storages(&self) -> impl Iterator<Item = u32> {
         self.nodes_with(Fact::IsStorage)
     }
 
-    /// All dictionaries.
+    /// Returns all dictionaries that the pickle makes.
     pub(super) fn maps(&self) -> impl Iterator<Item = u32> {
         self.nodes_with(Fact::IsMap)
     }
 
-    /// The number of items of a container.
+    /// Returns the number of items of the container `node`.
     pub(super) fn length(&self, node: u32) -> u32 {
         self.node(node).map_or(0, |node| node.length)
     }
 
-    /// The first items of a container: none where there are fewer.
+    /// Returns the first `N` items of the container `node`, with [`Value::None`] in place of missing items.
     pub(super) fn first<const N: usize>(&self, node: u32) -> [Value; N] {
         let mut items = self.items(node);
         [Value::None; N].map(|none| items.next().unwrap_or(none))
     }
 
-    /// The byte of the file at which a container was made.
+    /// Returns the offset in the file of the instruction that makes the container `node`.
     pub(super) fn node_at(&self, node: u32) -> u64 {
         self.byte(self.node(node).map_or(0, |node| node.at))
     }
@@ -255,17 +270,17 @@ impl<'p> Pickle<'p> {
         self.nodes.get(usize_from_u32(node))
     }
 
-    /// The bytes that its names and values may take.
+    /// Returns the number of bytes that the names and attributes of this pickle may take.
     pub(super) fn allowance(&self, limits: &Limits) -> u64 {
         allowance(self.bytes.len(), limits)
     }
 
-    /// The byte of the file at which an instruction stands.
+    /// Returns the offset in the file of the instruction at position `at`.
     pub(super) fn byte(&self, at: u32) -> u64 {
         self.base.saturating_add(at.into())
     }
 
-    /// The operand of the instruction at a place.
+    /// Returns the operand of the instruction at position `at`.
     fn operand(&self, at: u32) -> &'p [u8] {
         let rest = self.bytes.get(usize_from_u32(at)..).and_then(<[u8]>::split_first);
         let operand = rest.and_then(|(byte, rest)| {
@@ -274,33 +289,36 @@ impl<'p> Pickle<'p> {
         operand.unwrap_or_default()
     }
 
-    /// The bytes of a text, or bytes.
+    /// Returns the bytes of the text or bytes object at position `at`, and counts the bytes as work.
     pub(super) fn bytes(&self, at: u32) -> &'p [u8] {
         let bytes = self.operand(at);
         self.count_steps(bytes.len());
         bytes
     }
 
-    /// The bytes of a text that is at most `most` bytes long; none if it is longer. A long text costs nothing, however
-    /// many instructions refer to it.
+    /// Returns the bytes of the text at position `at`, or `None` if the text is longer than `most` bytes. A long text is not
+    /// visited, so many references to it cost no time.
     pub(super) fn short(&self, at: u32, most: usize) -> Option<&'p [u8]> {
         let bytes = self.operand(at);
         (bytes.len() <= most).then_some(bytes)
     }
 
-    /// A text.
+    /// Returns the text at position `at`.
+    ///
+    /// # Errors
+    /// The text is not UTF-8.
     pub(super) fn text(&self, at: u32) -> Result<&'p str, FormatError> {
         str::from_utf8(self.bytes(at)).map_err(|_| {
             FormatError::violation_at(Rule::TorchPickle, "a text is not UTF-8", self.byte(at))
         })
     }
 
-    /// An integer; none if it takes more than 64 bits.
+    /// Returns the integer at position `at`, or `None` if the integer does not fit into 64 bits.
     pub(super) fn int(&self, at: u32) -> Option<i64> {
         let rest = self.bytes.get(usize_from_u32(at)..).unwrap_or_default();
         let op = rest.first().copied().unwrap_or_default();
         if b"IL".contains(&op) {
-            // A longer line has more digits than 64 bits, or zeros in front that nothing writes.
+            // A longer line is a number beyond 64 bits, or has leading zeros, which no program writes.
             let start = rest.get(1..LONGEST_NUMBER.min(rest.len())).unwrap_or_default();
             let end = start.iter().position(|byte| *byte == b'\n')?;
             return decimal(start.get(..end)?);
@@ -313,7 +331,7 @@ impl<'p> Pickle<'p> {
         Some(i64::from_le_bytes(bytes))
     }
 
-    /// A number that is not negative; none if it is none of 64 bits.
+    /// Returns `value` as an unsigned integer, or `None` if `value` is negative, too large, or no integer.
     pub(super) fn count(&self, value: Value) -> Option<u64> {
         match value {
             Value::Int(at) => u64::try_from(self.int(at)?).ok(),
@@ -321,7 +339,7 @@ impl<'p> Pickle<'p> {
         }
     }
 
-    /// Returns whether a value is a scalar that can be an attribute.
+    /// Returns whether `value` is a scalar that can be an attribute.
     pub(super) fn is_scalar(&self, value: Value) -> bool {
         match value {
             Value::Int(at) => self.int(at).is_some(),
@@ -332,24 +350,25 @@ impl<'p> Pickle<'p> {
         }
     }
 
-    /// A number of 64 bits.
+    /// Returns the floating-point number at position `at`.
     pub(super) fn float(&self, at: u32) -> f64 {
         f64::from_be_bytes(self.operand(at).first_chunk().copied().unwrap_or_default())
     }
 
-    /// Keeps what is not read, if nothing is kept yet.
-    pub(super) fn is_unsupported(&mut self, what: &str, at: u64) {
+    /// Records an unsupported value unless one has been recorded already. `sentence` describes the value, and `at` is its
+    /// offset in the file.
+    pub(super) fn is_unsupported(&mut self, sentence: &str, at: u64) {
         if self.unsupported.is_none() {
-            self.unsupported = Some(FormatError::violation_at(Rule::TorchValue, what, at));
+            self.unsupported = Some(FormatError::violation_at(Rule::TorchValue, sentence, at));
         }
     }
 
-    /// Fails if something of it is not read.
+    /// Fails with the error for the first unsupported value, if there is such a value.
     pub(super) fn check_supported(&mut self) -> Result<(), FormatError> {
         self.unsupported.take().map_or(Ok(()), Err)
     }
 
-    /// Takes memory of the arena.
+    /// Appends `item` to `list`, charges its size to `room`, and returns its position.
     fn push<T>(room: &mut u64, list: &mut Vec<T>, item: T) -> Result<u32, FormatError> {
         let Some(rest) = room.checked_sub(u64_from_usize(size_of::<T>())) else {
             let sentence = "the values of the pickle take more memory than the limit allows";
@@ -362,19 +381,19 @@ impl<'p> Pickle<'p> {
         Ok(place)
     }
 
-    /// An empty container.
+    /// Creates an empty container for the instruction at position `at`, and returns its node.
     fn container(&mut self, at: u32) -> Result<u32, FormatError> {
         let node = Node { first: END, last: END, length: 0, at, facts: 0 };
         Self::push(&mut self.room, &mut self.nodes, node)
     }
 
-    /// An empty container of a kind.
+    /// Creates an empty container of which `fact` is true for the instruction at position `at`, and returns its node.
     fn container_of(&mut self, at: u32, fact: Fact) -> Result<u32, FormatError> {
         let node = Node { first: END, last: END, length: 0, at, facts: fact.bit() };
         Self::push(&mut self.room, &mut self.nodes, node)
     }
 
-    /// The facts that an item makes true of its container.
+    /// Returns the bits of the facts that `item` makes true of its container.
     fn facts_of(&self, item: Value) -> u8 {
         match item {
             Value::Bool(_) => 0,
@@ -384,7 +403,7 @@ impl<'p> Pickle<'p> {
         }
     }
 
-    /// Adds items to a container.
+    /// Appends `values` to the items of the container `node`.
     fn extend(&mut self, node: u32, values: &[Value]) -> Result<(), FormatError> {
         for value in values {
             let cell = Cell { value: *value, next: END };
@@ -405,7 +424,7 @@ impl<'p> Pickle<'p> {
     }
 }
 
-/// The items of a container.
+/// An iterator over the items of a container.
 #[derive(Clone, Debug)]
 pub(super) struct Items<'c> {
     cells: &'c [Cell],
@@ -414,14 +433,14 @@ pub(super) struct Items<'c> {
 }
 
 impl Items<'_> {
-    /// The cell that comes next, at which [`Pickle::resume`] goes on.
+    /// Returns the position of the next cell, for [`Pickle::resume`].
     pub(super) fn place(&self) -> u32 {
         self.next
     }
 }
 
 impl Pickle<'_> {
-    /// The items of a container from a cell on.
+    /// Returns an iterator over the items from the cell `next` on. This lets a caller change the arena between two items.
     pub(super) fn resume(&self, next: u32) -> Items<'_> {
         Items { cells: &self.cells, next, steps: self.steps }
     }
@@ -439,15 +458,15 @@ impl Iterator for Items<'_> {
 }
 
 impl Pickle<'_> {
-    /// Checks a pickle that is by itself, and begins at that byte of the file, and returns its length. Others may follow only
-    /// where that is said.
+    /// Checks a pickle that is not in an archive and begins at offset `base` of the file, and returns its length. `is_followed`
+    /// says that other bytes may follow the pickle.
     pub(super) fn check(
         bytes: &[u8],
         base: u64,
         (limits, is_followed): (&Limits, bool),
     ) -> Result<usize, FormatError> {
         let steps = Counter::new(0);
-        let mut machine = Machine::new(bytes, base, (Found::Alone, limits), &steps);
+        let mut machine = Machine::new(bytes, base, (Context::Alone, limits), &steps);
         machine.run()?;
         if !is_followed {
             machine.check_end()?;
@@ -460,29 +479,30 @@ impl<'p> Machine<'p> {
     fn new(
         bytes: &'p [u8],
         base: u64,
-        (found, limits): (Found, &Limits),
+        (context, limits): (Context, &Limits),
         steps: &'p Counter<u64>,
     ) -> Self {
         let (nodes, cells, room) = (Vec::new(), Vec::new(), allowance(bytes.len(), limits));
         let pickle = Pickle { bytes, base, nodes, cells, room, unsupported: None, steps };
         let (stack, memo) = (Vec::new(), Vec::new());
-        Self { pickle, found, at: 0, now: 0, frame: None, stack, highest: 0, memo }
+        Self { pickle, context, at: 0, now: 0, frame: None, stack, highest: 0, memo }
     }
 
+    /// Returns an error of `rule` at the current instruction.
     fn violation(&self, rule: Rule, sentence: impl std::fmt::Display) -> FormatError {
         FormatError::violation_at(rule, sentence, self.pickle.byte(self.now))
     }
 
-    /// Carries out all instructions, and returns what the last one leaves.
+    /// Executes all instructions up to STOP, and returns the value that STOP finds on the stack.
     fn run(&mut self) -> Result<Value, FormatError> {
-        // Protocols 0 and 1 have no number.
-        let protocol = match (self.pickle.bytes, self.found) {
+        // Pickles of protocols 0 and 1 do not begin with the opcode PROTO.
+        let protocol = match (self.pickle.bytes, self.context) {
             ([0x80, protocol @ 2..=5, ..], _) => *protocol,
-            ([0x80, ..], _) | (_, Found::Archived) => {
+            ([0x80, ..], _) | (_, Context::Archived) => {
                 let sentence = "the pickle does not begin with a protocol from 2 to 5";
                 return Err(self.violation(Rule::TorchPickle, sentence));
             }
-            (_, Found::Alone) => 1,
+            (_, Context::Alone) => 1,
         };
         loop {
             self.now = len_u32(self.at);
@@ -494,7 +514,7 @@ impl<'p> Machine<'p> {
                 let sentence = format_args!("the byte {byte:#04x} is no instruction of a pickle");
                 return Err(self.violation(Rule::TorchOpcode, sentence));
             };
-            let allowed = row.op.filter(|_| self.found == Found::Alone || !row.is_alone);
+            let allowed = row.op.filter(|_| self.context == Context::Alone || !row.is_alone);
             let Some(op) = allowed else {
                 let name = row.name;
                 let sentence = format_args!("the instruction {name} ({byte:#04x}) is not allowed");
@@ -515,7 +535,8 @@ impl<'p> Machine<'p> {
             let from = self.at;
             self.at = self.pickle.bytes.len().saturating_sub(rest.len());
             self.pickle.count_steps(self.at.saturating_sub(from));
-            // The bytes of a frame are read at once, and some readers look for the rest of an instruction in it alone.
+            // Unpicklers read a frame as a whole, and some of them fail on an instruction that crosses its end while others do
+            // not.
             if self.frame.is_some_and(|end| from < end && end < self.at) {
                 let sentence = "a frame ends within an instruction";
                 return Err(self.violation(Rule::TorchPickle, sentence));
@@ -527,19 +548,20 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Checks that nothing stands behind the instruction that was the last.
+    /// Checks that the stream ends with the last instruction, STOP.
     fn check_end(&self) -> Result<(), FormatError> {
         let count = self.pickle.bytes.len().saturating_sub(self.at);
         if count == 0 {
             return Ok(());
         }
-        let sentence = format_args!("{count} bytes stand behind STOP: another pickle, or data");
+        let sentence = follow(u64_from_usize(count), "STOP: another pickle, or data");
         Err(self.violation(Rule::TorchTrailing, sentence))
     }
 
+    /// Executes STOP: returns the only value on the stack.
     fn stop(&self) -> Result<Value, FormatError> {
         if self.frame.is_some_and(|end| self.at < end) {
-            return Err(self.violation(Rule::TorchPickle, "a frame goes on behind STOP"));
+            return Err(self.violation(Rule::TorchPickle, "a frame extends beyond STOP"));
         }
         match *self.stack {
             [value] if value != Value::Mark => Ok(value),
@@ -547,6 +569,7 @@ impl<'p> Machine<'p> {
         }
     }
 
+    /// Executes the instruction `op` with its `operand`.
     fn step(&mut self, op: Op, operand: &[u8]) -> Result<(), FormatError> {
         let now = self.now;
         match op {
@@ -558,9 +581,9 @@ impl<'p> Machine<'p> {
                 }
                 self.push(value)
             }
-            // A text to PyTorch, as to everyone who reads what Python 2 wrote.
+            // PyTorch decodes the strings of Python 2 as UTF-8 texts.
             Op::String if str::from_utf8(operand).is_ok() => self.push(Value::Text(now)),
-            Op::String if self.found == Found::Archived => self.pickle.text(now).map(drop),
+            Op::String if self.context == Context::Archived => self.pickle.text(now).map(drop),
             Op::String => self.push(Value::Bytes(now)),
             Op::Empty(value) => {
                 let node = self.empty(value)?;
@@ -570,7 +593,7 @@ impl<'p> Machine<'p> {
                 (b"00", _) => self.push(Value::Bool(false)),
                 (b"01", _) => self.push(Value::Bool(true)),
                 (line, None) if !is_long(line) => {
-                    Err(self.violation(Rule::TorchPickle, "a line is no number"))
+                    Err(self.violation(Rule::TorchPickle, NOT_A_NUMBER))
                 }
                 _ => self.push(Value::Int(now)),
             },
@@ -610,24 +633,28 @@ impl<'p> Machine<'p> {
             Op::Memoize => self.put(u64_from_usize(self.memo.len())),
             Op::Get => {
                 let index = self.index(operand)?;
-                let found = self.memo.binary_search_by(|(kept, _)| u64::from(*kept).cmp(&index));
-                let found = found.ok().and_then(|place| self.memo.get(place));
-                let (_, value) = *found.ok_or_else(|| {
-                    let sentence = format_args!("nothing is kept under the number {index}");
+                let place = self.memo.binary_search_by(|(key, _)| u64::from(*key).cmp(&index));
+                let entry = place.ok().and_then(|place| self.memo.get(place));
+                let (_, value) = *entry.ok_or_else(|| {
+                    let sentence = format_args!("the memo has no value with the number {index}");
                     self.violation(Rule::TorchMemo, sentence)
                 })?;
                 self.push(value)
             }
             Op::Protocol if now == 0 => Ok(()),
-            Op::Protocol => Err(self.violation(Rule::TorchOpcode, "another protocol begins")),
+            Op::Protocol => {
+                Err(self
+                    .violation(Rule::TorchOpcode, "PROTO is only allowed as the first instruction"))
+            }
             Op::Frame => self.begin_frame(number(operand)),
             Op::Stop => Err(FormatError::internal("nothing stops the machine")),
         }
     }
 
+    /// Begins a frame of `length` bytes after the current instruction.
     fn begin_frame(&mut self, length: u64) -> Result<(), FormatError> {
         if self.frame.is_some_and(|end| self.at < end) {
-            let sentence = "a frame begins before the one in front of it ends";
+            let sentence = "a frame begins within another frame";
             return Err(self.violation(Rule::TorchPickle, sentence));
         }
         let end = usize::try_from(length).ok().and_then(|length| self.at.checked_add(length));
@@ -635,10 +662,10 @@ impl<'p> Machine<'p> {
         if self.frame.is_some() {
             return Ok(());
         }
-        Err(self.violation(Rule::TorchPickle, "a frame goes on behind the pickle"))
+        Err(self.violation(Rule::TorchPickle, "a frame extends beyond the pickle"))
     }
 
-    /// An empty container of that kind.
+    /// Creates an empty container of the kind that `value` makes, and returns its node.
     fn empty(&mut self, value: fn(u32) -> Value) -> Result<u32, FormatError> {
         match value(0) {
             Value::Dict(_) | Value::Ordered(_) => self.pickle.container_of(self.now, Fact::IsMap),
@@ -646,15 +673,16 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// The number under which a value is kept.
+    /// Returns the memo's key in the operand of a GET or PUT instruction of any width.
     fn index(&self, operand: &[u8]) -> Result<u64, FormatError> {
         if !self.pickle.bytes.get(usize_from_u32(self.now)).is_some_and(|op| b"gp".contains(op)) {
             return Ok(number(operand));
         }
         let index = decimal(operand).and_then(|index| u64::try_from(index).ok());
-        index.ok_or_else(|| self.violation(Rule::TorchPickle, "a line is no number"))
+        index.ok_or_else(|| self.violation(Rule::TorchPickle, NOT_A_NUMBER))
     }
 
+    /// Pushes `value` on the stack.
     fn push(&mut self, value: Value) -> Result<(), FormatError> {
         if self.stack.len() < self.highest {
             self.stack.push(value);
@@ -664,7 +692,8 @@ impl<'p> Machine<'p> {
         Pickle::push(&mut self.pickle.room, &mut self.stack, value).map(drop)
     }
 
-    /// The place on the stack at which the last `count` values begin, none of them a mark.
+    /// Returns the position on the stack of the first of the top `count` values. Fails if there are fewer values above the last
+    /// mark.
     fn from(&self, count: usize) -> Result<usize, FormatError> {
         let start = self.stack.len().checked_sub(count);
         let values = start.and_then(|start| Some((start, self.stack.get(start..)?)));
@@ -677,17 +706,19 @@ impl<'p> Machine<'p> {
         }
     }
 
+    /// Pops the value on top of the stack. Fails on a mark.
     fn pop(&mut self) -> Result<Value, FormatError> {
         self.from(1)?;
         self.stack.pop().ok_or_else(|| FormatError::internal("a value is gone"))
     }
 
+    /// Returns the value on top of the stack. Fails on a mark.
     fn top(&self) -> Result<Value, FormatError> {
         let place = self.from(1)?;
         self.stack.get(place).copied().ok_or_else(|| FormatError::internal("a value is gone"))
     }
 
-    /// Takes the last mark, and returns the place of the values behind it.
+    /// Removes the last mark from the stack, and returns the position of the first value that was above the mark.
     fn mark(&mut self) -> Result<usize, FormatError> {
         let Some(place) = self.stack.iter().rposition(|value| *value == Value::Mark) else {
             return Err(self.violation(Rule::TorchPickle, "an instruction finds no mark"));
@@ -696,7 +727,7 @@ impl<'p> Machine<'p> {
         Ok(place)
     }
 
-    /// Makes a container of the values from a place on.
+    /// Pops the values from position `start` on, and returns the node of a new container of them.
     fn gather(&mut self, start: usize) -> Result<u32, FormatError> {
         let node = self.pickle.container(self.now)?;
         self.pickle.extend(node, self.stack.get(start..).unwrap_or_default())?;
@@ -704,7 +735,8 @@ impl<'p> Machine<'p> {
         Ok(node)
     }
 
-    /// Adds values to a list, a set or a dictionary.
+    /// Pops items and adds them to the list (`target` is `l`), set (`s`) or dictionary (`d`) below: all values above the last
+    /// mark if `many`, and one item otherwise.
     fn add(&mut self, target: u8, many: bool) -> Result<(), FormatError> {
         let is_dict = target == b'd';
         let start = if many { self.mark()? } else { self.from(if is_dict { 2 } else { 1 })? };
@@ -713,7 +745,7 @@ impl<'p> Machine<'p> {
         | (b's', Some(Value::Set(node)))
         | (b'd', Some(Value::Dict(node) | Value::Ordered(node)))) = (target, place)
         else {
-            let sentence = "items are added to what is no list, set or dictionary";
+            let sentence = "items are added to a value that is no list, set or dictionary";
             return Err(self.violation(Rule::TorchPickle, sentence));
         };
         let values = self.stack.get(start..).unwrap_or_default();
@@ -729,34 +761,36 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    /// Checks that a value can be a key of a dictionary or an item of a set, for which Python must hash it.
+    /// Checks that `key` can be a key of a dictionary or an item of a set: Python cannot hash a mutable value, and fails.
     fn check_hashable(&self, key: Value) -> Result<(), FormatError> {
-        let is_changing = match key {
+        let is_mutable = match key {
             Value::List(_) | Value::Dict(_) | Value::Ordered(_) => true,
-            // Old pickles by themselves have sets that do not change.
-            Value::Set(_) => self.found == Found::Archived,
+            // The opcode FROZENSET, which makes an immutable set, is allowed only outside of archives.
+            Value::Set(_) => self.context == Context::Archived,
             Value::Bytes(at) => self.pickle.is_bytearray(at),
             _ => false,
         };
-        if !is_changing {
+        if !is_mutable {
             return Ok(());
         }
-        let sentence = "a key of a dictionary or an item of a set is a value that can change";
+        let sentence = "a key of a dictionary or an item of a set is a mutable value";
         Err(self.violation(Rule::TorchPickle, sentence))
     }
 
+    /// Stores the value on top of the stack in the memo under the key `index`.
     fn put(&mut self, index: u64) -> Result<(), FormatError> {
         let value = self.top()?;
         let last = self.memo.last().map(|(last, _)| *last);
-        let kept = u32::try_from(index).ok().filter(|index| last.is_none_or(|last| last < *index));
-        let Some(index) = kept else {
-            let sentence = format_args!("a value is kept under the number {index}, out of order");
+        let key = u32::try_from(index).ok().filter(|index| last.is_none_or(|last| last < *index));
+        let Some(key) = key else {
+            let sentence =
+                format_args!("a value is put into the memo with the number {index}, out of order");
             return Err(self.violation(Rule::TorchMemo, sentence));
         };
-        Pickle::push(&mut self.pickle.room, &mut self.memo, (index, value)).map(drop)
+        Pickle::push(&mut self.pickle.room, &mut self.memo, (key, value)).map(drop)
     }
 
-    /// Names a global by its module and its name.
+    /// Pushes the global `name` of `module`, if a pickle may import it.
     fn named(&mut self, module: &[u8], name: &[u8]) -> Result<(), FormatError> {
         if let Some(global) = globals::find(module, name) {
             return self.push(Value::Global(global));
@@ -767,34 +801,37 @@ impl<'p> Machine<'p> {
         Err(self.violation(Rule::TorchGlobal, sentence))
     }
 
+    /// Executes GLOBAL: imports the global that two lines name.
     fn global(&mut self, operand: &[u8]) -> Result<(), FormatError> {
         let mut lines = operand.split(|byte| *byte == b'\n');
         let (module, name) = (lines.next(), lines.next());
         self.named(module.unwrap_or_default(), name.unwrap_or_default())
     }
 
+    /// Executes `STACK_GLOBAL`: imports the global that two texts on the stack name.
     fn stack_global(&mut self) -> Result<(), FormatError> {
         let (name, module) = (self.pop()?, self.pop()?);
         let (Value::Text(module), Value::Text(name)) = (module, name) else {
-            return Err(self.violation(Rule::TorchGlobal, "a global has names that are no text"));
+            let sentence = "the module and the name of a global are not texts";
+            return Err(self.violation(Rule::TorchGlobal, sentence));
         };
         let (module, name) = (self.pickle.bytes(module), self.pickle.bytes(name));
         self.named(module, name)
     }
 
+    /// Returns the error for a call with wrong arguments at the current instruction.
     fn wrong_call(&self) -> FormatError {
-        let sentence = "a function does not get the arguments that it needs";
-        self.violation(Rule::TorchCall, sentence)
+        self.violation(Rule::TorchCall, Rule::TorchCall.row().broken)
     }
 
-    /// The value of what is not read.
-    fn unread(&mut self, what: &str) -> Value {
+    /// Records that the current instruction makes an unsupported value, which `sentence` describes, and returns this value.
+    fn unread(&mut self, sentence: &str) -> Value {
         let at = self.pickle.byte(self.now);
-        self.pickle.is_unsupported(what, at);
+        self.pickle.is_unsupported(sentence, at);
         Value::Unread(self.now)
     }
 
-    /// Returns what a function makes of its arguments.
+    /// Executes REDUCE: pushes the result of an allowed function for its arguments.
     fn reduce(&mut self) -> Result<(), FormatError> {
         let (args, function) = (self.pop()?, self.pop()?);
         let (Value::Global(function), Value::Tuple(node)) = (function, args) else {
@@ -840,7 +877,7 @@ impl<'p> Machine<'p> {
             {
                 self.tensor(function, args)?
             }
-            (Global::Parameter(wanted), ..) if count == u32::from(wanted) => match args {
+            (Global::Parameter(expected), ..) if count == u32::from(expected) => match args {
                 [
                     tensor @ (Value::Tensor(_) | Value::Unread(_)),
                     grad @ Value::Bool(_),
@@ -863,7 +900,7 @@ impl<'p> Machine<'p> {
         self.push(value)
     }
 
-    /// An ordered dictionary of the pairs of a list, which is how Python 2 wrote them.
+    /// Returns an ordered dictionary of the pairs in `list`, the form in which Python 2 wrote ordered dictionaries.
     fn ordered(&mut self, list: u32) -> Result<Value, FormatError> {
         let node = self.empty(Value::Ordered)?;
         let mut next = self.pickle.items(list).place();
@@ -883,7 +920,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// A set of the items of a list, which may get others later.
+    /// Returns a set of the items of `list`. The items are copied, since the list may grow later.
     fn set(&mut self, list: u32) -> Result<Value, FormatError> {
         let node = self.pickle.container(self.now)?;
         let mut next = self.pickle.items(list).place();
@@ -896,18 +933,19 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Notes that something is not read, unless it is empty, and remains so.
-    fn check_empty(&mut self, value: Value, what: &str) {
+    /// Records an unsupported value, which `sentence` describes, unless `value` is `None` or an empty dictionary. The
+    /// dictionary is marked, since it must be empty after the last instruction, too.
+    fn check_empty(&mut self, value: Value, sentence: &str) {
         match value {
             Value::None => {}
             Value::Dict(node) | Value::Ordered(node) if self.pickle.length(node) == 0 => {
                 self.pickle.note(node, Fact::IsHooks);
             }
-            _ => drop(self.unread(what)),
+            _ => drop(self.unread(sentence)),
         }
     }
 
-    /// Notes that the state of a parameter is dropped, and checked when all of it is there.
+    /// Marks the `state` of a parameter, which is checked after the last instruction and then dropped.
     fn check_attributes(&mut self, state: Value) -> Result<(), FormatError> {
         match state {
             Value::None => {}
@@ -920,7 +958,7 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    /// Checks that a tensor has elements that may require gradients, if it does: PyTorch fails with others.
+    /// Checks that the dtype of the node `tensor` allows gradients if `grad` is `True`: PyTorch fails on other tensors.
     fn check_gradients(&self, tensor: u32, grad: Value) -> Result<(), FormatError> {
         let [storage, _, _, _, dtype] = self.pickle.first(tensor);
         let dtype = match (dtype, storage) {
@@ -934,6 +972,7 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
+    /// Returns the tensor that `function`, a [`Global::Tensor`], makes from `args`.
     fn tensor(&mut self, function: Global, args: [Value; ARGUMENTS]) -> Result<Value, FormatError> {
         let Global::Tensor(least, _, dtype_at) = function else { return Err(self.wrong_call()) };
         let [storage, offset, shape, strides, grad, hooks, seventh, eighth] = args;
@@ -952,7 +991,7 @@ impl<'p> Machine<'p> {
             return Err(self.wrong_call());
         };
         self.check_empty(hooks, "a tensor with hooks is not read");
-        // Bits that say that elements are conjugated or negated.
+        // The metadata says that elements are conjugated or negated, which zten does not support.
         self.check_empty(extra, "a tensor with metadata is not read");
         let node = self.pickle.container_of(self.now, Fact::IsTensor)?;
         self.pickle.extend(node, &[storage, offset, shape, strides, dtype])?;
@@ -960,12 +999,12 @@ impl<'p> Machine<'p> {
         Ok(Value::Tensor(node))
     }
 
-    /// Gives a state to what has been made.
+    /// Executes BUILD: gives a state to the object on top of the stack.
     fn build(&mut self) -> Result<(), FormatError> {
         let state = self.pop()?;
         match (self.top()?, state) {
             (Value::Ordered(_), Value::Dict(state)) => {
-                // The versions of modules: they say nothing of tensors.
+                // A `state_dict` has the versions of modules as an attribute. The versions do not affect tensors.
                 let [key, value] = self.pickle.first(state);
                 let is_named = matches!(key, Value::Text(at)
                     if self.pickle.short(at, LONGEST_NAME) == Some(b"_metadata"));
@@ -980,13 +1019,14 @@ impl<'p> Machine<'p> {
             (Value::Tensor(_), _) => drop(self.unread("a tensor with a state is not read")),
             (Value::Unread(_), _) => {}
             _ => {
-                let sentence = "a state is given to what takes none";
+                let sentence = "a state is given to a value that takes no state";
                 return Err(self.violation(Rule::TorchCall, sentence));
             }
         }
         Ok(())
     }
 
+    /// Executes NEWOBJ: makes an object of a class that zten does not interpret.
     fn new_object(&mut self) -> Result<(), FormatError> {
         let (args, class) = (self.pop()?, self.pop()?);
         let (Value::Global(Global::Unread), Value::Tuple(_)) = (class, args) else {
@@ -996,16 +1036,17 @@ impl<'p> Machine<'p> {
         self.push(value)
     }
 
+    /// Executes BINPERSID: makes a storage from a persistent id.
     fn persistent(&mut self) -> Result<(), FormatError> {
         let id = self.pop()?;
         let (count, [kind, class, key, device, length, view]): (_, [Value; 6]) = match id {
             Value::Tuple(node) => (self.pickle.length(node), self.pickle.first(node)),
             _ => (0, [Value::None; 6]),
         };
-        let is_alone = self.found == Found::Alone;
+        let is_alone = self.context == Context::Alone;
         let text = |value: Value| match value {
             Value::Text(at) => self.pickle.short(at, LONGEST_NAME),
-            // Old pickles by themselves have lines for texts.
+            // Pickles of protocols 0 and 1 store texts as lines, which this machine takes for bytes.
             Value::Bytes(at) if is_alone => self.pickle.short(at, LONGEST_NAME),
             _ => None,
         };
@@ -1014,7 +1055,7 @@ impl<'p> Machine<'p> {
             let sentence = "a storage is on the device meta, which stores nothing";
             return Err(self.violation(Rule::TorchPersistentId, sentence));
         }
-        // A storage of a stream may be a part of another.
+        // In a stream of PyTorch before 1.6, a storage may be a view of another storage.
         let is_whole =
             count == 5 || is_alone && count == 6 && matches!(view, Value::None | Value::Tuple(_));
         let is_storage = is_whole
@@ -1033,20 +1074,20 @@ impl<'p> Machine<'p> {
     }
 }
 
-/// A storage, as a persistent id has it.
+/// A storage, as a persistent id describes it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Storage<'p> {
     pub(super) dtype: Dtype,
-    /// False if it is one of bytes, whatever tensors make of them.
+    /// Whether the class of the storage has a dtype. Any tensor may use the bytes of an untyped storage.
     pub(super) is_typed: bool,
     pub(super) key: &'p str,
     pub(super) device: &'p [u8],
-    /// The number of elements; none if it is negative or larger than 64 bits.
+    /// The number of elements; `None` if the number is negative or exceeds 64 bits.
     pub(super) length: Option<u64>,
 }
 
 impl<'p> Pickle<'p> {
-    /// Returns the storage of a node.
+    /// Returns the storage that `node` describes.
     pub(super) fn storage(&self, node: u32) -> Result<Storage<'p>, FormatError> {
         let [class, key, length, device] = self.first(node);
         let (Value::Text(key), Value::Text(device)) = (key, device) else {
@@ -1061,7 +1102,7 @@ impl<'p> Pickle<'p> {
         })
     }
 
-    /// The type of the elements of a storage.
+    /// Returns the dtype of the elements of the storage `node`.
     fn storage_dtype(&self, node: u32) -> Dtype {
         match self.first(node) {
             [Value::Global(Global::Storage(dtype))] => dtype,
@@ -1069,35 +1110,37 @@ impl<'p> Pickle<'p> {
         }
     }
 
-    /// Returns whether bytes are a value that can change.
+    /// Returns whether the bytes at position `at` are a `bytearray`, which is mutable.
     fn is_bytearray(&self, at: u32) -> bool {
         self.bytes.get(usize_from_u32(at)) == Some(&BYTEARRAY)
     }
 }
 
-/// A device that PyTorch knows with a package beside it.
+/// The sentence about a device that PyTorch only knows with an extension package.
 const DEVICE: &str = "a device of this kind is not read";
-/// The instruction for bytes that can change.
+/// The opcode BYTEARRAY8.
 const BYTEARRAY: u8 = 0x96;
 
 /// The sentence for a dictionary of an odd number of items.
 const ODD: &str = "a key of a dictionary has no value";
+/// The sentence for a line that should contain a number.
+const NOT_A_NUMBER: &str = "a line is not a number";
 
-/// A number in decimal digits, as lines have it; none if it is none of 64 bits.
+/// Parses a line of decimal digits, perhaps with the suffix `L`. Returns `None` if the line is no number of 64 bits.
 fn decimal(line: &[u8]) -> Option<i64> {
     let line = line.trim_ascii_end();
     let digits = line.strip_suffix(b"L").unwrap_or(line);
     str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// Returns whether a line is a number, of however many digits.
+/// Returns whether a line is an integer with any number of decimal digits.
 fn is_long(line: &[u8]) -> bool {
     let digits = line.strip_suffix(b"L").unwrap_or(line);
     let digits = digits.strip_prefix(b"-").unwrap_or(digits);
     !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
 }
 
-/// A little-endian number without a sign.
+/// Decodes `operand`, which has at most 8 bytes, as an unsigned little-endian number.
 fn number(operand: &[u8]) -> u64 {
     let mut bytes = [0; 8];
     if let Some(start) = bytes.get_mut(..operand.len()) {
@@ -1107,7 +1150,8 @@ fn number(operand: &[u8]) -> u64 {
 }
 
 impl Operand {
-    /// Splits the operand off the bytes behind an instruction, without its length; none if they end before it does.
+    /// Splits `rest`, the bytes after an opcode, into the operand without its length field and the bytes that follow. Returns
+    /// `None` if `rest` ends within the operand.
     pub(super) fn split(self, rest: &[u8]) -> Option<(&[u8], &[u8])> {
         match self {
             Self::Fixed(length) => rest.split_at_checked(length.into()),

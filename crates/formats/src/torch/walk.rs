@@ -1,7 +1,8 @@
-//! The tensors and attributes of a checkpoint, by the keys that lead to them.
+//! Walking through a checkpoint to name its tensors and attributes by the keys that lead to them.
 //!
-//! A container that is referred to twice is gone through twice, for its tensors have two names. What that takes is held
-//! against the limit for headers, as the names themselves are. A container within itself is too deep.
+//! A container with two references is visited twice, because its tensors have two names. A pickle could multiply visits
+//! this way, so their cost is charged to the limit for headers, together with the bytes of the names. A container that contains
+//! itself exceeds the limit of depth.
 
 use zten::Limits;
 use zten::attributes::Encoder;
@@ -16,7 +17,7 @@ use crate::cbor::{self, Written};
 use crate::error::{FormatError, copied};
 use crate::rules::Rule;
 
-/// The value of a name.
+/// A named value of a checkpoint.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Leaf {
     /// The node of a tensor.
@@ -25,32 +26,34 @@ pub(super) enum Leaf {
     Attribute(Value),
 }
 
-/// A container that has been begun.
+/// A container that is being visited.
 struct Level {
-    /// The cell that comes next.
+    /// The next cell of the container.
     next: u32,
-    /// The number of items that have been gone through.
+    /// The number of items that have been visited.
     ordinal: u64,
     is_map: bool,
-    /// Bytes of the name that leads to it.
+    /// The length in bytes of the container's own name.
     name: usize,
 }
 
-/// Goes through a checkpoint.
+/// A walk through the values of a checkpoint.
 pub(super) struct NameWalk<'w, 'p> {
     pickle: &'w Pickle<'p>,
     limits: &'w Limits,
     levels: Vec<Level>,
+    /// The name of the current value.
     name: String,
-    /// The visits that are still allowed.
+    /// The cost that visits, names and values may still have: see [`cost`].
     left: u64,
-    /// A value at the top that is no container.
+    /// The value of the whole pickle, if it is no container and has not been visited yet.
     root: Option<Value>,
+    /// The error for the first unsupported value.
     unsupported: Option<FormatError>,
 }
 
 impl<'w, 'p> NameWalk<'w, 'p> {
-    /// Begins with what the pickle is.
+    /// Creates a walk through `root`, the value of `pickle`.
     pub(super) fn new(
         pickle: &'w Pickle<'p>,
         root: Value,
@@ -71,26 +74,27 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         Ok(walk)
     }
 
-    /// The name that leads to what came last: the keys with dots between.
+    /// The name of the value that [`next`](Self::next) returned last: the keys that lead to it, joined with dots.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The visits that are still allowed, which [`take`](Self::take) renews.
+    /// The cost that visits, names and values may still have.
     pub(super) fn left(&self) -> u64 {
         self.left
     }
 
-    pub(super) fn take(&mut self, left: u64) {
+    /// Sets the cost that visits, names and values may still have, after the caller has written an attribute.
+    pub(super) fn set_left(&mut self, left: u64) {
         self.left = left;
     }
 
-    /// The first value that is not read.
+    /// Returns the error for the first unsupported value.
     pub(super) fn into_unsupported(self) -> Option<FormatError> {
         self.unsupported
     }
 
-    /// The next tensor or attribute.
+    /// Returns the next tensor or attribute, or `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<Leaf>, FormatError> {
         if let Some(root) = self.root.take()
             && let Some(leaf) = self.leaf(root)?
@@ -117,7 +121,7 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         Ok(None)
     }
 
-    /// Appends a key to the name; false if keys of its kind are not read.
+    /// Appends `key`, or `ordinal` if there is no key, to the name. Returns false if the key is unsupported.
     fn extend_name(&mut self, key: Option<Value>, ordinal: u64) -> Result<bool, FormatError> {
         let text = match key {
             None => return self.append(&copied(ordinal)?),
@@ -131,6 +135,7 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         self.append(text)
     }
 
+    /// Appends `key` to the name, after a dot unless the key is the first one, and charges the bytes of the whole name.
     fn append(&mut self, key: &str) -> Result<bool, FormatError> {
         let dot = if self.levels.len() > 1 { "." } else { "" };
         let more = key.len().saturating_add(1);
@@ -141,16 +146,16 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         Ok(true)
     }
 
-    /// Notes that something is not read, and returns false.
-    fn note(&mut self, what: &str) -> bool {
+    /// Records that the current value is unsupported, which `sentence` describes, and returns false.
+    fn note(&mut self, sentence: &str) -> bool {
         if self.unsupported.is_none() {
-            let error = FormatError::violation(Rule::TorchValue, what);
+            let error = FormatError::violation(Rule::TorchValue, sentence);
             self.unsupported = Some(error.about(&self.name));
         }
         false
     }
 
-    /// Goes into a container.
+    /// Begins to visit the container `value`.
     fn enter(&mut self, value: Value) -> Result<(), FormatError> {
         let (node, is_map) = match value {
             Value::Dict(node) | Value::Ordered(node) => (node, true),
@@ -159,8 +164,8 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         };
         if u64_from_usize(self.levels.len()) >= u64::from(self.limits.depth()) {
             let most = self.limits.depth();
-            let sentence = format_args!("it lies more than {most} levels deep");
-            return Err(FormatError::violation(Limit::Depth, sentence).about(&self.name));
+            let sentence = format_args!("lies more than {most} levels deep");
+            return Err(FormatError::predicate(Limit::Depth, sentence).about(&self.name));
         }
         if is_map {
             self.check_keys(node)?;
@@ -176,7 +181,8 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         Ok(())
     }
 
-    /// The kind of a value; none of a container that is entered, or of an unsupported value.
+    /// Returns `value` as a tensor or attribute. Returns `None` for a container, which is entered, and for an unsupported
+    /// value.
     fn leaf(&mut self, value: Value) -> Result<Option<Leaf>, FormatError> {
         match value {
             Value::Tensor(node) => return Ok(Some(Leaf::Tensor(node))),
@@ -188,7 +194,7 @@ impl<'w, 'p> NameWalk<'w, 'p> {
                 self.enter(value)?;
             }
             _ if self.pickle.is_scalar(value) => return Ok(Some(Leaf::Attribute(value))),
-            // It has been noted when it was made.
+            // The machine has recorded this value when the instruction made it.
             Value::Unread(_) => {}
             Value::Storage(_) => drop(self.note("a storage that is no tensor is not read")),
             _ => drop(self.note("this value is not read")),
@@ -196,13 +202,13 @@ impl<'w, 'p> NameWalk<'w, 'p> {
         Ok(None)
     }
 
-    /// Returns whether a list has scalars alone.
+    /// Returns whether all items of the container `node` are scalars, and charges a visit of each item.
     fn is_flat(&mut self, node: u32) -> Result<bool, FormatError> {
         charge(&mut self.left, usize_from_u32(self.pickle.length(node)))?;
         Ok(self.pickle.is_flat(node))
     }
 
-    /// Checks that no key of a dictionary stands there twice.
+    /// Checks that the keys of the dictionary `node` are unique, and charges a visit of each key.
     fn check_keys(&mut self, node: u32) -> Result<(), FormatError> {
         charge(&mut self.left, usize_from_u32(self.pickle.length(node)))?;
         self.pickle.check_keys(node).map_err(|error| error.about(&self.name))
@@ -210,8 +216,8 @@ impl<'w, 'p> NameWalk<'w, 'p> {
 }
 
 impl Pickle<'_> {
-    /// Checks that no key of a dictionary stands there twice. Of two that are written in one place this is known before
-    /// they are read, so that no text is read more often than there are different ones.
+    /// Checks that the keys of the dictionary `node` are unique. Two keys from the same instruction are found by their
+    /// positions, without reading them: otherwise a dictionary with many references to one long key would cost quadratic time.
     pub(super) fn check_keys(&self, node: u32) -> Result<(), FormatError> {
         let (mut places, mut texts, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
         let mut items = self.items(node);
@@ -257,7 +263,7 @@ impl Pickle<'_> {
     }
 }
 
-/// Takes from the work that may be done what a name or a value of so many bytes costs.
+/// Subtracts the [`cost`] of a name or value of `bytes` bytes from `left`. Fails if `left` is smaller.
 fn charge(left: &mut u64, bytes: usize) -> Result<(), FormatError> {
     let Some(rest) = left.checked_sub(cost(bytes)) else {
         let sentence = "the names and values of the pickle take more bytes than the limit allows";
@@ -267,14 +273,14 @@ fn charge(left: &mut u64, bytes: usize) -> Result<(), FormatError> {
     Ok(())
 }
 
-/// What Python compares two scalars by.
+/// The identity of a scalar: two scalars have the same identity if Python considers them equal.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Identity<'p> {
     None,
     Int(i64),
-    /// The bits of a number that is no integer of 64 bits.
+    /// The bits of a float whose value is no integer of 64 bits.
     Float(u64),
-    /// The place of the instruction that makes it.
+    /// The position of the instruction that makes this NaN.
     Nan(u32),
     Text(&'p [u8]),
     Bytes(&'p [u8]),
@@ -282,13 +288,13 @@ enum Identity<'p> {
     Device(&'p [u8], Option<u64>),
 }
 
-/// The integer that a number is; none if it is none of 64 bits.
+/// Returns the value of `float` as an integer, or `None` if it is no integer of 64 bits.
 fn whole(float: f64) -> Option<i64> {
     copied(float).ok().filter(|_| float.abs() < 9_223_372_036_854_775_808.0)?.parse().ok()
 }
 
 impl Pickle<'_> {
-    /// Writes a scalar, or a list of scalars, as CBOR, within `left`.
+    /// Appends `value`, a scalar or a flat list of scalars, to `out` as CBOR, and charges its cost to `left`.
     pub(super) fn write(&self, value: Value, out: &mut Encoder, left: &mut u64) -> Written {
         match value {
             Value::List(node) | Value::Tuple(node) => {
@@ -304,7 +310,7 @@ impl Pickle<'_> {
         }
     }
 
-    /// The items of a set of scalars, each once: of those that are equal to Python, the first.
+    /// Returns the distinct items of a set of scalars. Python keeps the first of several equal items.
     fn distinct(&self, node: u32) -> Result<Vec<Value>, FormatError> {
         let mut items = Vec::new();
         for (item, ordinal) in self.items(node).zip(0_usize..) {
@@ -320,13 +326,13 @@ impl Pickle<'_> {
         Ok(distinct)
     }
 
-    /// What a scalar is equal to for Python, to which `True`, 1 and 1.0 are one value.
+    /// Returns the identity of a scalar. Python considers `True`, 1 and 1.0 equal.
     fn identity(&self, value: Value) -> Result<Identity<'_>, FormatError> {
         Ok(match value {
             Value::Bool(value) => Identity::Int(value.into()),
             Value::Int(at) => Identity::Int(self.int(at).unwrap_or_default()),
             Value::Float(at) => match self.float(at) {
-                // One NaN is equal to none but itself.
+                // Python's sets compare by object first, so a NaN equals itself and no other NaN.
                 float if float.is_nan() => Identity::Nan(at),
                 float => match whole(float) {
                     Some(number) => Identity::Int(number),
@@ -347,6 +353,7 @@ impl Pickle<'_> {
         })
     }
 
+    /// Appends the scalar `value` to `out` as CBOR, and charges its cost to `left`.
     fn scalar(&self, value: Value, out: &mut Encoder, left: &mut u64) -> Written {
         let bytes = match value {
             Value::Text(at) | Value::Bytes(at) => self.bytes(at).len(),

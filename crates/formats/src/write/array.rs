@@ -1,4 +1,4 @@
-//! The arrays that are written, and where they come from.
+//! The arrays to write, their source, and the errors of writing.
 
 use std::fmt;
 use std::io;
@@ -7,27 +7,27 @@ use zten::DType;
 use zten::attributes::Attributes;
 use zten_report::escape;
 
-/// The type and shape of a dense array, whose last index moves fastest.
+/// The type and shape of a dense array in row-major order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Array {
-    /// The dimensions, the slowest first.
+    /// The dimensions, outermost first.
     pub shape: Vec<u64>,
-    /// The type of its elements, which is known.
+    /// The type of the elements. It is not [`DType::Unknown`].
     pub dtype: DType,
 }
 
 impl Array {
-    /// Returns the bytes of all elements, or [`u64::MAX`] if there are more.
+    /// Returns the length of all elements in bytes, or [`u64::MAX`] if the length exceeds 64 bits.
     pub fn bytes(&self) -> u64 {
         let bits = self.dtype.bits().map_or(u64::MAX, u64::from);
         self.shape.iter().fold(bits, |product, side| product.saturating_mul(*side)).div_ceil(8)
     }
 }
 
-/// Takes the bytes of an array, chunk by chunk: little-endian.
+/// A function that takes the next chunk of the bytes of an array, little-endian.
 pub type ChunkFn<'t> = dyn FnMut(&[u8]) -> io::Result<()> + 't;
 
-/// A list of arrays, by their ordinals from 0, and the attributes of their file. No two arrays have the same name.
+/// A list of arrays, which are numbered from 0, and the attributes of their file. The names of the arrays are unique.
 pub trait ArrayList {
     /// Returns the number of arrays.
     fn count(&self) -> usize;
@@ -38,7 +38,7 @@ pub trait ArrayList {
     /// Returns the type and shape of array `at`.
     ///
     /// # Errors
-    /// The reason why it is no array.
+    /// The reason why item `at` is no dense array.
     fn array(&self, at: usize) -> Result<Array, String>;
 
     /// Returns the attributes of the file.
@@ -47,59 +47,59 @@ pub trait ArrayList {
 
 /// A list of arrays whose bytes can be read.
 pub trait ArraySource: ArrayList {
-    /// The error that reading an array fails with.
+    /// The error of reading an array.
     type Error;
 
-    /// Hands the bytes of array `at` to `take`. They have been validated when this returns.
+    /// Passes the bytes of array `at` to `take`, chunk by chunk. If this method succeeds, all bytes have been validated.
     ///
     /// # Errors
-    /// The array cannot be read or is not valid, or `take` fails.
+    /// The array cannot be read or is invalid, or `take` fails.
     fn read(&mut self, at: usize, take: &mut ChunkFn<'_>) -> Result<(), Failure<Self::Error>>;
 }
 
-/// The reason why a file is not written.
+/// The reason why a file could not be written.
 #[derive(Debug)]
 pub enum Failure<E> {
-    /// The source could not be read, or is not valid.
+    /// The source could not be read, or is invalid.
     Source(E),
     /// The file could not be written.
     Output(io::Error),
-    /// The source is valid, and holds what the format has no place for.
+    /// The source is valid, but the format of the file cannot hold one of its tensors or attributes.
     Inexpressible(Inexpressible),
 }
 
-/// Something that a format has no place for.
+/// The error for a tensor or attribute that a format cannot hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inexpressible {
-    /// The thing that the sentence is about.
+    /// The tensor, attribute or file that the format cannot hold.
     pub subject: Subject,
     /// The sentence that says what the format cannot hold.
     pub sentence: String,
 }
 
-/// The thing that a format cannot hold.
+/// The tensor, attribute or file that a format cannot hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// The whole file.
     File,
-    /// The tensor of that name.
+    /// The tensor with this name.
     Tensor(String),
-    /// The attribute of the file with that key.
+    /// The attribute of the file with this key.
     Attribute(String),
 }
 
 impl Inexpressible {
-    /// The source as a whole has no place in the file.
+    /// Creates the error for a source that the format cannot hold as a whole.
     pub fn file(sentence: impl Into<String>) -> Self {
         Self { subject: Subject::File, sentence: sentence.into() }
     }
 
-    /// The tensor `name` has no place in the file.
+    /// Creates the error for the tensor `name`, which the format cannot hold.
     pub fn tensor(name: &str, sentence: impl Into<String>) -> Self {
         Self { subject: Subject::Tensor(name.to_owned()), sentence: sentence.into() }
     }
 
-    /// The attribute `key` has no place in the file.
+    /// Creates the error for the attribute `key`, which the format cannot hold. `sentence` begins with a verb.
     pub(super) fn attribute(key: &str, sentence: impl fmt::Display) -> Self {
         let quoted = escape::quoted(key);
         let sentence = format!("the attribute {quoted} {sentence}");
@@ -107,7 +107,7 @@ impl Inexpressible {
     }
 }
 
-/// The sentence, behind the name of the tensor that it is about.
+/// Displays the sentence, after the name of the tensor if the error is about a tensor.
 impl fmt::Display for Inexpressible {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Subject::Tensor(name) = &self.subject {
@@ -131,19 +131,19 @@ impl<E> From<Inexpressible> for Failure<E> {
     }
 }
 
-/// Returns the type and shape of array `at`; what is no array has no place in the file.
+/// Returns the type and shape of array `at`. An item that is no dense array is an [`Inexpressible`].
 pub(super) fn array<L: ArrayList + ?Sized>(list: &L, at: usize) -> Result<Array, Inexpressible> {
     list.array(at).map_err(|sentence| Inexpressible::tensor(list.name(at), sentence))
 }
 
-/// Returns an empty list with room for an item for each array.
+/// Returns an empty vector with the capacity for one item per array of `list`.
 pub(super) fn with_room<T, L: ArrayList + ?Sized>(list: &L) -> io::Result<Vec<T>> {
     let mut room = Vec::new();
     room.try_reserve_exact(list.count()).map_err(|_| io::ErrorKind::OutOfMemory)?;
     Ok(room)
 }
 
-/// Returns the ordinal of an array in the 32 bits that a list of many takes.
+/// Converts the ordinal `at` of an array to 32 bits, which keep long lists small.
 pub(super) fn ordinal(at: usize) -> io::Result<u32> {
     u32::try_from(at).map_err(|_| io::ErrorKind::OutOfMemory.into())
 }

@@ -1,4 +1,4 @@
-//! A file that is being written array by array.
+//! Writing a file array by array.
 
 use std::io::{self, Seek, Write};
 
@@ -11,30 +11,31 @@ use super::npz;
 use super::safetensors;
 use super::{Settings, npy};
 
-/// A file whose header has been written, or a directory that comes last. Arrays are written in the order that the format
-/// asks for: [`next`](Self::next) names each.
+/// A file that is being written. Arrays are written in the order that the format requires: [`next`](Self::next) returns the
+/// ordinal of each.
 ///
-/// Every method gets the list and the output that [`begin`](Self::begin) was given, so that the draft holds no name: its
-/// memory follows the number of arrays, in a few bytes each.
+/// Each method must get the same list and output as [`begin`](Self::begin). A draft does not store the names of the arrays, so
+/// it takes only a few bytes per array.
 #[derive(Debug)]
 pub struct Draft {
     format: WrittenFormat,
-    /// The arrays in the order of their data, and the bytes of each.
+    /// The ordinals of the arrays in the order of their data, and the length of each array in bytes.
     order: Vec<(u32, u64)>,
-    /// The number of arrays that are complete.
+    /// The number of arrays that have been written completely.
     complete: usize,
-    /// The type of the array that is being written, and the bytes of it that are to come.
+    /// The type of the array that is being written, and the number of its bytes that are still missing.
     open: Option<(DType, u64)>,
-    /// The members of an archive.
+    /// The members of an `.npz` archive that have been written.
     members: npz::Members,
 }
 
 impl Draft {
-    /// Checks that the format can hold all of a list, and begins a file: writes what precedes the first array.
+    /// Checks that a file of `format` can hold all arrays and attributes of `list`, and writes the header to `out`, which must
+    /// be empty.
     ///
     /// # Errors
-    /// [`Failure::Inexpressible`] for what the format cannot hold, and for zTensor, which [`zten::Writer`] writes; the output
-    /// fails.
+    /// [`Failure::Inexpressible`] if the format cannot hold an array or attribute, or is zTensor, which [`zten::Writer`]
+    /// writes; the output fails.
     pub fn begin<L: ArrayList + ?Sized, E>(
         format: WrittenFormat,
         list: &L,
@@ -53,13 +54,13 @@ impl Draft {
         Ok(Self { format, order, complete, open, members })
     }
 
-    /// Returns the ordinal of the array that is written next; `None` if all have been written.
+    /// Returns the ordinal of the next array to write, or `None` if all arrays have been written.
     pub fn next(&self) -> Option<usize> {
         let (at, _) = self.order.get(self.complete)?;
         usize::try_from(*at).ok()
     }
 
-    /// Begins the [next](Self::next) array.
+    /// Begins the [next](Self::next) array and writes its header.
     ///
     /// # Errors
     /// The output fails, or all arrays have been written.
@@ -89,7 +90,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Writes the next bytes of the array that was begun.
+    /// Writes the next bytes of the current array.
     ///
     /// # Errors
     /// The output fails; [`io::ErrorKind::InvalidData`] for more bytes than the array has, and for a bool that is not 0 or 1.
@@ -107,7 +108,7 @@ impl Draft {
         out.write_all(bytes)
     }
 
-    /// Ends the array that was begun.
+    /// Ends the current array.
     ///
     /// # Errors
     /// The output fails; [`io::ErrorKind::InvalidData`] if bytes of the array are missing.
@@ -124,7 +125,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Writes what follows the last array.
+    /// Completes the file: writes the directory of an `.npz` archive.
     ///
     /// # Errors
     /// The output fails, or an array has not been written.
@@ -139,16 +140,18 @@ impl Draft {
     }
 }
 
-/// Validating a source is what makes this impossible for a file that is read.
+/// Returns the error for an array with too many or too few bytes. It cannot occur for a file that zten reads, because
+/// [`ArraySource::read`](super::ArraySource::read) validates the length.
 fn other_length() -> io::Error {
-    invalid("an array is not as long as its shape and type ask")
+    invalid("an array has more or fewer bytes than its shape and type need")
 }
 
+/// Returns an error for invalid data, which `sentence` describes.
 fn invalid(sentence: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, sentence)
 }
 
-/// The methods are called in another order than they ask for.
+/// Returns the error for methods that are called in the wrong order.
 fn misuse() -> io::Error {
-    io::Error::other("arrays are written in another order than the format asks for")
+    io::Error::other("the methods of a draft are called in the wrong order")
 }

@@ -1,10 +1,11 @@
-//! The names of element types in the formats that are written.
+//! The names of element types in safetensors and NumPy files.
 
 use zten::DType;
 use zten::tools::{LogicalType, StorageType};
 use zten_report::element::Kind;
 
-/// The types of safetensors, the narrowest first: the order of the crate `safetensors`, in which the last come first in a file.
+/// The types of safetensors, narrowest first, in the order of the crate `safetensors`. That crate writes tensors of the last
+/// type first.
 const SAFETENSORS: [(DType, &str); 20] = [
     (DType::Bool, "BOOL"),
     (DType::F4E2M1, "F4"),
@@ -28,29 +29,30 @@ const SAFETENSORS: [(DType, &str); 20] = [
     (DType::U64, "U64"),
 ];
 
-/// A type of elements in safetensors. A wider type is greater.
+/// An element type of safetensors. Types are ordered as in [`SAFETENSORS`], so a wider type is greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Dtype {
+    /// The position in [`SAFETENSORS`].
     rank: u8,
-    /// Bits of an element.
+    /// The width of an element in bits.
     bits: u64,
     name: &'static str,
 }
 
 impl Dtype {
-    /// Returns the type in safetensors, if there is one.
+    /// Returns the safetensors type for `dtype`, or `None` if safetensors has no such type.
     pub fn of(dtype: DType) -> Option<Self> {
-        let rank = SAFETENSORS.iter().position(|(own, _)| *own == dtype)?;
+        let rank = SAFETENSORS.iter().position(|(known, _)| *known == dtype)?;
         let (dtype, name) = SAFETENSORS.get(rank)?;
         Some(Self { rank: u8::try_from(rank).ok()?, bits: dtype.bits()?.into(), name })
     }
 
-    /// Returns the name in the header.
+    /// Returns the name of the type in the header.
     pub fn name(self) -> &'static str {
         self.name
     }
 
-    /// Returns the place among all types, of which a wider one comes later.
+    /// Returns the position among all types, which are sorted from narrow to wide.
     pub(super) fn rank(self) -> u8 {
         self.rank
     }
@@ -61,7 +63,7 @@ impl Dtype {
     }
 }
 
-/// The type in NumPy, if there is one: it has none for bf16, FP8 and FP4.
+/// Returns the NumPy type for `dtype`, or `None` if NumPy has no such type, as for bf16, FP8 and FP4.
 pub(super) fn numpy(dtype: DType) -> Option<Kind> {
     match dtype.stored()? {
         (StorageType::Bf16, None) => None,

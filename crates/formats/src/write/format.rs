@@ -1,8 +1,8 @@
-//! The formats that are written, which the suffix of a file's name tells.
+//! The formats that zten writes. The suffix of the output's name selects one of them.
 
 use std::path::Path;
 
-/// A format that is written.
+/// A format that zten writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WrittenFormat {
     /// zTensor.
@@ -16,20 +16,20 @@ pub enum WrittenFormat {
 }
 
 impl WrittenFormat {
-    /// All formats that are written.
+    /// All formats that zten writes.
     pub const ALL: [Self; 4] = [Self::ZTensor, Self::Safetensors, Self::Npz, Self::Npy];
 
-    /// Returns the format that the suffix of `path` tells, in capitals or not; `None` if the suffix is another or missing.
+    /// Returns the format for the suffix of `path`, regardless of case, or `None` if the suffix is unknown or missing.
     pub fn from_path(path: &Path) -> Option<Self> {
         Self::from_suffix(path.extension()?.to_str()?)
     }
 
-    /// Returns the format whose files have that suffix, which is given without the dot, in capitals or not.
+    /// Returns the format for `suffix`, which has no dot, regardless of case.
     pub fn from_suffix(suffix: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| suffix.eq_ignore_ascii_case(format.suffix()))
     }
 
-    /// Returns the suffix of the names of such files, without the dot.
+    /// Returns the suffix of files of this format, without the dot.
     pub fn suffix(self) -> &'static str {
         match self {
             Self::ZTensor => "zt",
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_suffix_decides() {
+    fn the_suffix_selects_the_format() {
         for (name, format) in [
             ("a.zt", Some(WrittenFormat::ZTensor)),
             ("a.b.safetensors", Some(WrittenFormat::Safetensors)),

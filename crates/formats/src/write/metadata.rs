@@ -1,8 +1,8 @@
 //! The metadata of a safetensors file: attributes as texts.
 //!
-//! The format holds texts alone. Other values become JSON text, and the entry [`JSON_KEYS`] lists the keys of those: a
-//! reader of this project decodes them again, and no others, so that a text that looks like JSON stays a text. What JSON
-//! cannot hold is an error that names the key.
+//! The values of safetensors metadata are texts. Other values are written as JSON text, and the entry [`JSON_KEYS`] lists
+//! their keys. A reader of this project decodes only listed values, so that a text that looks like JSON stays a text. A value
+//! that JSON cannot hold is an error that names the key.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,8 @@ use zten_report::{json, value};
 use super::array::Inexpressible;
 use crate::json_text::JSON_KEYS;
 
-/// Levels of a value: as many as it has in a zTensor file, whose manifest has 64 with the two that attributes are within.
+/// The largest nesting depth of a value. A zTensor manifest allows 64 levels, and the value of an attribute is within two of
+/// them.
 const DEPTH: usize = 62;
 
 /// The entries of `__metadata__`.
@@ -46,7 +47,7 @@ impl<'a> Metadata<'a> {
                 keys.push(key);
             }
         }
-        // A reader takes no more unless its caller raises the limit, and no one who gets the file knows to do so.
+        // A file that exceeds the default limit of keys could only be read by a caller who knows to raise the limit.
         let count = attributes.clone().count().saturating_add(usize::from(!keys.is_empty()));
         let most = Limits::default().keys();
         if u64_from_usize(count) > most.into() {
@@ -89,7 +90,7 @@ impl Serialize for Metadata<'_> {
     }
 }
 
-/// Returns what JSON cannot hold of a value, if there is such a thing.
+/// Checks that JSON can hold the value `item` within `depth` levels. The error names the part that JSON cannot hold.
 fn check(item: &Item<'_>, depth: usize) -> Result<(), &'static str> {
     let Some(below) = depth.checked_sub(1) else { return Err("more than 64 levels") };
     match item.value() {
@@ -106,7 +107,7 @@ fn check(item: &Item<'_>, depth: usize) -> Result<(), &'static str> {
     }
 }
 
-/// Checks that the keys of a map are texts, each of which is there once, and its values.
+/// Checks that the keys of `map` are unique texts, and that JSON can hold its values within `depth` levels.
 fn check_map(map: Map<'_>, depth: usize) -> Result<(), &'static str> {
     let mut keys = BTreeSet::new();
     for (key, item) in map {
@@ -119,7 +120,7 @@ fn check_map(map: Map<'_>, depth: usize) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// A value that has been checked, as plain JSON: numbers have all their digits.
+/// A checked value, which is serialized as plain JSON. Integers keep all digits, unlike in the JSON output of the command.
 struct Json<'a>(Item<'a>);
 
 impl Serialize for Json<'_> {
@@ -127,7 +128,7 @@ impl Serialize for Json<'_> {
         match self.0.value() {
             Value::Uint(number) => serializer.serialize_u64(number),
             Value::Negative(below) => match i64::try_from(below) {
-                // −1 − n of a negative number is its complement.
+                // CBOR encodes a negative number n as −1 − n, which is the bitwise complement of n.
                 Ok(below) => serializer.serialize_i64(!below),
                 Err(_) => Err(S::Error::custom("a number was not checked")),
             },
@@ -135,7 +136,7 @@ impl Serialize for Json<'_> {
             Value::Map(map) => {
                 serializer.collect_map(map.map(|(key, item)| (value::Json(key), Json(item))))
             }
-            // Of a text, a bool, null and a finite number both forms are the same.
+            // `value::Json` serializes texts, bools, null and finite numbers in the same way.
             _ => value::Json(self.0).serialize(serializer),
         }
     }

@@ -1,4 +1,4 @@
-//! NumPy files: version 1.0, little-endian, the last index moving fastest.
+//! Writing of NumPy files: version 1.0, little-endian, row-major.
 
 use zten::attributes::Attributes;
 use zten::num::u64_from_usize;
@@ -9,11 +9,11 @@ use super::array::{self, Array, ArrayList, Failure, Inexpressible};
 use super::element;
 use super::format::WrittenFormat;
 
-/// Dimensions that NumPy's arrays have, at most.
+/// The largest number of dimensions of a NumPy array.
 const RANK: usize = 64;
 
-/// Checks a list that is to be written as a file, and returns the only array with its bytes. Its name is that of the file,
-/// whatever that is.
+/// Checks that `list` can be written as an `.npy` file, and returns the ordinal and length in bytes of its only array. The name
+/// of the array is not written, since the name of the file replaces it.
 pub(super) fn begin<L: ArrayList + ?Sized, E>(list: &L) -> Result<Vec<(u32, u64)>, Failure<E>> {
     check_attributes(&list.attributes(), WrittenFormat::Npy)?;
     if list.count() != 1 {
@@ -24,7 +24,7 @@ pub(super) fn begin<L: ArrayList + ?Sized, E>(list: &L) -> Result<Vec<(u32, u64)
     Ok(vec![(0, check(list.name(0), &array::array(list, 0)?, WrittenFormat::Npy)?)])
 }
 
-/// Checks that NumPy can hold an array, and returns the bytes of its elements.
+/// Checks that NumPy can hold `array`, and returns the length of its elements in bytes. `name` and `format` are for errors.
 pub(super) fn check(
     name: &str,
     array: &Array,
@@ -43,7 +43,7 @@ pub(super) fn check(
     Ok(data)
 }
 
-/// Returns the header of an array, which precedes the elements.
+/// Returns the header of `array`. `name` and `format` are for errors.
 pub(super) fn header(
     name: &str,
     array: &Array,
@@ -53,7 +53,7 @@ pub(super) fn header(
     header.map_err(|sentence| Inexpressible::tensor(name, sentence))
 }
 
-/// Returns the type of the elements in NumPy.
+/// Returns the NumPy type of the elements of `array`. `name` and `format` are for errors.
 fn kind(name: &str, array: &Array, format: WrittenFormat) -> Result<Kind, Inexpressible> {
     element::numpy(array.dtype).ok_or_else(|| {
         let (dtype, suffix) = (array.dtype, format.suffix());
@@ -62,7 +62,8 @@ fn kind(name: &str, array: &Array, format: WrittenFormat) -> Result<Kind, Inexpr
     })
 }
 
-/// Bytes of all elements. NumPy multiplies the dimensions that are not 0 all the same.
+/// Returns the length of all elements in bytes. NumPy rejects an array if the product of its nonzero dimensions overflows, even
+/// if another dimension is 0, and this function returns `None` then.
 fn data(array: &Array, width: usize) -> Option<u64> {
     let mut sides = array.shape.iter().filter(|side| **side != 0);
     let bytes =
@@ -71,7 +72,7 @@ fn data(array: &Array, width: usize) -> Option<u64> {
     Some(if array.shape.contains(&0) { 0 } else { bytes })
 }
 
-/// Fails if there are attributes, for which the format has no place.
+/// Checks that there are no attributes, since NumPy files cannot hold them.
 pub(super) fn check_attributes(
     attributes: &Attributes<'_>,
     format: WrittenFormat,

@@ -1,7 +1,7 @@
-//! Archives of NumPy files, as `numpy.savez` writes them: members one behind the other, none of them
-//! compressed, then the directory.
+//! Writing of `.npz` archives, as `numpy.savez` writes them: uncompressed members one after the other, then the directory.
 //!
-//! The record in front of a member has its checksum, which is known only behind the last byte: it is written then.
+//! The local header of a member contains its checksum, which is known only after the last byte of the member. The writer
+//! then seeks back and fills in the checksum.
 
 mod name;
 mod records;
@@ -15,7 +15,8 @@ use super::format::WrittenFormat;
 use super::npy;
 use records::{CHECKSUM, Record};
 
-/// Checks a list that is to be written as an archive, and returns all arrays in their order with their bytes.
+/// Checks that `list` can be written as an archive, and returns the ordinals of all arrays, in order, with their lengths in
+/// bytes.
 pub(super) fn begin<L: ArrayList + ?Sized, E>(list: &L) -> Result<Vec<(u32, u64)>, Failure<E>> {
     npy::check_attributes(&list.attributes(), WrittenFormat::Npz)?;
     let mut order = with_room(list)?;
@@ -25,7 +26,7 @@ pub(super) fn begin<L: ArrayList + ?Sized, E>(list: &L) -> Result<Vec<(u32, u64)
     Ok(order)
 }
 
-/// Checks that an array can be a member, and returns the bytes of its elements.
+/// Checks that `array` can be a member with the name `name`, and returns the length of its elements in bytes.
 pub(super) fn check(name: &str, array: &Array) -> Result<u64, Inexpressible> {
     name::validate(name).map_err(|why| Inexpressible::tensor(name, why))?;
     npy::check(name, array, WrittenFormat::Npz)
@@ -35,8 +36,9 @@ pub(super) fn check(name: &str, array: &Array) -> Result<u64, Inexpressible> {
 #[derive(Debug, Default)]
 pub(super) struct Members {
     written: Vec<Member>,
+    /// The checksum of the bytes of the last member so far.
     crc: crc32fast::Hasher,
-    /// The bytes of the archive so far.
+    /// The length of the archive so far in bytes.
     end: u64,
 }
 
@@ -49,7 +51,7 @@ struct Member {
 }
 
 impl Members {
-    /// Writes the record in front of a member of `size` bytes.
+    /// Begins a member of `size` bytes for the array `name`, and writes its local header.
     pub(super) fn begin(&mut self, name: &str, size: u64, out: &mut impl Write) -> io::Result<()> {
         let member = Member { start: self.end, size, checksum: 0 };
         self.written.try_reserve(1).map_err(|_| io::ErrorKind::OutOfMemory)?;
@@ -61,7 +63,7 @@ impl Members {
         Ok(())
     }
 
-    /// Writes the next bytes of a member.
+    /// Writes the next bytes of the last member.
     pub(super) fn write(&mut self, bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
         self.crc.update(bytes);
         out.write_all(bytes)?;
@@ -69,7 +71,7 @@ impl Members {
         Ok(())
     }
 
-    /// Writes the checksum of a member, all of whose bytes have been written.
+    /// Ends the last member, and writes its checksum into its local header.
     pub(super) fn end(&mut self, out: &mut (impl Write + Seek)) -> io::Result<()> {
         let Some(member) = self.written.last_mut() else { return Ok(()) };
         member.checksum = self.crc.clone().finalize();

@@ -1,12 +1,13 @@
-//! Safetensors: the length of a header, a header in JSON, and the data.
+//! Writing of safetensors files: the length of the header, the header in JSON, and the data.
 //!
-//! The form is that of the crate `safetensors`: tensors in the order of their types, the widest first, so that
-//! all data is aligned, and then of their names; the header padded to a multiple of 8 bytes.
+//! Files look as if the crate `safetensors` had written them: tensors are sorted by their types, widest first, so that all
+//! data is aligned to its elements, and then by their names; the header is padded to a multiple of 8 bytes.
 //!
 //! With [`Settings::align`] the header is padded so that the data begins at a multiple of `align`. The format forbids gaps
-//! between tensors, so their order alone can align them: first come those whose length is a multiple of `align`, all of
-//! which begin at one, then those with ever smaller powers of two in their length. So each begins at a multiple of the
-//! largest power of two that divides its length, up to `align`, and with that of its element.
+//! between tensors, so only their order can align them. Tensors whose length is a multiple of `align` come first, so that
+//! each of them begins at a multiple of `align`. Then come tensors whose lengths are divisible by ever smaller powers of
+//! two. So each tensor begins at a multiple of the largest power of two that divides its length, up to `align`, and is
+//! therefore aligned to its elements.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -23,16 +24,16 @@ use super::array::{self, Array, ArrayList, Failure, Inexpressible, ordinal, with
 pub use super::element::Dtype;
 use super::metadata::Metadata;
 
-/// The longest header that the format allows.
+/// The length in bytes of the longest header that the format allows.
 const HEADER: u64 = 100_000_000;
-/// Bytes of which the header takes a multiple.
+/// The length of a header is a multiple of this number of bytes.
 const UNIT: u64 = 8;
-/// Bytes of the header's length, which stands in front of it.
+/// The width in bytes of the length field before the header.
 const LENGTH: u64 = 8;
-/// The entry that is not a tensor.
+/// The key of the metadata, the only entry of a header that is not a tensor.
 const METADATA: &str = "__metadata__";
 
-/// Writes the header, and returns the arrays in the order of their data, with their bytes.
+/// Writes the header, and returns the ordinals of the arrays in the order of their data, with their lengths in bytes.
 pub(super) fn begin<L: ArrayList + ?Sized, E>(
     list: &L,
     out: &mut impl Write,
@@ -45,18 +46,18 @@ pub(super) fn begin<L: ArrayList + ?Sized, E>(
     Ok(order)
 }
 
-/// Checks that attributes can be metadata: texts, and what JSON has an equal for.
+/// Checks that `attributes` can be metadata: each value is a text, or JSON can hold it.
 pub(super) fn check_attributes(attributes: &Attributes<'_>) -> Result<(), Inexpressible> {
     Metadata::new(attributes.clone()).map(drop)
 }
 
-/// Checks that an array can be a tensor of a file.
+/// Checks that `array` can be a tensor with the name `name`.
 pub(super) fn check(name: &str, array: &Array) -> Result<(), Inexpressible> {
     check_name(name)?;
     entry(name, array).map(drop)
 }
 
-/// The tensors of a header, in the order of their data.
+/// Returns the tensors of a header in the `order` of their data.
 fn tensors<'a, L: ArrayList + ?Sized>(
     list: &'a L,
     order: &'a [(u32, u64)],
@@ -73,7 +74,7 @@ fn tensors<'a, L: ArrayList + ?Sized>(
     })
 }
 
-/// All tensors in the order of their data, with their bytes.
+/// Returns the ordinals of all arrays in the order of their data, with their lengths in bytes.
 fn order<L: ArrayList + ?Sized, E>(
     list: &L,
     settings: Settings,
@@ -84,7 +85,8 @@ fn order<L: ArrayList + ?Sized, E>(
         let (name, array) = (list.name(at), array::array(list, at)?);
         check_name(name)?;
         let (dtype, bytes) = entry(name, &array)?;
-        // Without data a tensor is aligned wherever it begins: its length has 64 zeros.
+        // A tensor without data sorts as fully aligned: the length 0 has 64 trailing zeros. It comes before tensors with less
+        // alignment, and moves none of them.
         let aligned = bytes.trailing_zeros().min(align.trailing_zeros());
         entries.push(((Reverse(aligned), Reverse(dtype.rank())), (ordinal(at)?, bytes)));
     }
@@ -97,10 +99,10 @@ fn order<L: ArrayList + ?Sized, E>(
     Ok(order)
 }
 
-/// Checks that a tensor may have that name.
+/// Checks that a tensor may be called `name`.
 ///
 /// # Errors
-/// It is the key of the metadata.
+/// `name` is the key of the metadata.
 pub fn check_name(name: &str) -> Result<(), Inexpressible> {
     if name != METADATA {
         return Ok(());
@@ -110,7 +112,8 @@ pub fn check_name(name: &str) -> Result<(), Inexpressible> {
     Err(Inexpressible::tensor(name, sentence))
 }
 
-/// The type of a tensor, and the bytes of all elements. Readers multiply all dimensions, and then the bits of an element.
+/// Returns the safetensors type of `array`, and the length of its elements in bytes. Readers multiply all dimensions first and
+/// then the bits of an element, so this product must not overflow even if a dimension is 0.
 fn entry(name: &str, array: &Array) -> Result<(Dtype, u64), Inexpressible> {
     let rejected = |sentence: &str| Inexpressible::tensor(name, sentence);
     let dtype = Dtype::of(array.dtype).ok_or_else(|| {
@@ -129,30 +132,30 @@ fn entry(name: &str, array: &Array) -> Result<(Dtype, u64), Inexpressible> {
     }
 }
 
-/// A tensor of a header: its name, type and shape, and the bytes of its data.
+/// A tensor of a header: its name, type and shape, and the range of its data.
 #[derive(Debug)]
 pub struct Tensor<'a> {
-    /// The name.
+    /// The name of the tensor.
     pub name: &'a str,
-    /// The type of its elements.
+    /// The type of the elements.
     pub dtype: Dtype,
-    /// The dimensions, the slowest first.
+    /// The dimensions, outermost first.
     pub shape: Vec<u64>,
-    /// The range of its data, counted from the end of the header.
+    /// The range of the data in bytes, counted from the end of the header.
     pub data: Range<u64>,
 }
 
-/// The spaces that end a header.
+/// The rule for the number of spaces at the end of a header.
 #[derive(Clone, Copy, Debug)]
 pub enum Padding {
-    /// As many as make the header so many bytes long, or a multiple of 8 above that.
+    /// The header is at least this number of bytes long. A longer header is padded to a multiple of 8.
     Least(u64),
-    /// As many as make the data begin at a multiple of that power of two, and of 8.
+    /// The data begins at a multiple of this power of two, and of 8.
     Aligned(u64),
 }
 
 impl Padding {
-    /// Returns the length of a header that takes `length` bytes without its padding.
+    /// Returns the length of a header with padding, if it is `length` bytes long without padding.
     fn padded(self, length: u64) -> u64 {
         let multiple = |unit: u64| length.checked_next_multiple_of(unit).unwrap_or(u64::MAX);
         match self {
@@ -167,10 +170,10 @@ impl Padding {
     }
 }
 
-/// Writes the length of a header and the header.
+/// Writes the length field and the header of a file with `tensors` and `attributes` to `out`.
 ///
 /// # Errors
-/// An attribute or the length of the header has no place in the file, an item of `tensors` is an error, or `out` fails.
+/// The format cannot hold an attribute, the header is too long, an item of `tensors` is an error, or `out` fails.
 pub fn write_header<'a, E>(
     attributes: &Attributes<'_>,
     tensors: impl Iterator<Item = Result<Tensor<'a>, Inexpressible>> + Clone,
@@ -194,7 +197,7 @@ pub fn write_header<'a, E>(
     Ok(())
 }
 
-/// Writes a header, without what pads it.
+/// Writes a header without its padding.
 fn header<'a, E>(
     metadata: &Metadata<'_>,
     tensors: impl Iterator<Item = Result<Tensor<'a>, Inexpressible>>,
@@ -222,7 +225,7 @@ fn header<'a, E>(
 
 const TOO_LARGE: &str = "its data takes more bytes than a file can have";
 
-/// Counts what is written.
+/// A writer that discards bytes and counts them.
 struct Length(u64);
 
 impl Write for Length {

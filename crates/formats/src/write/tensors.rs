@@ -1,4 +1,4 @@
-//! The dense tensors of an open file as arrays.
+//! The dense tensors of an open archive as a source of arrays.
 
 use zten::attributes::Attributes;
 use zten::error::OutOfMemory;
@@ -10,11 +10,11 @@ use zten_report::escape;
 
 use super::array::{Array, ArrayList, ArraySource, ChunkFn, Failure};
 
-/// Columns of a name that is a part of a message.
+/// The number of columns to which a name in a message is cut.
 const NAME: usize = 60;
 
-/// All tensors of an open file of any format, in its order, and its attributes. A tensor that is not dense is an error when
-/// its type and shape are asked for.
+/// The tensors of an archive of any format, in the order of the archive, and its attributes. For a tensor that is not dense,
+/// [`array`](ArrayList::array) returns an error.
 #[derive(Debug)]
 pub struct Tensors<'a> {
     all: Vec<Tensor<'a>>,
@@ -23,7 +23,7 @@ pub struct Tensors<'a> {
 }
 
 impl<'a> Tensors<'a> {
-    /// Takes the tensors of `manifest`, which are read from `source` and validated by `verifier`.
+    /// Creates a source of the tensors of `manifest`. Their data is read from `source` and validated by `verifier`.
     ///
     /// # Errors
     /// Out of memory.

@@ -1,4 +1,5 @@
-//! Tensors that have the same elements because they are the same bytes of a file: a checkpoint of PyTorch stores them once.
+//! Detecting tied tensors, which share the same bytes of a file. A PyTorch checkpoint stores tied weights once, while formats
+//! without sharing store them twice.
 
 use zten::error::OutOfMemory;
 use zten::{Encoding, Layout, Manifest, Tensor};
@@ -16,7 +17,7 @@ pub fn is_tied(one: &Tensor<'_>, other: &Tensor<'_>) -> bool {
         && !second.is_strided()
 }
 
-/// Returns whether any two dense tensors of `manifest` are tied. Tensors without bytes are not.
+/// Returns whether any two dense tensors of `manifest` are tied. Tensors without bytes do not count.
 ///
 /// # Errors
 /// Out of memory.

@@ -1,9 +1,8 @@
-//! The directory of an archive, of whose place there is no doubt.
+//! Finding the directory of an archive without ambiguity.
 //!
-//! Readers of zip look for the end record from the back, some trust its count of members and
-//! some its size, and some look for what stands in front of the archive. A file that is read
-//! alike by all has its end record at its very end, the directory right before it, and exactly
-//! as many members there as are counted.
+//! Zip readers search for the end record from the back. Some trust its count of members, some trust the size of the
+//! directory, and some accept data in front of the archive. All readers agree on a file whose end record is at the very
+//! end, whose directory lies right before it, and whose directory has exactly the counted number of members.
 
 use std::ops::Range;
 
@@ -16,39 +15,48 @@ use crate::rules::{APPENDED, Rule, WRITER};
 use zten::num::u64_from_usize;
 use zten::{Limits, ReadAt};
 
-/// Bytes of the end record, of the one for large archives, and of what points at that one.
+/// The length of the end record in bytes.
 const END: u64 = 22;
+/// The length of the zip64 end record in bytes.
 const END64: u64 = 56;
+/// The length in bytes of the locator, which gives the offset of the zip64 end record.
 const LOCATOR: u64 = 20;
-/// Signatures.
+/// The signature of the end record.
 const END_SIGNATURE: u32 = 0x0605_4b50;
+/// The signature of the zip64 end record.
 const END64_SIGNATURE: u32 = 0x0606_4b50;
+/// The signature of the locator.
 const LOCATOR_SIGNATURE: u32 = 0x0706_4b50;
-/// The longest directory that is read.
+/// The length in bytes of the longest directory.
 const DIRECTORY: u64 = 64 << 20;
 
-/// The directory.
+/// The directory of an archive.
 #[derive(Debug)]
 pub(crate) struct Directory {
-    /// Members that it has, as the end record says.
+    /// The number of members, according to the end record.
     members: u64,
-    /// The range of the file. The members end where it begins.
+    /// The range of the directory in the file. The last member ends where the directory begins.
     pub(crate) range: Range<u64>,
+    /// The bytes of the directory.
     bytes: Vec<u8>,
     writer: Writer,
 }
 
-/// The directory as the end record describes it, and the byte at which it must end.
+/// The directory as an end record describes it.
 struct Claim {
+    /// The number of members.
     members: u64,
+    /// The length of the directory in bytes.
     length: u64,
+    /// The offset in the file at which the directory begins.
     start: u64,
+    /// The offset of the end record, at which the directory must end.
     end: u64,
 }
 
 impl Directory {
-    /// Finds the directory of a file of `length` bytes, and reads it; rejects an archive of which readers may find another
-    /// one.
+    /// Finds and reads the directory of a file of `length` bytes. Rejects an archive in which another zip reader may find a
+    /// different directory.
     pub(crate) fn find(
         source: &dyn ReadAt,
         length: u64,
@@ -72,14 +80,14 @@ impl Directory {
         Ok(Self { members, range: start..end, bytes, writer })
     }
 
-    /// The entries of the members, in order.
+    /// Returns the entries of the members, in order.
     pub(crate) fn entries(&self) -> impl Iterator<Item = Result<Entry<'_>, FormatError>> {
         let (Range { start, end }, writer) = (self.range.clone(), self.writer);
         let mut cursor = Cursor::new(&self.bytes, start, end, Rule::ZipDirectory);
         std::iter::from_fn(move || (!cursor.is_at_end()).then(|| Entry::read(&mut cursor, writer)))
     }
 
-    /// Checks how many members have been found.
+    /// Checks that the number of members `found` is the number in the end record.
     pub(crate) fn check_count(&self, found: usize) -> Result<(), FormatError> {
         let counted = self.members;
         if u64_from_usize(found) == counted {
@@ -91,7 +99,7 @@ impl Directory {
     }
 }
 
-/// Reads the end record, and the one for large archives if there is one.
+/// Reads the end record of a file of `length` bytes, and the zip64 end record if there is one.
 fn claimed(source: &dyn ReadAt, length: u64, writer: Writer) -> Result<Claim, FormatError> {
     let Some(at) = length.checked_sub(END) else {
         return Err(FormatError::violation_at(
@@ -100,7 +108,7 @@ fn claimed(source: &dyn ReadAt, length: u64, writer: Writer) -> Result<Claim, Fo
             length,
         ));
     };
-    // All of them, if they are where they should be.
+    // Both end records and the locator, if they are at their expected places.
     let first = at.saturating_sub(LOCATOR).saturating_sub(END64);
     let mut tail = Vec::new();
     source.append_range(first..length, &mut tail)?;
@@ -130,14 +138,14 @@ fn claimed(source: &dyn ReadAt, length: u64, writer: Writer) -> Result<Claim, Fo
     }
     let (disk, at, disks) = (cursor.u32()?, cursor.u64()?, cursor.u32()?);
     if disk != 0 || disks != 1 || at.checked_add(END64) != Some(locator) {
-        let sentence = "the end record of the archive is not right before what points at it";
+        let sentence = "the zip64 end record of the archive does not end where its locator begins";
         return Err(FormatError::violation_at(Rule::ZipEndRecord64, sentence, locator));
     }
     agree(&small, large(from(at, Rule::ZipEndRecord64))?, writer)
 }
 
-/// The error for an archive whose last bytes are no end record. If one is before them, bytes were appended; else the
-/// archive was cut.
+/// Returns the error for a file of `length` bytes whose last bytes, `tail`, do not end with an end record. If an end record
+/// lies further ahead, bytes were appended; otherwise, the archive was cut.
 #[cold]
 fn no_end_record(tail: &[u8], length: u64) -> FormatError {
     let signature = END_SIGNATURE.to_le_bytes();
@@ -155,7 +163,7 @@ fn no_end_record(tail: &[u8], length: u64) -> FormatError {
     }
 }
 
-/// The end record for large archives.
+/// Reads the zip64 end record.
 fn large(mut cursor: Cursor<'_>) -> Result<Claim, FormatError> {
     let at = cursor.at();
     let (signature, rest) = (cursor.u32()?, cursor.u64()?);
@@ -163,7 +171,7 @@ fn large(mut cursor: Cursor<'_>) -> Result<Claim, FormatError> {
     let disks = [cursor.u32()?, cursor.u32()?];
     let (here, members) = (cursor.u64()?, cursor.u64()?);
     let (length, start) = (cursor.u64()?, cursor.u64()?);
-    // The length counts neither the signature nor itself.
+    // The length field counts neither the signature nor itself.
     let whole = rest.checked_add(12) == Some(END64);
     if signature != END64_SIGNATURE || !whole || disks != [0, 0] || here != members {
         let sentence = "invalid end record of the archive";
@@ -172,7 +180,8 @@ fn large(mut cursor: Cursor<'_>) -> Result<Claim, FormatError> {
     Ok(Claim { members, length, start, end: at })
 }
 
-/// The record for large archives, if the other one says the same or that it cannot.
+/// Checks that each field of the end record, `small`, is equal to the field of the zip64 end record, `large`, or refers to it
+/// by its largest value. Returns `large`.
 fn agree(small: &Claim, large: Claim, writer: Writer) -> Result<Claim, FormatError> {
     let pairs: [(u64, u64, u64); 3] = [
         (small.members, large.members, u16::MAX.into()),
@@ -180,7 +189,7 @@ fn agree(small: &Claim, large: Claim, writer: Writer) -> Result<Claim, FormatErr
         (small.start, large.start, u32::MAX.into()),
     ];
     let same = pairs.iter().all(|(small, large, full)| small == large || small == full);
-    // Readers look at the larger record where the small one is too small for something.
+    // Some readers use the zip64 record only if a field of the end record refers to it, so an unneeded one is ambiguous.
     let needed = writer == Writer::Torch || pairs.iter().any(|(small, _, full)| small == full);
     if same && needed {
         return Ok(large);

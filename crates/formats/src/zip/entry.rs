@@ -1,5 +1,5 @@
-//! The description of a member: in the directory, in front of it, and perhaps behind it. All of it is
-//! read, and must be the same wherever it stands.
+//! The descriptions of a member: its entry in the directory, its local header, and an optional data descriptor after its data.
+//! All of them are read and must agree.
 
 use super::Writer;
 use super::cursor::{Cursor, Window};
@@ -9,52 +9,66 @@ use crate::error::FormatError;
 use crate::rules::Rule;
 use zten::num::u64_from_usize;
 
-/// Signatures.
+/// The signature of an entry in the directory.
 const DIRECTORY: u32 = 0x0201_4b50;
+/// The signature of a local header.
 const LOCAL: u32 = 0x0403_4b50;
+/// The signature of a data descriptor.
 const DESCRIPTOR: u32 = 0x0807_4b50;
-/// The flags that a member may have: how it was compressed, that its sizes stand behind it, that
-/// its name is UTF-8.
+/// The flags that are allowed: two hints about the compression, [`BEHIND`] and [`UTF8`].
 const FLAGS: u16 = 0b1000_0000_1110;
+/// The flag for an encrypted member.
 const ENCRYPTED: u16 = 1;
+/// The flag for a data descriptor after the data.
 const BEHIND: u16 = 1 << 3;
+/// The flag for a name in UTF-8.
 const UTF8: u16 = 1 << 11;
-/// Methods of compression.
+/// The compression method of uncompressed members.
 const STORED: u16 = 0;
+/// The compression method of deflated members.
 const DEFLATED: u16 = 8;
-/// The version of zip that numbers of 64 bits need, and the highest that anything here needs.
+/// The version of zip that 64-bit fields need: 4.5. It is the highest allowed version.
 const VERSION64: u16 = 45;
-/// The value of a 32-bit field if a 64-bit one holds the number.
+/// The value of a 32-bit field whose number is in a 64-bit field.
 const LARGE: u32 = u32::MAX;
-/// The internal attribute that says that a member is text, which is about lines and not about bytes. Another says that
-/// records have their lengths in front of them.
+/// The internal attribute for a text member, which does not change the bytes. The other internal attribute says that each
+/// record begins with its length.
 const TEXT: u16 = 1;
-/// External attributes of what is no file with content: a volume's label, a directory, a device, a link of Windows. Readers
-/// skip such a member, or make a folder or a link of it, whatever system its entry names.
+/// The external attributes of entries that are no regular files: a volume label, a directory, a device, a Windows link. Readers
+/// skip such a member, or make a folder or link of it, even if the entry claims to come from Unix.
 const NO_FILE: u32 = 0x08 | 0x10 | 0x40 | 0x400;
-/// The kinds of file that Unix has in the upper half of the external attributes: none, and regular.
+/// The allowed Unix file types in the upper half of the external attributes: unset, and a regular file.
 const FILE_KINDS: [u32; 2] = [0, 8];
-/// Bytes of a member's own header in front of its name, and of what may stand behind it.
+/// The length in bytes of the local header up to the name.
 const FIXED: u64 = 30;
+/// The length in bytes of the longest data descriptor.
 const BEHIND_MOST: u64 = 24;
-/// The end of the names of members of NumPy.
+/// The suffix of the names of members that NumPy reads.
 const SUFFIX: &[u8] = b".npy";
 
-/// Fields that are in the directory and in a member's own header.
+/// The fields that are both in the directory and in the local header.
 struct Header {
+    /// The version of zip that a reader needs.
     version: u16,
     flags: u16,
+    /// The compression method.
     method: u16,
-    /// Time and date.
+    /// The time and date.
     moment: u32,
+    /// The CRC-32 of the content.
     crc: u32,
+    /// The length of the stored data in bytes.
     packed: u32,
+    /// The length of the content in bytes.
     size: u32,
+    /// The length of the name in bytes.
     name: u16,
+    /// The length of the extra fields in bytes.
     extra: u16,
 }
 
 impl Header {
+    /// Reads the fields at `cursor`.
     fn read(cursor: &mut Cursor<'_>) -> Result<Self, FormatError> {
         Ok(Self {
             version: cursor.u16()?,
@@ -72,24 +86,28 @@ impl Header {
 
 /// The entry of a member in the directory.
 pub(crate) struct Entry<'d> {
-    /// The byte of the file at which it begins.
+    /// The offset of the entry in the file.
     pub(crate) at: u64,
     header: Header,
-    /// True if it has numbers of 64 bits.
+    /// Whether the entry has 64-bit fields.
     has_large: bool,
     /// The name of the member.
     pub(crate) name: &'d str,
     writer: Writer,
-    /// The byte of the file at which the member's own header begins.
+    /// The offset in the file of the member's local header.
     start: u64,
+    /// The length of the stored data in bytes.
     packed: u64,
+    /// The length of the content in bytes.
     size: u64,
 }
 
-/// A member, and where its bytes begin and end, all that is said of it included.
+/// A member that has been located in the file.
 pub(crate) struct Found {
     pub(crate) member: Member,
+    /// The offset at which the local header begins.
     pub(crate) start: u64,
+    /// The offset at which the data or the data descriptor ends.
     pub(crate) end: u64,
 }
 
@@ -100,11 +118,11 @@ impl<'d> Entry<'d> {
         if cursor.u32()? != DIRECTORY {
             return Err(FormatError::violation_at(
                 Rule::ZipDirectory,
-                "there is no member of the archive",
+                "the directory of the archive has an entry without its signature",
                 at,
             ));
         }
-        // The version and system of what made it, by which no reader takes other bytes for the content.
+        // The version and system of the program that made the entry do not affect the content.
         cursor.skip(2)?;
         let header = Header::read(cursor)?;
         let (comment, disk) = (cursor.u16()?, cursor.u16()?);
@@ -121,13 +139,13 @@ impl<'d> Entry<'d> {
             || external & NO_FILE != 0
             || !FILE_KINDS.contains(&(external >> 28))
         {
-            let sentence = "its attributes are not those of a regular file";
-            return Err(about(FormatError::violation_at(Rule::ZipAttributes, sentence, at)));
+            let sentence = "has attributes other than those of a regular file";
+            return Err(about(FormatError::predicate(Rule::ZipAttributes, sentence).or_at(at)));
         }
         let has_large = extra.large.is_some();
         let numbers = extra.large.unwrap_or_default().iter();
         let mut numbers = numbers.map(|number| u64::from_le_bytes(*number));
-        // Those that are too large for their own fields, in this order.
+        // The extra field has a 64-bit number for each 32-bit field that is full, in this order.
         let mut number =
             |small: u32| if small == LARGE { numbers.next() } else { Some(small.into()) };
         let all = (number(header.size), number(header.packed), number(start), numbers.next());
@@ -139,12 +157,13 @@ impl<'d> Entry<'d> {
         Ok(Self { at, header, has_large, name, writer, start, packed, size })
     }
 
-    /// Bytes that decompressing it gives.
+    /// The number of bytes to which the member decompresses, if the member is compressed.
     pub(crate) fn decompressed(&self) -> Option<u64> {
         (self.header.method == DEFLATED).then_some(self.size)
     }
 
-    /// Finds the member, which ends before `end`, and holds what is said there to the directory.
+    /// Locates the member, which must end at or before offset `end`, and checks its local header and data descriptor against
+    /// the directory.
     pub(crate) fn find(&self, window: &mut Window<'_>, end: u64) -> Result<Found, FormatError> {
         let differs = || {
             FormatError::predicate(
@@ -166,7 +185,7 @@ impl<'d> Entry<'d> {
         let name = cursor.bytes(header.name.into())?;
         let extra = Extra::parse(cursor.bytes(header.extra.into())?, self.writer)?;
         let own = &self.header;
-        // Only the directory may need numbers of 64 bits: it says where a member lies.
+        // The entry in the directory has the offset of the member, so it may need 64-bit fields when the local header does not.
         let version = header.version == own.version
             || self.has_large && own.version == VERSION64 && header.version < VERSION64;
         let same =
@@ -187,8 +206,8 @@ impl<'d> Entry<'d> {
         })?;
         let is_behind = header.flags & BEHIND != 0;
         let is = |same: bool, zero: bool| same || is_behind && zero;
-        let wanted = (self.size, self.packed);
-        if !is(header.crc == own.crc, header.crc == 0) || !is(sizes == wanted, sizes == (0, 0)) {
+        let expected = (self.size, self.packed);
+        if !is(header.crc == own.crc, header.crc == 0) || !is(sizes == expected, sizes == (0, 0)) {
             return Err(differs());
         }
         let first = cursor.at();
@@ -199,8 +218,8 @@ impl<'d> Entry<'d> {
             FormatError::predicate(Rule::ZipBounds, sentence).or_at(first)
         })?;
         let descriptor = if is_behind {
-            let there = window.get(behind..behind.saturating_add(BEHIND_MOST), end)?;
-            self.descriptor(there, is_large).ok_or_else(|| {
+            let following = window.get(behind..behind.saturating_add(BEHIND_MOST), end)?;
+            self.descriptor(following, is_large).ok_or_else(|| {
                 let sentence = "the data descriptor does not agree with the directory";
                 FormatError::violation_at(Rule::ZipDescriptor, sentence, behind)
             })?
@@ -213,9 +232,9 @@ impl<'d> Entry<'d> {
         Ok(Found { member, start, end: behind.saturating_add(descriptor) })
     }
 
-    /// Size and packed size, as the header has them that PyTorch writes: nothing, for what stands behind a member has
-    /// them. Beside that it has the numbers that take 64 bits, of which the packed size is not known yet, and the place
-    /// of the member is the last.
+    /// Returns the size and packed size in a local header that PyTorch wrote, or `None` if the header contradicts itself.
+    /// PyTorch writes zeros, since the sizes are in the data descriptor. Its extra field may have the 64-bit size, a packed
+    /// size of 0, and the offset of the member.
     fn padded_sizes(&self, header: &Header, large: Option<&[[u8; 8]]>) -> Option<(u64, u64)> {
         let (sizes, place) = match *large.unwrap_or_default() {
             [] => return local_sizes(header, large, false),
@@ -238,23 +257,23 @@ impl<'d> Entry<'d> {
         local_sizes(header, sizes.as_ref().map(<[_; 2]>::as_slice), is_behind)
     }
 
-    /// The number of bytes behind a member, if they begin `there` and say the same: checksum and sizes, of 64 bits where
-    /// its header has such, and in front of them a signature, which may be left out.
-    fn descriptor(&self, there: &[u8], is_large: bool) -> Option<u64> {
+    /// Returns the length of the data descriptor at the start of `bytes`, or `None` if it does not agree with the directory. A
+    /// data descriptor has an optional signature, the checksum, and both sizes in 64 bits if `is_large`, and else in 32 bits.
+    fn descriptor(&self, bytes: &[u8], is_large: bool) -> Option<u64> {
         let length = if is_large { 8 } else { 4 };
-        let behind = |there: &[u8]| {
-            let there = there.strip_prefix(&self.header.crc.to_le_bytes())?;
-            let there = there.strip_prefix(self.packed.to_le_bytes().get(..length)?)?;
-            Some(there.strip_prefix(self.size.to_le_bytes().get(..length)?)?.len())
+        let after_sizes = |bytes: &[u8]| {
+            let bytes = bytes.strip_prefix(&self.header.crc.to_le_bytes())?;
+            let bytes = bytes.strip_prefix(self.packed.to_le_bytes().get(..length)?)?;
+            Some(bytes.strip_prefix(self.size.to_le_bytes().get(..length)?)?.len())
         };
-        let signed = there.strip_prefix(&DESCRIPTOR.to_le_bytes()).and_then(behind);
-        let left = signed.or_else(|| behind(there))?;
-        there.len().checked_sub(left).map(u64_from_usize)
+        let signed = bytes.strip_prefix(&DESCRIPTOR.to_le_bytes()).and_then(after_sizes);
+        let left = signed.or_else(|| after_sizes(bytes))?;
+        bytes.len().checked_sub(left).map(u64_from_usize)
     }
 }
 
-/// Size and packed size, as a member's own header has them; none where it contradicts itself.
-/// `may_be_zero` if the header may have nothing instead.
+/// Returns the size and packed size in a local header, or `None` if the header contradicts itself. `large` are the 64-bit
+/// numbers of its extra field, and `may_be_zero` says that a 32-bit field may be 0 if there is a 64-bit number.
 fn local_sizes(
     header: &Header,
     large: Option<&[[u8; 8]]>,
@@ -265,7 +284,7 @@ fn local_sizes(
         None => (small.0 != LARGE && small.1 != LARGE).then(|| (small.0.into(), small.1.into())),
         Some(&[size, packed]) => {
             let (size, packed) = (u64::from_le_bytes(size), u64::from_le_bytes(packed));
-            // Python before 3.11.4 has both.
+            // Python before 3.11.4 writes the sizes in both fields.
             let agree = |small: u32, large: u64| {
                 small == LARGE || u64::from(small) == large || small == 0 && may_be_zero
             };
@@ -275,7 +294,8 @@ fn local_sizes(
     }
 }
 
-/// Checks that a member is what `numpy` reads, and all readers read the same, and returns its name.
+/// Checks that all zip readers, and the reader of the `writer`'s format, read the member in the same way, and returns its name.
+/// `is_of_one_size` says that the size and packed size are equal.
 fn validate<'d>(
     header: &Header,
     name: &'d [u8],
@@ -283,7 +303,7 @@ fn validate<'d>(
     writer: Writer,
 ) -> Result<&'d str, FormatError> {
     let Header { version, flags, method, .. } = *header;
-    // Without the flag, names are of one code page for some readers and of another for others.
+    // Without the flag, zip readers decode names with different code pages.
     let text = str::from_utf8(name).ok().filter(|text| text.is_ascii() || flags & UTF8 != 0);
     let (rule, sentence) = match (method, text) {
         _ if writer == Writer::NumPy && !name.ends_with(SUFFIX) => {
@@ -294,7 +314,7 @@ fn validate<'d>(
             (Rule::ZipFeature, "needs a feature of zip that is not supported")
         }
         (_, None) => (Rule::ZipName, "has a name that is not UTF-8"),
-        // Some readers end it there.
+        // Some readers end a name at a zero byte.
         _ if name.contains(&0) => (Rule::ZipName, "has a name with a zero byte"),
         (STORED, _) if !is_of_one_size => {
             (Rule::ZipStoredSize, "is not compressed, and has two sizes")

@@ -1,4 +1,4 @@
-//! The extra fields of a member: each a number, a length, and as many bytes.
+//! The extra fields of a member. Each has an id, a length, and data of this length.
 
 use super::Writer;
 use crate::error::FormatError;
@@ -6,30 +6,30 @@ use crate::rules::Rule;
 use zten::num::u64_from_usize;
 use zten_report::finding::counted;
 
-/// The field for numbers of 64 bits.
+/// The id of the field with 64-bit numbers.
 const LARGE: u16 = 1;
-/// Fields that say when a member was changed and who owned it, and the lengths that they have. A
-/// tensor has neither.
+/// The ids of fields with the times and owner of a file, and their allowed lengths. These fields do not affect tensors, so they
+/// are ignored.
 const OF_FILES: [(u16, &[usize]); 3] = [
-    // Times of Unix, and who owned it there.
+    // Unix times and Unix owner.
     (0x5455, &[5, 9, 13]),
     (0x7875, &[11, 19]),
-    // Times of NTFS.
+    // NTFS times.
     (0x000a, &[32]),
 ];
 
-/// The field by which PyTorch aligns members, and the byte that it consists of.
+/// The id of the field by which PyTorch aligns members, and the byte that fills this field.
 const PADDING: (u16, u8) = (0x4246, b'Z');
 
-/// The extra fields, as far as they say something of a member's content.
+/// The extra fields that affect the content of a member.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Extra<'b> {
-    /// Numbers that their own fields are too small for.
+    /// The 64-bit numbers that do not fit into 32-bit fields.
     pub(super) large: Option<&'b [[u8; 8]]>,
 }
 
 impl<'b> Extra<'b> {
-    /// Reads all fields, and rejects those that could change what is read.
+    /// Parses all fields in `bytes`, and rejects unknown fields, since they could change the content.
     pub(super) fn parse(mut bytes: &'b [u8], writer: Writer) -> Result<Self, FormatError> {
         let mut extra = Self::default();
         while !bytes.is_empty() {
@@ -58,7 +58,8 @@ impl<'b> Extra<'b> {
     }
 }
 
-/// The first field, and what comes behind it.
+/// Splits the first field off `bytes`. Returns its id, its data and the bytes after it, or `None` if `bytes` ends within the
+/// field.
 fn next(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
     let (id, rest) = bytes.split_first_chunk()?;
     let (length, rest) = rest.split_first_chunk()?;

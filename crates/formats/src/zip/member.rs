@@ -1,4 +1,4 @@
-//! The content of a member: its first bytes, decompressed.
+//! Reading and decompressing the first bytes of a member.
 
 use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::inflate_flags::{
@@ -14,25 +14,25 @@ use zten::num::u64_from_usize;
 use zten::tools::StorageType;
 use zten::{Encoding, Error, ErrorKind};
 
-/// Bytes that are decompressed at first, for which memory is taken: as many as most headers have, and more.
+/// The size in bytes of the first buffer for decompressed data, which is larger than most headers.
 const FIRST: usize = 256;
 
-/// A member of an archive: where its bytes are, and how.
+/// The location and encoding of a member's content.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
-    /// The offset of the first byte.
+    /// The offset of the data in the file.
     pub(crate) start: u64,
-    /// The number of bytes in the file.
+    /// The length of the stored data in bytes.
     pub(crate) packed: u64,
-    /// The number of bytes when decompressed.
+    /// The length of the content in bytes.
     pub(crate) size: u64,
-    /// The checksum of the content, if there is one.
+    /// The CRC-32 of the content; `None` if it is not checked.
     pub(crate) crc: Option<u32>,
     pub(crate) is_deflated: bool,
 }
 
 impl Member {
-    /// The component of bytes that it is, if its first byte is at that offset.
+    /// Returns the whole member as a component of bytes whose data begins at `offset`.
     pub(crate) fn component(&self, offset: u64) -> RawComponent<'static> {
         RawComponent {
             decoded_length: Some(self.size),
@@ -43,7 +43,7 @@ impl Member {
     }
 }
 
-/// The error of reading all of a member that begins at a byte of the file.
+/// Converts the error of reading the whole member whose data begins at offset `start` of the file.
 pub(crate) fn damage(error: Error, start: u64) -> FormatError {
     let rules = [Rule::ZipDeflate, Rule::ZipLength, Rule::ZipCrc];
     let broken = rules.iter().find(|rule| error.rule() == Some(rule.row().id));
@@ -56,19 +56,20 @@ pub(crate) fn damage(error: Error, start: u64) -> FormatError {
     }
 }
 
-/// Reads the first bytes of a member.
+/// A reader of the first bytes of a member.
 pub(crate) struct Content<'m, 's> {
     member: Member,
     window: &'m mut Window<'s>,
-    /// The decoder, if one is needed: one item, on the heap, for it takes 10 KiB.
+    /// The decoder of a compressed member: a vector of one item, because a decoder takes 10 KiB and belongs on the heap.
     decoder: &'m mut Vec<DecompressorOxide>,
-    /// The offset of the compressed bytes that come next.
+    /// The offset in the file of the next compressed byte.
     at: u64,
     has_ended: bool,
 }
 
 impl<'m, 's> Content<'m, 's> {
-    /// Returns the content of a member, of which nothing is read. The decoder is that of another member, or none.
+    /// Creates a reader at the first byte of `member`. `decoder` may contain the decoder of another member, whose memory is
+    /// reused.
     pub(crate) fn new(
         member: Member,
         window: &'m mut Window<'s>,
@@ -82,7 +83,7 @@ impl<'m, 's> Content<'m, 's> {
         Ok(Self { member, window, decoder, at: member.start, has_ended: false })
     }
 
-    /// Makes what has been read `length` bytes long, or as long as the member is.
+    /// Reads more bytes until `read`, the content so far, is `length` bytes long or the member ends.
     pub(crate) fn extend(&mut self, read: &mut Vec<u8>, length: usize) -> Result<(), FormatError> {
         let size = usize::try_from(self.member.size).unwrap_or(usize::MAX);
         let length = length.min(size);
@@ -98,6 +99,7 @@ impl<'m, 's> Content<'m, 's> {
         Ok(())
     }
 
+    /// Decompresses more bytes until `read`, the content so far, is `length` bytes long.
     fn decompress(&mut self, read: &mut Vec<u8>, length: usize) -> Result<(), FormatError> {
         let Member { start, packed, .. } = self.member;
         let damaged = |rule: Rule| FormatError::violation_at(rule, rule.row().broken, start);
@@ -108,7 +110,7 @@ impl<'m, 's> Content<'m, 's> {
         let mut filled = read.len();
         while filled < length && !self.has_ended {
             if filled == read.len() {
-                // Memory grows as bytes come.
+                // The buffer grows with the decompressed bytes, because the size that the directory gives is not trustworthy.
                 let room = filled.saturating_mul(2).max(FIRST).min(length);
                 read.try_reserve(room.saturating_sub(filled)).map_err(|_| FormatError::memory())?;
                 read.resize(room, 0);

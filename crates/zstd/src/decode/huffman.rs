@@ -11,7 +11,7 @@ use crate::num::{low_u8, usize_from_u32};
 
 /// Weights of codes, 0 for none, and one more.
 const WEIGHTS_MOST: usize = usize_from_u32(LONGEST_CODE) + 2;
-/// Weights that a stream of weights may name: 0 to [`LONGEST_CODE`].
+/// The number of different weights that a stream of weights may contain: 0 to [`LONGEST_CODE`].
 const NAMED: usize = usize_from_u32(LONGEST_CODE) + 1;
 /// States of a table for weights.
 const WEIGHTS: usize = 1 << WEIGHTS_LOG;

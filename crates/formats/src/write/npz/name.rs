@@ -1,12 +1,12 @@
-//! The names that members may have: each names the same array to every reader, and no file outside
-//! the folder that an archive is unpacked in.
+//! The names that members may have. Every reader understands them as the same array, and unpacking the archive creates no file
+//! outside of the target folder.
 
-/// The suffix of the name of a member, which the name of its array lacks.
+/// The suffix that the name of a member has and the name of its array lacks.
 pub(super) const SUFFIX: &str = ".npy";
-/// Bytes of the name of a member, at most.
+/// The largest length of the name of a member in bytes.
 const LONGEST: usize = 0xffff;
 
-/// Returns whether an array of that name can be a member.
+/// Checks that an array called `name` can be a member. The error says why not.
 pub(super) fn validate(name: &str) -> Result<(), &'static str> {
     let drive = matches!(name.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
     let mut steps = name.split('/');
@@ -16,12 +16,14 @@ pub(super) fn validate(name: &str) -> Result<(), &'static str> {
     if name.ends_with(SUFFIX) {
         return Err("its name ends in .npy, which NumPy leaves out");
     }
-    // The last step has a suffix, so that it is never one of those.
+    // The suffix `.npy` is appended to the last step, so the last step is never empty, `.` or `..`.
     let last = steps.next_back().unwrap_or_default();
     let leads_out = drive || steps.any(|step| matches!(step, "" | "." | ".."));
     if leads_out || name.contains(['\\', '\0']) || last.is_empty() {
-        return Err("invalid name for a .npz file: it is empty or ends in /, begins as that of a \
-             root, has a step that is empty, . or .., or a backslash or a zero in it");
+        return Err(
+            "invalid name for a .npz file: it is empty, ends in /, begins with / or a drive \
+             letter, has a step that is empty, . or .., or contains a backslash or a zero byte",
+        );
     }
     Ok(())
 }
@@ -31,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_lead_nowhere_else() {
+    fn names_that_lead_out_of_the_folder_are_rejected() {
         for name in
             ["a", "a/b/c", "..a", "a..", "...", "a/..b", "重み", "a b", ".", "..", "a/..", "é:"]
         {

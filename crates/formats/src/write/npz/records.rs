@@ -1,5 +1,5 @@
-//! The records of an archive: in front of each member, of each in the directory, and at the end.
-//! Numbers of 64 bits stand where those of 32 do not hold them, and nowhere else.
+//! The records of a zip archive: the local header of each member, its entry in the directory, and the end records. A 64-bit
+//! field (zip64) is written only if a number does not fit into its 32-bit field.
 
 use std::ops::Range;
 
@@ -11,21 +11,22 @@ const DIRECTORY: u32 = 0x0201_4b50;
 const END: u32 = 0x0605_4b50;
 const END64: u32 = 0x0606_4b50;
 const LOCATOR: u32 = 0x0706_4b50;
-/// The versions of zip that members need, and that numbers of 64 bits do.
+/// The version of zip that a member needs to be extracted: 2.0.
 const VERSION: u16 = 20;
+/// The version of zip that a member with 64-bit fields needs: 4.5.
 const VERSION64: u16 = 45;
-/// The name is UTF-8.
+/// The flag for a name in UTF-8.
 const UTF8: u16 = 1 << 11;
-/// The first of January 1980, which is the first day that there is.
+/// The 1st of January 1980, the first date that zip can express.
 const DATE: u16 = 1 << 5 | 1;
-/// The extra field that has numbers of 64 bits.
+/// The id of the extra field with 64-bit numbers.
 const EXTRA64: u16 = 1;
-/// Bytes of the end record for large archives behind the one that says so.
+/// The number of bytes that follow the length field of the zip64 end record.
 const BEHIND: u64 = 44;
-/// The offset of the checksum in the record in front of a member.
+/// The offset of the checksum in the local header of a member.
 pub(super) const CHECKSUM: u64 = 14;
 
-/// The record of a member that is not compressed.
+/// The records of an uncompressed member.
 pub(super) struct Record<'n> {
     /// The name of the array in the member.
     pub(super) name: &'n str,
@@ -33,11 +34,11 @@ pub(super) struct Record<'n> {
 }
 
 impl Record<'_> {
-    /// Returns the record in front of the member.
+    /// Returns the local header of the member.
     pub(super) fn local(&self) -> Vec<u8> {
         let mut large = Vec::new();
         let size = small(self.member.size, &mut large);
-        // Both sizes stand there, or none.
+        // A local header has either both sizes in 64 bits or none (APPNOTE 4.5.3).
         small(self.member.size, &mut large);
         let mut out = LOCAL.to_le_bytes().to_vec();
         out.extend(version(&large).to_le_bytes());
@@ -49,19 +50,19 @@ impl Record<'_> {
         out
     }
 
-    /// Returns the record in the directory.
+    /// Returns the entry of the member in the directory.
     pub(super) fn in_directory(&self) -> Vec<u8> {
         let mut large = Vec::new();
         let size = small(self.member.size, &mut large);
         small(self.member.size, &mut large);
         let start = small(self.member.start, &mut large);
         let mut out = DIRECTORY.to_le_bytes().to_vec();
-        // What made it, and what it needs.
+        // The version of the writer, and the version that a reader needs.
         out.extend(version(&large).to_le_bytes());
         out.extend(version(&large).to_le_bytes());
         self.common(&mut out, size);
         self.extra(&mut out, &large);
-        // No comment, the first of one part, no attributes.
+        // The length of the comment, the number of the disk, and the internal and external attributes.
         out.extend([0; 10]);
         out.extend(start.to_le_bytes());
         out.extend(self.name.bytes());
@@ -70,7 +71,7 @@ impl Record<'_> {
         out
     }
 
-    /// Flags, the method (none), the moment, and what is in it.
+    /// Appends the flags, the method (stored), the time and date, the checksum and both sizes.
     fn common(&self, out: &mut Vec<u8>, size: u32) {
         let flags = if self.name.is_ascii() { 0 } else { UTF8 };
         out.extend(flags.to_le_bytes());
@@ -89,11 +90,12 @@ impl Record<'_> {
     }
 }
 
+/// Returns the version of zip that a record with the 64-bit numbers `large` needs.
 fn version(large: &[u64]) -> u16 {
     if large.is_empty() { VERSION } else { VERSION64 }
 }
 
-/// The extra field that has those numbers; nothing where there are none.
+/// Returns the extra field with the 64-bit numbers `large`, or no bytes if there are no such numbers.
 fn field(large: &[u64]) -> Vec<u8> {
     if large.is_empty() {
         return Vec::new();
@@ -104,7 +106,8 @@ fn field(large: &[u64]) -> Vec<u8> {
     out
 }
 
-/// A number as a field of 32 bits has it: all ones where it is among the large ones.
+/// Returns the value of a 32-bit field for `number`. If the number does not fit, it is appended to `large`, and the field is
+/// filled with ones.
 fn small(number: u64, large: &mut Vec<u64>) -> u32 {
     match u32::try_from(number) {
         Ok(number) if number != u32::MAX => number,
@@ -115,12 +118,12 @@ fn small(number: u64, large: &mut Vec<u64>) -> u32 {
     }
 }
 
-/// A length that has been validated.
+/// Converts a length to 16 bits. The length has been validated.
 fn short(length: usize) -> u16 {
     u16::try_from(length).unwrap_or(u16::MAX)
 }
 
-/// Returns the records at the end, which hold the number of members and the range of the directory.
+/// Returns the end records of an archive with `members` members whose directory is at the range `directory`.
 pub(super) fn end(members: u64, directory: Range<u64>) -> Vec<u8> {
     let length = directory.end.saturating_sub(directory.start);
     let mut large = Vec::new();
@@ -132,7 +135,7 @@ pub(super) fn end(members: u64, directory: Range<u64>) -> Vec<u8> {
         out.extend(BEHIND.to_le_bytes());
         out.extend(VERSION64.to_le_bytes());
         out.extend(VERSION64.to_le_bytes());
-        // The first of one part.
+        // The number of this disk, and of the disk where the directory begins.
         out.extend([0; 8]);
         for number in [members, members, length, directory.start] {
             out.extend(number.to_le_bytes());
@@ -148,7 +151,7 @@ pub(super) fn end(members: u64, directory: Range<u64>) -> Vec<u8> {
     out.extend(few.to_le_bytes());
     out.extend(few.to_le_bytes());
     out.extend(sizes.into_iter().flat_map(u32::to_le_bytes));
-    // No comment.
+    // The length of the comment.
     out.extend([0; 2]);
     out
 }
