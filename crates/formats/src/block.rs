@@ -17,26 +17,26 @@ use super::gguf::dequantize::dequantize;
 use super::gguf::types::BLOCKS;
 use super::kind::elements;
 
-/// The layouts of blocks begin so; the name of the type in lowercase follows.
+/// The prefix of the layouts of blocks. The name of the type in lower case follows.
 const LAYOUT: &str = "gguf.";
 
 /// The types of blocks for which generation 2 has no profile.
 const WITHOUT_PROFILE: [&str; 5] = ["TQ1_0", "TQ2_0", "NVFP4", "Q1_0", "Q2_0"];
 
-/// A type whose elements come in blocks, which are kept as they are.
+/// A ggml type whose elements are stored in blocks. An archive keeps the bytes of blocks unchanged.
 #[derive(Debug)]
 pub struct Block {
-    /// The name in ggml.
+    /// The name of the type in ggml.
     pub name: &'static str,
-    /// Elements of one block.
+    /// The number of elements of one block.
     pub elements: u64,
-    /// Bytes of one block.
+    /// The length of one block in bytes.
     pub bytes: u64,
     #[cfg(feature = "dequantize")]
     dequantize: fn(&[u8], &mut [f32]) -> Option<()>,
 }
 
-/// Types are equal if their names are.
+/// Two types are equal if their names are equal.
 impl PartialEq for Block {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
@@ -46,12 +46,12 @@ impl PartialEq for Block {
 impl Eq for Block {}
 
 impl Block {
-    /// The names of all types.
+    /// Returns the names of all block types.
     pub fn names() -> impl Iterator<Item = &'static str> {
         BLOCKS.iter().map(|row| row.1.name)
     }
 
-    /// The type of that name, whose blocks are such records.
+    /// Creates the type `name`, whose blocks are records of type `R` with `N` elements.
     pub(crate) const fn new<R: Record<N>, const N: usize>(name: &'static str) -> Self {
         assert!(size_of::<R>() <= MOST_BYTES && N <= PIECE, "a block is larger than any can be");
         let (elements, bytes) = (u64_from_usize(N), u64_from_usize(size_of::<R>()));
@@ -64,21 +64,21 @@ impl Block {
         }
     }
 
-    /// Finds the type of a name, such as `Q4_K` or `q4_k`.
+    /// Finds the type called `name`, such as `Q4_K` or `q4_k`.
     pub fn by_name(name: &str) -> Option<&'static Self> {
         BLOCKS.iter().map(|row| &row.1).find(|block| block.name.eq_ignore_ascii_case(name))
     }
 
-    /// Finds the type of a number of ggml.
+    /// Finds the type with the number `number` in ggml.
     pub fn by_number(number: u32) -> Option<&'static Self> {
         BLOCKS.iter().find(|row| row.0 == number).map(|row| &row.1)
     }
 
-    /// Computes the elements of a whole number of blocks, without taking memory. They are equal, to the bit but for those of
-    /// NaN, to what the Python package `gguf` computes.
+    /// Computes the elements of the blocks in `bytes`, without allocation. Except for the bits of NaNs, the elements are
+    /// bit-identical to those that the Python package `gguf` computes.
     ///
     /// # Errors
-    /// The bytes are no whole number of blocks, or not of as many elements as `out` has.
+    /// `bytes` is no whole number of blocks, or `out` has another number of elements than these blocks.
     #[cfg(feature = "dequantize")]
     pub fn dequantize(&self, bytes: &[u8], out: &mut [f32]) -> Result<(), LengthMismatch> {
         let mismatch = self.mismatch(bytes.len(), out.len());
@@ -90,13 +90,14 @@ impl Block {
         LengthMismatch { block: self.name, bytes, elements }
     }
 
-    /// Computes the elements of blocks that come in chunks.
+    /// Returns a dequantizer for blocks of this type that are read in chunks.
     #[cfg(feature = "dequantize")]
     pub fn dequantizer(&'static self) -> BlockDequantizer {
         BlockDequantizer { block: self, begun: [0; MOST_BYTES], length: 0 }
     }
 
-    /// The type of the blocks that a tensor of a GGUF file consists of. In a zTensor file, attributes tell it.
+    /// Returns the block type of a `tensor` of a GGUF file; `None` for other tensors. [`of_layout`](Self::of_layout) also
+    /// handles tensors of zTensor files.
     pub fn of(tensor: &Tensor<'_>) -> Option<&'static Self> {
         let component = tensor.component("data")?;
         if tensor.layout() != Layout::Unknown || component.generation().is_some() {
@@ -105,8 +106,8 @@ impl Block {
         tensor.layout_name().strip_prefix(LAYOUT).and_then(Self::by_name)
     }
 
-    /// The type of the blocks that a tensor of any file consists of, as its layout is called: in GGUF, and in the zTensor
-    /// files of 1.2 and 2 that these become. There are as many bytes as its shape asks for.
+    /// Returns the block type that the layout of `tensor` names, for tensors of GGUF files and of the zTensor files (1.2 and 2)
+    /// to which GGUF files are converted. Returns `None` if the length of the data does not fit the shape.
     pub fn of_layout(tensor: &Tensor<'_>) -> Option<&'static Self> {
         let name = tensor.layout_name().strip_prefix(LAYOUT)?;
         let block = Self::by_name(name.strip_suffix("/1").unwrap_or(name))?;
@@ -118,7 +119,7 @@ impl Block {
         (is_whole && data.storage_type() == Some(StorageType::U8)).then_some(block)
     }
 
-    /// The layout of a tensor that consists of such blocks.
+    /// Returns the name of the layout of tensors of this type.
     ///
     /// # Errors
     /// Out of memory.
@@ -132,12 +133,13 @@ impl Block {
         Ok(layout)
     }
 
-    /// Returns whether generation 2 has a profile for such blocks: the layout, and `/1`.
+    /// Returns whether generation 2 has a profile for this type, whose name is the layout followed by `/1`.
     pub fn has_profile(&self) -> bool {
         !WITHOUT_PROFILE.contains(&self.name)
     }
 
-    /// The facts that a reader must know of the blocks: a CBOR map in the order of deterministic CBOR.
+    /// Returns the attributes of tensors of this type as a deterministic CBOR map: the name of the type, and the number of
+    /// bytes and elements of a block.
     ///
     /// # Errors
     /// Out of memory.
@@ -153,8 +155,8 @@ impl Block {
         Ok(out.into_bytes())
     }
 
-    /// Returns the bytes of the blocks of a shape; none where these cannot be counted, or are no whole number in each
-    /// row.
+    /// Returns the length in bytes of a tensor of the given shape. Returns `None` if a row is no whole number of blocks, or if
+    /// the length exceeds 64 bits.
     pub(crate) fn bytes_of(&self, shape: &[u64]) -> Option<u64> {
         let row = shape.last().copied().unwrap_or(1);
         if row.checked_rem(self.elements)? != 0 {
@@ -164,24 +166,25 @@ impl Block {
     }
 }
 
-/// Bytes of a block, at most.
+/// The length in bytes of the longest block.
 const MOST_BYTES: usize = 512;
-/// Elements that are handed out at once, at most: as many as a block has, or more.
+/// The largest number of elements that a dequantizer passes to its callback at once. No block has more elements.
 const PIECE: usize = 1 << 10;
 
-/// Computes the elements of blocks that come in chunks, which may end within a block. It takes no memory.
+/// A dequantizer for blocks that are read in chunks. A chunk may end within a block. The dequantizer does not allocate.
 #[cfg(feature = "dequantize")]
 #[derive(Clone, Debug)]
 pub struct BlockDequantizer {
     block: &'static Block,
-    /// The first bytes of a block whose others are still to come, and their number.
+    /// The first bytes of the block that the last chunk has cut.
     begun: [u8; MOST_BYTES],
+    /// The number of these bytes.
     length: usize,
 }
 
 #[cfg(feature = "dequantize")]
 impl BlockDequantizer {
-    /// Takes the next bytes, and hands the elements of each block that is complete to `take`.
+    /// Takes the next bytes, `chunk`, and passes the elements of each complete block to `take`.
     ///
     /// # Errors
     /// The errors of `take`.
@@ -212,13 +215,13 @@ impl BlockDequantizer {
         Ok(())
     }
 
-    /// The elements and the bytes of a block.
+    /// Returns the number of elements and the length in bytes of a block.
     fn sizes(&self) -> [usize; 2] {
         [self.block.elements, self.block.bytes]
             .map(|size| usize::try_from(size).unwrap_or(usize::MAX))
     }
 
-    /// Keeps the next bytes of a block, and returns those behind it.
+    /// Stores bytes of `chunk` in `begun` until a block of `bytes` bytes is complete, and returns the rest of `chunk`.
     fn begin<'c>(&mut self, chunk: &'c [u8], bytes: usize) -> Result<&'c [u8], LengthMismatch> {
         let missing = bytes.saturating_sub(self.length);
         let (now, rest) = chunk.split_at(missing.min(chunk.len()));
@@ -229,7 +232,7 @@ impl BlockDequantizer {
         Ok(rest)
     }
 
-    /// Computes the elements of whole blocks.
+    /// Computes the elements of whole `blocks` in `room`, and returns them.
     fn values<'v>(
         &self,
         blocks: &[u8],
@@ -244,15 +247,15 @@ impl BlockDequantizer {
     }
 }
 
-/// Bytes that do not hold as many elements as they should.
+/// The error for bytes that do not hold exactly the expected number of elements.
 #[cfg(feature = "dequantize")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LengthMismatch {
-    /// The name of the type of blocks.
+    /// The name of the block type.
     pub block: &'static str,
-    /// Bytes of the blocks.
+    /// The length of the blocks in bytes.
     pub bytes: usize,
-    /// Elements that there is room for.
+    /// The expected number of elements.
     pub elements: usize,
 }
 

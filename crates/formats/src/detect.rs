@@ -1,4 +1,4 @@
-//! The format of a file, by its first bytes: one that is read here, or that is only named.
+//! Detecting the format of a file from its first bytes: a format that zten reads, or a format that zten only names.
 
 use std::path::Path;
 
@@ -7,34 +7,34 @@ use super::index;
 use super::npy;
 use super::rules::Rule;
 
-/// Writes the formats that are read: of each its name in JSON, a file of it in words, and the suffixes of names.
+/// Defines [`Format`]. Each format has a name in JSON output, a description of a file, and the suffixes of its files.
 macro_rules! formats {
     ($(#[doc = $doc:literal] $format:ident, $name:literal, $description:literal, [$($suffix:expr),+];)+) => {
-        /// A format that is read.
+        /// A format that zten reads.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Format {
             $(#[doc = $doc] $format,)+
         }
 
         impl Format {
-            /// All of them.
+            /// All formats that zten reads.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$format),+];
 
-            /// The name, as JSON gives it.
+            /// The name of the format in JSON output.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$format => $name,)+
                 }
             }
 
-            /// A file of it, in words.
+            /// A description of a file of this format, for messages.
             pub fn description(self) -> &'static str {
                 match self {
                     $(Self::$format => $description,)+
                 }
             }
 
-            /// The suffixes of the names of its files, in lower case.
+            /// The suffixes of files of this format, in lower case.
             pub fn suffixes(self) -> &'static [&'static str] {
                 match self {
                     $(Self::$format => &[$($suffix),+],)+
@@ -59,19 +59,19 @@ formats! {
     Torch, "torch", "PyTorch checkpoint", [".pt", ".pth", ".ckpt"];
 }
 
-/// The format of a file.
+/// The detected format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detected {
-    /// A format that is read.
+    /// A format that zten reads.
     Read(Format),
-    /// A format that is named by this rule, and not read.
+    /// A format that zten recognizes but does not read. The rule names the format.
     Named(Rule),
-    /// A file that is named like one of a format, and is none.
+    /// A file whose name claims a format that its content does not have. The file breaks this rule of the claimed format.
     Misnamed(Rule),
 }
 
 impl Detected {
-    /// The name of the format, as JSON gives it; none where it is not known.
+    /// The name of the format in JSON output; `None` if the format is not known.
     pub fn name(self) -> Option<&'static str> {
         match self {
             Self::Read(format) => Some(format.name()),
@@ -81,22 +81,22 @@ impl Detected {
     }
 }
 
-/// Bytes of the start of a file that tell what it is.
+/// The number of bytes at the start of a file from which its format is detected.
 pub const START: usize = 512;
 
-/// Tells the format of a file that begins so, with as many as [`START`] bytes if it has them. Its name counts for an
-/// index, and for a zip archive whose first member is no array.
+/// Detects the format of a file from `start`, its first [`START`] bytes or the whole file. The name in `path` matters only for
+/// an index, and for a zip archive whose first member is no array.
 pub fn by_start(start: &[u8], path: &Path) -> Option<Detected> {
     let magic = MAGICS.iter().find(|(magic, _)| start.starts_with(magic));
     if let Some((_, found)) = magic {
         return Some(*found);
     }
-    // The header of a member takes so many bytes.
+    // A local header of zip takes 30 bytes.
     let is_npz = by_name(path) == Some(Detected::Misnamed(Rule::NpzMagic));
     if start.starts_with(b"PK\x03\x04") && (start.len() >= 30 || is_npz) {
         return Some(of_zip(start, path));
     }
-    // Safetensors files begin with the length of the header, and the header with a brace.
+    // A safetensors file begins with the length of the header in 8 bytes, and the header begins with a brace.
     let brace = start.get(8) == Some(&b'{');
     if brace && start.get(4..8) == Some(&[0; 4]) {
         return Some(Detected::Read(Format::Safetensors));
@@ -125,10 +125,10 @@ pub fn by_start(start: &[u8], path: &Path) -> Option<Detected> {
 const MAGICS: [(&[u8], Detected); 8] = [
     (npy::MAGIC, Detected::Read(Format::Npy)),
     (gguf::MAGIC, Detected::Read(Format::Gguf)),
-    // An archive without members has nothing but its end.
+    // An archive without members consists of its end record.
     (b"PK\x05\x06", Detected::Read(Format::Npz)),
     (b"\x89HDF\r\n\x1a\n", Detected::Named(Rule::FormatHdf5)),
-    // Numbers of four letters, little-endian.
+    // Magic numbers of four letters, which are stored little-endian.
     (b"lmgg", Detected::Named(Rule::FormatGgml)),
     (b"fmgg", Detected::Named(Rule::FormatGgml)),
     (b"tjgg", Detected::Named(Rule::FormatGgml)),
@@ -147,7 +147,7 @@ pub(super) fn is_stream(start: &[u8]) -> bool {
     }
 }
 
-/// Tells formats of zip archives apart, by the name of the first member.
+/// Detects the format of a zip archive by the name of its first member.
 fn of_zip(start: &[u8], path: &Path) -> Detected {
     let length = start.get(26..28).and_then(|length| length.first_chunk::<2>());
     let length = usize::from(u16::from_le_bytes(length.copied().unwrap_or_default()));
@@ -174,8 +174,8 @@ fn of_zip(start: &[u8], path: &Path) -> Detected {
     }
 }
 
-/// Returns whether a file begins as pickles do: with the number of a protocol and the instruction that follows it, or
-/// in the oldest protocol with one of the usual instructions.
+/// Returns whether a file begins like a pickle: with the opcode PROTO and a common opcode, or with the common first bytes of
+/// protocols 0 and 1.
 fn is_pickle(start: &[u8]) -> bool {
     if let [0x80, 2..=5, next, ..] = start {
         return b"\x8a}]()c\x95NKJXU\x88\x89GMB\x8c\x8e\x8f\x96".contains(next);
@@ -194,22 +194,22 @@ fn is_pickle(start: &[u8]) -> bool {
     usual.iter().chain(&more).any(|prefix| start.starts_with(prefix))
 }
 
-/// A model in Protocol Buffers, which have no magic: fields one and two, as each of the kinds has them.
+/// Detects a model in Protocol Buffers by its first two fields, since the encoding has no magic number.
 fn of_protobuf(start: &[u8]) -> Option<Rule> {
     let [0x08, version @ 1..=0x7f, tag, length, rest @ ..] = start else { return None };
     match tag {
-        // The version of the schema, and the first graph: a message that begins with a message.
+        // SavedModel: the schema version 1, and the first graph, which begins with a nested message.
         0x12 if *version == 1 && *length >= 0x80 => {
             let end = rest.iter().position(|byte| *byte < 0x80)?;
             (rest.get(end.checked_add(1)?) == Some(&0x0a)).then_some(Rule::FormatSavedModel)
         }
-        // The version, and the name of the producer.
+        // ONNX: the version, and the name of the producer.
         0x12 => {
             let name = rest.get(..usize::from(*length))?;
             let is_text = !name.is_empty() && name.iter().all(|byte| (0x20..0x7f).contains(byte));
             is_text.then_some(Rule::FormatOnnx)
         }
-        // The version, and the graph: a message that begins with a node or a name.
+        // ONNX: the version, and the graph, which begins with a node or a name.
         0x3a => {
             let end = if *length >= 0x80 {
                 rest.iter().position(|byte| *byte < 0x80)?.checked_add(1)?
@@ -222,7 +222,7 @@ fn of_protobuf(start: &[u8]) -> Option<Rule> {
     }
 }
 
-/// Tells the format that the name of a file claims, whose bytes do not tell it.
+/// Returns the format that the name in `path` claims, for a file whose bytes do not tell its format.
 pub fn by_name(path: &Path) -> Option<Detected> {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     let is_suffix = |suffix: &&str| {
@@ -234,7 +234,7 @@ pub fn by_name(path: &Path) -> Option<Detected> {
         Format::Npy => Some(Detected::Misnamed(Rule::NpyMagic)),
         Format::Npz => Some(Detected::Misnamed(Rule::NpzMagic)),
         Format::Gguf => Some(Detected::Misnamed(Rule::GgufMagic)),
-        // Files of many kinds are called so.
+        // Files of many other kinds have these suffixes.
         Format::Index | Format::Torch => None,
     }
 }

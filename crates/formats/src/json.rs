@@ -1,19 +1,19 @@
-//! Errors in JSON, and their places.
+//! Converting errors of the JSON parser.
 
 use zten::num::u64_from_usize;
 use zten_report::escape;
 
-/// Columns of a message of the JSON parser, which quotes the file.
+/// The number of columns to which a message of the JSON parser is cut, since it quotes the file.
 const MESSAGE: usize = 200;
 
-/// The message of the parser, without the place.
+/// Returns the message of the parser without the line and column.
 pub(super) fn message(error: &serde_json::Error) -> String {
     let message = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
     escape::cut(message.strip_suffix(&position).unwrap_or(&message), MESSAGE)
 }
 
-/// The byte that the parser read last.
+/// Returns the position in `bytes` of the byte that the parser read last.
 pub(super) fn offset(bytes: &[u8], error: &serde_json::Error) -> u64 {
     // Lines and columns are counted from 1.
     let lines = bytes.split_inclusive(|byte| *byte == b'\n');

@@ -1,4 +1,4 @@
-//! The description of an archive, its objects and their components: `docs/json.md`.
+//! JSON descriptions of an archive, its objects and their components: see `docs/json.md`.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -17,8 +17,8 @@ use crate::notation;
 use crate::totals::FileTotals;
 use crate::value;
 
-/// Describes an archive with some or all of its objects, which are listed twice and never held. The path is that of
-/// the file, if it has one.
+/// Describes an archive with some or all of its objects. The iterator over the objects is created twice, so that no list of
+/// objects is kept in memory. The path is the path of the file, if the archive has one.
 pub fn archive<'a, I: Iterator<Item = Tensor<'a>>>(
     path: Option<&'a Path>,
     manifest: &'a Manifest<impl AsRef<[u8]>>,
@@ -67,7 +67,7 @@ fn shard(shard: Shard<'_>) -> impl Serialize {
     Listed { name: shard.name(), size: Integer(shard.size()), digest }
 }
 
-/// The description of an object with its components, and with its attributes or without.
+/// The description of an object with its components, and optionally with its attributes.
 #[derive(Clone, Copy, Debug)]
 pub struct Object<'a, const ATTRIBUTES: bool>(pub Tensor<'a>);
 
@@ -115,7 +115,7 @@ fn fields<S: Serializer>(
     .serialize(serializer)
 }
 
-/// Returns whether the layout of an object is one that a reader knows.
+/// Returns whether zten knows the layout of `object`.
 pub fn is_known(object: &Tensor<'_>) -> bool {
     object.layout() != Layout::Unknown || block_name(object).is_some()
 }
@@ -123,37 +123,37 @@ pub fn is_known(object: &Tensor<'_>) -> bool {
 /// The description of a component.
 #[derive(Clone, Debug, Serialize)]
 pub struct Component<'a> {
-    /// The role in the object.
+    /// The role of the component in the object.
     pub role: &'a str,
-    /// The type of its elements, as the file spells it.
+    /// The type of the elements, as the file spells it.
     pub dtype: Cow<'a, str>,
-    /// The type that its elements are stored as, where that is known.
+    /// The storage type of the elements, if it is known.
     pub storage: Option<&'static str>,
-    /// True if a reader knows the type.
+    /// Whether zten knows the type.
     pub dtype_known: bool,
-    /// The offset of its bytes in the file, or in the shard.
+    /// The offset of the component in the file, or in the shard.
     #[serde(serialize_with = "json::integer")]
     pub offset: u64,
-    /// The number of its bytes.
+    /// The number of stored bytes.
     #[serde(serialize_with = "json::integer")]
     pub length: u64,
-    /// The number of its decoded bytes, where the manifest tells.
+    /// The number of decoded bytes, if the manifest gives it.
     #[serde(serialize_with = "json::integer_or_null")]
     pub decoded_length: Option<u64>,
     /// The encoding, as the file spells it.
     pub encoding: &'a str,
-    /// True if a reader knows the encoding.
+    /// Whether zten knows the encoding.
     pub encoding_known: bool,
-    /// The order of the bytes of an element.
+    /// The byte order of the elements.
     pub byte_order: &'static str,
-    /// The digest, if it has one.
+    /// The digest, if the component has one.
     pub digest: Option<Digest<'a>>,
-    /// The name of the shard that it is in, if it is in one.
+    /// The name of the shard that contains the component, if it is in a shard.
     pub shard: Option<&'a str>,
 }
 
 impl<'a> Component<'a> {
-    /// The description of a component.
+    /// Describes `component`.
     pub fn new(component: &zten::Component<'a>) -> Self {
         let element = component.element_type();
         let block = block_name(&component.tensor());
@@ -189,9 +189,9 @@ impl<'a> Component<'a> {
 pub struct Digest<'a> {
     /// The name of the algorithm.
     pub algorithm: &'a str,
-    /// The whole of it, as the file spells it.
+    /// The whole digest, as the file spells it.
     pub text: Cow<'a, str>,
-    /// True if a reader can verify it.
+    /// Whether zten can verify the digest.
     pub verifiable: bool,
 }
 

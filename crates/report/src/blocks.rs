@@ -1,22 +1,22 @@
-//! The groups that the elements of a quantized object lie in.
+//! The groups of elements in a quantized object.
 
 use std::fmt;
 
 use zten::{DType, Layout, Tensor};
 
-/// Bits of each element, and how many have a scale in common.
+/// The bits of each element, and the number of elements that share a scale.
 #[derive(Clone, Copy, Debug)]
 pub struct Blocks {
-    /// The bits; none where a block is more than the codes of its elements.
+    /// The number of bits of each element; `None` if a block contains more than the codes of its elements.
     pub bits: Option<u64>,
-    /// The number of elements; 0 where all of a lane have.
+    /// The number of elements that share a scale; 0 if all elements of a lane share one.
     pub size: u64,
-    /// The word for such a group.
+    /// The word for a group in messages.
     called: &'static str,
 }
 
 impl Blocks {
-    /// The blocks of an object, if it has such, and says how they lie.
+    /// Returns the groups of `object`, if it is quantized and describes its groups.
     pub fn of(object: &Tensor<'_>) -> Option<Self> {
         if let Ok(group) = object.quant_group() {
             let (bits, size) = (group.bits.into(), group.group_size);
@@ -47,7 +47,7 @@ impl fmt::Display for Blocks {
     }
 }
 
-/// The name in ggml of the blocks that an object of a GGUF file consists of: `Q4_K`.
+/// Returns the ggml name of the block type of an object of a GGUF file, such as `Q4_K`.
 pub fn block_name(object: &Tensor<'_>) -> Option<String> {
     let data = object.component("data")?;
     let is_other = object.layout() == Layout::Unknown && data.generation().is_none();

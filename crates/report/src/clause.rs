@@ -2,15 +2,15 @@
 
 use zten::Generation;
 
-/// Picks from the clauses of all generations those of one, and those of what all are built on: all,
-/// if that one has none of its own.
+/// Selects from `clauses`, the clauses of a rule in all documents, those of `generation` and those of the standards on which
+/// all generations are based. Returns all clauses if the generation has none of its own.
 pub fn clause_of(clauses: &str, generation: Generation) -> String {
     let own = format!("v{} ", generation.as_str());
     let mut kept = Vec::new();
     let mut found = false;
     let mut keep = false;
     for part in clauses.split(',').map(str::trim_ascii_start) {
-        // `v1.1 III.2, III.3`: what names no document is of the one before.
+        // In `v1.1 III.2, III.3`, the second clause names no document, so it belongs to the document before it.
         if part.starts_with('v') {
             keep = part.starts_with(&own);
             found |= keep;

@@ -1,4 +1,4 @@
-//! Lists of digests by tensor: `docs/digests.md` describes their format.
+//! Lists of the digests of tensors. `docs/digests.md` describes their format.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -14,7 +14,7 @@ use crate::finding::{Finding, Verdict};
 
 /// The first line of a list.
 pub const HEADER: &str = "# zten digests 1";
-/// The first bytes of a list of any version.
+/// The beginning of the first line of a list of any version.
 pub const MAGIC: &str = "# zten digests ";
 
 /// The number of files that an error message lists, at most.
@@ -23,18 +23,18 @@ const NAMED: usize = 8;
 /// A SHA-256 digest.
 pub type Sha256 = [u8; 32];
 
-/// The entry of one component. It displays itself as its line.
+/// The entry of one component. `Display` writes its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
     /// The name of the tensor.
     pub name: Cow<'a, str>,
     /// The role of the component.
     pub role: Cow<'a, str>,
-    /// The type and the shape, by [`kind`]; empty where they are not compared.
+    /// The type and the shape, as [`kind`] returns them; empty if they are not compared.
     pub kind: Cow<'a, str>,
-    /// The number of decoded bytes; none where it is not known, or not compared.
+    /// The number of decoded bytes; `None` if it is not known or not compared.
     pub bytes: Option<u64>,
-    /// The digest of the decoded, little-endian bytes; none where they could not be read.
+    /// The digest of the decoded, little-endian bytes; `None` if they could not be read.
     pub sha256: Option<Sha256>,
 }
 
@@ -48,20 +48,21 @@ impl fmt::Display for Entry<'_> {
             Some(bytes) => write!(f, "  {bytes}")?,
             None => f.write_str("  -")?,
         }
-        // No slash is in a name or role but between quotes.
+        // A name or role with a slash is quoted, so the slash between them is unambiguous.
         write!(f, "  {}  {}/{}", self.kind, Name(&self.name), Name(&self.role))
     }
 }
 
 impl Entry<'_> {
-    /// The name and the role, by which entries are sorted.
+    /// Returns the name and the role, by which entries are sorted.
     pub fn key(&self) -> (&str, &str) {
         (&self.name, &self.role)
     }
 }
 
-/// Describes the elements of a component, and the shape of its tensor: `f32[2,3]`, `sparse_csr:f32[2,3]`,
-/// `gguf.q4_k[4096]`. A tensor keeps this text in each format and generation that can hold it. It has no blanks.
+/// Describes the elements of a component and the shape of its tensor, such as `f32[2,3]`, `sparse_csr:f32[2,3]` or
+/// `gguf.q4_k[4096]`. The text contains no spaces. It stays the same if the tensor is converted to another format or
+/// generation.
 pub fn kind(tensor: &Tensor<'_>, component: &Component<'_>) -> String {
     let element = match component.element_type() {
         ElementType::UnknownLogical(name, storage) => format!("{}:{}", word(name), storage.name()),
@@ -73,25 +74,25 @@ pub fn kind(tensor: &Tensor<'_>, component: &Component<'_>) -> String {
     let shape = shape.join(",");
     match layout(tensor) {
         "dense" => format!("{element}[{shape}]"),
-        // The layout says which blocks these are; what they are stored as is up to the format.
+        // The layout names the block type. The storage type of blocks depends on the format, so it is left out.
         blocks if is_blocks(blocks) => format!("{}[{shape}]", word(blocks)),
         other => format!("{}:{element}[{shape}]", word(other)),
     }
 }
 
-/// Returns the name of the layout of a tensor, without what generation 2 has around it: `zt.` and `/1`.
+/// Returns the name of the layout of a tensor without the prefix `zt.` and the suffix `/1` of generation 2.
 pub fn layout<'a>(tensor: &Tensor<'a>) -> &'a str {
     let layout = tensor.layout_name();
     let layout = layout.strip_prefix("zt.").unwrap_or(layout);
     layout.strip_suffix("/1").unwrap_or(layout)
 }
 
-/// Returns whether a layout is one of blocks of GGUF, whose elements have no type of their own.
+/// Returns whether `layout` is a layout of GGUF blocks, whose elements have no element type.
 pub fn is_blocks(layout: &str) -> bool {
     layout.starts_with("gguf.")
 }
 
-/// A name of the formats: as it is, or between quotes if it could be taken for something else.
+/// Returns a name in a type description: as it is, or between quotes if it contains characters that have a meaning there.
 fn word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '/');
     if !text.is_empty() && text.chars().all(plain) {
@@ -101,15 +102,15 @@ fn word(text: &str) -> String {
     }
 }
 
-/// A list of digests, each component once, in the order of names and roles.
+/// A list of digests with one entry per component, sorted by names and roles.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Digests(Vec<Entry<'static>>);
 
 impl Digests {
-    /// Parses a list, in memory of a few times its bytes.
+    /// Parses `list`. Memory is a small multiple of the length of `list`.
     ///
     /// # Errors
-    /// The first flaw, in words.
+    /// A sentence about the first error, with its line.
     pub fn parse(list: &[u8]) -> Result<Self, String> {
         Self::parse_from(list, 0)
     }
@@ -206,10 +207,10 @@ impl Digests {
         Self::parse_from(part, lines)
     }
 
-    /// Takes entries in any order.
+    /// Creates a list of entries, which may be in any order.
     ///
     /// # Errors
-    /// A component that is there twice, in words.
+    /// A sentence about a component with two entries.
     pub fn new(mut entries: Vec<Entry<'static>>) -> Result<Self, String> {
         entries.sort_unstable_by(|one, other| one.key().cmp(&other.key()));
         let twice = |two: &&[Entry<'_>]| matches!(two, [one, other] if one.key() == other.key());
@@ -221,12 +222,12 @@ impl Digests {
         }
     }
 
-    /// The entries in order.
+    /// Returns the entries, sorted by names and roles.
     pub fn entries(&self) -> &[Entry<'static>] {
         &self.0
     }
 
-    /// Compares a component with its entry.
+    /// Compares `found`, the entry of a component of a file, with the entry in this list.
     pub fn compare(&self, found: &Entry<'_>) -> Option<Difference> {
         let at = self.0.binary_search_by(|entry| entry.key().cmp(&found.key()));
         let Some(listed) = at.ok().and_then(|at| self.0.get(at)) else {
@@ -239,7 +240,8 @@ impl Digests {
         if same { None } else { Some(Difference::Changed) }
     }
 
-    /// Compares all components of a file, which come in the order of names and roles: each difference, with name and role.
+    /// Compares the entries of all components of a file, sorted by names and roles, with this list. Returns each difference
+    /// with the name and role of the component.
     pub fn differences<'e>(
         &'e self,
         found: impl IntoIterator<Item = Entry<'e>>,
@@ -265,7 +267,7 @@ impl Digests {
 /// A difference between a component and a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// The content, the type or the shape is another one.
+    /// The content, the type or the shape differs.
     Changed,
     /// The list has a component that the file does not have.
     Missing,
@@ -274,10 +276,10 @@ pub enum Difference {
 }
 
 impl Difference {
-    /// All of them.
+    /// All differences.
     pub const ALL: [Self; 3] = [Self::Changed, Self::Missing, Self::Added];
 
-    /// The word for it.
+    /// Returns the word for this difference in output.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Changed => "changed",
@@ -286,7 +288,7 @@ impl Difference {
         }
     }
 
-    /// The rule that it breaks, where a caller requires that a file has the content of a list.
+    /// Returns the rule that a file with this difference breaks, if the caller requires the content of a list.
     pub fn row(self) -> &'static Row {
         match self {
             Self::Changed => &CHANGED,
@@ -308,13 +310,13 @@ pub struct Mismatch {
 }
 
 impl Mismatch {
-    /// The error for the component of an entry.
+    /// Creates the error for the component of `entry`.
     pub fn new(difference: Difference, entry: &Entry<'_>) -> Self {
         let (name, role) = entry.key();
         Self { difference, name: name.to_owned(), role: role.to_owned() }
     }
 
-    /// The finding that says the same.
+    /// Returns the error as a finding.
     pub fn finding(&self) -> Finding {
         let row = self.difference.row();
         let mut finding = Finding::new(Verdict::Invalid, row.broken.to_owned());
@@ -373,7 +375,7 @@ pub fn hex(sum: &Sha256) -> String {
     sum.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// Parses the SHA-256 that 64 hexadecimal digits in lower case are.
+/// Parses a SHA-256 digest of 64 hexadecimal digits in lower case.
 pub fn parse_sha256(hex: &str) -> Option<Sha256> {
     let mut sum = [0; 32];
     if hex.len() != 64 || !hex.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f')) {
@@ -424,7 +426,7 @@ fn entry(line: &str) -> Result<Entry<'static>, &'static str> {
     })
 }
 
-/// Parses a name, which is plain or between quotes, and returns what follows it.
+/// Parses a name, which is plain or quoted, and returns it with the text that follows.
 fn name(text: &str) -> Option<(String, &str)> {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find('/').unwrap_or(text.len());

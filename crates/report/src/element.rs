@@ -1,4 +1,4 @@
-//! One element: how many bytes it takes, and how it is written down.
+//! Widths and text forms of single elements.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -13,13 +13,13 @@ use zten::tools::{ElementType, LogicalType, StorageType};
 pub enum Kind {
     /// An element of a storage type.
     Plain(StorageType),
-    /// A float whose code is a byte.
+    /// A float that is stored as a code of one byte.
     Fp8(Fp8),
     /// A real and an imaginary part.
     Complex(StorageType),
 }
 
-/// The kinds of floats whose code is a byte.
+/// The floating-point formats whose code takes a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fp8 {
     /// `f8_e4m3fn`
@@ -32,12 +32,12 @@ pub enum Fp8 {
     E5M2Fnuz,
     /// `f8_e8m0`
     E8M0,
-    /// `f4_e2m1`, one a byte, in its low half: two share one as they are stored
+    /// `f4_e2m1`, unpacked to one element per byte in the low half: in a file, two elements share a byte.
     E2M1,
 }
 
 impl Fp8 {
-    /// The kind that a logical type is, if it is one.
+    /// Returns the format of a logical type, if the type is such a float.
     fn from_logical(logical: LogicalType) -> Option<Self> {
         Some(match logical {
             LogicalType::F8E4M3Fn => Self::E4M3Fn,
@@ -49,7 +49,7 @@ impl Fp8 {
         })
     }
 
-    /// The value of a code.
+    /// Returns the value of `code`.
     pub fn decode(self, code: u8) -> f32 {
         match self {
             Self::E4M3Fn => F8E4M3Fn::from_bits(code).to_f32(),
@@ -62,7 +62,7 @@ impl Fp8 {
     }
 }
 
-/// The reader for whom an element is written.
+/// The text form of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// People: `1.0+2.0j`, `NaN`.
@@ -72,8 +72,8 @@ pub enum Style {
 }
 
 impl Kind {
-    /// Returns the kind of the elements of a component; none where it cannot be read, or two elements share a byte. For a
-    /// type that is not known, it is that of the dtype below it.
+    /// Returns the kind of the elements of `component`. Returns `None` if the elements cannot be read, or two elements share a
+    /// byte. For an unknown logical type, returns the kind of its storage type.
     pub fn of_component(component: &Component<'_>) -> Option<Self> {
         let element = component.element_type();
         let (ElementType::Logical(logical) | ElementType::UnknownOnLogical(_, logical)) = element
@@ -92,7 +92,7 @@ impl Kind {
         })
     }
 
-    /// Bytes of one.
+    /// The width of an element in bytes.
     pub fn width(self) -> usize {
         match self {
             Self::Plain(storage) => usize::from(storage.width()),
@@ -101,8 +101,8 @@ impl Kind {
         }
     }
 
-    /// The name in the NumPy format. There is no name for bf16 and FP8: the one is two bytes of
-    /// void, the others are unsigned.
+    /// The name of the type in NumPy files. NumPy has no bf16 and FP8 types: bf16 becomes two bytes of void, and FP8 becomes
+    /// unsigned bytes.
     pub fn numpy(self) -> &'static str {
         match self {
             Self::Plain(StorageType::F64) => "<f8",
@@ -123,7 +123,7 @@ impl Kind {
         }
     }
 
-    /// Writes down the element in `bytes`, which are as many as it takes.
+    /// Writes the element in `bytes`, which has the width of an element, as text in the form `style`.
     pub fn write(self, out: &mut dyn Write, bytes: &[u8], style: Style) -> io::Result<()> {
         match self {
             Self::Plain(storage) => number(out, storage, bytes, style),
@@ -153,7 +153,7 @@ impl Kind {
     }
 }
 
-/// The first bytes, as many as a number takes.
+/// Returns the first `N` bytes, or zeros if there are fewer bytes.
 fn first<const N: usize>(bytes: &[u8]) -> [u8; N] {
     bytes.first_chunk().copied().unwrap_or([0; N])
 }
@@ -210,12 +210,13 @@ impl Kind {
         }
     }
 
-    /// A value of this kind, to be shown in the digits that its own type needs.
+    /// Returns `value` for display with the digits that this type needs.
     pub fn number(self, value: f64) -> Number {
         Number { kind: self, value }
     }
 
-    /// Bits of the fraction, and the exponent of the least normal number, where that is a float narrower than `f32`.
+    /// Returns the number of fraction bits and the exponent of the smallest normal number, if this is a float narrower than
+    /// `f32`.
     fn precision(self) -> Option<(i32, i32)> {
         Some(match self {
             Self::Plain(StorageType::F16) => (10, -14),
@@ -225,7 +226,7 @@ impl Kind {
             Self::Fp8(Fp8::E4M3Fnuz) => (3, -7),
             Self::Fp8(Fp8::E5M2Fnuz) => (2, -15),
             Self::Fp8(Fp8::E2M1) => (1, 0),
-            // All its numbers are powers of two, of which fewer digits would say little.
+            // All E8M0 values are powers of two, which are easier to recognize with all digits.
             Self::Fp8(Fp8::E8M0) | Self::Plain(_) | Self::Complex(_) => return None,
         })
     }
@@ -245,8 +246,8 @@ fn unsigned(number: u64) -> f64 {
     number as f64
 }
 
-/// A value of an element, shown with as few digits as tell it from the other numbers of its type: 0.1 for the `f16`
-/// that is 0.0999755859375. Whole numbers below 2^16 are shown in full.
+/// The value of an element, displayed with the fewest digits that distinguish it from the other numbers of its type: 0.1 for
+/// the `f16` 0.0999755859375. Whole numbers below 2^16 are displayed in full.
 #[derive(Clone, Copy, Debug)]
 pub struct Number {
     kind: Kind,
@@ -271,7 +272,7 @@ impl fmt::Display for Number {
 }
 
 impl Number {
-    /// Writes it: what is no number to JSON is an object there.
+    /// Writes the value in the form `style`. In JSON, NaN and the infinities are objects.
     fn write(self, out: &mut dyn Write, style: Style) -> io::Result<()> {
         match style {
             Style::Json if !self.value.is_finite() => {
@@ -282,7 +283,7 @@ impl Number {
     }
 }
 
-/// NaN and the infinities, as JSON spells them.
+/// Returns the name of a NaN or infinity in JSON output.
 pub(crate) fn not_finite(value: f64) -> &'static str {
     match value {
         f64::INFINITY => "Infinity",
@@ -294,17 +295,18 @@ pub(crate) fn not_finite(value: f64) -> &'static str {
 /// A decimal number of few digits.
 struct Digits {
     value: f64,
-    /// Digits behind the first one.
+    /// The digits after the first digit.
     more: i32,
     /// The power of ten of the first digit.
     exponent: i32,
 }
 
 impl Digits {
-    /// The fewest digits that lie closer to a number than to any other one with so many bits of fraction, and that least
-    /// exponent of a normal number. None if the number is whole and small, not finite, or needs more.
+    /// Returns the shortest decimal number that is closer to `value` than to any other number with `fraction` fraction bits and
+    /// the smallest normal exponent `least`. Returns `None` if `value` is a small whole number, not finite, or needs more
+    /// digits.
     fn of(value: f64, (fraction, least): (i32, i32)) -> Option<Self> {
-        // Far from the error of a product of two doubles, and far below half of a last digit.
+        // Much larger than the rounding error of a product of two doubles, and much smaller than half of the last digit.
         const ERROR: f64 = 1e-12;
         let size = value.abs();
         if !size.is_finite() || size == 0.0 || (size < 65536.0 && size.fract() == 0.0) {
@@ -312,7 +314,7 @@ impl Digits {
         }
         let exponent = i32::try_from(size.to_bits() >> 52).ok()?.saturating_sub(1023);
         let half = power_of_two(exponent.max(least).saturating_sub(fraction).saturating_sub(1));
-        // Below a power of two, numbers lie twice as close.
+        // The spacing of floats below a power of two is half of the spacing above it.
         let is_power = exponent > least && size.to_bits().trailing_zeros() >= 52;
         let low = size - if is_power { half / 2.0 } else { half };
         let between = low * (1.0 + ERROR)..(size + half) * (1.0 - ERROR);
@@ -332,12 +334,12 @@ impl Digits {
     }
 }
 
-/// Between -1022 and 1023.
+/// Returns 2 to the power of an exponent from −1022 to 1023.
 fn power_of_two(exponent: i32) -> f64 {
     f64::from_bits(u64::from(exponent.saturating_add(1023).unsigned_abs()) << 52)
 }
 
-/// The form that `Debug` gives a float.
+/// Writes the digits in the form that `Debug` gives a float.
 impl fmt::Display for Digits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { value, more, exponent } = *self;

@@ -1,10 +1,9 @@
-//! Names as they can be shown: nothing hidden, nothing that moves the cursor or turns the direction
-//! of writing, and no two that look the same.
+//! Escaping names for display: no character is hidden, moves the cursor or changes the direction of writing, and different
+//! names look different.
 //!
-//! There is one notation. Between quotes stands the name, in which a character that is hidden, a quote
-//! and a backslash are written `\u{…}`. Where names stand in columns, the quotes are left out if the
-//! name is plain: it is not empty, and has no such character, no blank, no slash and no ellipsis. What
-//! is cut has an ellipsis outside of quotes: `"begin"…"end"`.
+//! There is one notation: the name between quotes, in which hidden characters, quotes and backslashes are written `\u{…}`. In
+//! columns, a plain name has no quotes. A name is plain if it is not empty and contains no such character, space, slash or
+//! ellipsis. A name that is cut has an ellipsis outside of the quotes: `"begin"…"end"`.
 
 mod hidden;
 
@@ -13,15 +12,15 @@ use std::path::{MAIN_SEPARATOR, Path};
 
 use unicode_width::UnicodeWidthChar as _;
 
-/// Columns of a name in a message, at most.
+/// The largest number of columns of a name in a message.
 pub const COLUMNS: usize = 80;
 
-/// The version of Unicode whose properties say which characters are hidden.
+/// The version of Unicode whose properties define the hidden characters.
 pub const UNICODE_VERSION: &str = hidden::UNICODE_VERSION;
 
-/// Returns whether a character does something else than show itself, or shows nothing: one that Unicode calls
-/// default-ignorable, control, format, separator or white space, the letters and symbols that are
-/// blank, and what is private or not assigned, so that how it looks is not known. Not the space.
+/// Returns whether a character is invisible or has an effect other than being visible: the default-ignorable, control, format,
+/// separator and white-space characters of Unicode, blank letters and symbols, and private and unassigned characters, whose
+/// appearance is not known. The space is not hidden.
 pub fn is_hidden(c: char) -> bool {
     if matches!(c, ' '..='~') {
         return false;
@@ -35,22 +34,22 @@ pub fn is_hidden(c: char) -> bool {
     turns.partition_point(|turn| *turn <= code) % 2 == 1
 }
 
-/// Returns whether a character is written as an escape, so that no other name looks the same.
+/// Returns whether a character is written as an escape, so that different names look different.
 fn is_escaped(c: char) -> bool {
     matches!(c, '"' | '\\') || is_hidden(c)
 }
 
-/// Returns whether a name needs no quotes to be told from what stands around it.
+/// Returns whether a name can be distinguished from the text around it without quotes.
 fn is_plain(name: &str) -> bool {
     !name.is_empty() && !name.contains(|c| is_escaped(c) || matches!(c, ' ' | '/' | '…'))
 }
 
-/// Columns that a character takes. None takes less than one: a name may be all accents.
+/// Returns the number of columns of a character, which is at least one: a name may consist of combining accents.
 fn columns(c: char) -> usize {
     if is_escaped(c) { c.escape_unicode().len() } else { c.width().unwrap_or(1).max(1) }
 }
 
-/// A text in runs of characters that stand for themselves, each with the one after it that is escaped.
+/// Splits a text into runs of characters without an escape. Each run comes with the escaped character that follows it.
 pub(crate) fn runs(text: &str) -> impl Iterator<Item = (&str, Option<char>)> {
     text.split_inclusive(is_escaped).map(|piece| {
         let mut run = piece.chars();
@@ -61,7 +60,7 @@ pub(crate) fn runs(text: &str) -> impl Iterator<Item = (&str, Option<char>)> {
     })
 }
 
-/// The text between the quotes, in full.
+/// A complete name in escaped form, without quotes.
 #[derive(Clone, Copy, Debug)]
 pub struct Escaped<'a>(pub &'a str);
 
@@ -74,7 +73,7 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// A name in full, between quotes.
+/// A complete name between quotes.
 #[derive(Clone, Copy, Debug)]
 pub struct Quoted<'a>(pub &'a str);
 
@@ -84,7 +83,7 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// A name in full, between quotes unless it is plain.
+/// A complete name, between quotes unless it is plain.
 #[derive(Clone, Copy, Debug)]
 pub struct Name<'a>(pub &'a str);
 
@@ -95,19 +94,19 @@ impl fmt::Display for Name<'_> {
 }
 
 impl Name<'_> {
-    /// Columns that it takes.
+    /// Returns the number of columns of the displayed name.
     pub fn columns(&self) -> usize {
         let quotes = if is_plain(self.0) { 0 } else { 2 };
         self.0.chars().map(columns).fold(quotes, usize::saturating_add)
     }
 }
 
-/// Returns the text between the quotes, in full.
+/// Returns a complete name in escaped form, without quotes.
 pub fn escape_all(name: &str) -> String {
     Escaped(name).to_string()
 }
 
-/// The two ends of a text that takes more columns than that.
+/// Returns the two ends of a text that takes more than `limit` columns.
 fn ends(text: &str, limit: usize) -> Option<[&str; 2]> {
     if fitting(text.chars(), limit) == text.len() {
         return None;
@@ -118,7 +117,7 @@ fn ends(text: &str, limit: usize) -> Option<[&str; 2]> {
     Some([text.get(..head)?, text.get(tail..)?])
 }
 
-/// Bytes of as many of the first characters as fit.
+/// Returns the length in bytes of the first characters that fit into `left` columns.
 fn fitting(chars: impl Iterator<Item = char>, mut left: usize) -> usize {
     let mut bytes = 0_usize;
     for c in chars {
@@ -131,7 +130,7 @@ fn fitting(chars: impl Iterator<Item = char>, mut left: usize) -> usize {
     bytes
 }
 
-/// A name between quotes, its middle cut out if it takes more columns than that.
+/// A name between quotes, whose middle is cut out if the name takes more columns than a limit.
 #[derive(Clone, Copy, Debug)]
 struct Within<'a>(&'a str, usize);
 
@@ -144,7 +143,7 @@ impl fmt::Display for Within<'_> {
     }
 }
 
-/// A name between quotes, its middle cut out if it is long: [`quoted`] that takes no memory.
+/// A name between quotes, whose middle is cut out if the name is long: like [`quoted`], but without allocation.
 #[derive(Clone, Copy, Debug)]
 pub struct Short<'a>(pub &'a str);
 
@@ -154,7 +153,7 @@ impl fmt::Display for Short<'_> {
     }
 }
 
-/// A text that is no name, with its middle cut out if it takes more columns than that.
+/// Returns a text that is no name, and cuts out its middle if it takes more than `limit` columns.
 pub fn cut(text: &str, limit: usize) -> String {
     match ends(text, limit) {
         None => escape_all(text),
@@ -162,12 +161,12 @@ pub fn cut(text: &str, limit: usize) -> String {
     }
 }
 
-/// A name between quotes, its middle cut out if it is long.
+/// Returns a name between quotes, and cuts out its middle if it takes more than [`COLUMNS`] columns.
 pub fn quoted(name: &str) -> String {
     Short(name).to_string()
 }
 
-/// A name between quotes unless it is plain, its middle cut out if it takes more columns than that.
+/// Returns a name between quotes unless it is plain, and cuts out its middle if it takes more than `limit` columns.
 pub fn word(name: &str, limit: usize) -> String {
     if is_plain(name) && ends(name, limit).is_none() {
         name.to_owned()
@@ -176,12 +175,12 @@ pub fn word(name: &str, limit: usize) -> String {
     }
 }
 
-/// A role in a message.
+/// Returns a role for a message.
 pub fn role(role: &str) -> String {
     word(role, COLUMNS)
 }
 
-/// A path in full: as it can be typed, or between quotes. What is not Unicode is written `\x{…}`.
+/// Returns a complete path, between quotes unless it is plain. Bytes that are not Unicode are written `\x{…}`.
 pub fn path(path: &Path) -> String {
     let own = |c| c == MAIN_SEPARATOR;
     let plain = |text: &str| {
@@ -202,7 +201,7 @@ pub fn path(path: &Path) -> String {
     text
 }
 
-/// Text that others have put together, on the lines that it comes in.
+/// Escapes a text from another program, and keeps its lines.
 pub fn lines(text: &str) -> String {
     let lines: Vec<_> = text.split('\n').map(printable).collect();
     lines.join("\n")

@@ -1,8 +1,8 @@
-//! Patterns that select names, as shells have them.
+//! Shell patterns that select names.
 
-/// A pattern of names: `*` stands for any characters, dots and slashes among them, `?` for one, `[a-z]` for one of a set,
-/// `[!a-z]` for one that is not of it. After a backslash a character stands for itself, and so does a bracket that is
-/// never closed.
+/// A pattern of names. `*` matches any characters, including dots and slashes; `?` matches one character; `[a-z]` matches one
+/// character of a set, and `[!a-z]` one character outside of the set. A character after a backslash matches itself, as does a
+/// bracket that is never closed.
 ///
 /// ```
 /// let glob = zten_report::glob::Glob::new("layers.[0-3].*.weight");
@@ -12,16 +12,16 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Glob(Vec<Token>);
 
-/// One step of a pattern.
+/// A token of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Token {
-    /// Any characters, also none.
+    /// Any number of any characters.
     Star,
-    /// Any character.
+    /// One arbitrary character.
     Any,
     /// The character itself.
     Char(char),
-    /// A character of those ranges, or if `negated` of none.
+    /// One character in any of the `ranges`, or in none of them if `negated`.
     Set { ranges: Vec<(char, char)>, negated: bool },
 }
 
@@ -36,8 +36,8 @@ impl Token {
         }
     }
 
-    /// Parses a set behind its opening bracket: the set and what follows it; none if it is not closed. A bracket that
-    /// closes stands for itself as the first of a set.
+    /// Parses a set in `rest`, the text after its opening bracket. Returns the set and the text after it, or `None` if the set
+    /// is not closed. A closing bracket as the first character of a set matches itself.
     fn set(rest: &str) -> Option<(Self, &str)> {
         let (rest, negated) = match rest.strip_prefix(['!', '^']) {
             Some(rest) => (rest, true),
@@ -68,14 +68,14 @@ impl Token {
 }
 
 impl Glob {
-    /// Parses a pattern. Every text is one.
+    /// Parses a pattern. Every text is a valid pattern.
     pub fn new(pattern: &str) -> Self {
         let (mut tokens, mut chars) = (Vec::new(), pattern.chars());
-        // Where one set is not closed, none after it is: they are not looked for again.
+        // If one set is not closed, no later set is closed either. Skipping the search keeps parsing linear.
         let mut closes = true;
         while let Some(own) = chars.next() {
             tokens.push(match own {
-                // Two stars are one.
+                // Consecutive stars are equivalent to one star.
                 '*' if tokens.last() == Some(&Token::Star) => continue,
                 '*' => Token::Star,
                 '?' => Token::Any,
@@ -95,11 +95,11 @@ impl Glob {
         Self(tokens)
     }
 
-    /// Returns whether the pattern matches all of a name, in steps of at most their lengths multiplied.
+    /// Returns whether the pattern matches the whole `name`. The time is at most proportional to the product of their lengths.
     pub fn matches(&self, name: &str) -> bool {
         let Self(tokens) = self;
         let (mut at, mut chars) = (0_usize, name.chars());
-        // The last star, and what it has not swallowed: an earlier one need never swallow more.
+        // The last star, and the text that it has not matched yet. Backtracking to an earlier star is never necessary.
         let mut star = None;
         loop {
             match (tokens.get(at), chars.clone().next()) {

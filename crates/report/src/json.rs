@@ -1,4 +1,4 @@
-//! JSON of anything that `serde` serializes: one value follows another onto the output, and none is held.
+//! JSON output of anything that `serde` serializes. Values are streamed to the output without being kept in memory.
 
 use std::fmt::{self, Display};
 use std::io::{self, Write};
@@ -11,10 +11,10 @@ use serde_json::ser::{CharEscape, Formatter};
 use crate::escape::Escaped;
 use crate::escape::runs;
 
-/// The version of what the documents of the command say: `docs/json.md`.
+/// The version of the schema of JSON documents: see `docs/json.md`.
 pub const SCHEMA: u32 = 2;
 
-/// Writes a value as JSON in which no character is hidden, and floats have the digits that `Debug` gives them.
+/// Writes a value as JSON. Hidden characters are escaped, and floats have the digits that `Debug` gives them.
 ///
 /// # Errors
 /// The output fails, or the value fails to serialize.
@@ -36,7 +36,7 @@ pub fn to_line(out: &mut dyn Write, value: &(impl Serialize + ?Sized)) -> io::Re
     out.write_all(b"\n")
 }
 
-/// Writes a value as [`to_writer`], each string in it as it is shown: in [`Escaped`] form.
+/// Writes a value as [`to_writer`] does, with each string in [`Escaped`] form, as in text output.
 ///
 /// # Errors
 /// The same as of [`to_writer`].
@@ -55,7 +55,7 @@ impl Serialize for Schema {
     }
 }
 
-/// A list that is never held: a function that returns an iterator over its items.
+/// A list that is serialized without being kept in memory: a function that returns an iterator over its items.
 #[derive(Clone, Copy, Debug)]
 pub struct List<F>(pub F);
 
@@ -65,7 +65,7 @@ impl<F: Fn() -> I, I: IntoIterator<Item: Serialize>> Serialize for List<F> {
     }
 }
 
-/// Serializes an integer: a number where every reader of JSON has it exactly, else `{"$int": "…"}`.
+/// Serializes an integer: as a number if every JSON reader represents it exactly, and as `{"$int": "…"}` otherwise.
 ///
 /// # Errors
 /// The serializer fails.
@@ -96,7 +96,7 @@ pub fn integer_or_null<S: Serializer>(
 #[serde(transparent)]
 pub struct Integer(#[serde(serialize_with = "integer")] pub u64);
 
-/// A string, as something displays itself. It is never held.
+/// A string that is the `Display` output of a value. It is streamed without being kept in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Text<T>(pub T);
 
@@ -106,7 +106,7 @@ impl<T: Display> Serialize for Text<T> {
     }
 }
 
-/// Serializes an object of one key, for what JSON has no word for.
+/// Serializes an object with one key, for a value that JSON cannot express.
 pub(crate) fn single_key<S: Serializer>(
     key: &str,
     value: &(impl Serialize + ?Sized),
@@ -117,7 +117,7 @@ pub(crate) fn single_key<S: Serializer>(
     map.end()
 }
 
-/// The form of strings and floats.
+/// The formatter of [`to_writer`] for strings and floats.
 #[derive(Clone, Copy, Debug)]
 struct Visible;
 
@@ -148,7 +148,7 @@ impl Formatter for Visible {
     }
 }
 
-/// The form of strings that are shown.
+/// The formatter of [`to_shown`] for strings.
 #[derive(Clone, Copy, Debug)]
 struct Shown;
 
@@ -189,10 +189,10 @@ impl Formatter for Shown {
     }
 }
 
-/// Integers up to this, and those below zero, are exact as the doubles that most readers of JSON have.
+/// The largest magnitude up to which all integers are exact as doubles, which most JSON readers use for numbers.
 pub(crate) const EXACT: u64 = (1 << 53) - 1;
 
-/// A negative integer as CBOR has it: -1 - `below`, of which `i64` holds a half.
+/// A negative integer in the form of CBOR: −1 − `below`. `i64` holds only half of these integers.
 #[derive(Clone, Copy, Debug)]
 pub struct Negative {
     /// The distance from -1.

@@ -1,5 +1,5 @@
-//! Text and JSON of untrusted tensor files, for whatever shows them: names and attribute values as text that hides
-//! nothing, elements, and the descriptions of archives and findings.
+//! Text and JSON output about untrusted tensor files: names and attribute values without hidden characters, elements, and
+//! descriptions of archives and findings.
 
 #![forbid(unsafe_code)]
 

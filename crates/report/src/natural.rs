@@ -1,9 +1,10 @@
-//! The natural order of names: layer 2 before layer 10.
+//! The natural order of names, in which layer 2 comes before layer 10.
 
 use std::cmp::Ordering;
 
-/// Compares two names: runs of ASCII digits by the numbers that they are, all else by its bytes. Names that differ in
-/// leading zeros alone are in the order of their bytes, so that the order is total. Linear in the shorter name.
+/// Compares two names in natural order: runs of ASCII digits by their numeric values, and all other characters by their bytes.
+/// Names that differ only in leading zeros are compared by their bytes, so that the order is total. Takes time linear in the
+/// shorter name.
 pub fn compare(one: &str, other: &str) -> Ordering {
     let (mut left, mut right) = (one.as_bytes(), other.as_bytes());
     while let (Some((a, left_rest)), Some((b, right_rest))) =
@@ -25,7 +26,7 @@ pub fn compare(one: &str, other: &str) -> Ordering {
     left.len().cmp(&right.len()).then_with(|| one.cmp(other))
 }
 
-/// The digits at the beginning without leading zeros, and what follows them.
+/// Splits `bytes` into the digits at the beginning, without leading zeros, and the bytes that follow.
 fn split_number(bytes: &[u8]) -> (&[u8], &[u8]) {
     let digits = bytes.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(bytes.len());
     let (digits, rest) = bytes.split_at(digits);

@@ -1,21 +1,22 @@
-//! Names of files that are read over the network.
+//! The names of files that are read over the network.
 
 use std::borrow::Cow;
 use std::path::Path;
 
-/// Returns whether a name is one of a file that is read over the network.
+/// Returns whether `path` is the URL of a file that is read over the network.
 pub fn is_remote(path: &Path) -> bool {
     let schemes = ["http://", "https://", "s3://"];
     path.to_str().is_some_and(|text| schemes.iter().any(|scheme| text.starts_with(scheme)))
 }
 
-/// Returns whether a name has a query, which may be a signature for that file alone: its shards have no names then.
+/// Returns whether the URL has a query. A query may be a signature for this file only, so the URLs of its shards cannot be
+/// derived.
 pub fn has_query(path: &Path) -> bool {
     let text = path.to_str().filter(|text| is_remote(path) && !text.starts_with("s3://"));
     text.is_some_and(|text| text.contains('?'))
 }
 
-/// A name as it is shown: of a URL without user, password and query, which may be secrets.
+/// Returns a name for display: a URL loses its user, password and query, which may be secrets.
 pub fn shown(path: &Path) -> Cow<'_, Path> {
     let Some(text) = path.to_str().filter(|_| is_remote(path)) else { return path.into() };
     let Some((scheme, rest)) = text.split_once("://").filter(|(scheme, _)| *scheme != "s3") else {
@@ -30,7 +31,7 @@ pub fn shown(path: &Path) -> Cow<'_, Path> {
     Path::new(&format!("{scheme}://{host}{path}{after}")).to_owned().into()
 }
 
-/// The name of a file in a document: [`shown`], with U+FFFD in the place of what is not Unicode.
+/// Returns the name of a file in a JSON document: [`shown`], with U+FFFD in place of bytes that are not Unicode.
 pub fn file_name(path: &Path) -> Cow<'_, str> {
     match shown(path) {
         Cow::Borrowed(path) => path.to_string_lossy(),

@@ -1,15 +1,15 @@
-//! Versions and digests, as the manifest spells them.
+//! Versions and digests as the manifest spells them.
 
 use zten::{Component, Generation, Manifest, attributes::Value};
 
-/// The version that a 1.x file names: `1.2.0`.
+/// Returns the version that a file of generation 1.x names, such as `1.2.0`.
 pub fn version(manifest: &Manifest<impl AsRef<[u8]>>) -> Option<String> {
     let version = manifest.version()?;
     let last = version.patch.map_or_else(String::new, |patch| format!(".{patch}"));
     Some(format!("{}.{}{last}", version.major, version.minor))
 }
 
-/// The digest as the manifest spells it.
+/// Returns the digest of `component` as the manifest spells it.
 pub fn digest<'a>(component: &Component<'a>) -> Option<&'a str> {
     component.digest()?;
     let key = match component.generation() {

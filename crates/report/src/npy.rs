@@ -1,4 +1,4 @@
-//! The NumPy format, version 1.0.
+//! Headers of NumPy files, version 1.0.
 
 use crate::element::Kind;
 
@@ -12,7 +12,7 @@ pub fn header(kind: Kind, shape: &[u64]) -> Result<Vec<u8>, String> {
     };
     let mut literal =
         format!("{{'descr': '{}', 'fortran_order': False, 'shape': {shape}, }}", kind.numpy());
-    // 10 bytes stand before the literal, and it ends with a new line.
+    // The magic, version and length take 10 bytes before the literal, which ends with a newline.
     let end = (10 + literal.len() + 1).next_multiple_of(64);
     literal.extend(std::iter::repeat_n(' ', end - 10 - literal.len() - 1));
     literal.push('\n');

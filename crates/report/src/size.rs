@@ -1,6 +1,6 @@
-//! Numbers that can be read at a glance.
+//! Readable forms of large numbers.
 
-/// A number of bytes in the largest binary unit that leaves at least one, in four digits at most.
+/// Returns a number of bytes in the largest binary unit in which it is at least 1, with at most four digits.
 pub fn human(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {
@@ -10,7 +10,7 @@ pub fn human(bytes: u64) -> String {
     let mut bits = 0;
     for name in UNITS {
         bits += 10;
-        // Rounded, in tenths.
+        // The number in tenths of the unit, rounded.
         let tenths = (u128::from(bytes) * 10 + (1 << (bits - 1))) >> bits;
         let tenths = u64::try_from(tenths).unwrap_or(u64::MAX);
         let (whole, tenth) = (tenths / 10, tenths % 10);
@@ -26,7 +26,7 @@ pub fn human(bytes: u64) -> String {
     text
 }
 
-/// A number with a comma before every three digits.
+/// Returns `number` with commas between groups of three digits.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -39,7 +39,7 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// Parses a number of bytes, and the binary unit that may follow it.
+/// Parses a number of bytes with an optional binary unit.
 ///
 /// # Errors
 /// A sentence that says what is expected.

@@ -1,11 +1,11 @@
-//! Statistics of elements, in one pass and constant memory.
+//! Statistics of elements, computed in one pass and constant memory.
 
 use serde::{Serialize, Serializer};
 use zten::num::u64_from_usize;
 
 use crate::json;
 
-/// Counts of elements, and the extremes, the mean and the standard deviation of the finite ones.
+/// Counts of elements, and the extremes, mean and standard deviation of the finite elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Statistics {
     /// The number of elements.
@@ -16,9 +16,9 @@ pub struct Statistics {
     pub nan: u64,
     /// The number of infinities.
     pub infinities: u64,
-    /// The least finite element.
+    /// The smallest finite element.
     pub min: Option<f64>,
-    /// The greatest finite element.
+    /// The largest finite element.
     pub max: Option<f64>,
     mean: f64,
     /// The sum of the squares of the distances from the mean.
@@ -26,13 +26,14 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// The statistics of so many zeros.
+    /// Returns the statistics of `count` zeros.
     pub fn of_zeros(count: u64) -> Self {
         let zero = (count > 0).then_some(0.0);
         Self { count, zeros: count, min: zero, max: zero, ..Self::default() }
     }
 
-    /// Adds a chunk of elements. Its own mean is found first, so that large numbers that differ by little lose nothing.
+    /// Adds a chunk of elements. The mean of the chunk is computed first, so that large numbers with small differences do not
+    /// lose precision.
     pub fn add(&mut self, numbers: &[f64]) {
         let mut chunk = Self { count: u64_from_usize(numbers.len()), ..Self::default() };
         let (mut sum, mut min, mut max) = (0.0, f64::INFINITY, f64::NEG_INFINITY);
@@ -81,13 +82,13 @@ impl Statistics {
         self.count.saturating_sub(self.nan).saturating_sub(self.infinities)
     }
 
-    /// The mean of the finite elements; none where there are none.
+    /// The mean of the finite elements; `None` if there are no finite elements.
     pub fn mean(&self) -> Option<f64> {
         Some(self.mean).filter(|mean| self.finite() > 0 && mean.is_finite())
     }
 
-    /// The standard deviation of all finite elements, and not of a sample; none where there are none, or the squares
-    /// exceed an `f64`.
+    /// The population standard deviation of the finite elements; `None` if there are no finite elements, or the sum of squares
+    /// overflows.
     pub fn deviation(&self) -> Option<f64> {
         let deviation = (self.squares / to_f64(self.finite())).sqrt();
         Some(deviation).filter(|deviation| deviation.is_finite())

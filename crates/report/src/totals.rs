@@ -15,9 +15,9 @@ use crate::size::{grouped, human};
 pub struct Totals {
     /// The number of components.
     pub components: u64,
-    /// The bytes in the file.
+    /// The number of stored bytes.
     pub stored: u64,
-    /// The decoded bytes; none as soon as one length is not known.
+    /// The number of decoded bytes; `None` if the decoded length of any component is not known.
     pub decoded: Option<u64>,
 }
 
@@ -28,7 +28,7 @@ impl Default for Totals {
 }
 
 impl Totals {
-    /// Adds one component, which decodes to so many bytes if that is known.
+    /// Adds a component with `stored` stored bytes and `decoded` decoded bytes, if this number is known.
     pub fn add(&mut self, stored: u64, decoded: Option<u64>) {
         self.components = self.components.saturating_add(1);
         self.stored = self.stored.saturating_add(stored);
@@ -37,16 +37,16 @@ impl Totals {
     }
 }
 
-/// Sums over a whole file. They take no more memory for more objects: there are so many types that
-/// are known, and all others are counted as one.
+/// Sums over a whole file. Memory does not grow with the number of objects, since there are few known types and all unknown
+/// types are counted together.
 #[derive(Debug)]
 pub struct FileTotals {
     objects: u64,
-    /// Elements of all shapes, None beyond a `u64`.
+    /// The number of elements of all objects; `None` if it exceeds 64 bits.
     parameters: Option<u64>,
     /// The sums over all components.
     pub all: Totals,
-    /// The sums for each type of elements, None where it is unknown.
+    /// The sums for each element type. The key `None` stands for all unknown types.
     types: BTreeMap<Option<Cow<'static, str>>, Totals>,
 }
 
@@ -58,7 +58,7 @@ impl Default for FileTotals {
 }
 
 impl FileTotals {
-    /// The totals of a file with such objects.
+    /// Computes the sums over `objects`, the objects of a file.
     pub fn of<'a>(objects: impl Iterator<Item = Tensor<'a>>) -> Self {
         let mut totals = Self::default();
         for object in objects {
@@ -72,29 +72,29 @@ impl FileTotals {
         totals
     }
 
-    /// Adds an object of so many elements, None beyond a `u64`.
+    /// Adds an object with `elements` elements; `None` stands for a number that exceeds 64 bits.
     fn object(&mut self, elements: Option<u64>) {
         self.objects = self.objects.saturating_add(1);
         let both = self.parameters.zip(elements);
         self.parameters = both.and_then(|(sum, elements)| sum.checked_add(elements));
     }
 
-    /// Adds a component of that type, if it is known.
+    /// Adds a component with the element type `element`, if it is known.
     fn component(&mut self, element: Option<Cow<'static, str>>, stored: u64, decoded: Option<u64>) {
         self.all.add(stored, decoded);
         self.types.entry(element).or_default().add(stored, decoded);
     }
 
-    /// Types, those first that take most.
+    /// Returns the types and their sums, sorted by stored bytes from large to small.
     fn types(&self) -> Vec<(Option<&str>, Totals)> {
         let mut types: Vec<_> =
             self.types.iter().map(|(name, totals)| (name.as_deref(), *totals)).collect();
-        // Stable: in order of their names where they take the same.
+        // The sort is stable, so types with equal sums stay sorted by name.
         types.sort_by_key(|(_, totals)| std::cmp::Reverse(totals.stored));
         types
     }
 
-    /// Returns phrases for people: the number of parameters, and the bytes of each type.
+    /// Returns phrases for text output: the number of parameters, and the bytes of each type.
     pub fn phrases(&self) -> Vec<String> {
         let mut words = vec![match self.parameters {
             Some(1) => "1 parameter".to_owned(),
@@ -151,7 +151,7 @@ impl Serialize for FileTotals {
     }
 }
 
-/// The name of the dtype of a component, if it is known.
+/// Returns the name of the dtype of a component, if the dtype is known.
 pub fn dtype_name(component: &Component<'_>) -> Option<Cow<'static, str>> {
     if let Some(block) = block_name(&component.tensor()) {
         return Some(block.into());

@@ -1,8 +1,8 @@
-//! Attribute values as JSON, exact: no two values are written alike, and each can be made again from
-//! what is written. `docs/json.md` says how.
+//! Attribute values as exact JSON: different values are written differently, and each value can be restored from its JSON. See
+//! `docs/json.md`.
 //!
-//! A value that JSON has no word for is an object whose first key begins with `$`. A map with such a key is
-//! therefore no object, and neither is one whose keys JSON cannot tell apart.
+//! A value that JSON cannot express is written as an object whose first key begins with `$`. A map that has such a key itself,
+//! or keys that JSON cannot distinguish, is therefore not written as an object.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -15,21 +15,21 @@ use zten::attributes::{Attributes, Chunks, Item, Map as CborMap, Value};
 use crate::element::not_finite;
 use crate::json::{EXACT, Integer, Negative, Text, integer, single_key};
 
-/// Entries of a map that is written as an object, at most: so many keys are looked at for one that
-/// stands there twice, in memory that follows no file.
+/// The largest number of entries of a map that is written as an object. It bounds the memory for finding duplicate keys,
+/// whatever the file contains.
 pub const ENTRIES: usize = 4096;
 
-/// The bits of the NaN that has no sign and says nothing.
+/// The bits of the canonical NaN, without a sign or payload.
 pub(crate) const ONE_NAN: u64 = 0x7ff8_0000_0000_0000;
 
-/// A map of attributes, as `docs/json.md` has it.
+/// A map of attributes in the JSON form of `docs/json.md`.
 #[derive(Clone, Debug)]
 pub struct Map<'a>(pub Attributes<'a>);
 
 impl Serialize for Map<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let entries = || self.0.clone().map(|(key, item)| (key, Json(item)));
-        // No key stands there twice: checked when the manifest was opened.
+        // Keys are unique, as the library checked when it opened the manifest.
         if entries().any(|(key, _)| key.starts_with('$')) {
             return single_key("$map", &Pairs(entries), serializer);
         }
@@ -37,7 +37,7 @@ impl Serialize for Map<'_> {
     }
 }
 
-/// An attribute value, as `docs/json.md` has it. No reader lets values nest deeper than 64 levels.
+/// An attribute value in the JSON form of `docs/json.md`. Serialization recurses at most 64 levels, the limit of every reader.
 #[derive(Clone, Debug)]
 pub struct Json<'a>(pub Item<'a>);
 
@@ -83,7 +83,7 @@ fn string<S: Serializer>(chunks: &Chunks<'_>, serializer: S) -> Result<S::Ok, S:
     }
 }
 
-/// The text of all chunks, each of which was found to be UTF-8 when the manifest was opened.
+/// The text of all chunks. The library checked that each chunk is UTF-8 when it opened the manifest.
 struct Joined<'c, 'a>(&'c Chunks<'a>);
 
 impl fmt::Display for Joined<'_, '_> {
@@ -92,7 +92,7 @@ impl fmt::Display for Joined<'_, '_> {
     }
 }
 
-/// Hexadecimal digits of all chunks.
+/// The bytes of all chunks in hexadecimal digits.
 struct Hex<'a>(Chunks<'a>);
 
 impl fmt::Display for Hex<'_> {
@@ -124,7 +124,8 @@ fn map<S: Serializer>(map: &CborMap<'_>, serializer: S) -> Result<S::Ok, S::Erro
     }
 }
 
-/// Returns whether all keys are texts that are not taken for our own, stand there once, and are not too many.
+/// Returns whether a map can be written as an object: all keys are unique texts that do not begin with `$`, and there are at
+/// most [`ENTRIES`] of them.
 fn is_object(map: &CborMap<'_>) -> bool {
     let mut keys = Vec::new();
     for (key, _) in map.clone() {
@@ -146,10 +147,10 @@ fn is_own(key: &Chunks<'_>) -> bool {
     key.pieces().flatten().next() == Some(&b'$')
 }
 
-/// Keys whose hashes differ need not be compared.
+/// Returns the hash of a key. Only keys with equal hashes are compared.
 fn hash(text: &Chunks<'_>) -> u64 {
     let mut hasher = DefaultHasher::new();
-    // Byte by byte: a hasher may tell one piece from two.
+    // The bytes are hashed one by one, because the hash of a slice may depend on how a text is split into pieces.
     text.pieces().flatten().for_each(|byte| hasher.write_u8(*byte));
     hasher.finish()
 }
@@ -161,7 +162,7 @@ fn compare(one: &Chunks<'_>, other: &Chunks<'_>) -> Ordering {
     }
 }
 
-/// The bits, as a double, of the NaN that is spelled so in CBOR. Widening by arithmetic may change them.
+/// Returns the bits, as a double, of the NaN in the CBOR item `spelled`. Widening by arithmetic could change the bits.
 pub fn nan(spelled: &[u8]) -> u64 {
     let (fraction, sign) = match spelled {
         [0xf9, half @ ..] => {

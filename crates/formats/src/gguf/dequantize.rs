@@ -1,5 +1,5 @@
-//! Blocks of ggml as `f32`. Each type is a record of the bytes of one block, and a function on it. Operations are those
-//! of the Python package `gguf`, in its order, so that both round alike and results are equal to the bit.
+//! Dequantizing ggml blocks to `f32`. Each type is a record with the bytes of one block. The operations and their order are
+//! those of the Python package `gguf`, so that rounding is the same and results are bit-identical.
 
 mod codebook;
 mod k;
@@ -23,7 +23,8 @@ pub(crate) trait Record<const N: usize>:
     fn dequantize(&self, out: &mut [f32; N]);
 }
 
-/// Computes the elements of a whole number of blocks. Returns none where there is not exactly enough room for them.
+/// Computes the elements of the blocks in `bytes`. Returns `None` if `bytes` is no whole number of blocks, or `out` has another
+/// number of elements.
 pub(crate) fn dequantize<R: Record<N>, const N: usize>(
     bytes: &[u8],
     out: &mut [f32],
@@ -39,7 +40,7 @@ pub(crate) fn dequantize<R: Record<N>, const N: usize>(
     Some(())
 }
 
-/// An `f16`.
+/// A half-precision float in the bytes of a block.
 #[derive(FromBytes, Immutable, KnownLayout, Unaligned, Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct Half(U16);
@@ -50,7 +51,8 @@ impl Half {
     }
 }
 
-/// Unpacks numbers of `8 * N / M` bits. Of `W` bytes at a time come the lowest bits of each, then the bits above them.
+/// Unpacks `M` numbers of `8 * N / M` bits each. `W` bytes at a time yield first the lowest bits of each byte, and then the
+/// bits above them.
 fn unpack<const W: usize, const N: usize, const M: usize>(packed: &[u8; N]) -> [u8; M] {
     const { assert!(N / W * W == N && N * 8 / (8 / (M / N)) == M, "bytes are unpacked whole") };
     let bits = const { 8 / (M / N) };

@@ -1,7 +1,7 @@
-//! Values of well-known keys that loaders rely on: their types, their lengths and their ranges.
+//! Checks of the types, lengths and ranges of well-known metadata values on which loaders rely.
 //!
-//! Keys come in any order, and which counts there are depends on the architecture. So the places of keys that may be known
-//! are kept while the metadata is parsed, and their values are checked behind it.
+//! Keys come in any order, and the known counts depend on the architecture. So the positions of keys that may be known are
+//! stored while the metadata is parsed, and their values are checked at its end.
 
 use std::fmt;
 
@@ -14,16 +14,18 @@ use crate::rules::Rule;
 
 /// The key of the architecture.
 const ARCHITECTURE: &str = "general.architecture";
-/// The beginning of keys of the tokenizer, and the ends of two.
+/// The prefix of the keys of the tokenizer. The next two constants are the rest of two such keys.
 const TOKENIZER: &str = "tokenizer.ggml.";
 const TOKENS: &str = "tokens";
 const TYPES: &str = "token_type";
-/// Ends of keys that begin with the architecture.
+/// The suffix of the key of the number of heads, after the architecture.
 const HEADS: &str = ".attention.head_count";
+/// The suffix of the key of the number of experts, after the architecture.
 const EXPERTS: &str = ".expert_count";
+/// The suffix of the key of the number of experts that are used for each token, after the architecture.
 const EXPERTS_USED: &str = ".expert_used_count";
 
-/// Architectures whose counts are checked: those of language models, each with blocks.
+/// The architectures whose counts are checked: language models that consist of blocks.
 const ARCHITECTURES: &str = "afmoe apertus arcee arctic baichuan bailingmoe bailingmoe2 bert bitnet bloom chameleon \
     chatglm codeshell cogvlm cohere2 cohere2moe command-r dbrx deci deepseek deepseek2 deepseek2-ocr deepseek32 dots1 \
     dream ernie4_5 ernie4_5-moe eurobert exaone exaone-moe exaone4 falcon falcon-h1 gemma gemma-embedding gemma2 gemma3 \
@@ -34,10 +36,10 @@ const ARCHITECTURES: &str = "afmoe apertus arcee arctic baichuan bailingmoe bail
     orion paddleocr pangu-embedded phi2 phi3 phimoe plamo plamo2 plamo3 plm qwen qwen2 qwen2moe qwen2vl qwen3 qwen35 \
     qwen35moe qwen3moe qwen3next qwen3vl qwen3vlmoe refact rnd1 seed_oss smallthinker smollm3 stablelm starcoder \
     starcoder2 step35 t5 t5encoder xverse";
-/// Architectures without attention, whose writers count no heads.
+/// The architectures without attention, whose writers set the number of heads to 0.
 const RECURRENT: &str = "arwkv7 mamba mamba2 rwkv6 rwkv6qwen2 rwkv7";
 
-/// Arrays of the tokenizer: the end of the key, the types that elements may have, and their names.
+/// The arrays of the tokenizer: the suffix of the key, the allowed types of elements, and their names.
 const ARRAYS: [(&str, [u32; 2], &str); 5] = [
     (TOKENS, [STRING, STRING], "string"),
     ("merges", [STRING, STRING], "string"),
@@ -45,16 +47,17 @@ const ARRAYS: [(&str, [u32; 2], &str); 5] = [
     (TYPES, [I32, U32], "i32 or u32"),
     ("suppress_tokens", [I32, U32], "i32 or u32"),
 ];
-/// Arrays with one element for each token.
+/// The arrays with one element for each token.
 const EACH_TOKEN: [&str; 2] = ["scores", TYPES];
 
-/// Special tokens, and the end of the key of each. The misspelled one is that of most writers.
+/// The names of special tokens, which the suffix [`TOKEN_ID`] completes. Most writers use the misspelling "seperator".
 const SPECIAL: &str = "bos eos eot eom unknown seperator separator padding cls mask prefix suffix middle fim_pre \
     fim_suf fim_mid fim_pad fim_rep fim_sep";
 const TOKEN_ID: &str = "_token_id";
 
-/// Counts: the end of the key, the least and the greatest value, and whether there may be one for each block. Of several,
-/// the greatest has to reach the least, as hybrid models have blocks without attention.
+/// The counts: the suffix of the key, the smallest and largest value, and whether there may be an array with a value for each
+/// block. Only the largest value of an array must reach the smallest allowed value, since hybrid models have blocks without
+/// attention.
 const COUNTS: [(&str, u64, u64, bool); 8] = [
     (".block_count", 1, 1 << 10, false),
     (".context_length", 0, UNSIGNED, false),
@@ -65,28 +68,29 @@ const COUNTS: [(&str, u64, u64, bool); 8] = [
     (EXPERTS, 0, 1 << 12, true),
     (EXPERTS_USED, 0, 1 << 12, true),
 ];
-/// The greatest numbers of 32 bits, with and without a sign.
+/// The largest signed number of 32 bits. [`UNSIGNED`] is the largest unsigned one.
 const SIGNED: u64 = (1 << 31) - 1;
 const UNSIGNED: u64 = (1 << 32) - 1;
 
-/// Names of types, by their numbers.
+/// The names of value types, in the order of their numbers.
 const NAMES: &str = "u8 i8 u16 i16 u32 i32 f32 bool string array u64 i64 f64";
-/// The type of a token that stands for a byte, and the beginning of its text.
+/// The type of a token that stands for a byte. [`BYTE_START`] is the beginning of its text.
 const BYTE: u32 = 6;
 const BYTE_START: &[u8] = b"<0x";
 
+/// Returns whether `list`, a list of words, contains `name`.
 fn is_in(list: &str, name: &str) -> bool {
     list.split(' ').any(|other| other == name)
 }
 
-/// Returns whether the value of a key may have to be checked.
+/// Returns whether the value of `key` may have to be checked.
 pub(super) fn is_known(key: &str) -> bool {
     key == ARCHITECTURE
         || key.starts_with(TOKENIZER)
         || COUNTS.iter().any(|(end, ..)| key.ends_with(end))
 }
 
-/// Checks the values of the keys that begin at these bytes of a header, whose metadata has been parsed.
+/// Checks the values of known keys. `keys` are the offsets of these keys in the header, whose metadata has been parsed.
 pub(super) fn check(input: Input<'_>, keys: &[u64]) -> Result<(), Stop> {
     let entries = || keys.iter().map(|at| Entry::read(input.seek(*at)));
     let find = |start: &str, end: &str| {
@@ -122,7 +126,7 @@ pub(super) fn check(input: Input<'_>, keys: &[u64]) -> Result<(), Stop> {
     }
 }
 
-/// Checks the texts of tokens that stand for bytes. There is a type for each token.
+/// Checks the texts of tokens that stand for bytes. The array `types` has a type for each token.
 fn check_bytes(mut tokens: Entry<'_>, mut types: Entry<'_>) -> Result<(), Stop> {
     for _ in 0..types.length.unwrap_or_default() {
         let (kind, at) = (types.content.u32()?, tokens.content.at());
@@ -137,28 +141,29 @@ fn check_bytes(mut tokens: Entry<'_>, mut types: Entry<'_>) -> Result<(), Stop> 
     Ok(())
 }
 
-/// The error for the text of a token that should stand for a byte.
+/// Returns the error for the invalid text of a token that stands for a byte.
 fn other_byte(text: &[u8], at: u64) -> Stop {
     let text = Short(str::from_utf8(text).unwrap_or_default());
     let sentence = format_args!("invalid byte token {text}: expected two hexadecimal digits");
     Stop::at(Rule::GgufByteToken, sentence, at).about("tokenizer.ggml.tokens")
 }
 
-/// A key and its value.
+/// A metadata key and its value.
 #[derive(Clone, Copy)]
 struct Entry<'h> {
     key: &'h str,
-    /// The byte at which the type begins.
+    /// The offset of the value's type in the file.
     start: u64,
     /// The type of the value, or of the elements of an array.
     kind: u32,
-    /// The number of elements, of an array.
+    /// The number of elements; `None` if the value is no array.
     length: Option<u64>,
-    /// The value, or the elements.
+    /// The input at the value, or at the first element.
     content: Input<'h>,
 }
 
 impl<'h> Entry<'h> {
+    /// Parses a key and the type of its value.
     fn read(mut input: Input<'h>) -> Result<Self, Stop> {
         let key = input.text("a key of the metadata")?;
         let start = input.at();
@@ -180,7 +185,7 @@ impl<'h> Entry<'h> {
         )
     }
 
-    /// Calls a function with the number, or each number of an array.
+    /// Calls `check` with the number, or with each number of an array. A value of another type breaks `rule`.
     fn for_each(
         &self,
         rule: Rule,
@@ -195,11 +200,14 @@ impl<'h> Entry<'h> {
     }
 }
 
-/// An integer of any type, and the byte at which it begins.
+/// An integer of any type.
 #[derive(Clone, Copy)]
 struct Integer {
+    /// A minus sign, or nothing.
     sign: &'static str,
+    /// The magnitude.
     size: u64,
+    /// The offset of the integer in the file.
     at: u64,
 }
 
@@ -210,7 +218,7 @@ impl Integer {
         Stop::of_key(rule, format_args!("is {sign}{size}, expected {expected}"), at)
     }
 
-    /// Returns whether it is −1, as a number of any type: there is none.
+    /// Returns whether the integer is −1 or its unsigned equivalent, by which writers say that there is no such token.
     fn is_none(self) -> bool {
         match self.sign {
             "" => [UNSIGNED, u64::MAX].contains(&self.size),
@@ -219,7 +227,7 @@ impl Integer {
     }
 }
 
-/// Reads an integer of that type; none if it is no type of integers.
+/// Reads an integer of the type `kind`. Returns `None` if `kind` is no integer type.
 fn integer(input: &mut Input<'_>, kind: u32) -> Result<Option<Integer>, Stop> {
     let at = input.at();
     let number: i64 = match kind {
@@ -237,16 +245,20 @@ fn integer(input: &mut Input<'_>, kind: u32) -> Result<Option<Integer>, Stop> {
     Ok(Some(Integer { sign, size: number.unsigned_abs(), at }))
 }
 
-/// Values that others are compared with.
+/// The values of the metadata with which other values are compared.
 struct Facts<'h> {
-    /// The architecture, if its counts are known.
+    /// The architecture, if it is one whose counts are checked.
     architecture: Option<&'h str>,
+    /// Whether the architecture has no attention.
     is_recurrent: bool,
+    /// The number of tokens.
     tokens: Option<u64>,
+    /// The number of experts.
     experts: Option<Integer>,
 }
 
 impl Facts<'_> {
+    /// Checks the value of `entry`.
     fn check(&self, entry: &Entry<'_>) -> Result<(), Stop> {
         match (entry.key.strip_prefix(TOKENIZER), self.architecture) {
             (Some(name), _) => self.check_tokenizer(entry, name),
@@ -258,6 +270,7 @@ impl Facts<'_> {
         }
     }
 
+    /// Checks the value of `entry`, whose key is the prefix of the tokenizer followed by `name`.
     fn check_tokenizer(&self, entry: &Entry<'_>, name: &str) -> Result<(), Stop> {
         if let Some((_, kinds, elements)) = ARRAYS.iter().find(|row| row.0 == name) {
             if entry.length.is_none() || !kinds.contains(&entry.kind) {
@@ -274,7 +287,7 @@ impl Facts<'_> {
                 _ => Ok(()),
             };
         }
-        // Some writers list all tokens that end a text.
+        // Some writers store a list of token ids under the plural of the key, such as `eos_token_ids`.
         let special = name.strip_suffix('s').unwrap_or(name).strip_suffix(TOKEN_ID);
         if !special.is_some_and(|special| is_in(SPECIAL, special)) {
             return Ok(());
@@ -288,6 +301,7 @@ impl Facts<'_> {
         })
     }
 
+    /// Checks the value of `entry`, whose key is the architecture followed by `end`.
     fn check_count(&self, entry: &Entry<'_>, end: &str) -> Result<(), Stop> {
         let Some((_, least, most, is_for_each)) = COUNTS.iter().find(|row| row.0 == end) else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The types of ggml.
+//! The tensor types of ggml.
 
 use std::fmt;
 
@@ -14,15 +14,15 @@ use crate::kind::elements;
 /// The type of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Type {
-    /// Elements that stand for themselves.
+    /// Plain elements without blocks.
     Plain(StorageType),
     /// Blocks of elements.
     Blocks(&'static Block),
 }
 
 impl Type {
-    /// Returns the bytes of all elements of a shape; none where these cannot be counted, or are no whole number of
-    /// blocks in each row.
+    /// Returns the length in bytes of a tensor of the given shape. Returns `None` if a row is no whole number of blocks, or if
+    /// the length exceeds 64 bits.
     pub(super) fn bytes(self, shape: &[u64]) -> Option<u64> {
         match self {
             Self::Plain(storage) => elements(shape)?.checked_mul(storage.width().into()),
@@ -31,7 +31,7 @@ impl Type {
     }
 }
 
-/// Types whose elements stand for themselves, by their numbers.
+/// The numbers of the types without blocks.
 const PLAIN: [(u32, StorageType); 8] = [
     (0, StorageType::F32),
     (1, StorageType::F16),
@@ -43,7 +43,7 @@ const PLAIN: [(u32, StorageType); 8] = [
     (30, StorageType::Bf16),
 ];
 
-/// Types of blocks, by their numbers. The others were given up, or never were.
+/// The numbers of the block types. The missing numbers belong to types that ggml removed or never defined.
 pub(crate) static BLOCKS: [(u32, Block); 26] = [
     (2, Block::new::<Q4_0, _>("Q4_0")),
     (3, Block::new::<Q4_1, _>("Q4_1")),
@@ -70,16 +70,16 @@ pub(crate) static BLOCKS: [(u32, Block); 26] = [
     (39, Block::new::<Mxfp4, _>("MXFP4")),
     (40, Block::new::<Nvfp4, _>("NVFP4")),
     (41, Block::new::<Q1_0, _>("Q1_0")),
-    // A fork has had blocks of 128 elements in 34 bytes of this name and number. Then the next tensor is not where this
-    // one ends, unless it is small.
+    // A fork used this name and number for blocks of 128 elements in 34 bytes. In a file of that fork, the next tensor usually
+    // does not begin where this type makes the tensor end, so the file is rejected.
     (42, Block::new::<Q2_0, _>("Q2_0")),
 ];
 
-/// The type of blocks that are only made while computing. Some readers count 36 bytes a block and
-/// some 40, so it is not known where such a tensor ends.
+/// The number of a type that ggml uses only for intermediate results. Some readers assume 36 bytes for a block and others 40,
+/// so the end of such a tensor is ambiguous.
 const Q8_1: u32 = 9;
 
-/// Types that ggml gave up, by their numbers.
+/// The numbers and names of types that ggml removed.
 const GIVEN_UP: [(u32, &str); 8] = [
     (4, "Q4_2"),
     (5, "Q4_3"),
@@ -91,7 +91,7 @@ const GIVEN_UP: [(u32, &str); 8] = [
     (38, "IQ4_NL_8_8"),
 ];
 
-/// Types that only a fork of ggml has, by their numbers.
+/// The numbers and names of types that only a fork of ggml has.
 const FORKS: [(u32, &str); 20] = [
     (133, "Q6_0 of ik_llama.cpp"),
     (134, "IQ1_BN of ik_llama.cpp"),
@@ -115,7 +115,7 @@ const FORKS: [(u32, &str); 20] = [
     (158, "IQ1_KT of ik_llama.cpp"),
 ];
 
-/// The number of a type that is not supported.
+/// The error for a tensor type that zten does not support. It holds the number of the type.
 #[derive(Debug)]
 pub(crate) struct Unsupported(u32);
 
@@ -139,7 +139,7 @@ impl fmt::Display for Unsupported {
     }
 }
 
-/// The type of that number.
+/// Returns the type with the number `id`.
 pub(crate) fn kind(id: u32) -> Result<Type, Unsupported> {
     let plain = PLAIN.iter().find(|row| row.0 == id).map(|row| Type::Plain(row.1));
     plain.or_else(|| Block::by_number(id).map(Type::Blocks)).ok_or(Unsupported(id))

@@ -1,4 +1,4 @@
-//! A value of the metadata, as CBOR.
+//! Converting values of the metadata to CBOR.
 
 use zten::attributes::Encoder;
 
@@ -6,7 +6,8 @@ use super::input::{Input, Stop};
 use crate::cbor::int;
 use crate::rules::Rule;
 
-/// Types of values.
+// The numbers of value types.
+
 pub(super) const U8: u32 = 0;
 pub(super) const I8: u32 = 1;
 pub(super) const U16: u32 = 2;
@@ -21,14 +22,14 @@ pub(super) const U64: u32 = 10;
 pub(super) const I64: u32 = 11;
 const F64: u32 = 12;
 
-/// Arrays within arrays, the outermost being the first.
+/// The largest nesting depth of arrays. An array of scalars has depth 1.
 const DEPTH: usize = 16;
 
-/// Reads a type and a value of that type, and writes it as CBOR. An array is read as far as there are elements: the
-/// number that it claims costs nothing.
+/// Reads a type and a value of this type, and appends the value to `out` as CBOR. Elements of an array are converted one by
+/// one, so a huge claimed length costs neither memory nor time.
 pub(super) fn copy(input: &mut Input<'_>, out: &mut Encoder) -> Result<(), Stop> {
     let mut kind = input.u32()?;
-    // The type and number of the elements that are still to come in each open array.
+    // For each open array, the type of its elements and the number of elements that are still missing.
     let (mut open, mut depth) = ([(0, 0_u64); DEPTH], 0_usize);
     loop {
         if kind == ARRAY {
@@ -47,7 +48,7 @@ pub(super) fn copy(input: &mut Input<'_>, out: &mut Encoder) -> Result<(), Stop>
         } else {
             scalar(input, kind, out)?;
         }
-        // Arrays that have all their elements are closed.
+        // Close all arrays that are complete.
         kind = loop {
             let Some(last) = depth.checked_sub(1) else { return Ok(()) };
             match open.get_mut(last) {
@@ -61,7 +62,7 @@ pub(super) fn copy(input: &mut Input<'_>, out: &mut Encoder) -> Result<(), Stop>
     }
 }
 
-/// Copies a value that is no array.
+/// Reads a value of the type `kind`, which is no array, and appends the value to `out` as CBOR.
 fn scalar(input: &mut Input<'_>, kind: u32, out: &mut Encoder) -> Result<(), Stop> {
     let start = input.at();
     match kind {
@@ -87,7 +88,8 @@ fn scalar(input: &mut Input<'_>, kind: u32, out: &mut Encoder) -> Result<(), Sto
     Ok(())
 }
 
-/// The same number as an `f64`, a NaN with the same bits and zeros behind them.
+/// Converts `value` to `f64`. A NaN keeps its sign and the bits of its fraction, followed by zeros: a plain conversion may
+/// change them.
 fn widened(value: f32) -> f64 {
     if !value.is_nan() {
         return value.into();
@@ -96,6 +98,7 @@ fn widened(value: f32) -> f64 {
     f64::from_bits(bits >> 31 << 63 | 0x7ff << 52 | (bits & 0x7f_ffff) << 29)
 }
 
+/// Returns the error for the unknown value type `kind` at the offset `at`.
 fn unknown(kind: u32, at: u64) -> Stop {
     Stop::at(Rule::GgufValueType, format_args!("unknown value type {kind}"), at)
 }
@@ -108,7 +111,7 @@ mod tests {
     fn every_bit_of_a_nan_is_kept() {
         for bits in [0x7fc0_0000, 0xffc0_0000, 0x7f80_0001, 0xffff_ffff, 0x3f80_0000, 0xff80_0000] {
             let wide = widened(f32::from_bits(bits)).to_bits();
-            // Sign, the end of the exponent, and the fraction are those of the narrower one.
+            // The sign and the first 23 bits of the fraction are equal to those of the `f32`.
             assert_eq!(
                 (wide >> 63, wide >> 29 & 0x7f_ffff),
                 ((bits >> 31).into(), (bits & 0x7f_ffff).into())

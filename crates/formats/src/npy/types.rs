@@ -1,4 +1,4 @@
-//! The types of NumPy, by their names.
+//! Parsing the names of NumPy dtypes.
 
 use zten::tools::{LogicalType, StorageType};
 
@@ -6,7 +6,7 @@ use crate::error::FormatError;
 use crate::rules::{OBJECTS, Rule};
 use zten_report::escape::Short;
 
-/// A type, and the order of its bytes.
+/// An element type and its byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Type {
     pub(super) storage: StorageType,
@@ -14,7 +14,7 @@ pub(super) struct Type {
     pub(super) is_big: bool,
 }
 
-/// Names without their byte order.
+/// The names of dtypes without their byte order, and their element types.
 const TYPES: [(&str, StorageType, Option<LogicalType>); 15] = [
     ("?", StorageType::Bool, None),
     ("b1", StorageType::Bool, None),
@@ -34,7 +34,7 @@ const TYPES: [(&str, StorageType, Option<LogicalType>); 15] = [
 ];
 
 impl Type {
-    /// The type of that name: `<f4`.
+    /// Parses the name `descr` of a dtype, such as `<f4`.
     pub(super) fn parse(descr: &str) -> Result<Self, FormatError> {
         let (order, name) = match descr.chars().next() {
             Some(order @ ('<' | '>' | '|')) => (Some(order), descr.get(1..).unwrap_or_default()),
@@ -55,14 +55,14 @@ impl Type {
         Ok(Self { storage: *storage, logical: *logical, is_big: order == Some('>') })
     }
 
-    /// Bytes of one element.
+    /// The width of an element in bytes.
     pub(super) fn width(self) -> u64 {
         let parts = self.logical.map_or(1, LogicalType::ratio);
         u64::from(self.storage.width()).saturating_mul(parts.into())
     }
 }
 
-/// Describes a type that zTensor has nothing for.
+/// Describes the unsupported dtype `name`, which has no byte order, for an error.
 fn unsupported(name: &str) -> &'static str {
     let rest = name.get(1..).unwrap_or_default();
     match name.chars().next() {

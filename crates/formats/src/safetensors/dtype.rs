@@ -1,10 +1,10 @@
-//! The names of element types.
+//! The names of dtypes.
 
 use zten::tools::{LogicalType, StorageType};
 
 use crate::kind::Kind;
 
-/// All names that are known, the most frequent ones first.
+/// All known names, most frequent first, because the search begins at the start.
 const NAMES: [Name; 20] = [
     Name::new("BF16", Kind::Plain(StorageType::Bf16)),
     Name::new("F16", Kind::Plain(StorageType::F16)),
@@ -28,19 +28,19 @@ const NAMES: [Name; 20] = [
     Name::new("F8_E5M2FNUZ", Kind::Logical(LogicalType::F8E5M2Fnuz)),
 ];
 
-/// The name of a type, and its elements.
+/// The name of a dtype, and its element type.
 struct Name {
     text: &'static str,
     kind: Kind,
-    /// The name and the quote behind it as a word, if they have at most eight bytes.
+    /// The name and the quote after it as a little-endian word, if they take at most eight bytes.
     word: u64,
-    /// The bits of the word that belong to them.
+    /// The bits of `word` that the name and the quote take.
     mask: u64,
 }
 
 impl Name {
     const fn new(text: &'static str, kind: Kind) -> Self {
-        // Where they do not fit, no word has these bits under an empty mask.
+        // If the name does not fit, this combination of an empty mask and a nonzero word never matches.
         let (mut word, mut mask) = (u64::MAX, 0);
         if text.len() < 8 {
             word = 0;
@@ -58,13 +58,13 @@ impl Name {
     }
 }
 
-/// The elements of a type; none where zTensor has no such elements.
+/// Returns the element type of the dtype `name`, or `None` if zten has no such elements.
 pub(super) fn kind(name: &str) -> Option<Kind> {
     NAMES.iter().find(|known| known.text == name).map(|known| known.kind)
 }
 
-/// The elements of the type whose name a text begins with, and the text behind the quote that ends the name. Names of
-/// eight bytes and more are not looked for.
+/// Returns the element type of the dtype whose name a text begins with, and the text after the closing quote. Names of eight
+/// bytes and more are not recognized here.
 #[inline]
 pub(super) fn quoted_kind(text: &[u8]) -> Option<(&[u8], Kind)> {
     let word = u64::from_le_bytes(*text.first_chunk()?);

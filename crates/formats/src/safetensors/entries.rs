@@ -1,4 +1,4 @@
-//! The entries of a header, one after the other.
+//! Parsing the entries of a safetensors header one by one.
 
 use std::fmt;
 
@@ -15,28 +15,28 @@ use crate::kind::Kind;
 use crate::limits::{too_many_dimensions, too_many_keys};
 use crate::rules::Rule;
 
-/// The entry that is not a tensor.
+/// The key of the metadata, the only entry that is not a tensor.
 pub(super) const METADATA: &str = "__metadata__";
 
-/// A parser that hands out the tensors of a header in the order in which they stand there.
+/// A parser that returns the tensors of a header in their order.
 #[derive(Debug)]
 pub(crate) struct Entries<'h> {
     limits: &'h Limits,
-    /// The bytes of the file in front of the header.
+    /// The number of bytes of the file before the header.
     before: u64,
-    /// The bytes of the header.
+    /// The length of the header in bytes.
     header: usize,
-    /// The header up to where it is not UTF-8. Nothing behind is parsed.
+    /// The header up to the first byte that is not UTF-8. Parsing ends there.
     text: &'h str,
     rest: Input<'h>,
     is_first: bool,
-    /// The name of the entry that is being read.
+    /// The name of the entry that is being parsed.
     name: Option<Text>,
-    /// The name without its escapes, if it has any.
+    /// The decoded name, if it contains escapes.
     unescaped: String,
     dimensions: Dimensions,
     metadata: Option<Map>,
-    /// The keys of the metadata, of which no more than the limit are stored.
+    /// The number of keys of the metadata. Keys beyond the limit are counted but not stored.
     keys: u64,
 }
 
@@ -45,30 +45,31 @@ pub(crate) struct Entries<'h> {
 pub(crate) struct Entry<'e> {
     pub(crate) name: &'e str,
     pub(crate) kind: Kind,
-    /// The dimensions, no more than the limits allow.
+    /// The dimensions, whose number is within the limit.
     pub(crate) shape: &'e [u64],
-    /// The begin and the end of its data, counted from the end of the header.
+    /// The start and end of the data, counted from the end of the header.
     pub(crate) data_offsets: (u64, u64),
-    /// The byte of the file at which its name begins, with the quote.
+    /// The offset in the file of the quote before the name.
     pub(crate) name_at: u64,
-    /// The byte of the file at which `data_offsets` begin, with the bracket.
+    /// The offset in the file of the bracket before the data offsets.
     pub(crate) data_offsets_at: u64,
 }
 
-/// The name of a tensor, the same as it is written, and its fields.
+/// The name of a tensor, the text between its quotes, and its fields.
 type Tensor<'h> = (Text, &'h str, Fields);
 
 /// The fields of an entry, without its dimensions.
 struct Fields {
     kind: Kind,
     data_offsets: (u64, u64),
-    /// The places of the other two, as the number of bytes that are left.
+    /// The position of the shape, as the number of bytes from there to the end of the text.
     shape_left: usize,
+    /// The position of the data offsets, as the number of bytes from there to the end of the text.
     data_offsets_left: usize,
 }
 
 impl<'h> Entries<'h> {
-    /// Begins to read a header, which stands in its file behind `before` bytes.
+    /// Creates a parser of `header`, which follows `before` bytes of its file.
     pub(crate) fn new(
         header: &'h [u8],
         before: u64,
@@ -98,7 +99,7 @@ impl<'h> Entries<'h> {
         })
     }
 
-    /// Reads the next tensor; none at the end of the header.
+    /// Parses the next tensor. Returns `None` at the end of the header.
     pub(crate) fn next(&mut self) -> Result<Option<Entry<'_>>, FormatError> {
         let (name, written, fields) = match self.tensor() {
             Ok(Some(tensor)) => tensor,
@@ -118,12 +119,12 @@ impl<'h> Entries<'h> {
         }))
     }
 
-    /// The metadata, if the header has any. They are known at its end.
+    /// Returns the metadata, if the header has any. The caller must have parsed all tensors.
     pub(crate) fn into_metadata(self) -> Option<Map> {
         self.metadata
     }
 
-    /// Reads the next tensor: its name, the same as it is written, and its fields.
+    /// Parses the next tensor.
     #[inline]
     fn tensor(&mut self) -> Result<Option<Tensor<'h>>, nom::Err<Fault>> {
         match self.usual_tensor() {
@@ -132,8 +133,9 @@ impl<'h> Entries<'h> {
         }
     }
 
-    /// Reads the next tensor, if it is written as most writers do: without white space and escapes, and the fields in
-    /// this order. All else, and all that is invalid, is left to [`any_tensor`](Self::any_tensor).
+    /// Parses the next tensor if it has the form that most writers use: no white space, no escapes, and the fields in the order
+    /// dtype, shape, `data_offsets`. Returns `None` for any other form, valid or not, which [`any_tensor`](Self::any_tensor)
+    /// parses.
     #[inline]
     fn usual_tensor(&mut self) -> Option<Tensor<'h>> {
         let content = json::starts(self.rest, b",\"").filter(|_| !self.is_first)?;
@@ -153,7 +155,7 @@ impl<'h> Entries<'h> {
         Some((name, written, fields))
     }
 
-    /// Reads the next tensor, behind the metadata if they come first.
+    /// Parses the next tensor in any form, after the metadata if the metadata comes first.
     #[inline(never)]
     fn any_tensor(&mut self) -> Result<Option<Tensor<'h>>, nom::Err<Fault>> {
         loop {
@@ -179,7 +181,7 @@ impl<'h> Entries<'h> {
         }
     }
 
-    /// Checks that nothing but white space is left of the header.
+    /// Checks that only white space is left of the header.
     fn end<O>(&self, at: Input<'h>) -> Result<Option<O>, nom::Err<Fault>> {
         let at = json::space(at);
         if at.is_empty() && self.is_whole() {
@@ -188,12 +190,12 @@ impl<'h> Entries<'h> {
         Err(Fault::new(Why::Expected(Expected::Nothing), at.len()).into())
     }
 
-    /// Checks whether all of the header is UTF-8.
+    /// Returns whether the whole header is UTF-8.
     fn is_whole(&self) -> bool {
         self.text.len() == self.header
     }
 
-    /// Reads the fields of an entry in any order, from behind its name.
+    /// Parses the fields of an entry in any order. `at` follows the name of the entry.
     fn fields(&mut self, at: Input<'h>) -> Parsed<'h, Fields> {
         let (at, ()) = json::byte(at, b':', Expected::Colon)?;
         let (mut at, ()) = json::byte(at, b'{', Expected::Entry)?;
@@ -248,7 +250,7 @@ impl<'h> Entries<'h> {
         Ok((at, Fields { kind, data_offsets, shape_left, data_offsets_left }))
     }
 
-    /// Reads the metadata, from behind the name of the entry.
+    /// Parses the metadata. `at` follows the name of the entry.
     fn read_metadata(&mut self, name: Text, at: Input<'h>) -> Parsed<'h, ()> {
         let (at, ()) = json::byte(at, b':', Expected::Colon)?;
         let start = json::space(at);
@@ -280,19 +282,19 @@ impl<'h> Entries<'h> {
         Ok((at, ()))
     }
 
-    /// The byte of the file from which so many bytes are left.
+    /// Converts the number of bytes that are left to an offset in the file.
     #[inline]
     fn place(&self, left: usize) -> u64 {
         self.before.saturating_add(u64_from_usize(self.text.len().saturating_sub(left)))
     }
 
-    /// The reason for which a header is not read.
+    /// Converts a fault of the parser to the error for the file.
     #[cold]
     #[inline(never)]
     fn format_error(&self, error: &nom::Err<Fault>) -> FormatError {
         let fault = match error {
             nom::Err::Error(fault) | nom::Err::Failure(fault) => *fault,
-            // Nothing asks for more input.
+            // The parsers work on complete input, so this case does not occur.
             nom::Err::Incomplete(_) => Fault::new(Why::End, 0),
         };
         let left = usize_from_u32(fault.left);
@@ -304,7 +306,7 @@ impl<'h> Entries<'h> {
                 Ok(Err(Fault { why: Why::Memory, .. })) => return FormatError::memory(),
                 _ => self.reason(fault.why, at, ""),
             };
-        // A header that is too short is at fault at its last byte.
+        // An error at the end of the header points to its last byte.
         let is_end = left == 0 && self.is_whole();
         let error = error.or_at(self.place(if is_end { 1 } else { left }));
         match self.name.map(|name| text(self.text, name, &mut unescaped)) {
@@ -314,7 +316,8 @@ impl<'h> Entries<'h> {
         }
     }
 
-    /// The error for what is wrong where `at` begins, perhaps with the string `found`.
+    /// Returns the error for the reason `why` at the start of `at`. `found` is the string that is wrong, if the reason concerns
+    /// one.
     fn reason(&self, why: Why, at: &str, found: &str) -> FormatError {
         let found = Short(found);
         let json = |what: fmt::Arguments<'_>| {
@@ -351,7 +354,7 @@ impl<'h> Entries<'h> {
     }
 }
 
-/// A string as it is written between its quotes.
+/// Returns a string as it is written between its quotes.
 #[inline]
 fn written(whole: &str, string: Text) -> Result<&str, Fault> {
     let start = whole.len().saturating_sub(string.left);
@@ -359,7 +362,7 @@ fn written(whole: &str, string: Text) -> Result<&str, Fault> {
     written.ok_or_else(|| Fault::new(Why::Utf8, string.left))
 }
 
-/// A string without its escapes, which is in `unescaped` if it has any.
+/// Returns the decoded `string` of the header `whole`. A string with escapes is decoded into `unescaped`.
 fn text<'t>(whole: &'t str, string: Text, unescaped: &'t mut String) -> Result<&'t str, Fault> {
     let written = written(whole, string)?;
     if !string.has_escapes {
@@ -369,14 +372,14 @@ fn text<'t>(whole: &'t str, string: Text, unescaped: &'t mut String) -> Result<&
     Ok(unescaped)
 }
 
-/// Puts a string without its escapes into `unescaped`.
+/// Decodes a string with escapes into `unescaped`.
 #[cold]
 fn unescape(written: &str, string: Text, unescaped: &mut String) -> Result<(), Fault> {
     unescaped.clear();
     json::unescape(written, unescaped).map_err(|why| Fault::new(why, string.left))
 }
 
-/// Reads an array of two numbers.
+/// Parses an array of two numbers.
 fn pair(at: Input<'_>) -> Parsed<'_, (u64, u64)> {
     let (at, ()) = json::byte(at, b'[', Expected::Offsets)?;
     let (at, begin) = json::number(json::space(at))?;
@@ -386,11 +389,11 @@ fn pair(at: Input<'_>) -> Parsed<'_, (u64, u64)> {
     Ok((at, (begin, end)))
 }
 
-/// The dimensions of one tensor, which are stored as far as the limit allows.
+/// The dimensions of one tensor. Dimensions beyond the limit are counted but not stored.
 #[derive(Debug)]
 struct Dimensions {
     numbers: Vec<u64>,
-    /// The number of dimensions of this tensor, stored or not.
+    /// The number of dimensions, including those that are not stored.
     rank: usize,
     limit: usize,
 }
@@ -400,12 +403,12 @@ impl Dimensions {
         Self { numbers: Vec::new(), rank: 0, limit: usize_from_u32(limits.rank()) }
     }
 
-    /// All of them; none where there are more than the limit.
+    /// Returns all dimensions, or `None` if their number exceeds the limit.
     fn all(&self) -> Option<&[u64]> {
         self.numbers.get(..self.rank)
     }
 
-    /// Reads an array of dimensions.
+    /// Parses an array of dimensions.
     fn read<'h>(&mut self, at: Input<'h>) -> Parsed<'h, ()> {
         let (mut at, ()) = json::byte(at, b'[', Expected::Shape)?;
         self.rank = 0;
@@ -419,7 +422,7 @@ impl Dimensions {
         }
     }
 
-    /// Reads an array from behind its bracket, if it has no white space.
+    /// Parses an array without white space. The input follows the opening bracket.
     #[inline]
     fn usual<'h>(&mut self, mut at: Input<'h>) -> Option<Input<'h>> {
         self.rank = 0;
@@ -437,7 +440,7 @@ impl Dimensions {
         }
     }
 
-    /// Counts one more, and stores it if that is within the limit; none if there is no memory for it.
+    /// Counts a dimension, and stores it if the number of dimensions is within the limit. Returns `None` if memory is out.
     #[inline]
     fn push(&mut self, number: u64) -> Option<()> {
         match self.numbers.get_mut(self.rank) {

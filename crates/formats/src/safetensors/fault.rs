@@ -1,4 +1,4 @@
-//! Errors at places of a header.
+//! Errors of the header parser, with their positions.
 
 use nom::IResult;
 
@@ -8,11 +8,11 @@ pub(super) type Input<'h> = &'h [u8];
 /// The result of a parser: the bytes that are left after the item, and the item.
 pub(super) type Parsed<'h, O> = IResult<Input<'h>, O, Fault>;
 
-/// An error at a place in the header.
+/// An error at a position in the header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fault {
     pub(super) why: Why,
-    /// The place, as the number of bytes from there to the end.
+    /// The position, as the number of bytes from there to the end of the header.
     pub(super) left: u32,
 }
 
@@ -21,21 +21,21 @@ pub(super) struct Fault {
 pub(super) enum Why {
     /// The header ends where more is expected.
     End,
-    /// Something else stands there.
+    /// Another token than the expected one.
     Expected(Expected),
     /// A string contains a control character.
     Control,
-    /// A backslash begins no escape.
+    /// A backslash that begins no valid escape.
     Escape,
-    /// A surrogate has no other half.
+    /// A surrogate without its other half.
     Surrogate,
     /// A string is not UTF-8.
     Utf8,
-    /// An entry has a field of another name.
+    /// An entry with an unknown field.
     UnknownField,
-    /// An entry has a field twice.
+    /// An entry with a duplicate field.
     DuplicateField,
-    /// An entry ends without this field.
+    /// An entry without this field.
     MissingField(Field),
     /// The dtype of an entry is not supported.
     Dtype,
@@ -43,9 +43,9 @@ pub(super) enum Why {
     Rank,
     /// The metadata have more keys than the limits allow.
     Keys,
-    /// The metadata stand there twice.
+    /// A second entry for the metadata.
     DuplicateMetadata,
-    /// Memory is short for what has to be decoded.
+    /// Not enough memory to decode a string or store a dimension.
     Memory,
 }
 
@@ -57,12 +57,12 @@ pub(super) enum Field {
     DataOffsets,
 }
 
-/// The token that should stand somewhere.
+/// The token that the parser expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Expected {
     Colon,
     Comma,
-    /// A comma, or the bracket or brace that ends what is being read.
+    /// A comma, or this bracket or brace, which ends the array or map.
     CommaOr(u8),
     Text,
     Number,
@@ -70,9 +70,9 @@ pub(super) enum Expected {
     Metadata,
     Shape,
     Offsets,
-    /// The bracket behind the second of two offsets.
+    /// The closing bracket after the second of two offsets.
     OffsetsEnd,
-    /// White space alone.
+    /// Only white space up to the end of the header.
     Nothing,
 }
 
@@ -92,13 +92,13 @@ impl From<Fault> for nom::Err<Fault> {
     }
 }
 
-/// Fails for what stands at `at`.
+/// Fails for the reason `why` at the start of `at`.
 pub(super) fn fail<O>(why: Why, at: Input<'_>) -> Parsed<'_, O> {
     Err(Fault::new(why, at.len()).into())
 }
 
 impl Field {
-    /// The name in the file.
+    /// Returns the name of the field in a header.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Dtype => "dtype",
@@ -107,14 +107,14 @@ impl Field {
         }
     }
 
-    /// The field of that name.
+    /// Returns the field called `name`, or `None` if there is no such field.
     pub(super) fn of(name: &str) -> Option<Self> {
         [Self::Dtype, Self::Shape, Self::DataOffsets].into_iter().find(|field| field.name() == name)
     }
 }
 
 impl Expected {
-    /// The token in a message.
+    /// Returns a description of the token for a message.
     pub(super) fn description(self) -> &'static str {
         match self {
             Self::Colon => "a colon",

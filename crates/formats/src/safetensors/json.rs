@@ -1,6 +1,6 @@
-//! The tokens of JSON that a header is made of.
+//! Parsing the JSON tokens of a header.
 //!
-//! Nothing in a header nests freely. So nothing here recurses, and there is no parser for a value of any type.
+//! The structure of a header has a fixed depth, so no function here recurses, and there is no parser for arbitrary values.
 
 use super::fault::{Expected, Input, Parsed, Why, fail};
 
@@ -12,14 +12,14 @@ pub(super) fn space(mut at: Input<'_>) -> Input<'_> {
     at
 }
 
-/// Skips what the input starts with, if that is `literal`.
+/// Skips `literal` at the start of the input. Returns `None` if the input begins with something else.
 #[inline]
 pub(super) fn starts<'h, const N: usize>(at: Input<'h>, literal: &[u8; N]) -> Option<Input<'h>> {
     let (first, rest) = at.split_first_chunk()?;
     (first == literal).then_some(rest)
 }
 
-/// Reads a byte, before which there may be white space.
+/// Skips white space and reads the byte `wanted`. Any other byte is an error about `expected`.
 pub(super) fn byte(at: Input<'_>, wanted: u8, expected: Expected) -> Parsed<'_, ()> {
     match space(at) {
         [found, rest @ ..] if *found == wanted => Ok((rest, ())),
@@ -27,7 +27,7 @@ pub(super) fn byte(at: Input<'_>, wanted: u8, expected: Expected) -> Parsed<'_, 
     }
 }
 
-/// Reads the next member of a map or array, or its end.
+/// Reads the next item of a map or array, or its end.
 pub(super) fn next<'h, O>(
     at: Input<'h>,
     is_first: bool,
@@ -44,17 +44,17 @@ pub(super) fn next<'h, O>(
     Ok((rest, Some(item)))
 }
 
-/// The content of a string, as it is written.
+/// The location of a string in the header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Text {
-    /// The place of its first byte, behind the quote.
+    /// The position of the first byte after the quote, as the number of bytes from there to the end of the text.
     pub(super) left: usize,
     pub(super) length: usize,
     pub(super) has_escapes: bool,
 }
 
 impl Text {
-    /// The place of the quote in front of it.
+    /// Returns the position of the quote before the string.
     #[inline]
     pub(super) fn quote(self) -> usize {
         self.left.saturating_add(1)
@@ -72,7 +72,7 @@ pub(super) fn text(at: Input<'_>) -> Parsed<'_, Text> {
     }
 }
 
-/// Reads a string without escapes from behind its first quote.
+/// Reads a string without escapes. The input follows the opening quote.
 #[inline]
 pub(super) fn plain_text(content: Input<'_>) -> Option<(Input<'_>, Text)> {
     let length = plain(content);
@@ -80,7 +80,7 @@ pub(super) fn plain_text(content: Input<'_>) -> Option<(Input<'_>, Text)> {
     Some((rest, Text { left: content.len(), length, has_escapes: false }))
 }
 
-/// Reads a string that has escapes, or is not valid.
+/// Reads a string that has escapes or is invalid.
 #[inline(never)]
 fn escaped(content: Input<'_>) -> Parsed<'_, Text> {
     let mut at = content;
@@ -104,9 +104,9 @@ fn plain(text: Input<'_>) -> usize {
     let mut before = 0_usize;
     for chunk in chunks {
         let word = u64::from_le_bytes(*chunk);
-        // Exchanging 0x22, the quote, for 0x20 puts it behind the control characters, so that one comparison finds
-        // all of them. Taking a number from a smaller one sets the highest bit of the lowest such byte, which is the
-        // first of the text; what it borrows disturbs only those behind. Bytes that are not ASCII have the bit set.
+        // XOR with 2 turns the quote, 0x22, into 0x20, right after the control characters, so that one comparison with 0x21
+        // finds both. The subtraction sets the highest bit of each smaller byte. A borrow only disturbs later bytes of the
+        // text, so the first match is exact. Bytes that are not ASCII have the highest bit set already.
         let control_or_quote = (word ^ repeated(2)).wrapping_sub(repeated(0x21));
         let backslash = (word ^ repeated(b'\\')).wrapping_sub(repeated(1));
         let found = (control_or_quote | backslash) & !word & repeated(0x80);
@@ -119,13 +119,13 @@ fn plain(text: Input<'_>) -> usize {
     before.saturating_add(tail.iter().position(stops).unwrap_or(tail.len()))
 }
 
-/// Counts the bytes of a word that are before the first one in which a bit is set.
+/// Counts the zero bytes at the beginning of a little-endian word.
 #[inline]
 fn bytes_below(bits: u64) -> usize {
     usize::try_from(bits.trailing_zeros() / 8).unwrap_or(8)
 }
 
-/// Reads an escape from behind its backslash.
+/// Reads an escape. The input follows the backslash.
 fn escape(at: Input<'_>) -> Parsed<'_, char> {
     let [kind, rest @ ..] = at else { return fail(Why::End, at) };
     let character = match kind {
@@ -141,7 +141,8 @@ fn escape(at: Input<'_>) -> Parsed<'_, char> {
     Ok((rest, character))
 }
 
-/// Reads the digits behind `\u`, and the second escape of a surrogate pair. `start` is where the escape begins.
+/// Reads the digits after `\u` at `at`, and the second escape of a surrogate pair. `start` is the start of the escape, for
+/// errors.
 fn unicode<'h>(start: Input<'h>, at: Input<'h>) -> Parsed<'h, char> {
     let (rest, first) = hexadecimal(at)?;
     let (rest, second) = match first {
@@ -176,9 +177,9 @@ fn hexadecimal(mut at: Input<'_>) -> Parsed<'_, u16> {
     Ok((at, number))
 }
 
-/// Appends a text that has escapes, without them. The text has been read, so the escapes are valid.
+/// Decodes the escapes of `text` and appends the result to `out`. The text has been parsed, so the escapes are valid.
 pub(super) fn unescape(mut text: &str, out: &mut String) -> Result<(), Why> {
-    // An escape is longer than what it stands for.
+    // An escape is longer than the character that it encodes, so this reservation is sufficient.
     out.try_reserve(text.len()).map_err(|_| Why::Memory)?;
     while let Some((before, behind)) = text.split_once('\\') {
         out.push_str(before);
@@ -199,12 +200,12 @@ pub(super) fn number(at: Input<'_>) -> Parsed<'_, u64> {
     }
 }
 
-/// Reads the digits of an unsigned integer of at most 64 bits, if that is what stands there.
+/// Reads the digits of an unsigned integer of at most 64 bits. Returns `None` if the input is anything else.
 #[inline]
 pub(super) fn digits(at: Input<'_>) -> Option<(Input<'_>, u64)> {
     let first = match at {
         [b'1'..=b'9', ..] => at.first_chunk(),
-        // A zero is a number by itself.
+        // JSON numbers have no leading zeros, so a zero is a complete number.
         [b'0', rest @ ..] => {
             return (!rest.first().is_some_and(u8::is_ascii_digit)).then_some((rest, 0));
         }
@@ -212,27 +213,27 @@ pub(super) fn digits(at: Input<'_>) -> Option<(Input<'_>, u64)> {
     };
     let Some(first) = first else { return more_digits(at, 0) };
     let digits = u64::from_le_bytes(*first) ^ repeated(b'0');
-    // Adding sets the highest bit of a byte above 9; the carry of a byte of 0x8a and above disturbs only those behind.
+    // The addition sets the highest bit of each byte above 9. A carry from a byte of 0x8a or more only disturbs later bytes.
     let others = (digits.wrapping_add(repeated(0x76)) | digits) & repeated(0x80);
     if others == 0 {
         return more_digits(at.get(8..)?, eight_digits(digits));
     }
     let bits = others.trailing_zeros() & !7;
-    // The digits become the last ones of eight, behind zeros.
+    // The digits are moved to the end of eight digits, after leading zeros.
     let number = eight_digits(digits.wrapping_shl(64_u32.wrapping_sub(bits)));
     Some((at.get(usize::try_from(bits / 8).ok()?..)?, number))
 }
 
-/// Computes the number that eight digits spell, of which the first is in the lowest byte.
+/// Computes the number of eight decimal digits. The lowest byte has the most significant digit.
 #[inline]
 fn eight_digits(digits: u64) -> u64 {
-    // Each step joins two neighbors, of which the first is the higher one.
+    // Each step joins two neighboring numbers. The number in the lower bits is the more significant one.
     let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8) & 0x00ff_00ff_00ff_00ff;
     let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_ffff_0000_ffff;
     fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff
 }
 
-/// Reads further digits of a number one by one.
+/// Reads the digits of a number after the first eight, one by one.
 fn more_digits(mut at: Input<'_>, mut number: u64) -> Option<(Input<'_>, u64)> {
     while let [digit @ b'0'..=b'9', rest @ ..] = at {
         number = number.checked_mul(10)?.checked_add(u64::from(digit ^ b'0'))?;
@@ -241,7 +242,7 @@ fn more_digits(mut at: Input<'_>, mut number: u64) -> Option<(Input<'_>, u64)> {
     Some((at, number))
 }
 
-/// The same byte eight times.
+/// Returns a word of eight times the same byte.
 const fn repeated(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
 }
@@ -258,7 +259,7 @@ mod tests {
         }
     }
 
-    /// The string at the start of a text, without its escapes, and the text behind.
+    /// Returns the decoded string at the start of a text, and the text after it.
     fn read(input: &str) -> (String, &str) {
         let (rest, text) = text(input.as_bytes()).unwrap();
         let content = &input[input.len() - text.left..][..text.length];

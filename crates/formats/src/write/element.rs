@@ -29,7 +29,7 @@ const SAFETENSORS: [(DType, &str); 20] = [
     (DType::U64, "U64"),
 ];
 
-/// An element type of safetensors. Types are ordered as in [`SAFETENSORS`], so a wider type is greater.
+/// An element type of safetensors. A wider type is greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Dtype {
     /// The position in [`SAFETENSORS`].

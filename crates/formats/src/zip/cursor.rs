@@ -1,4 +1,4 @@
-//! Headers, read in order from their first byte to their last, and the bytes of the file that they are in.
+//! A cursor for reading the fields of a record in order, and a window over the bytes of a file.
 
 use std::ops::Range;
 
@@ -8,39 +8,41 @@ use zten::num::u64_from_usize;
 use crate::error::FormatError;
 use crate::rules::Rule;
 
-/// Bytes of headers that are read at once, at least: members may lie far from each other.
+/// The smallest number of bytes that a window reads at once. It is small because members may lie far from each other.
 const WINDOW: u64 = 512;
-/// Bytes of a stream that are read at once.
+/// The number of bytes of a compressed stream that are read at once.
 const STEP: u64 = 4 << 10;
 
-/// A place in a header.
+/// A position in a record.
 #[derive(Clone, Debug)]
 pub(super) struct Cursor<'b> {
     rest: &'b [u8],
-    /// The place in the file, and the end of the part of the file that the header is in.
+    /// The offset of the next byte in the file.
     at: u64,
+    /// The offset in the file at which the record must end at the latest.
     end: u64,
-    /// The rule that is broken where there are fewer bytes than are asked for.
+    /// The rule that is broken if the record is cut off.
     rule: Rule,
 }
 
 impl<'b> Cursor<'b> {
-    /// A header of those bytes, which lie at a byte of a file. No header goes beyond `end`.
+    /// Creates a cursor at the start of `bytes`, a record at the offset `at` of a file. The record must end at or before the
+    /// offset `end`; a record that is cut off breaks `rule`.
     pub(super) fn new(bytes: &'b [u8], at: u64, end: u64, rule: Rule) -> Self {
         Self { rest: bytes, at, end, rule }
     }
 
-    /// The byte that comes next.
+    /// The offset of the next byte in the file.
     pub(super) fn at(&self) -> u64 {
         self.at
     }
 
-    /// True if nothing comes.
+    /// Returns whether all bytes have been read.
     pub(super) fn is_at_end(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// The next bytes.
+    /// Reads the next `length` bytes.
     pub(super) fn bytes(&mut self, length: usize) -> Result<&'b [u8], FormatError> {
         let Some((bytes, rest)) = self.rest.split_at_checked(length) else {
             let end = self.end;
@@ -52,48 +54,52 @@ impl<'b> Cursor<'b> {
         Ok(bytes)
     }
 
-    /// Passes over bytes that are of no interest.
+    /// Skips `length` bytes.
     pub(super) fn skip(&mut self, length: u64) -> Result<(), FormatError> {
         self.bytes(usize::try_from(length).unwrap_or(usize::MAX)).map(drop)
     }
 
+    /// Reads the next `N` bytes.
     fn array<const N: usize>(&mut self) -> Result<[u8; N], FormatError> {
         let bytes = self.bytes(N)?.first_chunk().copied();
         bytes.ok_or_else(|| FormatError::internal("a number is cut off"))
     }
 
-    /// A little-endian number of two bytes.
+    /// Reads a little-endian number of two bytes.
     pub(super) fn u16(&mut self) -> Result<u16, FormatError> {
         self.array().map(u16::from_le_bytes)
     }
 
-    /// A little-endian number of four bytes.
+    /// Reads a little-endian number of four bytes.
     pub(super) fn u32(&mut self) -> Result<u32, FormatError> {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// A little-endian number of eight bytes.
+    /// Reads a little-endian number of eight bytes.
     pub(super) fn u64(&mut self) -> Result<u64, FormatError> {
         self.array().map(u64::from_le_bytes)
     }
 }
 
-/// Bytes of a file that were read last.
+/// A window over the bytes of a file that were read last.
 pub(crate) struct Window<'s> {
     source: &'s dyn ReadAt,
-    /// Bytes of the file.
+    /// The length of the file in bytes.
     length: u64,
+    /// The bytes in the window.
     bytes: Vec<u8>,
+    /// The offset in the file at which the window begins.
     start: u64,
 }
 
 impl<'s> Window<'s> {
-    /// A window that has read nothing.
+    /// Creates an empty window over a source of `length` bytes.
     pub(crate) fn new(source: &'s dyn ReadAt, length: u64) -> Self {
         Self { source, length, bytes: Vec::new(), start: 0 }
     }
 
-    /// A header of so many bytes at a byte that the file may not have, and before `end`, which it has.
+    /// Returns a cursor over the record of `length` bytes at offset `at`, which may lie beyond the file. The record must end at
+    /// or before offset `end`, which lies within the file.
     pub(super) fn cursor(
         &mut self,
         at: u64,
@@ -105,7 +111,7 @@ impl<'s> Window<'s> {
         Ok(Cursor::new(bytes, at.min(file), end, rule))
     }
 
-    /// The bytes of a range, as far as they lie before `end`, which the file has.
+    /// Returns the bytes of the range `wanted` up to offset `end`, which lies within the file.
     pub(crate) fn get(&mut self, wanted: Range<u64>, end: u64) -> Result<&[u8], FormatError> {
         let until = wanted.end.min(end).max(wanted.start);
         let held = self.start.saturating_add(u64_from_usize(self.bytes.len()));
@@ -120,7 +126,7 @@ impl<'s> Window<'s> {
         bytes.ok_or_else(|| FormatError::internal("bytes have not been read"))
     }
 
-    /// Some bytes from `at` on, which lie before `end`; none only if there are none.
+    /// Returns some bytes from offset `at` on and before offset `end`: at least one byte, unless `at` is at or beyond `end`.
     pub(super) fn some(&mut self, at: u64, end: u64) -> Result<&[u8], FormatError> {
         let held = self.start.saturating_add(u64_from_usize(self.bytes.len()));
         let until = if (self.start..held).contains(&at) { held } else { at.saturating_add(STEP) };
