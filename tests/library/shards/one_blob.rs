@@ -119,7 +119,7 @@ fn a_blob_of_many_shards_is_compared_once() {
         source.is_changed.store(true, Relaxed);
         let rules: Vec<_> = read_all(&archive)
             .iter()
-            .map(|read| read.as_ref().err().and_then(|error| error.rule()))
+            .map(|read| read.as_ref().err().and_then(Error::rule))
             .collect();
         let changed = Some("shard-digest");
         assert_eq!(rules, [changed, changed, changed, None]);

@@ -995,6 +995,11 @@ impl<'p> Machine<'p> {
         self.check_empty(extra, "a tensor with metadata is not read");
         let node = self.pickle.container_of(self.now, Fact::IsTensor)?;
         self.pickle.extend(node, &[storage, offset, shape, strides, dtype])?;
+        // PyTorch changes a tensor that it rebuilds with a dtype in place, which fails if the tensor requires gradients.
+        if dtype_at.is_some() && grad == Value::Bool(true) {
+            let sentence = "a tensor that is rebuilt with a dtype cannot require gradients";
+            return Err(self.violation(Rule::TorchTensor, sentence));
+        }
         self.check_gradients(node, grad)?;
         Ok(Value::Tensor(node))
     }

@@ -53,12 +53,17 @@ fn short_binstring(text: &str) -> Vec<u8> {
 /// Returns a vector of two elements of `storage`, rebuilt with `_rebuild_tensor_v3`, whose argument `dtype` says the
 /// element type in place of the class of the storage.
 fn typed(storage: Vec<u8>, dtype: &str) -> Vec<u8> {
+    typed_with(storage, b"\x89", dtype)
+}
+
+/// Returns the vector of [`typed`] with the instruction `grad` for whether it requires gradients.
+fn typed_with(storage: Vec<u8>, grad: &[u8], dtype: &str) -> Vec<u8> {
     let arguments = [
         storage,
         int(0),
         numbers(&[2]),
         numbers(&[1]),
-        b"\x89".to_vec(),
+        grad.to_vec(),
         ordered(),
         global("torch", dtype),
     ];
@@ -601,6 +606,9 @@ fn archives() -> Broken {
         ("torch-storage", "missing", file(&tensor(shorts("1", 2), 0, &[2], &[1]), &[TWO])),
         ("torch-storage", "longer", file(&tensor(shorts("0", 3), 0, &[2], &[1]), &[TWO])),
         ("torch-storage", "unused", file(&dict(&[("a", vector())]), &[TWO, TWO])),
+        ("torch-tensor", "gradients-with-dtype", {
+            file(&typed_with(untyped("0", 2), b"\x88", "float8_e4m3fn"), &[&[0, 1]])
+        }),
         ("torch-tensor", "gradients", {
             let args = [vector(), b"\x88".to_vec(), ordered()];
             file(&call("torch._utils", "_rebuild_parameter", &args), &[TWO])
