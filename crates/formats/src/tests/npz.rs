@@ -240,7 +240,7 @@ fn end_records_of_large_archives() {
         (build([1, u32::MAX, u32::MAX], 44, &[]), "two end records"),
         (build(full, 45, &[]), "invalid end record"),
         (build(full, u64::MAX, &[]), "invalid end record"),
-        (build(full, 45, &[0]), "not right before"),
+        (build(full, 45, &[0]), "does not end where its locator begins"),
     ] {
         let sentence = rejection("x", &bytes);
         assert!(sentence.contains(why), "{sentence}");

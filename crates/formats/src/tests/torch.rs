@@ -168,7 +168,7 @@ fn pickles_alone_pass_the_machine() {
         (b"(dp0\n.", "this is a pickle"),
         (b"\x80\x02cos\nsystem\n.", "the global \"system\" of the module \"os\""),
         (b"cos\nsystem\n.", "the global \"system\" of the module \"os\""),
-        (b"\x80\x02}.}", "behind STOP"),
+        (b"\x80\x02}.}", "follows STOP"),
         (b"\x80\x02](", "without STOP"),
     ] {
         let sentence = rejection("x.pkl", name);
