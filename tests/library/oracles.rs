@@ -281,6 +281,25 @@ fn other_formats_hold_for_the_corpus_and_for_damage_to_it() {
     }
 }
 
+/// Every file of another format is recognized, also when it is cut.
+#[test]
+#[cfg_attr(miri, ignore = "it takes hours")]
+fn recognizing_holds_for_the_corpus() {
+    measure_heap();
+    let mut files = 0;
+    for folder in ["accept", "reject"] {
+        for path in zten_testkit::other_formats(folder) {
+            let bytes = std::fs::read(&path).unwrap();
+            let _name = Named(path.display().to_string());
+            for length in [bytes.len(), bytes.len() / 2, bytes.len().min(9)] {
+                oracles::recognize(&bytes[..length]);
+            }
+            files += 1;
+        }
+    }
+    assert!(files >= 500, "{files} files");
+}
+
 /// The parts that an index and files of safetensors and NumPy are made of.
 #[test]
 #[cfg_attr(miri, ignore = "it takes hours")]

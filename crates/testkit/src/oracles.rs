@@ -48,6 +48,7 @@ mod meaning;
 mod model;
 mod open;
 mod pieces;
+mod recognize;
 mod shard_lies;
 mod slices;
 mod steps;
@@ -68,6 +69,7 @@ pub use liar::{Lie, Plan};
 pub use lies::{Lied, lies};
 pub use model::{Model, Outcome, model, written};
 pub use open::open;
+pub use recognize::recognize;
 pub use steps::{steps, steps_on_disk};
 
 pub use zten_formats::Format;
