@@ -13,6 +13,7 @@ use zten::write::{WriteOptions, Writer};
 use zten::{Error, ErrorKind, Generation, ReadAt as _};
 use zten_formats::write::Inexpressible;
 use zten_formats::write::safetensors::{self, Dtype, Padding};
+use zten_formats::{Format, Recognition, Recognized};
 
 use crate::app::App;
 use crate::args::{Edit, Select};
@@ -41,8 +42,14 @@ impl Edition {
         match (manifest.generation(), manifest.file_format()) {
             (Some(Generation::V0_1), _) => Err(other(args, "file of 0.1")),
             (Some(_), _) if manifest.is_data_shard() => Err(other(args, "data shard")),
-            (Some(_), _) => Self::of_ztensor(args, archive),
-            (None, "safetensors") => Self::of_safetensors(args, archive),
+            (Some(_), _) => {
+                check_output(args, Recognized::ZTensor)?;
+                Self::of_ztensor(args, archive)
+            }
+            (None, "safetensors") => {
+                check_output(args, Recognized::Read(Format::Safetensors))?;
+                Self::of_safetensors(args, archive)
+            }
             (None, format) => Err(other(args, &format!("{format} file"))),
         }
     }
@@ -174,6 +181,15 @@ fn select(args: &Edit, archive: &FileWithShards) -> Result<Selection, Box<Proble
 /// Returns the problem of a valid file to which the edit cannot be applied.
 fn problem(args: &Edit, sentence: &str) -> Box<Problem> {
     Box::new(Problem::inexpressible(&args.file, &sentence))
+}
+
+/// Checks that the name of OUT is not that of another format than `kind`, by which other programs would read the file.
+fn check_output(args: &Edit, kind: Recognized) -> Result<(), Box<Problem>> {
+    if args.output.is_none() || Recognition::from(kind).check_name(args.target()).is_ok() {
+        return Ok(());
+    }
+    let sentence = "OUT has the name of another format, and edit keeps the format; zten convert writes another";
+    Err(problem(args, sentence))
 }
 
 fn other(args: &Edit, what: &str) -> Box<Problem> {

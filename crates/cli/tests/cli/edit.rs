@@ -193,7 +193,19 @@ fn what_cannot_be_edited_is_told_and_stays() {
         ("x.zt", &["--rename=nothing=b"], 2, "nothing"),
         ("x.zt", &["--unset=nothing"], 2, "no attribute named \"nothing\""),
         ("x.safetensors", &["--rename=a=__metadata__"], 2, "__metadata__"),
-        ("x.zt", &["--set=a=1", "-o", path("x.npy").to_str().unwrap()], 2, "--force replaces it"),
+        ("x.zt", &["--set=a=1", "-o", path("bad.zt").to_str().unwrap()], 2, "--force replaces it"),
+        (
+            "x.zt",
+            &["--set=a=1", "-o", path("y.npy").to_str().unwrap()],
+            2,
+            "zten convert writes another",
+        ),
+        (
+            "x.safetensors",
+            &["--set=a=1", "-o", path("y.zt").to_str().unwrap()],
+            2,
+            "OUT has the name of another format",
+        ),
         ("none.zt", set, 2, "none.zt"),
         ("x.zt", &[], 2, "required"),
     ] {
