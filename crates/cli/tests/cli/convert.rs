@@ -1,11 +1,13 @@
 //! `zten convert`: what it writes holds what was read, and what it cannot hold it names.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
+use zten::DType;
 use zten::tools::{ElementType, StorageType};
-use zten::write::{Checksum, NewObject, WriteOptions, Writer};
+use zten::write::{Checksum, Encoded, NewObject, WriteOptions, Writer};
 
 use super::{
     corpus_folder, ended, failed, hash_of, names_in, other_format, run, succeeded, succeeded_json,
@@ -390,6 +392,26 @@ fn an_unknown_type_stays_what_it_is_and_gets_no_meaning() {
         let listed = succeeded_json(run("ls", &folder.path("out.zt"), &["--json"]));
         assert!(listed["objects"].to_string().contains(name), "{listed}");
     }
+}
+
+/// Attributes of an object that is not written cannot be in the way.
+#[test]
+fn attributes_of_objects_that_are_left_out_stop_nothing() {
+    let folder = Folder::new();
+    let path = folder.path("in.zt");
+    let mut writer = Writer::create(&path).unwrap();
+    let units = BTreeMap::from([("unit", "m")]);
+    let units = Encoded::from_value(&units).unwrap();
+    let noted = NewObject::dense("noted", &[2], DType::U8).attributes(&units);
+    writer.add_object(&noted, &[("data", &[0, 1])]).unwrap();
+    writer.add_object(&NewObject::dense("plain", &[1], DType::U8), &[("data", &[7])]).unwrap();
+    writer.finish().unwrap();
+    let out = folder.path("out.safetensors");
+    let convert = |only: &str| run("convert", &path, &[out.to_str().unwrap(), "--only", only]);
+    let complaint = failed(convert("noted"), 2);
+    assert!(complaint.contains("noted") && complaint.contains("attributes"), "{complaint}");
+    assert!(!out.exists());
+    succeeded(convert("plain"));
 }
 
 #[test]

@@ -158,6 +158,25 @@ fn tied_tensors_are_reported_and_may_be_written_once() {
     succeeded_text(convert("c.safetensors", &["--tied=copy"]));
 }
 
+/// Tensors that repeat the elements of a small storage are not written as many times its bytes without a word. Twice the bytes
+/// are written, because most models with tied tensors need that.
+#[test]
+fn a_conversion_to_more_than_four_times_the_storage_names_the_option() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.safetensors");
+    let convert = |name: &str, options: &[&str]| {
+        run("convert", &data(name), &[&[out.to_str().unwrap()], options].concat())
+    };
+    for sandbox in ["--no-sandbox", "--require-sandbox"] {
+        let why = failed(convert("accept/repeated-bools.pt", &[sandbox]), 2);
+        assert!(why.contains("share or repeat 4 B of storage"), "{why}");
+        assert!(why.contains("--tied copy writes all of it") && !out.exists(), "{why}");
+    }
+    succeeded_text(convert("accept/repeated-bools.pt", &["--tied=copy"]));
+    fs::remove_file(&out).unwrap();
+    succeeded_text(convert("accept/tied.pt", &[]));
+}
+
 #[test]
 fn checkpoints_of_a_folder_are_found_by_their_names() {
     let folder = tempfile::tempdir().unwrap();
