@@ -10,7 +10,9 @@ use std::process::Command;
 use serde_json::{Value, json};
 use zten::{Error, InMemory};
 use zten_formats::{Detected, detect, open, recognize};
-use zten_report::finding::{Finding, Report, Scope, Valid, Verdict, format_name, summary};
+use zten_report::finding::{
+    Finding, Report, Scope, Valid, Verdict, format_name, summary, with_notes,
+};
 use zten_testkit::{other_formats, read};
 
 use crate::client::{post, put};
@@ -50,15 +52,17 @@ fn of_library(path: &Path) -> Value {
         let manifest = archive.manifest();
         match archive.verify() {
             Ok(_) => {
-                let summary = summary(manifest, Scope::All, false, archive.file_len());
-                Ok((summary, format_name(manifest)))
+                let (verdict, message) = summary(manifest, Scope::All, false, archive.file_len());
+                let (_, notes) = Finding::split(Finding::of_open(manifest));
+                let message = with_notes(message, notes.len());
+                Ok((verdict, message, format_name(manifest), notes))
             }
             Err(error) => Err(Box::new(Finding::reading(manifest, &error))),
         }
     });
     let report = match &found {
-        Ok(((verdict, message), format)) => {
-            Report::valid(&Valid { verdict: *verdict, format, message, notes: &[] })
+        Ok((verdict, message, format, notes)) => {
+            Report::valid(&Valid { verdict: *verdict, format, message, notes })
         }
         Err(finding) => Report::found(finding, None),
     };
