@@ -281,7 +281,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("call", ["check", "open"])
 def test_an_interrupt_does_not_wait_for_a_large_header(call: str, tmp_path: Path) -> None:
-    """A pickle of 32 MiB, during whose parsing nothing is read."""
+    """Parsing a pickle of 32 MiB takes long and does not read the file, so no read can notice the interrupt."""
     path = tmp_path / "large.pt"
     items = b"K\x01" * (16 << 20)
     with zipfile.ZipFile(path, "w") as archive:

@@ -121,10 +121,10 @@ pub struct Rejection {
     pub others: u64,
     /// The fact, with the value: any text.
     pub sentence: String,
-    /// True if the sentence begins with the name of the object or of the shard.
+    /// True if the sentence begins with the name of the object or shard, which is then not prefixed.
     #[serde(default)]
     pub is_named: bool,
-    /// Advice for the cause, in place of that of the rule.
+    /// The advice for the cause of the fault, which replaces the advice of the rule.
     pub advice: Option<String>,
 }
 
@@ -165,7 +165,7 @@ impl From<Rejection> for Finding {
             manifest_offset: rejection.manifest_offset,
             others: rejection.others,
             is_named: rejection.is_named,
-            // Only advice that zten gives is repeated.
+            // A compromised worker could send any text as advice, so only the sentences that zten has are accepted.
             advice: rejection
                 .advice
                 .and_then(|advice| rules::CAUSES.into_iter().find(|own| *own == advice)),

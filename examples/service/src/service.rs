@@ -225,7 +225,7 @@ impl Service {
         if answer::format(&facts.format).is_none() {
             return Err(invalid("unknown format"));
         }
-        // A note whose rule rejects files would hide that.
+        // A compromised worker could pass a broken rule as a note, so that an invalid file would look valid.
         let is_note = |note: &Rejection| {
             let known = note.rule.as_deref().and_then(answer::rule);
             known.is_some_and(|(_, verdict)| verdict.is_valid())
