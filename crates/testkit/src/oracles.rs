@@ -7,16 +7,23 @@
 //!
 //! | oracle | input | what must hold |
 //! | --- | --- | --- |
-//! | [`open`] | a file | heap while opening; everything can be read, and agrees with everything else, whichever way it is read |
-//! | [`steps`] | a file | the source of the bytes, and the pieces they come in, do not matter, nor whether an archive or a bare manifest is read from: the same file, or the same error |
+//! | [`open`] | a file | heap while opening; everything can be read, and agrees with everything else, whichever way it is read
+//! |
+//! | [`steps`] | a file | the source of the bytes, and the pieces they come in, do not matter, nor whether an archive or a bare
+//! manifest is read from: the same file, or the same error |
 //! | [`canonical`] | a file | one content has one file |
 //! | [`append`] | a file | appended to, it opens as before, with every limit at its edge |
-//! | [`lies`] | a file | from a source that lies: nothing that was not there is verified, and of a verified shard nothing else is read |
+//! | [`lies`] | a file | from a source that lies: nothing that was not there is verified, and of a verified shard nothing else
+//! is read |
 //! | [`cbor`] | an item | what we accept two other decoders accept, with the same meaning |
 //! | [`model`] | what to write | what the writer accepts the reader gives back; and damaged, the first two |
-//! | [`file_format`] | a file of another format, or what one is made of | memory follows its length; it is valid twice or rejected twice, by a rule; what tensors take lies in it; a safetensors file holds what the `safetensors` crate finds, and an index what its files hold |
-//! | [`front`] | what a front end says of a file | what opens is what was told, and within the file; after an error nothing opens; memory follows what was told |
-//! | [`digests`] | a list of digests | memory follows its length; written and parsed again it is the same, and what differs from it is found |
+//! | [`file_format`] | a file of another format, or what one is made of | memory follows its length; it is valid twice or
+//! rejected twice, by a rule; what tensors take lies in it; a safetensors file holds what the `safetensors` crate finds, and an
+//! index what its files hold |
+//! | [`front`] | what a front end says of a file | what opens is what was told, and within the file; after an error nothing
+//! opens; memory follows what was told |
+//! | [`digests`] | a list of digests | memory follows its length; written and parsed again it is the same, and what differs
+//! from it is found |
 //! | [`grammar`] | what to write | files of 2 that a grammar makes are valid; and damaged, the first two |
 
 /// Calls a macro with every type that elements are read as.
