@@ -20,10 +20,10 @@ use super::open::objects;
 use super::{InMemory, heap, options};
 use crate::heap_bound;
 
-/// Bytes of the header of a NumPy array, at most.
+/// The largest size of the header of a NumPy array in bytes.
 const NPY_HEADER: u64 = 12 + 0xffff;
 
-/// A file, and those beside it, by their names.
+/// A file and its sibling files, by their names.
 struct Files {
     path: &'static str,
     file: Vec<u8>,
@@ -34,8 +34,8 @@ struct Files {
 /// take lies within the file. The number of steps to parse a pickle of PyTorch is bounded by its length. Returns whether the
 /// file is valid.
 ///
-/// The last byte of the input says what the others are. Even: the file as it is; of an index what comes before the first
-/// zero, and the rest the file `a.safetensors` beside it. Odd: what files are made of.
+/// The last byte of `input` says what the other bytes are. If it is even, they are the file; for an index, they are the index
+/// up to the first zero byte, and then its sibling `a.safetensors`. If it is odd, files are generated from them.
 ///
 /// # Panics
 /// Panics if a promise does not hold.
