@@ -11,7 +11,7 @@ mod read;
 use crate::border::{input, on_file};
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// Answers with the format, generation and number of objects of the file.
+/// Answers with the format, generation, version and number of objects of the file.
 #[wasm_bindgen]
 pub fn file() -> u32 {
     on_file(list::file)
